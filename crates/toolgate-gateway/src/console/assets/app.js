@@ -1,0 +1,187 @@
+// The console of the gateway: login, sections, keys and the header. The views draw themselves.
+
+import { state, on, connect, post } from "./api.js";
+import { put, attr, say, visText } from "./dom.js";
+import { renderInbox, tickInbox, inboxKey, showPending } from "./view-inbox.js";
+import { renderCalls, tickCalls, callsKey, showCall } from "./view-calls.js";
+import { renderTools, toolsKey } from "./view-tools.js";
+import { renderServers, renderGrants } from "./view-servers.js";
+
+const $ = (id) => document.getElementById(id);
+const TABS = ["inbox", "calls", "tools", "servers", "grants"];
+const tabs = TABS.map((name) => $("tab-" + name));
+let current = "inbox";
+
+// Login ------------------------------------------------------------------
+
+/** Takes the token out of a link or a bare token. */
+function tokenIn(text) {
+  const found = /[#?&]token=([^&\s]+)/.exec(text);
+  if (!found) return text.trim();
+  try { return decodeURIComponent(found[1]); } catch { return found[1]; }
+}
+
+async function login(token) {
+  const res = await post("/console/login", { token });
+  if (res.ok) { showLogin(null); connect(); return; }
+  showLogin(res.status === 401 || res.status === 403 ? "this link is not valid, or not any more; make a new one with `toolgate console`" : res.error);
+}
+
+/** Shows the login screen with a message, or hides it with null. */
+function showLogin(message) {
+  attr($("login"), "hidden", message === null);
+  attr($("console"), "hidden", message !== null || !state.ready);
+  attr($("login-error"), "hidden", !message);
+  put($("login-error"), message ?? "");
+  if (message === null) return;
+  attr($("banner"), "hidden", true);
+  setLink("out");
+  document.title = "Toolgate";
+  $("login-token").focus();
+}
+
+$("login-form").addEventListener("submit", (e) => {
+  e.preventDefault();
+  const token = tokenIn($("login-token").value);
+  $("login-token").value = "";
+  if (token) login(token);
+});
+
+// Header -----------------------------------------------------------------
+
+function setLink(how) {
+  attr($("link"), "data-link", how);
+  put($("link-text"), { live: "live", lost: "reconnecting", connecting: "connecting", out: "not logged in" }[how]);
+}
+
+on("link", (how) => {
+  setLink(how);
+  attr($("banner"), "hidden", how !== "lost");
+  if (how === "lost") put($("banner"), state.ready ? "Connection lost, reconnecting. What you see may be out of date." : "The gateway does not answer yet, trying again.");
+  document.body.classList.toggle("stale", how === "lost");
+});
+on("login", showLogin);
+
+$("endpoint-copy").addEventListener("click", async () => {
+  let done = "Copied";
+  try { await navigator.clipboard.writeText(state.endpoint); } catch { done = "Not allowed"; }
+  put($("endpoint-copy"), done);
+  setTimeout(() => put($("endpoint-copy"), "Copy"), 1200);
+});
+
+function drawHeader() {
+  put($("version"), state.version ?? "");
+  put($("endpoint-url"), state.endpoint ?? "");
+  attr($("endpoint"), "hidden", !state.endpoint);
+  attr($("link"), "title", state.data ? "Data: " + visText(state.data) : null);
+}
+
+function drawCounts() {
+  const down = state.servers.filter((s) => s.state === "failed" || s.state === "backoff").length;
+  const running = [...state.calls.values()].filter((c) => c.state !== "done").length;
+  const counts = { inbox: state.pending.size || "", calls: running || "", tools: state.tools.length || "", servers: down ? `${down} down` : state.servers.length || "", grants: state.grants.length || "" };
+  for (const el of document.querySelectorAll("[data-count]")) put(el, counts[el.dataset.count]);
+  $("tab-inbox").classList.toggle("waiting", state.pending.size > 0);
+  $("tab-servers").classList.toggle("down", down > 0);
+  const title = (state.pending.size ? `(${state.pending.size}) ` : "") + current[0].toUpperCase() + current.slice(1) + " \u00b7 Toolgate";
+  if (document.title !== title) document.title = title;
+}
+
+// Notifications ----------------------------------------------------------
+
+const wants = () => "Notification" in window && Notification.permission === "granted" && localStorage.getItem("toolgate.notify") === "1";
+
+function drawNotify() {
+  attr($("notify"), "hidden", !("Notification" in window));
+  attr($("notify"), "aria-pressed", wants() ? "true" : "false");
+  put($("notify"), wants() ? "Notifying" : "Notify me");
+}
+
+$("notify").addEventListener("click", async () => {
+  const next = wants() ? "0" : "1";
+  if (next === "1" && (await Notification.requestPermission()) !== "granted") say("The browser does not allow notifications");
+  localStorage.setItem("toolgate.notify", next);
+  drawNotify();
+});
+
+on("pending", (p) => {
+  const name = visText(`${p.server}.${p.tool}`);
+  say(`New approval: ${name}, asked by ${visText(p.caller)}`);
+  if (!document.hidden || !wants()) return;
+  const n = new Notification("Approval needed: " + name, { body: "Asked by " + visText(p.caller), tag: p.id });
+  n.onclick = () => { window.focus(); location.hash = "#/inbox/" + encodeURIComponent(p.id); n.close(); };
+});
+
+// Sections ---------------------------------------------------------------
+
+function go(name) {
+  current = name;
+  TABS.forEach((tab, i) => {
+    attr(tabs[i], "aria-selected", tab === name ? "true" : "false");
+    attr(tabs[i], "tabindex", tab === name ? "0" : "-1");
+    attr($("view-" + tab), "hidden", tab !== name);
+  });
+  drawCounts();
+}
+
+/** Follows the fragment: a login token, or `#/section/id`. */
+function route() {
+  if (/^#token=/.test(location.hash)) {
+    const token = tokenIn(location.hash);
+    history.replaceState(null, "", location.pathname);
+    login(token);
+    return true;
+  }
+  const [, name = "inbox", id = ""] = /^#\/(\w+)(?:\/(.+))?$/.exec(location.hash) ?? [];
+  go(TABS.includes(name) ? name : "inbox");
+  let part = id;
+  try { part = decodeURIComponent(id); } catch { /* shown as it is */ }
+  if (state.ready) {
+    if (current === "calls" || !part) showCall(current === "calls" && part ? part : null);
+    if (current === "inbox" && part) showPending(part);
+  }
+  return false;
+}
+
+tabs.forEach((tab, i) => {
+  tab.addEventListener("click", () => { location.hash = "#/" + TABS[i]; });
+  tab.addEventListener("keydown", (e) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+    if (!step) return;
+    const next = (i + step + TABS.length) % TABS.length;
+    tabs[next].focus();
+    location.hash = "#/" + TABS[next];
+  });
+});
+window.addEventListener("hashchange", route);
+
+const isField = (el) => el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
+
+document.addEventListener("keydown", (e) => {
+  if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing || $("help").open || $("console").hidden) return;
+  if (isField(e.target)) { if (e.key === "Escape") e.target.blur(); return; }
+  if (e.repeat && e.key !== "j" && e.key !== "k") return;
+  const views = { inbox: inboxKey, calls: callsKey, tools: toolsKey };
+  let used = false;
+  if (e.key >= "1" && e.key <= "5") { location.hash = "#/" + TABS[e.key - 1]; used = true; }
+  else if (e.key === "?") { $("help").showModal(); used = true; }
+  else used = views[current]?.(e.key) ?? false;
+  if (used) e.preventDefault();
+});
+$("keys").addEventListener("click", () => $("help").showModal());
+
+// Drawing ----------------------------------------------------------------
+
+const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, servers: renderServers, grants: renderGrants };
+
+on("change", (dirty) => {
+  if ($("console").hidden && $("login").hidden && state.ready) { attr($("console"), "hidden", false); dirty.add("first"); }
+  for (const [name, draw] of Object.entries(DRAW)) if (dirty.has(name)) draw();
+  if (!dirty.has("pending") && state.pending.size === 0) renderInbox();
+  drawCounts();
+  if (dirty.has("first")) route();
+});
+
+setInterval(() => { tickInbox(); tickCalls(); }, 500);
+drawNotify();
+if (!route()) connect();

@@ -1,0 +1,149 @@
+// Small DOM helpers. Foreign text goes through `put` or `vis` only: text nodes, with what cannot be seen marked.
+
+/** Characters that are invisible, change the order of others, or look like a plain space. */
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u;
+/** A run of letters; checked for scripts that do not belong in one word. */
+const WORD = /[\p{L}\p{M}]+/u;
+const PIECES = new RegExp(`(${HIDDEN.source})|(${WORD.source})`, "gu");
+const LATIN = /\p{Script=Latin}/u;
+const LOOKALIKE = /\p{Script=Cyrillic}|\p{Script=Greek}|\p{Script=Cherokee}|\p{Script=Armenian}/u;
+
+const code = (ch) => "\u2039U+" + ch.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + "\u203a";
+
+/** Cuts text into plain parts and marks: `[{text, mark}]`, mark being null, "hidden" or "mixed". */
+function pieces(text, lines) {
+  const out = [];
+  let at = 0;
+  const plain = (end) => { if (end > at) out.push({ text: text.slice(at, end), mark: null }); };
+  for (const m of text.matchAll(PIECES)) {
+    if (m[1] !== undefined) {
+      if (lines && (m[1] === "\n" || m[1] === "\t")) continue;
+      plain(m.index);
+      out.push({ text: code(m[1]), mark: "hidden" });
+    } else {
+      if (!(LATIN.test(m[2]) && LOOKALIKE.test(m[2]))) continue;
+      plain(m.index);
+      out.push({ text: m[2], mark: "mixed" });
+    }
+    at = m.index + m[0].length;
+  }
+  plain(text.length);
+  return out;
+}
+
+/** Text as one inert string with hidden characters spelled out, for titles and notifications. */
+export const visText = (text) => pieces(String(text ?? ""), false).map((p) => p.text).join("");
+
+/** How many characters of the text are marked. */
+export const hiddenCount = (text) => pieces(text, true).filter((p) => p.mark).length;
+
+/** Text as an inert fragment. With `lines`, line ends and tabs stay what they are. */
+export function vis(text, lines = false) {
+  const out = document.createDocumentFragment();
+  for (const p of pieces(String(text ?? ""), lines)) {
+    if (!p.mark) { out.append(p.text); continue; }
+    const title = p.mark === "hidden" ? "a character that cannot be seen" : "mixes letters of different scripts that look alike";
+    out.append(h("span", { class: "mark " + p.mark, title }, p.text));
+  }
+  return out;
+}
+
+const shown = new WeakMap();
+
+/** Sets the text of a node, touching it only if the text changed. */
+export function put(node, text, lines = false) {
+  text = String(text ?? "");
+  if (shown.get(node) === text) return node;
+  shown.set(node, text);
+  node.replaceChildren(vis(text, lines));
+  return node;
+}
+
+/** Sets or removes an attribute, touching it only if it changed. */
+export function attr(node, name, value) {
+  if (value === null || value === undefined || value === false) { if (node.hasAttribute(name)) node.removeAttribute(name); return; }
+  const text = value === true ? "" : String(value);
+  if (node.getAttribute(name) !== text) node.setAttribute(name, text);
+}
+
+/** Makes an element. `on` holds listeners; strings among the children are the console's own words. */
+export function h(tag, props = {}, ...kids) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (name === "on") for (const [event, run] of Object.entries(value)) node.addEventListener(event, run);
+    else if (name === "value") node.value = value;
+    else attr(node, name, value);
+  }
+  node.append(...kids.filter((k) => k !== null && k !== undefined && k !== false));
+  return node;
+}
+
+/** An element that shows foreign text. */
+export const t = (tag, props, text, lines = false) => put(h(tag, props), text, lines);
+
+export const button = (label, props, run) => h("button", { type: "button", ...props, on: { click: run } }, label);
+
+/**
+ * Keeps the children of `box` equal to a list without rebuilding: `make(item)` gives `{node, update(item)}`
+ * once per key, then only `update` runs. Nodes that are in place are not moved, so focus and scroll stay.
+ */
+export function keyed(box, key, make) {
+  const have = new Map();
+  return (items) => {
+    const keys = new Set(items.map(key));
+    for (const [k, part] of have) if (!keys.has(k)) { part.node.remove(); have.delete(k); }
+    let at = box.firstChild;
+    for (const item of items) {
+      const k = key(item);
+      let part = have.get(k);
+      if (!part) { part = make(item); have.set(k, part); }
+      part.update(item);
+      if (part.node === at) at = at.nextSibling;
+      else box.insertBefore(part.node, at);
+    }
+    return have;
+  };
+}
+
+/** A scroll box for a long text, with its full length stated and a copy of the exact text. */
+export function textBox(label, text, props = {}) {
+  const pre = t("pre", { tabindex: "0", "aria-label": label }, text, true);
+  return h("div", { class: "box", ...props },
+    h("div", { class: "box-head" }, h("span", { class: "label" }, label), h("span", { class: "dim" }, sizeNote(text)), copyButton(() => text)), pre);
+}
+
+/** "1,204 characters, 31 lines, 2 marked". */
+export function sizeNote(text) {
+  const lines = text.split("\n").length;
+  const marked = hiddenCount(text);
+  const n = [...text].length;
+  return `${n.toLocaleString("en")} character${n === 1 ? "" : "s"}` + (lines > 1 ? `, ${lines.toLocaleString("en")} lines` : "") + (marked ? `, ${marked} marked` : "");
+}
+
+export function copyButton(text, label = "Copy") {
+  const b = button(label, { class: "quiet" }, async () => {
+    let ok = true;
+    try { await navigator.clipboard.writeText(text()); } catch { ok = false; }
+    b.textContent = ok ? "Copied" : "Not allowed";
+    setTimeout(() => { b.textContent = label; }, 1200);
+  });
+  return b;
+}
+
+export const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour12: false });
+export const stamp = (ms) => new Date(ms).toISOString().replace("T", " ");
+
+/** A span of milliseconds in words short enough for a column. */
+export function span(ms) {
+  if (ms < 1000) return Math.max(0, Math.round(ms)) + " ms";
+  if (ms < 10000) return (ms / 1000).toFixed(1) + " s";
+  const s = Math.floor(ms / 1000);
+  if (s < 60) return s + " s";
+  if (s < 3600) return Math.floor(s / 60) + ":" + String(s % 60).padStart(2, "0");
+  return Math.floor(s / 3600) + " h " + Math.floor((s % 3600) / 60) + " min";
+}
+
+/** Says something to a screen reader. */
+export function say(text) {
+  put(document.getElementById("say"), text);
+}

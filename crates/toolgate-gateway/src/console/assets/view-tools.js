@@ -1,0 +1,136 @@
+// The tools as callers see them: what each is said to do, what the rules say, and a form to try it.
+
+import { state, postText } from "./api.js";
+import { h, t, put, attr, keyed, button, textBox, span, visText } from "./dom.js";
+import { members, pretty, sample, typeOf, valid } from "./json.js";
+import { riskTags } from "./view-inbox.js";
+
+const root = document.getElementById("view-tools");
+const filter = h("input", { type: "search", id: "tools-filter", placeholder: "Filter: server, name, description, verdict", "aria-label": "Filter the tools", on: { input: renderTools } });
+const count = h("span", { class: "dim", "aria-live": "polite" });
+const list = h("div", { class: "tools" });
+root.append(h("h2", { class: "sr" }, "Tools"), h("div", { class: "tools-bar" }, filter, count), list);
+
+const idOf = (tool) => `${tool.server}.${tool.name}`;
+const sync = keyed(list, idOf, makeTool);
+
+export function renderTools() {
+  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const hay = (x) => `${idOf(x)} ${x.wire} ${x.title ?? ""} ${x.description} ${x.verdict} ${x.rule} ${x.withheld ? "withheld" : ""}`.toLowerCase();
+  const all = [...state.tools].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
+  const seen = all.filter((x) => words.every((w) => hay(x).includes(w)));
+  sync(seen);
+  put(count, seen.length === all.length ? `${all.length} tools` : `${seen.length} of ${all.length} tools`);
+}
+
+export function toolsKey(key) {
+  if (key !== "/") return false;
+  filter.focus();
+  filter.select();
+  return true;
+}
+
+function makeTool(first) {
+  let tool = first, drawn = "", form = null;
+  const verdict = h("span", { class: "verdict" });
+  const title = h("span", { class: "dim" });
+  const held = h("span", { class: "tag bad", hidden: true }, "withheld");
+  const tags = h("span", { class: "tags" });
+  const detail = h("div", { class: "detail" });
+  const tryBox = h("div", {});
+  const body = h("div", { class: "tool-body" }, detail, tryBox);
+  const node = h("details", { class: "tool", "data-tool": idOf(tool), on: { toggle: () => fill() } },
+    h("summary", {}, verdict, h("span", { class: "name" }, t("b", {}, idOf(tool)), title), held, tags), body);
+  function fill() {
+    if (!node.open || detail.dataset.key === drawn) return;
+    detail.dataset.key = drawn;
+    detail.replaceChildren(...describe(tool));
+    form ??= tryForm(tool, tryBox);
+  }
+  function update(next) {
+    const key = JSON.stringify(next);
+    if (key === drawn) return;
+    tool = next;
+    drawn = key;
+    put(verdict, tool.verdict);
+    verdict.className = "verdict " + tool.verdict;
+    put(title, tool.title ?? "");
+    attr(held, "hidden", !tool.withheld);
+    tags.replaceChildren(...riskTags(tool.hints, tool.trusted).slice(0, -1));
+    fill();
+  }
+  return { node, update };
+}
+
+function describe(tool) {
+  const row = (label, node) => [h("dt", {}, label), h("dd", {}, node)];
+  return [
+    tool.withheld ? h("p", { class: "warning" }, "Withheld from callers: ", t("span", {}, tool.withheld)) : null,
+    t("div", { class: "prose" }, tool.description || "The server gives no description.", true),
+    h("dl", { class: "facts" },
+      ...row("Rule", t("span", {}, `${tool.verdict}: ${tool.rule}`)),
+      ...row("On the wire", t("code", {}, tool.wire)),
+      ...row("Hints", h("span", { class: "tags" }, ...riskTags(tool.hints, tool.trusted)))),
+    inputs(tool.input_schema),
+    h("details", {}, h("summary", {}, "Input schema"), textBox("Input schema", JSON.stringify(tool.input_schema, null, 2))),
+    tool.output_schema ? h("details", {}, h("summary", {}, "Output schema"), textBox("Output schema", JSON.stringify(tool.output_schema, null, 2))) : null,
+  ].filter(Boolean);
+}
+
+function inputs(schema) {
+  const props = Object.entries(schema?.properties ?? {});
+  if (!props.length) return h("p", { class: "dim" }, "Takes no declared arguments.");
+  const required = new Set(schema.required ?? []);
+  return h("table", { class: "inputs" }, h("tbody", {}, ...props.map(([name, p]) => h("tr", {},
+    h("th", { scope: "row" }, t("code", {}, name), h("small", { class: "dim" }, required.has(name) ? "required" : "optional")),
+    h("td", {}, t("code", { class: "dim" }, typeOf(p)), p?.description ? t("small", { class: "says" }, p.description, true) : null)))));
+}
+
+function tryForm(tool, box) {
+  const name = idOf(tool);
+  const text = h("textarea", { rows: "6", spellcheck: "false", "aria-label": "Arguments as JSON", autocomplete: "off", value: sample(tool.input_schema) });
+  const out = h("div", { class: "result", "aria-live": "polite" });
+  let stop = null;
+  const go = button("Call", { class: "primary", "data-act": "call" }, run);
+  const cancel = button("Cancel", { hidden: true, "data-act": "cancel" }, () => stop?.abort());
+  async function run() {
+    if (stop) return;
+    if (!valid(text.value) || members(text.value) === null) { out.replaceChildren(h("p", { class: "error" }, "the arguments are not a JSON object")); return; }
+    stop = new AbortController();
+    attr(cancel, "hidden", false);
+    go.disabled = true;
+    out.replaceChildren(h("p", { class: "dim busy" }, "Calling. If a rule asks, the call waits in the ", h("a", { href: "#/inbox" }, "inbox"), "."));
+    const began = performance.now();
+    try {
+      // The text goes out as written, so that big numbers keep their digits.
+      const res = await postText("/console/api/call", `{"tool":${JSON.stringify(name)},"arguments":${text.value}}`, stop.signal);
+      out.replaceChildren(...result(res, performance.now() - began));
+    } catch {
+      out.replaceChildren(h("p", { class: "dim" }, "Cancelled."));
+    }
+    stop = null;
+    attr(cancel, "hidden", true);
+    go.disabled = false;
+  }
+  text.addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) run(); });
+  box.replaceChildren(h("div", { class: "try" }, h("h4", {}, "Try it"), h("p", { class: "dim" }, "The call goes through the same rules and into the same audit log as any other."), text, h("div", { class: "row" }, go, cancel), out));
+  return box;
+}
+
+function result(res, ms) {
+  if (res.error) return [t("p", { class: "error" }, res.error)];
+  const parts = members(res.text) ?? [];
+  const raw = (key) => parts.find((p) => p.key === key)?.raw;
+  const bad = raw("isError") === "true";
+  const out = [h("p", {}, h("span", { class: "state " + (bad ? "bad" : "calm") }, bad ? "tool error" : "ok"), " ", h("span", { class: "took" }, span(ms)))];
+  for (const block of JSON.parse(raw("content") ?? "[]")) out.push(block.type === "text" ? textBox("Text", block.text) : other(block));
+  const structured = raw("structuredContent");
+  if (structured && structured !== "null") out.push(textBox("Structured content", pretty(structured)));
+  return out;
+}
+
+function other(block) {
+  const data = block.data ?? block.resource?.blob;
+  const what = [block.type, block.mimeType ?? block.resource?.mimeType, block.uri ?? block.resource?.uri, data && `${data.length.toLocaleString("en")} characters of base64`].filter(Boolean).map(visText).join(", ");
+  return block.resource?.text !== undefined ? textBox(what, block.resource.text) : h("p", { class: "box-head" }, what, " (not shown)");
+}
