@@ -79,10 +79,11 @@ function drawHeader() {
 function drawCounts() {
   const down = state.servers.filter((s) => s.state === "failed" || s.state === "backoff").length;
   const running = [...state.calls.values()].filter((c) => c.state !== "done").length;
-  const counts = { inbox: state.pending.size || "", calls: running || "", tools: state.tools.length || "", servers: down ? `${down} down` : state.servers.length || "", grants: state.grants.length || "" };
+  const counts = { inbox: state.pending.size || "", calls: running || "", tools: state.tools.length || "", servers: down ? `${state.servers.length - down}/${state.servers.length}` : state.servers.length || "", grants: state.grants.length || "" };
   for (const el of document.querySelectorAll("[data-count]")) put(el, counts[el.dataset.count]);
   $("tab-inbox").classList.toggle("waiting", state.pending.size > 0);
   $("tab-servers").classList.toggle("down", down > 0);
+  attr($("tab-servers"), "title", down ? `${down} of ${state.servers.length} down` : null);
   const title = (state.pending.size ? `(${state.pending.size}) ` : "") + current[0].toUpperCase() + current.slice(1) + " \u00b7 Toolgate";
   if (document.title !== title) document.title = title;
 }
@@ -99,9 +100,10 @@ function drawNotify() {
 
 $("notify").addEventListener("click", async () => {
   const next = wants() ? "0" : "1";
-  if (next === "1" && (await Notification.requestPermission()) !== "granted") say("The browser does not allow notifications");
-  localStorage.setItem("toolgate.notify", next);
+  const allowed = next === "0" || (await Notification.requestPermission()) === "granted";
+  localStorage.setItem("toolgate.notify", allowed ? next : "0");
   drawNotify();
+  if (!allowed) { put($("notify"), "The browser does not allow it"); setTimeout(drawNotify, 2500); }
 });
 
 on("pending", (p) => {

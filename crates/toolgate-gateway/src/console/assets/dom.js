@@ -1,14 +1,17 @@
 // Small DOM helpers. Foreign text goes through `put` or `vis` only: text nodes, with what cannot be seen marked.
 
-/** Characters that are invisible, change the order of others, or look like a plain space. */
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u;
+/** Characters that are invisible, change the order of others, look like a plain space or pile up on one letter. */
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}|\p{M}{4,}/u;
 /** A run of letters; checked for scripts that do not belong in one word. */
-const WORD = /[\p{L}\p{M}]+/u;
+const WORD = /(?:\p{L}(?:\p{M}{1,3}(?!\p{M}))?)+/u;
 const PIECES = new RegExp(`(${HIDDEN.source})|(${WORD.source})`, "gu");
 const LATIN = /\p{Script=Latin}/u;
 const LOOKALIKE = /\p{Script=Cyrillic}|\p{Script=Greek}|\p{Script=Cherokee}|\p{Script=Armenian}/u;
 
-const code = (ch) => "\u2039U+" + ch.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + "\u203a";
+/** Most marks that get an element of their own; text with more is spelled out all the same. */
+const MOST_MARKS = 4000;
+
+const code = (chars) => [...chars].map((ch) => "\u2039U+" + ch.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + "\u203a").join("");
 
 /** Cuts text into plain parts and marks: `[{text, mark}]`, mark being null, "hidden" or "mixed". */
 function pieces(text, lines) {
@@ -19,7 +22,9 @@ function pieces(text, lines) {
     if (m[1] !== undefined) {
       if (lines && (m[1] === "\n" || m[1] === "\t")) continue;
       plain(m.index);
-      out.push({ text: code(m[1]), mark: "hidden" });
+      const last = out.at(-1);
+      if (last?.mark === "hidden" && m.index === at) last.text += code(m[1]);
+      else out.push({ text: code(m[1]), mark: "hidden" });
     } else {
       if (!(LATIN.test(m[2]) && LOOKALIKE.test(m[2]))) continue;
       plain(m.index);
@@ -40,11 +45,13 @@ export const hiddenCount = (text) => pieces(text, true).filter((p) => p.mark).le
 /** Text as an inert fragment. With `lines`, line ends and tabs stay what they are. */
 export function vis(text, lines = false) {
   const out = document.createDocumentFragment();
-  for (const p of pieces(String(text ?? ""), lines)) {
+  const all = pieces(String(text ?? ""), lines);
+  for (const p of all.splice(0, MOST_MARKS)) {
     if (!p.mark) { out.append(p.text); continue; }
     const title = p.mark === "hidden" ? "a character that cannot be seen" : "mixes letters of different scripts that look alike";
     out.append(h("span", { class: "mark " + p.mark, title }, p.text));
   }
+  out.append(all.map((p) => p.text).join(""));
   return out;
 }
 

@@ -1,6 +1,6 @@
 // Reads JSON text without changing it: numbers keep their digits, repeated keys stay repeated.
 
-const TOKEN = /\s*(?:("(?:[^"\\]|\\.)*")|([{}[\],:])|([^\s{}[\],:"]+))/gy;
+const TOKEN = /\s*(?:("(?:[^"\\]+|\\.)*")|([{}[\],:])|([^\s{}[\],:"]+))/gy;
 
 function tokens(text) {
   const out = [];

@@ -13,7 +13,7 @@ const GROUPS = {
 };
 const WORDS = { ok: "ok", tool_error: "tool error", rpc_error: "protocol error", timeout: "timed out", cancelled: "cancelled", upstream_lost: "server lost", refused: "refused", denied: "denied" };
 const LEVEL = { ok: "calm", tool_error: "bad", rpc_error: "bad", timeout: "bad", upstream_lost: "bad", cancelled: "idle", refused: "warn", denied: "warn" };
-const STATES = { judging: "checking rules", waiting: "waiting for you", running: "running" };
+const STATES = { judging: "checking rules", waiting: "waiting for approval", running: "running" };
 
 const root = document.getElementById("view-calls");
 const filter = h("input", { type: "search", id: "calls-filter", placeholder: "Filter: tool, caller, argument, id", "aria-label": "Filter the calls", on: { input: renderCalls } });
@@ -70,7 +70,7 @@ export function callsKey(key) {
 export function showCall(id) {
   const was = open;
   open = id && state.calls.has(id) ? id : null;
-  for (const part of rows.values()) part.node.classList.toggle("open", part.node.dataset.call === open);
+  for (const part of rows.values()) part.node.classList.toggle("current", part.node.dataset.call === open);
   attr(drawer, "hidden", !id);
   root.classList.toggle("with-drawer", !!id);
   if (!id) {
@@ -114,7 +114,7 @@ function stopButton() {
   });
   return { node: b, update(c) {
     id = c.id;
-    attr(b, "hidden", c.state !== "running" && c.state !== "waiting");
+    attr(b, "hidden", c.state !== "running");
   } };
 }
 
@@ -158,7 +158,7 @@ function makeRow(first) {
     node.dataset.drawn = "1";
     attr(node, "data-state", c.state);
     attr(node, "data-outcome", c.outcome);
-    node.classList.toggle("open", c.id === open);
+    node.classList.toggle("current", c.id === open);
     put(who, c.caller);
     put(args, preview(c.arguments ?? ""));
     put(note, c.detail ?? "");

@@ -161,7 +161,8 @@ function makeCard(first) {
     args.update(p);
     const destructive = p.hints?.destructive === true;
     remember.disabled = destructive || approve.disabled;
-    attr(remember, "hidden", destructive);
+    if (destructive) remember.remove();
+    else if (!remember.isConnected) approve.after(remember);
     put(note, destructive
       ? "Remembering is not offered: the server says this tool destroys things, so each call is asked about."
       : "Approve and remember: this tool, for this caller, with any arguments, until the gateway stops.");
@@ -181,7 +182,7 @@ function drawFacts(facts, p, presence) {
     ...row("Caller", t("span", {}, p.caller), " ", presence),
     ...(p.client ? row("Client", t("span", {}, p.client)) : []),
     ...row("Says it does", t("div", { class: "prose" }, p.description || schema.description || "nothing", true)),
-    ...row("Asked", h("time", { title: stamp(p.at) }, clock(p.at)), " as ", h("a", { href: "#/calls/" + encodeURIComponent(p.call) }, visText(p.call))),
+    ...row("Asked", h("time", { title: stamp(p.at) }, clock(p.at)), " as call ", h("a", { href: "#/calls/" + encodeURIComponent(p.call) }, visText(p.call)), ", approval ", t("code", {}, p.id)),
     ...row("Digest", t("code", { title: p.digest, class: "digest" }, String(p.digest ?? "").slice(0, 16)), " ", copyButton(() => p.digest)));
 }
 

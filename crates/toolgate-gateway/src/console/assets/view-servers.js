@@ -48,7 +48,7 @@ function makeServer(first) {
 
 const grants = document.getElementById("view-grants");
 const grantList = h("tbody", {});
-const grantTable = h("table", { class: "grants" }, h("thead", {}, h("tr", {}, ...["Tool", "Caller", "Made", "Used", "Until", ""].map((x) => h("th", { scope: "col" }, x)))), grantList);
+const grantTable = h("table", { class: "grants" }, h("thead", {}, h("tr", {}, ...["Tool", "Caller", "Made", "Used", "Until"].map((x) => h("th", { scope: "col" }, x)), h("th", { scope: "col" }, h("span", { class: "sr" }, "Withdraw")))), grantList);
 const noGrants = h("div", { class: "empty", hidden: true }, h("h3", {}, "Nothing is remembered"), h("p", {}, "An approval given with \u201cApprove and remember\u201d stands here and can be withdrawn."));
 const grantError = h("p", { class: "error", role: "alert", hidden: true });
 grants.append(h("h2", { class: "sr" }, "Grants"), grantError, noGrants, grantTable);

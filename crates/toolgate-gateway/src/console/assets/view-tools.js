@@ -113,7 +113,7 @@ function tryForm(tool, box) {
     go.disabled = false;
   }
   text.addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) run(); });
-  box.replaceChildren(h("div", { class: "try" }, h("h4", {}, "Try it"), h("p", { class: "dim" }, "The call goes through the same rules and into the same audit log as any other."), text, h("div", { class: "row" }, go, cancel), out));
+  box.replaceChildren(h("div", { class: "try" }, h("h3", {}, "Try it"), h("p", { class: "dim" }, "The call goes through the same rules and into the same audit log as any other."), text, h("div", { class: "row" }, go, cancel), out));
   return box;
 }
 
