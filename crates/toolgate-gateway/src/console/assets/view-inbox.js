@@ -93,7 +93,7 @@ export function riskTags(hints = {}, trusted = false) {
 }
 
 function makeCard(first) {
-  let p = first, sent = false;
+  let p = first, sent = false, asking = false;
   const name = t("h3", { id: "name-" + p.id }, `${p.server}.${p.tool}`);
   const title = h("span", { class: "dim title" });
   const tags = h("div", { class: "tags" });
@@ -123,29 +123,30 @@ function makeCard(first) {
     note);
 
   async function run(act) {
-    if (sent || approve.disabled) return;
-    busy(true);
+    if (sent || asking || expired()) return;
+    asking = true;
+    busy();
     const body = act === "deny" ? { id: p.id, reason: reason.value.trim() } : { id: p.id, remember: act === "remember" };
     const res = await post("/console/api/" + (act === "deny" ? "deny" : "approve"), body);
     put(error, res.error ?? "");
     attr(error, "hidden", !res.error);
+    asking = false;
     sent = res.ok;
+    busy();
     if (res.ok) say(`${act === "deny" ? "Denied" : "Approved"} ${visText(p.server + "." + p.tool)}`);
-    busy(res.ok);
   }
-  function busy(on) {
-    for (const b of [approve, remember, deny]) b.disabled = on || expired();
-    remember.disabled ||= p.hints?.destructive === true;
-    node.classList.toggle("sent", on);
+  function busy() {
+    for (const b of [approve, remember, deny]) b.disabled = asking || sent || expired();
+    node.classList.toggle("sent", asking || sent);
   }
   const expired = () => p.expires <= now();
 
   function tick() {
     const ms = p.expires - now();
-    put(left, ms <= 0 ? "expired: denied" : `${span(Math.ceil(ms / 1000) * 1000)} left, then denied`);
+    put(left, ms <= 0 ? "time is up: denied" : `${span(Math.ceil(ms / 1000) * 1000)} left, then denied`);
     bar.value = Math.max(0, Math.min(1, ms / Math.max(1, p.expires - p.at)));
     node.classList.toggle("urgent", ms < 30000);
-    if (ms <= 0 && !approve.disabled) busy(sent);
+    if (ms <= 0 !== approve.disabled) busy();
   }
   let drawn = "";
   function update(next) {
@@ -160,7 +161,6 @@ function makeCard(first) {
     drawFacts(facts, p, presence);
     args.update(p);
     const destructive = p.hints?.destructive === true;
-    remember.disabled = destructive || approve.disabled;
     if (destructive) remember.remove();
     else if (!remember.isConnected) approve.after(remember);
     put(note, destructive
