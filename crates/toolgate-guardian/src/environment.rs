@@ -1,0 +1,107 @@
+use std::ffi::{OsStr, OsString};
+
+/// The names that a child gets from our own environment when the operator says nothing else.
+pub const DEFAULT_ALLOW: &[&str] = &[
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SHELL",
+    "TERM",
+];
+
+/// Names with which an environment makes a program run foreign code.
+const DANGEROUS: &[&str] = &[
+    "BASH_ENV",
+    "ENV",
+    "GCONV_PATH",
+    "IFS",
+    "JAVA_TOOL_OPTIONS",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "RUBYLIB",
+    "RUBYOPT",
+];
+
+/// The environment of a child: what is allowed of our own, and the operator's extra entries.
+///
+/// It starts empty. A name in `allow` is taken from our own environment if it is set there; names
+/// that make a program run foreign code (`LD_*`, `DYLD_*`, `NODE_OPTIONS`, `PYTHONPATH` and the
+/// like) never are. `extra` is the operator's own word: it is taken as it stands, and wins.
+pub fn environment(allow: &[&str], extra: &[(String, String)]) -> Vec<(OsString, OsString)> {
+    compose(|name| std::env::var_os(name), allow, extra)
+}
+
+fn compose(
+    ours: impl Fn(&str) -> Option<OsString>,
+    allow: &[&str],
+    extra: &[(String, String)],
+) -> Vec<(OsString, OsString)> {
+    let mut env: Vec<(OsString, OsString)> = Vec::new();
+    for name in allow.iter().filter(|name| !is_dangerous(name)) {
+        if let Some(value) = ours(name) {
+            set(&mut env, name.as_ref(), value);
+        }
+    }
+    for (name, value) in extra {
+        set(&mut env, name.as_ref(), value.into());
+    }
+    env
+}
+
+fn is_dangerous(name: &str) -> bool {
+    name.starts_with("LD_") || name.starts_with("DYLD_") || DANGEROUS.contains(&name)
+}
+
+fn set(env: &mut Vec<(OsString, OsString)>, name: &OsStr, value: OsString) {
+    match env.iter_mut().find(|(other, _)| other == name) {
+        Some(entry) => entry.1 = value,
+        None => env.push((name.to_owned(), value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(name: &str, value: &str) -> (OsString, OsString) {
+        (name.into(), value.into())
+    }
+
+    #[test]
+    fn only_allowed_names_come_from_our_own() {
+        let ours = |name: &str| (name != "TZ").then(|| OsString::from("x"));
+        assert_eq!(compose(ours, &["PATH", "TZ"], &[]), [pair("PATH", "x")]);
+        assert_eq!(compose(ours, &[], &[]), []);
+    }
+
+    #[test]
+    fn dangerous_names_come_from_the_operator_only() {
+        let ours = |_: &str| Some(OsString::from("evil"));
+        for name in [
+            "LD_PRELOAD",
+            "LD_AUDIT",
+            "DYLD_INSERT_LIBRARIES",
+            "NODE_OPTIONS",
+            "BASH_ENV",
+            "LD_LIBRARY_PATH",
+            "PYTHONPATH",
+            "PYTHONSTARTUP",
+        ] {
+            assert_eq!(compose(ours, &[name], &[]), [], "{name}");
+            let extra = [(name.to_owned(), "meant".to_owned())];
+            assert_eq!(compose(ours, &[name], &extra), [pair(name, "meant")]);
+        }
+    }
+
+    #[test]
+    fn an_extra_entry_wins_and_nothing_is_there_twice() {
+        let ours = |_: &str| Some(OsString::from("ours"));
+        let extra = [("PATH".to_owned(), "theirs".to_owned())];
+        assert_eq!(
+            compose(ours, &["PATH", "PATH"], &extra),
+            [pair("PATH", "theirs")]
+        );
+    }
+}

@@ -1,0 +1,25 @@
+use std::fmt;
+
+/// Why a child could not be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The program was refused or could not be run; the text says why and what to do.
+    Refused(String),
+    /// The guardian process is gone; nothing can be started until a new one runs.
+    Died,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(why) => f.write_str(why),
+            Self::Died => f.write_str(
+                "the guardian process has ended, so no program can be started; \
+                 restart the gateway",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

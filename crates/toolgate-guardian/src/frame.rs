@@ -1,0 +1,201 @@
+//! Messages on the socket: four bytes of length, then JSON; descriptors ride on the first byte.
+
+use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Most bytes in one message. The text of a command may take some four times its own length.
+pub(crate) const MAX: usize = 4 << 20;
+
+/// Most descriptors with one message: stdin, stdout and stderr of a child.
+const MAX_FDS: usize = 3;
+
+/// Encodes a message with its length before it; refuses one over [`MAX`] bytes.
+pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; 4];
+    serde_json::to_writer(&mut bytes, message)?;
+    let len = bytes.len() - 4;
+    match u32::try_from(len) {
+        Ok(head) if len <= MAX => bytes[..4].copy_from_slice(&head.to_be_bytes()),
+        _ => {
+            return Err(invalid(format!(
+                "a message of {len} bytes is over the limit of {MAX}"
+            )));
+        }
+    }
+    Ok(bytes)
+}
+
+/// Writes an encoded message; blocks until all of it is in the socket.
+pub(crate) fn send(socket: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut sent = 0;
+    if !fds.is_empty() {
+        sent = send_with(socket, bytes, fds)?;
+    }
+    (&mut &*socket).write_all(&bytes[sent..])
+}
+
+fn send_with(socket: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(invalid(format!(
+            "more than {MAX_FDS} descriptors with one message"
+        )));
+    }
+    let flags = SendFlags::empty();
+    let part = [IoSlice::new(bytes)];
+    Ok(rustix::io::retry_on_intr(|| {
+        sendmsg(socket, &part, &mut control, flags)
+    })?)
+}
+
+/// Reads the next message and its descriptors; `None` at the end of the socket.
+///
+/// Blocks. Never reads past the message, so that descriptors stay with theirs.
+pub(crate) fn receive<T: DeserializeOwned>(
+    socket: &UnixStream,
+) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    let mut fds = Vec::new();
+    let mut head = [0; 4];
+    if !fill(socket, &mut head, &mut fds)? {
+        return Ok(None);
+    }
+    let len = u32::from_be_bytes(head) as usize;
+    if len > MAX {
+        return Err(invalid(format!(
+            "a message of {len} bytes is over the limit of {MAX}"
+        )));
+    }
+    let mut body = vec![0; len];
+    if !fill(socket, &mut body, &mut fds)? {
+        return Ok(None);
+    }
+    Ok(Some((serde_json::from_slice(&body)?, fds)))
+}
+
+/// Fills the buffer; false when the socket ended first, even within a message.
+fn fill(socket: &UnixStream, mut buffer: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<bool> {
+    while !buffer.is_empty() {
+        let n = receive_some(socket, buffer, fds)?;
+        if n == 0 {
+            return Ok(false);
+        }
+        buffer = &mut buffer[n..];
+    }
+    Ok(true)
+}
+
+fn receive_some(socket: &UnixStream, to: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut part = [IoSliceMut::new(to)];
+    let n = match rustix::io::retry_on_intr(|| recvmsg(socket, &mut part, &mut control, FLAGS)) {
+        Ok(message) => message.bytes,
+        // The other side went without reading all that we sent: an end like any other.
+        Err(Errno::CONNRESET) => 0,
+        Err(error) => return Err(error.into()),
+    };
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            fds.extend(received);
+        }
+    }
+    close_on_exec(fds)?;
+    Ok(n)
+}
+
+#[cfg(target_os = "linux")]
+const FLAGS: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+#[cfg(not(target_os = "linux"))]
+const FLAGS: RecvFlags = RecvFlags::empty();
+
+/// Where the system cannot set the flag while it receives, it is set at once after.
+#[cfg(not(target_os = "linux"))]
+fn close_on_exec(fds: &[OwnedFd]) -> io::Result<()> {
+    for fd in fds {
+        rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn close_on_exec(_: &[OwnedFd]) -> io::Result<()> {
+    Ok(())
+}
+
+fn invalid(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn descriptors_stay_with_their_message() {
+        let (a, b) = UnixStream::pair().unwrap();
+        let (read, write) = std::io::pipe().unwrap();
+        send(&a, &encode(&"plain").unwrap(), &[]).unwrap();
+        send(
+            &a,
+            &encode(&"with").unwrap(),
+            &[read.as_fd(), write.as_fd()],
+        )
+        .unwrap();
+        send(&a, &encode(&"after").unwrap(), &[]).unwrap();
+        drop(a);
+
+        let mut seen = Vec::new();
+        while let Some((text, fds)) = receive::<String>(&b).unwrap() {
+            for fd in &fds {
+                let flags = rustix::io::fcntl_getfd(fd).unwrap();
+                assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+            }
+            seen.push((text, fds.len()));
+        }
+        assert_eq!(
+            seen,
+            [("plain".into(), 0), ("with".into(), 2), ("after".into(), 0)]
+        );
+    }
+
+    #[test]
+    fn a_message_over_the_limit_is_refused_on_both_sides() {
+        assert!(encode(&"x".repeat(MAX - 2)).is_ok());
+        assert!(encode(&"x".repeat(MAX - 1)).is_err());
+
+        let (a, b) = UnixStream::pair().unwrap();
+        (&a).write_all(&(MAX as u32 + 1).to_be_bytes()).unwrap();
+        assert_eq!(
+            receive::<String>(&b).unwrap_err().kind(),
+            io::ErrorKind::InvalidData
+        );
+    }
+
+    #[test]
+    fn an_end_within_a_message_is_an_end() {
+        let (a, b) = UnixStream::pair().unwrap();
+        (&a).write_all(&[0, 0, 0, 9, b'"']).unwrap();
+        drop(a);
+        assert!(receive::<String>(&b).unwrap().is_none());
+    }
+
+    #[test]
+    fn an_end_with_something_unread_is_an_end() {
+        let (a, b) = UnixStream::pair().unwrap();
+        (&b).write_all(b"unread").unwrap();
+        drop(a);
+        assert!(receive::<String>(&b).unwrap().is_none());
+    }
+}

@@ -1,0 +1,146 @@
+//! Watches over one child and ends it in steps: its standard input has ended, then SIGTERM,
+//! then SIGKILL.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::Keeper;
+use super::table::{Entry, State};
+use crate::message::{Event, WireSteps};
+
+/// How long what is left of a group may take after SIGTERM when its leader exited by itself.
+const LEFTOVERS: Duration = Duration::from_secs(2);
+
+/// How long a death by SIGKILL may take before the signal is sent again.
+const KILL_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often SIGKILL is sent before a process that does not die (its file system hangs, or it
+/// belongs to another user now) is given up.
+const KILLS: u32 = 10;
+
+/// A thread for the child about to be entered in the table, so that its end never fails for want
+/// of one. Call it under the lock; without an entry the thread ends at once.
+pub(super) fn watch(keeper: &Arc<Keeper>, id: u64) -> io::Result<()> {
+    let watch = Watch {
+        keeper: Arc::clone(keeper),
+        id,
+        reported: false,
+    };
+    let thread = thread::Builder::new()
+        .name(format!("child {id}"))
+        .stack_size(256 << 10);
+    thread.spawn(move || watch.run()).map(drop)
+}
+
+/// Asks for the end of a child; the first to ask sets the steps.
+pub(super) fn request(keeper: &Keeper, id: u64, steps: WireSteps) {
+    let mut state = keeper.table.lock();
+    if let Some(entry) = state.entries.get_mut(&id) {
+        entry.note_strays();
+        entry.order.get_or_insert(steps);
+        keeper.table.changed.notify_all();
+    }
+    drop(state);
+    keeper.tell(&Event::Ending { id }, &[]);
+}
+
+struct Watch {
+    keeper: Arc<Keeper>,
+    id: u64,
+    reported: bool,
+}
+
+impl Watch {
+    fn run(mut self) {
+        let Some(order) = self.until_order_or_exit() else {
+            return;
+        };
+        if let Some(steps) = order {
+            // Once the leader is out there is nothing to wait for: the rest has no one to serve.
+            self.until_exit(steps.stdin());
+        }
+        self.report();
+        let mut gone = self.signal(Signal::TERM, order.map_or(LEFTOVERS, WireSteps::term));
+        for _ in 0..KILLS {
+            gone = gone || self.signal(Signal::KILL, KILL_AGAIN);
+        }
+        // In this order: once the table is empty, all has been told.
+        self.keeper.tell(&Event::Ended { id: self.id }, &[]);
+        self.keeper.table.lock().entries.remove(&self.id);
+        self.keeper.table.changed.notify_all();
+    }
+
+    /// The order to end the child, or none if it exited by itself. Nothing without an entry.
+    fn until_order_or_exit(&self) -> Option<Option<WireSteps>> {
+        let table = &self.keeper.table;
+        let waits = |entry: &Entry| entry.running && entry.order.is_none();
+        let state = table.wait(table.lock(), |state| !self.entry(state).is_some_and(waits));
+        let entry = self.entry(&state)?;
+        Some(entry.order.filter(|_| entry.running))
+    }
+
+    fn until_exit(&self, at_most: Duration) {
+        let table = &self.keeper.table;
+        drop(table.wait_for(table.lock(), at_most, |state| !self.is_running(state)));
+    }
+
+    /// Signals whatever is left, then waits for its death; true when nothing is left.
+    fn signal(&mut self, signal: Signal, at_most: Duration) -> bool {
+        let end = Instant::now() + at_most;
+        let keeper = Arc::clone(&self.keeper);
+        let mut state = keeper.table.lock();
+        match state.entries.get_mut(&self.id) {
+            Some(entry) if !entry.is_gone() => entry.signal(signal),
+            _ => return true,
+        }
+        drop(
+            keeper
+                .table
+                .wait_for(state, at_most, |state| !self.is_running(state)),
+        );
+        self.report();
+        let left = end.saturating_duration_since(Instant::now());
+        keeper
+            .table
+            .wait_for(keeper.table.lock(), left, |state| self.is_gone(state))
+            .1
+    }
+
+    /// Tells the gateway of the leader's exit, once.
+    fn report(&mut self) {
+        let state = self.keeper.table.lock();
+        let Some(entry) = self
+            .entry(&state)
+            .filter(|entry| !entry.running && !self.reported)
+        else {
+            return;
+        };
+        let (code, signal) = (entry.code, entry.signal);
+        drop(state);
+        self.reported = true;
+        self.keeper.tell(
+            &Event::Exited {
+                id: self.id,
+                code,
+                signal,
+            },
+            &[],
+        );
+    }
+
+    fn entry<'a>(&self, state: &'a State) -> Option<&'a Entry> {
+        state.entries.get(&self.id)
+    }
+
+    fn is_running(&self, state: &State) -> bool {
+        self.entry(state).is_some_and(|entry| entry.running)
+    }
+
+    fn is_gone(&self, state: &State) -> bool {
+        self.entry(state).is_none_or(Entry::is_gone)
+    }
+}

@@ -1,0 +1,227 @@
+//! Finds a program and starts it, with errors that say what to do.
+
+use std::env::split_paths;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf, absolute};
+use std::process::{Child, Stdio};
+
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use crate::message::Command;
+
+/// Searched when the environment of the child names no `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Starts the program; gives its process number and our ends of its stdin, stdout and stderr.
+///
+/// The child leads a process group of its own, has exactly the given environment, and no
+/// descriptor but the three pipes.
+pub(super) fn launch(command: &Command) -> Result<(Pid, [OwnedFd; 3]), String> {
+    check_environment(command)?;
+    let directory = directory(command)?;
+    let program = find(command, directory.as_deref())?;
+    let child = start(command, &program, directory.as_deref())
+        .map_err(|error| explain(&program, &error))?;
+    take_apart(child).ok_or_else(|| format!("{} has no pipes", program.display()))
+}
+
+fn start(command: &Command, program: &Path, directory: Option<&Path>) -> io::Result<Child> {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the guardian is who starts processes"
+    )]
+    let mut child = std::process::Command::new(program);
+    if let Some(directory) = directory {
+        child.current_dir(directory);
+    }
+    child
+        .args(&command.args)
+        .env_clear()
+        .envs(command.env.iter().map(|(name, value)| (name, value)))
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+}
+
+fn take_apart(mut child: Child) -> Option<(Pid, [OwnedFd; 3])> {
+    let pid = Pid::from_raw(i32::try_from(child.id()).ok()?)?;
+    let pipes = [
+        child.stdin.take()?.into(),
+        child.stdout.take()?.into(),
+        child.stderr.take()?.into(),
+    ];
+    Some((pid, pipes))
+}
+
+fn check_environment(command: &Command) -> Result<(), String> {
+    for (name, _) in &command.env {
+        let bytes = name.as_encoded_bytes();
+        if bytes.is_empty() || bytes.contains(&b'=') {
+            return Err(format!(
+                "{} was not started: {:?} is no name for an environment entry; \
+                 use one that is not empty and has no = in it",
+                command.program.display(),
+                name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The working directory, made absolute, if one is asked for.
+fn directory(command: &Command) -> Result<Option<PathBuf>, String> {
+    let Some(asked) = &command.cwd else {
+        return Ok(None);
+    };
+    match absolute(asked) {
+        Ok(path) if path.is_dir() => Ok(Some(path)),
+        _ => Err(format!(
+            "{} was not started: its working directory {} is not there or is no directory; \
+             correct the path",
+            command.program.display(),
+            asked.display()
+        )),
+    }
+}
+
+/// The file to run: a path as it stands (from the working directory if relative), a bare name
+/// from the `PATH` that the child will have.
+fn find(command: &Command, directory: Option<&Path>) -> Result<PathBuf, String> {
+    let program = command.program.as_os_str();
+    if program.is_empty() {
+        return Err("no program was named; give a name or an absolute path".to_owned());
+    }
+    if program.as_encoded_bytes().contains(&b'/') {
+        at_path(Path::new(program), directory)
+    } else {
+        in_search_path(program, search_path(command))
+    }
+}
+
+fn at_path(program: &Path, directory: Option<&Path>) -> Result<PathBuf, String> {
+    let path = match directory {
+        Some(directory) => directory.join(program),
+        None => absolute(program).map_err(|error| explain(program, &error))?,
+    };
+    if path.is_file() {
+        return may_run(&path).map(|()| path.clone());
+    }
+    let what = if path.is_dir() {
+        "it is a directory"
+    } else {
+        "there is no such file"
+    };
+    Err(format!(
+        "{} was not started: {what}; correct the path",
+        path.display()
+    ))
+}
+
+fn in_search_path(name: &OsStr, path: &OsStr) -> Result<PathBuf, String> {
+    // A relative entry would let the working directory choose the program.
+    let files = || {
+        split_paths(path)
+            .filter(|directory| directory.is_absolute())
+            .map(|directory| directory.join(name))
+            .filter(|file| file.is_file())
+    };
+    match files()
+        .find(|file| may_run(file).is_ok())
+        .or_else(|| files().next())
+    {
+        Some(file) => may_run(&file).map(|()| file.clone()),
+        None => Err(format!(
+            "no program named {} was found in PATH ({}); give its absolute path",
+            name.display(),
+            path.display()
+        )),
+    }
+}
+
+fn search_path(command: &Command) -> &OsStr {
+    let entry = command.env.iter().rfind(|(name, _)| name == "PATH");
+    entry.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value)
+}
+
+fn may_run(file: &Path) -> Result<(), String> {
+    access(file, Access::EXEC_OK).map_err(|error| explain(file, &error.into()))
+}
+
+fn explain(program: &Path, error: &io::Error) -> String {
+    let why = match Errno::from_io_error(error) {
+        Some(Errno::ACCESS) => {
+            "no permission to run it; make the file executable for this user (chmod +x)".to_owned()
+        }
+        Some(Errno::NOENT) => {
+            "the interpreter that it needs (a script names it in its first line) was not found; \
+             install it or correct the line"
+                .to_owned()
+        }
+        Some(Errno::NOEXEC) => {
+            "this system cannot run such a file; a script needs a first line like #!/bin/sh"
+                .to_owned()
+        }
+        Some(Errno::TOOBIG) => {
+            "its arguments and environment are too long together; shorten them".to_owned()
+        }
+        _ => error.to_string(),
+    };
+    format!("{} was not started: {why}", program.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(program: &str, path: &str) -> Command {
+        Command {
+            program: program.into(),
+            args: Vec::new(),
+            env: vec![("PATH".into(), path.into())],
+            cwd: None,
+        }
+    }
+
+    #[test]
+    fn a_bare_name_is_found_in_absolute_entries_of_the_path_only() {
+        assert_eq!(
+            find(&command("sh", "/nowhere:/bin"), None),
+            Ok("/bin/sh".into())
+        );
+        assert!(find(&command("sh", "bin:.:"), Some(Path::new("/"))).is_err());
+    }
+
+    #[test]
+    fn a_relative_path_starts_at_the_working_directory() {
+        assert_eq!(
+            find(&command("bin/sh", ""), Some(Path::new("/"))),
+            Ok("/bin/sh".into())
+        );
+    }
+
+    #[test]
+    fn every_refusal_says_what_to_do() {
+        let tell = |program: &str| find(&command(program, "/nowhere"), None).unwrap_err();
+        assert_eq!(
+            tell("nothing"),
+            "no program named nothing was found in PATH (/nowhere); give its absolute path"
+        );
+        assert_eq!(
+            tell("/no/such"),
+            "/no/such was not started: there is no such file; correct the path"
+        );
+        assert_eq!(
+            tell("/etc"),
+            "/etc was not started: it is a directory; correct the path"
+        );
+        assert!(tell("/etc/passwd").contains("no permission to run it"));
+        assert!(tell("").contains("no program was named"));
+    }
+}

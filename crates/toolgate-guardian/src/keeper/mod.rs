@@ -1,0 +1,140 @@
+//! The guardian process: it alone starts and ends children.
+//!
+//! Three kinds of thread, none of which polls: this one reads requests, one reaps whatever exits,
+//! and one for each child waits for its exit or for the order to end it.
+
+mod close;
+mod ending;
+mod launch;
+mod reaper;
+mod shield;
+mod table;
+#[cfg(target_os = "linux")]
+mod tree;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_tree.rs"]
+mod tree;
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::message::{Command, Event, Request, VERSION};
+use crate::{WORD, frame};
+use table::{Entry, Table};
+
+/// Most children at one time.
+const MAX_CHILDREN: usize = 256;
+
+/// Runs this process as the guardian when its first argument says so; otherwise `None`.
+///
+/// Call it first in `main`, before anything opens a file or starts a thread or a runtime: the
+/// guardian closes every descriptor that it inherited. Returns once the gateway has gone and
+/// nothing of its children is left.
+pub fn run_if_asked() -> Option<ExitCode> {
+    if std::env::args_os().nth(1)? != WORD {
+        return None;
+    }
+    Some(match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!(
+                "the guardian stopped: {error}; the gateway starts it itself, do not run it by hand"
+            ));
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn run() -> io::Result<()> {
+    shield::close_inherited();
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    rustix::net::sockopt::socket_type(&socket)?;
+    shield::outlive_signals()?;
+    tree::adopt_orphans();
+    let keeper = Arc::new(Keeper::new(socket));
+    let reaper = Arc::clone(&keeper);
+    thread::Builder::new()
+        .name("reaper".into())
+        .spawn(move || reaper::run(&reaper.table))?;
+    keeper.tell(&Event::Ready { version: VERSION }, &[]);
+    let ended = keeper.serve();
+    close::all(&keeper.table);
+    ended
+}
+
+/// What the threads of the guardian share.
+struct Keeper {
+    socket: UnixStream,
+    writing: Mutex<()>,
+    table: Table,
+}
+
+impl Keeper {
+    fn new(socket: UnixStream) -> Self {
+        Self {
+            socket,
+            writing: Mutex::new(()),
+            table: Table::default(),
+        }
+    }
+
+    /// Answers requests until the socket ends.
+    fn serve(self: &Arc<Self>) -> io::Result<()> {
+        while let Some((request, _)) = frame::receive(&self.socket)? {
+            match request {
+                Request::Spawn { id, command } => self.spawn(id, &command),
+                Request::End { id, steps } => ending::request(self, id, steps),
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn(self: &Arc<Self>, id: u64, command: &Command) {
+        match self.start(id, command) {
+            Ok((pid, pipes)) => self.tell(&Event::Spawned { id, pid }, &pipes),
+            Err(why) => self.tell(&Event::Refused { id, why }, &[]),
+        }
+    }
+
+    /// Starts a child and enters it in the table, both under the lock: the reaper, which also
+    /// takes the lock, never meets a child that it does not know.
+    fn start(self: &Arc<Self>, id: u64, command: &Command) -> Result<(i32, [OwnedFd; 3]), String> {
+        let mut state = self.table.lock();
+        if state.entries.len() >= MAX_CHILDREN {
+            return Err(format!(
+                "{} was not started: {MAX_CHILDREN} programs run already, which is the limit",
+                command.program.display()
+            ));
+        }
+        ending::watch(self, id).map_err(|error| {
+            format!(
+                "{} was not started: no thread to watch it: {error}",
+                command.program.display()
+            )
+        })?;
+        let (leader, pipes) = launch::launch(command)?;
+        state.entries.insert(id, Entry::new(leader));
+        state.childless = false;
+        self.table.changed.notify_all();
+        Ok((leader.as_raw_nonzero().get(), pipes))
+    }
+
+    /// Sends an event. A failure is left alone: the end of the socket shows in `serve`.
+    fn tell(&self, event: &Event, pipes: &[OwnedFd]) {
+        let Ok(bytes) = frame::encode(event) else {
+            return;
+        };
+        let fds: Vec<_> = pipes.iter().map(AsFd::as_fd).collect();
+        let _order = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = frame::send(&self.socket, &bytes, &fds);
+    }
+}
+
+/// A line on standard error, which may be closed.
+fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "toolgate: {text}");
+}

@@ -1,0 +1,60 @@
+//! Reaps everything that exits: the children, and on Linux the orphans that were adopted.
+
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, WaitStatus, wait, waitid};
+
+use super::table::{State, Table};
+
+/// Never returns. Looks without reaping, for that is done under the lock.
+pub(super) fn run(table: &Table) {
+    loop {
+        match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            Ok(_) => reap(table),
+            Err(Errno::INTR) => {}
+            Err(_) => rest(table),
+        }
+    }
+}
+
+fn reap(table: &Table) {
+    let mut state = table.lock();
+    reap_under_lock(&mut state);
+    table.changed.notify_all();
+}
+
+fn reap_under_lock(state: &mut State) -> Option<Errno> {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => exited(state, pid, status),
+            Ok(None) => return None,
+            Err(error) => return Some(error),
+        }
+    }
+}
+
+/// Sleeps while there is no child.
+fn rest(table: &Table) {
+    let mut state = table.lock();
+    // Asked again under the lock: a child may just have been started.
+    if reap_under_lock(&mut state) == Some(Errno::CHILD) {
+        // Leaders that someone else reaped, which should not happen: their status is unknown.
+        for entry in state.entries.values_mut() {
+            entry.running = false;
+        }
+        state.childless = true;
+    }
+    table.changed.notify_all();
+    drop(table.wait(state, |state| !state.childless));
+}
+
+fn exited(state: &mut State, pid: Pid, status: WaitStatus) {
+    let leader = state
+        .entries
+        .values_mut()
+        .find(|entry| entry.running && entry.leader == pid);
+    if let Some(entry) = leader {
+        entry.running = false;
+        entry.code = status.exit_status();
+        entry.signal = status.terminating_signal();
+    }
+}

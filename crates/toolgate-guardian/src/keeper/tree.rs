@@ -1,0 +1,130 @@
+//! The process tree as `/proc` shows it, for descendants that left their group.
+
+use std::collections::HashSet;
+use std::fs;
+
+use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
+
+/// A process, told from a later one with the same number by its start time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: Pid,
+    /// The process group when it was read.
+    pub(super) group: Pid,
+    started: u64,
+}
+
+impl Process {
+    /// It still runs; one that only waits to be reaped does not.
+    pub(super) fn is_alive(&self) -> bool {
+        read(self.pid).is_some_and(|now| !now.dead && now.process.started == self.started)
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        if self.is_alive() {
+            let _ = kill_process(self.pid, signal);
+        }
+    }
+}
+
+/// Makes this process the parent of every descendant whose own parent dies, so that none can
+/// slip away. A kernel that refuses leaves us with the groups alone.
+pub(super) fn adopt_orphans() {
+    let _ = set_child_subreaper(Some(getpid()));
+}
+
+/// Every living process below the roots, the roots not included.
+pub(super) fn descendants(roots: &[Pid]) -> Vec<Process> {
+    if roots.is_empty() {
+        return Vec::new();
+    }
+    let all = everything();
+    let mut known: HashSet<Pid> = roots.iter().copied().collect();
+    let mut found = Vec::new();
+    loop {
+        let before = found.len();
+        for line in &all {
+            if line.parent.is_some_and(|parent| known.contains(&parent))
+                && known.insert(line.process.pid)
+            {
+                found.push(line);
+            }
+        }
+        if found.len() == before {
+            return found
+                .iter()
+                .filter(|line| !line.dead)
+                .map(|line| line.process)
+                .collect();
+        }
+    }
+}
+
+struct Line {
+    process: Process,
+    parent: Option<Pid>,
+    dead: bool,
+}
+
+fn everything() -> Vec<Line> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(|number| read(Pid::from_raw(number)?))
+        .collect()
+}
+
+fn read(pid: Pid) -> Option<Line> {
+    let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    parse(pid, &String::from_utf8_lossy(&fs::read(path).ok()?))
+}
+
+/// Reads a line of `/proc/PID/stat`. The name of the program stands in parentheses and may hold
+/// parentheses and blanks itself, so the fields are counted from the last one.
+fn parse(pid: Pid, stat: &str) -> Option<Line> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let number = |at: usize| fields.get(at)?.parse::<i32>().ok();
+    let started = fields.get(19)?.parse().ok()?;
+    Some(Line {
+        process: Process {
+            pid,
+            group: Pid::from_raw(number(2)?).unwrap_or(pid),
+            started,
+        },
+        parent: Pid::from_raw(number(1)?),
+        dead: matches!(*fields.first()?, "Z" | "X"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_full_of_parentheses_is_read() {
+        let pid = Pid::from_raw(7).unwrap();
+        let stat = "7 (a) S 9 (b) Z 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 4242 0";
+        let line = parse(pid, stat).unwrap();
+        assert_eq!(
+            (line.parent, line.process.group),
+            (Pid::from_raw(5), Pid::from_raw(6).unwrap())
+        );
+        assert_eq!(line.process.started, 4242);
+        assert!(line.dead);
+        assert!(parse(pid, "7 (cut").is_none());
+    }
+
+    #[test]
+    fn this_process_is_below_its_parent() {
+        let parent = rustix::process::getppid().unwrap();
+        assert!(
+            descendants(&[parent])
+                .iter()
+                .any(|process| process.pid == getpid())
+        );
+        assert!(descendants(&[]).is_empty());
+    }
+}

@@ -1,0 +1,216 @@
+//! The gateway's end of the socket: requests go out, a thread takes the events in.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::net::unix::pipe;
+use tokio::sync::{oneshot, watch};
+
+use crate::child::{Exit, Steps, Tie};
+use crate::frame;
+use crate::message::{Event, Request, WireSteps};
+use crate::{Error, message};
+
+/// How far a child has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Progress {
+    pub(crate) exit: Option<Exit>,
+    pub(crate) ended: bool,
+}
+
+/// A started child, or why not.
+pub(crate) type Answer = Result<(Tie, Vec<OwnedFd>), Error>;
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    socket: UnixStream,
+    writing: Mutex<()>,
+    next: AtomicU64,
+    children: Mutex<HashMap<u64, Known>>,
+    died: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct Known {
+    pid: Option<i32>,
+    progress: watch::Sender<Progress>,
+    waiting: Option<oneshot::Sender<Answer>>,
+    /// Held until the guardian has the order to end the child.
+    stdin: Option<pipe::Sender>,
+}
+
+impl Link {
+    pub(crate) fn new(socket: UnixStream) -> Self {
+        Self {
+            socket,
+            writing: Mutex::new(()),
+            next: AtomicU64::new(1),
+            children: Mutex::default(),
+            died: watch::Sender::new(false),
+        }
+    }
+
+    pub(crate) fn died(&self) -> watch::Receiver<bool> {
+        self.died.subscribe()
+    }
+
+    /// Tells the guardian that there will be no more requests, and so to end everything.
+    pub(crate) fn close(&self) {
+        let _ = self.socket.shutdown(Shutdown::Write);
+    }
+
+    /// Asks for a child; blocks while the request goes out. A child whose answer nobody takes is
+    /// ended, for the [`Tie`] in it is dropped.
+    pub(crate) fn spawn(&self, command: message::Command) -> oneshot::Receiver<Answer> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answer, taken) = oneshot::channel();
+        let program = command.program.clone();
+        let bytes = match frame::encode(&Request::Spawn { id, command }) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let why = format!("{} was not started: {error}", program.display());
+                let _ = answer.send(Err(Error::Refused(why)));
+                return taken;
+            }
+        };
+        // Entered before it is asked for: the exit may be told before the start.
+        let known = Known {
+            pid: None,
+            progress: watch::Sender::default(),
+            waiting: Some(answer),
+            stdin: None,
+        };
+        self.children().insert(id, known);
+        if *self.died.borrow() || self.send(&bytes).is_err() {
+            self.children().remove(&id);
+        }
+        taken
+    }
+
+    /// Asks for the end of a child. Its standard input ends once the guardian has heard: were it
+    /// to end before, the child might be gone before its descendants were looked up.
+    pub(crate) fn end(&self, id: u64, steps: Steps, stdin: Option<pipe::Sender>) {
+        if let Some(known) = self.children().get_mut(&id) {
+            known.stdin = stdin;
+        }
+        let steps = WireSteps::new(steps.stdin, steps.term);
+        if let Ok(bytes) = frame::encode(&Request::End { id, steps }) {
+            let _ = self.send(&bytes);
+        }
+    }
+
+    /// A failure closes the socket: half a message may be out, and what follows would be noise.
+    fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        let _order = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = frame::send(&self.socket, bytes, &[]);
+        if sent.is_err() {
+            let _ = self.socket.shutdown(Shutdown::Both);
+        }
+        sent
+    }
+
+    fn children(&self) -> MutexGuard<'_, HashMap<u64, Known>> {
+        self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes events in until the guardian is gone.
+    pub(crate) fn listen(self: &Arc<Self>) {
+        while let Ok(Some((event, fds))) = frame::receive(&self.socket) {
+            self.take(event, fds);
+        }
+        let _ = self.socket.shutdown(Shutdown::Both);
+        self.lost();
+    }
+
+    fn take(self: &Arc<Self>, event: Event, fds: Vec<OwnedFd>) {
+        match event {
+            Event::Ready { .. } => {}
+            Event::Spawned { id, pid } => self.spawned(id, pid, fds),
+            Event::Refused { id, why } => {
+                let known = self.children().remove(&id);
+                if let Some(waiting) = known.and_then(|known| known.waiting) {
+                    let _ = waiting.send(Err(Error::Refused(why)));
+                }
+            }
+            Event::Ending { id } => {
+                let stdin = self
+                    .children()
+                    .get_mut(&id)
+                    .and_then(|known| known.stdin.take());
+                drop(stdin);
+            }
+            Event::Exited { id, code, signal } => {
+                let exit = code.map(Exit::Code).or(signal.map(Exit::Signal));
+                self.progress(id, |progress| {
+                    progress.exit = Some(exit.unwrap_or(Exit::Unknown))
+                });
+            }
+            Event::Ended { id } => {
+                self.progress(id, finish);
+                let mut children = self.children();
+                // Told before its start was: the entry stays for the answer.
+                if children
+                    .get(&id)
+                    .is_some_and(|known| known.waiting.is_none())
+                {
+                    children.remove(&id);
+                }
+            }
+        }
+    }
+
+    fn spawned(self: &Arc<Self>, id: u64, pid: i32, fds: Vec<OwnedFd>) {
+        let mut children = self.children();
+        let Some(known) = children.get_mut(&id) else {
+            return;
+        };
+        let progress = known.progress.subscribe();
+        let waiting = known.waiting.take();
+        known.pid = Some(pid);
+        if progress.borrow().ended {
+            children.remove(&id);
+        }
+        drop(children);
+        let link = Arc::clone(self);
+        let tie = Tie {
+            link,
+            id,
+            pid,
+            steps: Steps::default(),
+            progress,
+            asked: false,
+        };
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(Ok((tie, fds)));
+        }
+    }
+
+    fn progress(&self, id: u64, change: impl FnOnce(&mut Progress)) {
+        if let Some(known) = self.children().get(&id) {
+            known.progress.send_modify(change);
+        }
+    }
+
+    /// The guardian is gone, and with it whoever would end the children: their groups are killed
+    /// from here, at once, for nothing shows any more when they end by themselves.
+    fn lost(&self) {
+        self.died.send_replace(true);
+        for known in std::mem::take(&mut *self.children()).into_values() {
+            if let Some(pid) = known.pid.and_then(Pid::from_raw) {
+                let _ = kill_process_group(pid, Signal::KILL);
+            }
+            known.progress.send_modify(finish);
+        }
+    }
+}
+
+fn finish(progress: &mut Progress) {
+    progress.exit.get_or_insert(Exit::Unknown);
+    progress.ended = true;
+}

@@ -1,0 +1,70 @@
+//! Starts the guardian process. With `keeper::launch` the only place that starts any.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::message::{Event, VERSION};
+use crate::{WORD, frame};
+
+/// How long the guardian may take until its first word.
+const READY: Duration = Duration::from_secs(10);
+
+/// Starts the guardian and waits for its first word.
+pub(crate) fn start(program: &Path, args: &[&OsStr]) -> io::Result<(Child, UnixStream)> {
+    if std::env::args_os().nth(1).is_some_and(|word| word == WORD) {
+        // Otherwise a program that does not ask would start itself again without end.
+        return Err(io::Error::other(
+            "this process is meant to be a guardian but was never asked; \
+             call run_if_asked first in main",
+        ));
+    }
+    let (ours, theirs) = UnixStream::pair()?;
+    let mut child = spawn(program, args, theirs)?;
+    match ready(&ours) {
+        Ok(()) => Ok((child, ours)),
+        Err(error) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(error)
+        }
+    }
+}
+
+/// Its own process group keeps it out of reach of a terminal's interrupt.
+fn spawn(program: &Path, args: &[&OsStr], socket: UnixStream) -> io::Result<Child> {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the guardian itself is started here"
+    )]
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .process_group(0)
+        .stdin(Stdio::from(OwnedFd::from(socket)))
+        .stdout(Stdio::null())
+        .spawn()
+}
+
+fn ready(socket: &UnixStream) -> io::Result<()> {
+    socket.set_read_timeout(Some(READY))?;
+    let first = frame::receive(socket).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => not_ready("it said nothing for 10 s"),
+        _ => not_ready(&error.to_string()),
+    })?;
+    socket.set_read_timeout(None)?;
+    match first {
+        Some((Event::Ready { version: VERSION }, _)) => Ok(()),
+        Some(_) => Err(not_ready("it is of another version; restart the gateway")),
+        None => Err(not_ready("it ended at once; its standard error says why")),
+    }
+}
+
+fn not_ready(why: &str) -> io::Error {
+    io::Error::other(format!("the guardian process did not start: {why}"))
+}

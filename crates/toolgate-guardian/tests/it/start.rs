@@ -1,0 +1,222 @@
+//! How children start: what they get, what they do not, and what is said when they cannot.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use tokio::io::AsyncWriteExt;
+use toolgate_guardian::{DEFAULT_ALLOW, Error, Exit, Guardian, environment};
+
+use crate::help::{all, eventually, guardian, program, shell, soon};
+
+#[tokio::test]
+async fn a_child_reads_writes_and_reports_its_exit() {
+    let guardian = guardian();
+    let mut child = guardian
+        .spawn(shell("cat; echo trouble >&2; exit 42"))
+        .await
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"hello").await.unwrap();
+    drop(stdin);
+    assert_eq!(all(&mut child.stdout).await, "hello");
+    assert_eq!(all(&mut child.stderr).await, "trouble\n");
+    assert_eq!(soon(child.exited()).await, Exit::Code(42));
+    assert_eq!(
+        soon(child.exited()).await,
+        Exit::Code(42),
+        "it is told again"
+    );
+
+    let child = guardian.spawn(shell("kill -9 $$")).await.unwrap();
+    assert_eq!(soon(child.exited()).await, Exit::Signal(9));
+}
+
+#[tokio::test]
+async fn the_environment_is_the_allow_list_exactly() {
+    let extra = [("TOKEN".to_owned(), "a=b c\nd".to_owned())];
+    let mut spawn = program("env", &["-0"]);
+    spawn.env = environment(DEFAULT_ALLOW, &extra);
+    let guardian = guardian();
+    let mut child = guardian.spawn(spawn).await.unwrap();
+
+    let mut wanted: BTreeMap<String, String> = extra.into();
+    for name in DEFAULT_ALLOW {
+        if let Ok(value) = std::env::var(name) {
+            wanted.insert((*name).to_owned(), value);
+        }
+    }
+    assert!(
+        std::env::var("CARGO_MANIFEST_DIR").is_ok(),
+        "there is more in our own environment"
+    );
+    let text = all(&mut child.stdout).await;
+    let entries = text
+        .split_terminator('\0')
+        .map(|entry| entry.split_once('=').unwrap());
+    assert_eq!(
+        entries
+            .map(|(n, v)| (n.into(), v.into()))
+            .collect::<BTreeMap<_, _>>(),
+        wanted
+    );
+}
+
+#[tokio::test]
+async fn arguments_and_working_directory_arrive_as_they_are() {
+    let mut spawn = program(
+        "sh",
+        &["-c", "pwd; printf '[%s]' \"$@\"", "sh", "", "a b", "*", "é"],
+    );
+    spawn.cwd = Some(PathBuf::from("/"));
+    let guardian = guardian();
+    let mut child = guardian.spawn(spawn).await.unwrap();
+    assert_eq!(all(&mut child.stdout).await, "/\n[][a b][*][é]");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_child_has_three_descriptors_even_if_we_leak_one() {
+    use rustix::io::{FdFlags, fcntl_setfd};
+
+    let (leak, _other) = std::io::pipe().unwrap();
+    fcntl_setfd(&leak, FdFlags::empty()).unwrap();
+    let guardian = guardian();
+    fcntl_setfd(&leak, FdFlags::CLOEXEC).unwrap();
+
+    let child = guardian.spawn(program("sleep", &["1000"])).await.unwrap();
+    let mut second = guardian.spawn(program("sleep", &["1000"])).await.unwrap();
+    // A program that just began still opens its libraries, so it may take a moment.
+    for pid in [child.pid(), second.pid()] {
+        eventually("three pipes are all", || {
+            descriptors(pid) == ["0 pipe", "1 pipe", "2 pipe"]
+        })
+        .await;
+    }
+    drop(child);
+    soon(second.end()).await;
+}
+
+/// The descriptors of a process and what they lead to.
+#[cfg(target_os = "linux")]
+fn descriptors(pid: i32) -> Vec<String> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let mut found: Vec<String> = entries
+        .filter_map(|entry| {
+            let path = entry.unwrap().path();
+            let to = std::fs::read_link(&path).ok()?;
+            let kind = to.to_str()?.split(':').next()?.to_owned();
+            Some(format!("{} {kind}", path.file_name()?.to_str()?))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn what_cannot_start_is_told_clearly() {
+    async fn tell(guardian: &Guardian, spawn: toolgate_guardian::Spawn) -> String {
+        match guardian.spawn(spawn).await {
+            Err(Error::Refused(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+    let guardian = guardian();
+
+    let mut spawn = program("no-such-program", &[]);
+    spawn.env = vec![("PATH".into(), "/bin:/nowhere".into())];
+    assert_eq!(
+        tell(&guardian, spawn).await,
+        "no program named no-such-program was found in PATH (/bin:/nowhere); \
+         give its absolute path"
+    );
+    assert!(
+        tell(&guardian, program("/etc/passwd", &[]))
+            .await
+            .contains("no permission to run")
+    );
+
+    let mut spawn = shell("");
+    spawn.cwd = Some("/no/such/directory".into());
+    let why = tell(&guardian, spawn).await;
+    assert!(
+        why.contains("its working directory /no/such/directory is not there"),
+        "{why}"
+    );
+
+    let mut spawn = shell("");
+    spawn.env.push(("A=B".into(), "c".into()));
+    assert!(
+        tell(&guardian, spawn)
+            .await
+            .contains("no name for an environment entry")
+    );
+    assert!(
+        tell(&guardian, shell("\0")).await.starts_with("/"),
+        "names the program"
+    );
+    assert!(
+        tell(&guardian, shell(&"x".repeat(5 << 20)))
+            .await
+            .contains("over the limit")
+    );
+    assert!(
+        tell(&guardian, shell(&"x".repeat(1 << 19)))
+            .await
+            .contains("too long together")
+    );
+
+    let mut child = guardian.spawn(shell("echo fine")).await.unwrap();
+    assert_eq!(
+        all(&mut child.stdout).await,
+        "fine\n",
+        "the guardian goes on"
+    );
+}
+
+#[tokio::test]
+async fn a_script_without_its_interpreter_is_told_clearly() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let path = std::env::temp_dir().join(format!("toolgate-script-{}", std::process::id()));
+    std::fs::write(&path, "#!/no/such/interpreter\n").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let guardian = guardian();
+    let answer = guardian.spawn(program(path.to_str().unwrap(), &[])).await;
+    std::fs::remove_file(&path).unwrap();
+    assert!(answer.unwrap_err().to_string().contains("interpreter"));
+}
+
+#[tokio::test]
+async fn one_child_over_the_limit_is_refused() {
+    let guardian = guardian();
+    let mut children = Vec::new();
+    for _ in 0..256 {
+        let mut child = guardian.spawn(program("sleep", &["1000"])).await.unwrap();
+        // Two hundred children would take too many descriptors of the test.
+        (child.stdin, child.stdout, child.stderr) = (None, None, None);
+        children.push(child);
+    }
+    let why = guardian
+        .spawn(program("sleep", &["1000"]))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(why.contains("256 programs run already"), "{why}");
+
+    soon(children.pop().unwrap().end()).await;
+    soon(guardian.spawn(program("sleep", &["1000"])))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_program_that_is_no_guardian_is_noticed() {
+    let error = Guardian::start_with("/bin/true".as_ref(), &[])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("the guardian process did not start"),
+        "{error}"
+    );
+    assert!(Guardian::start_with("/no/such".as_ref(), &[]).is_err());
+}
