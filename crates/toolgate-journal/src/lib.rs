@@ -1,1 +1,95 @@
-//! TODO
+//! A durable audit journal: JSON lines in chained segments, one chain for each process.
+//!
+//! [`Journal::append`] resolves once the record is on the disk, so an answer that waits for it is never released
+//! unrecorded. Many callers share one write and one sync. The crate knows nothing of any protocol.
+//!
+//! ```
+//! use toolgate_journal::{Entry, Event, Journal, Options, verify};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = std::env::temp_dir().join(format!("toolgate-journal-doc-{}", std::process::id()));
+//! let journal = Journal::open(Options::new(&dir))?;
+//! let args = journal.mac(b"{\"path\":\"/etc/hosts\"}");
+//! journal.note(Entry::new(Event::DENY).with("name", "files.read").with("args_mac", args))?;
+//! journal.close();
+//! assert!(verify::verify(&dir)?.is_intact());
+//! # std::fs::remove_dir_all(&dir)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Files
+//!
+//! ```text
+//! DIR/mac.key                                 key of the keyed digests, 64 hexadecimal digits, mode 0600
+//! DIR/CHAIN/lock                              locked (flock) by the process that writes the chain
+//! DIR/CHAIN/seg-00000001.jsonl                the records
+//! DIR/CHAIN/seg-00000001.torn-OFFSET-N        a torn end that recovery cut off at OFFSET
+//! DIR/CHAIN/failed                            a sync failed here once: nothing is appended any more
+//! ```
+//!
+//! `CHAIN` is the time of its beginning in milliseconds, 12 hexadecimal digits, a dash and 16 random digits.
+//! Today a chain has one segment; readers go through as many as there are.
+//!
+//! # Record
+//!
+//! A record is one JSON object in the canonical form of RFC 8785 and a newline. Numbers are integers within 2^53; there is
+//! neither a fraction nor `null`. A record is at most [`Options::record_limit`] bytes long: contents that do not fit, the
+//! fields `args`, `res` and `text` first, are replaced by `"[omitted: N bytes]"`.
+//!
+//! | field | value |
+//! | --- | --- |
+//! | `v` | version of this format, 1 |
+//! | `chain` | name of the chain |
+//! | `seg` | number of the segment, from 1 |
+//! | `seq` | number of the record in the chain, from 1 over all segments, without gaps |
+//! | `prev` | `h` of the record before, over segments too; 64 zeros in the first |
+//! | `h` | SHA-256 of `toolgate-journal-record-v1`, a newline, and the record without `h`; hexadecimal |
+//! | `ts` | UTC, microseconds since 1970, when the record was written |
+//! | `mono` | microseconds on the monotonic clock of the machine |
+//! | `boot` | which boot of the machine `mono` counts from |
+//! | `ev` | the event |
+//! | others | fields of the event |
+//!
+//! The journal itself writes `genesis` (first of a chain) and `recovered` (a process continues a chain), both with
+//! `product`, `config_hash`, `key_id` and `pid`; `recovered` also has `bytes` (torn and set aside) and `calls` (how many
+//! it closes as unknown). `call.unknown` with `call` and `begin` (a `seq`) closes a `call.begin` without `call.end`.
+//! `checkpoint` and `segment.*` are kept for signed checkpoints and rotation.
+//!
+//! # Guarantees
+//!
+//! - What [`Journal::append`] answered `Ok` for was written and synced before. SIGKILL loses nothing of it; a power cut
+//!   does not either, as far as the disk keeps what it reports as synced.
+//! - A failed write or sync is final: all waiters get [`Error::Failed`] and so does everybody later. After a failed sync
+//!   the chain is not continued by a later process either, since the system may have dropped what it did not write.
+//!   Records of a failed batch may be in the file all the same.
+//! - A full queue refuses at once and drops nothing.
+//! - A changed, removed, added or moved record is found by [`verify::verify`] unless everything after it was recomputed.
+//!
+//! # What a hash chain does not prove
+//!
+//! - Records cut off at the *end* of a chain, or a chain removed as a whole, leave nothing behind to compare with.
+//! - Whoever can write the files can recompute the chain from any record on: the hash has no key.
+//! - A record says what the program saw; traffic that went around it is not there.
+//!
+//! Signed checkpoints that leave the machine are the answer to the first two; until then, keep
+//! [`ChainReport::head`](verify::ChainReport::head) elsewhere. The journal is tamper-evident, not tamper-proof.
+
+mod canon;
+mod chain;
+mod disk;
+mod entry;
+mod error;
+mod journal;
+mod key;
+mod options;
+pub mod read;
+mod record;
+mod recover;
+pub mod verify;
+mod writer;
+
+pub use disk::{Disk, Files, Segment};
+pub use entry::{Entry, Event};
+pub use error::Error;
+pub use journal::{Health, Journal, Receipt};
+pub use options::{LARGEST_RECORD, Options};

@@ -1,0 +1,130 @@
+//! The folder of a chain and its lock: one chain, one process.
+
+use crate::disk::{Disk, private};
+use crate::error::Error;
+use crate::key::random_hex;
+use crate::record::utc_us;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+const LOCK: &str = "lock";
+const FAILED: &str = "failed";
+
+/// A chain that belongs to this process for as long as the value lives.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    pub(crate) id: String,
+    pub(crate) dir: PathBuf,
+    _lock: File,
+}
+
+impl Chain {
+    /// Takes an existing chain; `None` if another process has it.
+    pub(crate) fn take(dir: &Path, id: &str) -> Result<Option<Self>, Error> {
+        let home = dir.join(id);
+        let lock = lock(&home.join(LOCK)).map_err(|e| Error::open("lock", &home, e))?;
+        Ok(lock.map(|lock| Self {
+            id: id.to_owned(),
+            dir: home,
+            _lock: lock,
+        }))
+    }
+
+    /// Makes a new chain.
+    pub(crate) fn begin(dir: &Path, disk: &dyn Disk) -> Result<Self, Error> {
+        loop {
+            let id = new_id().map_err(|e| Error::open("name a chain in", dir, e))?;
+            make_dir(&dir.join(&id), disk)?;
+            // Somebody who looked for a free chain may have been faster.
+            if let Some(chain) = Self::take(dir, &id)? {
+                return Ok(chain);
+            }
+        }
+    }
+
+    /// Whether a sync failed here once. The system may have forgotten what it did not write, so nothing follows.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.dir.join(FAILED).exists()
+    }
+
+    /// Where a segment is.
+    pub(crate) fn segment(&self, seg: u64) -> PathBuf {
+        self.dir.join(segment_name(seg))
+    }
+}
+
+/// Remembers that a sync failed. The disk is in trouble, so this may fail too.
+pub(crate) fn mark_failed(dir: &Path, reason: &str) {
+    if let Ok(mut file) = private(&dir.join(FAILED), true) {
+        let _ = writeln!(file, "{reason}");
+        let _ = file.sync_all();
+    }
+}
+
+/// Creates a folder for its owner only, with its parents, and makes it durable.
+pub(crate) fn make_dir(dir: &Path, disk: &dyn Disk) -> Result<(), Error> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let parent = dir
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .and_then(|()| disk.sync_dir(parent))
+        .map_err(|e| Error::open("create the folder", dir, e))
+}
+
+/// The chains of a folder, oldest first.
+pub(crate) fn ids(dir: &Path) -> io::Result<Vec<String>> {
+    let mut ids = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if let Some(name) = entry.file_name().to_str().filter(|name| is_id(name))
+            && entry.file_type()?.is_dir()
+        {
+            ids.push(name.to_owned());
+        }
+    }
+    ids.sort();
+    Ok(ids)
+}
+
+/// `seg-00000001.jsonl`
+pub(crate) fn segment_name(seg: u64) -> String {
+    format!("seg-{seg:08}.jsonl")
+}
+
+/// The time in milliseconds and a random part, so that names sort by age.
+fn new_id() -> io::Result<String> {
+    Ok(format!("{:012x}-{}", utc_us() / 1000, random_hex::<8>()?))
+}
+
+fn is_id(name: &str) -> bool {
+    name.len() == 29
+        && name.bytes().enumerate().all(|(at, b)| {
+            if at == 12 {
+                b == b'-'
+            } else {
+                b.is_ascii_digit() || (b'a'..=b'f').contains(&b)
+            }
+        })
+}
+
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let file = match private(path, true) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => private(path, false)?,
+        other => other?,
+    };
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}

@@ -1,0 +1,273 @@
+//! What a caller asks to have recorded.
+
+use crate::canon;
+use crate::error::Error;
+use serde_json::{Map, Value};
+
+/// Names that the journal fills in itself.
+const RESERVED: [&str; 10] = [
+    "boot", "chain", "ev", "h", "mono", "prev", "seg", "seq", "ts", "v",
+];
+
+/// Room kept for those names and their values.
+const HEAD_ROOM: usize = 512;
+
+/// The fields that go first when a record is too long.
+const BULKY: [&str; 3] = ["args", "res", "text"];
+
+/// Longest `call` id, in bytes.
+const LONGEST_CALL: usize = 256;
+
+/// The kind of an event, the `ev` of its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Event(&'static str);
+
+impl Event {
+    /// A call is about to leave for the upstream. Needs the field `call`.
+    pub const CALL_BEGIN: Self = Self("call.begin");
+    /// A call has ended and its answer is about to be released. Needs the field `call`.
+    pub const CALL_END: Self = Self("call.end");
+    /// A call whose outcome nobody knows. Needs the field `call`.
+    pub const CALL_UNKNOWN: Self = Self("call.unknown");
+    /// A call was refused by a rule.
+    pub const DENY: Self = Self("deny");
+    /// Somebody listed what there is.
+    pub const LIST: Self = Self("list");
+    /// A tool's definition was seen and pinned for the first time.
+    pub const TOOL_PINNED: Self = Self("tool.pinned");
+    /// A tool's definition differs from its pin.
+    pub const TOOL_CHANGED: Self = Self("tool.changed");
+    /// A person allowed or denied.
+    pub const APPROVAL: Self = Self("approval");
+    /// A question was put to the client.
+    pub const ELICIT: Self = Self("elicit");
+    /// Credentials were refused.
+    pub const AUTH_FAIL: Self = Self("auth.fail");
+    /// The policy was read again.
+    pub const POLICY_RELOAD: Self = Self("policy.reload");
+    /// A server became usable.
+    pub const UPSTREAM_UP: Self = Self("upstream.up");
+    /// A server became unusable.
+    pub const UPSTREAM_DOWN: Self = Self("upstream.down");
+    /// Calls were refused for lack of room.
+    pub const OVERLOAD: Self = Self("overload");
+    /// The program is shutting down.
+    pub const DRAIN: Self = Self("drain");
+
+    pub(crate) const GENESIS: Self = Self("genesis");
+    pub(crate) const RECOVERED: Self = Self("recovered");
+
+    /// The text in the record.
+    pub fn as_str(&self) -> &'static str {
+        self.0
+    }
+
+    fn is_about_a_call(self) -> bool {
+        matches!(self, Self::CALL_BEGIN | Self::CALL_END | Self::CALL_UNKNOWN)
+    }
+
+    /// Whether only the journal writes it.
+    fn is_own(self) -> bool {
+        matches!(self.0, "genesis" | "recovered" | "checkpoint") || self.0.starts_with("segment.")
+    }
+
+    fn is_well_formed(self) -> bool {
+        let plain =
+            |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'.' | b'_');
+        !self.0.is_empty() && self.0.len() <= 64 && self.0.bytes().all(plain)
+    }
+}
+
+impl From<&'static str> for Event {
+    /// Any lower-case name of at most 64 letters, digits, `.` and `_`; checked when it is appended.
+    fn from(name: &'static str) -> Self {
+        Self(name)
+    }
+}
+
+/// An event and its fields, before it has a place in the chain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// What happened.
+    pub event: Event,
+    /// The rest. Integers, strings, booleans, arrays and objects; no fractions, no null.
+    pub fields: Map<String, Value>,
+}
+
+impl Entry {
+    /// An entry without fields.
+    pub fn new(event: impl Into<Event>) -> Self {
+        Self {
+            event: event.into(),
+            fields: Map::new(),
+        }
+    }
+
+    /// Adds a field, or replaces it.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.fields.insert(name.into(), value.into());
+        self
+    }
+}
+
+/// An entry that has been checked and is ready to be put in a chain.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) event: Event,
+    /// Names and canonical values, in canonical order.
+    pub(crate) fields: Vec<(String, String)>,
+}
+
+impl Ready {
+    /// Checks an entry from outside.
+    pub(crate) fn check(entry: Entry, limit: usize) -> Result<Self, Error> {
+        if entry.event.is_own() || !entry.event.is_well_formed() {
+            return Err(Error::entry(format!(
+                "the event `{}` is not one that callers may record",
+                entry.event.0
+            )));
+        }
+        if entry.event.is_about_a_call() {
+            check_call(&entry)?;
+        }
+        Self::build(entry, limit)
+    }
+
+    /// Renders an entry; the journal's own entries start here.
+    pub(crate) fn build(entry: Entry, limit: usize) -> Result<Self, Error> {
+        let mut fields = Vec::with_capacity(entry.fields.len());
+        for (name, value) in &entry.fields {
+            if RESERVED.contains(&name.as_str()) {
+                return Err(Error::entry(format!(
+                    "the field name `{name}` is reserved; choose another"
+                )));
+            }
+            fields.push((name.clone(), canon::text(value)?));
+        }
+        fields.sort_by(|a, b| canon::key_order(&a.0, &b.0));
+        let mut ready = Self {
+            event: entry.event,
+            fields,
+        };
+        ready.shorten(limit.saturating_sub(HEAD_ROOM));
+        Ok(ready)
+    }
+
+    /// Bytes of the record, without what the chain adds.
+    pub(crate) fn size(&self) -> usize {
+        // Escapes in names can make them up to six times as long.
+        self.fields
+            .iter()
+            .map(|(name, value)| name.len() * 6 + value.len() + 4)
+            .sum()
+    }
+
+    /// Replaces contents by their length until the record fits; first the bulky fields, then the longest.
+    fn shorten(&mut self, room: usize) {
+        for bulky in [true, false] {
+            while self.size() > room {
+                let longest = self.fields.iter_mut().filter(|(name, _)| {
+                    name != "call" && (!bulky || BULKY.contains(&name.as_str()))
+                });
+                match longest.max_by_key(|(_, value)| value.len()) {
+                    Some((_, value)) if value.len() > 64 => *value = marker(value.len()),
+                    _ => break,
+                }
+            }
+        }
+        if self.size() > room {
+            self.keep_only_the_call();
+        }
+    }
+
+    /// The last resort for thousands of small fields or huge names.
+    fn keep_only_the_call(&mut self) {
+        let all = self.size();
+        self.fields.retain(|(name, _)| name == "call");
+        self.fields.push(("omitted".to_owned(), marker(all)));
+    }
+}
+
+fn marker(length: usize) -> String {
+    format!("\"[omitted: {length} bytes]\"")
+}
+
+fn check_call(entry: &Entry) -> Result<(), Error> {
+    match entry.fields.get("call") {
+        Some(Value::String(id)) if !id.is_empty() && id.len() <= LONGEST_CALL => Ok(()),
+        _ => Err(Error::entry(format!(
+            "`{}` needs a field `call`, a text of 1 to {LONGEST_CALL} bytes",
+            entry.event.0
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn bulky_fields_become_their_length() {
+        let entry = Entry::new(Event::DENY)
+            .with("args", "x".repeat(5000))
+            .with("res", "y".repeat(100))
+            .with("note", "z".repeat(500));
+        let ready = Ready::check(entry, 2048).unwrap();
+        assert_eq!(
+            ready.fields[0],
+            ("args".to_owned(), "\"[omitted: 5002 bytes]\"".to_owned())
+        );
+        assert!(ready.fields[1].1.contains("zzz"));
+        assert!(ready.fields[2].1.contains("yyy"));
+    }
+
+    #[test]
+    fn no_length_fails_a_call() {
+        let long = Entry::new(Event::CALL_BEGIN)
+            .with("call", "c1")
+            .with("other", "x".repeat(9000));
+        let mut many = Entry::new(Event::CALL_BEGIN).with("call", "c1");
+        for at in 0..3000 {
+            many = many.with(format!("f{at}"), at);
+        }
+        for entry in [long, many] {
+            let ready = Ready::check(entry, 4096).unwrap();
+            assert!(ready.size() <= 4096);
+            assert!(
+                ready
+                    .fields
+                    .contains(&("call".to_owned(), "\"c1\"".to_owned()))
+            );
+        }
+    }
+
+    #[test]
+    fn refuses_names_of_the_journal() {
+        for name in RESERVED {
+            assert!(
+                Ready::check(Entry::new(Event::DENY).with(name, 1), 4096).is_err(),
+                "{name}"
+            );
+        }
+        for event in [
+            "genesis",
+            "recovered",
+            "checkpoint",
+            "segment.sealed",
+            "",
+            "Deny",
+            "a b",
+        ] {
+            assert!(Ready::check(Entry::new(event), 4096).is_err(), "{event}");
+        }
+    }
+
+    #[test]
+    fn calls_have_an_id() {
+        assert!(Ready::check(Entry::new(Event::CALL_END), 4096).is_err());
+        assert!(Ready::check(Entry::new(Event::CALL_END).with("call", 7), 4096).is_err());
+        assert!(Ready::check(Entry::new(Event::CALL_END).with("call", json!("c")), 4096).is_ok());
+    }
+}

@@ -1,0 +1,69 @@
+//! What can go wrong, in words a person can act on.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Why the journal did not do what it was asked.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or folder could not be prepared when the journal was opened.
+    Open {
+        /// What was tried, as a verb phrase.
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        cause: Arc<io::Error>,
+    },
+    /// The entry cannot be written as a record; a mistake of the caller.
+    Entry(String),
+    /// The queue is full. Nothing was recorded; the call must be refused.
+    Overloaded,
+    /// A write or a sync failed, now or earlier. Nothing more is recorded by this journal.
+    Failed(Arc<str>),
+    /// The journal was closed.
+    Closed,
+}
+
+impl Error {
+    pub(crate) fn open(doing: &'static str, path: &Path, cause: io::Error) -> Self {
+        Self::Open {
+            doing,
+            path: path.to_owned(),
+            cause: Arc::new(cause),
+        }
+    }
+
+    pub(crate) fn entry(text: impl Into<String>) -> Self {
+        Self::Entry(text.into())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open { doing, path, cause } => {
+                write!(f, "the audit journal cannot {doing} {}: {cause}; check the folder, its owner and its mode", path.display())
+            }
+            Self::Entry(text) => write!(f, "the entry cannot be recorded: {text}"),
+            Self::Overloaded => f.write_str("the audit journal is overloaded, its queue is full; try again later"),
+            Self::Failed(reason) => write!(
+                f,
+                "the audit journal cannot write ({reason}), so nothing more is recorded; repair the disk or free space, then restart"
+            ),
+            Self::Closed => f.write_str("the audit journal is closed; the program is shutting down, try again after it has restarted"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Open { cause, .. } => Some(cause.as_ref()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The journal as its callers see it.
+
+use crate::chain::{self, Chain};
+use crate::entry::{Entry, Event, Ready};
+use crate::error::Error;
+use crate::key::Key;
+use crate::options::{LARGEST_RECORD, Options};
+use crate::record::Tip;
+use crate::recover::{self, Takeover};
+use crate::writer::{Answer, Message, Shared, Writer};
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::{self, JoinHandle};
+use tokio::sync::oneshot;
+
+/// Where a record stands; proof that it is on the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Receipt {
+    /// The name of the chain.
+    pub chain: Arc<str>,
+    /// The number of the record in it, from 1.
+    pub seq: u64,
+}
+
+impl fmt::Display for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.chain, self.seq)
+    }
+}
+
+/// Whether the journal records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Health {
+    /// It does.
+    Healthy,
+    /// A write or a sync failed; until a restart it refuses everything. The text is the system's reason.
+    Failed(Arc<str>),
+    /// It was closed.
+    Closed,
+}
+
+/// A chain of audit records that this process writes.
+///
+/// Share it in an `Arc`. Dropping it closes it: what was queued is written first.
+#[derive(Debug)]
+pub struct Journal {
+    chain: Arc<str>,
+    key: Key,
+    record_limit: usize,
+    queue_bytes: usize,
+    shared: Arc<Shared>,
+    queue: RwLock<Option<SyncSender<Message>>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    // Kept until the writer is done: the lock ends with it.
+    held: Mutex<Option<Chain>>,
+}
+
+impl Journal {
+    /// Continues a free chain of the folder or begins a new one. Blocks; call it before serving.
+    ///
+    /// A chain that another process uses, that does not verify, or whose disk failed once is left alone.
+    ///
+    /// # Errors
+    /// [`Error::Open`] for the first file or folder that could not be prepared, [`Error::Entry`] if a field of
+    /// `about` cannot be recorded, [`Error::Failed`] if the first records could not be written.
+    pub fn open(options: Options) -> Result<Self, Error> {
+        let disk = options.disk.as_ref();
+        chain::make_dir(&options.dir, disk)?;
+        let key = Key::of(&options.dir, disk)?;
+        let (held, takeover) = find(&options)?;
+        let shared = Arc::new(Shared::default());
+        let mut writer = Writer {
+            tip: takeover.tip,
+            segment: takeover.segment,
+            shared: shared.clone(),
+            batch: options.batch.max(1),
+            wait: options.wait,
+            home: held.dir.clone(),
+        };
+        begin(&mut writer, takeover.first, &options, &key)?;
+        let chain = writer.tip.chain.clone();
+        let (sender, inbox) = sync_channel(options.queue.max(1));
+        let thread = thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || writer.run(&inbox))
+            .map_err(|e| Error::open("start the writer of", &held.dir, e))?;
+        Ok(Self {
+            chain,
+            key,
+            record_limit: limit(&options),
+            queue_bytes: options.queue_bytes,
+            shared,
+            queue: RwLock::new(Some(sender)),
+            writer: Mutex::new(Some(thread)),
+            held: Mutex::new(Some(held)),
+        })
+    }
+
+    /// Queues an entry now and resolves once its record is on the disk.
+    ///
+    /// The entry is recorded even if the future is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Entry`] if it cannot be a record, [`Error::Overloaded`] if the queue is full, [`Error::Failed`] if
+    /// the disk failed now or earlier, [`Error::Closed`] after [`close`](Self::close).
+    pub fn append(&self, entry: Entry) -> impl Future<Output = Answer> + Send + use<> {
+        let (waiter, answer) = oneshot::channel();
+        let queued = self.send(entry, Some(waiter));
+        async move {
+            queued?;
+            // The writer answers everybody; it vanishes only if it panicked.
+            answer
+                .await
+                .unwrap_or_else(|_| Err(Error::Failed("the writer stopped".into())))
+        }
+    }
+
+    /// Queues an entry and does not wait. A crash in the next milliseconds may lose it.
+    ///
+    /// # Errors
+    /// As for [`append`](Self::append), without what happens after queueing.
+    pub fn note(&self, entry: Entry) -> Result<(), Error> {
+        self.send(entry, None)
+    }
+
+    /// The keyed digest of `bytes`: HMAC-SHA-256 as 64 hexadecimal digits.
+    ///
+    /// Equal bytes have equal digests in all chains of the folder; without `mac.key` short ones cannot be guessed.
+    pub fn mac(&self, bytes: &[u8]) -> String {
+        self.key.mac(bytes)
+    }
+
+    /// The name of the chain.
+    pub fn chain(&self) -> &str {
+        &self.chain
+    }
+
+    /// Whether it records.
+    pub fn health(&self) -> Health {
+        if let Some(reason) = self.shared.failed.get() {
+            return Health::Failed(reason.clone());
+        }
+        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
+        if queue.is_some() {
+            Health::Healthy
+        } else {
+            Health::Closed
+        }
+    }
+
+    /// Writes what is queued and releases the chain. Blocks; later entries are refused.
+    pub fn close(&self) {
+        drop(
+            self.queue
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        let thread = self
+            .writer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(thread) = thread {
+            // A panic of the writer has already reached everybody who waited.
+            let _ = thread.join();
+            drop(
+                self.held
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .take(),
+            );
+        }
+    }
+
+    fn send(&self, entry: Entry, waiter: Option<oneshot::Sender<Answer>>) -> Result<(), Error> {
+        if let Some(reason) = self.shared.failed.get() {
+            return Err(Error::Failed(reason.clone()));
+        }
+        let record = Ready::check(entry, self.record_limit)?;
+        let size = record.size();
+        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
+        let sender = queue.as_ref().ok_or(Error::Closed)?;
+        let sent =
+            if self.shared.waiting.fetch_add(size, Ordering::Relaxed) + size > self.queue_bytes {
+                Err(Error::Overloaded)
+            } else {
+                sender
+                    .try_send(Message { record, waiter })
+                    .map_err(|e| match e {
+                        TrySendError::Full(_) => Error::Overloaded,
+                        TrySendError::Disconnected(_) => Error::Failed("the writer stopped".into()),
+                    })
+            };
+        sent.inspect_err(|_| {
+            self.shared.waiting.fetch_sub(size, Ordering::Relaxed);
+        })
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The newest free chain that can be continued, or a new one.
+fn find(options: &Options) -> Result<(Chain, Takeover), Error> {
+    let (dir, disk) = (&options.dir, options.disk.as_ref());
+    let ids = chain::ids(dir).map_err(|e| Error::open("list", dir, e))?;
+    for id in ids.iter().rev() {
+        if let Some(chain) = Chain::take(dir, id)?
+            && let Some(takeover) = recover::take_over(&chain, disk)?
+        {
+            return Ok((chain, takeover));
+        }
+    }
+    let chain = Chain::begin(dir, disk)?;
+    let segment = recover::open_first(&chain, disk)?;
+    let tip = Tip::new(&chain.id, 1, None);
+    Ok((
+        chain,
+        Takeover {
+            tip,
+            segment,
+            first: Vec::new(),
+        },
+    ))
+}
+
+/// Writes the records that come before any other.
+fn begin(
+    writer: &mut Writer,
+    mut first: Vec<Entry>,
+    options: &Options,
+    key: &Key,
+) -> Result<(), Error> {
+    if writer.tip.seq == 0 {
+        first.insert(0, Entry::new(Event::GENESIS));
+    }
+    let mut records = Vec::new();
+    for mut entry in first {
+        if matches!(entry.event, Event::GENESIS | Event::RECOVERED) {
+            entry = introduce(entry, options, key);
+        }
+        records.push(Ready::build(entry, limit(options))?);
+    }
+    records
+        .chunks(writer.batch)
+        .try_for_each(|chunk| writer.write(chunk.iter()))
+}
+
+/// Says who writes from here on.
+fn introduce(mut entry: Entry, options: &Options, key: &Key) -> Entry {
+    let mut fields = options.about.clone();
+    fields.append(&mut entry.fields);
+    entry.fields = fields;
+    entry
+        .with("product", options.product.as_str())
+        .with("config_hash", options.config_hash.as_str())
+        .with("key_id", key.id.as_str())
+        .with("pid", std::process::id())
+}
+
+fn limit(options: &Options) -> usize {
+    options.record_limit.clamp(1024, LARGEST_RECORD)
+}

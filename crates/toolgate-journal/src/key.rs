@@ -1,0 +1,91 @@
+//! The key of the digests of arguments and results.
+
+use crate::disk::{Disk, private};
+use crate::error::Error;
+use crate::record::hex;
+use ring::rand::{SecureRandom, SystemRandom};
+use ring::{digest, hmac};
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+const NAME: &str = "mac.key";
+
+/// HMAC-SHA-256 under a key of 32 random bytes, kept as 64 hexadecimal digits in `mac.key`.
+#[derive(Debug)]
+pub(crate) struct Key {
+    mac: hmac::Key,
+    /// Names the key without giving it away.
+    pub(crate) id: String,
+}
+
+impl Key {
+    /// Reads the key of a folder; the first caller makes it.
+    pub(crate) fn of(dir: &Path, disk: &dyn Disk) -> Result<Self, Error> {
+        let path = dir.join(NAME);
+        if !path.exists() {
+            make(dir, &path, disk).map_err(|e| Error::open("create the key", &path, e))?;
+        }
+        let secret = read(&path).map_err(|e| Error::open("read the key", &path, e))?;
+        let id = hex(&digest::digest(
+            &digest::SHA256,
+            &[b"toolgate-journal-key-id\n", &secret[..]].concat(),
+        )
+        .as_ref()[..8]);
+        Ok(Self {
+            mac: hmac::Key::new(hmac::HMAC_SHA256, &secret),
+            id,
+        })
+    }
+
+    /// The digest of `bytes`, as 64 hexadecimal digits.
+    pub(crate) fn mac(&self, bytes: &[u8]) -> String {
+        hex(hmac::sign(&self.mac, bytes).as_ref())
+    }
+}
+
+/// Random bytes as hexadecimal digits.
+pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
+    let mut bytes = [0; N];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| io::Error::other("the system has no randomness"))?;
+    Ok(hex(&bytes))
+}
+
+/// Writes the key beside its place and links it there: two processes that start together agree on one key.
+fn make(dir: &Path, path: &Path, disk: &dyn Disk) -> io::Result<()> {
+    let beside = dir.join(format!("{NAME}.{}", random_hex::<8>()?));
+    let mut file = private(&beside, true)?;
+    file.write_all(random_hex::<32>()?.as_bytes())?;
+    file.sync_all()?;
+    let linked = fs::hard_link(&beside, path);
+    fs::remove_file(&beside)?;
+    match linked {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e),
+        _ => disk.sync_dir(dir),
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    if fs::symlink_metadata(path)?.mode() & 0o077 != 0 {
+        return Err(io::Error::other(
+            "others can read it, so its digests can be guessed; delete it or set its mode to 0600",
+        ));
+    }
+    let text = fs::read_to_string(path)?;
+    unhex(text.trim()).ok_or_else(|| {
+        io::Error::other(
+            "it is not 64 hexadecimal digits; restore it, or delete it to get a new one",
+        )
+    })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let plain = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let pairs = (0..64)
+        .step_by(2)
+        .map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok());
+    if plain { pairs.collect() } else { None }
+}

@@ -1,0 +1,239 @@
+//! Reading the newest records, without loading whole files.
+
+use crate::chain;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+const BLOCK: u64 = 64 * 1024;
+
+/// How much a follower reads of one chain in one poll.
+const LARGEST_READ: u64 = 1024 * 1024;
+
+/// A line longer than this is not of the journal; it is passed over in pieces.
+const LONGEST_LINE: u64 = 1024 * 1024;
+
+/// One line of a segment. It is read, not verified.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Line {
+    /// The name of the chain, from its folder.
+    pub chain: String,
+    /// The number in the chain; 0 if the line cannot be read.
+    pub seq: u64,
+    /// Microseconds since 1970; 0 if the line cannot be read.
+    pub ts: u64,
+    /// What happened; `unreadable` if the line is not a JSON object.
+    pub event: String,
+    /// All members of the record.
+    pub fields: Map<String, Value>,
+    /// The line as it stands, without its newline.
+    pub raw: String,
+}
+
+impl Line {
+    fn parse(chain: &str, bytes: &[u8]) -> Self {
+        let raw = String::from_utf8_lossy(bytes).into_owned();
+        let fields: Map<String, Value> = serde_json::from_str(&raw).unwrap_or_default();
+        let number = |name| fields.get(name).and_then(Value::as_u64).unwrap_or(0);
+        let event = fields
+            .get("ev")
+            .and_then(Value::as_str)
+            .unwrap_or("unreadable");
+        Self {
+            chain: chain.to_owned(),
+            seq: number("seq"),
+            ts: number("ts"),
+            event: event.to_owned(),
+            raw,
+            fields,
+        }
+    }
+}
+
+/// The last `count` records of all chains together, by time and within a chain by number.
+///
+/// # Errors
+/// If a folder or file cannot be read.
+pub fn tail(dir: &Path, count: usize) -> io::Result<Vec<Line>> {
+    Follower::with_tail(dir, count).map(|(lines, _)| lines)
+}
+
+/// Reads what is added to the chains of a folder, new chains included.
+#[derive(Debug)]
+pub struct Follower {
+    dir: PathBuf,
+    /// For each chain the segment and the offset behind the last whole line that was read.
+    places: BTreeMap<String, (u64, u64)>,
+}
+
+impl Follower {
+    /// Starts at the present end of every chain.
+    ///
+    /// # Errors
+    /// If a folder or file cannot be read.
+    pub fn from_end(dir: &Path) -> io::Result<Self> {
+        Self::with_tail(dir, 0).map(|(_, follower)| follower)
+    }
+
+    /// Gives the last `count` records and starts right behind them: nothing is missed, nothing comes twice.
+    ///
+    /// # Errors
+    /// If a folder or file cannot be read.
+    pub fn with_tail(dir: &Path, count: usize) -> io::Result<(Vec<Line>, Self)> {
+        let (mut places, mut lines) = (BTreeMap::new(), Vec::new());
+        for id in chain::ids(dir)? {
+            let (place, last) = chain_tail(dir, &id, count)?;
+            places.insert(id, place);
+            lines.extend(last);
+            lines = merge(lines, count);
+        }
+        Ok((
+            lines,
+            Self {
+                dir: dir.to_owned(),
+                places,
+            },
+        ))
+    }
+
+    /// What was added since the last call, at most about a mebibyte of each chain; empty if nothing was.
+    ///
+    /// # Errors
+    /// If a folder or file cannot be read. The same lines come again then.
+    pub fn poll(&mut self) -> io::Result<Vec<Line>> {
+        let mut lines = Vec::new();
+        for id in chain::ids(&self.dir)? {
+            let place = self.places.get(&id).copied().unwrap_or((1, 0));
+            let (place, added) = read_on(&self.dir, &id, place)?;
+            self.places.insert(id, place);
+            lines.extend(added);
+        }
+        let count = lines.len();
+        Ok(merge(lines, count))
+    }
+}
+
+/// Orders by time, but never against the numbers of a chain, and keeps the last `count`.
+fn merge(lines: Vec<Line>, count: usize) -> Vec<Line> {
+    let mut latest: BTreeMap<String, u64> = BTreeMap::new();
+    let mut keyed: Vec<(u64, Line)> = Vec::with_capacity(lines.len());
+    for line in lines {
+        // A clock that was set back must not turn records of a chain around.
+        let top = latest.entry(line.chain.clone()).or_default();
+        *top = line.ts.max(*top);
+        keyed.push((*top, line));
+    }
+    // Stable: lines of a chain come in their order.
+    keyed.sort_by_key(|(ts, _)| *ts);
+    let skip = keyed.len().saturating_sub(count);
+    keyed.into_iter().skip(skip).map(|(_, line)| line).collect()
+}
+
+/// The end of a chain and its last lines.
+fn chain_tail(dir: &Path, id: &str, count: usize) -> io::Result<((u64, u64), Vec<Line>)> {
+    let last = last_segment(dir, id);
+    let (mut place, mut lines) = ((last.max(1), 0), Vec::new());
+    for seg in (1..=last).rev() {
+        let Some(mut file) = open(dir, id, seg)? else {
+            break;
+        };
+        let (end, mut found) = last_lines(&mut file, count - lines.len())?;
+        if seg == last {
+            place.1 = end;
+        }
+        found.append(&mut lines);
+        lines = found;
+        if lines.len() >= count {
+            break;
+        }
+    }
+    Ok((
+        place,
+        lines.iter().map(|line| Line::parse(id, line)).collect(),
+    ))
+}
+
+/// The offset behind the last newline of a file, and the last whole lines before it.
+fn last_lines(file: &mut File, count: usize) -> io::Result<(u64, Vec<Vec<u8>>)> {
+    let mut start = file.metadata()?.len();
+    let mut bytes: Vec<u8> = Vec::new();
+    // One newline more than lines: the one that ends the line before.
+    while start > 0 && bytes.iter().filter(|b| **b == b'\n').count() <= count {
+        let step = BLOCK.min(start);
+        start -= step;
+        let mut block = vec![0; usize::try_from(step).unwrap_or(0)];
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut block)?;
+        block.append(&mut bytes);
+        bytes = block;
+    }
+    let whole = bytes
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |at| at + 1);
+    let end = start + whole as u64;
+    let mut lines: Vec<&[u8]> = bytes[..whole].split(|b| *b == b'\n').collect();
+    lines.pop();
+    let skip = lines.len().saturating_sub(count);
+    Ok((
+        end,
+        lines
+            .split_off(skip)
+            .into_iter()
+            .map(<[u8]>::to_vec)
+            .collect(),
+    ))
+}
+
+/// Reads whole lines from a place on, and says where the next ones will be.
+fn read_on(dir: &Path, id: &str, mut place: (u64, u64)) -> io::Result<((u64, u64), Vec<Line>)> {
+    let Some(mut lines) = read_segment(dir, id, &mut place)? else {
+        return Ok((place, Vec::new()));
+    };
+    // A segment is finished once there is a next one.
+    while lines.is_empty() && place.0 < last_segment(dir, id) {
+        place = (place.0 + 1, 0);
+        lines = read_segment(dir, id, &mut place)?.unwrap_or_default();
+    }
+    Ok((place, lines))
+}
+
+fn read_segment(dir: &Path, id: &str, place: &mut (u64, u64)) -> io::Result<Option<Vec<Line>>> {
+    let Some(mut file) = open(dir, id, place.0)? else {
+        return Ok(None);
+    };
+    // Recovery may have cut a torn end off.
+    place.1 = place.1.min(file.metadata()?.len());
+    file.seek(SeekFrom::Start(place.1))?;
+    let mut input = BufReader::new(file);
+    let (mut lines, start) = (Vec::new(), place.1);
+    while place.1 - start < LARGEST_READ {
+        let mut line = Vec::new();
+        let length = input
+            .by_ref()
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line)? as u64;
+        if line.last() != Some(&b'\n') && length < LONGEST_LINE {
+            break;
+        }
+        place.1 += length;
+        lines.push(Line::parse(id, line.strip_suffix(b"\n").unwrap_or(&line)));
+    }
+    Ok(Some(lines))
+}
+
+fn open(dir: &Path, id: &str, seg: u64) -> io::Result<Option<File>> {
+    match File::open(dir.join(id).join(chain::segment_name(seg))) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// The number of the last segment; 0 if there is none.
+fn last_segment(dir: &Path, id: &str) -> u64 {
+    let exists = |seg: &u64| dir.join(id).join(chain::segment_name(*seg)).exists();
+    (1..).take_while(exists).last().unwrap_or(0)
+}

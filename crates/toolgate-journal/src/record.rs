@@ -1,0 +1,142 @@
+//! One record as a line: the entry, its place in the chain, and the hash over both.
+
+use crate::canon;
+use crate::entry::Ready;
+use ring::digest;
+use std::fs;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Goes before the record in the hash, so that the hash means nothing anywhere else.
+const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
+
+/// `prev` of the first record.
+const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Where the chain stands: all that the next record needs to know.
+#[derive(Debug)]
+pub(crate) struct Tip {
+    pub(crate) chain: Arc<str>,
+    pub(crate) seg: u64,
+    /// Number of the last record; 0 before the first.
+    pub(crate) seq: u64,
+    /// Its hash.
+    pub(crate) prev: String,
+    boot: String,
+}
+
+impl Tip {
+    /// The end of a chain whose last record has this number and hash, if there is one.
+    pub(crate) fn new(chain: &str, seg: u64, last: Option<(u64, String)>) -> Self {
+        let (seq, prev) = last.unwrap_or_else(|| (0, NOTHING.to_owned()));
+        Self {
+            chain: chain.into(),
+            seg,
+            seq,
+            prev,
+            boot: boot_id(),
+        }
+    }
+
+    /// Adds the next record to `out`, with its newline.
+    pub(crate) fn push(&mut self, entry: &Ready, out: &mut String) {
+        self.seq += 1;
+        let (mut body, at) = self.body(entry);
+        let hash = hash(&body);
+        body.insert_str(at, &format!("\"h\":\"{hash}\","));
+        out.push_str(&body);
+        out.push('\n');
+        self.prev = hash;
+    }
+
+    /// The record without `h`, and where `h` belongs. There is always a key after it: `mono`.
+    fn body(&self, entry: &Ready) -> (String, usize) {
+        let head = self.head(entry);
+        let mut members: Vec<(&str, &str)> = head
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        members.extend(
+            entry
+                .fields
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        );
+        members.sort_by(|a, b| canon::key_order(a.0, b.0));
+        let (mut out, mut at) = (String::from("{"), None);
+        for (index, (name, value)) in members.into_iter().enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            if at.is_none() && canon::key_order(name, "h").is_gt() {
+                at = Some(out.len());
+            }
+            canon::put_string(&mut out, name);
+            out.push(':');
+            out.push_str(value);
+        }
+        out.push('}');
+        (out, at.unwrap_or(1))
+    }
+
+    fn head(&self, entry: &Ready) -> [(&'static str, String); 9] {
+        let quoted = |text: &str| format!("\"{text}\"");
+        [
+            ("boot", quoted(&self.boot)),
+            ("chain", quoted(&self.chain)),
+            ("ev", quoted(entry.event.as_str())),
+            ("mono", mono_us().to_string()),
+            ("prev", quoted(&self.prev)),
+            ("seg", self.seg.to_string()),
+            ("seq", self.seq.to_string()),
+            ("ts", utc_us().to_string()),
+            ("v", "1".to_owned()),
+        ]
+    }
+}
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]])
+        .map(char::from)
+        .collect()
+}
+
+/// Microseconds since 1970, UTC.
+pub(crate) fn utc_us() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(0)
+}
+
+fn hash(body: &str) -> String {
+    let mut context = digest::Context::new(&digest::SHA256);
+    context.update(DOMAIN);
+    context.update(body.as_bytes());
+    hex(context.finish().as_ref())
+}
+
+/// Microseconds on the monotonic clock; nanoseconds would pass 2^53 after 104 days.
+fn mono_us() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec * 1_000_000 + now.tv_nsec / 1000
+}
+
+/// Names the boot that `mono` counts from; where the system has no such name, `unknown`.
+fn boot_id() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let id: String = text
+        .chars()
+        .filter(char::is_ascii_hexdigit)
+        .take(32)
+        .collect();
+    if id.is_empty() {
+        "unknown".to_owned()
+    } else {
+        id
+    }
+}

@@ -1,0 +1,113 @@
+//! Continuing a chain that another process left behind.
+
+use crate::chain::Chain;
+use crate::disk::{Disk, Segment, private};
+use crate::entry::{Entry, Event};
+use crate::error::Error;
+use crate::record::Tip;
+use crate::verify::{self, ChainReport, Fault};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// A chain that can be continued, and the records that its new owner writes first.
+pub(crate) struct Takeover {
+    pub(crate) tip: Tip,
+    pub(crate) segment: Box<dyn Segment>,
+    pub(crate) first: Vec<Entry>,
+}
+
+/// Checks a chain and mends its end; `None` if it must be left as it is for the verifier to complain about.
+pub(crate) fn take_over(chain: &Chain, disk: &dyn Disk) -> Result<Option<Takeover>, Error> {
+    if chain.has_failed() {
+        return Ok(None);
+    }
+    let found = verify::chain(&chain.dir, false);
+    let torn = match &found.bad {
+        None => 0,
+        Some(bad) => match bad.what {
+            Fault::Torn { bytes } => bytes,
+            _ => return Ok(None),
+        },
+    };
+    let segment = open_last(chain, disk, &found, torn)?;
+    let last = found.head.clone().map(|head| (found.records, head));
+    let first = first_entries(&found, torn);
+    Ok(Some(Takeover {
+        tip: Tip::new(&chain.id, found.end.0.max(1), last),
+        segment,
+        first,
+    }))
+}
+
+/// Creates the first segment of a chain that has none.
+pub(crate) fn open_first(chain: &Chain, disk: &dyn Disk) -> Result<Box<dyn Segment>, Error> {
+    let path = chain.segment(1);
+    let segment = disk
+        .create(&path)
+        .map_err(|e| Error::open("create the segment", &path, e))?;
+    disk.sync_dir(&chain.dir)
+        .map_err(|e| Error::open("sync the folder", &chain.dir, e))?;
+    Ok(segment)
+}
+
+fn open_last(
+    chain: &Chain,
+    disk: &dyn Disk,
+    found: &ChainReport,
+    torn: u64,
+) -> Result<Box<dyn Segment>, Error> {
+    let (seg, length) = found.end;
+    if seg == 0 {
+        return open_first(chain, disk);
+    }
+    let path = chain.segment(seg);
+    if torn > 0 {
+        set_aside(&path, length)
+            .and_then(|()| disk.sync_dir(&chain.dir))
+            .map_err(|e| Error::open("set aside the torn end of", &path, e))?;
+    }
+    disk.resume(&path, length)
+        .map_err(|e| Error::open("continue the segment", &path, e))
+}
+
+/// `recovered`, and a `call.unknown` for each call whose end was not recorded.
+fn first_entries(found: &ChainReport, torn: u64) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    if found.records > 0 || torn > 0 {
+        entries.push(
+            Entry::new(Event::RECOVERED)
+                .with("bytes", torn)
+                .with("calls", found.open.len()),
+        );
+    }
+    let unknown = |call: &verify::OpenCall| {
+        Entry::new(Event::CALL_UNKNOWN)
+            .with("call", call.call.as_str())
+            .with("begin", call.seq)
+    };
+    entries.extend(found.open.iter().map(unknown));
+    entries
+}
+
+/// Copies what follows `length` to a file beside the segment.
+fn set_aside(segment: &Path, length: u64) -> io::Result<()> {
+    let mut from = File::open(segment)?;
+    from.seek(SeekFrom::Start(length))?;
+    let mut to = new_beside(segment, length)?;
+    io::copy(&mut from.take(u64::MAX), &mut to)?;
+    to.sync_all()
+}
+
+fn new_beside(segment: &Path, length: u64) -> io::Result<File> {
+    for attempt in 0..1000 {
+        let name: PathBuf = segment.with_extension(format!("torn-{length}-{attempt}"));
+        match private(&name, true) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            other => return other,
+        }
+    }
+    Err(io::Error::other(
+        "there are a thousand torn ends already; look why the program crashes",
+    ))
+}

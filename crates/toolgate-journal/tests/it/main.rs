@@ -1,0 +1,1 @@
+//! The journal from outside, on real folders and on disks that fail.
