@@ -1,1 +1,41 @@
-//! TODO
+//! The spine of Toolgate: everything that offers tools is a [`Service`], and every duty is a [`Layer`] over one.
+//!
+//! Inside there is only the modern shape: a call carries everything it needs, and a question to a person is a
+//! result, [`Outcome::Ask`], after which the same call comes again with the answers. Nothing here knows a JSON-RPC
+//! id, a header, a page cursor, a revision or a token: those end at the edges.
+
+mod call;
+mod catalog;
+mod error;
+mod gate;
+mod layer;
+mod pipeline;
+mod question;
+mod reporter;
+mod scrub;
+mod service;
+mod trail;
+
+pub use call::{
+    Abilities, Arguments, Call, Caller, Interest, List, Op, Round, Seen, Slots, ToolUse,
+};
+pub use catalog::{Catalog, Changes, Item, Origin, Stale};
+pub use error::{BoxError, Error, Kind, Need, Problem, Refusal};
+/// A boxed future that can be sent to another thread.
+pub use futures_util::future::BoxFuture;
+pub use gate::{Confirm, Confirmed, Decision, Rule, Verdict};
+pub use layer::{Layer, Next};
+pub use pipeline::{Pipeline, Resolved, Unresolved};
+pub use question::{Approval, Ask, AskKind, Questions, Waiting};
+pub use reporter::{Event, LogMessage, Report, Reporter};
+pub use scrub::{Returned, Scrub};
+pub use service::{Outcome, Service};
+pub use toolgate_wire::{
+    json::Json,
+    method::{
+        notifications::Progress,
+        tools_call::{Content, ContentKind, Output},
+        tools_list::{Hints, Tool},
+    },
+};
+pub use trail::{Step, Trail};

@@ -1,1 +1,13 @@
-//! TODO
+//! The Model Context Protocol without I/O: no runtime, no clock, no sockets.
+//!
+//! - [`json`]: the strict reader. Foreign bytes come in here or not at all.
+//! - [`message`]: the JSON-RPC envelope.
+//! - [`method`]: the words, parameters and results, one file a method.
+//! - [`dialect`]: what is different from revision to revision, one file each.
+//! - [`session`]: one peer as a table of requests in flight, both ways.
+
+pub mod dialect;
+pub mod json;
+pub mod message;
+pub mod method;
+pub mod session;

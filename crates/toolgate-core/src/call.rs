@@ -1,0 +1,212 @@
+//! One use of one thing, with everything that travels with it.
+
+use crate::{Item, Reporter, Trail};
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, OnceLock},
+};
+use toolgate_wire::json::Json;
+
+/// One use of one thing. There is no second argument to lose.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Call {
+    /// Names this call in the record, in the console and on the command line; the same in every round.
+    pub id: Arc<str>,
+    /// What is used.
+    pub op: Op,
+    /// Who uses it; put here by the edge after authentication. Holds no token.
+    pub caller: Caller,
+    /// Answers and state of a repeated call; empty at first.
+    pub round: Round,
+    /// What the other end declared for this very request.
+    pub abilities: Abilities,
+    /// Progress and log: the only way back before the outcome.
+    pub reporter: Reporter,
+    /// How the edge saw it. For the record and the console; nothing decides by it.
+    pub seen: Arc<Seen>,
+    /// What was decided on the way, step by step.
+    pub trail: Trail,
+    pub(crate) item: Option<Arc<Item>>,
+}
+
+/// What can be used. Closed on purpose: a new kind breaks the build wherever it matters.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// A tool.
+    Tool(ToolUse),
+}
+
+/// The use of a tool.
+#[derive(Clone, Debug)]
+pub struct ToolUse {
+    /// Its name, as the service at hand calls it.
+    pub name: String,
+    /// With what.
+    pub arguments: Arguments,
+}
+
+/// The arguments of a call: the very bytes that came, and a tree of them for those who must look inside.
+#[derive(Clone)]
+pub struct Arguments(Arc<(Json, OnceLock<Value>)>);
+
+impl Arguments {
+    /// Arguments from strict JSON; an object.
+    pub fn new(raw: Json) -> Arguments {
+        Arguments(Arc::new((raw, OnceLock::new())))
+    }
+
+    /// The text that is judged, shown, recorded and sent.
+    pub fn raw(&self) -> &Json {
+        &self.0.0
+    }
+
+    /// A tree of it, made once. Numbers that no machine type holds are rounded here; [`Json::lossy`] tells.
+    pub fn value(&self) -> &Value {
+        self.0.1.get_or_init(|| self.0.0.to_value())
+    }
+}
+
+impl fmt::Debug for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Arguments({} bytes)", self.raw().as_str().len())
+    }
+}
+
+/// Who calls: a principal, never a credential.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Caller(Arc<str>);
+
+impl Caller {
+    /// A caller of that name, for example `anonymous@http` or `key:ci`.
+    pub fn new(name: impl Into<Arc<str>>) -> Caller {
+        Caller(name.into())
+    }
+
+    /// The name that rules and records use.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a layer wants to find again when the call comes back: one slot a layer. The edge seals it when it leaves.
+pub type Slots = BTreeMap<String, String>;
+
+/// What a repeated call brings along.
+#[derive(Clone, Debug, Default)]
+pub struct Round {
+    /// How often the call came before; 0 at first.
+    pub number: u32,
+    /// The answers, by the key of the question.
+    pub answers: Vec<(String, Json)>,
+    /// What the layers left for themselves.
+    pub slots: Slots,
+}
+
+impl Round {
+    /// The answer to a question.
+    pub fn answer(&self, key: &str) -> Option<&Json> {
+        self.answers.iter().find(|(k, _)| k == key).map(|(_, v)| v)
+    }
+}
+
+/// What the other end can be asked for.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Abilities {
+    /// To put a form to its user.
+    pub elicitation: bool,
+    /// To open a page for its user.
+    pub elicitation_url: bool,
+    /// To ask its model.
+    pub sampling: bool,
+    /// To name its roots.
+    pub roots: bool,
+}
+
+/// How an edge saw a call: words for the record. The client's name is its own claim.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The revision that the caller speaks.
+    pub revision: String,
+    /// `http`, `stdio` or `console`.
+    pub transport: &'static str,
+    /// Name and version that the client gives itself; not verified.
+    pub client: Option<String>,
+    /// The id of the request as the client wrote it.
+    pub request: Option<String>,
+}
+
+impl Call {
+    /// The first round of a use of a tool.
+    pub fn tool(
+        id: impl Into<Arc<str>>,
+        caller: Caller,
+        name: impl Into<String>,
+        arguments: Json,
+    ) -> Call {
+        Call {
+            id: id.into(),
+            op: Op::Tool(ToolUse {
+                name: name.into(),
+                arguments: Arguments::new(arguments),
+            }),
+            caller,
+            round: Round::default(),
+            abilities: Abilities::default(),
+            reporter: Reporter::default(),
+            seen: Arc::default(),
+            trail: Trail::default(),
+            item: None,
+        }
+    }
+
+    /// The item behind the name, once the pipeline has looked it up.
+    pub fn item(&self) -> Option<&Arc<Item>> {
+        self.item.as_ref()
+    }
+
+    /// The name of what is used.
+    pub fn name(&self) -> &str {
+        let Op::Tool(tool) = &self.op;
+        &tool.name
+    }
+
+    /// The arguments.
+    pub fn arguments(&self) -> &Arguments {
+        let Op::Tool(tool) = &self.op;
+        &tool.arguments
+    }
+}
+
+/// A wish to see what there is.
+#[derive(Clone, Debug)]
+pub struct List {
+    /// Who asks.
+    pub caller: Caller,
+    /// Where only this one item matters, its name. Then a layer may leave the others as they are.
+    pub only: Option<String>,
+}
+
+impl List {
+    /// All that the caller may see.
+    pub fn all(caller: Caller) -> List {
+        List { caller, only: None }
+    }
+}
+
+/// What somebody wants to hear about.
+#[derive(Clone, Debug)]
+pub struct Interest {
+    /// Who asks.
+    pub caller: Caller,
+    /// The list of tools.
+    pub tools: bool,
+}

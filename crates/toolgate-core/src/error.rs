@@ -1,0 +1,145 @@
+//! Why a call failed: one answer for code, one for people, and the cause for the log.
+
+use std::{borrow::Cow, fmt, time::Duration};
+use toolgate_wire::json::{Json, ObjectWriter};
+
+/// The cause of an error.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a call or a list failed.
+pub struct Error {
+    kind: Kind,
+    public: Cow<'static, str>,
+    source: Option<BoxError>,
+}
+
+/// What code should make of an error.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A fault of this program, or a panic in a handler.
+    Bug,
+    /// Too much at once; when to come again, where that is known.
+    Busy(Option<Duration>),
+    /// The caller went away, or somebody stopped the call.
+    Cancelled,
+    /// The arguments do not fit.
+    Invalid(Vec<Problem>),
+    /// The time was over.
+    Late,
+    /// There is no such thing, or none that this caller may see: the two are not told apart.
+    NotFound,
+    /// Somebody or something said no.
+    Refused(Refusal),
+    /// The caller lacks an ability that the call needs.
+    Unsupported(Need),
+    /// The server behind failed.
+    Upstream,
+}
+
+/// Who said no.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Refusal {
+    /// A rule of the operator.
+    Rule,
+    /// A person, with a reason that the model may read.
+    Person,
+    /// The time to decide was over.
+    Expired,
+    /// A record could not be written, so nothing may happen.
+    Record,
+    /// What came back was not let through.
+    Result,
+}
+
+/// What a caller would have to be able to do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Need {
+    /// To put a form to its user.
+    Elicitation,
+    /// To open a page for its user.
+    ElicitationUrl,
+    /// To ask its model.
+    Sampling,
+    /// To name its roots.
+    Roots,
+}
+
+/// One thing that is wrong with the arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// Where, as a JSON pointer; empty for the arguments as a whole.
+    pub path: String,
+    /// What was expected.
+    pub expected: String,
+    /// What came, in kind and size; never a secret.
+    pub got: String,
+}
+
+impl Problem {
+    /// `{path, expected, got}`.
+    pub fn json(&self) -> Json {
+        let mut o = ObjectWriter::new();
+        o.str("path", &self.path);
+        o.str("expected", &self.expected);
+        o.str("got", &self.got);
+        o.finish()
+    }
+}
+
+impl Error {
+    /// An error with one public sentence: lower case, no full stop, fits after "failed to".
+    pub fn new(kind: Kind, public: impl Into<Cow<'static, str>>) -> Error {
+        Error {
+            kind,
+            public: public.into(),
+            source: None,
+        }
+    }
+
+    /// The same error with its cause, for the log only.
+    pub fn because(mut self, source: impl Into<BoxError>) -> Error {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// There is no such tool, or none that the caller may see.
+    pub fn unknown_tool(name: &str) -> Error {
+        Error::new(Kind::NotFound, format!("unknown tool: {name}"))
+    }
+
+    /// What code should make of it.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// What a person or a model may read.
+    pub fn public(&self) -> &str {
+        &self.public
+    }
+
+    /// Puts another text in the place of the public one.
+    pub fn set_public(&mut self, text: String) {
+        self.public = Cow::Owned(text);
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.public)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.kind)
+            .field("public", &self.public)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|s| s.as_ref() as _)
+    }
+}

@@ -1,0 +1,154 @@
+//! Rules decide before a call; one layer asks them all and lets a person settle what they leave open.
+
+use crate::{
+    BoxFuture, Call, Caller, Catalog, Error, Item, Kind, Layer, List, Next, Outcome, Questions,
+    Refusal,
+};
+use std::sync::Arc;
+
+/// What a rule says to a call.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It may pass.
+    Allow,
+    /// A person has to look, for this reason.
+    Ask(String),
+    /// It may not pass.
+    Refuse(Error),
+}
+
+/// A verdict now, or one that has to be waited for. Never waits for a person.
+pub enum Decision<'a> {
+    /// Now.
+    Now(Verdict),
+    /// Later.
+    Later(BoxFuture<'a, Verdict>),
+}
+
+/// Decides before the call. One generic layer asks it for lists and calls alike.
+pub trait Rule: Send + Sync + 'static {
+    /// The duty, one word.
+    fn name(&self) -> &'static str;
+
+    /// Whether the caller may know of the item at all. What it may not know, it is told not to exist.
+    fn sees(&self, _caller: &Caller, _item: &Item) -> bool {
+        true
+    }
+
+    /// Judges a call.
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a>;
+}
+
+/// Settles what rules left open. Never waits itself: only edges wait.
+pub trait Confirm: Send + Sync + 'static {
+    /// The reasons why somebody has to look, all of them, as one question.
+    fn confirm<'a>(
+        &'a self,
+        call: &'a Call,
+        item: &'a Arc<Item>,
+        reasons: Vec<String>,
+    ) -> BoxFuture<'a, Result<Confirmed, Error>>;
+}
+
+/// What became of the question.
+#[derive(Debug)]
+pub enum Confirmed {
+    /// A person said yes, now or before. What to find again when the call comes back.
+    Yes {
+        /// Put into the slot `confirm`.
+        slot: Option<String>,
+    },
+    /// A person has to be asked first.
+    Ask(Questions),
+}
+
+/// The name of the slot that [`Confirmed::Yes`] fills.
+const SLOT: &str = "confirm";
+
+pub(crate) struct Gate {
+    pub(crate) rules: Vec<Box<dyn Rule>>,
+    pub(crate) confirm: Option<Box<dyn Confirm>>,
+}
+
+impl Gate {
+    fn sees(&self, caller: &Caller, item: &Item) -> bool {
+        item.withheld.is_none() && self.rules.iter().all(|rule| rule.sees(caller, item))
+    }
+
+    /// A refusal stops; every wish to ask is collected.
+    async fn judge(&self, call: &Call, item: &Item) -> Result<Vec<String>, Error> {
+        let mut reasons = Vec::new();
+        for rule in &self.rules {
+            let verdict = match rule.decide(call, item) {
+                Decision::Now(verdict) => verdict,
+                Decision::Later(verdict) => verdict.await,
+            };
+            match verdict {
+                Verdict::Allow => {}
+                Verdict::Ask(reason) => {
+                    call.trail.add(rule.name(), "ask", reason.as_str());
+                    reasons.push(reason);
+                }
+                Verdict::Refuse(error) => {
+                    call.trail.add(rule.name(), "refuse", error.public());
+                    return Err(error);
+                }
+            }
+        }
+        Ok(reasons)
+    }
+
+    async fn settle(&self, call: &Call, item: &Arc<Item>) -> Result<Confirmed, Error> {
+        let reasons = self.judge(call, item).await?;
+        match &self.confirm {
+            _ if reasons.is_empty() => Ok(Confirmed::Yes { slot: None }),
+            Some(confirm) => confirm.confirm(call, item, reasons).await,
+            None => Err(Error::new(
+                Kind::Refused(Refusal::Rule),
+                "refused: a person would have to approve this call, and nobody can be asked here",
+            )),
+        }
+    }
+}
+
+impl Layer for Gate {
+    fn name(&self) -> &'static str {
+        "gate"
+    }
+
+    fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
+        Box::pin(async move {
+            let (caller, only) = (ask.caller.clone(), ask.only.clone());
+            let catalog = next.list(ask).await?;
+            match only.as_deref().map(|name| catalog.find(name)) {
+                Some(Some(item)) if self.sees(&caller, item) => Ok(catalog),
+                Some(_) => Ok(catalog.with_items(Vec::new())),
+                None => {
+                    let seen = catalog
+                        .items()
+                        .iter()
+                        .filter(|item| self.sees(&caller, item))
+                        .cloned();
+                    Ok(catalog.with_items(seen.collect()))
+                }
+            }
+        })
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let Some(item) = call.item().cloned() else {
+                return Err(Error::unknown_tool(call.name()));
+            };
+            let slot = match self.settle(&call, &item).await? {
+                Confirmed::Ask(questions) => return Ok(Outcome::Ask(questions)),
+                Confirmed::Yes { slot } => slot,
+            };
+            let mut outcome = next.call(call).await?;
+            if let (Outcome::Ask(questions), Some(slot)) = (&mut outcome, slot) {
+                questions.slots.insert(SLOT.to_owned(), slot);
+            }
+            Ok(outcome)
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! The stack of layers over a service.
+
+use crate::{
+    BoxFuture, Call, Catalog, Changes, Confirm, Error, Interest, Layer, List, Next, Outcome, Rule,
+    Scrub, Service, gate::Gate, scrub::Cleaner,
+};
+use std::sync::Arc;
+
+/// Layers over a service; a service itself.
+pub struct Pipeline {
+    layers: Vec<Arc<dyn Layer>>,
+    end: Arc<dyn Service>,
+}
+
+/// A pipeline being built, before the item behind a name is known.
+pub struct Unresolved {
+    layers: Vec<Arc<dyn Layer>>,
+}
+
+/// A pipeline being built, from the place on where the item behind a name is known.
+///
+/// [`Resolved::guard`] and [`Resolved::clean`] exist only here, so the order that must not be wrong cannot be.
+pub struct Resolved {
+    layers: Vec<Arc<dyn Layer>>,
+    rules: Vec<Box<dyn Rule>>,
+}
+
+impl Pipeline {
+    /// An empty pipeline.
+    #[expect(
+        clippy::new_ret_no_self,
+        reason = "what comes out is a pipeline being built"
+    )]
+    pub fn new() -> Unresolved {
+        Unresolved { layers: Vec::new() }
+    }
+
+    /// The duties, from the caller to the service.
+    pub fn duties(&self) -> Vec<&'static str> {
+        self.layers.iter().map(|layer| layer.name()).collect()
+    }
+
+    fn next(&self) -> Next<'_> {
+        Next::new(&self.layers, self.end.as_ref())
+    }
+}
+
+impl Unresolved {
+    /// Puts a layer around all that follows.
+    pub fn wrap(mut self, layer: impl Layer) -> Unresolved {
+        self.layers.push(Arc::new(layer));
+        self
+    }
+
+    /// From here on the item behind the name is known; a name that the caller may not see is unknown.
+    pub fn resolve(mut self) -> Resolved {
+        self.layers.push(Arc::new(Resolve));
+        Resolved {
+            layers: self.layers,
+            rules: Vec::new(),
+        }
+    }
+}
+
+impl Resolved {
+    /// Adds a rule. Rules that stand together are asked in one go.
+    pub fn guard(mut self, rule: impl Rule) -> Resolved {
+        self.rules.push(Box::new(rule));
+        self
+    }
+
+    /// Lets a person settle what the rules above left open.
+    pub fn confirm(mut self, confirm: impl Confirm) -> Resolved {
+        self.close(Some(Box::new(confirm)));
+        self
+    }
+
+    /// Puts a layer around all that follows.
+    pub fn wrap(mut self, layer: impl Layer) -> Resolved {
+        self.close(None);
+        self.layers.push(Arc::new(layer));
+        self
+    }
+
+    /// Adds a scrub. The last one added is the first to see what comes back.
+    pub fn clean(self, scrub: impl Scrub) -> Resolved {
+        self.wrap(Cleaner::new(scrub))
+    }
+
+    /// Ends the pipeline with a service.
+    pub fn over(mut self, end: Arc<dyn Service>) -> Pipeline {
+        self.close(None);
+        Pipeline {
+            layers: self.layers,
+            end,
+        }
+    }
+
+    fn close(&mut self, confirm: Option<Box<dyn Confirm>>) {
+        if !self.rules.is_empty() || confirm.is_some() {
+            let rules = std::mem::take(&mut self.rules);
+            self.layers.push(Arc::new(Gate { rules, confirm }));
+        }
+    }
+}
+
+impl Service for Pipeline {
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        self.next().list(ask)
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        self.next().call(call)
+    }
+
+    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        self.next().changes(want)
+    }
+}
+
+/// Looks up the item behind the name, as this caller sees it.
+struct Resolve;
+
+impl Layer for Resolve {
+    fn name(&self) -> &'static str {
+        "resolve"
+    }
+
+    fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let ask = List {
+                caller: call.caller.clone(),
+                only: Some(call.name().to_owned()),
+            };
+            let catalog = next.fork().list(ask).await?;
+            let Some(item) = catalog
+                .find(call.name())
+                .filter(|item| item.withheld.is_none())
+            else {
+                return Err(Error::unknown_tool(call.name()));
+            };
+            call.item = Some(item.clone());
+            next.call(call).await
+        })
+    }
+}

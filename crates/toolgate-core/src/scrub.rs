@@ -1,0 +1,143 @@
+//! Cleans what comes back: one generic layer hands it everything.
+
+use crate::{
+    BoxFuture, Call, Catalog, Error, Event, Item, Layer, List, Next, Origin, Outcome, Questions,
+    Report, Reporter,
+};
+use std::sync::{Arc, Mutex, PoisonError};
+use toolgate_wire::method::tools_call::Output;
+
+/// Every way by which foreign text can reach the caller. Exhaustive on purpose: a new one breaks every scrub.
+#[derive(Debug)]
+pub enum Returned<'a> {
+    /// What servers say of how to use them.
+    About(&'a mut String),
+    /// An error of the server behind.
+    Error(&'a mut Error),
+    /// Progress or a log message.
+    Event(&'a mut Event),
+    /// A definition. To replace it, put another item here.
+    Item(&'a mut Arc<Item>),
+    /// A result.
+    Output(&'a mut Output),
+    /// Questions to a person.
+    Questions(&'a mut Questions),
+}
+
+/// Cleans what comes back.
+pub trait Scrub: Send + Sync + 'static {
+    /// The duty, one word.
+    fn name(&self) -> &'static str;
+
+    /// Cleans a value in its place.
+    ///
+    /// # Errors
+    /// The value must not reach the caller: a definition is left out, a call fails with the error.
+    fn scrub(
+        &self,
+        from: Option<&Origin>,
+        item: Option<&Arc<Item>>,
+        value: Returned<'_>,
+    ) -> Result<(), Error>;
+}
+
+pub(crate) struct Cleaner {
+    scrub: Arc<dyn Scrub>,
+    /// The last list and what it was cleaned to: a list is cleaned once, not once per call.
+    last: Mutex<Option<(Catalog, Catalog)>>,
+}
+
+impl Cleaner {
+    pub(crate) fn new(scrub: impl Scrub) -> Cleaner {
+        Cleaner {
+            scrub: Arc::new(scrub),
+            last: Mutex::new(None),
+        }
+    }
+
+    fn clean_list(&self, dirty: Catalog) -> Catalog {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((seen, clean)) = last.as_ref().filter(|(seen, _)| seen.same(&dirty)) {
+            let _ = seen;
+            return clean.clone();
+        }
+        let clean = self.clean_items(&dirty);
+        *last = Some((dirty, clean.clone()));
+        clean
+    }
+
+    fn clean_items(&self, dirty: &Catalog) -> Catalog {
+        let clean = dirty.items().iter().map(|item| {
+            let mut cleaned = item.clone();
+            match self
+                .scrub
+                .scrub(Some(&item.origin), Some(item), Returned::Item(&mut cleaned))
+            {
+                Ok(()) => cleaned,
+                Err(error) => Arc::new(item.withhold(error.public().to_owned())),
+            }
+        });
+        let clean = dirty.with_items(clean.collect());
+        let Some(mut about) = dirty.instructions().map(str::to_owned) else {
+            return clean;
+        };
+        let kept = self
+            .scrub
+            .scrub(None, None, Returned::About(&mut about))
+            .is_ok();
+        clean.with_instructions(kept.then_some(about))
+    }
+
+    fn clean_outcome(&self, item: Option<&Arc<Item>>, outcome: &mut Result<Outcome, Error>) {
+        let returned = match outcome {
+            Ok(Outcome::Ask(questions)) => Returned::Questions(questions),
+            Ok(Outcome::Done(output)) => Returned::Output(output),
+            Err(error) => Returned::Error(error),
+        };
+        if let Err(error) = self.scrub.scrub(item.map(|i| &i.origin), item, returned) {
+            *outcome = Err(error);
+        }
+    }
+}
+
+impl Layer for Cleaner {
+    fn name(&self) -> &'static str {
+        self.scrub.name()
+    }
+
+    fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
+        Box::pin(async move { Ok(self.clean_list(next.list(ask).await?)) })
+    }
+
+    fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let item = call.item().cloned();
+            if call.reporter.listens() {
+                let (scrub, item, to) = (self.scrub.clone(), item.clone(), call.reporter.clone());
+                call.reporter = Reporter::new(Arc::new(CleanReport { scrub, item, to }));
+            }
+            let mut outcome = next.call(call).await;
+            self.clean_outcome(item.as_ref(), &mut outcome);
+            outcome
+        })
+    }
+}
+
+struct CleanReport {
+    scrub: Arc<dyn Scrub>,
+    item: Option<Arc<Item>>,
+    to: Reporter,
+}
+
+impl Report for CleanReport {
+    fn report(&self, mut event: Event) {
+        let origin = self.item.as_ref().map(|i| &i.origin);
+        if self
+            .scrub
+            .scrub(origin, self.item.as_ref(), Returned::Event(&mut event))
+            .is_ok()
+        {
+            self.to.tell(event);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Strict JSON: foreign bytes come in through [`Json::read`] or not at all.
+
+mod reader;
+mod walk;
+mod write;
+
+pub use reader::{Limits, ReadError, ReadErrorKind};
+pub use walk::StringAt;
+pub use write::{ArrayWriter, ObjectWriter, write_string};
+
+use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
+use walk::Tokens;
+
+/// One JSON value as text that has passed the strict reader. Cheap to clone; parts share the buffer of the whole.
+#[derive(Clone)]
+pub struct Json {
+    text: Arc<String>,
+    range: Range<usize>,
+}
+
+/// What a JSON value is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kind {
+    /// `{…}`
+    Object,
+    /// `[…]`
+    Array,
+    /// `"…"`
+    String,
+    /// A number.
+    Number,
+    /// `true` or `false`
+    Bool,
+    /// `null`
+    Null,
+}
+
+impl Json {
+    /// Reads foreign bytes: UTF-8, no byte order mark, strict grammar, no key twice in one object at any depth, no
+    /// lone surrogate, depth and sizes within the limits.
+    ///
+    /// # Errors
+    /// [`ReadError`] says what is wrong and where, without any of the bytes.
+    pub fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Json, ReadError> {
+        let (text, range) = reader::read(bytes, limits)?;
+        Ok(Json {
+            text: Arc::new(text),
+            range,
+        })
+    }
+
+    /// A value of our own.
+    pub fn from_value(value: &serde_json::Value) -> Json {
+        Json::own(value.to_string())
+    }
+
+    /// Text that this program wrote itself.
+    pub(crate) fn own(text: String) -> Json {
+        let range = 0..text.len();
+        Json {
+            text: Arc::new(text),
+            range,
+        }
+    }
+
+    /// A tree of it. A number that no machine type holds becomes the nearest one, or its text as a string where it is
+    /// beyond all; [`Json::lossy`] tells.
+    pub fn to_value(&self) -> serde_json::Value {
+        serde_json::from_str(self.as_str()).unwrap_or_else(|_| walk::to_value(self))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        self.text.get(self.range.clone()).unwrap_or("null")
+    }
+
+    fn part(&self, range: Range<usize>) -> Json {
+        Json {
+            text: self.text.clone(),
+            range: self.range.start + range.start..self.range.start + range.end,
+        }
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        match self.as_str().as_bytes().first() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::String,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'n') | None => Kind::Null,
+            Some(_) => Kind::Number,
+        }
+    }
+
+    /// The members of an object, in their order; none for anything else.
+    pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, Json)> {
+        let mut tokens = Tokens::inside(self.as_str(), Kind::Object);
+        std::iter::from_fn(move || {
+            let (key, value) = tokens.as_mut()?.member()?;
+            Some((walk::unescape(key), self.part(value)))
+        })
+    }
+
+    /// The items of an array; none for anything else.
+    pub fn items(&self) -> impl Iterator<Item = Json> {
+        let mut tokens = Tokens::inside(self.as_str(), Kind::Array);
+        std::iter::from_fn(move || Some(self.part(tokens.as_mut()?.item()?)))
+    }
+
+    /// A member of an object.
+    pub fn get(&self, key: &str) -> Option<Json> {
+        self.members()
+            .find(|(k, _)| k == key)
+            .map(|(_, value)| value)
+    }
+
+    /// The text of a string.
+    pub fn string(&self) -> Option<String> {
+        self.str_cow().map(Cow::into_owned)
+    }
+
+    /// The text of a string, without a copy where it has no escapes.
+    pub fn str_cow(&self) -> Option<Cow<'_, str>> {
+        let inner = self.as_str().strip_prefix('"')?.strip_suffix('"')?;
+        Some(walk::unescape(inner))
+    }
+
+    /// `true` or `false`.
+    pub fn bool(&self) -> Option<bool> {
+        self.as_str().parse().ok()
+    }
+
+    /// An integer, also one that is written with a fraction of nought or an exponent.
+    pub fn i64(&self) -> Option<i64> {
+        self.whole()?.parse().ok()
+    }
+
+    /// The same for large positive ones.
+    pub fn u64(&self) -> Option<u64> {
+        self.whole()?.parse().ok()
+    }
+
+    fn whole(&self) -> Option<Cow<'_, str>> {
+        if self.kind() != Kind::Number {
+            return None;
+        }
+        walk::whole(self.as_str())
+    }
+
+    /// A number, rounded to what the type holds.
+    pub fn f64(&self) -> Option<f64> {
+        if self.kind() != Kind::Number {
+            return None;
+        }
+        self.as_str().parse().ok().filter(|n: &f64| n.is_finite())
+    }
+
+    /// Whether it is `null`.
+    pub fn is_null(&self) -> bool {
+        self.kind() == Kind::Null
+    }
+
+    /// Whether some number in it does not survive the machine types exactly.
+    pub fn lossy(&self) -> bool {
+        walk::lossy(self.as_str())
+    }
+
+    /// The form of ours that digests are made of, `toolgate-json-1`: no white space, members sorted by the bytes of
+    /// their keys, strings escaped as little as possible, numbers to the letter.
+    pub fn canonical(&self) -> String {
+        walk::canonical(self)
+    }
+
+    /// Lets `f` see every string and every key, and puts what it returns in their place. All other bytes stay.
+    /// `None` when nothing changed.
+    pub fn map_strings(&self, f: &mut dyn FnMut(StringAt<'_>) -> Option<String>) -> Option<Json> {
+        walk::map_strings(self.as_str(), f).map(Json::own)
+    }
+
+    /// The object without a member; all other bytes of the members stay.
+    pub fn without(&self, key: &str) -> Json {
+        let mut o = ObjectWriter::new();
+        for (k, value) in self.members().filter(|(k, _)| k != key) {
+            o.raw(&k, &value);
+        }
+        o.finish()
+    }
+
+    /// The object with a member replaced in its place, or added at its end.
+    pub fn with(&self, key: &str, value: &Json) -> Json {
+        let mut o = ObjectWriter::new();
+        let mut found = false;
+        for (k, old) in self.members() {
+            let here = k == key;
+            found |= here;
+            o.raw(&k, if here { value } else { &old });
+        }
+        if !found {
+            o.raw(key, value);
+        }
+        o.finish()
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Json) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl fmt::Debug for Json {
+    /// Kind and length, never the text: it may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Json({:?}, {} bytes)", self.kind(), self.as_str().len())
+    }
+}

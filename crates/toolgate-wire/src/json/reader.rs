@@ -1,0 +1,399 @@
+//! The reader: one pass, no tree, no recursion.
+
+use std::{borrow::Cow, collections::HashSet, fmt, ops::Range};
+
+/// What is taken of one message.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes of the whole text.
+    pub bytes: usize,
+    /// How deep objects and arrays may nest.
+    pub depth: usize,
+    /// Members of one object.
+    pub keys: usize,
+    /// Values in all.
+    pub elements: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            bytes: 4 << 20,
+            depth: 64,
+            keys: 4096,
+            elements: 100_000,
+        }
+    }
+}
+
+/// Longest number, in signs.
+const NUMBER: usize = 400;
+
+/// Why bytes are not taken.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ReadError {
+    kind: ReadErrorKind,
+    offset: usize,
+}
+
+/// The kinds of [`ReadError`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ReadErrorKind {
+    /// Nothing is there.
+    Empty,
+    /// It is no UTF-8.
+    Utf8,
+    /// It begins with a byte order mark.
+    ByteOrderMark,
+    /// It breaks the grammar.
+    Syntax,
+    /// A number that is too long.
+    Number,
+    /// Half a pair of surrogates.
+    LoneSurrogate,
+    /// More than one value.
+    TrailingBytes,
+    /// One key twice in an object, or a key with U+0000.
+    DuplicateKey,
+    /// Over [`Limits::depth`].
+    TooDeep,
+    /// Over [`Limits::bytes`].
+    TooLarge,
+    /// Over [`Limits::keys`].
+    TooManyKeys,
+    /// Over [`Limits::elements`].
+    TooManyElements,
+}
+
+impl ReadError {
+    /// What is wrong.
+    pub fn kind(&self) -> ReadErrorKind {
+        self.kind
+    }
+
+    /// Where, in bytes from the start.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Whether the text is no JSON at all; else it is JSON that is not taken.
+    pub fn is_syntax(&self) -> bool {
+        use ReadErrorKind as K;
+        matches!(
+            self.kind,
+            K::Empty | K::Utf8 | K::ByteOrderMark | K::Syntax | K::TrailingBytes | K::LoneSurrogate
+        )
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            ReadErrorKind::Empty => "there is no JSON value",
+            ReadErrorKind::Utf8 => "the text is not UTF-8",
+            ReadErrorKind::ByteOrderMark => "the text begins with a byte order mark",
+            ReadErrorKind::Syntax => "the text is not JSON",
+            ReadErrorKind::Number => "a number is too long",
+            ReadErrorKind::LoneSurrogate => "a string has half a surrogate pair",
+            ReadErrorKind::TrailingBytes => "something follows the JSON value",
+            ReadErrorKind::DuplicateKey => "a key stands twice in one object, or has a U+0000",
+            ReadErrorKind::TooDeep => "the JSON is nested too deep",
+            ReadErrorKind::TooLarge => "the JSON is too large",
+            ReadErrorKind::TooManyKeys => "an object has too many members",
+            ReadErrorKind::TooManyElements => "the JSON has too many values",
+        };
+        write!(f, "{what} (at byte {})", self.offset)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<(String, Range<usize>), ReadError> {
+    let error = |kind, offset| Err(ReadError { kind, offset });
+    if bytes.len() > limits.bytes {
+        return error(ReadErrorKind::TooLarge, limits.bytes);
+    }
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        return error(ReadErrorKind::ByteOrderMark, 0);
+    }
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(bad) => return error(ReadErrorKind::Utf8, bad.utf8_error().valid_up_to()),
+    };
+    let mut scan = Scan {
+        text: &text,
+        at: 0,
+        limits,
+        elements: 0,
+        open: Vec::new(),
+    };
+    let range = scan.document().map_err(|kind| ReadError {
+        kind,
+        offset: scan.at,
+    })?;
+    Ok((text, range))
+}
+
+type Step<T> = Result<T, ReadErrorKind>;
+
+/// An object or array that is not closed yet.
+enum Open<'a> {
+    Object(Keys<'a>),
+    Array,
+}
+
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+    limits: &'a Limits,
+    elements: usize,
+    open: Vec<Open<'a>>,
+}
+
+impl<'a> Scan<'a> {
+    fn document(&mut self) -> Step<Range<usize>> {
+        self.space();
+        let start = self.at;
+        if self.peek().is_none() {
+            return Err(ReadErrorKind::Empty);
+        }
+        self.values()?;
+        let end = self.at;
+        self.space();
+        if self.peek().is_some() {
+            return Err(ReadErrorKind::TrailingBytes);
+        }
+        Ok(start..end)
+    }
+
+    /// Reads values until all that was opened is closed.
+    fn values(&mut self) -> Step<()> {
+        loop {
+            let closed = self.value()?;
+            if closed && self.after()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads a scalar, or opens an object or array. Says whether a value ended here.
+    fn value(&mut self) -> Step<bool> {
+        self.space();
+        self.elements += 1;
+        if self.elements > self.limits.elements {
+            return Err(ReadErrorKind::TooManyElements);
+        }
+        match self.peek() {
+            Some(b'{') => self.begin(b'}', Open::Object(Keys::default())),
+            Some(b'[') => self.begin(b']', Open::Array),
+            Some(b'"') => self.string().map(|_| true),
+            Some(b't') => self.word("true"),
+            Some(b'f') => self.word("false"),
+            Some(b'n') => self.word("null"),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            _ => Err(ReadErrorKind::Syntax),
+        }
+    }
+
+    fn begin(&mut self, end: u8, open: Open<'a>) -> Step<bool> {
+        if self.open.len() >= self.limits.depth {
+            return Err(ReadErrorKind::TooDeep);
+        }
+        self.at += 1;
+        self.space();
+        if self.peek() == Some(end) {
+            self.at += 1;
+            return Ok(true);
+        }
+        let object = matches!(open, Open::Object(_));
+        self.open.push(open);
+        if object {
+            self.key()?;
+        }
+        Ok(false)
+    }
+
+    /// What follows a value: a comma, or the ends of what is open. Says whether the document is whole.
+    fn after(&mut self) -> Step<bool> {
+        loop {
+            let object = match self.open.last() {
+                None => return Ok(true),
+                Some(open) => matches!(open, Open::Object(_)),
+            };
+            self.space();
+            match (self.peek(), object) {
+                (Some(b','), _) => {
+                    self.at += 1;
+                    if object {
+                        self.space();
+                        self.key()?;
+                    }
+                    return Ok(false);
+                }
+                (Some(b'}'), true) | (Some(b']'), false) => {
+                    self.at += 1;
+                    self.open.pop();
+                }
+                _ => return Err(ReadErrorKind::Syntax),
+            }
+        }
+    }
+
+    fn key(&mut self) -> Step<()> {
+        if self.peek() != Some(b'"') {
+            return Err(ReadErrorKind::Syntax);
+        }
+        let range = self.string()?;
+        let key = super::walk::unescape(self.text.get(range).unwrap_or_default());
+        let limit = self.limits.keys;
+        if let Some(Open::Object(keys)) = self.open.last_mut() {
+            keys.add(key, limit)?;
+        }
+        self.space();
+        if self.peek() != Some(b':') {
+            return Err(ReadErrorKind::Syntax);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Reads a string; what is between its quotes.
+    fn string(&mut self) -> Step<Range<usize>> {
+        self.at += 1;
+        let start = self.at;
+        loop {
+            match self.peek() {
+                None => return Err(ReadErrorKind::Syntax),
+                Some(b'"') => break,
+                Some(b'\\') => self.escape()?,
+                Some(0..=0x1f) => return Err(ReadErrorKind::Syntax),
+                Some(_) => self.at += 1,
+            }
+        }
+        self.at += 1;
+        Ok(start..self.at - 1)
+    }
+
+    fn escape(&mut self) -> Step<()> {
+        self.at += 1;
+        match self.peek() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
+            Some(b'u') => match self.hex()? {
+                0xd800..=0xdbff => {
+                    let low = self.text.as_bytes().get(self.at..self.at + 2) == Some(b"\\u");
+                    self.at += usize::from(low);
+                    if !low || !(0xdc00..=0xdfff).contains(&self.hex()?) {
+                        return Err(ReadErrorKind::LoneSurrogate);
+                    }
+                }
+                0xdc00..=0xdfff => return Err(ReadErrorKind::LoneSurrogate),
+                _ => {}
+            },
+            _ => return Err(ReadErrorKind::Syntax),
+        }
+        Ok(())
+    }
+
+    fn hex(&mut self) -> Step<u32> {
+        let digits = self
+            .text
+            .as_bytes()
+            .get(self.at + 1..self.at + 5)
+            .ok_or(ReadErrorKind::Syntax)?;
+        let mut unit = 0;
+        for digit in digits {
+            unit = unit * 16 + (*digit as char).to_digit(16).ok_or(ReadErrorKind::Syntax)?;
+        }
+        self.at += 5;
+        Ok(unit)
+    }
+
+    fn number(&mut self) -> Step<bool> {
+        let start = self.at;
+        self.at += usize::from(self.peek() == Some(b'-'));
+        match self.peek() {
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits()?,
+            _ => return Err(ReadErrorKind::Syntax),
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            self.at += usize::from(matches!(self.peek(), Some(b'+' | b'-')));
+            self.digits()?;
+        }
+        if self.at - start > NUMBER {
+            Err(ReadErrorKind::Number)
+        } else {
+            Ok(true)
+        }
+    }
+
+    fn digits(&mut self) -> Step<()> {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        if self.at == start {
+            Err(ReadErrorKind::Syntax)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn word(&mut self, word: &str) -> Step<bool> {
+        if !self
+            .text
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(word))
+        {
+            return Err(ReadErrorKind::Syntax);
+        }
+        self.at += word.len();
+        Ok(true)
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+}
+
+/// The keys of one object so far: few are compared one by one, many by hash.
+#[derive(Default)]
+struct Keys<'a> {
+    few: Vec<Cow<'a, str>>,
+    many: HashSet<Cow<'a, str>>,
+}
+
+impl<'a> Keys<'a> {
+    fn add(&mut self, key: Cow<'a, str>, limit: usize) -> Step<()> {
+        if key.contains('\0') {
+            return Err(ReadErrorKind::DuplicateKey);
+        }
+        if self.few.len() + self.many.len() >= limit {
+            return Err(ReadErrorKind::TooManyKeys);
+        }
+        if self.many.is_empty() && self.few.len() < 16 {
+            if self.few.contains(&key) {
+                return Err(ReadErrorKind::DuplicateKey);
+            }
+            self.few.push(key);
+            return Ok(());
+        }
+        self.many.extend(self.few.drain(..));
+        if self.many.insert(key) {
+            Ok(())
+        } else {
+            Err(ReadErrorKind::DuplicateKey)
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! The JSON-RPC envelope: requests, notifications and replies.
+
+use crate::json::{Json, Kind, ObjectWriter};
+
+/// The id of a request: a string or an integer, repeated byte for byte in the reply.
+#[derive(Clone, Debug)]
+pub struct Id(Json);
+
+/// What makes two ids the same: `1` and `1.0` are, `1` and `"1"` are not.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub enum IdKey {
+    /// An integer.
+    Number(i64),
+    /// A string.
+    Text(String),
+}
+
+impl Id {
+    /// Longest id that is taken, in bytes.
+    pub const LIMIT: usize = 512;
+
+    /// Reads an id; `None` for anything but a string or an integer, or for one over [`Id::LIMIT`].
+    pub fn read(json: &Json) -> Option<Id> {
+        let fits = json.as_str().len() <= Id::LIMIT;
+        let known = json.kind() == Kind::String || json.i64().is_some();
+        (fits && known).then(|| Id(json.clone()))
+    }
+
+    /// An id of our own.
+    pub fn number(n: u64) -> Id {
+        Id(Json::from_value(&n.into()))
+    }
+
+    /// The id as JSON text.
+    pub fn json(&self) -> &Json {
+        &self.0
+    }
+
+    /// What it is compared by.
+    pub fn key(&self) -> IdKey {
+        match self.0.i64() {
+            Some(n) => IdKey::Number(n),
+            None => IdKey::Text(self.0.string().unwrap_or_default()),
+        }
+    }
+}
+
+impl PartialEq for Id {
+    fn eq(&self, other: &Id) -> bool {
+        self.key() == other.key()
+    }
+}
+
+/// A JSON-RPC error: code, one short sentence, and data for a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RpcError {
+    /// What kind of error it is; see [`code`].
+    pub code: i64,
+    /// One short sentence.
+    pub message: String,
+    /// Details that a program can read.
+    pub data: Option<Json>,
+}
+
+impl RpcError {
+    /// An error without data.
+    pub fn new(code: i64, message: impl Into<String>) -> RpcError {
+        RpcError {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    /// The same error with data.
+    pub fn with(mut self, data: Json) -> RpcError {
+        self.data = Some(data);
+        self
+    }
+
+    fn read(json: &Json) -> Option<RpcError> {
+        let code = json.get("code")?.i64()?;
+        let message = json.get("message")?.string()?;
+        Some(RpcError {
+            code,
+            message,
+            data: json.get("data"),
+        })
+    }
+
+    fn json(&self) -> Json {
+        let mut o = ObjectWriter::new();
+        o.int("code", self.code);
+        o.str("message", &self.message);
+        if let Some(data) = &self.data {
+            o.raw("data", data);
+        }
+        o.finish()
+    }
+}
+
+/// The error codes of JSON-RPC and of the protocol.
+pub mod code {
+    /// The text is no JSON.
+    pub const PARSE: i64 = -32700;
+    /// The JSON is no request.
+    pub const INVALID_REQUEST: i64 = -32600;
+    /// There is no such method.
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    /// The parameters do not fit; also an unknown tool.
+    pub const INVALID_PARAMS: i64 = -32602;
+    /// The server failed.
+    pub const INTERNAL: i64 = -32603;
+    /// Headers and body disagree (2026-07-28).
+    pub const HEADER_MISMATCH: i64 = -32020;
+    /// The client did not declare an ability that is needed (2026-07-28).
+    pub const MISSING_CAPABILITY: i64 = -32021;
+    /// The revision is not spoken here (2026-07-28).
+    pub const UNSUPPORTED_VERSION: i64 = -32022;
+}
+
+/// One JSON-RPC message.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// Wants a reply.
+    Request {
+        /// Names the reply.
+        id: Id,
+        /// What is wanted.
+        method: String,
+        /// With what.
+        params: Option<Json>,
+    },
+    /// Wants none.
+    Notification {
+        /// What happened.
+        method: String,
+        /// To what.
+        params: Option<Json>,
+    },
+    /// Answers a request of ours.
+    Reply {
+        /// Of which request; absent where the peer could not read it.
+        id: Option<Id>,
+        /// A result, or an error.
+        answer: Result<Json, RpcError>,
+    },
+}
+
+/// Why a JSON value is no message; `id` where one could be read, so that the error can be answered.
+#[derive(Clone, Debug)]
+pub struct Malformed {
+    /// The id of the request, if it had a good one.
+    pub id: Option<Id>,
+    /// What is wrong, lower case.
+    pub reason: &'static str,
+}
+
+impl Message {
+    /// Reads the envelope. Whatever stands in `params` and `result` stays raw.
+    ///
+    /// # Errors
+    /// [`Malformed`] says what is wrong: a batch, a bad id, no method, or a reply with both result and error.
+    pub fn read(json: &Json) -> Result<Message, Malformed> {
+        if json.kind() != Kind::Object {
+            return Err(Malformed {
+                id: None,
+                reason: "a message is one JSON object; batches are not taken",
+            });
+        }
+        let parts = Parts::of(json);
+        let id = parts.id.as_ref().and_then(Id::read);
+        let wrong = |reason| {
+            Err(Malformed {
+                id: id.clone(),
+                reason,
+            })
+        };
+        if parts.version.as_ref().and_then(Json::str_cow).as_deref() != Some("2.0") {
+            return wrong("\"jsonrpc\" must be \"2.0\"");
+        }
+        if parts.id.is_some() && id.is_none() && parts.error.is_none() {
+            return wrong("\"id\" must be a string or an integer");
+        }
+        match (&parts.method, &parts.result, &parts.error) {
+            (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
+                wrong("a request has no \"result\" and no \"error\"")
+            }
+            (None, Some(_), Some(_)) => {
+                wrong("a reply has either \"result\" or \"error\", not both")
+            }
+            (None, None, None) => wrong("\"method\" is missing"),
+            (Some(method), None, None) => parts.ask(method, id),
+            (None, Some(result), None) => match id {
+                Some(id) => Ok(Message::Reply {
+                    id: Some(id),
+                    answer: Ok(result.clone()),
+                }),
+                None => wrong("a reply needs the \"id\" of its request"),
+            },
+            (None, None, Some(error)) => match RpcError::read(error) {
+                Some(error) => Ok(Message::Reply {
+                    id,
+                    answer: Err(error),
+                }),
+                None => wrong("\"error\" needs an integer \"code\" and a \"message\""),
+            },
+        }
+    }
+}
+
+struct Parts {
+    version: Option<Json>,
+    id: Option<Json>,
+    method: Option<Json>,
+    params: Option<Json>,
+    result: Option<Json>,
+    error: Option<Json>,
+}
+
+impl Parts {
+    /// One pass over the members; the strict reader has already refused a key that stands twice.
+    fn of(json: &Json) -> Parts {
+        let mut parts = Parts {
+            version: None,
+            id: None,
+            method: None,
+            params: None,
+            result: None,
+            error: None,
+        };
+        for (key, value) in json.members() {
+            let place = match key.as_ref() {
+                "jsonrpc" => &mut parts.version,
+                "id" => &mut parts.id,
+                "method" => &mut parts.method,
+                "params" => &mut parts.params,
+                "result" => &mut parts.result,
+                "error" => &mut parts.error,
+                _ => continue,
+            };
+            *place = Some(value);
+        }
+        parts
+    }
+
+    fn ask(&self, method: &Json, id: Option<Id>) -> Result<Message, Malformed> {
+        let Some(method) = method.string() else {
+            return Err(Malformed {
+                id,
+                reason: "\"method\" must be a string",
+            });
+        };
+        if self
+            .params
+            .as_ref()
+            .is_some_and(|p| p.kind() != Kind::Object)
+        {
+            return Err(Malformed {
+                id,
+                reason: "\"params\" must be an object",
+            });
+        }
+        let params = self.params.clone();
+        Ok(match id {
+            Some(id) => Message::Request { id, method, params },
+            None => Message::Notification { method, params },
+        })
+    }
+}
+
+/// Writes a request as one line without its end.
+pub fn request(id: &Id, method: &str, params: Option<&Json>) -> String {
+    envelope(|o| {
+        o.raw("id", id.json());
+        o.str("method", method);
+        if let Some(params) = params {
+            o.raw("params", params);
+        }
+    })
+}
+
+/// Writes a notification as one line without its end.
+pub fn notification(method: &str, params: Option<&Json>) -> String {
+    envelope(|o| {
+        o.str("method", method);
+        if let Some(params) = params {
+            o.raw("params", params);
+        }
+    })
+}
+
+/// Writes a reply as one line without its end. Where the id could not be read the reply has none,
+/// as the schemas since 2025-11-25 have it.
+pub fn reply(id: Option<&Id>, answer: &Result<Json, RpcError>) -> String {
+    envelope(|o| {
+        if let Some(id) = id {
+            o.raw("id", id.json());
+        }
+        match answer {
+            Ok(result) => o.raw("result", result),
+            Err(error) => o.raw("error", &error.json()),
+        }
+    })
+}
+
+fn envelope(fill: impl FnOnce(&mut ObjectWriter)) -> String {
+    let mut o = ObjectWriter::new();
+    o.str("jsonrpc", "2.0");
+    fill(&mut o);
+    one_line(o.finish().as_str().to_owned())
+}
+
+/// Strict JSON has raw line ends between tokens only, so turning them into spaces changes no value.
+fn one_line(text: String) -> String {
+    if text.bytes().any(|b| b == b'\n' || b == b'\r') {
+        text.replace(['\n', '\r'], " ")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Limits;
+
+    fn read(text: &str) -> Result<Message, Malformed> {
+        Message::read(&Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap())
+    }
+
+    #[test]
+    fn an_id_comes_back_byte_for_byte() {
+        for text in ["1", "1.0", "\"a\\u0062\"", "-7", "9007199254740993"] {
+            let Ok(Message::Request { id, .. }) =
+                read(&format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"x"}}"#))
+            else {
+                panic!("{text} is a good id")
+            };
+            assert_eq!(
+                reply(Some(&id), &Ok(Json::from_value(&true.into()))),
+                format!(r#"{{"jsonrpc":"2.0","id":{text},"result":true}}"#)
+            );
+        }
+    }
+
+    #[test]
+    fn bad_envelopes_say_what_is_wrong() {
+        let check = |text: &str, reason: &str| {
+            assert!(read(text).unwrap_err().reason.contains(reason), "{text}")
+        };
+        check("[]", "batches");
+        check(r#"{"id":1,"method":"x"}"#, "jsonrpc");
+        check(r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#, "id");
+        check(r#"{"jsonrpc":"2.0","id":1.5,"method":"x"}"#, "id");
+        check(r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#, "id");
+        check(r#"{"jsonrpc":"2.0","id":1}"#, "method");
+        check(r#"{"jsonrpc":"2.0","id":1,"method":7}"#, "method");
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}"#,
+            "params",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}"#,
+            "both",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"x","result":{}}"#,
+            "no \"result\"",
+        );
+        check(r#"{"jsonrpc":"2.0","result":{}}"#, "id");
+        check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":"1"}}"#, "code");
+    }
+
+    #[test]
+    fn one_and_one_point_nought_are_the_same_id_but_not_the_text() {
+        let id = |t: &str| {
+            Id::read(&Json::read(t.as_bytes().to_vec(), &Limits::default()).unwrap()).unwrap()
+        };
+        assert_eq!(id("1"), id("1.0"));
+        assert_ne!(id("1"), id("\"1\""));
+    }
+}

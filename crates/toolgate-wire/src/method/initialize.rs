@@ -1,0 +1,114 @@
+//! `initialize`: the handshake of the revisions up to 2025-11-25.
+
+use crate::json::{Json, ObjectWriter};
+
+/// The method.
+pub const NAME: &str = "initialize";
+/// The client's word that the handshake is over.
+pub const DONE: &str = "notifications/initialized";
+
+/// Name and version of a program, as it says itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Implementation {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Implementation {
+    /// Reads `clientInfo` or `serverInfo`.
+    pub fn read(json: &Json) -> Option<Implementation> {
+        let name = json.get("name")?.string()?;
+        let version = json
+            .get("version")
+            .and_then(|v| v.string())
+            .unwrap_or_default();
+        Some(Implementation { name, version })
+    }
+
+    /// Writes it.
+    pub fn json(&self) -> Json {
+        let mut o = ObjectWriter::new();
+        o.str("name", &self.name);
+        o.str("version", &self.version);
+        o.finish()
+    }
+}
+
+/// What the client opens with.
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// The revision it would like.
+    pub version: String,
+    /// What it can do.
+    pub capabilities: Json,
+    /// Who it says it is.
+    pub client: Option<Implementation>,
+}
+
+impl Params {
+    /// Reads the parameters; `None` where the revision or the capabilities are missing.
+    pub fn read(params: Option<&Json>) -> Option<Params> {
+        let params = params?;
+        Some(Params {
+            version: params.get("protocolVersion")?.string()?,
+            capabilities: params.get("capabilities")?,
+            client: params
+                .get("clientInfo")
+                .as_ref()
+                .and_then(Implementation::read),
+        })
+    }
+
+    /// Writes them.
+    pub fn json(&self) -> Json {
+        let mut o = ObjectWriter::new();
+        o.str("protocolVersion", &self.version);
+        o.raw("capabilities", &self.capabilities);
+        if let Some(client) = &self.client {
+            o.raw("clientInfo", &client.json());
+        }
+        o.finish()
+    }
+}
+
+/// What the server answers.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The revision to speak.
+    pub version: String,
+    /// What the server can do.
+    pub capabilities: Json,
+    /// Who it says it is.
+    pub server: Implementation,
+    /// How the model should use it.
+    pub instructions: Option<String>,
+}
+
+impl Answer {
+    /// Reads the result; `None` where a part that is required is missing.
+    pub fn read(result: &Json) -> Option<Answer> {
+        Some(Answer {
+            version: result.get("protocolVersion")?.string()?,
+            capabilities: result.get("capabilities")?,
+            server: result
+                .get("serverInfo")
+                .as_ref()
+                .and_then(Implementation::read)?,
+            instructions: result.get("instructions").and_then(|i| i.string()),
+        })
+    }
+
+    /// Writes it.
+    pub fn json(&self) -> Json {
+        let mut o = ObjectWriter::new();
+        o.str("protocolVersion", &self.version);
+        o.raw("capabilities", &self.capabilities);
+        o.raw("serverInfo", &self.server.json());
+        if let Some(instructions) = &self.instructions {
+            o.str("instructions", instructions);
+        }
+        o.finish()
+    }
+}
