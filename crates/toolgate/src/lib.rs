@@ -1,1 +1,14 @@
-//! TODO
+//! Toolgate for people who write MCP servers, clients and gateways.
+//!
+//! - [`Service`], [`Call`], [`Pipeline`] and their kin are the spine; see [`toolgate_core`].
+//! - [`edge`] serves a [`Service`] over stdio and HTTP.
+//! - [`client`] makes a server somewhere else a [`Service`].
+//! - [`aggregate`] makes many services one.
+
+pub mod aggregate;
+pub mod client;
+pub mod edge;
+pub mod ids;
+mod seal;
+
+pub use toolgate_core::*;

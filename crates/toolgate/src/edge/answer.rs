@@ -1,0 +1,74 @@
+//! Causes into answers: the one place where an error becomes a code or a result.
+
+use super::outlet::Frame;
+use toolgate_core::{Error, Kind, Need, Output};
+use toolgate_wire::{
+    dialect::Dialect,
+    json::{Json, ObjectWriter},
+    message::{self, Id, RpcError, code},
+    method::initialize::Implementation,
+};
+
+/// A reply, ready to leave.
+pub(crate) fn frame(id: Option<&Id>, answer: &Result<Json, RpcError>) -> Frame {
+    Frame::Reply(
+        message::reply(id, answer),
+        answer.as_ref().err().map(|e| e.code),
+    )
+}
+
+/// The answer to a call that failed. What a model can act on is a result; the rest is an error of the protocol.
+pub(crate) fn failed(
+    error: &Error,
+    dialect: &Dialect,
+    server: &Implementation,
+) -> Result<Json, RpcError> {
+    let as_result = || Ok(dialect.output(&Output::error(error.public()), server));
+    match error.kind() {
+        Kind::NotFound => Err(RpcError::new(code::INVALID_PARAMS, error.public())),
+        Kind::Invalid(problems) if !dialect.bad_arguments_are_tool_errors => {
+            let rpc = RpcError::new(code::INVALID_PARAMS, error.public());
+            Err(match problems.first() {
+                Some(problem) => rpc.with(problem.json()),
+                None => rpc,
+            })
+        }
+        Kind::Unsupported(need) if dialect.stateless => Err(missing(*need, error)),
+        Kind::Bug => Err(RpcError::new(code::INTERNAL, error.public())),
+        Kind::Busy(_) | Kind::Cancelled | Kind::Invalid(_) | Kind::Late => as_result(),
+        Kind::Refused(_) | Kind::Unsupported(_) | Kind::Upstream => as_result(),
+    }
+}
+
+/// The answer to a list that failed.
+pub(crate) fn list_failed(error: &Error) -> RpcError {
+    RpcError::new(code::INTERNAL, error.public())
+}
+
+fn missing(need: Need, error: &Error) -> RpcError {
+    let wanted = match need {
+        Need::Elicitation => serde_json::json!({"elicitation": {"form": {}}}),
+        Need::ElicitationUrl => serde_json::json!({"elicitation": {"url": {}}}),
+        Need::Sampling => serde_json::json!({"sampling": {}}),
+        Need::Roots => serde_json::json!({"roots": {}}),
+    };
+    let mut data = ObjectWriter::new();
+    data.raw("requiredCapabilities", &Json::from_value(&wanted));
+    RpcError::new(code::MISSING_CAPABILITY, error.public()).with(data.finish())
+}
+
+pub(crate) fn no_method(method: &str) -> RpcError {
+    let short: String = method
+        .chars()
+        .filter(|c| c.is_ascii_graphic())
+        .take(64)
+        .collect();
+    RpcError::new(
+        code::METHOD_NOT_FOUND,
+        format!("there is no method {short:?} here"),
+    )
+}
+
+pub(crate) fn bad_params(reason: &str) -> RpcError {
+    RpcError::new(code::INVALID_PARAMS, reason)
+}

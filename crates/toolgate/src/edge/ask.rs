@@ -1,0 +1,219 @@
+//! The rounds of a call: whoever can be asked is asked, and the call comes again with the answers.
+
+use super::{Server, call::Context, outlet::Outlet};
+use std::time::Duration;
+use toolgate_core::{
+    Abilities, Approval, Ask, AskKind, BoxFuture, Call, Error, Event, Kind, Need, Outcome, Output,
+    Progress, Questions, Round,
+};
+use toolgate_wire::{
+    json::{Json, ObjectWriter},
+    method::elicitation,
+};
+
+/// Puts a question to the caller's own client, in the middle of a call (revisions with a handshake).
+pub(crate) trait Asker: Send + Sync {
+    /// Dropping the future withdraws the question.
+    fn ask<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<Json>,
+    ) -> BoxFuture<'a, Result<Json, Error>>;
+}
+
+/// How the rounds ended at this edge.
+pub(crate) enum Left {
+    /// With an outcome.
+    Done(Output),
+    /// With questions that the client answers in a later request.
+    Questions(Call, Questions),
+}
+
+/// How often a caller that waits for a person hears that it still waits.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+/// The longest arguments that are put into a question to the client; longer ones wait for the console.
+const SHOWN: usize = 16 * 1024;
+
+/// Calls until there is an outcome, or questions that have to leave.
+pub(crate) async fn rounds(
+    server: &Server,
+    context: &Context,
+    mut call: Call,
+    outlet: &Outlet,
+    asker: Option<&dyn Asker>,
+) -> Result<Left, Error> {
+    loop {
+        let questions = match server.service.call(call.clone()).await? {
+            Outcome::Done(output) => return Ok(Left::Done(output)),
+            Outcome::Ask(questions) => questions,
+        };
+        if call.round.number >= server.limits.rounds {
+            return Err(Error::new(
+                Kind::Upstream,
+                format!("the tool asked more than {} times", server.limits.rounds),
+            ));
+        }
+        let answers = match approval(&questions) {
+            Some(approval) if !asks_client(approval, context) => {
+                held(&call, approval, outlet).await?;
+                Vec::new()
+            }
+            approval => {
+                able(&questions, context.abilities)?;
+                let Some(asker) = asker else {
+                    return Ok(Left::Questions(call, questions));
+                };
+                inline(&call, &questions, approval, outlet, asker).await?
+            }
+        };
+        call.round = Round {
+            number: call.round.number + 1,
+            answers,
+            slots: questions.slots,
+        };
+    }
+}
+
+fn approval(questions: &Questions) -> Option<&Approval> {
+    questions.asks.iter().find_map(|ask| match &ask.kind {
+        AskKind::Approve(approval) => Some(approval),
+        _ => None,
+    })
+}
+
+fn asks_client(approval: &Approval, context: &Context) -> bool {
+    approval.via_client
+        && context.abilities.elicitation
+        && approval.arguments.as_str().len() <= SHOWN
+}
+
+/// Waits for the console or the terminal, and tells the caller that it waits. A caller that is gone waits for nothing;
+/// the approval stays good for when it comes again.
+async fn held(call: &Call, approval: &Approval, outlet: &Outlet) -> Result<(), Error> {
+    let _attending = approval.waiting.attend();
+    let decided = approval.waiting.decided();
+    let beat = async {
+        let mut beats = 0.0;
+        loop {
+            let message = Some(format!(
+                "waiting for a person to approve {} ({})",
+                approval.item.full_name(),
+                approval.id
+            ));
+            // Below any progress of the tool itself, so that its own may still grow.
+            call.reporter.tell(Event::Progress(Progress {
+                progress: f64::from(beats) * 1e-6,
+                total: None,
+                message,
+            }));
+            beats += 1.0_f32;
+            tokio::time::sleep(HEARTBEAT).await;
+        }
+    };
+    tokio::select! {
+        () = decided => Ok(()),
+        () = beat => Ok(()),
+        () = outlet.closed() => Err(Error::new(Kind::Cancelled, "the caller went away while a person was asked")),
+    }
+}
+
+/// Asks the client. A decision that falls elsewhere meanwhile ends the question.
+async fn inline(
+    call: &Call,
+    questions: &Questions,
+    approval: Option<&Approval>,
+    outlet: &Outlet,
+    asker: &dyn Asker,
+) -> Result<Vec<(String, Json)>, Error> {
+    let mut answers = Vec::new();
+    let _attending = approval.map(|a| a.waiting.attend());
+    for ask in &questions.asks {
+        let request = request(ask, call);
+        let asked = asker.ask(&request.method, request.params);
+        let AskKind::Approve(approval) = &ask.kind else {
+            answers.push((ask.key.clone(), asked.await?));
+            continue;
+        };
+        tokio::select! {
+            biased;
+            () = approval.waiting.decided() => {}
+            answer = asked => match answer {
+                Ok(answer) => answers.push((ask.key.clone(), answer)),
+                // A client that fails to ask decides nothing; the console still can.
+                Err(_) => held(call, approval, outlet).await?,
+            },
+        }
+    }
+    Ok(answers)
+}
+
+/// Whether the other end declared what the questions need.
+fn able(questions: &Questions, abilities: Abilities) -> Result<(), Error> {
+    for ask in &questions.asks {
+        let (able, need, what) = match &ask.kind {
+            AskKind::Approve(_) => continue,
+            AskKind::Elicit(params) if is_url(params) => (
+                abilities.elicitation_url,
+                Need::ElicitationUrl,
+                "open a page for its user",
+            ),
+            AskKind::Elicit(_) => (
+                abilities.elicitation,
+                Need::Elicitation,
+                "put a question to its user",
+            ),
+            AskKind::Sample(_) => (abilities.sampling, Need::Sampling, "ask its model"),
+            AskKind::Roots => (abilities.roots, Need::Roots, "name its roots"),
+        };
+        if !able {
+            let text = format!(
+                "this tool has to ask in the middle of the call, and the client did not declare that it can {what}"
+            );
+            return Err(Error::new(Kind::Unsupported(need), text));
+        }
+    }
+    Ok(())
+}
+
+fn is_url(params: &Json) -> bool {
+    params.get("mode").and_then(|m| m.string()).as_deref() == Some("url")
+}
+
+/// A question in the words of the protocol.
+pub(crate) fn request(ask: &Ask, call: &Call) -> elicitation::Request {
+    let (method, params) = match &ask.kind {
+        AskKind::Approve(approval) => (elicitation::NAME, Some(form(approval, call))),
+        AskKind::Elicit(params) => (elicitation::NAME, Some(params.clone())),
+        AskKind::Sample(params) => (elicitation::SAMPLING, Some(params.clone())),
+        AskKind::Roots => (elicitation::ROOTS, None),
+    };
+    elicitation::Request {
+        key: ask.key.clone(),
+        method: method.to_owned(),
+        params,
+    }
+}
+
+/// The form that asks a user to let a call pass: the exact arguments, and why somebody has to look.
+fn form(approval: &Approval, call: &Call) -> Json {
+    let message = format!(
+        "Toolgate: may {} call {}?\n\nArguments (exact):\n{}\n\nWhy you are asked: {}",
+        call.caller,
+        approval.item.full_name(),
+        approval.arguments.as_str(),
+        approval.reasons.join("; "),
+    );
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {
+            "approve": {"type": "boolean", "title": "Allow this call, once", "default": false},
+            "reason": {"type": "string", "title": "If not: why (the model reads this)"},
+        },
+        "required": ["approve"],
+    });
+    let mut o = ObjectWriter::new();
+    o.str("mode", "form");
+    o.str("message", &message);
+    o.raw("requestedSchema", &Json::from_value(&schema));
+    o.finish()
+}

@@ -1,0 +1,196 @@
+//! The body of a response: one text, or a stream of server-sent events.
+
+use crate::edge::outlet::Frame;
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use std::{
+    any::Any,
+    collections::VecDeque,
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, Interval, MissedTickBehavior, interval_at},
+};
+use toolgate_core::BoxFuture;
+
+/// The body of a response.
+pub struct Body(Inner);
+
+enum Inner {
+    Full(Option<Bytes>),
+    Stream(Box<Stream>),
+}
+
+/// Where the events of a stream come from.
+enum Source {
+    Frames(mpsc::Receiver<Frame>),
+    Named(mpsc::Receiver<(&'static str, String)>),
+}
+
+struct Stream {
+    first: VecDeque<Bytes>,
+    source: Source,
+    /// The work behind the stream, where the stream owns it: dropping the body cancels it.
+    work: Option<BoxFuture<'static, ()>>,
+    keep_alive: Interval,
+    over: bool,
+    held: Vec<Box<dyn Any + Send>>,
+}
+
+impl Body {
+    /// A whole body.
+    pub fn full(text: impl Into<Bytes>) -> Body {
+        Body(Inner::Full(
+            Some(text.into()).filter(|b: &Bytes| !b.is_empty()),
+        ))
+    }
+
+    /// A stream of events with names, each of one line of text. `work` runs as long as somebody reads.
+    pub fn named(
+        events: mpsc::Receiver<(&'static str, String)>,
+        work: BoxFuture<'static, ()>,
+        keep_alive: Duration,
+    ) -> Body {
+        Body::of(Source::Named(events), Some(work), keep_alive)
+    }
+
+    pub(crate) fn stream(
+        frames: mpsc::Receiver<Frame>,
+        work: Option<BoxFuture<'static, ()>>,
+        keep_alive: Duration,
+    ) -> Body {
+        Body::of(Source::Frames(frames), work, keep_alive)
+    }
+
+    fn of(source: Source, work: Option<BoxFuture<'static, ()>>, keep_alive: Duration) -> Body {
+        let mut keep_alive = interval_at(Instant::now() + keep_alive, keep_alive);
+        keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // A comment at once, so that the headers leave and the reader knows that it is heard.
+        let first = VecDeque::from([Bytes::from_static(b": open\n\n")]);
+        Body(Inner::Stream(Box::new(Stream {
+            first,
+            source,
+            work,
+            keep_alive,
+            over: false,
+            held: Vec::new(),
+        })))
+    }
+
+    /// The same stream with a frame that is there already.
+    pub(crate) fn after(mut self, frame: Option<Frame>) -> Body {
+        if let (Inner::Stream(stream), Some(frame)) = (&mut self.0, frame) {
+            stream.over = matches!(frame, Frame::Reply(..));
+            stream.first.push_back(event("message", frame.text()));
+        }
+        self
+    }
+
+    /// Keeps something as long as the stream lasts.
+    pub(crate) fn holding(mut self, held: impl Any + Send) -> Body {
+        if let Inner::Stream(stream) = &mut self.0 {
+            stream.held.push(Box::new(held));
+        }
+        self
+    }
+
+    /// A response of server-sent events.
+    pub fn response(self) -> Response<Body> {
+        let mut response = Response::new(self);
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/event-stream"),
+        );
+        headers.insert(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("no-cache, no-transform"),
+        );
+        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+        response
+    }
+}
+
+/// A message has no line ends, so one `data` line holds it.
+fn event(name: &str, text: &str) -> Bytes {
+    Bytes::from(format!("event: {name}\ndata: {text}\n\n"))
+}
+
+impl Source {
+    /// The next event, and whether it is the last one.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Bytes, bool)>> {
+        match self {
+            Source::Frames(frames) => {
+                let last = |frame: &Frame| matches!(frame, Frame::Reply(..));
+                frames
+                    .poll_recv(cx)
+                    .map(|frame| frame.map(|f| (event("message", f.text()), last(&f))))
+            }
+            Source::Named(events) => events
+                .poll_recv(cx)
+                .map(|e| e.map(|(name, text)| (event(name, &text), false))),
+        }
+    }
+}
+
+impl Stream {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(first) = self.first.pop_front() {
+            return Poll::Ready(Some(first));
+        }
+        if self.over {
+            return Poll::Ready(None);
+        }
+        if self
+            .work
+            .as_mut()
+            .is_some_and(|work| work.as_mut().poll(cx).is_ready())
+        {
+            self.work = None;
+        }
+        match self.source.poll(cx) {
+            Poll::Ready(Some((event, last))) => {
+                self.over = last;
+                Poll::Ready(Some(event))
+            }
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending if self.keep_alive.poll_tick(cx).is_ready() => {
+                Poll::Ready(Some(Bytes::from_static(b": alive\n\n")))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Infallible>>> {
+        let data = match &mut self.get_mut().0 {
+            Inner::Full(text) => Poll::Ready(text.take()),
+            Inner::Stream(stream) => stream.poll(cx),
+        };
+        data.map(|data| data.map(|data| Ok(http_body::Frame::data(data))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Inner::Full(None))
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        match &self.0 {
+            Inner::Full(text) => {
+                http_body::SizeHint::with_exact(text.as_ref().map_or(0, |t| t.len() as u64))
+            }
+            Inner::Stream(_) => http_body::SizeHint::default(),
+        }
+    }
+}

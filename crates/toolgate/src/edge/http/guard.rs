@@ -1,0 +1,233 @@
+//! Host and Origin: which pages and which names may reach this program. For every route.
+
+use http::{HeaderMap, HeaderName, Request, header};
+
+/// The names under which a listener may be reached, and the pages that may reach it.
+///
+/// Host and Origin are checked apart, each against an exact list. A web page that had its name pointed at this
+/// machine is refused by its Host; a page of another site by its Origin.
+#[derive(Clone, Debug)]
+pub struct HostGuard {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    port: u16,
+}
+
+/// Why a request was refused.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Denied {
+    /// The Host is none of the allowed names, or there is not exactly one.
+    Host,
+    /// The Origin is none of the allowed ones, or there are several.
+    Origin,
+}
+
+impl Denied {
+    /// A sentence for the answer and the record.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Denied::Host => {
+                "this Host is not allowed here; add it to allowed_hosts in the config if it is yours"
+            }
+            Denied::Origin => {
+                "this Origin is not allowed here; add it to allowed_origins in the config if it is yours"
+            }
+        }
+    }
+}
+
+impl HostGuard {
+    /// Loopback names on `port`, and nothing else.
+    pub fn loopback(port: u16) -> HostGuard {
+        let hosts = ["127.0.0.1", "localhost", "[::1]"]
+            .map(str::to_owned)
+            .to_vec();
+        HostGuard {
+            hosts,
+            origins: Vec::new(),
+            port,
+        }
+    }
+
+    /// Allows more names: `name`, reached on the listener's port, or `name:port`.
+    pub fn allow_hosts<'a>(mut self, hosts: impl IntoIterator<Item = &'a str>) -> HostGuard {
+        self.hosts
+            .extend(hosts.into_iter().map(str::to_ascii_lowercase));
+        self
+    }
+
+    /// Allows more origins: `scheme://host` or `scheme://host:port`.
+    pub fn allow_origins<'a>(mut self, origins: impl IntoIterator<Item = &'a str>) -> HostGuard {
+        self.origins.extend(origins.into_iter().map(origin));
+        self
+    }
+
+    /// Checks a request.
+    ///
+    /// # Errors
+    /// [`Denied`] says which of the two does not fit.
+    pub fn check<B>(&self, request: &Request<B>) -> Result<(), Denied> {
+        let host = match (
+            only(request.headers(), header::HOST),
+            request.uri().authority(),
+        ) {
+            (Ok(Some(host)), None) => host.to_owned(),
+            // A target in absolute form must name the same host.
+            (Ok(Some(host)), Some(authority)) if host.eq_ignore_ascii_case(authority.as_str()) => {
+                host.to_owned()
+            }
+            // HTTP/2 has no Host, but the authority.
+            (Ok(None), Some(authority)) => authority.as_str().to_owned(),
+            _ => return Err(Denied::Host),
+        };
+        if !self.allows_host(&host.to_ascii_lowercase()) {
+            return Err(Denied::Host);
+        }
+        match only(request.headers(), header::ORIGIN) {
+            Ok(None) => Ok(()),
+            Ok(Some(origin)) if self.allows_origin(origin) => Ok(()),
+            _ => Err(Denied::Origin),
+        }
+    }
+
+    fn allows_host(&self, host: &str) -> bool {
+        let named = |allowed: &String| {
+            host == allowed
+                || host.strip_prefix(allowed.as_str()) == Some(&format!(":{}", self.port))
+        };
+        self.hosts.iter().any(named)
+    }
+
+    /// The listener's own pages, and those that the operator named. `null` is nobody.
+    fn allows_origin(&self, given: &str) -> bool {
+        let own = given
+            .strip_prefix("http://")
+            .is_some_and(|host| self.is_own(&host.to_ascii_lowercase()));
+        own || self.origins.contains(&origin(given))
+    }
+
+    fn is_own(&self, host: &str) -> bool {
+        let (name, port) = match host.rsplit_once(':') {
+            Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
+            _ => (host, Some(80)),
+        };
+        port == Some(self.port) && self.hosts.iter().any(|h| h == name || h == host)
+    }
+}
+
+/// The value of a header that stands once at most.
+fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
+        _ => Err(()),
+    }
+}
+
+/// An origin in one form: lower case, without the port that its scheme has by itself.
+fn origin(text: &str) -> String {
+    let text = text.to_ascii_lowercase();
+    let default = [("http://", ":80"), ("https://", ":443")]
+        .into_iter()
+        .find(|(scheme, _)| text.starts_with(scheme));
+    match default.and_then(|(_, port)| text.strip_suffix(port)) {
+        Some(short) => short.to_owned(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(host: &[&str], origins: &[&str], expected: Result<(), Denied>) {
+        let guard = HostGuard::loopback(8665)
+            .allow_hosts(["gate.example"])
+            .allow_origins(["https://app.example:443"]);
+        let mut request = Request::new(());
+        for h in host {
+            request
+                .headers_mut()
+                .append(header::HOST, h.parse().unwrap());
+        }
+        for o in origins {
+            request
+                .headers_mut()
+                .append(header::ORIGIN, o.parse().unwrap());
+        }
+        assert_eq!(guard.check(&request), expected, "{host:?} {origins:?}");
+    }
+
+    #[test]
+    fn hosts_are_exact() {
+        for good in [
+            "127.0.0.1:8665",
+            "localhost:8665",
+            "LOCALHOST:8665",
+            "[::1]:8665",
+            "localhost",
+            "gate.example:8665",
+        ] {
+            check(&[good], &[], Ok(()));
+        }
+        for bad in [
+            "evil.test",
+            "evil.test:8665",
+            "127.0.0.1:80",
+            "localhost.:8665",
+            "localhost.evil.test",
+            "user@localhost:8665",
+            "localhost:8665:8665",
+            "127.0.0.2:8665",
+            "0.0.0.0:8665",
+            "xn--lcalhost-9za:8665",
+            "",
+            "localhost:",
+        ] {
+            check(&[bad], &[], Err(Denied::Host));
+        }
+        check(&[], &[], Err(Denied::Host));
+        check(
+            &["localhost:8665", "localhost:8665"],
+            &[],
+            Err(Denied::Host),
+        );
+    }
+
+    #[test]
+    fn origins_are_exact() {
+        let host = &["localhost:8665"];
+        for good in [
+            "http://localhost:8665",
+            "http://127.0.0.1:8665",
+            "http://[::1]:8665",
+            "HTTP://LOCALHOST:8665",
+            "https://app.example",
+        ] {
+            check(host, &[good], Ok(()));
+        }
+        for bad in [
+            "null",
+            "http://evil.test",
+            "https://localhost:8665",
+            "http://localhost",
+            "http://localhost:80",
+            "http://localhost:8665.evil.test",
+            "http://localhost.:8665",
+            "http://user@localhost:8665",
+            "https://app.example:8443",
+            "http://app.example",
+            "file://",
+            "",
+            "http://xn--lcalhost-9za:8665",
+        ] {
+            check(host, &[bad], Err(Denied::Origin));
+        }
+        check(
+            host,
+            &["http://localhost:8665", "http://localhost:8665"],
+            Err(Denied::Origin),
+        );
+    }
+}

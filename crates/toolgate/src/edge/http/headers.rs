@@ -1,0 +1,159 @@
+//! The headers that repeat what the body says, and must say the same.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use http::HeaderMap;
+use toolgate_wire::{
+    json::{Json, Kind},
+    message::{RpcError, code},
+    method::meta,
+};
+
+/// The revision of a request.
+pub(crate) const VERSION: &str = "mcp-protocol-version";
+/// The session that a request belongs to.
+pub(crate) const SESSION: &str = "mcp-session-id";
+const METHOD: &str = "mcp-method";
+const NAME: &str = "mcp-name";
+const PARAM: &str = "mcp-param-";
+/// The longest value of one of these headers that is read, in bytes.
+const LIMIT: usize = 8 * 1024;
+
+/// The session id of a request, where there is exactly one.
+pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
+    single(headers, SESSION).ok().flatten()
+}
+
+/// The value of a header that may stand once only.
+pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) if value.len() <= LIMIT => value.to_str().map(Some).map_err(|_| {
+            mismatch(format!(
+                "the header {name} has signs that are not plain ASCII"
+            ))
+        }),
+        (Some(_), None) => Err(mismatch(format!(
+            "the header {name} is longer than {LIMIT} bytes"
+        ))),
+        _ => Err(mismatch(format!("the header {name} stands more than once"))),
+    }
+}
+
+/// Checks the headers of a request of 2026-07-28 against its body.
+pub(crate) fn agree(
+    headers: &HeaderMap,
+    method: &str,
+    params: Option<&Json>,
+) -> Result<(), RpcError> {
+    let version = meta::get(params, meta::VERSION).and_then(|v| v.string());
+    required(headers, VERSION, version.as_deref().unwrap_or_default())?;
+    required(headers, METHOD, method)?;
+    if let Some(key) = named_by(method) {
+        let name = params
+            .and_then(|p| p.get(key))
+            .and_then(|n| n.string())
+            .unwrap_or_default();
+        required(headers, NAME, &name)?;
+    }
+    Ok(())
+}
+
+/// Which parameter the header `Mcp-Name` repeats.
+fn named_by(method: &str) -> Option<&'static str> {
+    match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        _ => None,
+    }
+}
+
+fn required(headers: &HeaderMap, name: &str, body: &str) -> Result<(), RpcError> {
+    let Some(value) = single(headers, name)? else {
+        return Err(mismatch(format!("the header {name} is missing")));
+    };
+    if decoded(value, name)? == body {
+        Ok(())
+    } else {
+        Err(mismatch(format!(
+            "the header {name} does not say what the body says"
+        )))
+    }
+}
+
+/// A value that is not plain ASCII comes as `=?base64?…?=`.
+fn decoded(value: &str, name: &str) -> Result<String, RpcError> {
+    let Some(inner) = value
+        .strip_prefix("=?base64?")
+        .and_then(|v| v.strip_suffix("?="))
+    else {
+        return Ok(value.to_owned());
+    };
+    let text = STANDARD
+        .decode(inner)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    text.ok_or_else(|| mismatch(format!("the Base64 of the header {name} cannot be read")))
+}
+
+/// Checks `Mcp-Param-*` against the arguments, for the properties that the schema marks with `x-mcp-header`.
+pub(crate) fn params_agree(
+    headers: &HeaderMap,
+    schema: &Json,
+    arguments: &Json,
+) -> Result<(), RpcError> {
+    let Some(properties) = schema
+        .get("properties")
+        .filter(|p| p.kind() == Kind::Object)
+    else {
+        return Ok(());
+    };
+    for (key, property) in properties.members() {
+        let value = arguments.get(&key);
+        if let Some(label) = property.get("x-mcp-header").and_then(|l| l.string()) {
+            param_agrees(headers, &label, value.as_ref())?;
+        }
+        if let Some(value) = value.filter(|v| v.kind() == Kind::Object) {
+            params_agree(headers, &property, &value)?;
+        }
+    }
+    Ok(())
+}
+
+fn param_agrees(headers: &HeaderMap, label: &str, value: Option<&Json>) -> Result<(), RpcError> {
+    let name = format!("{PARAM}{}", label.to_ascii_lowercase());
+    if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
+        return Ok(());
+    }
+    let header = single(headers, &name)?;
+    match (header, value.filter(|v| !v.is_null())) {
+        (None, None) => Ok(()),
+        (Some(_), None) => Err(mismatch(format!(
+            "the header {name} is there, but the body has no such argument"
+        ))),
+        (None, Some(_)) => Err(mismatch(format!("the header {name} is missing"))),
+        (Some(header), Some(value)) if same(&decoded(header, &name)?, value) => Ok(()),
+        _ => Err(mismatch(format!(
+            "the header {name} does not say what the body says"
+        ))),
+    }
+}
+
+/// Integers compare as numbers, all else as text.
+fn same(header: &str, value: &Json) -> bool {
+    match value.kind() {
+        Kind::String => value.str_cow().as_deref() == Some(header),
+        Kind::Number => {
+            header == value.as_str()
+                || header
+                    .parse::<f64>()
+                    .ok()
+                    .is_some_and(|h| value.f64() == Some(h) && value.i64().is_some())
+        }
+        _ => header == value.as_str(),
+    }
+}
+
+pub(crate) fn mismatch(text: String) -> RpcError {
+    RpcError::new(code::HEADER_MISMATCH, text)
+}

@@ -1,0 +1,231 @@
+//! A server at one HTTP endpoint: Streamable HTTP, with sessions and without.
+
+mod accept;
+mod body;
+mod guard;
+mod headers;
+mod post;
+mod sessions;
+
+pub use body::Body;
+pub use guard::{Denied, HostGuard};
+
+use super::Server;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use sessions::Sessions;
+use std::{future::Future, sync::Arc, time::Duration};
+use toolgate_core::Caller;
+use toolgate_wire::{
+    json::Json,
+    message::{self, Id, RpcError, code},
+};
+
+/// The limits of an HTTP endpoint.
+#[derive(Clone, Debug)]
+pub struct HttpLimits {
+    /// How long a body may take to arrive.
+    pub body: Duration,
+    /// Sessions at once.
+    pub sessions: usize,
+    /// How long a session may lie idle.
+    pub session_idle: Duration,
+    /// How long a session may live at all.
+    pub session_age: Duration,
+    /// Streams for change notifications at once.
+    pub listen_streams: usize,
+    /// The same, of one caller.
+    pub listen_streams_per_caller: usize,
+    /// How long an answer may take before the response becomes a stream.
+    pub stream_after: Duration,
+    /// How often an idle stream says that it is there.
+    pub keep_alive: Duration,
+}
+
+impl Default for HttpLimits {
+    fn default() -> HttpLimits {
+        HttpLimits {
+            body: Duration::from_secs(60),
+            sessions: 256,
+            session_idle: Duration::from_secs(30 * 60),
+            session_age: Duration::from_secs(24 * 3600),
+            listen_streams: 1024,
+            listen_streams_per_caller: 16,
+            stream_after: Duration::from_millis(500),
+            keep_alive: Duration::from_secs(15),
+        }
+    }
+}
+
+/// One endpoint. Host, Origin and credentials are checked before it, with [`HostGuard`].
+#[derive(Clone)]
+pub struct Endpoint(Arc<Inner>);
+
+struct Inner {
+    server: Arc<Server>,
+    limits: HttpLimits,
+    sessions: Sessions,
+    streams: sessions::Streams,
+}
+
+impl Endpoint {
+    /// Serves over HTTP what `server` serves.
+    pub fn new(server: Arc<Server>, limits: HttpLimits) -> Endpoint {
+        let sessions = Sessions::new(limits.clone());
+        let streams =
+            sessions::Streams::new(limits.listen_streams, limits.listen_streams_per_caller);
+        Endpoint(Arc::new(Inner {
+            server,
+            limits,
+            sessions,
+            streams,
+        }))
+    }
+
+    /// Answers one request of `caller`.
+    pub async fn handle<B>(&self, caller: Caller, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = bytes::Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        match parts.method {
+            Method::POST => post::post(&self.0, caller, &parts, body).await,
+            Method::GET => self.get(&caller, &parts),
+            Method::DELETE => self.delete(&caller, &parts),
+            _ => method_not_allowed(),
+        }
+    }
+
+    /// Ends sessions that are idle or too old. Call it now and then.
+    pub fn sweep(&self) {
+        self.0.sessions.sweep();
+    }
+
+    /// Ends all sessions.
+    pub fn close(&self) {
+        self.0.sessions.close();
+    }
+
+    /// The stream of a session on which the server tells what changed.
+    fn get(&self, caller: &Caller, parts: &http::request::Parts) -> Response<Body> {
+        let session = match self.session(caller, parts) {
+            Ok(session) => session,
+            Err(response) => return response,
+        };
+        if !accept::accepts(&parts.headers, "text", "event-stream") {
+            return refused(
+                StatusCode::NOT_ACCEPTABLE,
+                code::INVALID_REQUEST,
+                "Accept must list text/event-stream",
+            );
+        }
+        let Some(permit) = self.0.streams.open(caller) else {
+            return refused(
+                StatusCode::TOO_MANY_REQUESTS,
+                code::INTERNAL,
+                "too many streams are open; close some of them",
+            );
+        };
+        let (outlet, frames) = super::outlet::Outlet::new();
+        session.legacy.tell_changes(outlet);
+        Body::stream(frames, None, self.0.limits.keep_alive)
+            .holding(permit)
+            .response()
+    }
+
+    fn delete(&self, caller: &Caller, parts: &http::request::Parts) -> Response<Body> {
+        match self.session(caller, parts) {
+            Ok(session) => {
+                self.0.sessions.end(&session);
+                plain(StatusCode::NO_CONTENT)
+            }
+            Err(response) => response,
+        }
+    }
+
+    fn session(
+        &self,
+        caller: &Caller,
+        parts: &http::request::Parts,
+    ) -> Result<Arc<sessions::Open>, Response<Body>> {
+        match headers::session(&parts.headers) {
+            // Without sessions there is only POST.
+            None => Err(method_not_allowed()),
+            Some(id) => self.0.sessions.find(id, caller).ok_or_else(no_session),
+        }
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for Endpoint
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = std::convert::Infallible;
+    type Future =
+        std::pin::Pin<Box<dyn Future<Output = Result<Response<Body>, Self::Error>> + Send>>;
+
+    fn poll_ready(
+        &mut self,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Result<(), Self::Error>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    /// The caller is the [`Caller`] that an authentication layer put into the extensions, or `anonymous@http`.
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let caller = request
+            .extensions()
+            .get::<Caller>()
+            .cloned()
+            .unwrap_or_else(|| Caller::new("anonymous@http"));
+        let endpoint = self.clone();
+        Box::pin(async move { Ok(endpoint.handle(caller, request).await) })
+    }
+}
+
+/// An error of the protocol with an HTTP status.
+pub(crate) fn error(status: StatusCode, id: Option<&Id>, error: RpcError) -> Response<Body> {
+    json(status, message::reply(id, &Err::<Json, _>(error)))
+}
+
+fn refused(status: StatusCode, code: i64, text: &str) -> Response<Body> {
+    error(status, None, RpcError::new(code, text))
+}
+
+fn no_session() -> Response<Body> {
+    refused(
+        StatusCode::NOT_FOUND,
+        code::INVALID_REQUEST,
+        "there is no such session (any more); send initialize without a session id",
+    )
+}
+
+fn method_not_allowed() -> Response<Body> {
+    let mut response = refused(
+        StatusCode::METHOD_NOT_ALLOWED,
+        code::INVALID_REQUEST,
+        "only POST here; GET and DELETE within a session",
+    );
+    response
+        .headers_mut()
+        .insert(header::ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
+    response
+}
+
+fn json(status: StatusCode, text: String) -> Response<Body> {
+    let mut response = plain(status);
+    *response.body_mut() = Body::full(text);
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    response
+}
+
+fn plain(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::full(String::new()));
+    *response.status_mut() = status;
+    response
+}

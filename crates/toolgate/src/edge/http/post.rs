@@ -1,0 +1,359 @@
+//! One POST: read strictly, checked, and handed to the era that it speaks.
+
+use super::{
+    Body, Inner, accept, error, headers, json, no_session, plain, refused,
+    sessions::{Open, Place},
+};
+use crate::edge::{
+    Refused, answer,
+    legacy::{self, Legacy},
+    modern,
+    outlet::{Frame, Outlet},
+    stdio::unreadable,
+};
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header, request::Parts};
+use http_body_util::{BodyExt, Limited};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use toolgate_core::{BoxFuture, Caller, List};
+use toolgate_wire::{
+    dialect,
+    json::Json,
+    message::{Id, Message, RpcError, code},
+    method::{self, initialize, tools_call},
+};
+
+type Answer = Response<Body>;
+
+pub(crate) async fn post<B>(endpoint: &Arc<Inner>, caller: Caller, parts: &Parts, body: B) -> Answer
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let message = match read(endpoint, parts, body).await {
+        Ok(message) => message,
+        Err(answer) => return *answer,
+    };
+    match take(endpoint, &caller, parts, message).await {
+        Ok(answer) => answer,
+        Err(Bad {
+            status,
+            id,
+            error: wrong,
+            call,
+        }) => {
+            if let Some(tool) = call {
+                let method = Some(tools_call::NAME.to_owned());
+                endpoint
+                    .server
+                    .refused(Refused {
+                        caller,
+                        transport: "http",
+                        method,
+                        tool,
+                        reason: wrong.message.clone(),
+                    })
+                    .await;
+            }
+            error(status, id.as_ref(), wrong)
+        }
+    }
+}
+
+/// A message that is refused before any layer sees it; `call` where a tool was meant.
+struct Bad {
+    status: StatusCode,
+    id: Option<Id>,
+    error: RpcError,
+    call: Option<Option<String>>,
+}
+
+async fn read<B>(endpoint: &Inner, parts: &Parts, body: B) -> Result<Message, Box<Answer>>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let no = |status, text: &str| Err(Box::new(refused(status, code::INVALID_REQUEST, text)));
+    if !accept::is_json(&parts.headers) {
+        return no(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "Content-Type must be application/json, without an encoding",
+        );
+    }
+    if !(accept::accepts(&parts.headers, "application", "json")
+        && accept::accepts(&parts.headers, "text", "event-stream"))
+    {
+        return no(
+            StatusCode::NOT_ACCEPTABLE,
+            "Accept must list both application/json and text/event-stream",
+        );
+    }
+    let limit = endpoint.server.limits.json.bytes;
+    let collected =
+        tokio::time::timeout(endpoint.limits.body, Limited::new(body, limit).collect()).await;
+    let bytes = match collected {
+        Err(_) => return no(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
+        Ok(Err(failed)) if failed.is::<http_body_util::LengthLimitError>() => {
+            let mut answer = refused(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                code::INVALID_REQUEST,
+                &format!("a message may have {limit} bytes at most"),
+            );
+            answer
+                .headers_mut()
+                .insert(header::CONNECTION, HeaderValue::from_static("close"));
+            return Err(Box::new(answer));
+        }
+        Ok(Err(_)) => return no(StatusCode::BAD_REQUEST, "the body broke off"),
+        Ok(Ok(body)) => body.to_bytes(),
+    };
+    let json = endpoint
+        .server
+        .read(bytes.into())
+        .map_err(|e| Box::new(error(StatusCode::BAD_REQUEST, None, unreadable(&e))))?;
+    Message::read(&json).map_err(|bad| {
+        let wrong = RpcError::new(code::INVALID_REQUEST, bad.reason);
+        Box::new(error(StatusCode::BAD_REQUEST, bad.id.as_ref(), wrong))
+    })
+}
+
+async fn take(
+    endpoint: &Arc<Inner>,
+    caller: &Caller,
+    parts: &Parts,
+    message: Message,
+) -> Result<Answer, Bad> {
+    let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
+    let version = headers::single(&parts.headers, headers::VERSION).map_err(bad)?;
+    let spoken = version.map(dialect::find);
+    let stateless_header = matches!(spoken, Some(Some(d)) if d.stateless);
+    let unknown = matches!(spoken, Some(None)) && headers::session(&parts.headers).is_none();
+    if stateless_header || unknown || modern::is_modern(params(&message)) {
+        return stateless(endpoint, caller, parts, message, version).await;
+    }
+    if matches!(spoken, Some(None)) {
+        let text = "the header mcp-protocol-version names a revision that is not spoken here";
+        return Err(bad(RpcError::new(code::INVALID_REQUEST, text)));
+    }
+    session(endpoint, caller, parts, message, version).await
+}
+
+/// 2026-07-28: the response owns the call, so a closed stream cancels it.
+async fn stateless(
+    endpoint: &Arc<Inner>,
+    caller: &Caller,
+    parts: &Parts,
+    message: Message,
+    version: Option<&str>,
+) -> Result<Answer, Bad> {
+    let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
+    if let (Some(version), None) = (version, version.and_then(dialect::find)) {
+        return Err(bad(modern::unsupported(version)));
+    }
+    let (id, method, params) = match &message {
+        Message::Request { id, method, params } => (id.clone(), method.clone(), params.clone()),
+        // Nothing that a client may tell here means anything to this server.
+        Message::Notification { .. } => return Ok(plain(StatusCode::ACCEPTED)),
+        Message::Reply { .. } => {
+            return Err(bad(RpcError::new(
+                code::INVALID_REQUEST,
+                "a client sends no replies in this revision",
+            )));
+        }
+    };
+    let context = modern::context(caller.clone(), "http", params.as_ref()).map_err(bad)?;
+    headers::agree(&parts.headers, &method, params.as_ref()).map_err(bad)?;
+    if method == tools_call::NAME {
+        mirrored(endpoint, caller, parts, params.as_ref())
+            .await
+            .map_err(bad)?;
+    }
+    let place = match method.as_str() {
+        method::LISTEN => Some(
+            endpoint
+                .streams
+                .open(caller)
+                .ok_or_else(|| Bad::new(&message, StatusCode::TOO_MANY_REQUESTS, too_many()))?,
+        ),
+        _ => None,
+    };
+    let (outlet, frames) = Outlet::new();
+    let server = endpoint.server.clone();
+    let work = Box::pin(async move {
+        let answer =
+            modern::answer(&server, &context, &id, &method, params.as_ref(), &outlet).await;
+        outlet.send(answer::frame(Some(&id), &answer)).await;
+    });
+    Ok(respond(endpoint, frames, Some(work), place, true).await)
+}
+
+fn too_many() -> RpcError {
+    RpcError::new(
+        code::INTERNAL,
+        "too many streams are open; close some of them",
+    )
+}
+
+/// `Mcp-Param-*` against the arguments, where the tool's schema asks for them.
+async fn mirrored(
+    endpoint: &Inner,
+    caller: &Caller,
+    parts: &Parts,
+    params: Option<&Json>,
+) -> Result<(), RpcError> {
+    let Ok(call) = tools_call::Params::read(params) else {
+        return Ok(());
+    };
+    let ask = List {
+        caller: caller.clone(),
+        only: Some(call.name.clone()),
+    };
+    let Ok(catalog) = endpoint.server.service.list(ask).await else {
+        return Ok(());
+    };
+    match catalog.find(&call.name) {
+        Some(item) => {
+            headers::params_agree(&parts.headers, &item.tool.input_schema(), &call.arguments)
+        }
+        None => Ok(()),
+    }
+}
+
+/// The 2025 revisions: the session owns the call, so a lost connection does not end it.
+async fn session(
+    endpoint: &Arc<Inner>,
+    caller: &Caller,
+    parts: &Parts,
+    message: Message,
+    version: Option<&str>,
+) -> Result<Answer, Bad> {
+    if let Message::Request { id, method, params } = &message
+        && method == initialize::NAME
+    {
+        return initialize(endpoint, caller, id, params.as_ref())
+            .map_err(|(status, error)| Bad::new(&message, status, error));
+    }
+    let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
+    let Some(id) = headers::session(&parts.headers) else {
+        return Err(bad(legacy::not_open()));
+    };
+    let Some(open) = endpoint.sessions.find(id, caller) else {
+        return Ok(no_session());
+    };
+    if version.is_some_and(|v| v != open.legacy.dialect().revision) {
+        let text =
+            "the header mcp-protocol-version names another revision than this session speaks";
+        return Err(bad(RpcError::new(code::INVALID_REQUEST, text)));
+    }
+    Ok(receive(endpoint, &open, message).await)
+}
+
+async fn receive(endpoint: &Inner, open: &Open, message: Message) -> Answer {
+    let wants_reply = matches!(message, Message::Request { .. });
+    let (outlet, frames) = Outlet::new();
+    open.legacy.receive(message, &outlet).await;
+    drop(outlet);
+    if wants_reply {
+        respond(endpoint, frames, None, None, false).await
+    } else {
+        plain(StatusCode::ACCEPTED)
+    }
+}
+
+fn initialize(
+    endpoint: &Inner,
+    caller: &Caller,
+    id: &Id,
+    params: Option<&Json>,
+) -> Result<Answer, (StatusCode, RpcError)> {
+    let opened = Legacy::open(endpoint.server.clone(), caller.clone(), "http", params);
+    let (legacy, answer) = opened.map_err(|error| (StatusCode::BAD_REQUEST, error))?;
+    let Some(open) = endpoint.sessions.add(caller.clone(), legacy) else {
+        let error = RpcError::new(
+            code::INTERNAL,
+            "too many sessions are open; end some of them with DELETE",
+        );
+        return Err((StatusCode::SERVICE_UNAVAILABLE, error));
+    };
+    let mut response = json(
+        StatusCode::OK,
+        toolgate_wire::message::reply(Some(id), &Ok(answer)),
+    );
+    if let Ok(value) = HeaderValue::from_str(&open.id) {
+        response.headers_mut().insert(headers::SESSION, value);
+    }
+    Ok(response)
+}
+
+/// Waits a little for the first frame: a reply at once is plain JSON, all else a stream.
+async fn respond(
+    endpoint: &Inner,
+    mut frames: mpsc::Receiver<Frame>,
+    mut work: Option<BoxFuture<'static, ()>>,
+    place: Option<Place>,
+    stateless: bool,
+) -> Answer {
+    let done = async {
+        match &mut work {
+            Some(work) => work.await,
+            None => std::future::pending().await,
+        }
+    };
+    let first = tokio::select! {
+        biased;
+        frame = frames.recv() => Some(frame),
+        () = done => {
+            work = None;
+            Some(frames.recv().await)
+        }
+        () = tokio::time::sleep(endpoint.limits.stream_after) => None,
+    };
+    match first {
+        Some(Some(Frame::Reply(text, code))) => json(status(code, stateless), text),
+        // The call was cancelled: there is nothing to say.
+        Some(None) => plain(StatusCode::ACCEPTED),
+        first => Body::stream(frames, work, endpoint.limits.keep_alive)
+            .after(first.flatten())
+            .holding(place)
+            .response(),
+    }
+}
+
+/// The HTTP status of an error of the protocol; old clients take anything but 200 for a dead connection.
+fn status(error: Option<i64>, stateless: bool) -> StatusCode {
+    match error {
+        Some(code::METHOD_NOT_FOUND) if stateless => StatusCode::NOT_FOUND,
+        Some(code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION)
+            if stateless =>
+        {
+            StatusCode::BAD_REQUEST
+        }
+        _ => StatusCode::OK,
+    }
+}
+
+fn params(message: &Message) -> Option<&Json> {
+    match message {
+        Message::Request { params, .. } | Message::Notification { params, .. } => params.as_ref(),
+        Message::Reply { .. } => None,
+    }
+}
+
+impl Bad {
+    fn new(message: &Message, status: StatusCode, error: RpcError) -> Bad {
+        let (id, call) = match message {
+            Message::Request { id, method, params } => {
+                let tool = || params.as_ref()?.get("name")?.string();
+                (Some(id.clone()), (method == tools_call::NAME).then(tool))
+            }
+            _ => (None, None),
+        };
+        Bad {
+            status,
+            id,
+            error,
+            call,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The sessions of the 2025 revisions, bounded by count, idle time and age.
+
+use super::HttpLimits;
+use crate::{edge::legacy::Legacy, ids};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+use toolgate_core::Caller;
+
+/// One open session. Its id is no proof of who calls: the caller must be the one that opened it.
+pub(crate) struct Open {
+    pub(crate) id: String,
+    pub(crate) legacy: Arc<Legacy>,
+    caller: Caller,
+    born: Instant,
+    used: Mutex<Instant>,
+}
+
+pub(crate) struct Sessions {
+    open: Mutex<HashMap<String, Arc<Open>>>,
+    limits: HttpLimits,
+}
+
+impl Sessions {
+    pub(crate) fn new(limits: HttpLimits) -> Sessions {
+        Sessions {
+            open: Mutex::default(),
+            limits,
+        }
+    }
+
+    /// A new session; `None` when there are too many.
+    pub(crate) fn add(&self, caller: Caller, legacy: Arc<Legacy>) -> Option<Arc<Open>> {
+        self.sweep();
+        let now = Instant::now();
+        let session = Arc::new(Open {
+            id: ids::secret(),
+            legacy,
+            caller,
+            born: now,
+            used: Mutex::new(now),
+        });
+        let mut open = self.open();
+        if open.len() >= self.limits.sessions {
+            return None;
+        }
+        open.insert(session.id.clone(), session.clone());
+        Some(session)
+    }
+
+    /// The session of that id and caller. Another caller's is not there.
+    pub(crate) fn find(&self, id: &str, caller: &Caller) -> Option<Arc<Open>> {
+        self.sweep();
+        let session = self
+            .open()
+            .get(id)
+            .filter(|s| s.caller == *caller)
+            .cloned()?;
+        *session.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        Some(session)
+    }
+
+    pub(crate) fn end(&self, session: &Open) {
+        self.open().remove(&session.id);
+        session.legacy.close();
+    }
+
+    /// Ends what is idle or too old.
+    pub(crate) fn sweep(&self) {
+        let now = Instant::now();
+        let mut ended = Vec::new();
+        self.open().retain(|_, session| {
+            let kept = session.is_good(now, &self.limits);
+            if !kept {
+                ended.push(session.clone());
+            }
+            kept
+        });
+        ended.iter().for_each(|session| session.legacy.close());
+    }
+
+    pub(crate) fn close(&self) {
+        let all: Vec<Arc<Open>> = self.open().drain().map(|(_, session)| session).collect();
+        all.iter().for_each(|session| session.legacy.close());
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Open>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn is_good(&self, now: Instant, limits: &HttpLimits) -> bool {
+        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = now.duration_since(used) > limits.session_idle && !self.legacy.is_busy();
+        !idle && now.duration_since(self.born) <= limits.session_age
+    }
+}
+
+/// Counts the open streams, of each caller and in all.
+#[derive(Clone)]
+pub(crate) struct Streams(Arc<Mutex<HashMap<Caller, usize>>>, usize, usize);
+
+impl Streams {
+    pub(crate) fn new(all: usize, per_caller: usize) -> Streams {
+        Streams(Arc::default(), all, per_caller)
+    }
+
+    /// A place for one stream; `None` when there are too many.
+    pub(crate) fn open(&self, caller: &Caller) -> Option<Place> {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = counts.values().sum();
+        let own = counts.get(caller).copied().unwrap_or(0);
+        if all >= self.1 || own >= self.2 {
+            return None;
+        }
+        counts.insert(caller.clone(), own + 1);
+        Some(Place(self.0.clone(), caller.clone()))
+    }
+}
+
+/// The place of one stream; free again when it is dropped.
+pub(crate) struct Place(Arc<Mutex<HashMap<Caller, usize>>>, Caller);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&self.1) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.1);
+            }
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! One peer of the revisions with a handshake, on whatever transport.
+
+use super::{
+    Server, answer,
+    ask::Asker,
+    call::{self, Context},
+    lists,
+    outlet::{Frame, Outlet, level},
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::{sync::oneshot, task::AbortHandle};
+use toolgate_core::{BoxFuture, Caller, Error, Interest, Kind};
+use toolgate_wire::{
+    dialect::{self, Dialect},
+    json::{Json, ObjectWriter},
+    message::{self, Id, Message, RpcError, code},
+    method::{self, initialize, notifications, tools_call, tools_list},
+    session::{Refusal, Session},
+};
+
+type Answered = oneshot::Sender<Result<Json, RpcError>>;
+
+/// One peer after `initialize`.
+pub(crate) struct Legacy {
+    server: Arc<Server>,
+    context: Context,
+    level: Mutex<Option<u8>>,
+    table: Mutex<Session<Answered, AbortHandle>>,
+    /// Tells list changes until the peer is gone.
+    changes: Mutex<Option<AbortHandle>>,
+}
+
+impl Legacy {
+    /// Answers `initialize`, and is then ready for the peer.
+    pub(crate) fn open(
+        server: Arc<Server>,
+        caller: Caller,
+        transport: &'static str,
+        params: Option<&Json>,
+    ) -> Result<(Arc<Legacy>, Json), RpcError> {
+        let wrong = || {
+            answer::bad_params(
+                "initialize needs \"protocolVersion\", \"capabilities\" and \"clientInfo\"",
+            )
+        };
+        let params = initialize::Params::read(params).ok_or_else(wrong)?;
+        // An offer that is spoken here is taken; for any other, and for one without handshake, the newest with one.
+        let dialect = dialect::find(&params.version)
+            .filter(|d| !d.stateless)
+            .unwrap_or(dialect::LEGACY);
+        let context = Context {
+            caller,
+            transport,
+            dialect,
+            abilities: call::abilities(&params.capabilities, dialect),
+            client: params.client.map(|c| format!("{} {}", c.name, c.version)),
+            log_level: None,
+        };
+        let answer = initialize::Answer {
+            version: dialect.revision.to_owned(),
+            capabilities: server.capabilities(),
+            server: server.info.clone(),
+            instructions: None,
+        };
+        let table = Mutex::new(Session::new(server.limits.in_flight));
+        let level = Mutex::new(level("info"));
+        let legacy = Legacy {
+            server,
+            context,
+            level,
+            table,
+            changes: Mutex::new(None),
+        };
+        Ok((Arc::new(legacy), answer.json()))
+    }
+
+    /// The revision that was agreed on.
+    pub(crate) fn dialect(&self) -> &'static Dialect {
+        self.context.dialect
+    }
+
+    /// Takes a message of the peer. Replies and events go to `outlet`; this never waits for a call to end.
+    pub(crate) async fn receive(self: &Arc<Self>, message: Message, outlet: &Outlet) {
+        match message {
+            Message::Request { id, method, params } => {
+                self.request(id, method, params, outlet).await
+            }
+            Message::Notification { method, params } => self.notified(&method, params.as_ref()),
+            Message::Reply { id, answer } => self.replied(id, answer),
+        }
+    }
+
+    async fn request(
+        self: &Arc<Self>,
+        id: Id,
+        method: String,
+        params: Option<Json>,
+        outlet: &Outlet,
+    ) {
+        // The table learns of the request before its work can end.
+        let (go, ready) = oneshot::channel();
+        let work = self
+            .clone()
+            .work(id.clone(), method, params, outlet.clone());
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "an edge owns the futures of its peer's requests and aborts them"
+        )]
+        let task = tokio::spawn(async move {
+            if ready.await.is_ok() {
+                work.await;
+            }
+        });
+        let accepted = self.table().accept(&id, task.abort_handle());
+        match accepted {
+            Ok(()) => {
+                let _ = go.send(());
+            }
+            Err(refusal) => {
+                outlet
+                    .send(answer::frame(Some(&id), &Err(refused(refusal))))
+                    .await
+            }
+        }
+    }
+
+    async fn work(self: Arc<Self>, id: Id, method: String, params: Option<Json>, outlet: Outlet) {
+        let answer = self.answer(&id, &method, params.as_ref(), &outlet).await;
+        // Cancelled meanwhile: the peer wants to hear nothing.
+        if self.table().finish(&id).is_some() {
+            outlet.send(answer::frame(Some(&id), &answer)).await;
+        }
+    }
+
+    async fn answer(
+        &self,
+        id: &Id,
+        method: &str,
+        params: Option<&Json>,
+        outlet: &Outlet,
+    ) -> Result<Json, RpcError> {
+        let dialect = self.context.dialect;
+        match method {
+            method::PING => Ok(dialect.empty(&self.server.info)),
+            method::SET_LEVEL => self.set_level(params),
+            tools_list::NAME => {
+                lists::tools(&self.server, dialect, &self.context.caller, params).await
+            }
+            tools_call::NAME => {
+                let mut context = self.context.clone();
+                context.log_level = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
+                let asker = Inline {
+                    legacy: self,
+                    outlet,
+                };
+                call::run(&self.server, &context, id, params, outlet, Some(&asker)).await
+            }
+            initialize::NAME => Err(RpcError::new(
+                code::INVALID_REQUEST,
+                "initialize comes once, and it came already",
+            )),
+            other => Err(answer::no_method(other)),
+        }
+    }
+
+    fn set_level(&self, params: Option<&Json>) -> Result<Json, RpcError> {
+        let word = params.and_then(|p| p.get("level")).and_then(|l| l.string());
+        let Some(rank) = word.as_deref().and_then(level) else {
+            return Err(answer::bad_params(
+                "\"level\" must be one of debug, info, notice, warning, error, critical, alert, emergency",
+            ));
+        };
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(rank);
+        Ok(self.context.dialect.empty(&self.server.info))
+    }
+
+    fn notified(&self, method: &str, params: Option<&Json>) {
+        if method != notifications::CANCELLED {
+            return;
+        }
+        let task = notifications::cancelled_id(params).and_then(|id| self.table().cancel(&id));
+        if let Some(task) = task {
+            task.abort();
+        }
+    }
+
+    fn replied(&self, id: Option<Id>, answer: Result<Json, RpcError>) {
+        let waiting = id.and_then(|id| self.table().settle(&id));
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(answer);
+        }
+    }
+
+    /// Tells list changes on `outlet` until the peer is gone; a second stream takes the place of the first.
+    pub(crate) fn tell_changes(self: &Arc<Self>, outlet: Outlet) {
+        let (server, caller) = (self.server.clone(), self.context.caller.clone());
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "an edge owns the stream of its peer and aborts it"
+        )]
+        let task = tokio::spawn(async move {
+            let Ok(mut changes) = server
+                .service
+                .changes(Interest {
+                    caller,
+                    tools: true,
+                })
+                .await
+            else {
+                return;
+            };
+            while changes.next().await.is_some() {
+                outlet
+                    .send(Frame::Before(message::notification(
+                        notifications::TOOLS_CHANGED,
+                        None,
+                    )))
+                    .await;
+            }
+        });
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = changes.replace(task.abort_handle()) {
+            before.abort();
+        }
+    }
+
+    /// Ends all that runs for this peer.
+    pub(crate) fn close(&self) {
+        for task in self.table().stop() {
+            task.abort();
+        }
+        if let Some(changes) = self
+            .changes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
+            changes.abort();
+        }
+    }
+
+    /// Whether a request of the peer is being worked on.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.table().working() > 0
+    }
+
+    fn table(&self) -> MutexGuard<'_, Session<Answered, AbortHandle>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refused(refusal: Refusal) -> RpcError {
+    match refusal {
+        Refusal::Duplicate => RpcError::new(
+            code::INVALID_REQUEST,
+            "a request of this id is in flight already",
+        ),
+        Refusal::TooMany => RpcError::new(
+            code::INTERNAL,
+            "too many requests at once; wait for some of them to end",
+        ),
+    }
+}
+
+/// Asks the peer in the middle of one of its calls, on the stream of that call.
+struct Inline<'a> {
+    legacy: &'a Legacy,
+    outlet: &'a Outlet,
+}
+
+impl Asker for Inline<'_> {
+    fn ask<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<Json>,
+    ) -> BoxFuture<'a, Result<Json, Error>> {
+        Box::pin(async move {
+            let (tx, rx) = oneshot::channel();
+            let id = self.legacy.table().open(tx);
+            let mut open = Open {
+                legacy: self.legacy,
+                outlet: self.outlet,
+                id: Some(id.clone()),
+            };
+            self.outlet
+                .send(Frame::Before(message::request(
+                    &id,
+                    method,
+                    params.as_ref(),
+                )))
+                .await;
+            let answer = rx.await;
+            open.id = None;
+            match answer {
+                Ok(Ok(answer)) => Ok(answer),
+                Ok(Err(_)) => Err(Error::new(
+                    Kind::Upstream,
+                    "the client answered the question with an error",
+                )),
+                Err(_) => Err(Error::new(
+                    Kind::Cancelled,
+                    "the client went away before it answered the question",
+                )),
+            }
+        })
+    }
+}
+
+/// Withdraws a question that nobody needs answered any more.
+struct Open<'a> {
+    legacy: &'a Legacy,
+    outlet: &'a Outlet,
+    id: Option<Id>,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            self.legacy.table().settle(&id);
+            let params = notifications::cancelled(&id, "the question was settled elsewhere");
+            self.outlet.offer(message::notification(
+                notifications::CANCELLED,
+                Some(&params),
+            ));
+        }
+    }
+}
+
+/// The error for whatever comes before `initialize`.
+pub(crate) fn not_open() -> RpcError {
+    let mut data = ObjectWriter::new();
+    data.array("supported", |a| {
+        dialect::ALL.iter().for_each(|d| a.str(d.revision))
+    });
+    let text = "this connection is not open: send initialize first, or the metadata of revision 2026-07-28 with each request";
+    RpcError::new(code::INVALID_PARAMS, text).with(data.finish())
+}

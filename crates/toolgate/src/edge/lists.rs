@@ -1,0 +1,49 @@
+//! `tools/list`: pages of what the caller may see.
+
+use super::{Server, answer};
+use toolgate_core::{Caller, Catalog, List};
+use toolgate_wire::{dialect::Dialect, json::Json, message::RpcError};
+
+/// What a cursor begins with; the rest is the name of the last tool on the page before.
+const AFTER: &str = "after:";
+
+/// The result of `tools/list`.
+pub(crate) async fn tools(
+    server: &Server,
+    dialect: &Dialect,
+    caller: &Caller,
+    params: Option<&Json>,
+) -> Result<Json, RpcError> {
+    let catalog = server
+        .service
+        .list(List::all(caller.clone()))
+        .await
+        .map_err(|e| answer::list_failed(&e))?;
+    let start = start(&catalog, params.and_then(|p| p.get("cursor")))?;
+    let items = catalog.items().get(start..).unwrap_or_default();
+    let page = items.get(..server.limits.page).unwrap_or(items);
+    let more = page.len() < items.len();
+    let next = page
+        .last()
+        .filter(|_| more)
+        .map(|last| format!("{AFTER}{}", last.tool.name()));
+    let tools: Vec<Json> = page.iter().map(|item| dialect.tool(&item.tool)).collect();
+    Ok(dialect.tools_list(&tools, next.as_deref(), &server.info))
+}
+
+/// A cursor names its place itself, so it needs no memory and survives a change of the list where it can.
+fn start(catalog: &Catalog, cursor: Option<Json>) -> Result<usize, RpcError> {
+    let Some(cursor) = cursor else { return Ok(0) };
+    let name = cursor
+        .string()
+        .and_then(|c| c.strip_prefix(AFTER).map(str::to_owned));
+    let place = name.and_then(|name| {
+        catalog
+            .items()
+            .iter()
+            .position(|item| item.tool.name() == name)
+    });
+    place.map(|at| at + 1).ok_or_else(|| {
+        answer::bad_params("the cursor is not one of this list; list again from the start")
+    })
+}

@@ -1,0 +1,52 @@
+//! A call from within this process: the operator's own, from the console or the command line.
+
+use super::{
+    Server,
+    ask::{self, Left},
+    call::Context,
+    outlet::Outlet,
+};
+use std::sync::Arc;
+use toolgate_core::{Abilities, Call, Caller, Error, Kind, Output, Reporter, Seen};
+use toolgate_wire::{dialect, json::Json};
+
+/// Uses a tool as `caller`, through the same pipeline as everybody. Waits where a person has to approve.
+///
+/// # Errors
+/// Those of the pipeline; [`Kind::Unsupported`] where the tool itself asks something.
+pub async fn call_here(
+    server: &Server,
+    caller: Caller,
+    transport: &'static str,
+    tool: &str,
+    arguments: Json,
+    reporter: Reporter,
+) -> Result<Output, Error> {
+    let abilities = Abilities::default();
+    let dialect = dialect::MODERN;
+    let context = Context {
+        caller: caller.clone(),
+        transport,
+        dialect,
+        abilities,
+        client: None,
+        log_level: None,
+    };
+    let mut call = Call::tool(crate::ids::short("c"), caller, tool, arguments);
+    call.reporter = reporter;
+    call.seen = Arc::new(Seen {
+        revision: dialect.revision.to_owned(),
+        transport,
+        client: None,
+        request: None,
+    });
+    // Held open so that the caller does not read as gone.
+    let (outlet, _frames) = Outlet::new();
+    match ask::rounds(server, &context, call, &outlet, None).await? {
+        Left::Done(output) => Ok(output),
+        Left::Questions(..) => Err(Error::new(
+            Kind::Unsupported(toolgate_core::Need::Elicitation),
+            "this tool asks a question, and nobody can be asked here",
+        )),
+    }
+}

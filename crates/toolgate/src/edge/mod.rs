@@ -1,0 +1,16 @@
+//! Where bytes become calls and outcomes become bytes. Only here there are ids, headers, cursors and revisions.
+
+mod answer;
+mod ask;
+mod call;
+pub mod http;
+mod legacy;
+mod lists;
+mod local;
+mod modern;
+mod outlet;
+mod server;
+pub mod stdio;
+
+pub use local::call_here;
+pub use server::{Refused, Server, ServerLimits, Witness};

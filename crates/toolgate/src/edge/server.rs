@@ -1,0 +1,114 @@
+//! What all serving edges share: the service, the limits, and who is told of refusals.
+
+use crate::seal::Seal;
+use std::{sync::Arc, time::Duration};
+use toolgate_core::{BoxFuture, Caller, Error, Service};
+use toolgate_wire::{
+    json::{Json, Limits},
+    method::initialize::Implementation,
+};
+
+/// What all serving edges share.
+pub struct Server {
+    pub(crate) service: Arc<dyn Service>,
+    pub(crate) info: Implementation,
+    pub(crate) limits: ServerLimits,
+    pub(crate) seal: Seal,
+    pub(crate) witness: Option<Arc<dyn Witness>>,
+}
+
+/// The limits of a serving edge.
+#[derive(Clone, Debug)]
+pub struct ServerLimits {
+    /// Of the JSON in one message.
+    pub json: Limits,
+    /// Requests of one connection or session at once.
+    pub in_flight: usize,
+    /// Tools on one page of a list.
+    pub page: usize,
+    /// How long sealed state is good.
+    pub seal_life: Duration,
+    /// How often one call may come back with answers.
+    pub rounds: u32,
+}
+
+impl Default for ServerLimits {
+    fn default() -> ServerLimits {
+        ServerLimits {
+            json: Limits::default(),
+            in_flight: 64,
+            page: 1000,
+            seal_life: Duration::from_secs(300),
+            rounds: 10,
+        }
+    }
+}
+
+impl Server {
+    /// Serves `service` under this name and version.
+    ///
+    /// # Errors
+    /// The system gives no random bytes for the seal.
+    pub fn new(
+        service: Arc<dyn Service>,
+        name: &str,
+        version: &str,
+        limits: ServerLimits,
+    ) -> Result<Server, Error> {
+        let info = Implementation {
+            name: name.to_owned(),
+            version: version.to_owned(),
+        };
+        let seal = Seal::random(limits.seal_life)?;
+        Ok(Server {
+            service,
+            info,
+            limits,
+            seal,
+            witness: None,
+        })
+    }
+
+    /// Tells `witness` of every call that the edge refuses before any layer sees it.
+    pub fn with_witness(mut self, witness: Arc<dyn Witness>) -> Server {
+        self.witness = Some(witness);
+        self
+    }
+
+    /// The bytes of one message as strict JSON.
+    pub(crate) fn read(&self, bytes: Vec<u8>) -> Result<Json, toolgate_wire::json::ReadError> {
+        Json::read(bytes, &self.limits.json)
+    }
+
+    pub(crate) async fn refused(&self, refused: Refused) {
+        if let Some(witness) = &self.witness {
+            witness.refused(refused).await;
+        }
+    }
+
+    /// The abilities that both eras declare, as JSON.
+    pub(crate) fn capabilities(&self) -> Json {
+        Json::from_value(&serde_json::json!({"logging": {}, "tools": {"listChanged": true}}))
+    }
+}
+
+/// A call, or an attempt at one, that an edge refused before any layer saw it.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// Who tried; where that is not known, the listener.
+    pub caller: Caller,
+    /// `http` or `stdio`.
+    pub transport: &'static str,
+    /// The method, where it could be read.
+    pub method: Option<String>,
+    /// The tool, where it could be read.
+    pub tool: Option<String>,
+    /// Why, without anything that the caller sent.
+    pub reason: String,
+}
+
+/// Is told of what the edge refuses, so that it stands in the record.
+pub trait Witness: Send + Sync + 'static {
+    /// Ends when it is recorded.
+    fn refused(&self, refused: Refused) -> BoxFuture<'_, ()>;
+}

@@ -1,0 +1,254 @@
+//! A server on a pair of byte streams: one message a line, both eras.
+
+use super::{
+    Server, answer,
+    legacy::{self, Legacy},
+    modern,
+    outlet::{Frame, Outlet},
+};
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    sync::mpsc,
+    task::AbortHandle,
+};
+use toolgate_core::Caller;
+use toolgate_wire::{
+    json::{Json, ReadError},
+    message::{Id, Message, RpcError, code},
+    method::{discover, initialize, notifications},
+    session::Session,
+};
+
+/// Serves one peer until its stream ends. Then all that runs for it is cancelled.
+///
+/// # Errors
+/// The stream breaks, apart from its plain end.
+pub async fn serve(
+    server: Arc<Server>,
+    caller: Caller,
+    reader: impl AsyncRead + Send + Unpin,
+    writer: impl AsyncWrite + Send + Unpin,
+) -> io::Result<()> {
+    let (outlet, frames) = Outlet::new();
+    let modern = Arc::new(Mutex::new(Session::new(server.limits.in_flight)));
+    let mut peer = Peer {
+        server,
+        caller,
+        outlet,
+        legacy: None,
+        modern,
+    };
+    let read = async {
+        let result = peer.read(reader).await;
+        peer.close();
+        // What is still in the queue leaves before the writer ends.
+        drop(peer);
+        result
+    };
+    let (read, written) = tokio::join!(read, write(frames, writer));
+    read.and(written)
+}
+
+/// Writes all that is ready in one go, then flushes.
+async fn write(
+    mut frames: mpsc::Receiver<Frame>,
+    mut writer: impl AsyncWrite + Send + Unpin,
+) -> io::Result<()> {
+    let mut batch = Vec::new();
+    let mut buffer = Vec::new();
+    while frames.recv_many(&mut batch, 64).await > 0 {
+        for frame in batch.drain(..) {
+            buffer.extend_from_slice(frame.text().as_bytes());
+            buffer.push(b'\n');
+        }
+        writer.write_all(&buffer).await?;
+        writer.flush().await?;
+        buffer.clear();
+    }
+    Ok(())
+}
+
+struct Peer {
+    server: Arc<Server>,
+    caller: Caller,
+    outlet: Outlet,
+    legacy: Option<Arc<Legacy>>,
+    modern: Arc<Mutex<Session<(), AbortHandle>>>,
+}
+
+impl Peer {
+    async fn read(&mut self, reader: impl AsyncRead + Send + Unpin) -> io::Result<()> {
+        let mut reader = BufReader::with_capacity(64 * 1024, reader);
+        loop {
+            let limit = self.server.limits.json.bytes;
+            match line(&mut reader, limit).await? {
+                Line::End => return Ok(()),
+                Line::TooLong => {
+                    let text = format!("a message may have {limit} bytes at most");
+                    self.reply(None, Err(RpcError::new(code::INVALID_REQUEST, text)))
+                        .await;
+                }
+                Line::Whole(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
+                Line::Whole(bytes) => match self.server.read(bytes) {
+                    Ok(json) => self.receive(&json).await,
+                    Err(error) => self.reply(None, Err(unreadable(&error))).await,
+                },
+            }
+        }
+    }
+
+    async fn receive(&mut self, json: &Json) {
+        let message = match Message::read(json) {
+            Ok(message) => message,
+            Err(bad) => {
+                return self
+                    .reply(
+                        bad.id.as_ref(),
+                        Err(RpcError::new(code::INVALID_REQUEST, bad.reason)),
+                    )
+                    .await;
+            }
+        };
+        if let Some(legacy) = &self.legacy {
+            return legacy.receive(message, &self.outlet).await;
+        }
+        match message {
+            Message::Request { id, method, params } if method == initialize::NAME => {
+                self.open(id, params.as_ref()).await
+            }
+            Message::Request { id, method, params }
+                if modern::is_modern(params.as_ref()) || method == discover::NAME =>
+            {
+                self.modern(id, method, params).await;
+            }
+            Message::Request { id, .. } => self.reply(Some(&id), Err(legacy::not_open())).await,
+            Message::Notification { method, params } if method == notifications::CANCELLED => {
+                let task = notifications::cancelled_id(params.as_ref())
+                    .and_then(|id| self.table().cancel(&id));
+                if let Some(task) = task {
+                    task.abort();
+                }
+            }
+            // Notifications are never answered, and nobody was asked anything.
+            Message::Notification { .. } | Message::Reply { .. } => {}
+        }
+    }
+
+    async fn open(&mut self, id: Id, params: Option<&Json>) {
+        let opened = Legacy::open(self.server.clone(), self.caller.clone(), "stdio", params);
+        let answer = opened.map(|(legacy, answer)| {
+            legacy.tell_changes(self.outlet.clone());
+            self.legacy = Some(legacy);
+            answer
+        });
+        self.reply(Some(&id), answer).await;
+    }
+
+    async fn modern(&mut self, id: Id, method: String, params: Option<Json>) {
+        let context = match modern::context(self.caller.clone(), "stdio", params.as_ref()) {
+            Ok(context) => context,
+            Err(error) => return self.reply(Some(&id), Err(error)).await,
+        };
+        let (server, outlet, table) = (
+            self.server.clone(),
+            self.outlet.clone(),
+            self.modern.clone(),
+        );
+        let (go, ready) = tokio::sync::oneshot::channel();
+        let named = id.clone();
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "an edge owns the futures of its peer's requests and aborts them"
+        )]
+        let task = tokio::spawn(async move {
+            if ready.await.is_err() {
+                return;
+            }
+            let answer =
+                modern::answer(&server, &context, &named, &method, params.as_ref(), &outlet).await;
+            let wanted = table
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .finish(&named)
+                .is_some();
+            if wanted {
+                outlet.send(answer::frame(Some(&named), &answer)).await;
+            }
+        });
+        let accepted = self.table().accept(&id, task.abort_handle());
+        if accepted.is_ok() {
+            let _ = go.send(());
+        } else {
+            let text = "a request of this id is in flight already, or too many are";
+            self.reply(Some(&id), Err(RpcError::new(code::INVALID_REQUEST, text)))
+                .await;
+        }
+    }
+
+    async fn reply(&self, id: Option<&Id>, answer: Result<Json, RpcError>) {
+        self.outlet.send(answer::frame(id, &answer)).await;
+    }
+
+    fn close(&self) {
+        if let Some(legacy) = &self.legacy {
+            legacy.close();
+        }
+        for task in self.table().stop() {
+            task.abort();
+        }
+    }
+
+    fn table(&self) -> std::sync::MutexGuard<'_, Session<(), AbortHandle>> {
+        self.modern.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The error for bytes that the strict reader refused. Never holds any of them.
+pub(crate) fn unreadable(error: &ReadError) -> RpcError {
+    let code = if error.is_syntax() {
+        code::PARSE
+    } else {
+        code::INVALID_REQUEST
+    };
+    RpcError::new(code, error.to_string())
+}
+
+enum Line {
+    Whole(Vec<u8>),
+    TooLong,
+    End,
+}
+
+/// One line without its end. A line over the limit is skipped to its end and never held.
+async fn line(reader: &mut (impl AsyncBufReadExt + Unpin), limit: usize) -> io::Result<Line> {
+    let mut bytes = Vec::new();
+    let mut over = false;
+    loop {
+        let part = reader.fill_buf().await?;
+        if part.is_empty() {
+            // A last line without its end is no message.
+            return Ok(Line::End);
+        }
+        let end = part.iter().position(|b| *b == b'\n');
+        let taken = end.unwrap_or(part.len());
+        over |= bytes.len() + taken > limit;
+        if over {
+            bytes = Vec::new();
+        } else {
+            bytes.extend_from_slice(part.get(..taken).unwrap_or_default());
+        }
+        let used = taken + usize::from(end.is_some());
+        reader.consume(used);
+        if end.is_some() {
+            return Ok(if over {
+                Line::TooLong
+            } else {
+                Line::Whole(bytes)
+            });
+        }
+    }
+}

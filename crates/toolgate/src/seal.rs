@@ -1,0 +1,254 @@
+//! Sealed state: what leaves us and comes back is bound to caller, tool, arguments and time.
+
+use ring::{
+    aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    digest,
+    rand::{SecureRandom, SystemRandom},
+};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use toolgate_core::{Call, Error, Kind, Slots};
+use toolgate_wire::json::{Json, Limits, ObjectWriter};
+
+/// Seals and opens the state of a call that waits for answers.
+pub(crate) struct Seal {
+    key: LessSafeKey,
+    random: SystemRandom,
+    life: Duration,
+}
+
+/// What the edge finds again when the call comes back.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Kept {
+    /// The call's own id.
+    pub(crate) call: String,
+    /// How often it came.
+    pub(crate) round: u32,
+    /// What the layers left.
+    pub(crate) slots: Slots,
+}
+
+/// Longest state that is opened, in bytes.
+const LIMIT: usize = 256 * 1024;
+
+impl Seal {
+    /// A seal with a key of its own, good for `life`. What another process sealed does not open.
+    ///
+    /// # Errors
+    /// The system gives no random bytes.
+    pub(crate) fn random(life: Duration) -> Result<Seal, Error> {
+        let random = SystemRandom::new();
+        let mut key = [0; 32];
+        random.fill(&mut key).map_err(|_| bug())?;
+        Seal::with_key(&key, life)
+    }
+
+    /// A seal with a key that replicas share.
+    ///
+    /// # Errors
+    /// Never for 32 bytes.
+    pub(crate) fn with_key(key: &[u8; 32], life: Duration) -> Result<Seal, Error> {
+        let key = UnboundKey::new(&AES_256_GCM, key).map_err(|_| bug())?;
+        Ok(Seal {
+            key: LessSafeKey::new(key),
+            random: SystemRandom::new(),
+            life,
+        })
+    }
+
+    /// Seals state for this very call.
+    ///
+    /// # Errors
+    /// The system gives no random bytes.
+    pub(crate) fn close(
+        &self,
+        call: &Call,
+        slots: &Slots,
+        now: SystemTime,
+    ) -> Result<String, Error> {
+        let mut text = payload(call, slots, seconds(now + self.life))
+            .as_str()
+            .as_bytes()
+            .to_vec();
+        let mut nonce = [0; NONCE_LEN];
+        self.random.fill(&mut nonce).map_err(|_| bug())?;
+        let bound = Aad::from(binding(call));
+        self.key
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bound, &mut text)
+            .map_err(|_| bug())?;
+        Ok(encode(&nonce) + &encode(&text))
+    }
+
+    /// Opens state that came with this call.
+    ///
+    /// # Errors
+    /// It was changed, belongs to another caller, tool or arguments, or is too old. Which, is not told.
+    pub(crate) fn open(&self, call: &Call, sealed: &str, now: SystemTime) -> Result<Kept, Error> {
+        let bytes = decode(sealed).ok_or_else(refused)?;
+        let (nonce, text) = bytes.split_at_checked(NONCE_LEN).ok_or_else(refused)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| refused())?;
+        let mut text = text.to_vec();
+        let open = self
+            .key
+            .open_in_place(nonce, Aad::from(binding(call)), &mut text)
+            .map_err(|_| refused())?;
+        let json = Json::read(
+            open.to_vec(),
+            &Limits {
+                bytes: LIMIT,
+                ..Limits::default()
+            },
+        )
+        .map_err(|_| refused())?;
+        let fresh = json
+            .get("until")
+            .and_then(|u| u.u64())
+            .is_some_and(|until| until >= seconds(now));
+        if !fresh {
+            return Err(refused());
+        }
+        kept(&json).ok_or_else(refused)
+    }
+}
+
+fn payload(call: &Call, slots: &Slots, until: u64) -> Json {
+    let mut o = ObjectWriter::new();
+    o.str("call", &call.id);
+    o.int("round", i64::from(call.round.number));
+    o.int("until", until as i64);
+    o.object("slots", |map| {
+        slots.iter().for_each(|(key, value)| map.str(key, value))
+    });
+    o.finish()
+}
+
+fn kept(json: &Json) -> Option<Kept> {
+    let slots = json.get("slots")?;
+    Some(Kept {
+        call: json.get("call")?.string()?,
+        round: json.get("round")?.u64()?.try_into().ok()?,
+        slots: slots
+            .members()
+            .filter_map(|(key, value)| Some((key.into_owned(), value.string()?)))
+            .collect(),
+    })
+}
+
+/// Caller, tool and arguments, so that state cannot be carried from one to another.
+fn binding(call: &Call) -> Vec<u8> {
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in [
+        call.caller.name(),
+        call.name(),
+        &call.arguments().raw().canonical(),
+    ] {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part.as_bytes());
+    }
+    context.finish().as_ref().to_vec()
+}
+
+fn seconds(at: SystemTime) -> u64 {
+    at.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
+}
+
+fn refused() -> Error {
+    Error::new(
+        Kind::NotFound,
+        "the requestState does not belong to this call, or it is too old; call the tool again without it",
+    )
+}
+
+fn bug() -> Error {
+    Error::new(Kind::Bug, "the system gave no random bytes")
+}
+
+fn encode(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let bytes = text.as_bytes();
+    let good = bytes.len() <= LIMIT * 2
+        && bytes.len().is_multiple_of(2)
+        && bytes.iter().all(u8::is_ascii_hexdigit);
+    let digit = |b: u8| (b as char).to_digit(16).map(|d| d as u8);
+    let pair = |p: &[u8]| Some(digit(*p.first()?)? << 4 | digit(*p.get(1)?)?);
+    if good {
+        bytes.chunks(2).map(pair).collect()
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_core::Caller;
+
+    fn call(caller: &str, tool: &str, arguments: serde_json::Value) -> Call {
+        Call::tool(
+            "c-1",
+            Caller::new(caller),
+            tool,
+            Json::from_value(&arguments),
+        )
+    }
+
+    fn sealed(seal: &Seal) -> (String, SystemTime) {
+        let now = SystemTime::now();
+        let slots = Slots::from([("upstream".to_owned(), "x".to_owned())]);
+        (
+            seal.close(&call("a", "t", serde_json::json!({"n": 1})), &slots, now)
+                .unwrap(),
+            now,
+        )
+    }
+
+    #[test]
+    fn it_opens_for_the_same_call_only() {
+        let seal = Seal::random(Duration::from_secs(60)).unwrap();
+        let (text, now) = sealed(&seal);
+        let open = |c: Call, at| seal.open(&c, &text, at);
+        assert_eq!(
+            open(call("a", "t", serde_json::json!({"n": 1})), now)
+                .unwrap()
+                .slots["upstream"],
+            "x"
+        );
+        assert!(
+            open(call("b", "t", serde_json::json!({"n": 1})), now).is_err(),
+            "another caller"
+        );
+        assert!(
+            open(call("a", "u", serde_json::json!({"n": 1})), now).is_err(),
+            "another tool"
+        );
+        assert!(
+            open(call("a", "t", serde_json::json!({"n": 2})), now).is_err(),
+            "other arguments"
+        );
+        assert!(
+            open(
+                call("a", "t", serde_json::json!({"n": 1})),
+                now + Duration::from_secs(62)
+            )
+            .is_err(),
+            "too old"
+        );
+    }
+
+    #[test]
+    fn no_changed_bit_and_no_cut_opens() {
+        let seal = Seal::random(Duration::from_secs(60)).unwrap();
+        let (text, now) = sealed(&seal);
+        let call = call("a", "t", serde_json::json!({"n": 1}));
+        for (at, old) in text.char_indices() {
+            for new in ['0', '7', 'f', 'g'].into_iter().filter(|new| *new != old) {
+                let mut bad = text.clone();
+                bad.replace_range(at..=at, &new.to_string());
+                assert!(seal.open(&call, &bad, now).is_err());
+            }
+            assert!(seal.open(&call, &text[..at], now).is_err());
+        }
+    }
+}
