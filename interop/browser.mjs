@@ -1,0 +1,84 @@
+// A person at the console: a real Chromium opens the link and presses the buttons.
+//
+// A job is JSON in argv[2]: {link, steps: [...]}; each step prints one JSON line when it is done:
+//   {do: "pending", holds: TEXT}   waits until a card whose arguments hold TEXT is shown; says its id
+//   {do: "shot", path}             takes a screenshot of the whole page
+//   {do: "approve", id}            presses "approve once" and waits until the card is gone
+//   {do: "deny", id, reason}       writes the reason, presses "deny" and waits until the card is gone
+//   {do: "call", state}            waits for a row of the calls view in that state; says its id
+//   {do: "stop", id}               presses "stop" on that running call
+//   {do: "wait"}                   prints "waiting" and goes on when a line comes on standard input
+import { createInterface } from 'node:readline';
+import { job, need, say } from './job.mjs';
+
+const { chromium } = need('playwright-core');
+const LIMIT = 60_000;
+
+const browser = await chromium.launch({
+  executablePath: process.env.TOOLGATE_CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage']
+});
+const page = await browser.newPage({ viewport: { width: 1100, height: 900 } });
+page.setDefaultTimeout(LIMIT);
+page.on('console', m => m.type() === 'error' && say('page_error', { text: m.text() }));
+page.on('pageerror', error => say('page_error', { text: String(error) }));
+
+const card = id => page.locator(`[data-pending="${id}"]`);
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+
+const acts = {
+  async pending({ holds }) {
+    const found = page.locator('[data-pending]').filter({ has: page.locator('[data-arguments]', { hasText: holds }) }).first();
+    await found.waitFor();
+    return { id: await found.getAttribute('data-pending'), text: await found.innerText() };
+  },
+  async shot({ path }) {
+    await page.screenshot({ path, fullPage: true });
+    return { path };
+  },
+  async approve({ id }) {
+    await card(id).locator('button[data-act="approve"]').click();
+    await card(id).waitFor({ state: 'detached' });
+    return { id };
+  },
+  async deny({ id, reason }) {
+    await card(id).locator('input[data-field="reason"]').fill(reason);
+    await card(id).locator('button[data-act="deny"]').click();
+    await card(id).waitFor({ state: 'detached' });
+    return { id };
+  },
+  async call({ state }) {
+    await page.locator('[data-tab="calls"]').click();
+    const row = page.locator(`[data-call][data-state="${state}"]`).first();
+    await row.waitFor();
+    return { id: await row.getAttribute('data-call') };
+  },
+  async stop({ id }) {
+    const row = page.locator(`[data-call="${id}"]`);
+    if (!(await row.locator('[data-act="stop"]').count())) await row.click();
+    await page.locator('[data-act="stop"]').first().click();
+    return { id };
+  },
+  async wait() {
+    say('waiting');
+    await lines.next();
+    return {};
+  }
+};
+
+let last = {};
+try {
+  await page.goto(job.link);
+  say('open', { url: page.url().replace(/#.*/, '') });
+  for (const step of job.steps) {
+    last = { id: last.id, ...(await acts[step.do]({ id: last.id, ...step })) };
+    say(step.do, last);
+  }
+  say('done');
+} catch (error) {
+  if (job.on_error) await page.screenshot({ path: job.on_error, fullPage: true }).catch(() => {});
+  say('error', { message: String(error.message ?? error) });
+  process.exitCode = 1;
+}
+await browser.close();
+process.exit();

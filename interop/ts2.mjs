@@ -1,0 +1,26 @@
+// The TypeScript SDK 2.x: pinned to 2026-07-28 ("modern"), or held to the handshake ("legacy").
+import { answerer, job, need, run, say } from './job.mjs';
+
+const { Client, StreamableHTTPClientTransport } = need('@modelcontextprotocol/client');
+const { StdioClientTransport } = need('@modelcontextprotocol/client/stdio');
+
+const mode = job.mode === 'legacy' ? 'legacy' : { pin: '2026-07-28' };
+const capabilities = job.elicit ? { elicitation: {} } : {};
+const client = new Client({ name: 'interop-ts2', version: '1.0.0' }, { capabilities, versionNegotiation: { mode } });
+if (job.elicit) {
+  const answer = answerer();
+  client.setRequestHandler('elicitation/create', async request => answer(request.params));
+}
+
+const transport = job.http
+  ? new StreamableHTTPClientTransport(new URL(job.http), { requestInit: { headers: job.headers ?? {} } })
+  : new StdioClientTransport({ command: job.stdio[0], args: job.stdio.slice(1), env: { ...process.env, ...job.env } });
+
+await client.connect(transport);
+say('connected', { revision: client.getNegotiatedProtocolVersion() ?? null, server: client.getServerVersion() ?? null });
+
+await run({
+  list: async () => (await client.listTools()).tools.map(tool => tool.name),
+  call: (params, options) => client.callTool(params, options),
+  close: () => client.close()
+});

@@ -1,0 +1,120 @@
+//! Puts the real clients and servers, and cargo-deny, into `target/interop`.
+//!
+//! Each part has a stamp made of the files that pin it: a warm run does nothing. The ordinary clients of npm and
+//! Python do the work.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use crate::run::{command, must, root, target, which};
+
+/// Where everything of the real clients is.
+pub(crate) fn folder() -> PathBuf {
+    target().join("interop")
+}
+
+/// The licence checker, where it was installed or where the machine has it.
+pub(crate) fn cargo_deny() -> Option<PathBuf> {
+    let own = folder().join("tools/bin/cargo-deny");
+    if own.is_file() {
+        Some(own)
+    } else {
+        which("cargo-deny")
+    }
+}
+
+/// The browser of the console tests.
+pub(crate) fn chromium() -> Option<PathBuf> {
+    if let Some(given) = std::env::var_os("TOOLGATE_CHROMIUM") {
+        return Some(given.into());
+    }
+    ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find_map(which)
+}
+
+/// Installs every part and gives what could not be had, and why.
+pub(crate) fn all() -> Vec<String> {
+    let parts = [
+        (
+            "the TypeScript clients, the npm servers and the browser driver",
+            node(),
+        ),
+        (
+            "the Python client and server",
+            venv("venv", "requirements-clients.txt"),
+        ),
+        (
+            "the check of licences, bans and sources",
+            venv("tools", "requirements-tools.txt"),
+        ),
+    ];
+    parts
+        .into_iter()
+        .filter_map(|(what, outcome)| outcome.err().map(|why| format!("{what}: {why}")))
+        .collect()
+}
+
+fn node() -> Result<(), String> {
+    let here = folder().join("node");
+    let pins = ["package.json", "package-lock.json", ".npmrc"];
+    once(&here, &pins, || {
+        for file in pins {
+            let (from, to) = (root().join("interop").join(file), here.join(file));
+            fs::copy(&from, &to)
+                .map_err(|error| format!("cannot copy {}: {error}", from.display()))?;
+        }
+        must(command("npm").args(["ci", "--silent"]).current_dir(&here))
+    })
+}
+
+fn venv(name: &str, pins: &str) -> Result<(), String> {
+    let here = folder().join(name);
+    once(&here, &[pins], || {
+        must(command("python3").args(["-m", "venv"]).arg(&here))?;
+        let pip = here.join("bin/python");
+        let quiet = [
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "-r",
+        ];
+        must(
+            command(pip)
+                .args(quiet)
+                .arg(root().join("interop").join(pins)),
+        )
+    })
+}
+
+/// Fills `here` anew unless its stamp says that it was filled from the same pins.
+fn once(
+    here: &Path,
+    pins: &[&str],
+    fill: impl FnOnce() -> Result<(), String>,
+) -> Result<(), String> {
+    let mut hasher = DefaultHasher::new();
+    here.hash(&mut hasher);
+    for pin in pins {
+        let file = root().join("interop").join(pin);
+        fs::read(&file)
+            .map_err(|error| format!("cannot read {}: {error}", file.display()))?
+            .hash(&mut hasher);
+    }
+    let stamp = format!("{:016x}", hasher.finish());
+    let mark = here.join("toolgate-stamp");
+    if fs::read_to_string(&mark).is_ok_and(|found| found == stamp) {
+        return Ok(());
+    }
+    if here.exists() {
+        fs::remove_dir_all(here)
+            .map_err(|error| format!("cannot empty {}: {error}", here.display()))?;
+    }
+    fs::create_dir_all(here).map_err(|error| format!("cannot make {}: {error}", here.display()))?;
+    fill()?;
+    fs::write(&mark, stamp).map_err(|error| format!("cannot write {}: {error}", mark.display()))
+}

@@ -1,0 +1,120 @@
+//! The steps of each chore, in order.
+
+use std::fs;
+use std::thread;
+
+use crate::report::{Report, Tests};
+use crate::run::{cargo, command, each_line, must, output, target};
+use crate::{first_use, install};
+
+/// The quick half.
+pub(crate) fn check(report: &mut Report) {
+    report.step("format", format);
+    report.step("clippy", clippy);
+    let mut tests = Tests::default();
+    report.step("unit tests", || {
+        each_line(
+            cargo().args(["test", "--workspace", "--locked", "--lib", "--bins"]),
+            |line| tests.add_line(line),
+        )
+    });
+    report.tests(tests);
+}
+
+/// Everything. The installs run beside the compile: one waits for the network, the other for the processor.
+pub(crate) fn test(report: &mut Report) {
+    let installs = thread::spawn(install::all);
+    report.step("format", format);
+    report.step("clippy", clippy);
+    report.step("documents", documents);
+    report.step("features of dependencies", features);
+    report.step("build of the tests", || {
+        must(cargo().args(["test", "--workspace", "--locked", "--no-run"]))
+    });
+    let missing = installs
+        .join()
+        .unwrap_or_else(|_| vec!["the installs: a bug in xtask stopped them".to_owned()]);
+    missing.iter().for_each(|what| report.skip(what));
+    licences(report);
+    tests(report);
+    report.step(
+        "first use with an empty home",
+        first_use::starts_with_an_empty_home,
+    );
+}
+
+/// Only the installs.
+pub(crate) fn install(report: &mut Report) {
+    install::all().iter().for_each(|what| report.skip(what));
+}
+
+fn format() -> Result<(), String> {
+    must(cargo().args(["fmt", "--all", "--check"]))
+}
+
+fn clippy() -> Result<(), String> {
+    must(cargo().args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ]))
+}
+
+fn documents() -> Result<(), String> {
+    let mut doc = cargo();
+    must(
+        doc.args(["doc", "--workspace", "--no-deps", "--locked"])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )
+}
+
+/// `serde_json/arbitrary_precision` would change how numbers of others read, in silence.
+fn features() -> Result<(), String> {
+    let tree = output(cargo().args([
+        "tree",
+        "--workspace",
+        "--locked",
+        "-e",
+        "features",
+        "-i",
+        "serde_json",
+    ]))?;
+    match tree
+        .lines()
+        .find(|line| line.contains("\"arbitrary_precision\""))
+    {
+        Some(line) => Err(format!("serde_json has arbitrary_precision on: {line}")),
+        None => Ok(()),
+    }
+}
+
+fn licences(report: &mut Report) {
+    let Some(deny) = install::cargo_deny() else {
+        return;
+    };
+    report.step("licences, bans and sources", || {
+        must(command(deny).args(["--locked", "check", "licenses", "bans", "sources"]))
+    });
+}
+
+fn tests(report: &mut Report) {
+    let skips = target().join("interop/skips.txt");
+    let _ = fs::remove_file(&skips);
+    let mut run = cargo();
+    run.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
+    run.env("TOOLGATE_INTEROP", install::folder())
+        .env("TOOLGATE_SKIPS", &skips);
+    if let Some(browser) = install::chromium() {
+        run.env("TOOLGATE_CHROMIUM", browser);
+    }
+    let mut tests = Tests::default();
+    report.step("tests", || each_line(&mut run, |line| tests.add_line(line)));
+    report.tests(tests);
+    for line in fs::read_to_string(&skips).unwrap_or_default().lines() {
+        report.skip(line);
+    }
+}
