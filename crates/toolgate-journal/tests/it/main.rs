@@ -1,1 +1,16 @@
 //! The journal from outside, on real folders and on disks that fail.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "clippy knows no helpers of tests in an integration test"
+)]
+
+mod chains;
+mod durability;
+mod failure;
+mod form;
+mod kill;
+mod kit;
+mod reading;
+mod recovery;
+mod tamper;

@@ -1,0 +1,199 @@
+//! What the tests share: a folder that goes away, and a disk that can be held up or made to fail.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+use toolgate_journal::verify::{Report, verify};
+use toolgate_journal::{Disk, Entry, Error, Event, Files, Journal, Options, Receipt, Segment};
+
+/// Far above what anything here takes.
+pub(crate) const BOUND: Duration = Duration::from_secs(60);
+
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("toolgate-journal-{}-{number}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    pub(crate) fn open(&self) -> Journal {
+        Journal::open(Options::new(&self.0)).unwrap()
+    }
+
+    pub(crate) fn verify(&self) -> Report {
+        verify(&self.0).unwrap()
+    }
+
+    /// The first segment of a chain.
+    pub(crate) fn segment(&self, chain: &str) -> PathBuf {
+        self.0.join(chain).join("seg-00000001.jsonl")
+    }
+
+    pub(crate) fn lines(&self, chain: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.segment(chain)).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn begin(call: &str) -> Entry {
+    Entry::new(Event::CALL_BEGIN)
+        .with("call", call)
+        .with("name", "files.read")
+}
+
+pub(crate) fn end(call: &str) -> Entry {
+    Entry::new(Event::CALL_END)
+        .with("call", call)
+        .with("out", "ok")
+}
+
+/// Waits for one record.
+pub(crate) fn append(journal: &Journal, entry: Entry) -> Result<Receipt, Error> {
+    block_on(journal.append(entry))
+}
+
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+/// What a segment was asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Write(usize),
+    Sync,
+}
+
+/// What the next write does instead of writing everything.
+#[derive(Debug)]
+pub(crate) enum Write {
+    Short(usize),
+    Fail(io::ErrorKind),
+}
+
+#[derive(Debug, Default)]
+struct State {
+    log: Vec<Op>,
+    held: bool,
+    writes: VecDeque<Write>,
+    syncs: VecDeque<io::ErrorKind>,
+}
+
+/// Real files with faults. Clones are the same disk.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FaultyDisk(Arc<(Mutex<State>, Condvar)>);
+
+impl FaultyDisk {
+    pub(crate) fn options(&self, scratch: &Scratch) -> Options {
+        let mut options = Options::new(&scratch.0);
+        options.disk = Arc::new(self.clone());
+        options
+    }
+
+    /// Lets syncs wait from now on, or go on.
+    pub(crate) fn hold(&self, held: bool) {
+        self.with(|state| state.held = held);
+    }
+
+    /// What the next writes do.
+    pub(crate) fn plan(&self, writes: impl IntoIterator<Item = Write>) {
+        self.with(|state| state.writes.extend(writes));
+    }
+
+    /// Makes the next sync fail.
+    pub(crate) fn fail_sync(&self, kind: io::ErrorKind) {
+        self.with(|state| state.syncs.push_back(kind));
+    }
+
+    /// What was asked since the last call.
+    pub(crate) fn take_log(&self) -> Vec<Op> {
+        self.with(|state| std::mem::take(&mut state.log))
+    }
+
+    /// Waits until the log ends with a sync, which may be held up.
+    pub(crate) fn wait_for_sync(&self) {
+        let state = self.0.0.lock().unwrap();
+        let waiting = |state: &mut State| state.log.last() != Some(&Op::Sync);
+        let (_state, late) = self.0.1.wait_timeout_while(state, BOUND, waiting).unwrap();
+        assert!(!late.timed_out(), "no sync came");
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let out = change(&mut self.0.0.lock().unwrap());
+        self.0.1.notify_all();
+        out
+    }
+}
+
+impl Disk for FaultyDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
+        Ok(Box::new(FaultySegment {
+            disk: self.clone(),
+            real: Files.create(path)?,
+        }))
+    }
+
+    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn Segment>> {
+        Ok(Box::new(FaultySegment {
+            disk: self.clone(),
+            real: Files.resume(path, length)?,
+        }))
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        Files.sync_dir(path)
+    }
+}
+
+struct FaultySegment {
+    disk: FaultyDisk,
+    real: Box<dyn Segment>,
+}
+
+impl Segment for FaultySegment {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let plan = self.disk.with(|state| {
+            state.log.push(Op::Write(bytes.len()));
+            state.writes.pop_front()
+        });
+        match plan {
+            None => self.real.write(bytes),
+            Some(Write::Short(length)) => self.real.write(&bytes[..length.min(bytes.len())]),
+            Some(Write::Fail(kind)) => Err(kind.into()),
+        }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let failure = self.disk.with(|state| {
+            state.log.push(Op::Sync);
+            state.syncs.pop_front()
+        });
+        let state = self.disk.0.0.lock().unwrap();
+        drop(
+            self.disk
+                .0
+                .1
+                .wait_timeout_while(state, BOUND, |state| state.held)
+                .unwrap(),
+        );
+        match failure {
+            Some(kind) => Err(kind.into()),
+            None => self.real.sync(),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What a crash leaves behind and the next start mends.
+
+use crate::kit::{Scratch, append, begin, end};
+use std::fs;
+use std::path::PathBuf;
+use toolgate_journal::verify::Fault;
+
+/// A closed log of one finished and two open calls: five records.
+fn crashed() -> (Scratch, String) {
+    let scratch = Scratch::new();
+    let journal = scratch.open();
+    for entry in [begin("c1"), begin("c2"), end("c1"), begin("c3")] {
+        append(&journal, entry).unwrap();
+    }
+    let chain = journal.chain().to_owned();
+    journal.close();
+    (scratch, chain)
+}
+
+fn torn_files(scratch: &Scratch, chain: &str) -> Vec<PathBuf> {
+    let files = fs::read_dir(scratch.0.join(chain))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| path.to_string_lossy().contains(".torn-"))
+        .collect()
+}
+
+#[test]
+fn open_calls_are_closed_as_unknown() {
+    let (scratch, chain) = crashed();
+    let journal = scratch.open();
+    assert_eq!(journal.chain(), chain);
+    let lines = scratch.lines(&chain);
+    assert_eq!(lines.len(), 8);
+    assert!(
+        lines[5].contains(r#""ev":"recovered""#) && lines[5].contains(r#""bytes":0,"calls":2"#)
+    );
+    assert!(lines[6].contains(r#""begin":3,"boot""#) && lines[6].contains(r#""call":"c2""#));
+    assert!(lines[7].contains(r#""ev":"call.unknown""#) && lines[7].contains(r#""call":"c3""#));
+    append(&journal, begin("c4")).unwrap();
+    append(&journal, end("c4")).unwrap();
+    drop(journal);
+    let report = scratch.verify();
+    assert!(report.is_intact(), "{report}");
+    assert_eq!(
+        (report.chains[0].unknown, report.chains[0].open.len()),
+        (2, 0)
+    );
+}
+
+#[test]
+fn a_start_after_a_clean_end_closes_nothing() {
+    let scratch = Scratch::new();
+    drop(scratch.open());
+    let journal = scratch.open();
+    let lines = scratch.lines(journal.chain());
+    assert_eq!(lines.len(), 2);
+    assert!(lines[1].contains(r#""bytes":0,"calls":0"#));
+}
+
+// Whatever the length of the torn end, from one byte to a line without its newline.
+#[test]
+fn a_torn_end_is_set_aside_at_every_length() {
+    let (scratch, chain) = crashed();
+    let file = scratch.segment(&chain);
+    let sound = fs::read(&file).unwrap();
+    let last = scratch.lines(&chain).pop().unwrap();
+    let start = sound.len() - last.len() - 1;
+    for torn in (1..=last.len()).step_by(23).chain([last.len()]) {
+        fs::write(&file, &sound[..start + torn]).unwrap();
+        let bad = scratch.verify().chains.remove(0).bad.unwrap();
+        assert_eq!(
+            (bad.line, bad.what),
+            (5, Fault::Torn { bytes: torn as u64 })
+        );
+        drop(scratch.open());
+        let report = scratch.verify();
+        assert!(report.is_intact(), "{report}");
+        assert_eq!(
+            (report.chains[0].set_aside, report.chains[0].unknown),
+            (torn as u64, 1)
+        );
+        let files = torn_files(&scratch, &chain);
+        assert_eq!(files.len(), 1);
+        assert_eq!(fs::read(&files[0]).unwrap(), &sound[start..start + torn]);
+        fs::remove_file(&files[0]).unwrap();
+    }
+}
+
+#[test]
+fn blocks_of_zeros_are_set_aside() {
+    let (scratch, chain) = crashed();
+    let file = scratch.segment(&chain);
+    let mut bytes = fs::read(&file).unwrap();
+    bytes.extend([0; 5000]);
+    bytes.extend(b"}\nrest of a lost batch\n");
+    fs::write(&file, &bytes).unwrap();
+    drop(scratch.open());
+    let report = scratch.verify();
+    assert!(report.is_intact(), "{report}");
+    assert_eq!(report.chains[0].set_aside, 5023);
+}
+
+#[test]
+fn a_crash_before_the_first_record_is_mended() {
+    for left in ["", "{\"boot\":", "no file"] {
+        let scratch = Scratch::new();
+        let journal = scratch.open();
+        let chain = journal.chain().to_owned();
+        drop(journal);
+        let file = scratch.segment(&chain);
+        if left == "no file" {
+            fs::remove_file(&file)
+        } else {
+            fs::write(&file, left)
+        }
+        .unwrap();
+        let journal = scratch.open();
+        assert_eq!(journal.chain(), chain);
+        assert!(scratch.lines(&chain)[0].contains(r#""ev":"genesis""#));
+        assert!(scratch.verify().is_intact());
+    }
+}
+
+#[test]
+fn a_changed_chain_is_left_alone() {
+    let (scratch, chain) = crashed();
+    let file = scratch.segment(&chain);
+    let changed = fs::read_to_string(&file)
+        .unwrap()
+        .replacen("files.read", "files.rxxx", 1);
+    fs::write(&file, &changed).unwrap();
+    let journal = scratch.open();
+    assert_ne!(journal.chain(), chain);
+    assert_eq!(fs::read_to_string(&file).unwrap(), changed);
+    let report = scratch.verify();
+    assert_eq!(report.chains[0].bad.as_ref().unwrap().what, Fault::Hash);
+    assert!(report.chains[1].bad.is_none());
+}
+
+#[test]
+fn a_live_chain_may_have_calls_in_flight_and_half_a_line() {
+    let scratch = Scratch::new();
+    let journal = scratch.open();
+    append(&journal, begin("c1")).unwrap();
+    let file = scratch.segment(journal.chain());
+    let mut bytes = fs::read(&file).unwrap();
+    bytes.extend(b"{\"boot\"");
+    fs::write(&file, bytes).unwrap();
+    let report = scratch.verify();
+    assert!(report.is_intact() && report.chains[0].live, "{report}");
+    assert!(report.to_string().contains("in use, 1 calls in flight"));
+    drop(journal);
+    assert!(!scratch.verify().is_intact());
+}
