@@ -1,0 +1,64 @@
+//! The changes of many members as those of one.
+
+use super::Member;
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use std::sync::Arc;
+use tokio::{
+    sync::{Mutex, watch},
+    task::JoinHandle,
+};
+use toolgate_core::{Changes, Interest, Stale};
+
+/// The changes of many members as those of one; listens to them once somebody listens to it.
+#[derive(Default)]
+pub(super) struct Joint(Mutex<Option<Running>>);
+
+struct Running {
+    stale: Arc<watch::Sender<Stale>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Joint {
+    /// The changes of all members.
+    pub(super) async fn listen(&self, members: &[Member], want: Interest) -> Changes {
+        let mut running = self.0.lock().await;
+        if running.is_none() {
+            let mut all = Vec::new();
+            for member in members {
+                // A member that tells nothing takes nothing from the others.
+                all.extend(member.service.changes(want.clone()).await);
+            }
+            let stale = Arc::new(watch::Sender::new(Stale::default()));
+            #[allow(
+                clippy::disallowed_methods,
+                reason = "outlives the one who asks; ended with `Running`"
+            )]
+            let task = tokio::spawn(join(all, stale.clone()));
+            *running = Some(Running { stale, task });
+        }
+        match running.as_ref() {
+            Some(running) => Changes::new(running.stale.subscribe()),
+            None => Changes::new(watch::channel(Stale::default()).1),
+        }
+    }
+}
+
+async fn join(all: Vec<Changes>, stale: Arc<watch::Sender<Stale>>) {
+    let mut next: FuturesUnordered<_> = all.into_iter().map(next_of).collect();
+    while let Some((change, changes)) = next.next().await {
+        if change.is_some() {
+            stale.send_modify(|stale| stale.tools += 1);
+            next.push(next_of(changes));
+        }
+    }
+}
+
+fn next_of(mut changes: Changes) -> BoxFuture<'static, (Option<Stale>, Changes)> {
+    async move { (changes.next().await, changes) }.boxed()
+}

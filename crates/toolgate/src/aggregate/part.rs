@@ -1,0 +1,110 @@
+//! The list of one member under the names of the whole, and how the lists are joined.
+
+use super::{Member, names::wire_name};
+use std::{collections::HashMap, sync::Arc};
+use toolgate_core::{Catalog, Item};
+
+/// The list of one member under the names of the whole.
+pub(super) struct Part {
+    /// As the member gave it.
+    theirs: Catalog,
+    /// Its items, renamed; in the same order.
+    items: Vec<Arc<Item>>,
+    /// From a name to the member's own.
+    routes: HashMap<String, String>,
+}
+
+impl Part {
+    /// Renames a member's list. The same list makes the same part, and an item that stays is the same object.
+    pub(super) fn of(member: &Member, theirs: Catalog, old: Option<&Arc<Part>>) -> Arc<Part> {
+        if let Some(old) = old.filter(|old| old.theirs.same(&theirs)) {
+            return old.clone();
+        }
+        let kept = old.map(|old| old.by_origin()).unwrap_or_default();
+        let mut part = Part {
+            theirs: theirs.clone(),
+            items: Vec::new(),
+            routes: HashMap::new(),
+        };
+        for item in theirs.items() {
+            let name = part.free_name(member, item.tool.name());
+            part.routes
+                .insert(name.clone(), item.tool.name().to_owned());
+            let same = kept
+                .get(&Arc::as_ptr(item))
+                .filter(|kept| kept.tool.name() == name);
+            part.items
+                .push(same.map_or_else(|| rename(member, item, &name), |same| Arc::clone(same)));
+        }
+        Arc::new(part)
+    }
+
+    /// The member's own name of a tool.
+    pub(super) fn route(&self, name: &str) -> Option<String> {
+        self.routes.get(name).cloned()
+    }
+
+    /// A name that no other tool of this member has. The hash keeps them apart; that two hashes are equal would
+    /// be a server's own doing, and hides nothing either.
+    fn free_name(&self, member: &Member, tool: &str) -> String {
+        let mut names = (0..=u32::MAX).map(|salt| wire_name(&member.prefix, tool, salt));
+        names
+            .find(|name| !self.routes.contains_key(name))
+            .unwrap_or_default()
+    }
+
+    /// The renamed items by the member's own, which live as long as `theirs`.
+    fn by_origin(&self) -> HashMap<*const Item, &Arc<Item>> {
+        self.theirs
+            .items()
+            .iter()
+            .map(Arc::as_ptr)
+            .zip(&self.items)
+            .collect()
+    }
+}
+
+fn rename(member: &Member, item: &Arc<Item>, name: &str) -> Arc<Item> {
+    let mut renamed = item.with_tool(item.tool.renamed(name));
+    renamed.origin.server = member.id.clone();
+    Arc::new(renamed)
+}
+
+/// Whether two lists of parts are the same objects.
+pub(super) fn same(one: &[Option<Arc<Part>>], two: &[Option<Arc<Part>>]) -> bool {
+    let same = |pair: (&Option<Arc<Part>>, &Option<Arc<Part>>)| match pair {
+        (Some(one), Some(two)) => Arc::ptr_eq(one, two),
+        (one, two) => one.is_none() && two.is_none(),
+    };
+    one.len() == two.len() && one.iter().zip(two).all(same)
+}
+
+/// One snapshot of all parts. Members without one are missing.
+pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
+    let (mut items, mut missing, mut words) = (Vec::new(), Vec::new(), Vec::new());
+    for (member, part) in members.iter().zip(parts) {
+        let Some(part) = part else {
+            missing.push(member.id.to_string());
+            continue;
+        };
+        items.extend(part.items.iter().cloned());
+        missing.extend(
+            part.theirs
+                .missing()
+                .iter()
+                .map(|inner| format!("{}/{inner}", member.id)),
+        );
+        words.extend(part.theirs.instructions().map(|words| (member, words)));
+    }
+    let instructions = match words.as_slice() {
+        [] => None,
+        [(member, words)] if member.prefix.is_empty() => Some((*words).to_owned()),
+        all => Some(
+            all.iter()
+                .map(|(m, words)| format!("{}: {words}", m.id))
+                .collect::<Vec<_>>()
+                .join("\n\n"),
+        ),
+    };
+    Catalog::of(items, missing, instructions)
+}

@@ -1,0 +1,166 @@
+//! The words of a tool call, and what its answer means.
+
+use super::{
+    open::{Peer, stamp},
+    options::RemoteOptions,
+    status::harmless,
+};
+use toolgate_core::{Abilities, Ask, AskKind, Call, Error, Kind, Need, Outcome, Questions, Slots};
+use toolgate_wire::{
+    json::{Json, ObjectWriter},
+    message::{Id, RpcError, code},
+    method::{
+        elicitation::{self, InputRequired, Request},
+        meta,
+        tools_call::Output,
+    },
+};
+
+/// The slot in which the server's own state waits for the next round.
+const SLOT: &str = "upstream";
+/// The answer that is for us and never for a server.
+const APPROVAL: &str = "approval";
+
+/// What the server may ask the caller for.
+pub(super) fn granted(call: &Call, options: &RemoteOptions) -> Abilities {
+    let (caller, most) = (call.abilities, options.abilities);
+    Abilities {
+        elicitation: caller.elicitation && most.elicitation,
+        elicitation_url: caller.elicitation_url && most.elicitation_url,
+        sampling: caller.sampling && most.sampling,
+        roots: caller.roots && most.roots,
+    }
+}
+
+/// The parameters. The arguments are the very bytes that came.
+pub(super) fn params(call: &Call, id: &Id, peer: &Peer, options: &RemoteOptions) -> Json {
+    let mut o = ObjectWriter::new();
+    let listens = call.reporter.listens();
+    if listens || peer.dialect.stateless {
+        o.object("_meta", |m| {
+            if listens {
+                m.raw(meta::PROGRESS, id.json());
+            }
+            if peer.dialect.stateless {
+                stamp(m, peer.dialect, &options.client, granted(call, options));
+            }
+        });
+    }
+    o.str("name", call.name());
+    o.raw("arguments", call.arguments().raw());
+    if peer.dialect.stateless {
+        answers(&mut o, call);
+    }
+    o.finish()
+}
+
+fn answers(o: &mut ObjectWriter, call: &Call) {
+    let mut theirs = call
+        .round
+        .answers
+        .iter()
+        .filter(|(key, _)| key != APPROVAL)
+        .peekable();
+    if theirs.peek().is_some() {
+        o.object("inputResponses", |map| {
+            theirs.for_each(|(key, answer)| map.raw(key, answer))
+        });
+    }
+    if let Some(state) = call.round.slots.get(SLOT) {
+        o.str("requestState", state);
+    }
+}
+
+/// What a result means.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn outcome(result: &Json, peer: &Peer, granted: Abilities) -> Result<Outcome, String> {
+    let kind = result.get("resultType").filter(|_| peer.dialect.stateless);
+    match kind
+        .map(|kind| kind.string().unwrap_or_default())
+        .as_deref()
+    {
+        None | Some("complete") => Ok(Outcome::Done(Output::read(result)?)),
+        Some("input_required") => Ok(Outcome::Ask(questions(
+            InputRequired::read(result)?,
+            granted,
+        )?)),
+        Some(other) => Err(format!(
+            "\"resultType\" is {other:?}, which is not known here"
+        )),
+    }
+}
+
+fn questions(required: InputRequired, granted: Abilities) -> Result<Questions, String> {
+    let asks: Result<Vec<Ask>, String> = required
+        .requests
+        .into_iter()
+        .map(|request| ask(request, granted))
+        .collect();
+    let slots: Slots = required
+        .state
+        .into_iter()
+        .map(|state| (SLOT.to_owned(), state))
+        .collect();
+    Ok(Questions { asks: asks?, slots })
+}
+
+fn ask(request: Request, granted: Abilities) -> Result<Ask, String> {
+    if request.key == APPROVAL {
+        return Err(format!(
+            "a question has the key {APPROVAL:?}, which is ours"
+        ));
+    }
+    let url = request.is_url();
+    let Request {
+        key,
+        method,
+        params,
+    } = request;
+    let params = params.unwrap_or_else(|| ObjectWriter::new().finish());
+    let (kind, may) = match method.as_str() {
+        elicitation::NAME => (
+            AskKind::Elicit(params),
+            if url {
+                granted.elicitation_url
+            } else {
+                granted.elicitation
+            },
+        ),
+        elicitation::SAMPLING => (AskKind::Sample(params), granted.sampling),
+        elicitation::ROOTS => (AskKind::Roots, granted.roots),
+        _ => return Err(format!("it asks by {method:?}, which is not known here")),
+    };
+    if !may {
+        return Err(format!(
+            "it asks by {method:?}, for which the caller declared no ability"
+        ));
+    }
+    Ok(Ask { key, kind })
+}
+
+/// The error of a server, in words for the caller. The server's own words are foreign text; a scrub cleans them.
+pub(super) fn refused(error: &RpcError) -> Error {
+    let kind = match error.code {
+        code::MISSING_CAPABILITY => Kind::Unsupported(need(error.data.as_ref())),
+        _ => Kind::Upstream,
+    };
+    Error::new(
+        kind,
+        format!("the server answered: {}", harmless(&error.message, 2000)),
+    )
+}
+
+fn need(data: Option<&Json>) -> Need {
+    let required = data.and_then(|data| data.get("requiredCapabilities"));
+    let has = |key: &str| required.as_ref().and_then(|required| required.get(key));
+    match (has("elicitation"), has("sampling"), has("roots")) {
+        (None, Some(_), _) => Need::Sampling,
+        (None, None, Some(_)) => Need::Roots,
+        (Some(how), ..) if how.get("url").is_some() && how.get("form").is_none() => {
+            Need::ElicitationUrl
+        }
+        _ => Need::Elicitation,
+    }
+}

@@ -1,0 +1,117 @@
+//! What a line of the server means. A bad one is counted and dropped; it never closes the stream.
+
+use super::{
+    link::{Failure, Link, Purpose},
+    status::Trouble,
+};
+use std::sync::atomic::Ordering::Relaxed;
+use toolgate_core::Event;
+use toolgate_wire::{
+    json::{Json, Limits, ObjectWriter},
+    message::{self, Id, Malformed, Message, RpcError, code},
+    method::{
+        PING, meta,
+        notifications::{ACKNOWLEDGED, PROGRESS, Progress, TOOLS_CHANGED},
+    },
+};
+
+impl Link {
+    /// Takes one line.
+    pub(super) fn take(&self, line: Vec<u8>, limits: &Limits) {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        // The reader's own words may quote the line, so they are not kept.
+        let Ok(json) = Json::read(line, limits) else {
+            return self.notes.count(
+                Trouble::BadLine,
+                "a line on its standard output was not JSON",
+            );
+        };
+        match Message::read(&json) {
+            Ok(Message::Reply { id, answer }) => {
+                self.settle(id.as_ref(), answer.map_err(Failure::Rpc))
+            }
+            Ok(Message::Request { id, method, .. }) => self.asked(&id, &method),
+            Ok(Message::Notification { method, params }) => self.told(&method, params.as_ref()),
+            Err(malformed) => self.malformed(&json, malformed),
+        }
+    }
+
+    /// A reply that is none ends the call it names at once, instead of leaving it to its deadline.
+    fn malformed(&self, json: &Json, malformed: Malformed) {
+        self.notes.count(
+            Trouble::Malformed,
+            format!("a message was malformed: {}", malformed.reason),
+        );
+        let id = malformed
+            .id
+            .filter(|id| json.get("method").is_none() && self.purpose(id).is_some());
+        if let Some(id) = id {
+            self.settle(Some(&id), Err(Failure::Malformed(malformed.reason)));
+        }
+    }
+
+    /// The server asks something of us. Legacy servers may, and ping is all they get: a question carries no
+    /// mark of the call it belongs to, so no ability is declared to a server that several callers share.
+    fn asked(&self, id: &Id, method: &str) {
+        if self.dialect.get().is_some_and(|dialect| dialect.stateless) {
+            return self.notes.count(
+                Trouble::StrayRequest,
+                "it sent a request, which 2026-07-28 does not have",
+            );
+        }
+        let answer = match method {
+            PING => Ok(ObjectWriter::new().finish()),
+            _ => {
+                self.notes.count(
+                    Trouble::StrayRequest,
+                    "it sent a request for an ability that was not declared",
+                );
+                Err(RpcError::new(
+                    code::METHOD_NOT_FOUND,
+                    "method not found: the client declared no such ability",
+                ))
+            }
+        };
+        self.hurry(message::reply(Some(id), &answer));
+    }
+
+    fn told(&self, method: &str, params: Option<&Json>) {
+        match method {
+            PROGRESS => self.progress(params),
+            TOOLS_CHANGED if self.listened(params) => self.stale(),
+            // What changed before the stream was open was not told.
+            ACKNOWLEDGED if self.listened(params) => drop(self.generation.fetch_add(1, Relaxed)),
+            // Log messages carry no mark of the call they belong to; so do all others.
+            _ => self.notes.count(
+                Trouble::StrayNotification,
+                "it sent a notification that belongs to no call",
+            ),
+        }
+    }
+
+    fn progress(&self, params: Option<&Json>) {
+        let read = params.and_then(Progress::read);
+        let found =
+            read.and_then(|(token, progress)| Some((self.purpose(&Id::read(&token)?)?, progress)));
+        match found {
+            Some((Purpose::Call(reporter), progress)) => reporter.tell(Event::Progress(progress)),
+            _ => self.notes.count(
+                Trouble::StrayNotification,
+                "it sent progress for no running call",
+            ),
+        }
+    }
+
+    /// Whether a change notification was asked for: always up to 2025-11-25, by a subscription since.
+    fn listened(&self, params: Option<&Json>) -> bool {
+        if !self.dialect.get().is_some_and(|dialect| dialect.stateless) {
+            return true;
+        }
+        let id = meta::get(params, meta::SUBSCRIPTION)
+            .as_ref()
+            .and_then(Id::read);
+        id.is_some_and(|id| matches!(self.purpose(&id), Some(Purpose::Listen)))
+    }
+}

@@ -1,0 +1,304 @@
+//! Finds out what a server speaks, and shakes hands where it is of the legacy era.
+//!
+//! Source: the pages on versioning and stdio of 2026-07-28.
+
+use super::{
+    link::{Failure, Link, Purpose},
+    options::RemoteOptions,
+    status::harmless,
+};
+use std::fmt;
+use tokio::time::{Duration, timeout};
+use toolgate_core::Abilities;
+use toolgate_wire::{
+    dialect::{self, Dialect},
+    json::{Json, Kind, ObjectWriter},
+    message::{RpcError, code},
+    method::{
+        discover,
+        initialize::{self, Implementation},
+        meta,
+    },
+};
+
+/// How long a slow answer to the probe may come in after the handshake was refused.
+const SECOND_LOOK: Duration = Duration::from_secs(1);
+
+/// Why a server could not be opened.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// It ended after the probe. Old servers do so on any request before `initialize`: start it again and open it
+    /// with [`RemoteOptions::probe`] off.
+    ClosedDuringProbe,
+    /// It ended before the handshake was over.
+    Closed(String),
+    /// It did not answer in time.
+    Late(Duration),
+    /// It answered the handshake with an error.
+    Refused(String),
+    /// It speaks no revision that we may speak; what it offered.
+    NoRevision(Vec<String>),
+    /// Its answer to the handshake is malformed.
+    Malformed(&'static str),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::ClosedDuringProbe => f.write_str("it ended after the first request"),
+            OpenError::Closed(reason) => {
+                write!(f, "it ended before the handshake was over: {reason}")
+            }
+            OpenError::Late(limit) => write!(f, "it did not answer the handshake within {limit:?}"),
+            OpenError::Refused(words) => write!(f, "it refused the handshake: {words}"),
+            OpenError::NoRevision(offered) => {
+                write!(
+                    f,
+                    "it speaks no revision of the protocol that is allowed here; it offers {}",
+                    offered.join(", ")
+                )
+            }
+            OpenError::Malformed(reason) => {
+                write!(f, "its answer to the handshake is malformed: {reason}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// What is known of a server once it is open.
+pub(super) struct Peer {
+    pub(super) dialect: &'static Dialect,
+    pub(super) capabilities: Json,
+    pub(super) server: Option<Implementation>,
+    pub(super) instructions: Option<String>,
+}
+
+impl Peer {
+    /// Whether it tells when its list of tools changes.
+    pub(super) fn tells_changes(&self) -> bool {
+        let tools = self.capabilities.get("tools");
+        tools
+            .and_then(|t| t.get("listChanged"))
+            .and_then(|c| c.bool())
+            .unwrap_or(false)
+    }
+
+    /// Whether it says that it has tools.
+    pub(super) fn has_tools(&self) -> bool {
+        self.capabilities.get("tools").is_some()
+    }
+}
+
+/// Opens a server within the start time.
+pub(super) async fn open(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> {
+    let peer = timeout(options.start, shake(link, options))
+        .await
+        .map_err(|_| OpenError::Late(options.start))??;
+    let _ = link.dialect.set(peer.dialect);
+    Ok(peer)
+}
+
+async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> {
+    let modern = options.revisions.iter().find(|d| d.stateless);
+    let Some(modern) = modern.filter(|_| options.probe) else {
+        return initialize(link, options)
+            .await
+            .map_err(|failure| failed(link, failure, false));
+    };
+    let probe = link.request(discover::NAME, Purpose::Open, |_| {
+        let mut o = ObjectWriter::new();
+        o.object("_meta", |m| {
+            stamp(m, modern, &options.client, Abilities::default())
+        });
+        o.finish()
+    });
+    tokio::pin!(probe);
+    let early = timeout(options.probe_wait.min(options.start / 2), &mut probe).await;
+    let slow = early.is_err();
+    match early.map(|answer| era(answer, options)) {
+        Ok(Era::Modern(peer)) => return Ok(*peer),
+        Ok(Era::Neither(error)) => return Err(error),
+        Ok(Era::Legacy) | Err(_) => {}
+    }
+    let error = match initialize(link, options).await {
+        Ok(peer) => return Ok(peer),
+        Err(failure) => failed(link, failure, true),
+    };
+    // A server that only speaks the modern era and is slow to start refuses the handshake and then answers the probe.
+    if slow && matches!(error, OpenError::Refused(_)) {
+        let late = timeout(SECOND_LOOK, probe).await;
+        if let Ok(Era::Modern(peer)) = late.map(|answer| era(answer, options)) {
+            return Ok(*peer);
+        }
+    }
+    Err(error)
+}
+
+/// What the answer to the probe says.
+enum Era {
+    Modern(Box<Peer>),
+    Legacy,
+    Neither(OpenError),
+}
+
+fn era(answer: Result<Json, Failure>, options: &RemoteOptions) -> Era {
+    match answer {
+        Ok(result) => {
+            match discover::Answer::read(&result).filter(|answer| !answer.versions.is_empty()) {
+                Some(answer) => choose(answer, options),
+                None => Era::Legacy,
+            }
+        }
+        Err(Failure::Rpc(error)) => match supported(&error) {
+            Some(versions) => choose(bare(versions), options),
+            None if matches!(error.code, code::HEADER_MISMATCH | code::MISSING_CAPABILITY) => {
+                choose(bare(vec![dialect::MODERN.revision.to_owned()]), options)
+            }
+            None => Era::Legacy,
+        },
+        Err(Failure::Malformed(_) | Failure::Lost { .. }) => Era::Legacy,
+    }
+}
+
+/// The revisions named by a refusal of the one that was tried.
+fn supported(error: &RpcError) -> Option<Vec<String>> {
+    let data = error
+        .data
+        .as_ref()
+        .filter(|_| error.code == code::UNSUPPORTED_VERSION)?;
+    let list = data
+        .get("supported")
+        .filter(|list| list.kind() == Kind::Array)?;
+    Some(list.items().filter_map(|v| v.string()).collect())
+}
+
+/// A server of which only the revisions are known.
+fn bare(versions: Vec<String>) -> discover::Answer {
+    discover::Answer {
+        versions,
+        capabilities: ObjectWriter::new().finish(),
+        server: None,
+        instructions: None,
+    }
+}
+
+/// The best revision that both sides speak. A server that lists only legacy ones gets the handshake.
+fn choose(answer: discover::Answer, options: &RemoteOptions) -> Era {
+    let spoken = |d: &&&'static Dialect| answer.versions.iter().any(|v| v == d.revision);
+    match options.revisions.iter().find(spoken) {
+        Some(dialect) if dialect.stateless => Era::Modern(Box::new(Peer {
+            dialect,
+            capabilities: answer.capabilities,
+            server: answer.server,
+            instructions: answer.instructions,
+        })),
+        Some(_) => Era::Legacy,
+        None => Era::Neither(OpenError::NoRevision(tame_all(&answer.versions))),
+    }
+}
+
+/// Why the handshake failed.
+enum Handshake {
+    Failed(Failure),
+    Wrong(OpenError),
+}
+
+async fn initialize(link: &Link, options: &RemoteOptions) -> Result<Peer, Handshake> {
+    let Some(best) = options.revisions.iter().find(|d| !d.stateless) else {
+        return Err(Handshake::Wrong(OpenError::NoRevision(vec![
+            "an older era".to_owned(),
+        ])));
+    };
+    let params = initialize::Params {
+        version: best.revision.to_owned(),
+        // Questions of a legacy server carry no mark of their call, so no ability is declared; see `incoming`.
+        capabilities: ObjectWriter::new().finish(),
+        client: Some(options.client.clone()),
+    };
+    let answer = link
+        .request(initialize::NAME, Purpose::Open, |_| params.json())
+        .await
+        .map_err(Handshake::Failed)?;
+    let wrong = |error| Err(Handshake::Wrong(error));
+    let Some(answer) = initialize::Answer::read(&answer) else {
+        return wrong(OpenError::Malformed("a part that is required is missing"));
+    };
+    let allowed = options
+        .revisions
+        .iter()
+        .find(|d| !d.stateless && d.revision == answer.version);
+    let Some(dialect) = allowed else {
+        return wrong(OpenError::NoRevision(tame_all(&[answer.version])));
+    };
+    link.notify(initialize::DONE, None);
+    let (server, capabilities, instructions) = (
+        Some(answer.server),
+        answer.capabilities,
+        answer.instructions,
+    );
+    Ok(Peer {
+        dialect,
+        capabilities,
+        server,
+        instructions,
+    })
+}
+
+fn failed(link: &Link, failure: Handshake, probed: bool) -> OpenError {
+    match failure {
+        Handshake::Wrong(error) => error,
+        Handshake::Failed(Failure::Rpc(error)) => OpenError::Refused(harmless(&error.message, 200)),
+        Handshake::Failed(Failure::Malformed(reason)) => OpenError::Malformed(reason),
+        Handshake::Failed(Failure::Lost { .. }) if probed => OpenError::ClosedDuringProbe,
+        Handshake::Failed(Failure::Lost { .. }) => OpenError::Closed(
+            link.lost()
+                .borrow()
+                .clone()
+                .unwrap_or_else(|| "it is gone".to_owned()),
+        ),
+    }
+}
+
+fn tame_all(versions: &[String]) -> Vec<String> {
+    versions
+        .iter()
+        .take(8)
+        .map(|version| harmless(version, 32))
+        .collect()
+}
+
+/// What every modern request carries.
+pub(super) fn stamp(
+    m: &mut ObjectWriter,
+    dialect: &Dialect,
+    client: &Implementation,
+    abilities: Abilities,
+) {
+    m.str(meta::VERSION, dialect.revision);
+    m.raw(meta::CLIENT, &client.json());
+    m.raw(meta::CAPABILITIES, &capabilities(abilities));
+}
+
+fn capabilities(abilities: Abilities) -> Json {
+    let mut o = ObjectWriter::new();
+    if abilities.elicitation || abilities.elicitation_url {
+        o.object("elicitation", |e| {
+            if abilities.elicitation {
+                e.object("form", |_| {});
+            }
+            if abilities.elicitation_url {
+                e.object("url", |_| {});
+            }
+        });
+    }
+    if abilities.sampling {
+        o.object("sampling", |_| {});
+    }
+    if abilities.roots {
+        o.object("roots", |_| {});
+    }
+    o.finish()
+}

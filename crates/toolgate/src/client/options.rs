@@ -1,0 +1,67 @@
+//! How a server is opened, and what it may send.
+
+use std::time::Duration;
+use toolgate_core::{Abilities, Origin};
+use toolgate_wire::{
+    dialect::{self, Dialect},
+    json::Limits,
+    method::initialize::Implementation,
+};
+
+/// How a server is opened, and what it may send.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RemoteOptions {
+    /// Where its tools come from, in the operator's words.
+    pub origin: Origin,
+    /// Who we say we are.
+    pub client: Implementation,
+    /// Longest time until the handshake is over; 30 s.
+    pub start: Duration,
+    /// Longest time that the probe waits for an answer before the handshake is tried; 5 s, within [`RemoteOptions::start`].
+    pub probe_wait: Duration,
+    /// Whether to ask for the modern era first. Some old servers exit on any request before `initialize`.
+    pub probe: bool,
+    /// The revisions that may be spoken, the best first; all.
+    pub revisions: Vec<&'static Dialect>,
+    /// What a caller's own abilities are cut down to before the server hears of them; all pass.
+    pub abilities: Abilities,
+    /// Longest time for one list of all its tools; 30 s.
+    pub list: Duration,
+    /// Longest line that is read, in bytes; 16 MiB. A longer one is dropped.
+    pub line: usize,
+    /// What JSON may be.
+    pub json: Limits,
+    /// Most tools that are taken; 1000.
+    pub tools: usize,
+    /// Most pages that a list may have; 100.
+    pub pages: usize,
+}
+
+impl RemoteOptions {
+    /// The defaults, for a server of that origin.
+    pub fn new(origin: Origin) -> RemoteOptions {
+        RemoteOptions {
+            origin,
+            client: Implementation {
+                name: "toolgate".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            },
+            start: Duration::from_secs(30),
+            probe_wait: Duration::from_secs(5),
+            probe: true,
+            revisions: dialect::ALL.to_vec(),
+            abilities: Abilities {
+                elicitation: true,
+                elicitation_url: true,
+                sampling: true,
+                roots: true,
+            },
+            list: Duration::from_secs(30),
+            line: 16 << 20,
+            json: Limits::default(),
+            tools: 1000,
+            pages: 100,
+        }
+    }
+}

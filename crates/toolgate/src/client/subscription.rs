@@ -1,0 +1,70 @@
+//! The stream by which a modern server tells that its list of tools changed.
+
+use super::{
+    link::{Failure, Link, Purpose},
+    open::stamp,
+};
+use std::{sync::Arc, time::Duration};
+use tokio::task::JoinHandle;
+use toolgate_core::Abilities;
+use toolgate_wire::{
+    dialect::Dialect,
+    json::ObjectWriter,
+    method::{LISTEN, initialize::Implementation},
+};
+
+/// Shortest and longest wait before a stream that ended is opened again.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// A running subscription; dropping it ends the stream.
+pub(super) struct Subscription(JoinHandle<()>);
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Subscription {
+    /// Listens as long as the server lives. The caller makes sure that it says it tells changes.
+    pub(super) fn start(
+        link: Arc<Link>,
+        dialect: &'static Dialect,
+        client: Implementation,
+    ) -> Subscription {
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "an edge: one stream a server, ended with `Subscription`"
+        )]
+        Subscription(tokio::spawn(listen(link, dialect, client)))
+    }
+}
+
+async fn listen(link: Arc<Link>, dialect: &'static Dialect, client: Implementation) {
+    let mut wait = AGAIN.0;
+    loop {
+        let began = tokio::time::Instant::now();
+        let ended = link.request(LISTEN, Purpose::Listen, |_| {
+            let mut o = ObjectWriter::new();
+            o.object("_meta", |m| {
+                stamp(m, dialect, &client, Abilities::default())
+            });
+            o.object("notifications", |n| n.bool("toolsListChanged", true));
+            o.finish()
+        });
+        match ended.await {
+            Ok(_) => {}
+            // Then its lists are asked for again from time to time, as with all servers that tell nothing.
+            Err(Failure::Rpc(_) | Failure::Malformed(_)) => {
+                return link.notes.say("it refused to tell changes of its tools");
+            }
+            Err(Failure::Lost { .. }) => return,
+        }
+        wait = if began.elapsed() > AGAIN.1 {
+            AGAIN.0
+        } else {
+            (wait * 2).min(AGAIN.1)
+        };
+        tokio::time::sleep(wait).await;
+    }
+}

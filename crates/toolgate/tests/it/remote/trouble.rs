@@ -1,0 +1,56 @@
+//! Lines that no server should send.
+
+use super::peer::{call, legacy, legacy_with, options};
+use serde_json::json;
+use tokio::join;
+use toolgate::{Kind, Outcome, Service};
+
+#[tokio::test(start_paused = true)]
+async fn a_bad_line_is_counted_and_the_stream_goes_on() {
+    let mut short = options();
+    short.line = 1000;
+    let (remote, mut peer) = legacy_with(json!({}), short).await;
+    let (outcome, ()) = join!(remote.call(call("a", "{}")), async {
+        let request = peer.read().await;
+        for line in ["Listening on port 80", "{\"jsonrpc\":", "", "\r", "\u{feff}", "[1]", "{}", "\"x\"", r#"{"jsonrpc":"2.0","id":[],"method":"m"}"#] {
+            peer.send(line).await;
+        }
+        peer.send(&"x".repeat(1001)).await;
+        peer.send(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{\"content\":\"{}\"}}}}", request["id"], "x".repeat(2000))).await;
+        for stray in [json!(77), json!("1"), json!(null)] {
+            peer.reply(&json!({"id": stray}), json!({"content": []})).await;
+        }
+        peer.reply(&request, json!({"content": []})).await;
+        peer.reply(&request, json!({"content": []})).await;
+    });
+    assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
+    assert!(peer.is_left_alone().await);
+    let counters = remote.status().counters;
+    assert_eq!((counters.bad_lines, counters.long_lines), (3, 2));
+    assert_eq!(counters.malformed, 5, "with the reply to null");
+    assert_eq!(counters.stray_replies, 3, "an unknown one, one with another kind of id, and a second one");
+    assert!(remote.status().lost.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_words_of_a_line_stand_in_the_status() {
+    let (remote, mut peer) = legacy(json!({})).await;
+    for line in ["secret-1", r#"{"jsonrpc":"2.0","id":"secret-2"}"#, r#"{"jsonrpc":"2.0","id":1,"method":"secret-3"}"#, r#"{"jsonrpc":"2.0","method":"secret-4"}"#] {
+        peer.send(line).await;
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        let note = remote.status().note.unwrap();
+        assert!(!note.contains("secret"), "{note}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_with_result_and_error_ends_its_call() {
+    let (remote, mut peer) = legacy(json!({})).await;
+    let (outcome, ()) = join!(remote.call(call("a", "{}")), async {
+        let id = peer.read().await["id"].clone();
+        peer.send(&json!({"jsonrpc": "2.0", "id": id, "result": {"content": []}, "error": {"code": 1, "message": "x"}}).to_string()).await;
+    });
+    let error = outcome.unwrap_err();
+    assert_eq!(*error.kind(), Kind::Upstream);
+    assert!(error.public().contains("malformed reply"), "{}", error.public());
+}
