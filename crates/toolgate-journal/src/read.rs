@@ -70,6 +70,12 @@ pub struct Follower {
 }
 
 impl Follower {
+    /// Starts at the first record of every chain, for a search through everything.
+    pub fn from_start(dir: &Path) -> Self {
+        let (dir, places) = (dir.to_owned(), BTreeMap::new());
+        Self { dir, places }
+    }
+
     /// Starts at the present end of every chain.
     ///
     /// # Errors

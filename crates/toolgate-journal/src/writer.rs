@@ -46,6 +46,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// Works until all senders are gone and the queue is empty.
     pub(crate) fn run(mut self, inbox: &Receiver<Message>) {
+        let _guard = Guard(self.shared.clone());
         while let Ok(first) = inbox.recv() {
             let batch = self.gather(first, inbox);
             self.commit(batch);
@@ -137,4 +138,15 @@ fn write_all(segment: &mut dyn Segment, mut rest: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Marks the journal as failed should the writer panic.
+struct Guard(Arc<Shared>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let _ = self.0.failed.set("the writer stopped".into());
+        }
+    }
 }

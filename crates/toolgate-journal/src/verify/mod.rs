@@ -39,11 +39,23 @@ pub fn verify(dir: &Path) -> io::Result<Report> {
     }
     chains.sort();
     Ok(Report {
-        chains: chains
-            .iter()
-            .map(|home| chain(home, is_locked(home)))
-            .collect(),
+        chains: chains.iter().map(|home| judge(home)).collect(),
     })
+}
+
+/// Checks one chain, which must not be empty unless somebody is about to write it.
+fn judge(home: &Path) -> ChainReport {
+    let mut report = chain(home, is_locked(home));
+    if report.records == 0 && report.bad.is_none() && !report.live {
+        let (file, what) = (home.to_owned(), Fault::Empty);
+        report.bad = Some(Bad {
+            file,
+            line: 0,
+            seq: 1,
+            what,
+        });
+    }
+    report
 }
 
 /// Checks one chain.

@@ -90,6 +90,8 @@ pub enum Fault {
         /// How many bytes.
         bytes: u64,
     },
+    /// There is no record at all: they were removed, or a crash came before the first.
+    Empty,
     /// The file cannot be read.
     Unreadable(String),
 }
@@ -110,6 +112,9 @@ impl fmt::Display for Fault {
             Self::Torn { bytes } => write!(
                 f,
                 "a write of {bytes} bytes was cut short; the next start sets it aside"
+            ),
+            Self::Empty => f.write_str(
+                "the chain has no records: they were removed, or a crash came before the first",
             ),
             Self::Unreadable(cause) => write!(f, "the file cannot be read: {cause}"),
         }
@@ -150,7 +155,10 @@ impl fmt::Display for ChainReport {
         if self.set_aside > 0 {
             write!(f, ", {} bytes set aside after crashes", self.set_aside)?;
         }
-        Ok(())
+        match &self.head {
+            Some(head) => write!(f, ", head {head}"),
+            None => Ok(()),
+        }
     }
 }
 

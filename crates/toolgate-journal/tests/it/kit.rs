@@ -92,6 +92,8 @@ struct State {
     held: bool,
     writes: VecDeque<Write>,
     syncs: VecDeque<io::ErrorKind>,
+    written: u64,
+    synced: u64,
 }
 
 /// Real files with faults. Clones are the same disk.
@@ -133,6 +135,11 @@ impl FaultyDisk {
         assert!(!late.timed_out(), "no sync came");
     }
 
+    /// How many bytes a power cut would certainly leave.
+    pub(crate) fn synced(&self) -> u64 {
+        self.with(|state| state.synced)
+    }
+
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let out = change(&mut self.0.0.lock().unwrap());
         self.0.1.notify_all();
@@ -171,11 +178,13 @@ impl Segment for FaultySegment {
             state.log.push(Op::Write(bytes.len()));
             state.writes.pop_front()
         });
-        match plan {
+        let written = match plan {
             None => self.real.write(bytes),
             Some(Write::Short(length)) => self.real.write(&bytes[..length.min(bytes.len())]),
             Some(Write::Fail(kind)) => Err(kind.into()),
-        }
+        }?;
+        self.disk.with(|state| state.written += written as u64);
+        Ok(written)
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -193,7 +202,11 @@ impl Segment for FaultySegment {
         );
         match failure {
             Some(kind) => Err(kind.into()),
-            None => self.real.sync(),
+            None => {
+                self.real.sync()?;
+                self.disk.with(|state| state.synced = state.written);
+                Ok(())
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ mod failure;
 mod form;
 mod kill;
 mod kit;
+mod power;
 mod reading;
 mod recovery;
 mod tamper;

@@ -89,6 +89,27 @@ fn a_follower_misses_nothing_and_repeats_nothing() {
 }
 
 #[test]
+fn everything_from_the_start() {
+    let scratch = Scratch::new();
+    let journal = scratch.open();
+    for at in 0..40 {
+        let entry = begin(&format!("c{at}")).with("args", "x".repeat(60_000));
+        append(&journal, entry).unwrap();
+    }
+    let (mut follower, mut all) = (Follower::from_start(&scratch.0), Vec::new());
+    loop {
+        let lines = follower.poll().unwrap();
+        if lines.is_empty() {
+            break;
+        }
+        assert!(lines.len() <= 20, "a poll reads about a mebibyte");
+        all.extend(lines);
+    }
+    assert_eq!(all.len(), 41);
+    assert!((1..).zip(&all).all(|(seq, line)| line.seq == seq));
+}
+
+#[test]
 fn half_a_line_is_waited_for() {
     let scratch = Scratch::new();
     let journal = scratch.open();

@@ -123,6 +123,25 @@ fn a_crash_before_the_first_record_is_mended() {
     }
 }
 
+// A crash cannot tear that much, so whoever put the zero there must not have the rest cut off.
+#[test]
+fn a_zero_far_from_the_end_is_not_a_torn_end() {
+    let (scratch, chain) = crashed();
+    let file = scratch.segment(&chain);
+    let journal = scratch.open();
+    for _ in 0..60 {
+        let entry = begin("big").with("args", "x".repeat(60_000));
+        journal.note(entry).unwrap();
+    }
+    drop(journal);
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[700] = 0;
+    fs::write(&file, &bytes).unwrap();
+    assert_ne!(scratch.open().chain(), chain);
+    assert_eq!(fs::read(&file).unwrap(), bytes);
+    assert!(!scratch.verify().is_intact());
+}
+
 #[test]
 fn a_changed_chain_is_left_alone() {
     let (scratch, chain) = crashed();

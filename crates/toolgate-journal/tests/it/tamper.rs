@@ -249,6 +249,15 @@ fn segments_are_read_in_order() {
 }
 
 #[test]
+fn an_emptied_chain_is_named() {
+    let log = log();
+    assert_eq!(log.check(&[]).unwrap().what, Fault::Empty);
+    fs::remove_file(&log.file).unwrap();
+    let bad = log.scratch.verify().chains.remove(0).bad.unwrap();
+    assert_eq!((bad.seq, bad.what), (1, Fault::Empty));
+}
+
+#[test]
 fn the_report_is_readable() {
     let log = log();
     let mut lines = log.lines();
