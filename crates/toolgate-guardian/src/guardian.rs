@@ -129,7 +129,11 @@ impl Guardian {
         ))
     }
 
-    /// Resolves when the guardian process is gone. Every child is dead or dying then.
+    /// Resolves when the guardian process is gone.
+    ///
+    /// After the last handle was dropped that means: every child has ended. If it comes before,
+    /// the guardian was killed; the children were sent SIGKILL from here, and nothing can be
+    /// started any more.
     pub fn died(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut died = self.held.link.died();
         async move {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getpid};
 
-use super::table::{State, Table};
+use super::table::{State, Table, wait_for};
 use super::tree;
 
 /// For a child that leaves by itself at the end of its standard input.
@@ -20,16 +20,16 @@ const ROUND: Duration = Duration::from_millis(20);
 
 /// Ends every child and every descendant.
 pub(super) fn all(table: &Table) {
-    let (state, empty) = table.wait_for(table.lock(), GRACE, is_empty);
+    let (state, empty) = wait_for(&table.changed, table.lock(), GRACE, is_empty);
     if empty {
         return;
     }
     signal(&state, Signal::TERM);
-    let (mut state, mut empty) = table.wait_for(state, TERM, is_empty);
+    let (mut state, mut empty) = wait_for(&table.changed, state, TERM, is_empty);
     let last = Instant::now() + KILL;
     while !empty && Instant::now() < last {
         signal(&state, Signal::KILL);
-        (state, empty) = table.wait_for(state, ROUND, is_empty);
+        (state, empty) = wait_for(&table.changed, state, ROUND, is_empty);
     }
 }
 

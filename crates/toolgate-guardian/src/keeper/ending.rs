@@ -2,14 +2,14 @@
 //! then SIGKILL.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use super::Keeper;
-use super::table::{Entry, State};
+use super::table::{Entry, State, wait, wait_for};
 use crate::message::{Event, WireSteps};
 
 /// How long what is left of a group may take after SIGTERM when its leader exited by itself.
@@ -24,16 +24,18 @@ const KILLS: u32 = 10;
 
 /// A thread for the child about to be entered in the table, so that its end never fails for want
 /// of one. Call it under the lock; without an entry the thread ends at once.
-pub(super) fn watch(keeper: &Arc<Keeper>, id: u64) -> io::Result<()> {
+pub(super) fn watch(keeper: &Arc<Keeper>, id: u64) -> io::Result<Arc<Condvar>> {
+    let changed = Arc::new(Condvar::new());
     let watch = Watch {
         keeper: Arc::clone(keeper),
+        changed: Arc::clone(&changed),
         id,
         reported: false,
     };
     let thread = thread::Builder::new()
         .name(format!("child {id}"))
         .stack_size(256 << 10);
-    thread.spawn(move || watch.run()).map(drop)
+    thread.spawn(move || watch.run()).map(|_| changed)
 }
 
 /// Asks for the end of a child; the first to ask sets the steps.
@@ -42,7 +44,7 @@ pub(super) fn request(keeper: &Keeper, id: u64, steps: WireSteps) {
     if let Some(entry) = state.entries.get_mut(&id) {
         entry.note_strays();
         entry.order.get_or_insert(steps);
-        keeper.table.changed.notify_all();
+        entry.changed.notify_all();
     }
     drop(state);
     keeper.tell(&Event::Ending { id }, &[]);
@@ -50,6 +52,7 @@ pub(super) fn request(keeper: &Keeper, id: u64, steps: WireSteps) {
 
 struct Watch {
     keeper: Arc<Keeper>,
+    changed: Arc<Condvar>,
     id: u64,
     reported: bool,
 }
@@ -78,14 +81,18 @@ impl Watch {
     fn until_order_or_exit(&self) -> Option<Option<WireSteps>> {
         let table = &self.keeper.table;
         let waits = |entry: &Entry| entry.running && entry.order.is_none();
-        let state = table.wait(table.lock(), |state| !self.entry(state).is_some_and(waits));
+        let state = wait(&self.changed, table.lock(), |state| {
+            !self.entry(state).is_some_and(waits)
+        });
         let entry = self.entry(&state)?;
         Some(entry.order.filter(|_| entry.running))
     }
 
     fn until_exit(&self, at_most: Duration) {
         let table = &self.keeper.table;
-        drop(table.wait_for(table.lock(), at_most, |state| !self.is_running(state)));
+        drop(wait_for(&self.changed, table.lock(), at_most, |state| {
+            !self.is_running(state)
+        }));
     }
 
     /// Signals whatever is left, then waits for its death; true when nothing is left.
@@ -97,17 +104,15 @@ impl Watch {
             Some(entry) if !entry.is_gone() => entry.signal(signal),
             _ => return true,
         }
-        drop(
-            keeper
-                .table
-                .wait_for(state, at_most, |state| !self.is_running(state)),
-        );
+        drop(wait_for(&self.changed, state, at_most, |state| {
+            !self.is_running(state)
+        }));
         self.report();
         let left = end.saturating_duration_since(Instant::now());
-        keeper
-            .table
-            .wait_for(keeper.table.lock(), left, |state| self.is_gone(state))
-            .1
+        wait_for(&self.changed, keeper.table.lock(), left, |state| {
+            self.is_gone(state)
+        })
+        .1
     }
 
     /// Tells the gateway of the leader's exit, once.

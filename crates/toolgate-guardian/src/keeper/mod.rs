@@ -110,14 +110,14 @@ impl Keeper {
                 command.program.display()
             ));
         }
-        ending::watch(self, id).map_err(|error| {
+        let changed = ending::watch(self, id).map_err(|error| {
             format!(
                 "{} was not started: no thread to watch it: {error}",
                 command.program.display()
             )
         })?;
         let (leader, pipes) = launch::launch(command)?;
-        state.entries.insert(id, Entry::new(leader));
+        state.entries.insert(id, Entry::new(leader, changed));
         state.childless = false;
         self.table.changed.notify_all();
         Ok((leader.as_raw_nonzero().get(), pipes))

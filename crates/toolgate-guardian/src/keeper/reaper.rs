@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, WaitStatus, wait, waitid};
 
-use super::table::{State, Table};
+use super::table::{self, State, Table};
 
 /// Never returns. Looks without reaping, for that is done under the lock.
 pub(super) fn run(table: &Table) {
@@ -40,11 +40,12 @@ fn rest(table: &Table) {
         // Leaders that someone else reaped, which should not happen: their status is unknown.
         for entry in state.entries.values_mut() {
             entry.running = false;
+            entry.changed.notify_all();
         }
         state.childless = true;
     }
     table.changed.notify_all();
-    drop(table.wait(state, |state| !state.childless));
+    drop(table::wait(&table.changed, state, |state| !state.childless));
 }
 
 fn exited(state: &mut State, pid: Pid, status: WaitStatus) {
@@ -56,5 +57,11 @@ fn exited(state: &mut State, pid: Pid, status: WaitStatus) {
         entry.running = false;
         entry.code = status.exit_status();
         entry.signal = status.terminating_signal();
+        entry.changed.notify_all();
+        return;
+    }
+    // An adopted one: some end may have waited for it.
+    for entry in state.entries.values().filter(|entry| !entry.running) {
+        entry.changed.notify_all();
     }
 }

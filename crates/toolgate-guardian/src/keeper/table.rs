@@ -1,7 +1,7 @@
 //! The children that the guardian keeps, and how its threads wait for a change of them.
 
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
@@ -12,6 +12,7 @@ use super::tree::{self, Process};
 
 pub(super) struct Table {
     state: Mutex<State>,
+    /// A child came or went. What happens to one child its own `changed` tells.
     pub(super) changed: Condvar,
 }
 
@@ -32,6 +33,9 @@ pub(super) struct Entry {
     pub(super) signal: Option<i32>,
     /// The child shall end, in these steps.
     pub(super) order: Option<WireSteps>,
+    /// Something happened to this child; its thread alone waits here, so that with many children
+    /// not all of them wake for one.
+    pub(super) changed: Arc<Condvar>,
     strays: Vec<Process>,
 }
 
@@ -52,41 +56,41 @@ impl Table {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Waits until something holds; gives the lock back.
-    pub(super) fn wait<'a>(
-        &self,
-        state: MutexGuard<'a, State>,
-        holds: impl Fn(&State) -> bool,
-    ) -> MutexGuard<'a, State> {
-        self.changed
-            .wait_while(state, |state| !holds(state))
-            .unwrap_or_else(PoisonError::into_inner)
-    }
+/// Waits until something holds; gives the lock back.
+pub(super) fn wait<'a>(
+    changed: &Condvar,
+    state: MutexGuard<'a, State>,
+    holds: impl Fn(&State) -> bool,
+) -> MutexGuard<'a, State> {
+    changed
+        .wait_while(state, |state| !holds(state))
+        .unwrap_or_else(PoisonError::into_inner)
+}
 
-    /// Waits until something holds, at most so long; gives the lock back with the answer.
-    pub(super) fn wait_for<'a>(
-        &self,
-        state: MutexGuard<'a, State>,
-        at_most: Duration,
-        holds: impl Fn(&State) -> bool,
-    ) -> (MutexGuard<'a, State>, bool) {
-        let (state, waited) = self
-            .changed
-            .wait_timeout_while(state, at_most, |state| !holds(state))
-            .unwrap_or_else(PoisonError::into_inner);
-        (state, !waited.timed_out())
-    }
+/// Waits until something holds, at most so long; gives the lock back with the answer.
+pub(super) fn wait_for<'a>(
+    changed: &Condvar,
+    state: MutexGuard<'a, State>,
+    at_most: Duration,
+    holds: impl Fn(&State) -> bool,
+) -> (MutexGuard<'a, State>, bool) {
+    let (state, waited) = changed
+        .wait_timeout_while(state, at_most, |state| !holds(state))
+        .unwrap_or_else(PoisonError::into_inner);
+    (state, !waited.timed_out())
 }
 
 impl Entry {
-    pub(super) fn new(leader: Pid) -> Self {
+    pub(super) fn new(leader: Pid, changed: Arc<Condvar>) -> Self {
         Self {
             leader,
             running: true,
             code: None,
             signal: None,
             order: None,
+            changed,
             strays: Vec::new(),
         }
     }

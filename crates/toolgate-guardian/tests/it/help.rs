@@ -94,20 +94,8 @@ pub(crate) fn alive(pid: i32) -> bool {
         .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
-/// The children of a process with their states, from `/proc`.
-pub(crate) fn children(parent: u32) -> Vec<(i32, String)> {
-    let numbers = fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    numbers
-        .filter_map(|pid| {
-            let (state, found) = stat(pid)?;
-            (found == parent).then_some((pid, state))
-        })
-        .collect()
-}
-
-fn stat(pid: i32) -> Option<(String, u32)> {
+/// The state and the parent of a process, from `/proc`.
+pub(crate) fn stat(pid: i32) -> Option<(String, u32)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))

@@ -12,6 +12,8 @@
 mod end;
 mod gateway_dies;
 mod help;
+#[cfg(target_os = "linux")]
+mod linux;
 mod start;
 
 use toolgate_guardian::run_if_asked;

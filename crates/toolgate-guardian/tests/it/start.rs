@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tokio::io::AsyncWriteExt;
 use toolgate_guardian::{DEFAULT_ALLOW, Error, Exit, Guardian, environment};
 
-use crate::help::{all, eventually, guardian, program, shell, soon};
+use crate::help::{all, guardian, program, shell, soon};
 
 #[tokio::test]
 async fn a_child_reads_writes_and_reports_its_exit() {
@@ -46,8 +46,8 @@ async fn the_environment_is_the_allow_list_exactly() {
         }
     }
     assert!(
-        std::env::var("CARGO_MANIFEST_DIR").is_ok(),
-        "there is more in our own environment"
+        std::env::vars_os().count() > wanted.len(),
+        "there is more in our own"
     );
     let text = all(&mut child.stdout).await;
     let entries = text
@@ -71,45 +71,6 @@ async fn arguments_and_working_directory_arrive_as_they_are() {
     let guardian = guardian();
     let mut child = guardian.spawn(spawn).await.unwrap();
     assert_eq!(all(&mut child.stdout).await, "/\n[][a b][*][é]");
-}
-
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn a_child_has_three_descriptors_even_if_we_leak_one() {
-    use rustix::io::{FdFlags, fcntl_setfd};
-
-    let (leak, _other) = std::io::pipe().unwrap();
-    fcntl_setfd(&leak, FdFlags::empty()).unwrap();
-    let guardian = guardian();
-    fcntl_setfd(&leak, FdFlags::CLOEXEC).unwrap();
-
-    let child = guardian.spawn(program("sleep", &["1000"])).await.unwrap();
-    let mut second = guardian.spawn(program("sleep", &["1000"])).await.unwrap();
-    // A program that just began still opens its libraries, so it may take a moment.
-    for pid in [child.pid(), second.pid()] {
-        eventually("three pipes are all", || {
-            descriptors(pid) == ["0 pipe", "1 pipe", "2 pipe"]
-        })
-        .await;
-    }
-    drop(child);
-    soon(second.end()).await;
-}
-
-/// The descriptors of a process and what they lead to.
-#[cfg(target_os = "linux")]
-fn descriptors(pid: i32) -> Vec<String> {
-    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
-    let mut found: Vec<String> = entries
-        .filter_map(|entry| {
-            let path = entry.unwrap().path();
-            let to = std::fs::read_link(&path).ok()?;
-            let kind = to.to_str()?.split(':').next()?.to_owned();
-            Some(format!("{} {kind}", path.file_name()?.to_str()?))
-        })
-        .collect();
-    found.sort();
-    found
 }
 
 #[tokio::test]
@@ -207,11 +168,17 @@ async fn one_child_over_the_limit_is_refused() {
     soon(guardian.spawn(program("sleep", &["1000"])))
         .await
         .unwrap();
+
+    // All of them at once take no longer than one does.
+    let (died, begin) = (guardian.died(), std::time::Instant::now());
+    drop(guardian);
+    soon(died).await;
+    eprintln!("256 children were gone after {:?}", begin.elapsed());
 }
 
 #[tokio::test]
 async fn a_program_that_is_no_guardian_is_noticed() {
-    let error = Guardian::start_with("/bin/true".as_ref(), &[])
+    let error = Guardian::start_with("/usr/bin/true".as_ref(), &[])
         .unwrap_err()
         .to_string();
     assert!(
