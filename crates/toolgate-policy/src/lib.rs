@@ -1,1 +1,44 @@
-//! TODO
+//! The duties of Toolgate, one file each, and the pipeline that puts them in order.
+//!
+//! Start at [`pipeline`]: the table in it is the policy. Each duty is a layer, a rule, a scrub or a confirm of
+//! [`toolgate_core`] and knows nothing of the others, save what [`Call::trail`](toolgate_core::Call) tells.
+
+mod access;
+mod arguments;
+mod confirm;
+mod contain;
+mod deadline;
+mod digest;
+mod entry;
+mod intent;
+mod observer;
+mod output_schema;
+mod pattern;
+mod per_server;
+mod rate;
+mod record;
+mod schema;
+mod size;
+mod standard;
+mod text;
+mod words;
+
+pub use access::{Access, AccessRule, Then};
+pub use arguments::Arguments;
+pub use confirm::{
+    ApprovalView, Binding, By, Confirm, Desk, DeskError, DeskLimits, GrantView, KEY as APPROVAL_KEY, Standing, ViaClient,
+};
+pub use contain::Contain;
+pub use deadline::Deadline;
+pub use entry::Entry;
+pub use intent::Intent;
+pub use observer::{CallView, End, Observer, Stage, Unobserved};
+pub use output_schema::{Broken, OutputSchema};
+pub use pattern::Pattern;
+pub use per_server::PerServer;
+pub use rate::{Quota, Rate, RateRule};
+pub use record::Recorder;
+pub use schema::Schemas;
+pub use size::Size;
+pub use standard::{Route, inspect, pipeline};
+pub use text::{Text, clean};

@@ -1,0 +1,91 @@
+//! Who may use what: the rules of the operator.
+
+use crate::Pattern;
+use std::sync::Arc;
+use toolgate_core::{Call, Caller, Decision, Error, Item, Kind, Refusal, Rule, Verdict};
+
+/// What a rule says; the order is the strictness.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Then {
+    /// It may pass.
+    Allow,
+    /// A person has to look.
+    Ask,
+    /// It may not pass, and those it is denied to do not see it.
+    Deny,
+}
+
+/// One rule of the operator.
+#[derive(Clone, Debug)]
+pub struct AccessRule {
+    /// Which tools, as `server.tool`.
+    pub tools: Vec<Pattern>,
+    /// Which callers; empty for all.
+    pub callers: Vec<Pattern>,
+    /// Which tools not.
+    pub except: Vec<Pattern>,
+    /// What then.
+    pub then: Then,
+    /// How the record names it, for example `rule 2 (toolgate.toml:14)`.
+    pub label: String,
+}
+
+impl AccessRule {
+    fn speaks_of(&self, caller: &Caller, tool: &str) -> bool {
+        let any = |patterns: &[Pattern], name: &str| patterns.iter().any(|p| p.matches(name));
+        any(&self.tools, tool)
+            && !any(&self.except, tool)
+            && (self.callers.is_empty() || any(&self.callers, caller.name()))
+    }
+}
+
+/// The rules of the operator: the strictest verdict wins.
+///
+/// Where no rule speaks, a tool that a trusted server calls read-only may be used, and all others need a person.
+#[derive(Clone, Debug, Default)]
+pub struct Access(Arc<[AccessRule]>);
+
+impl Access {
+    /// These rules, in the order of the config.
+    pub fn new(rules: Vec<AccessRule>) -> Access {
+        Access(rules.into())
+    }
+
+    /// The verdict on a use of a tool by a caller, and which rule or default speaks.
+    pub fn verdict(&self, caller: &Caller, item: &Item) -> (Then, String) {
+        let tool = item.full_name();
+        let mut strictest: Option<&AccessRule> = None;
+        for rule in self.0.iter().filter(|rule| rule.speaks_of(caller, &tool)) {
+            if strictest.is_none_or(|so_far| rule.then > so_far.then) {
+                strictest = Some(rule);
+            }
+        }
+        match strictest {
+            Some(rule) => (rule.then, rule.label.clone()),
+            None if item.hints().read_only => (Then::Allow, "no rule: read-only tool of a trusted server".to_owned()),
+            None => (Then::Ask, "no rule: not known to be read-only".to_owned()),
+        }
+    }
+}
+
+impl Rule for Access {
+    fn name(&self) -> &'static str {
+        "access"
+    }
+
+    fn sees(&self, caller: &Caller, item: &Item) -> bool {
+        self.verdict(caller, item).0 != Then::Deny
+    }
+
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+        let (then, why) = self.verdict(&call.caller, item);
+        Decision::Now(match then {
+            Then::Allow => {
+                call.trail.add("access", "allow", why);
+                Verdict::Allow
+            }
+            Then::Ask => Verdict::Ask(why),
+            Then::Deny => Verdict::Refuse(Error::new(Kind::Refused(Refusal::Rule), format!("refused: {why}"))),
+        })
+    }
+}

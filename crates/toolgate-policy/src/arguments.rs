@@ -1,0 +1,113 @@
+//! Arguments fit the schema of the tool before anybody is asked and before anything leaves.
+
+use crate::{PerServer, schema::{Explained, Schema, problems}};
+use serde_json::{Map, Value};
+use toolgate_core::{Call, Decision, Error, Item, Kind, Problem, Refusal, Rule, Verdict};
+
+/// Checks arguments against `inputSchema`.
+#[derive(Clone, Debug)]
+pub struct Arguments {
+    /// Whether arguments that a schema does not name are let through.
+    pub unknown: PerServer<bool>,
+}
+
+impl Default for Arguments {
+    /// Unknown arguments are refused where the schema names its arguments and nothing in it leaves it open.
+    fn default() -> Arguments {
+        Arguments { unknown: PerServer::all(false) }
+    }
+}
+
+/// The compiled `inputSchema` of an item.
+pub(crate) struct Input(pub(crate) Result<Schema, String>);
+
+impl Input {
+    pub(crate) fn of(item: &Item) -> Input {
+        Input(Schema::compile(&item.tool.input_schema()))
+    }
+}
+
+impl Arguments {
+    fn check(&self, call: &Call, item: &Item) -> Result<(), Error> {
+        let input = item.memo(Input::of);
+        let schema = input.0.as_ref().map_err(|why| {
+            Error::new(Kind::Refused(Refusal::Rule), format!("refused: the inputSchema of the tool cannot be used: {why}"))
+        })?;
+        let mut found = Vec::new();
+        if call.arguments().raw().lossy() {
+            found.push(Problem {
+                path: String::new(),
+                expected: "numbers that fit 64 bits exactly".to_owned(),
+                got: "a number that would be rounded; send it as a string if the tool takes one".to_owned(),
+            });
+        } else {
+            let value = call.arguments().value();
+            found.extend(problems(schema, value));
+            if !self.unknown.of(&item.origin.server) {
+                found.extend(unknown(&schema.tree, value));
+            }
+        }
+        if found.is_empty() {
+            return Ok(());
+        }
+        found.truncate(crate::schema::MOST);
+        let explained = Explained { problems: found };
+        let text = format!("invalid arguments for {}: {}", item.tool.name(), explained.sentence());
+        Err(Error::new(Kind::Invalid(explained.problems), text))
+    }
+}
+
+impl Rule for Arguments {
+    fn name(&self) -> &'static str {
+        "arguments"
+    }
+
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+        Decision::Now(match self.check(call, item) {
+            Ok(()) => Verdict::Allow,
+            Err(error) => Verdict::Refuse(error),
+        })
+    }
+}
+
+/// Keywords by which a schema takes members that `properties` does not name, or may.
+const OPEN: [&str; 14] = [
+    "additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "not", "if", "then",
+    "else", "$ref", "$dynamicRef", "dependentSchemas", "dependencies",
+];
+
+/// Members that the schema does not name, where it names some and nothing leaves it open.
+///
+/// A member that nobody expects is a way to carry secrets out. `{"type": "object"}` alone takes all members, as the
+/// specification of the protocol says.
+fn unknown(schema: &Value, arguments: &Value) -> Vec<Problem> {
+    let Some(known) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    if OPEN.iter().any(|key| schema.get(key).is_some()) {
+        return Vec::new();
+    }
+    let arguments = arguments.as_object().into_iter().flatten();
+    let unknown = arguments.filter(|(name, _)| !known.contains_key(*name));
+    unknown.take(crate::schema::MOST).map(|(name, value)| stranger(known, name, value)).collect()
+}
+
+fn stranger(known: &Map<String, Value>, name: &str, value: &Value) -> Problem {
+    let names = || known.keys().map(String::as_str);
+    let expected = match nearest(name, names()) {
+        Some(near) => format!("no argument of this name; did you mean \"{near}\"?"),
+        None if known.is_empty() => "no arguments at all".to_owned(),
+        None => format!("no argument of this name; there are {}", names().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", ")),
+    };
+    let path = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+    let short = crate::schema::short;
+    Problem { path: short(&crate::text::clean(&path)), expected: short(&expected), got: crate::schema::kind(value, false) }
+}
+
+/// The known name that was probably meant.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > 64 {
+        return None;
+    }
+    let far = |other: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());
+    let near = known.filter(|other| other.len() <= 64).map(|other| (far(other), other)).min()?;
+    (near.0 <= 1 + name.chars().count() / 4).then_some(near.1)
+}

@@ -1,0 +1,150 @@
+//! A person settles what the rules left open.
+
+mod binding;
+mod desk;
+mod grants;
+mod id;
+mod slip;
+mod waiting;
+
+pub use binding::Binding;
+pub use desk::{ApprovalView, Desk, DeskError, DeskLimits};
+pub use grants::GrantView;
+pub use slip::{By, Standing};
+
+use desk::{Claim, Opened};
+use std::sync::Arc;
+use toolgate_core::{
+    Approval, Ask, AskKind, BoxFuture, Call, Confirm as Confirms, Confirmed, Error, Item, Json, Questions, Slots,
+};
+use toolgate_wire::method::elicitation::Answer;
+
+/// The key of the question, and of its answer.
+pub const KEY: &str = "approval";
+/// The slot that names the approval when the call comes back.
+const SLOT: &str = "confirm";
+
+/// When the caller's own client may put the question to its user. An agent may answer for its user there.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ViaClient {
+    /// Never.
+    Never,
+    /// Where a trusted server says that the tool does not destroy.
+    #[default]
+    Harmless,
+    /// Always.
+    Always,
+}
+
+impl ViaClient {
+    fn allows(self, item: &Item) -> bool {
+        match self {
+            ViaClient::Never => false,
+            ViaClient::Harmless => harmless(item),
+            ViaClient::Always => true,
+        }
+    }
+}
+
+/// Whether a trusted server says that the tool destroys nothing.
+fn harmless(item: &Item) -> bool {
+    let hints = item.hints();
+    hints.read_only || !hints.destructive
+}
+
+/// Asks at the desk, and never waits there.
+pub struct Confirm {
+    desk: Arc<Desk>,
+    policy: Arc<str>,
+    via_client: ViaClient,
+}
+
+impl Confirm {
+    /// A confirm that asks there; approvals given under another policy do not count.
+    pub fn new(desk: Arc<Desk>, policy: Arc<str>, via_client: ViaClient) -> Confirm {
+        Confirm { desk, policy, via_client }
+    }
+
+    async fn settle(&self, call: &Call, item: &Arc<Item>, reasons: Vec<String>) -> Result<Confirmed, Error> {
+        let binding = Binding::of(call, item, &self.policy);
+        let slot = call.round.slots.get(SLOT).map(String::as_str);
+        let via_client = call.abilities.elicitation && self.via_client.allows(item);
+        if let (true, Some(id)) = (via_client, slot) {
+            self.hear(call, id, &binding).await?;
+        }
+        match self.desk.claim(call, &binding, slot).await? {
+            Claim::Spent { id, why } => {
+                call.trail.add("confirm", "approved", why);
+                Ok(Confirmed::Yes { slot: Some(id.to_string()) })
+            }
+            Claim::Granted { why } => {
+                call.trail.add("confirm", "granted", why);
+                Ok(Confirmed::Yes { slot: None })
+            }
+            Claim::Open => {
+                let opened = self.desk.open(call, item, binding, &reasons).await?;
+                Ok(Confirmed::Ask(question(call, item, reasons, opened, via_client)))
+            }
+        }
+    }
+
+    /// Takes the answer of the caller's own client as the word of its user.
+    async fn hear(&self, call: &Call, id: &str, binding: &Binding) -> Result<(), Error> {
+        let Some(answer) = call.round.answer(KEY).and_then(Answer::read) else {
+            return Ok(());
+        };
+        if !self.desk.is_open(id, binding) {
+            return Ok(());
+        }
+        let (yes, reason) = match &answer {
+            Answer::Accept(Some(form)) => (said_yes(form), said_why(form)),
+            _ => (false, None),
+        };
+        let heard = match yes {
+            true => self.desk.approve(id, By::Client, false).await,
+            false => self.desk.deny(id, By::Client, reason).await,
+        };
+        match heard {
+            // Somebody else was faster: what they said counts.
+            Ok(()) | Err(DeskError::Unknown | DeskError::Decided(_)) => Ok(()),
+            Err(DeskError::Unrecorded(error)) => Err(error),
+            Err(DeskError::NotRemembered) => Ok(()),
+        }
+    }
+}
+
+fn said_yes(form: &Json) -> bool {
+    form.get("approve").and_then(|yes| yes.bool()) == Some(true)
+}
+
+fn said_why(form: &Json) -> Option<String> {
+    form.get("reason").and_then(|why| why.string()).filter(|why| !why.trim().is_empty())
+}
+
+fn question(call: &Call, item: &Arc<Item>, reasons: Vec<String>, opened: Opened, via_client: bool) -> Questions {
+    let approval = Approval {
+        id: opened.id.clone(),
+        item: item.clone(),
+        arguments: call.arguments().raw().clone(),
+        reasons,
+        expires: opened.expires,
+        via_client,
+        waiting: opened.waiting,
+    };
+    let asks = vec![Ask { key: KEY.to_owned(), kind: AskKind::Approve(approval) }];
+    let mut questions = Questions::default();
+    questions.asks = asks;
+    questions.slots = Slots::from([(SLOT.to_owned(), opened.id.to_string())]);
+    questions
+}
+
+impl Confirms for Confirm {
+    fn confirm<'a>(
+        &'a self,
+        call: &'a Call,
+        item: &'a Arc<Item>,
+        reasons: Vec<String>,
+    ) -> BoxFuture<'a, Result<Confirmed, Error>> {
+        Box::pin(self.settle(call, item, reasons))
+    }
+}

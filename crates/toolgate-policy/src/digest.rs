@@ -1,0 +1,29 @@
+//! Digests that bind: of a definition and of arguments.
+
+use ring::digest::{SHA256, digest};
+use std::sync::Arc;
+use toolgate_core::{Item, Json};
+
+/// SHA-256 of a definition in canonical form, hexadecimal.
+pub(crate) struct Definition(String);
+
+impl Definition {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The digest of the item's definition; worked out once.
+pub(crate) fn definition(item: &Item) -> Arc<Definition> {
+    item.memo(|item| Definition(of(item.tool.json())))
+}
+
+/// SHA-256 of a JSON text in canonical form (sorted keys, number tokens as they stand), hexadecimal.
+pub(crate) fn of(json: &Json) -> String {
+    hex(digest(&SHA256, json.canonical().as_bytes()).as_ref())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |n: u8| char::from_digit(u32::from(n), 16).unwrap_or('0');
+    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+}

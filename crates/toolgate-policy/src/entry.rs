@@ -1,0 +1,191 @@
+//! Every call leaves a trace: refused, late and abandoned ones too.
+
+use crate::{CallView, End, Observer, Recorder, intent, record};
+use std::{sync::Arc, time::Instant};
+use toolgate_core::{
+    AskKind, BoxFuture, Call, Error, Event, Kind, Layer, Next, Outcome, Report, Reporter, Step, Trail,
+};
+use toolgate_journal::{Entry as Record, Event as Happened};
+
+/// The outermost duty. Tells who watches, and records how each call ended before its answer is released.
+///
+/// A call that `Intent` let out ends with `call.end`, all others with `deny`. A call that waits for a person ends with
+/// neither: `Confirm` recorded the question. Where the record cannot be written, the answer is an error.
+pub struct Entry {
+    recorder: Arc<Recorder>,
+    observer: Arc<dyn Observer>,
+}
+
+impl Entry {
+    /// An entry that records and tells there.
+    pub fn new(recorder: Arc<Recorder>, observer: Arc<dyn Observer>) -> Entry {
+        Entry { recorder, observer }
+    }
+
+    async fn traced<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
+        call.trail.clear();
+        self.observer.began(&CallView::of(&call));
+        let mut open = Open {
+            to: self,
+            about: record::about(Happened::CALL_END, &call),
+            id: call.id.clone(),
+            trail: call.trail.clone(),
+            start: Instant::now(),
+            closed: false,
+        };
+        let to = std::mem::take(&mut call.reporter);
+        let (id, observer) = (call.id.clone(), self.observer.clone());
+        call.reporter = Reporter::new(Arc::new(Told { id, observer, to }));
+        let outcome = next.call(call).await;
+        open.close(outcome).await
+    }
+}
+
+impl Layer for Entry {
+    fn name(&self) -> &'static str {
+        "entry"
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(self.traced(call, next))
+    }
+}
+
+/// A call that has not ended yet.
+struct Open<'a> {
+    to: &'a Entry,
+    about: Record,
+    id: Arc<str>,
+    trail: Trail,
+    start: Instant,
+    closed: bool,
+}
+
+impl Open<'_> {
+    async fn close(&mut self, outcome: Result<Outcome, Error>) -> Result<Outcome, Error> {
+        let steps = self.trail.steps();
+        let begun = intent::begun(&steps);
+        let end = self.end(&outcome, begun);
+        self.closed = true;
+        let written = if end.out == "waiting" {
+            None
+        } else {
+            let record = self.record(&end, &steps, begun, outcome.as_ref().err());
+            // Queued here and now: from this line on, dropping the call loses nothing.
+            Some(self.to.recorder.append_surely(record))
+        };
+        self.to.observer.ended(&self.id, &end);
+        match written {
+            Some(written) => written?.await.and(outcome),
+            None => outcome,
+        }
+    }
+
+    fn end(&self, outcome: &Result<Outcome, Error>, begun: bool) -> End {
+        let (mut approvals, mut size) = (Vec::new(), 0);
+        let out = match outcome {
+            Ok(Outcome::Done(output)) => {
+                size = output.size();
+                if output.is_error { "tool_error" } else { "ok" }
+            }
+            Ok(Outcome::Ask(questions)) => {
+                approvals.extend(questions.asks.iter().filter_map(|ask| match &ask.kind {
+                    AskKind::Approve(approval) => Some(approval.id.clone()),
+                    _ => None,
+                }));
+                if begun { "input_required" } else { "waiting" }
+            }
+            Err(error) => word(error.kind(), begun),
+        };
+        let public = outcome.as_ref().err().map(|error| error.public().to_owned());
+        End { out, public, approvals, took: self.start.elapsed(), size }
+    }
+
+    fn record(&mut self, end: &End, steps: &[Step], begun: bool, error: Option<&Error>) -> Record {
+        let mut record = std::mem::replace(&mut self.about, Record::new(Happened::CALL_END));
+        if !begun {
+            record.event = Happened::DENY;
+            record = record.with("dec", "deny").with("trail", intent::trail(steps));
+        }
+        let after = intent::after(steps);
+        if begun && !after.is_empty() {
+            record = record.with("trail", intent::trail(after));
+        }
+        record = record.with("out", end.out).with("dur_us", micros(end));
+        if end.size > 0 {
+            record = record.with("res_len", end.size);
+        }
+        match error {
+            Some(error) => record.with("code", code(error.kind())),
+            None => record,
+        }
+    }
+}
+
+impl Drop for Open<'_> {
+    /// The caller went away. If the call was let out, nobody knows what became of it.
+    fn drop(&mut self) {
+        if self.closed {
+            return;
+        }
+        let steps = self.trail.steps();
+        let begun = intent::begun(&steps);
+        let out = if begun { "cancelled_unknown" } else { "cancelled" };
+        let end = End { out, public: None, approvals: Vec::new(), took: self.start.elapsed(), size: 0 };
+        let record = self.record(&end, &steps, begun, None);
+        self.to.recorder.note(record);
+        self.to.observer.ended(&self.id, &end);
+    }
+}
+
+/// The word of the record for an error.
+fn word(kind: &Kind, begun: bool) -> &'static str {
+    match kind {
+        Kind::Late => "timeout",
+        Kind::Cancelled => "cancelled",
+        Kind::Upstream => "upstream_lost",
+        Kind::Bug => "bug",
+        Kind::NotFound | Kind::Invalid(_) | Kind::Unsupported(_) | Kind::Busy(_) if begun => "rpc_error",
+        _ => "refused",
+    }
+}
+
+/// The kind of an error, for the record.
+fn code(kind: &Kind) -> &'static str {
+    use toolgate_core::Refusal;
+    match kind {
+        Kind::Bug => "bug",
+        Kind::Busy(_) => "busy",
+        Kind::Cancelled => "cancelled",
+        Kind::Invalid(_) => "invalid",
+        Kind::Late => "late",
+        Kind::NotFound => "not_found",
+        Kind::Refused(Refusal::Rule) => "refused_rule",
+        Kind::Refused(Refusal::Person) => "refused_person",
+        Kind::Refused(Refusal::Expired) => "refused_expired",
+        Kind::Refused(Refusal::Record) => "refused_record",
+        Kind::Refused(Refusal::Result) => "refused_result",
+        Kind::Unsupported(_) => "unsupported",
+        Kind::Upstream => "upstream",
+    }
+}
+
+fn micros(end: &End) -> u64 {
+    u64::try_from(end.took.as_micros()).unwrap_or(u64::MAX).min(1 << 52)
+}
+
+/// Lets the observer see progress on its way to the caller.
+struct Told {
+    id: Arc<str>,
+    observer: Arc<dyn Observer>,
+    to: Reporter,
+}
+
+impl Report for Told {
+    fn report(&self, event: Event) {
+        if let Event::Progress(progress) = &event {
+            self.observer.progress(&self.id, progress);
+        }
+        self.to.tell(event);
+    }
+}

@@ -1,0 +1,72 @@
+//! Results keep what the tool promised in its `outputSchema`.
+
+use crate::{PerServer, schema::{Explained, Schema, problems}};
+use toolgate_core::{BoxFuture, Call, Error, Item, Kind, Layer, Next, Outcome, Output, Problem, Refusal};
+
+/// What becomes of a result that breaks its `outputSchema`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Broken {
+    /// The caller gets an error instead.
+    #[default]
+    Block,
+    /// It passes, and the record says so.
+    Warn,
+    /// Nobody looks.
+    Pass,
+}
+
+/// Checks structured results. A tool's own error is no result and passes.
+#[derive(Clone, Debug, Default)]
+pub struct OutputSchema {
+    /// What becomes of a broken result.
+    pub broken: PerServer<Broken>,
+}
+
+/// The compiled `outputSchema` of an item, if it has one.
+pub(crate) struct Promised(pub(crate) Result<Option<Schema>, String>);
+
+impl Promised {
+    pub(crate) fn of(item: &Item) -> Promised {
+        Promised(item.tool.output_schema().map(|schema| Schema::compile(&schema)).transpose())
+    }
+}
+
+impl OutputSchema {
+    fn judge(&self, item: &Item, output: &Output) -> Result<(), String> {
+        if output.is_error || self.broken.of(&item.origin.server) == Broken::Pass {
+            return Ok(());
+        }
+        let promised = item.memo(Promised::of);
+        let Some(schema) = promised.0.as_ref().map_err(Clone::clone)? else { return Ok(()) };
+        let Some(structured) = &output.structured else {
+            return Err("it has no structuredContent".to_owned());
+        };
+        let found: Vec<Problem> = problems(schema, &structured.to_value());
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(Explained { problems: found }.sentence()),
+        }
+    }
+}
+
+impl Layer for OutputSchema {
+    fn name(&self) -> &'static str {
+        "output"
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let (item, trail) = (call.item().cloned(), call.trail.clone());
+            let outcome = next.call(call).await?;
+            let (Some(item), Outcome::Done(output)) = (item, &outcome) else { return Ok(outcome) };
+            let Err(why) = self.judge(&item, output) else { return Ok(outcome) };
+            if self.broken.of(&item.origin.server) == Broken::Warn {
+                trail.add("output", "warn", why);
+                return Ok(outcome);
+            }
+            trail.add("output", "refuse", why.as_str());
+            let text = format!("the tool ran, but its result was held back: it breaks the outputSchema of {}: {why}", item.full_name());
+            Err(Error::new(Kind::Refused(Refusal::Result), text))
+        })
+    }
+}

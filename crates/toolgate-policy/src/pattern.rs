@@ -1,0 +1,103 @@
+//! Globs over names: `*` for any run of characters, `?` for one.
+
+use std::fmt;
+
+/// A glob over `server.tool` or the name of a caller; case counts.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Pattern(String);
+
+impl Pattern {
+    /// A pattern of that text. Every text is one.
+    pub fn new(text: impl Into<String>) -> Pattern {
+        Pattern(text.into())
+    }
+
+    /// The text it was made of.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the whole of `name` fits.
+    ///
+    /// After a mismatch only the last `*` is tried again, so the work is at most pattern times name, without a stack.
+    pub fn matches(&self, name: &str) -> bool {
+        let (pattern, name) = (self.0.as_bytes(), name.as_bytes());
+        let (mut p, mut n) = (0, 0);
+        let mut star: Option<(usize, usize)> = None;
+        while n < name.len() {
+            match pattern.get(p) {
+                Some(b'*') => {
+                    star = Some((p, n));
+                    p += 1;
+                }
+                Some(b'?') => (p, n) = (p + 1, n + width(name[n])),
+                Some(&c) if c == name[n] => (p, n) = (p + 1, n + 1),
+                _ => match star {
+                    Some((at, from)) => {
+                        star = Some((at, from + 1));
+                        (p, n) = (at + 1, from + 1);
+                    }
+                    None => return false,
+                },
+            }
+        }
+        pattern[p..].iter().all(|&c| c == b'*')
+    }
+}
+
+/// Bytes of the character that begins here; 1 inside of one, where only a retry after `*` can stand.
+fn width(first: u8) -> usize {
+    match first {
+        0xC0..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        0xF0..=0xFF => 4,
+        _ => 1,
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(pattern: &str, name: &str, fits: bool) {
+        assert_eq!(Pattern::new(pattern).matches(name), fits, "{pattern} on {name}");
+    }
+
+    #[test]
+    fn globs() {
+        check("*", "", true);
+        check("", "", true);
+        check("", "a", false);
+        check("demo.*", "demo.add", true);
+        check("demo.*", "demo", false);
+        check("demo.*", "demox.add", false);
+        check("*.delete_*", "files.delete_all", true);
+        check("*.delete_*", "files.undelete", false);
+        check("demo.?dd", "demo.add", true);
+        check("demo.?dd", "demo.dd", false);
+        check("a?c", "aéc", true);
+        check("a?c", "aéec", false);
+        check("*?", "é", true);
+        check("a*b*c", "a_b_b_c", true);
+        check("a*b*c", "a_b_b_cx", false);
+    }
+
+    #[test]
+    fn case_counts() {
+        check("Demo.*", "demo.add", false);
+    }
+
+    #[test]
+    fn a_hostile_pattern_stays_cheap() {
+        let name = "a".repeat(20_000);
+        let start = std::time::Instant::now();
+        check(&format!("{}b", "a*".repeat(200)), &name, false);
+        assert!(start.elapsed().as_secs() < 5);
+    }
+}

@@ -1,0 +1,121 @@
+//! The way to the journal: what must not be lost is kept until the journal has room.
+
+use futures_util::FutureExt;
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+use toolgate_core::{BoxFuture, Call, Error, Kind, Refusal};
+use toolgate_journal::{Entry, Error as Failed, Journal};
+
+/// Ends when a record is on the disk.
+pub(crate) type Written = BoxFuture<'static, Result<(), Error>>;
+
+/// The journal, and the ends of calls that found its queue full.
+///
+/// A call that is dropped cannot wait for room. Its end waits here, in memory, and goes before whatever is recorded
+/// next; meanwhile no call begins. Should the program die before that, recovery closes the call as unknown.
+pub struct Recorder {
+    journal: Arc<Journal>,
+    late: Mutex<VecDeque<Entry>>,
+}
+
+impl Recorder {
+    /// Entries that may wait for room. One more is dropped, and closed as unknown at the next start.
+    const MOST: usize = 8192;
+
+    /// A recorder over a journal.
+    pub fn new(journal: Arc<Journal>) -> Recorder {
+        Recorder { journal, late: Mutex::default() }
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> &Arc<Journal> {
+        &self.journal
+    }
+
+    /// Queues an entry now; the future ends when it is on the disk. Dropping the future does not drop the entry.
+    ///
+    /// # Errors
+    /// Nothing was queued: there is no room, or the journal failed.
+    pub(crate) fn append(&self, entry: Entry) -> Result<Written, Error> {
+        self.flush().map_err(unrecorded)?;
+        let mut written: Written = Box::pin(self.journal.append(entry).map(|answer| answer.map(|_| ()).map_err(unrecorded)));
+        match written.as_mut().now_or_never() {
+            Some(Err(error)) => Err(error),
+            Some(Ok(())) => Ok(Box::pin(async { Ok(()) })),
+            None => Ok(written),
+        }
+    }
+
+    /// As [`Recorder::append`], but keeps the entry if there is no room now.
+    pub(crate) fn append_surely(&self, entry: Entry) -> Result<Written, Error> {
+        self.append(entry.clone()).inspect_err(|_| self.keep(entry))
+    }
+
+    /// Queues an entry without waiting; keeps it if there is no room now.
+    pub(crate) fn note(&self, entry: Entry) {
+        let noted = self.flush().and_then(|()| self.journal.note(entry.clone()));
+        if matches!(noted, Err(Failed::Overloaded)) {
+            self.keep(entry);
+        }
+    }
+
+    fn keep(&self, entry: Entry) {
+        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        if late.len() < Recorder::MOST {
+            late.push_back(entry);
+        }
+    }
+
+    /// Queues what waits, in its order.
+    fn flush(&self) -> Result<(), Failed> {
+        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(entry) = late.front() {
+            self.journal.note(entry.clone())?;
+            late.pop_front();
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Recorder({})", self.journal.chain())
+    }
+}
+
+/// What the caller is told when a record cannot be written.
+fn unrecorded(error: Failed) -> Error {
+    let text = match error {
+        Failed::Overloaded => "refused: the audit log is overloaded, so nothing may happen now; try again later",
+        _ => "refused: the audit log cannot be written, so nothing may happen; the operator has to repair it",
+    };
+    Error::new(Kind::Refused(Refusal::Record), text).because(error)
+}
+
+/// An entry with who, what and from where; no contents.
+pub(crate) fn about(event: toolgate_journal::Event, call: &Call) -> Entry {
+    let entry = Entry::new(event)
+        .with("call", id(&call.id))
+        .with("caller", call.caller.name())
+        .with("name", call.name())
+        .with("method", "tools/call")
+        .with("era", call.seen.revision.as_str())
+        .with("transport", call.seen.transport)
+        .with("round", call.round.number);
+    let said = [("client", &call.seen.client), ("rid", &call.seen.request)];
+    said.into_iter().fold(entry, |entry, (name, said)| match said {
+        Some(said) => entry.with(name, said.as_str()),
+        None => entry,
+    })
+}
+
+/// The journal takes ids of 1 to 256 bytes; edges make shorter ones.
+fn id(id: &str) -> String {
+    match id {
+        "" => "unnamed".to_owned(),
+        id => id.chars().take(64).collect(),
+    }
+}

@@ -1,0 +1,149 @@
+//! What is wrong with a value, in words a model can act on and without the value itself.
+
+use super::Schema;
+use jsonschema::{
+    ValidationError,
+    error::{TypeKind, ValidationErrorKind as Wrong},
+};
+use serde_json::Value;
+use toolgate_core::Problem;
+
+/// Problems that are told at most.
+pub(crate) const MOST: usize = 8;
+/// Bytes of one part of an explanation.
+const LONG: usize = 200;
+
+/// Problems, and one sentence that says them all.
+pub(crate) struct Explained {
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Explained {
+    /// `at /a expected an integer, got a string of 3 characters; at …`.
+    pub(crate) fn sentence(&self) -> String {
+        let say = |p: &Problem| match p.path.as_str() {
+            "" => format!("expected {}, got {}", p.expected, p.got),
+            path => format!("at {path} expected {}, got {}", p.expected, p.got),
+        };
+        self.problems.iter().map(say).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// The first problems of a value; none if it fits.
+pub(crate) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
+    if too_deep(value, schema.depth) {
+        let expected = format!("at most {} levels of nesting, as this schema takes", schema.depth);
+        return vec![Problem { path: String::new(), expected, got: "more".to_owned() }];
+    }
+    if schema.validator.is_valid(value) {
+        return Vec::new();
+    }
+    schema.validator.iter_errors(value).take(MOST).map(|error| problem(schema, &error)).collect()
+}
+
+/// Whether a value has more levels. The reader bounds the stack.
+fn too_deep(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => levels == 0 && !items.is_empty() || items.iter().any(|v| too_deep(v, levels - 1)),
+        Value::Object(map) => levels == 0 && !map.is_empty() || map.values().any(|v| too_deep(v, levels - 1)),
+        _ => false,
+    }
+}
+
+fn problem(schema: &Schema, error: &ValidationError<'_>) -> Problem {
+    let mut path = error.instance_path().to_string();
+    let secret = secret(&schema.tree, &path);
+    let mut got = kind(error.instance(), secret);
+    if let Wrong::Required { property } = error.kind() {
+        let name = property.as_str().unwrap_or_default();
+        path = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
+        got = "nothing".to_owned();
+    }
+    let expected = short(&expected(error.kind()));
+    Problem { path: short(&path), expected, got }
+}
+
+/// What came: its kind and size. Of strings never a word, since a secret may stand in the wrong place.
+pub(crate) fn kind(value: &Value, secret: bool) -> String {
+    let many = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) if secret => "a boolean".to_owned(),
+        Value::Bool(yes) => yes.to_string(),
+        Value::Number(_) if secret => "a number".to_owned(),
+        Value::Number(n) => format!("the number {n}"),
+        Value::String(text) if text.is_empty() => "an empty string".to_owned(),
+        Value::String(text) => format!("a string of {}", many(text.chars().count(), "character", "characters")),
+        Value::Array(items) => format!("an array of {}", many(items.len(), "item", "items")),
+        Value::Object(map) => format!("an object of {}", many(map.len(), "member", "members")),
+    }
+}
+
+fn expected(wrong: &Wrong) -> String {
+    match wrong {
+        Wrong::Type { kind: TypeKind::Single(one) } => article(&one.to_string()),
+        Wrong::Type { kind: TypeKind::Multiple(set) } => {
+            set.into_iter().map(|one| article(&one.to_string())).collect::<Vec<_>>().join(" or ")
+        }
+        Wrong::Required { .. } => "a value, it is required".to_owned(),
+        Wrong::Enum { options } => format!("one of {options}"),
+        Wrong::Constant { expected_value } => format!("exactly {expected_value}"),
+        Wrong::Maximum { limit } => format!("at most {limit}"),
+        Wrong::Minimum { limit } => format!("at least {limit}"),
+        Wrong::ExclusiveMaximum { limit } => format!("less than {limit}"),
+        Wrong::ExclusiveMinimum { limit } => format!("more than {limit}"),
+        Wrong::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+        Wrong::MaxLength { limit } => format!("at most {limit} characters"),
+        Wrong::MinLength { limit } => format!("at least {limit} characters"),
+        Wrong::MaxItems { limit } => format!("at most {limit} items"),
+        Wrong::MinItems { limit } => format!("at least {limit} items"),
+        Wrong::MaxProperties { limit } => format!("at most {limit} members"),
+        Wrong::MinProperties { limit } => format!("at least {limit} members"),
+        Wrong::AdditionalItems { limit } => format!("at most {limit} items"),
+        Wrong::UniqueItems => "items that all differ".to_owned(),
+        Wrong::Contains => "an item of the kind that the schema names".to_owned(),
+        Wrong::Pattern { pattern } => format!("text that fits the pattern {pattern}"),
+        Wrong::Format { format } => format!("text in the format {format}"),
+        Wrong::AdditionalProperties { unexpected } | Wrong::UnevaluatedProperties { unexpected } => {
+            format!("no member {}", names(unexpected))
+        }
+        Wrong::UnevaluatedItems { .. } => "no further items".to_owned(),
+        Wrong::PropertyNames { .. } => "members with names that the schema allows".to_owned(),
+        Wrong::AnyOf { .. } | Wrong::OneOfNotValid { .. } => "one of the forms that the schema names".to_owned(),
+        Wrong::OneOfMultipleValid { .. } => "exactly one of the forms that the schema names, it fits several".to_owned(),
+        Wrong::Not { .. } => "something else, the schema rules this out".to_owned(),
+        Wrong::FalseSchema => "nothing here".to_owned(),
+        other => format!("what \"{}\" of the schema says", other.keyword()),
+    }
+}
+
+fn names(names: &[String]) -> String {
+    names.iter().take(MOST).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+}
+
+fn article(name: &str) -> String {
+    match name {
+        "null" => "null".to_owned(),
+        "array" | "integer" | "object" => format!("an {name}"),
+        _ => format!("a {name}"),
+    }
+}
+
+/// Cuts a long text; the schema is foreign text as well.
+pub(crate) fn short(text: &str) -> String {
+    let end = text.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= LONG).last().unwrap_or(0);
+    if end == text.len() { text.to_owned() } else { format!("{}…", &text[..end]) }
+}
+
+/// Whether the schema marks the place as not to be shown. References are not followed for this: numbers and booleans
+/// are all that is shown of a value, and not where the schema itself says no.
+fn secret(schema: &Value, path: &str) -> bool {
+    let mut at = Some(schema);
+    for step in path.split('/').skip(1) {
+        let step = step.replace("~1", "/").replace("~0", "~");
+        at = at.and_then(|s| s.get("properties").and_then(|p| p.get(&step)).or_else(|| s.get("items")));
+    }
+    at.is_some_and(|s| {
+        s.get("writeOnly") == Some(&Value::Bool(true)) || s.get("format").and_then(Value::as_str) == Some("password")
+    })
+}

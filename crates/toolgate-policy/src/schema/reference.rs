@@ -1,0 +1,104 @@
+//! References stay inside the schema.
+
+use super::bounds::{Graph, Part};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// For each part, the parts that it refers to.
+pub(super) type Edges = Vec<Vec<usize>>;
+
+/// Follows all references.
+///
+/// # Errors
+/// One leads out of the schema or nowhere.
+pub(super) fn resolve(graph: &Graph<'_>) -> Result<Edges, String> {
+    let names = Names::of(graph);
+    graph.parts.iter().map(|part| names.edges(graph, part)).collect()
+}
+
+/// What parts are called.
+struct Names<'a> {
+    ids: HashMap<&'a str, usize>,
+    /// By base and name; `$dynamicAnchor` too.
+    anchors: HashMap<(usize, &'a str), usize>,
+    /// A dynamic reference can end at any part of that name.
+    dynamic: HashMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Names<'a> {
+    fn of(graph: &Graph<'a>) -> Names<'a> {
+        let mut names = Names { ids: HashMap::new(), anchors: HashMap::new(), dynamic: HashMap::new() };
+        for (at, part) in graph.parts.iter().enumerate() {
+            let word = |key: &str| part.schema.get(key).and_then(Value::as_str);
+            if let Some(id) = word("$id") {
+                match id.strip_prefix('#') {
+                    // The anchors of draft-07.
+                    Some(anchor) => names.anchors.insert((part.base, anchor), at),
+                    None => names.ids.insert(id.strip_suffix('#').unwrap_or(id), at),
+                };
+            }
+            for anchor in [word("$anchor"), word("$dynamicAnchor")].into_iter().flatten() {
+                names.anchors.insert((part.base, anchor), at);
+            }
+            if let Some(anchor) = word("$dynamicAnchor") {
+                names.dynamic.entry(anchor).or_default().push(at);
+            }
+        }
+        names
+    }
+
+    fn edges(&self, graph: &Graph<'_>, part: &Part<'_>) -> Result<Vec<usize>, String> {
+        let mut edges = Vec::new();
+        for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
+            let Some(reference) = part.schema.get(key).and_then(Value::as_str) else { continue };
+            edges.push(self.target(graph, part.base, reference)?);
+            if key == "$dynamicRef" {
+                let name = reference.rsplit('#').next().unwrap_or_default();
+                edges.extend(self.dynamic.get(name).into_iter().flatten());
+            }
+        }
+        Ok(edges)
+    }
+
+    fn target(&self, graph: &Graph<'_>, base: usize, reference: &str) -> Result<usize, String> {
+        let (id, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let outside = || format!("its reference {reference:?} leads out of it; only references within a schema are followed");
+        let base = match id {
+            "" => base,
+            id => *self.ids.get(id).ok_or_else(outside)?,
+        };
+        let nowhere = || format!("its reference {reference:?} leads nowhere");
+        match fragment {
+            "" => Ok(base),
+            pointer if pointer.starts_with('/') => pointed(graph, base, pointer).ok_or_else(nowhere),
+            anchor => self.anchors.get(&(base, anchor)).copied().ok_or_else(nowhere),
+        }
+    }
+}
+
+/// The part at the end of a JSON pointer. `true` and `false` are schemas without parts: the root stands for them, which
+/// only makes the estimate of the work larger.
+fn pointed(graph: &Graph<'_>, base: usize, pointer: &str) -> Option<usize> {
+    let pointer = unpercent(pointer)?;
+    let mut steps = pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
+    let first = graph.parts[base].schema.get(&steps.next()?)?;
+    let found = steps.try_fold(first, |value, step| match value {
+        Value::Object(map) => map.get(&step),
+        Value::Array(list) => list.get(step.parse::<usize>().ok()?),
+        _ => None,
+    })?;
+    if found.is_boolean() { Some(0) } else { graph.at(found) }
+}
+
+fn unpercent(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => u8::from_str_radix(std::str::from_utf8(&[rest.next()?, rest.next()?]).ok()?, 16).ok()?,
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+

@@ -1,0 +1,128 @@
+//! Nothing that comes back is larger than a caller can take.
+
+use crate::words;
+use std::sync::Arc;
+use toolgate_core::{AskKind, Error, Event, Item, Json, Kind, Origin, Output, Questions, Refusal, Returned, Scrub};
+
+/// How large things may be, in bytes where nothing else is said.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// A result.
+    pub result: usize,
+    /// The blocks of a result.
+    pub blocks: usize,
+    /// The definition of a tool.
+    pub definition: usize,
+    /// The description of a tool.
+    pub description: usize,
+    /// What a server says of how to use it, an error text, a message of progress: longer ones are cut.
+    pub text: usize,
+    /// The data of a log message; larger ones are dropped.
+    pub log: usize,
+    /// All questions of one round.
+    pub questions: usize,
+}
+
+impl Default for Size {
+    /// 16 MiB, 1,000, 64 KiB, 8 KiB, 8 KiB, 64 KiB, 64 KiB.
+    fn default() -> Size {
+        const KIB: usize = 1024;
+        Size {
+            result: 16 * KIB * KIB,
+            blocks: 1000,
+            definition: 64 * KIB,
+            description: 8 * KIB,
+            text: 8 * KIB,
+            log: 64 * KIB,
+            questions: 64 * KIB,
+        }
+    }
+}
+
+impl Scrub for Size {
+    fn name(&self) -> &'static str {
+        "size"
+    }
+
+    fn scrub(&self, _: Option<&Origin>, item: Option<&Arc<Item>>, value: Returned<'_>) -> Result<(), Error> {
+        match value {
+            Returned::About(text) => self.cut(text),
+            Returned::Error(error) => {
+                let mut text = error.public().to_owned();
+                self.cut(&mut text);
+                if text != error.public() {
+                    error.set_public(text);
+                }
+            }
+            Returned::Event(event) => return self.event(event),
+            Returned::Item(item) => return self.definition(item),
+            Returned::Output(output) => return self.output(item, output),
+            Returned::Questions(questions) => return self.questions(questions),
+        }
+        Ok(())
+    }
+}
+
+impl Size {
+    fn cut(&self, text: &mut String) {
+        if text.len() > self.text {
+            let end = (0..=self.text).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            text.truncate(end);
+            text.push('…');
+        }
+    }
+
+    fn event(&self, event: &mut Event) -> Result<(), Error> {
+        match event {
+            Event::Progress(progress) => progress.message.iter_mut().for_each(|text| self.cut(text)),
+            Event::Log(log) => {
+                self.cut(&mut log.level);
+                log.logger.iter_mut().for_each(|text| self.cut(text));
+                limit(log.data.as_str().len(), self.log, "a log message")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn definition(&self, item: &Item) -> Result<(), Error> {
+        limit(item.tool.json().as_str().len(), self.definition, "its definition")?;
+        limit(item.tool.description().map_or(0, |text| text.len()), self.description, "its description")
+    }
+
+    fn output(&self, item: Option<&Arc<Item>>, output: &Output) -> Result<(), Error> {
+        let tool = item.map_or_else(|| "the tool".to_owned(), |item| item.full_name());
+        let held = |what: String| {
+            let text = format!("the tool ran, but its result was held back: {what}; ask {tool} for less");
+            Err(Error::new(Kind::Refused(Refusal::Result), text))
+        };
+        if output.content.len() > self.blocks {
+            return held(format!("it has {} blocks, the limit is {}", output.content.len(), self.blocks));
+        }
+        match output.size() {
+            size if size > self.result => {
+                held(format!("it is {} large, the limit is {}", words::size(size), words::size(self.result)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn questions(&self, questions: &Questions) -> Result<(), Error> {
+        let size = |json: &Json| json.as_str().len();
+        let all = questions.asks.iter().map(|ask| {
+            ask.key.len()
+                + match &ask.kind {
+                    AskKind::Elicit(params) | AskKind::Sample(params) => size(params),
+                    AskKind::Approve(_) | AskKind::Roots => 0,
+                }
+        });
+        limit(all.sum(), self.questions, "what the server asks")
+    }
+}
+
+fn limit(size: usize, most: usize, what: &str) -> Result<(), Error> {
+    if size <= most {
+        return Ok(());
+    }
+    let text = format!("{what} is {} large, the limit is {}", words::size(size), words::size(most));
+    Err(Error::new(Kind::Upstream, text))
+}

@@ -1,0 +1,122 @@
+//! Takes out of a text what a person would not see, and leaves every script and emoji as it is.
+//!
+//! Two passes. The first takes out what never belongs in text: terminal sequences, control characters, bidirectional
+//! overrides, characters without a meaning. The second judges the invisible characters that some script or emoji
+//! needs, each by its neighbours. A neighbour counts only if the first pass leaves it, so cleaning twice changes
+//! nothing more.
+
+use super::classes::{self, Class};
+use std::borrow::Cow;
+
+/// The text without what a person would not see; borrowed if there was nothing to do.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if plain(text.as_bytes()) || !text.chars().any(|c| classes::of(c) != Class::Keep) {
+        return Cow::Borrowed(text);
+    }
+    let first = without_controls(text);
+    let second = without_strays(&first);
+    if second == text { Cow::Borrowed(text) } else { Cow::Owned(second) }
+}
+
+/// Printable ASCII with tabs and line feeds: nearly all text, found out with one look at each byte.
+fn plain(bytes: &[u8]) -> bool {
+    bytes.iter().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t'))
+}
+
+fn without_controls(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut escapes = Escapes::default();
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        rest = match classes::of(c) {
+            Class::Escape => &rest[escapes.length(rest)..],
+            Class::Line => {
+                out.push('\n');
+                if c == '\r' { after.strip_prefix('\n').unwrap_or(after) } else { after }
+            }
+            Class::Drop => after,
+            Class::Keep | Class::Stray => {
+                out.push(c);
+                after
+            }
+        };
+    }
+    out
+}
+
+/// Finds the ends of terminal sequences.
+#[derive(Default)]
+struct Escapes {
+    /// No string is closed from here to the end: remembered, so that a text full of openings is read once.
+    unclosed: bool,
+}
+
+impl Escapes {
+    /// Bytes of the sequence at the start of `text`. Of one that is not closed, only its start.
+    fn length(&mut self, text: &str) -> usize {
+        let (lead, kind) = match text.strip_prefix('\u{1b}') {
+            Some(rest) => match rest.bytes().next() {
+                Some(kind @ (b'[' | b']' | b'P' | b'X' | b'^' | b'_')) => (2, kind),
+                _ => return 1 + short(rest.as_bytes()),
+            },
+            // The same as one character: U+009B is ESC [, and so on.
+            None => (2, text.as_bytes()[1] - 0x40),
+        };
+        let rest = &text[lead..];
+        lead + if kind == b'[' { control(rest.as_bytes()) } else { self.string(rest) }
+    }
+
+    /// A string up to BEL or ST.
+    fn string(&mut self, rest: &str) -> usize {
+        if self.unclosed {
+            return 0;
+        }
+        let ends = ["\u{7}", "\u{1b}\\", "\u{9c}"];
+        let end = rest.char_indices().find_map(|(at, _)| {
+            let end = ends.iter().find(|end| rest[at..].starts_with(**end))?;
+            Some(at + end.len())
+        });
+        self.unclosed = end.is_none();
+        end.unwrap_or(0)
+    }
+}
+
+/// Parameters, intermediates and the final byte of a control sequence; nothing where it is broken off.
+fn control(rest: &[u8]) -> usize {
+    let parameters = rest.iter().take_while(|b| matches!(b, 0x30..=0x3F)).count();
+    let between = rest[parameters..].iter().take_while(|b| matches!(b, 0x20..=0x2F)).count();
+    match rest.get(parameters + between) {
+        Some(0x40..=0x7E) => parameters + between + 1,
+        _ => 0,
+    }
+}
+
+/// The rest of a short escape sequence, for example `(B`.
+fn short(rest: &[u8]) -> usize {
+    let between = rest.iter().take_while(|b| matches!(b, 0x20..=0x2F)).count();
+    match rest.get(between) {
+        Some(0x30..=0x7E) => between + 1,
+        _ => 0,
+    }
+}
+
+fn without_strays(text: &str) -> String {
+    let right_to_left = text.chars().any(classes::right_to_left);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        let before = out.chars().next_back();
+        if let Some(flag) = classes::flag(before, rest) {
+            out.push_str(&rest[..flag]);
+            rest = &rest[flag..];
+            continue;
+        }
+        if classes::of(c) != Class::Stray || classes::belongs(before, c, after.chars().next(), right_to_left) {
+            out.push(c);
+        }
+        rest = after;
+    }
+    out
+}

@@ -1,0 +1,56 @@
+//! Sizes and times in words that a person and a model can read.
+
+use std::time::Duration;
+
+/// `12 s`, `15 min`, `2 h`; seconds are rounded up, so that nobody comes back too early.
+pub(crate) fn span(time: Duration) -> String {
+    let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        _ if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
+        _ if seconds % 60 == 0 => format!("{} min", seconds / 60),
+        _ => format!("{seconds} s"),
+    }
+}
+
+/// `812 bytes`, `64 KiB`, `16.5 MiB`.
+pub(crate) fn size(bytes: usize) -> String {
+    const KIB: usize = 1024;
+    match bytes {
+        0..KIB => format!("{bytes} bytes"),
+        _ if bytes < KIB * KIB => tenths(bytes, KIB, "KiB"),
+        _ => tenths(bytes, KIB * KIB, "MiB"),
+    }
+}
+
+/// Rounded up, so that one byte over a limit never reads as the limit.
+fn tenths(bytes: usize, unit: usize, name: &str) -> String {
+    let tenths = (bytes * 10).div_ceil(unit);
+    match tenths % 10 {
+        0 => format!("{} {name}", tenths / 10),
+        rest => format!("{}.{rest} {name}", tenths / 10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans() {
+        assert_eq!(span(Duration::from_millis(11_001)), "12 s");
+        assert_eq!(span(Duration::from_secs(60)), "60 s");
+        assert_eq!(span(Duration::from_secs(600)), "10 min");
+        assert_eq!(span(Duration::from_secs(601)), "601 s");
+        assert_eq!(span(Duration::from_secs(7200)), "2 h");
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size(812), "812 bytes");
+        assert_eq!(size(65_536), "64 KiB");
+        assert_eq!(size(65_537), "64.1 KiB");
+        assert_eq!(size(16 << 20), "16 MiB");
+        assert_eq!(size((16 << 20) + 1), "16.1 MiB");
+    }
+}
