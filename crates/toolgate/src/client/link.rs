@@ -295,13 +295,15 @@ async fn write(
         }
     };
     let failed: std::io::Result<()> = tokio::select! {
-        _ = lost.wait_for(Option::is_some) => return,
+        _ = lost.wait_for(Option::is_some) => Ok(()),
         failed = work => failed,
     };
-    // What the server wrote before it stopped reading is still worth having.
-    let mut lost = link.lost();
-    let _ = tokio::time::timeout(LAST_WORDS, lost.wait_for(Option::is_some)).await;
+    // Not all writers end with their drop: one half of a stream does not.
+    let _ = to.shutdown().await;
     if let Err(error) = failed {
+        // What the server wrote before it stopped reading is still worth having.
+        let mut lost = link.lost();
+        let _ = tokio::time::timeout(LAST_WORDS, lost.wait_for(Option::is_some)).await;
         link.lose(&format!("its input cannot be written: {error}"));
     }
 }

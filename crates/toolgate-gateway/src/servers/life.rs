@@ -1,0 +1,164 @@
+//! The loop that starts a child, opens it, watches it and ends it, again and again.
+
+use super::{
+    State, Supervised,
+    backoff::Backoff,
+    launch::{Launch, Pipes},
+};
+use futures_util::future::{Either, select};
+use std::{
+    future::{Future, pending},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
+use toolgate::{
+    BoxFuture, Caller, Interest, List, Origin, Service,
+    client::{OpenError, Remote, RemoteOptions},
+};
+
+/// How long the last words of a child that exited may take.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the steps by which a child is ended may take; the guardian's own steps are shorter.
+const END: Duration = Duration::from_secs(10);
+
+/// How a life ended.
+enum End {
+    /// The child is gone; why, and for how long it could be used, if ever.
+    Gone(String, Option<Duration>),
+    /// It could not be started; whether another try makes sense.
+    NotStarted(String, bool),
+    /// It does not bear a probe.
+    Probed,
+}
+
+/// Keeps one server running until `stop`.
+pub(super) async fn supervise(server: Arc<Supervised>, launch: Arc<dyn Launch>, mut stop: watch::Receiver<bool>) {
+    let (mut backoff, mut probe, mut again) = (Backoff::default(), true, false);
+    while !*stop.borrow() {
+        server.starting(again);
+        let (state, error, ran) = match live(&server, launch.as_ref(), probe, stop.clone()).await {
+            End::Probed => {
+                (probe, again) = (false, false);
+                continue;
+            }
+            // It was tried without a probe and did not come up either: the probe was not to blame.
+            End::Gone(error, None) => {
+                probe = true;
+                (State::Backoff, error, Duration::ZERO)
+            }
+            End::Gone(error, Some(ran)) => (State::Backoff, error, ran),
+            End::NotStarted(error, true) => (State::Failed, error, Duration::ZERO),
+            End::NotStarted(error, false) => {
+                server.down(State::Failed, Some(error), None);
+                return;
+            }
+        };
+        again = true;
+        let wait = backoff.next(ran);
+        server.down(state, Some(error), Some(Instant::now() + wait));
+        let _ = timeout(wait, stop.wait_for(|stop| *stop)).await;
+    }
+    server.down(State::Stopped, None, None);
+}
+
+/// One child from its start to its end.
+async fn live(server: &Supervised, launch: &dyn Launch, probe: bool, mut stop: watch::Receiver<bool>) -> End {
+    let started = tokio::select! {
+        started = launch.launch(&server.spec) => started,
+        _ = stop.wait_for(|stop| *stop) => return stopping(),
+    };
+    let mut process = match started {
+        Ok(process) => process,
+        Err(not) => return End::NotStarted(not.why, not.again),
+    };
+    let Some(Pipes { stdin, stdout, stderr }) = process.pipes() else {
+        return End::NotStarted("its pipes are missing".to_owned(), true);
+    };
+    let opening = Remote::open(stdout, stdin, options(server, probe));
+    let exited = process.exited();
+    let work = pin!(async {
+        let end = tokio::select! {
+            end = run(server, exited, opening, probe) => end,
+            _ = stop.wait_for(|stop| *stop) => stopping(),
+        };
+        server.close();
+        let exit = timeout(END, process.end()).await;
+        (end, exit.unwrap_or_else(|_| "it could not be ended".to_owned()))
+    });
+    let errors = pin!(server.tail.read(stderr, || server.show()));
+    let (end, exit) = match select(work, errors).await {
+        Either::Left((ended, errors)) => {
+            // Its last words tell why it ended.
+            let _ = timeout(LAST_WORDS, errors).await;
+            ended
+        }
+        Either::Right(((), work)) => work.await,
+    };
+    match end {
+        End::Gone(why, ran) => End::Gone(format!("{why}; {exit}"), ran),
+        other => other,
+    }
+}
+
+fn stopping() -> End {
+    End::Gone("the gateway stops".to_owned(), None)
+}
+
+/// Opens the server and keeps it in use until it is gone.
+async fn run(
+    server: &Supervised,
+    exited: BoxFuture<'static, String>,
+    opening: impl Future<Output = Result<Remote, OpenError>>,
+    probe: bool,
+) -> End {
+    // A child's own children may hold its pipes open, so its exit counts too; a moment later, for its last words.
+    let mut exited = pin!(async {
+        exited.await;
+        sleep(LAST_WORDS).await;
+    });
+    let opened = tokio::select! {
+        opened = opening => opened,
+        () = &mut exited => Err(if probe { OpenError::ClosedDuringProbe } else { OpenError::Closed("it exited".to_owned()) }),
+    };
+    let remote = match opened {
+        Ok(remote) => Arc::new(remote),
+        Err(OpenError::ClosedDuringProbe) => return End::Probed,
+        Err(error) => return End::Gone(error.to_string(), None),
+    };
+    let began = Instant::now();
+    server.running(remote.clone());
+    let why = tokio::select! {
+        why = remote.closed() => why,
+        () = exited => "it exited".to_owned(),
+        () = watch_tools(server, &remote) => "it is gone".to_owned(),
+    };
+    End::Gone(why, Some(began.elapsed()))
+}
+
+/// Fills the list, so that the console knows it before anybody asks, and passes its changes on.
+async fn watch_tools(server: &Supervised, remote: &Remote) {
+    let caller = Caller::new("toolgate");
+    let changes = remote.changes(Interest { caller: caller.clone(), tools: true }).await;
+    // What goes wrong here goes wrong again for whoever asks next, who is told.
+    let _ = remote.list(List::all(caller)).await;
+    server.show();
+    if let Ok(mut changes) = changes {
+        while changes.next().await.is_some() {
+            server.stale();
+        }
+    }
+    pending::<()>().await;
+}
+
+fn options(server: &Supervised, probe: bool) -> RemoteOptions {
+    let origin = Origin { server: server.spec.id.clone(), trusted: server.spec.trusted };
+    let mut options = RemoteOptions::new(origin);
+    options.start = server.spec.start;
+    options.probe = probe;
+    options
+}

@@ -1,0 +1,22 @@
+//! The servers: one supervised child each, started again when it ends.
+//!
+//! - [`Supervisor`]: all of them.
+//! - `supervised`: one of them, as a service and as a line in the console.
+//! - `life`: the loop that starts, opens, watches and ends a child.
+//! - `launch`: how a child comes to be; by the guardian, or by a test.
+
+mod backoff;
+mod launch;
+mod life;
+mod spec;
+mod status;
+mod supervised;
+mod supervisor;
+mod tail;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use spec::ServerSpec;
+use status::{ServerStatus, State};
+use supervised::Supervised;
+pub(crate) use supervisor::Supervisor;

@@ -1,0 +1,46 @@
+//! A server as a line in the console.
+
+use serde::Serialize;
+
+/// What a server does at the moment.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    /// It was started and did not answer yet.
+    Starting,
+    /// It can be used.
+    Running,
+    /// It ended, and is started again after a while.
+    Backoff,
+    /// It could not be started at all, for example because there is no such program.
+    Failed,
+    /// It was ended with the gateway.
+    Stopped,
+}
+
+/// A server as a line in the console.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ServerStatus {
+    /// Its id.
+    pub(crate) id: String,
+    /// What it does.
+    pub(crate) state: State,
+    /// How often it was started again.
+    pub(crate) restarts: u32,
+    /// Why it does not run, or why it was started again the last time.
+    pub(crate) error: Option<String>,
+    /// Its last lines on standard error.
+    pub(crate) stderr: Vec<String>,
+    /// How many tools it has.
+    pub(crate) tools: usize,
+    /// The revision that is spoken with it.
+    pub(crate) revision: Option<&'static str>,
+    /// Name and version that it gives itself; not verified.
+    pub(crate) server: Option<String>,
+    /// What was started.
+    pub(crate) command: String,
+    /// The tools that were left out, each with the reason.
+    pub(crate) left_out: Vec<String>,
+    /// The last thing that went wrong on its stream.
+    pub(crate) note: Option<String>,
+}

@@ -1,0 +1,165 @@
+//! One server as a service, whatever state its child is in.
+
+use super::{ServerSpec, ServerStatus, State, tail::Tail};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout},
+};
+use toolgate::{
+    BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, List, Outcome, Service, Stale,
+    client::{LeftOut, Remote, harmless},
+};
+
+/// A restart that is due so soon is worth waiting for.
+const SOON: Duration = Duration::from_secs(2);
+
+/// One server. A call is never sent twice: one that was lost with a child fails.
+pub(crate) struct Supervised {
+    pub(super) spec: ServerSpec,
+    pub(super) tail: Tail,
+    seat: watch::Sender<Seat>,
+    changes: watch::Sender<Stale>,
+    /// Raised with everything that the console shows.
+    shown: watch::Sender<u64>,
+}
+
+/// The child of the moment.
+#[derive(Clone)]
+struct Seat {
+    state: State,
+    remote: Option<Arc<Remote>>,
+    restarts: u32,
+    error: Option<String>,
+    due: Option<Instant>,
+}
+
+impl Supervised {
+    pub(super) fn new(spec: ServerSpec, shown: watch::Sender<u64>) -> Supervised {
+        let seat = Seat { state: State::Starting, remote: None, restarts: 0, error: None, due: None };
+        let (seat, changes) = (watch::Sender::new(seat), watch::Sender::new(Stale::default()));
+        Supervised { spec, tail: Tail::default(), seat, changes, shown }
+    }
+
+    /// A line for the console.
+    pub(crate) fn status(&self) -> ServerStatus {
+        let seat = self.seat.borrow().clone();
+        let remote = seat.remote.as_ref().map(|remote| remote.status());
+        let line = |out: &LeftOut| format!("{}: {}", out.tool, out.reason);
+        let itself = remote.as_ref().and_then(|r| r.server.as_ref());
+        ServerStatus {
+            id: self.spec.id.to_string(),
+            state: seat.state,
+            restarts: seat.restarts,
+            error: seat.error,
+            stderr: self.tail.lines(),
+            tools: remote.as_ref().and_then(|r| r.tools).unwrap_or(0),
+            revision: remote.as_ref().map(|r| r.revision),
+            server: itself.map(|s| harmless(&format!("{} {}", s.name, s.version), 100)),
+            command: self.spec.command.join(" "),
+            left_out: remote.iter().flat_map(|r| r.left_out.iter().map(line)).collect(),
+            note: remote.and_then(|r| r.note),
+        }
+    }
+
+    pub(super) fn starting(&self, again: bool) {
+        self.sit(|seat| {
+            seat.state = State::Starting;
+            seat.due = None;
+            seat.restarts += u32::from(again);
+        });
+    }
+
+    pub(super) fn running(&self, remote: Arc<Remote>) {
+        self.sit(|seat| {
+            seat.state = State::Running;
+            seat.remote = Some(remote);
+        });
+        self.stale();
+    }
+
+    /// Its child is gone, for this reason; when the next one is due.
+    pub(super) fn down(&self, state: State, error: Option<String>, due: Option<Instant>) {
+        self.sit(|seat| {
+            seat.state = state;
+            seat.remote = None;
+            seat.error = error;
+            seat.due = due;
+        });
+        self.stale();
+    }
+
+    /// Closes the stream to the child, so that the child sees the end of its input.
+    pub(super) fn close(&self) {
+        if let Some(remote) = &self.seat.borrow().remote {
+            remote.close();
+        }
+    }
+
+    /// Its list of tools went stale.
+    pub(super) fn stale(&self) {
+        self.changes.send_modify(|stale| stale.tools += 1);
+        self.show();
+    }
+
+    /// Something that the console shows is new.
+    pub(super) fn show(&self) {
+        self.shown.send_modify(|version| *version += 1);
+    }
+
+    fn sit(&self, change: impl FnOnce(&mut Seat)) {
+        self.seat.send_modify(change);
+        self.show();
+    }
+
+    /// The child, after a bounded wait where it starts or is started again soon.
+    async fn remote(&self) -> Result<Arc<Remote>, Error> {
+        let mut seats = self.seat.subscribe();
+        let settled = seats.wait_for(|seat| !seat.may_come_soon());
+        let seat = match timeout(self.spec.wait, settled).await {
+            Ok(Ok(seat)) => seat.clone(),
+            _ => self.seat.borrow().clone(),
+        };
+        seat.remote.clone().ok_or_else(|| self.is_down(&seat))
+    }
+
+    fn is_down(&self, seat: &Seat) -> Error {
+        let id = &self.spec.id;
+        let why = match (&seat.error, seat.state) {
+            (_, State::Stopped) => "the gateway stops".to_owned(),
+            (Some(error), _) => error.clone(),
+            (None, _) => format!("it did not answer within {:?} so far", self.spec.wait),
+        };
+        let text = format!("the server {id} is not running: {why}; its last lines are in the console, under Servers");
+        Error::new(Kind::Upstream, text)
+    }
+}
+
+impl Seat {
+    fn may_come_soon(&self) -> bool {
+        let soon = |due: Instant| due.saturating_duration_since(Instant::now()) <= SOON;
+        match self.state {
+            State::Starting => true,
+            State::Backoff => self.due.is_some_and(soon),
+            State::Running | State::Failed | State::Stopped => false,
+        }
+    }
+}
+
+impl Service for Supervised {
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        Box::pin(async move {
+            let listed = self.remote().await?.list(ask).await;
+            self.show();
+            listed
+        })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(async move { self.remote().await?.call(call).await })
+    }
+
+    fn changes(&self, _want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        Box::pin(async { Ok(Changes::new(self.changes.subscribe())) })
+    }
+}

@@ -1,0 +1,89 @@
+//! The last lines that a server wrote to its standard error.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use toolgate::client::harmless;
+
+/// Lines that are kept.
+const LINES: usize = 50;
+/// Bytes of a line that are kept.
+const WIDTH: usize = 2 << 10;
+
+/// The last lines, each cut and with its control characters replaced.
+#[derive(Debug, Default)]
+pub(super) struct Tail(Mutex<VecDeque<String>>);
+
+impl Tail {
+    /// The lines, the oldest first.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.kept().iter().cloned().collect()
+    }
+
+    /// Reads to the end, and tells after each piece that lines were added. Never stops reading for a long line,
+    /// or the server would stop when the pipe is full.
+    pub(super) async fn read(&self, mut from: impl AsyncRead + Unpin, added: impl Fn()) {
+        let (mut buffer, mut line) = (vec![0; 8 << 10], Vec::new());
+        while let Ok(n @ 1..) = from.read(&mut buffer).await {
+            for piece in buffer[..n].split_inclusive(|byte| *byte == b'\n') {
+                let ends = piece.ends_with(b"\n");
+                let room = (WIDTH + 1).saturating_sub(line.len());
+                line.extend_from_slice(&piece[..piece.len().min(room)]);
+                if ends {
+                    self.add(&std::mem::take(&mut line));
+                }
+            }
+            added();
+        }
+        if !line.is_empty() {
+            self.add(&line);
+            added();
+        }
+    }
+
+    fn add(&self, line: &[u8]) {
+        let text = String::from_utf8_lossy(&line[..line.len().min(WIDTH)]);
+        let cut = line.len() > WIDTH && !line.ends_with(b"\n");
+        let mut text = harmless(&text.trim_end().replace('\t', " "), WIDTH);
+        if cut {
+            text.push('…');
+        }
+        let mut kept = self.kept();
+        if kept.len() == LINES {
+            kept.pop_front();
+        }
+        kept.push_back(text);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn tail(bytes: &[u8]) -> Vec<String> {
+        let tail = Tail::default();
+        tail.read(bytes, || {}).await;
+        tail.lines()
+    }
+
+    #[tokio::test]
+    async fn the_last_fifty_lines_are_kept() {
+        let text: String = (0..70).map(|n| format!("line {n}\n")).collect();
+        let lines = tail(text.as_bytes()).await;
+        assert_eq!((lines.len(), lines[0].as_str(), lines[49].as_str()), (50, "line 20", "line 69"));
+    }
+
+    #[tokio::test]
+    async fn lines_are_cut_and_made_harmless() {
+        let lines = tail(&[b"\x1b[31mred\x07\r\n".as_slice(), &[b'x'; 5000], b"\nlast \xff"].concat()).await;
+        assert_eq!(lines[0], "\u{fffd}[31mred\u{fffd}");
+        assert_eq!(lines[1].len(), WIDTH + "…".len());
+        assert_eq!(lines[2], "last \u{fffd}");
+    }
+}

@@ -1,0 +1,324 @@
+//! Supervision, with children that are scripts of the test.
+
+use super::{
+    ServerSpec, State, Supervised, Supervisor,
+    launch::{Launch, NotStarted, Pipes, Process},
+};
+use serde_json::{Value, json};
+use std::{
+    future::pending,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf},
+    sync::watch,
+    time::{Instant, timeout},
+};
+use toolgate::{BoxFuture, Call, Caller, Interest, Json, Kind, List, Service};
+
+/// What the children of a server do, one after the other; the last one is what all later ones do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Act {
+    /// Serves until its input ends.
+    Serve,
+    /// Serves, but exits at a request before the handshake.
+    NoProbe,
+    /// Serves one call and then exits without an answer.
+    Once,
+    /// Serves for that many seconds.
+    Seconds(u64),
+    /// Exits at once.
+    Exit,
+    /// Says nothing.
+    Silent,
+    /// Exits, while a child of its own holds the pipes open.
+    Leave,
+    /// Cannot be started.
+    Refuse,
+}
+
+struct Script {
+    acts: Vec<Act>,
+    started: AtomicUsize,
+    ended: Arc<AtomicUsize>,
+    calls: Arc<Mutex<Vec<Value>>>,
+}
+
+struct Child {
+    pipes: Option<Pipes>,
+    exit: watch::Receiver<bool>,
+    ended: Arc<AtomicUsize>,
+}
+
+impl Launch for Arc<Script> {
+    fn launch<'a>(&'a self, _: &'a ServerSpec) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>> {
+        let n = self.started.fetch_add(1, SeqCst);
+        let act = self.acts[n.min(self.acts.len() - 1)];
+        Box::pin(async move {
+            if act == Act::Refuse {
+                return Err(NotStarted { why: "no such program: nothing".to_owned(), again: true });
+            }
+            Ok(Box::new(self.child(n, act)) as Box<dyn Process>)
+        })
+    }
+}
+
+impl Script {
+    fn of(acts: &[Act]) -> Arc<Script> {
+        Arc::new(Script { acts: acts.to_vec(), started: AtomicUsize::new(0), ended: Arc::default(), calls: Arc::default() })
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "plays a process")]
+    fn child(&self, n: usize, act: Act) -> Child {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (stdout, stdin) = tokio::io::split(ours);
+        let (stderr, mut errors) = tokio::io::duplex(1 << 12);
+        let (exit, exited) = watch::channel(false);
+        let calls = self.calls.clone();
+        tokio::spawn(async move {
+            errors.write_all(format!("child {n} starts\n").as_bytes()).await.unwrap();
+            let (from, to) = tokio::io::split(theirs);
+            let mut server = Server { from: BufReader::new(from), to, act, calls };
+            match act {
+                Act::Seconds(limit) => drop(timeout(Duration::from_secs(limit), server.serve()).await),
+                _ => server.serve().await,
+            }
+            errors.write_all(b"bye").await.unwrap();
+            exit.send_replace(true);
+            if act == Act::Leave {
+                pending::<()>().await;
+            }
+        });
+        let pipes = Pipes { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr: Box::new(stderr) };
+        Child { pipes: Some(pipes), exit: exited, ended: self.ended.clone() }
+    }
+
+    fn started(&self) -> usize {
+        self.started.load(SeqCst)
+    }
+}
+
+impl Process for Child {
+    fn pipes(&mut self) -> Option<Pipes> {
+        self.pipes.take()
+    }
+
+    fn exited(&self) -> BoxFuture<'static, String> {
+        let mut exit = self.exit.clone();
+        Box::pin(async move {
+            let _ = exit.wait_for(|exit| *exit).await;
+            "it exited with status 3".to_owned()
+        })
+    }
+
+    fn end(&mut self) -> BoxFuture<'_, String> {
+        self.ended.fetch_add(1, SeqCst);
+        let exited = Process::exited(self);
+        Box::pin(async move { timeout(Duration::from_secs(4), exited).await.unwrap_or_else(|_| "it was ended by signal 9".to_owned()) })
+    }
+}
+
+struct Server {
+    from: BufReader<ReadHalf<DuplexStream>>,
+    to: WriteHalf<DuplexStream>,
+    act: Act,
+    calls: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Server {
+    async fn serve(&mut self) {
+        if self.act == Act::Exit || self.act == Act::Leave {
+            return;
+        }
+        let mut line = String::new();
+        while self.from.read_line(&mut line).await.unwrap() > 0 {
+            let request: Value = serde_json::from_str(&line).unwrap();
+            line.clear();
+            let method = request["method"].as_str().unwrap_or_default();
+            match method {
+                _ if self.act == Act::Silent => {}
+                "initialize" => self.reply(&request, json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}})).await,
+                "tools/list" => self.reply(&request, json!({"tools": [{"name": "a", "inputSchema": {}}]})).await,
+                "tools/call" => {
+                    self.calls.lock().unwrap().push(request.clone());
+                    if self.act == Act::Once {
+                        return;
+                    }
+                    self.reply(&request, json!({"content": []})).await;
+                }
+                "server/discover" if self.act == Act::NoProbe => return,
+                _ if request["id"].is_null() => {}
+                _ => self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "no"}})).await,
+            }
+        }
+    }
+
+    async fn reply(&mut self, to: &Value, result: Value) {
+        self.send(&json!({"jsonrpc": "2.0", "id": to["id"], "result": result})).await;
+    }
+
+    async fn send(&mut self, message: &Value) {
+        // The gateway may have closed the pipe a moment ago.
+        let _ = self.to.write_all(format!("{message}\n").as_bytes()).await;
+    }
+}
+
+fn start(acts: &[Act]) -> (Arc<Script>, Supervisor, Arc<Supervised>) {
+    let script = Script::of(acts);
+    let spec = ServerSpec::new("files", vec!["serve".to_owned(), "--all".to_owned()]);
+    let supervisor = Supervisor::start_with(Arc::new(script.clone()), vec![spec]);
+    let server = supervisor.servers()[0].clone();
+    (script, supervisor, server)
+}
+
+async fn until(server: &Supervised, supervisor: &Supervisor, state: State) {
+    let mut shown = supervisor.watch();
+    let reached = async {
+        while server.status().state != state {
+            shown.changed().await.unwrap();
+        }
+    };
+    timeout(Duration::from_secs(600), reached).await.unwrap_or_else(|_| panic!("{:?}", server.status()));
+}
+
+fn all() -> List {
+    List::all(Caller::new("test"))
+}
+
+fn call() -> Call {
+    Call::tool("c1", Caller::new("test"), "a", Json::from_value(&json!({})))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_is_started_opened_and_used() {
+    let (script, supervisor, server) = start(&[Act::Serve]);
+    assert_eq!(server.status().state, State::Starting);
+    // Asked before it is up: a bounded wait.
+    assert_eq!(server.list(all()).await.unwrap().items()[0].full_name(), "files.a");
+    server.call(call()).await.unwrap();
+    let status = server.status();
+    assert_eq!((status.state, status.restarts, status.tools, status.error), (State::Running, 0, 1, None));
+    assert_eq!((status.revision, status.command.as_str(), status.server.as_deref()), (Some("2025-06-18"), "serve --all", Some("s 1")));
+    assert_eq!(status.stderr, ["child 0 starts"]);
+    supervisor.stop().await;
+    let status = server.status();
+    assert_eq!((status.state, status.stderr.last().map(String::as_str)), (State::Stopped, Some("bye")));
+    assert_eq!((script.started(), script.ended.load(SeqCst)), (1, 1));
+    let error = server.call(call()).await.unwrap_err();
+    assert_eq!((error.kind(), error.public().contains("the gateway stops")), (&Kind::Upstream, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ends_at_the_probe_is_started_again_at_once_without() {
+    let (script, supervisor, server) = start(&[Act::NoProbe]);
+    let before = Instant::now();
+    until(&server, &supervisor, State::Running).await;
+    assert!(before.elapsed() < Duration::from_secs(1), "{:?}", before.elapsed());
+    assert_eq!((script.started(), server.status().restarts), (2, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_learned_about_the_probe_is_remembered() {
+    let (script, supervisor, server) = start(&[Act::NoProbe, Act::Once, Act::NoProbe]);
+    until(&server, &supervisor, State::Running).await;
+    server.call(call()).await.unwrap_err();
+    until(&server, &supervisor, State::Backoff).await;
+    until(&server, &supervisor, State::Running).await;
+    assert_eq!(script.started(), 3, "no further child was lost to a probe");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_call_is_never_sent_again() {
+    let (script, supervisor, server) = start(&[Act::Once, Act::Serve]);
+    let mut changes = server.changes(Interest { caller: Caller::new("test"), tools: true }).await.unwrap();
+    let error = server.call(call()).await.unwrap_err();
+    assert!(error.public().contains("not known whether it took effect"), "{}", error.public());
+    until(&server, &supervisor, State::Backoff).await;
+    let status = server.status();
+    assert!(status.error.unwrap().ends_with("it exited with status 3"));
+    assert_eq!((status.tools, status.revision), (0, None));
+    // The restart is so near that a list waits for it.
+    assert_eq!(server.list(all()).await.unwrap().items().len(), 1);
+    assert_eq!((server.status().restarts, script.calls.lock().unwrap().len()), (1, 1));
+    assert!(changes.next().await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_keeps_failing_is_tried_ever_less_often_and_says_why() {
+    let (script, supervisor, server) = start(&[Act::Exit]);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    // Half a second, doubled up to a minute; each try is one child with a probe and one without.
+    let tries = script.started() / 2;
+    assert!((14..=20).contains(&tries), "{tries}");
+    assert_eq!(script.ended.load(SeqCst), script.started(), "what is started is ended");
+    until(&server, &supervisor, State::Backoff).await;
+    let before = Instant::now();
+    let error = server.list(all()).await.unwrap_err();
+    assert!(error.public().starts_with("the server files is not running: it ended before the handshake"), "{}", error.public());
+    assert!(before.elapsed() < Duration::from_secs(3), "nobody waits for a restart that is far away");
+    assert_eq!(server.status().stderr.len(), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_good_run_the_wait_is_short_again() {
+    let (_script, supervisor, server) = start(&[Act::Exit, Act::Exit, Act::Exit, Act::Exit, Act::Exit, Act::Exit, Act::Exit, Act::Exit, Act::Seconds(61), Act::Serve]);
+    until(&server, &supervisor, State::Running).await;
+    until(&server, &supervisor, State::Backoff).await;
+    let before = Instant::now();
+    until(&server, &supervisor, State::Running).await;
+    assert!(before.elapsed() <= Duration::from_millis(600), "{:?}", before.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_has_thirty_seconds_and_a_call_waits_ten() {
+    let (script, supervisor, server) = start(&[Act::Silent]);
+    let before = Instant::now();
+    let error = server.call(call()).await.unwrap_err();
+    assert_eq!((error.kind(), before.elapsed().as_secs()), (&Kind::Upstream, 10));
+    until(&server, &supervisor, State::Backoff).await;
+    // The child has four seconds to end after that.
+    assert!((30..=35).contains(&before.elapsed().as_secs()), "{:?}", before.elapsed());
+    assert_eq!(script.started(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_left_its_pipes_open_is_gone_all_the_same() {
+    let (script, supervisor, server) = start(&[Act::Leave, Act::Leave, Act::Serve]);
+    let before = Instant::now();
+    until(&server, &supervisor, State::Running).await;
+    assert!(before.elapsed() < Duration::from_secs(10), "{:?}", before.elapsed());
+    assert_eq!(script.started(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_cannot_be_started_is_failed_until_it_can() {
+    let (_script, supervisor, server) = start(&[Act::Refuse, Act::Refuse, Act::Refuse, Act::Refuse, Act::Serve]);
+    until(&server, &supervisor, State::Failed).await;
+    let error = server.call(call()).await.unwrap_err();
+    assert!(error.public().contains("no such program: nothing"), "{}", error.public());
+    until(&server, &supervisor, State::Running).await;
+    assert_eq!(server.status().restarts, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_bad_server_stops_no_other_and_all_end_together() {
+    let (good, bad) = (Script::of(&[Act::Serve]), Script::of(&[Act::Silent]));
+    struct Two(Arc<Script>, Arc<Script>);
+    impl Launch for Two {
+        fn launch<'a>(&'a self, spec: &'a ServerSpec) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>> {
+            if &*spec.id == "good" { self.0.launch(spec) } else { self.1.launch(spec) }
+        }
+    }
+    let specs = ["good", "bad"].map(|id| ServerSpec::new(id, vec!["x".to_owned()]));
+    let supervisor = Supervisor::start_with(Arc::new(Two(good, bad.clone())), specs.to_vec());
+    supervisor.servers()[0].call(call()).await.unwrap();
+    let before = Instant::now();
+    supervisor.stop().await;
+    assert!(before.elapsed() < Duration::from_secs(6), "{:?}", before.elapsed());
+    assert!(supervisor.status().iter().all(|status| status.state == State::Stopped));
+    assert_eq!(bad.started(), 1, "nothing is started while all ends");
+}
