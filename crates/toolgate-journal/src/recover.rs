@@ -6,8 +6,8 @@ use crate::entry::{Entry, Event};
 use crate::error::Error;
 use crate::record::Tip;
 use crate::verify::{self, ChainReport, Fault};
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// A chain that can be continued, and the records that its new owner writes first.
@@ -94,17 +94,19 @@ fn first_entries(found: &ChainReport, torn: u64) -> Vec<Entry> {
 fn set_aside(segment: &Path, length: u64) -> io::Result<()> {
     let mut from = File::open(segment)?;
     from.seek(SeekFrom::Start(length))?;
-    let mut to = new_beside(segment, length)?;
-    io::copy(&mut from.take(u64::MAX), &mut to)?;
-    to.sync_all()
+    let (name, mut to) = new_beside(segment, length)?;
+    // Half a copy is of no use, and starts on a full disk would leave one each time.
+    io::copy(&mut from, &mut to)
+        .and_then(|_| to.sync_all())
+        .inspect_err(|_| drop(fs::remove_file(name)))
 }
 
-fn new_beside(segment: &Path, length: u64) -> io::Result<File> {
+fn new_beside(segment: &Path, length: u64) -> io::Result<(PathBuf, File)> {
     for attempt in 0..1000 {
         let name: PathBuf = segment.with_extension(format!("torn-{length}-{attempt}"));
         match private(&name, true) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            other => return other,
+            other => return other.map(|file| (name, file)),
         }
     }
     Err(io::Error::other(
