@@ -193,12 +193,14 @@ pub struct List {
     pub caller: Caller,
     /// Where only this one item matters, its name. Then a layer may leave the others as they are.
     pub only: Option<String>,
+    /// Takes down why that one item is hidden: for the record, never for the asker.
+    pub trail: Trail,
 }
 
 impl List {
     /// All that the caller may see.
     pub fn all(caller: Caller) -> List {
-        List { caller, only: None }
+        List { caller, only: None, trail: Trail::default() }
     }
 }
 

@@ -35,6 +35,11 @@ pub trait Rule: Send + Sync + 'static {
         true
     }
 
+    /// Why it may not know of it: for the record, never for the caller.
+    fn why_hidden(&self, _caller: &Caller, _item: &Item) -> String {
+        String::new()
+    }
+
     /// Judges a call.
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a>;
 }
@@ -72,7 +77,28 @@ pub(crate) struct Gate {
 
 impl Gate {
     fn sees(&self, caller: &Caller, item: &Item) -> bool {
-        item.withheld.is_none() && self.rules.iter().all(|rule| rule.sees(caller, item))
+        self.hides(caller, item).is_none()
+    }
+
+    /// Who hides the item, and why.
+    fn hides(&self, caller: &Caller, item: &Item) -> Option<(&'static str, String)> {
+        if let Some(why) = &item.withheld {
+            return Some((self.name(), why.clone()));
+        }
+        let rule = self.rules.iter().find(|rule| !rule.sees(caller, item))?;
+        Some((rule.name(), rule.why_hidden(caller, item)))
+    }
+
+    /// The one item, or none if it is hidden; the trail takes down why.
+    fn one(&self, ask: &List, catalog: Catalog, name: &str) -> Catalog {
+        let hidden = catalog.find(name).map(|item| self.hides(&ask.caller, item));
+        if let Some(Some((by, why))) = &hidden {
+            ask.trail.add(by, "hide", why.as_str());
+        }
+        match hidden {
+            Some(None) => catalog,
+            _ => catalog.with_items(Vec::new()),
+        }
     }
 
     /// A refusal stops; every wish to ask is collected.
@@ -118,20 +144,13 @@ impl Layer for Gate {
 
     fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
         Box::pin(async move {
-            let (caller, only) = (ask.caller.clone(), ask.only.clone());
+            let asked = ask.clone();
             let catalog = next.list(ask).await?;
-            match only.as_deref().map(|name| catalog.find(name)) {
-                Some(Some(item)) if self.sees(&caller, item) => Ok(catalog),
-                Some(_) => Ok(catalog.with_items(Vec::new())),
-                None => {
-                    let seen = catalog
-                        .items()
-                        .iter()
-                        .filter(|item| self.sees(&caller, item))
-                        .cloned();
-                    Ok(catalog.with_items(seen.collect()))
-                }
+            if let Some(name) = &asked.only {
+                return Ok(self.one(&asked, catalog, name));
             }
+            let seen = catalog.items().iter().filter(|item| self.sees(&asked.caller, item));
+            Ok(catalog.with_items(seen.cloned().collect()))
         })
     }
 

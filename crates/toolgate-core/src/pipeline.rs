@@ -131,6 +131,7 @@ impl Layer for Resolve {
             let ask = List {
                 caller: call.caller.clone(),
                 only: Some(call.name().to_owned()),
+                trail: call.trail.clone(),
             };
             let catalog = next.fork().list(ask).await?;
             let Some(item) = catalog

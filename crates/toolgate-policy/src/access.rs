@@ -77,6 +77,10 @@ impl Rule for Access {
         self.verdict(caller, item).0 != Then::Deny
     }
 
+    fn why_hidden(&self, caller: &Caller, item: &Item) -> String {
+        self.verdict(caller, item).1
+    }
+
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
         let (then, why) = self.verdict(&call.caller, item);
         Decision::Now(match then {

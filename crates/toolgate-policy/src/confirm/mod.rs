@@ -132,10 +132,7 @@ fn question(call: &Call, item: &Arc<Item>, reasons: Vec<String>, opened: Opened,
         waiting: opened.waiting,
     };
     let asks = vec![Ask { key: KEY.to_owned(), kind: AskKind::Approve(approval) }];
-    let mut questions = Questions::default();
-    questions.asks = asks;
-    questions.slots = Slots::from([(SLOT.to_owned(), opened.id.to_string())]);
-    questions
+    Questions { asks, slots: Slots::from([(SLOT.to_owned(), opened.id.to_string())]) }
 }
 
 impl Confirms for Confirm {

@@ -128,7 +128,7 @@ fn decides_otherwise(dirty: &Value, clean: &Value) -> bool {
     match (dirty, clean) {
         (Value::Object(a), Value::Object(b)) => a.iter().zip(b).any(|((key, a), (_, b))| {
             let prose = matches!(key.as_str(), "title" | "description" | "$comment" | "default" | "example" | "examples");
-            !(prose && !a.is_object()) && decides_otherwise(a, b)
+            (!prose || a.is_object()) && decides_otherwise(a, b)
         }),
         (Value::Array(a), Value::Array(b)) => a.iter().zip(b).any(|(a, b)| decides_otherwise(a, b)),
         (a, b) => a != b,

@@ -206,8 +206,8 @@ async fn mirrored(
         return Ok(());
     };
     let ask = List {
-        caller: caller.clone(),
         only: Some(call.name.clone()),
+        ..List::all(caller.clone())
     };
     let Ok(catalog) = endpoint.server.service.list(ask).await else {
         return Ok(());
