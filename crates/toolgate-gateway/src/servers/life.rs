@@ -26,6 +26,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long the steps by which a child is ended may take; the guardian's own steps are shorter.
 const END: Duration = Duration::from_secs(10);
 
+/// Least time between two lists of our own, however often a server says that its list changed.
+const CALM: Duration = Duration::from_secs(1);
+
 /// How a life ended.
 enum End {
     /// The child is gone; why, and for how long it could be used, if ever.
@@ -140,19 +143,24 @@ async fn run(
     End::Gone(why, Some(began.elapsed()))
 }
 
-/// Fills the list, so that the console knows it before anybody asks, and passes its changes on.
+/// Keeps the list filled, so that the console knows it before anybody asks, and passes its changes on.
 async fn watch_tools(server: &Supervised, remote: &Remote) {
     let caller = Caller::new("toolgate");
-    let changes = remote.changes(Interest { caller: caller.clone(), tools: true }).await;
-    // What goes wrong here goes wrong again for whoever asks next, who is told.
-    let _ = remote.list(List::all(caller)).await;
-    server.show();
-    if let Ok(mut changes) = changes {
-        while changes.next().await.is_some() {
-            server.stale();
+    let mut changes = remote.changes(Interest { caller: caller.clone(), tools: true }).await;
+    loop {
+        // What goes wrong here goes wrong again for whoever asks next, who is told.
+        let _ = remote.list(List::all(caller.clone())).await;
+        server.show();
+        let told = match &mut changes {
+            Ok(changes) => changes.next().await,
+            Err(_) => None,
+        };
+        if told.is_none() {
+            return pending().await;
         }
+        server.stale();
+        sleep(CALM).await;
     }
-    pending::<()>().await;
 }
 
 fn options(server: &Supervised, probe: bool) -> RemoteOptions {

@@ -148,11 +148,7 @@ impl Seat {
 
 impl Service for Supervised {
     fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
-        Box::pin(async move {
-            let listed = self.remote().await?.list(ask).await;
-            self.show();
-            listed
-        })
+        Box::pin(async move { self.remote().await?.list(ask).await })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
