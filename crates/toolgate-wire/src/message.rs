@@ -154,6 +154,8 @@ pub struct Malformed {
     pub id: Option<Id>,
     /// What is wrong, lower case.
     pub reason: &'static str,
+    /// Whether it was meant as a reply; those are never answered.
+    pub reply: bool,
 }
 
 impl Message {
@@ -166,14 +168,18 @@ impl Message {
             return Err(Malformed {
                 id: None,
                 reason: "a message is one JSON object; batches are not taken",
+                reply: false,
             });
         }
         let parts = Parts::of(json);
         let id = parts.id.as_ref().and_then(Id::read);
+        let reply =
+            parts.method.is_none() && (parts.result.is_some() || parts.error.is_some());
         let wrong = |reason| {
             Err(Malformed {
                 id: id.clone(),
                 reason,
+                reply,
             })
         };
         if parts.version.as_ref().and_then(Json::str_cow).as_deref() != Some("2.0") {
@@ -249,6 +255,7 @@ impl Parts {
             return Err(Malformed {
                 id,
                 reason: "\"method\" must be a string",
+                reply: false,
             });
         };
         if self
@@ -259,6 +266,7 @@ impl Parts {
             return Err(Malformed {
                 id,
                 reason: "\"params\" must be an object",
+                reply: false,
             });
         }
         let params = self.params.clone();

@@ -104,6 +104,8 @@ impl Peer {
     async fn receive(&mut self, json: &Json) {
         let message = match Message::read(json) {
             Ok(message) => message,
+            // A reply is never answered, not even a bad one.
+            Err(bad) if bad.reply => return,
             Err(bad) => {
                 return self
                     .reply(

@@ -1,0 +1,58 @@
+//! A call that waits for a person: cancel, and a caller that goes away.
+
+use super::{Scripted, server};
+use std::{sync::atomic::Ordering, time::Duration};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use toolgate::{Caller, edge::stdio};
+
+/// Waits until `done`; a bound on a hang, not a measurement.
+pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
+    for _ in 0..2000 {
+        if done() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("never: {what}");
+}
+
+const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+const FOREVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
+
+#[tokio::test]
+async fn a_cancelled_call_is_dropped_and_never_answered() {
+    let scripted = Scripted::new();
+    let running = scripted.running.clone();
+    let (near, far) = tokio::io::duplex(1 << 16);
+    let (read, write) = tokio::io::split(far);
+    let serving = stdio::serve(server(scripted), Caller::new("test"), read, write);
+    let playing = async {
+        let (read, mut write) = tokio::io::split(near);
+        let mut lines = BufReader::new(read).lines();
+        write.write_all(format!("{OPEN}\n{FOREVER}\n").as_bytes()).await.unwrap();
+        lines.next_line().await.unwrap();
+        until("it runs", || running.load(Ordering::SeqCst) == 1).await;
+        write.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n").await.unwrap();
+        until("it is dropped", || running.load(Ordering::SeqCst) == 0).await;
+        // The id is free again, and the next answer is the next request's.
+        write.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n").await.unwrap();
+        assert!(lines.next_line().await.unwrap().unwrap().contains("\"id\":2"));
+    };
+    tokio::join!(serving, playing).0.unwrap();
+}
+
+#[tokio::test]
+async fn the_end_of_input_cancels_what_runs() {
+    let scripted = Scripted::new();
+    let running = scripted.running.clone();
+    let (mut near, far) = tokio::io::duplex(1 << 16);
+    let (read, write) = tokio::io::split(far);
+    let serving = stdio::serve(server(scripted), Caller::new("test"), read, write);
+    let playing = async {
+        near.write_all(format!("{OPEN}\n{FOREVER}\n").as_bytes()).await.unwrap();
+        until("it runs", || running.load(Ordering::SeqCst) == 1).await;
+        near.shutdown().await.unwrap();
+        until("it is dropped", || running.load(Ordering::SeqCst) == 0).await;
+    };
+    let _ = tokio::join!(serving, playing);
+}

@@ -1,0 +1,102 @@
+//! What a client sends to a serving edge, and what must come back.
+
+mod desk;
+mod http;
+mod transcripts;
+
+use std::sync::Arc;
+use toolgate::{
+    Ask, AskKind, BoxFuture, Call, Catalog, Changes, Content, Error, Event, Interest, Item, Json, Kind, List, Origin,
+    Outcome, Output, Progress, Questions, Service, Stale, Tool,
+    edge::{Server, ServerLimits},
+};
+
+/// A service with a tool for every kind of outcome.
+pub(crate) struct Scripted {
+    catalog: Catalog,
+    stale: tokio::sync::watch::Sender<Stale>,
+    /// How many calls of `forever` run right now.
+    pub(crate) running: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl Scripted {
+    pub(crate) fn new() -> Arc<Scripted> {
+        let origin = Origin { server: "s".into(), trusted: true };
+        let tool = |name: &str| {
+            let schema = serde_json::json!({"name": name, "inputSchema": {"type": "object"}});
+            Arc::new(Item::new(origin.clone(), Tool::read(Json::from_value(&schema)).unwrap()))
+        };
+        let names = ["echo", "count", "ask", "forever", "invalid", "busy", "panic"];
+        let items = names.map(tool).to_vec();
+        Arc::new(Scripted { catalog: Catalog::new(items), stale: Default::default(), running: Arc::default() })
+    }
+
+    pub(crate) fn change(&self) {
+        self.stale.send_modify(|stale| stale.tools += 1);
+    }
+}
+
+pub(crate) fn server(service: Arc<dyn Service>) -> Arc<Server> {
+    Arc::new(Server::new(service, "test", "1", ServerLimits::default()).unwrap())
+}
+
+struct Counted(Arc<std::sync::atomic::AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+impl Service for Scripted {
+    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        Box::pin(async { Ok(self.catalog.clone()) })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(async move {
+            match call.name() {
+                "echo" => {
+                    let text = call.arguments().raw().as_str().to_owned();
+                    Ok(Outcome::Done(Output { content: vec![Content::text(&text)], ..Output::default() }))
+                }
+                "count" => {
+                    for n in [1.0, 2.0, 1.5, 3.0] {
+                        let progress = Progress { progress: n, total: Some(3.0), message: Some(format!("step {n}")) };
+                        call.reporter.tell(Event::Progress(progress));
+                    }
+                    Ok(Outcome::Done(Output::text("counted")))
+                }
+                "ask" => Ok(ask(&call)),
+                "forever" => {
+                    self.running.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                    let _counted = Counted(self.running.clone());
+                    std::future::pending().await
+                }
+                "invalid" => {
+                    let problem = toolgate::Problem { path: "/a".into(), expected: "an integer".into(), got: "a string".into() };
+                    Err(Error::new(Kind::Invalid(vec![problem]), "invalid arguments: /a: expected an integer, got a string"))
+                }
+                "busy" => Err(Error::new(Kind::Busy(None), "rate limit: again in 12 s")),
+                name => Err(Error::unknown_tool(name)),
+            }
+        })
+    }
+
+    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        Box::pin(async { Ok(Changes::new(self.stale.subscribe())) })
+    }
+}
+
+fn ask(call: &Call) -> Outcome {
+    if let Some(answer) = call.round.answer("q") {
+        let state = call.round.slots.get("upstream").cloned().unwrap_or_default();
+        return Outcome::Done(Output::text(&format!("{} {state}", answer.as_str())));
+    }
+    let form = serde_json::json!({"message": "who?", "requestedSchema": {"type": "object", "properties": {}}});
+    let ask = Ask { key: "q".into(), kind: AskKind::Elicit(Json::from_value(&form)) };
+    let mut questions = Questions::default();
+    questions.asks.push(ask);
+    questions.slots.insert("upstream".into(), "kept".into());
+    Outcome::Ask(questions)
+}
