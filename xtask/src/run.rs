@@ -76,6 +76,29 @@ pub(crate) fn each_line(command: &mut Command, mut line: impl FnMut(&str)) -> Re
     }
 }
 
+/// Runs to the end, shows standard error as it comes, and takes a warning of cargo itself for a failure.
+pub(crate) fn without_warnings(command: &mut Command) -> Result<(), String> {
+    let words = shown(command);
+    let mut child = command
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("`{words}` could not be started: {error}"))?;
+    let mut warned = false;
+    if let Some(err) = child.stderr.take() {
+        for text in BufReader::new(err).split(b'\n').map_while(Result::ok) {
+            let text = String::from_utf8_lossy(&text);
+            eprintln!("{text}");
+            warned |= text.starts_with("warning");
+        }
+    }
+    match child.wait() {
+        Ok(status) if status.success() && !warned => Ok(()),
+        Ok(status) if status.success() => Err(format!("`{words}` warned")),
+        Ok(status) => Err(format!("`{words}` ended with {status}")),
+        Err(error) => Err(format!("`{words}` was lost: {error}")),
+    }
+}
+
 fn shown(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy().into_owned()];
     words.extend(
