@@ -1,0 +1,177 @@
+//! The command line. Its names are a contract.
+//!
+//! Exit codes: 0 fine, 1 failed, 2 wrong usage or config. stdout carries only what was asked for.
+
+use clap::{Args, CommandFactory, Parser, Subcommand, error::ErrorKind};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
+
+/// A gate for MCP tools: policy, approval and a record for every call
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Where the record, approvals and sockets are kept
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    serve: Serve,
+    /// What is to be done; to serve where it is absent.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the configured servers (this is what happens without a command)
+    Serve(Serve),
+    /// Serve one server without a config
+    Run(Run),
+    /// List the tools of the running gateways
+    Tools,
+    /// Call a tool of a running gateway
+    Call {
+        /// Which tool
+        #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
+        tool: String,
+        /// Its arguments, a JSON object
+        #[arg(value_name = "JSON", value_parser = object)]
+        arguments: Option<String>,
+    },
+    /// List the calls that wait for a person
+    Inbox,
+    /// Allow a waiting call
+    Approve {
+        /// Which call, as `toolgate inbox` shows it
+        id: String,
+        /// Allow such calls from now on
+        #[arg(long)]
+        remember: bool,
+    },
+    /// Refuse a waiting call
+    Deny {
+        /// Which call, as `toolgate inbox` shows it
+        id: String,
+        /// Why; the model reads it
+        #[arg(short, long, value_name = "REASON")]
+        message: String,
+    },
+    /// Stop a running call
+    Stop {
+        /// Which call
+        id: String,
+    },
+    /// Print a fresh link to the console
+    Console,
+    /// Read or verify the record
+    #[command(subcommand)]
+    Audit(Audit),
+    /// Be the demo server over standard input and output
+    DemoServer,
+    /// Check the config and stop
+    Check {
+        /// A toolgate.toml, or the mcpServers JSON of a host
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+}
+
+/// `toolgate serve`.
+#[derive(Args, Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Serve {
+    /// A toolgate.toml, or the mcpServers JSON of a host
+    ///
+    /// Without it: toolgate/toolgate.toml in XDG_CONFIG_HOME or ~/.config, else the demo server. A file in the current
+    /// directory is never taken by itself.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+/// `toolgate run`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) options: Options,
+    /// Program and arguments of the server
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<String>,
+}
+
+/// How the gateway is reached.
+#[derive(Args, Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Options {
+    /// Serve HTTP on this IP address and port
+    #[arg(long, value_name = "ADDR", conflicts_with = "stdio")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Serve the client that started this program, over standard input and output
+    #[arg(long)]
+    pub(crate) stdio: bool,
+}
+
+/// What is to be done with the record.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Audit {
+    /// Print the last records
+    Tail {
+        /// How many
+        #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 20)]
+        count: usize,
+        /// Go on as records come
+        #[arg(short, long)]
+        follow: bool,
+    },
+    /// Check that no record was changed or lost
+    Verify,
+}
+
+/// The command line of this process. A wrong one ends it with exit code 2, `--help` and `--version` with 0.
+pub(crate) fn parse() -> Cli {
+    Cli::of(std::env::args_os()).unwrap_or_else(|error| error.exit())
+}
+
+impl Cli {
+    /// A command line, the name of the program first.
+    ///
+    /// # Errors
+    /// It is wrong, or asks for help or the version.
+    fn of<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Cli, clap::Error> {
+        let cli = Cli::try_parse_from(words)?;
+        // `toolgate --stdio inbox` would drop the option without a word.
+        match cli.command.is_some() && cli.serve != Serve::default() {
+            true => Err(Cli::command().error(
+                ErrorKind::ArgumentConflict,
+                "--config, --listen and --stdio stand before a command; write them after it, as in: toolgate serve --stdio",
+            )),
+            false => Ok(cli),
+        }
+    }
+
+    /// The options of `serve`, with the word or without it.
+    pub(crate) fn serve_options(&self) -> &Serve {
+        match &self.command {
+            Some(Command::Serve(serve)) => serve,
+            _ => &self.serve,
+        }
+    }
+}
+
+fn tool(text: &str) -> Result<String, String> {
+    match text.split_once('.') {
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => Ok(text.to_owned()),
+        _ => Err("tools are named SERVER.TOOL; `toolgate tools` lists them".to_owned()),
+    }
+}
+
+/// The text stays as it is: numbers and the order of keys reach the tool unchanged.
+fn object(text: &str) -> Result<String, String> {
+    let parsed: Result<&serde_json::value::RawValue, _> = serde_json::from_str(text);
+    match parsed {
+        Ok(_) if text.trim_start().starts_with('{') => Ok(text.to_owned()),
+        Ok(_) => Err("the arguments are no object; write {\"name\": \"value\"}".to_owned()),
+        Err(error) => Err(format!("the arguments are not JSON: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

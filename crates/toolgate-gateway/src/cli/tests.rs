@@ -1,0 +1,115 @@
+use super::*;
+
+fn of(words: &str) -> Result<Cli, clap::Error> {
+    Cli::of(std::iter::once("toolgate").chain(words.split_whitespace()))
+}
+
+fn command(words: &str) -> Command {
+    of(words).unwrap_or_else(|error| panic!("{words}: {error}")).command.unwrap()
+}
+
+#[test]
+fn the_definition_is_sound() {
+    Cli::command().debug_assert();
+}
+
+/// These lines are in scripts and in the configs of hosts: changing one breaks them.
+#[test]
+fn the_contract() {
+    for words in [
+        "",
+        "--config f.toml",
+        "--stdio",
+        "--listen 127.0.0.1:8665",
+        "--data d",
+        "serve --config f.toml --listen [::1]:0 --data d",
+        "serve --stdio --config f.json",
+        "run -- npx -y server --flag",
+        "run --stdio -- server",
+        "run --listen 127.0.0.1:0 --data d -- server",
+        "tools",
+        "call demo.add",
+        "call demo.add {\"a\":1,\"b\":2}",
+        "inbox --data d",
+        "--data d inbox",
+        "approve ab12",
+        "approve ab12 --remember",
+        "deny ab12 -m no",
+        "stop ab12",
+        "console",
+        "audit tail",
+        "audit tail -n 5 -f",
+        "audit verify --data d",
+        "demo-server",
+        "check --config f.toml",
+        "check",
+    ] {
+        assert!(of(words).is_ok(), "{words}");
+    }
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2() {
+    for words in [
+        "serv",
+        "--confg f",
+        "--listen localhost:1",
+        "--stdio --listen 127.0.0.1:1",
+        "--stdio inbox",
+        "--config f tools",
+        "run",
+        "run --",
+        "run server",
+        "call",
+        "call add",
+        "call .add",
+        "call demo.",
+        "call demo.add [1]",
+        "call demo.add {",
+        "approve",
+        "deny ab12",
+        "stop",
+        "audit",
+        "audit tail -n -1",
+    ] {
+        let error = of(words).expect_err(words);
+        assert_eq!((error.exit_code(), error.use_stderr()), (2, true), "{words}");
+    }
+}
+
+#[test]
+fn help_and_version_are_asked_for() {
+    for words in ["--help", "--version", "help run", "audit --help"] {
+        let error = of(words).expect_err(words);
+        assert_eq!((error.exit_code(), error.use_stderr()), (0, false), "{words}");
+    }
+}
+
+#[test]
+fn to_serve_needs_no_word() {
+    let serve = Serve { config: Some("f".into()), options: Options { listen: None, stdio: true } };
+    assert_eq!(*of("--config f --stdio").unwrap().serve_options(), serve);
+    assert_eq!(*of("serve --config f --stdio").unwrap().serve_options(), serve);
+}
+
+#[test]
+fn what_is_behind_the_dashes_is_the_server_s() {
+    let Command::Run(run) = command("run --stdio -- server --listen x --data y") else { panic!("not run") };
+    assert_eq!(run.command, ["server", "--listen", "x", "--data", "y"]);
+    assert_eq!(run.options, Options { listen: None, stdio: true });
+}
+
+#[test]
+fn arguments_stay_as_they_are() {
+    let text = "{\"b\":1e400,\"a\":12345678901234567890123}";
+    let Command::Call { tool, arguments } = command(&format!("call demo.a.b {text}")) else { panic!("not call") };
+    assert_eq!((tool.as_str(), arguments.as_deref()), ("demo.a.b", Some(text)));
+}
+
+#[test]
+fn the_record() {
+    let Command::Audit(Audit::Tail { count, follow }) = command("audit tail -n 5 -f") else { panic!("not tail") };
+    assert_eq!((count, follow), (5, true));
+    let Command::Deny { id, message } = command("deny ab12 -m why") else { panic!("not deny") };
+    assert_eq!((id.as_str(), message.as_str()), ("ab12", "why"));
+}

@@ -1,0 +1,85 @@
+//! What is wrong with a config, in one line with its place.
+
+use std::fmt;
+
+/// What is wrong with a config, as `file:line:column: what, and what to write instead`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct ConfigError(String);
+
+impl ConfigError {
+    /// About something as a whole: a file, a variable, an option of the command line.
+    pub(crate) fn new(about: impl fmt::Display, text: impl fmt::Display) -> ConfigError {
+        ConfigError(format!("{about}: {text}"))
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// A config as text, under the name that errors give it.
+#[derive(Clone, Copy)]
+pub(super) struct Doc<'t> {
+    pub(super) name: &'t str,
+    pub(super) text: &'t str,
+}
+
+impl Doc<'_> {
+    /// Line and column of a byte offset, both from 1; columns count characters.
+    pub(super) fn place(&self, offset: usize) -> (usize, usize) {
+        let bytes = self.text.as_bytes();
+        let before = String::from_utf8_lossy(&bytes[..offset.min(bytes.len())]);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+
+    /// `file:line:column` of a byte offset.
+    pub(super) fn at(&self, offset: usize) -> String {
+        let (line, column) = self.place(offset);
+        format!("{}:{line}:{column}", self.name)
+    }
+
+    /// What is wrong at a byte offset.
+    pub(super) fn error(&self, offset: usize, text: impl fmt::Display) -> ConfigError {
+        ConfigError::new(self.at(offset), text)
+    }
+}
+
+/// `; did you mean "…"?` where one of the known names is near, else a list of them where it is short.
+pub(super) fn hint<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let far = |name: &&str| strsim::damerau_levenshtein(&given.to_lowercase(), name);
+    match known.iter().copied().min_by_key(far) {
+        Some(name) if far(&name) <= 1 + name.len() / 4 && far(&name) < name.len() => {
+            format!("; did you mean {name:?}?")
+        }
+        _ if known.is_empty() || known.len() > 16 => String::new(),
+        _ => format!("; known here: {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_characters() {
+        let doc = Doc { name: "f", text: "é = 1\nab" };
+        assert_eq!(doc.place(0), (1, 1));
+        assert_eq!(doc.place(2), (1, 2));
+        assert_eq!(doc.place(8), (2, 2));
+        assert_eq!(doc.place(99), (2, 3));
+    }
+
+    #[test]
+    fn hints() {
+        assert_eq!(hint("comand", ["cwd", "command"]), "; did you mean \"command\"?");
+        assert_eq!(hint("Listen", ["listen"]), "; did you mean \"listen\"?");
+        assert_eq!(hint("x", ["cwd", "url"]), "; known here: cwd, url");
+        assert_eq!(hint("x", []), "");
+    }
+}

@@ -1,0 +1,145 @@
+//! Globs over names: `*` for any run of characters, `?` for one.
+
+use std::fmt;
+
+/// A glob over whole names such as `server.tool`; case counts.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Glob(String);
+
+impl Glob {
+    /// The glob of that text.
+    ///
+    /// # Errors
+    /// The text is empty, or has characters that look like more than a glob can do here; the words say what to write.
+    pub(crate) fn parse(text: &str) -> Result<Glob, String> {
+        if text.is_empty() {
+            return Err("the glob is empty; write \"*\" for everything".to_owned());
+        }
+        if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return Err(format!("glob {text:?} has a blank in it; write ? where a name has one"));
+        }
+        match text.chars().find(|c| "[]{}!\\,^".contains(*c)) {
+            Some(c) => Err(format!("glob {text:?} has {c:?}, but only * and ? are special here; write two globs instead")),
+            None => Ok(Glob(text.to_owned())),
+        }
+    }
+
+    /// The glob of that text, which has to fit some `server.tool`.
+    ///
+    /// # Errors
+    /// As [`Glob::parse`], and the text could fit no tool.
+    pub(crate) fn parse_tools(text: &str) -> Result<Glob, String> {
+        let glob = Glob::parse(text)?;
+        if text.contains(['.', '*', '?']) {
+            return Ok(glob);
+        }
+        Err(format!("glob {text:?} fits no tool, because tools are named server.tool; write \"{text}.*\""))
+    }
+
+    /// The text it was made of.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The server that it speaks of, where that part has no `*` or `?`.
+    pub(crate) fn server(&self) -> Option<&str> {
+        self.0.split_once('.').map(|(server, _)| server).filter(|server| !server.contains(['*', '?']))
+    }
+
+    /// Whether the whole of `name` fits.
+    ///
+    /// After a mismatch only the last `*` is tried again: the work is at most glob times name, without a stack.
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        let (mut glob, mut rest) = (self.0.as_str(), name);
+        let mut star: Option<(&str, &str)> = None;
+        while let Some(first) = rest.chars().next() {
+            let after = &rest[first.len_utf8()..];
+            match glob.chars().next() {
+                Some('*') => {
+                    glob = &glob[1..];
+                    star = Some((glob, rest));
+                }
+                Some(c) if c == '?' || c == first => (glob, rest) = (&glob[c.len_utf8()..], after),
+                _ => match &mut star {
+                    Some((from, left)) => {
+                        *left = &left[left.chars().next().map_or(0, char::len_utf8)..];
+                        (glob, rest) = (from, left);
+                    }
+                    None => return false,
+                },
+            }
+        }
+        glob.chars().all(|c| c == '*')
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition itself, at any cost.
+    fn naive(glob: &[char], name: &[char]) -> bool {
+        match glob.split_first() {
+            None => name.is_empty(),
+            Some(('*', rest)) => (0..=name.len()).any(|skip| naive(rest, &name[skip..])),
+            Some((c, rest)) => name.split_first().is_some_and(|(n, left)| (*c == '?' || c == n) && naive(rest, left)),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_definition(glob in "[ab.é*?]{1,8}", name in "[ab.é]{0,10}") {
+            let chars = |text: &str| text.chars().collect::<Vec<_>>();
+            prop_assert_eq!(Glob(glob.clone()).matches(&name), naive(&chars(&glob), &chars(&name)));
+        }
+    }
+
+    #[test]
+    fn fits() {
+        for (glob, name, fits) in [
+            ("*", "", true),
+            ("demo.*", "demo.add", true),
+            ("demo.*", "demox.add", false),
+            ("demo.*", "Demo.add", false),
+            ("*.delete_*", "files.delete_all", true),
+            ("*.delete_*", "files.undelete", false),
+            ("demo.?dd", "demo.dd", false),
+            ("a?c", "aéc", true),
+            ("a*b*c", "a_b_b_cx", false),
+        ] {
+            assert_eq!(Glob(glob.to_owned()).matches(name), fits, "{glob} on {name}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_glob_stays_cheap() {
+        let name = "a".repeat(20_000);
+        let start = std::time::Instant::now();
+        assert!(!Glob(format!("{}b", "a*".repeat(200))).matches(&name));
+        assert!(start.elapsed().as_secs() < 5);
+    }
+
+    #[test]
+    fn names_the_server() {
+        let server = |text: &str| Glob::parse(text).unwrap().server().map(str::to_owned);
+        assert_eq!(server("files.*"), Some("files".to_owned()));
+        assert_eq!(server("fi*s.*"), None);
+        assert_eq!(server("*"), None);
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_do() {
+        for text in ["", "a b", "a.[bc]", "{a,b}.c", "!a.b", "a.b\n"] {
+            assert!(Glob::parse(text).is_err(), "{text:?}");
+        }
+        assert!(Glob::parse_tools("files").is_err());
+        assert!(Glob::parse_tools("*").is_ok());
+    }
+}

@@ -1,0 +1,187 @@
+//! Every limit of the gateway, its default and the range that a config may set.
+
+use super::{
+    error::ConfigError,
+    rate::Rate,
+    section::{Field, Section},
+};
+
+/// A number of the config as the type that uses it, and back to compare two limits.
+trait Amount: Copy {
+    fn of(number: u64) -> Self;
+    fn plain(self) -> u64;
+}
+
+impl Amount for usize {
+    fn of(number: u64) -> usize {
+        usize::try_from(number).unwrap_or(usize::MAX)
+    }
+
+    fn plain(self) -> u64 {
+        self as u64
+    }
+}
+
+impl Amount for u64 {
+    fn of(seconds: u64) -> u64 {
+        seconds
+    }
+
+    fn plain(self) -> u64 {
+        self
+    }
+}
+
+macro_rules! limits {
+    ($($(#[$doc:meta])* $key:ident: $kind:ty = $default:literal, $low:literal to $high:literal;)*) => {
+        /// The limits of the gateway. A name says its unit; without one it is a count.
+        #[derive(Clone, Debug, Eq, PartialEq)]
+        pub(crate) struct Limits {
+            $($(#[$doc])* pub(crate) $key: $kind,)*
+            /// How often a caller may call one tool.
+            pub(crate) rate: Rate,
+        }
+
+        /// Every key of `[limits]`.
+        const KEYS: &[&str] = &[$(stringify!($key),)* "rate"];
+
+        /// Every key with a number, its default and its range.
+        #[cfg(test)]
+        pub(super) const TABLE: &[(&str, u64, u64, u64)] = &[$((stringify!($key), $default, $low, $high),)*];
+
+        impl Default for Limits {
+            fn default() -> Limits {
+                Limits { $($key: <$kind>::of($default),)* rate: Rate::per_minute(60) }
+            }
+        }
+
+        impl Limits {
+            fn set(&mut self, section: &Section<'_>) -> Result<(), ConfigError> {
+                $(if let Some(field) = section.get(stringify!($key)) {
+                    self.$key = <$kind>::of(field.number($low..=$high)?);
+                })*
+                Ok(())
+            }
+
+            /// A limit as a plain number.
+            fn number(&self, key: &str) -> u64 {
+                $(if key == stringify!($key) { return self.$key.plain(); })*
+                0
+            }
+        }
+    };
+}
+
+limits! {
+    /// The longest body of an HTTP request.
+    body_bytes: usize = 4_194_304, 1_024 to 268_435_456;
+    /// The longest line of a server or client over standard input and output.
+    line_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
+    /// How deep JSON may nest.
+    depth: usize = 64, 8 to 128;
+    /// How many keys one JSON object may have.
+    keys: usize = 4_096, 16 to 1_000_000;
+    /// How many values one JSON text may have.
+    elements: usize = 100_000, 256 to 10_000_000;
+    /// How long a call may take; progress starts it anew.
+    call_seconds: u64 = 60, 1 to 86_400;
+    /// How long a call may take with all its progress.
+    call_max_seconds: u64 = 900, 1 to 604_800;
+    /// Running calls of one caller.
+    calls_per_caller: usize = 64, 1 to 100_000;
+    /// Running calls of all.
+    calls: usize = 2_048, 1 to 1_000_000;
+    /// Open sessions.
+    sessions: usize = 256, 1 to 100_000;
+    /// After which silence a session ends.
+    session_idle_seconds: u64 = 1_800, 10 to 604_800;
+    /// After which time a session ends in any case.
+    session_max_seconds: u64 = 86_400, 60 to 2_592_000;
+    /// Open streams of notifications.
+    listen_streams: usize = 1_024, 1 to 100_000;
+    /// Open streams of notifications of one caller.
+    listen_streams_per_caller: usize = 16, 1 to 10_000;
+    /// The longest result of a call.
+    result_bytes: usize = 16_777_216, 1_024 to 1_073_741_824;
+    /// Tools of one server.
+    tools_per_server: usize = 1_000, 1 to 100_000;
+    /// The longest definition of a tool.
+    definition_bytes: usize = 65_536, 1_024 to 16_777_216;
+    /// The longest description of a tool.
+    description_bytes: usize = 8_192, 64 to 1_048_576;
+    /// How deep a schema may nest.
+    schema_depth: usize = 32, 4 to 128;
+    /// Schemas within one schema.
+    subschemas: usize = 2_000, 1 to 100_000;
+    /// Patterns within one schema.
+    patterns: usize = 200, 0 to 10_000;
+    /// How long a call waits for a person.
+    approval_seconds: u64 = 600, 1 to 86_400;
+    /// Calls of one caller that wait for a person.
+    approvals_per_caller: usize = 16, 1 to 10_000;
+    /// Calls of all that wait for a person.
+    approvals: usize = 256, 1 to 100_000;
+    /// Remembered approvals.
+    grants: usize = 256, 1 to 100_000;
+    /// How long a server may take to start.
+    start_seconds: u64 = 30, 1 to 3_600;
+    /// How long the head of an HTTP request may take.
+    header_seconds: u64 = 10, 1 to 300;
+    /// How long the body of an HTTP request may take.
+    body_seconds: u64 = 60, 1 to 3_600;
+    /// Open connections.
+    connections: usize = 1_024, 1 to 65_536;
+    /// How long running calls may still take when the gateway stops.
+    drain_seconds: u64 = 30, 0 to 3_600;
+}
+
+/// Limits of which the first is never above the second.
+const PAIRS: &[(&str, &str)] = &[
+    ("call_seconds", "call_max_seconds"),
+    ("calls_per_caller", "calls"),
+    ("session_idle_seconds", "session_max_seconds"),
+    ("listen_streams_per_caller", "listen_streams"),
+    ("approvals_per_caller", "approvals"),
+    ("description_bytes", "definition_bytes"),
+];
+
+impl Limits {
+    /// Reads `[limits]`, which may be absent.
+    pub(super) fn read(field: Option<Field<'_>>) -> Result<Limits, ConfigError> {
+        let mut limits = Limits::default();
+        let Some(field) = field else { return Ok(limits) };
+        let section = field.section("[limits]", "a section that begins with [limits]", KEYS)?;
+        limits.set(&section)?;
+        if let Some(field) = section.get("rate") {
+            limits.rate = Rate::parse(field.text()?).map_err(|text| field.wrong(text))?;
+        }
+        PAIRS.iter().try_for_each(|(small, large)| limits.ordered(&section, small, large))?;
+        Ok(limits)
+    }
+
+    fn ordered(&self, section: &Section<'_>, small: &str, large: &str) -> Result<(), ConfigError> {
+        let (low, high) = (self.number(small), self.number(large));
+        match section.get(small).or_else(|| section.get(large)) {
+            Some(field) if low > high => {
+                Err(field.wrong(format!("{small} is {low} and {large} is {high}; set {small} to at most {large}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_within_their_ranges() {
+        for (key, default, low, high) in TABLE {
+            assert!((low..=high).contains(&default), "{key}");
+            assert_eq!(Limits::default().number(key), *default, "{key}");
+        }
+        for (small, large) in PAIRS {
+            assert!(Limits::default().number(small) <= Limits::default().number(large), "{small}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The config: one TOML file, or the `mcpServers` JSON of a host, or nothing, which is the demo server.
+//!
+//! Every wrong config is one error with file, line and column. What is not understood is refused, never ignored.
+
+mod error;
+mod file;
+mod glob;
+mod hosts;
+mod limits;
+mod net;
+mod rate;
+mod rule;
+mod section;
+mod server;
+#[cfg(test)]
+mod tests;
+mod token;
+mod top;
+
+pub(crate) use error::ConfigError;
+pub(crate) use glob::Glob;
+pub(crate) use limits::Limits;
+pub(crate) use rate::Rate;
+pub(crate) use rule::{Rule, Then};
+pub(crate) use server::{Output, Server, Unknown};
+pub(crate) use token::{Token, TokenSource};
+
+use error::Doc;
+use file::Privacy;
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+/// What the gateway serves, for whom, and within which limits.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// Where HTTP is served.
+    pub(crate) listen: SocketAddr,
+    /// Where the bearer token of the clients comes from; without one, HTTP is on loopback only.
+    pub(crate) token: Option<TokenSource>,
+    /// Host names besides those of loopback, in lower case, with or without a port.
+    pub(crate) allowed_hosts: Vec<String>,
+    /// Origins besides our own pages, in lower case.
+    pub(crate) allowed_origins: Vec<String>,
+    /// The data directory that the config names.
+    pub(crate) data: Option<PathBuf>,
+    /// Every limit.
+    pub(crate) limits: Limits,
+    /// The servers, at least one, in the order of the file.
+    pub(crate) servers: Vec<Server>,
+    /// The rules, in the order of the file.
+    pub(crate) rules: Vec<Rule>,
+    /// Where all this comes from.
+    pub(crate) source: Source,
+    /// SHA-256 of the file in lower-case hex.
+    pub(crate) hash: Option<String>,
+    /// What a person should know and is no error, such as a server that is left out.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Where a config comes from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Source {
+    /// A file.
+    File(PathBuf),
+    /// The demo server of the program itself.
+    BuiltIn,
+    /// The command line of `toolgate run`.
+    CommandLine,
+}
+
+impl Config {
+    /// The config of that file, else of the default file where there is one, else the demo server.
+    ///
+    /// A file in the current directory is never taken by itself: a project folder may be hostile.
+    ///
+    /// # Errors
+    /// The file cannot be read, could be changed by others, or is wrong.
+    pub(crate) fn load(given: Option<&Path>) -> Result<Config, ConfigError> {
+        match given.map(Path::to_owned).or_else(crate::paths::default_config) {
+            Some(path) => Config::load_file(&path),
+            None => Config::demo(),
+        }
+    }
+
+    /// The config of a file.
+    ///
+    /// # Errors
+    /// It cannot be read, could be changed by others, or is wrong.
+    pub(crate) fn load_file(path: &Path) -> Result<Config, ConfigError> {
+        let text = file::read(path, file::LONGEST, Privacy::Config);
+        let text = text.map_err(|text| ConfigError::new(path.display(), text))?;
+        let mut config = Config::parse(path, &text)?;
+        config.hash = Some(hex(ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref()));
+        Ok(config)
+    }
+
+    /// The config of a text that was in that file. Text that begins with a brace is JSON.
+    fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
+        let name = path.display().to_string();
+        let doc = Doc { name: &name, text: text.strip_prefix('\u{feff}').unwrap_or(text) };
+        let (base, source) = (file::base(path), Source::File(path.to_owned()));
+        match doc.text.trim_start().starts_with('{') {
+            true => hosts::read(doc, &base, source),
+            false => top::read(doc, &base, source),
+        }
+    }
+
+    /// The built-in config: the demo server of this program, whose annotations are believed, and no rules.
+    ///
+    /// # Errors
+    /// The path of this program is unknown or no text.
+    pub(crate) fn demo() -> Result<Config, ConfigError> {
+        let wrong = |text: &str| ConfigError::new("demo server", format!("the path of this program {text}; give --config"));
+        let program = std::env::current_exe().map_err(|error| wrong(&format!("is unknown: {error}")))?;
+        let program = program.into_os_string().into_string().map_err(|_| wrong("is not UTF-8"))?;
+        let mut server = Server::new("demo", vec![program, "demo-server".to_owned()]);
+        server.trust_annotations = true;
+        Ok(Config::of(Source::BuiltIn, vec![server], Limits::default()))
+    }
+
+    /// The config of `toolgate run`: one server of that command, whose tools keep their names.
+    ///
+    /// # Errors
+    /// The command is empty.
+    pub(crate) fn single(command: Vec<String>) -> Result<Config, ConfigError> {
+        let program = command.first().filter(|program| !program.is_empty());
+        let program = program.ok_or_else(|| ConfigError::new("toolgate run", "the command is empty; write it after --"))?;
+        let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or(program);
+        let id: String = server::normalised(name).chars().take(32).collect();
+        let id = if id.is_empty() { "server".to_owned() } else { id };
+        let mut server = Server::new(id, command);
+        server.prefix = String::new();
+        Ok(Config::of(Source::CommandLine, vec![server], Limits::default()))
+    }
+
+    /// Whether this is the built-in config.
+    pub(crate) fn is_demo(&self) -> bool {
+        self.source == Source::BuiltIn
+    }
+
+    /// Refuses to listen where other machines reach it without a token; for an address of the command line.
+    ///
+    /// # Errors
+    /// That is so.
+    pub(crate) fn check_listen(&self) -> Result<(), ConfigError> {
+        net::check_listen(self.listen, self.token.is_some()).map_err(|text| ConfigError::new("listen", text))
+    }
+
+    /// Reads the bearer token of the clients. Only HTTP needs it.
+    ///
+    /// # Errors
+    /// The config names one that cannot be had, or that is too weak.
+    pub(crate) fn read_token(&self) -> Result<Option<Token>, ConfigError> {
+        self.token.as_ref().map(TokenSource::read).transpose()
+    }
+
+    /// These servers, and the defaults.
+    fn of(source: Source, servers: Vec<Server>, limits: Limits) -> Config {
+        Config {
+            listen: net::LISTEN,
+            token: None,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            data: None,
+            limits,
+            servers,
+            rules: Vec::new(),
+            source,
+            hash: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

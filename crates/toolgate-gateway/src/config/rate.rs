@@ -1,0 +1,77 @@
+//! Rates: `30/min`, `5/s`, `100/h`.
+
+use std::{fmt, time::Duration};
+
+/// So many in so long a time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Rate {
+    /// How many; at least 1.
+    pub(crate) count: u32,
+    /// In which time: a second, a minute or an hour.
+    pub(crate) per: Duration,
+}
+
+/// The most that a rate may count.
+const MOST: u32 = 1_000_000;
+
+impl Rate {
+    /// So many a minute.
+    pub(crate) const fn per_minute(count: u32) -> Rate {
+        Rate { count, per: Duration::from_secs(60) }
+    }
+
+    /// The rate of that text: a count, `/`, and `s`, `min` or `h`.
+    ///
+    /// # Errors
+    /// It is not of that form, or the count is 0 or above a million; the words say what to write.
+    pub(crate) fn parse(text: &str) -> Result<Rate, String> {
+        let wrong = || format!("rate {text:?} is not understood; write a count, \"/\" and s, min or h, such as \"30/min\"");
+        let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
+        let seconds = match unit.trim() {
+            "s" => 1,
+            "min" => 60,
+            "h" => 3600,
+            _ => return Err(wrong()),
+        };
+        let count = count.trim();
+        if count.is_empty() || !count.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(wrong());
+        }
+        match count.parse() {
+            Ok(count @ 1..=MOST) => Ok(Rate { count, per: Duration::from_secs(seconds) }),
+            _ => Err(format!("rate {text:?} is out of range; write a count from 1 to {MOST}")),
+        }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.per.as_secs() {
+            1 => "s",
+            60 => "min",
+            _ => "h",
+        };
+        write!(f, "{}/{unit}", self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trip() {
+        for text in ["5/s", "30/min", "100/h", "1000000/h"] {
+            assert_eq!(Rate::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(Rate::parse("30 / min").unwrap(), Rate::per_minute(30));
+        assert_eq!(Rate::parse("5/s").unwrap().per, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn refuses() {
+        for text in ["", "30", "30/", "/min", "30/minute", "-1/s", "+1/s", "1.5/s", "0/s", "1000001/s", "99999999999/s"] {
+            assert!(Rate::parse(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Reads TOML tables with places: every key is known, every value has its type, every error its line.
+
+use super::error::{ConfigError, Doc, hint};
+use std::ops::RangeInclusive;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+/// A table of which every key is known.
+pub(super) struct Section<'a> {
+    pub(super) doc: Doc<'a>,
+    /// How errors name it, for example `[server.files]`; empty at the top.
+    name: String,
+    /// Where it begins, as a byte offset.
+    pub(super) at: usize,
+    table: &'a DeTable<'a>,
+}
+
+/// One value of a table.
+pub(super) struct Field<'a> {
+    doc: Doc<'a>,
+    /// How errors name it, for example `"cwd" in [server.files]`.
+    name: String,
+    value: &'a Spanned<DeValue<'a>>,
+}
+
+impl<'a> Section<'a> {
+    /// Takes a table, whose keys all have to be `known`.
+    pub(super) fn new(
+        doc: Doc<'a>,
+        name: impl Into<String>,
+        at: usize,
+        table: &'a DeTable<'a>,
+        known: &[&str],
+    ) -> Result<Section<'a>, ConfigError> {
+        let section = Section { doc, name: name.into(), at, table };
+        let unknown = |key: &&Spanned<_>| !known.contains(&section.key(key));
+        match table.keys().filter(unknown).min_by_key(|key| key.span().start) {
+            Some(key) => Err(section.unknown(key.span().start, section.key(key), known)),
+            None => Ok(section),
+        }
+    }
+
+    fn key<'k>(&self, key: &'k Spanned<std::borrow::Cow<'a, str>>) -> &'k str {
+        key.get_ref()
+    }
+
+    fn unknown(&self, at: usize, key: &str, known: &[&str]) -> ConfigError {
+        let hint = match super::top::KEYS.contains(&key) && !self.name.is_empty() {
+            true => "; it belongs at the top of the file, before the first [section]".to_owned(),
+            false => hint(key, known.iter().copied()),
+        };
+        self.doc.error(at, format!("unknown key {}{hint}", self.label(key)))
+    }
+
+    fn label(&self, key: &str) -> String {
+        match self.name.is_empty() {
+            true => format!("{key:?}"),
+            false => format!("{key:?} in {}", self.name),
+        }
+    }
+
+    /// The value of a key.
+    pub(super) fn get(&self, key: &str) -> Option<Field<'a>> {
+        let (_, value) = self.table.iter().find(|(k, _)| k.get_ref() == key)?;
+        Some(Field { doc: self.doc, name: self.label(key), value })
+    }
+
+    /// The value of a key that has to be there; `example` is what to write.
+    pub(super) fn need(&self, key: &str, example: &str) -> Result<Field<'a>, ConfigError> {
+        let missing = || self.doc.error(self.at, format!("{} has no {key:?}; write {key} = {example}", self.name));
+        self.get(key).ok_or_else(missing)
+    }
+
+    /// Keys with their offsets and values, in the order of the file.
+    pub(super) fn entries(&self) -> Vec<(&'a str, usize, Field<'a>)> {
+        let entry = |(key, value): (&'a Spanned<std::borrow::Cow<'a, str>>, _)| {
+            let name: &'a str = key.get_ref();
+            (name, key.span().start, Field { doc: self.doc, name: self.label(name), value })
+        };
+        let mut entries: Vec<_> = self.table.iter().map(entry).collect();
+        entries.sort_by_key(|(_, at, _)| *at);
+        entries
+    }
+}
+
+impl<'a> Field<'a> {
+    /// What is wrong with the value.
+    pub(super) fn wrong(&self, text: impl std::fmt::Display) -> ConfigError {
+        self.doc.error(self.at(), text)
+    }
+
+    /// What is wrong with the value, said of its key.
+    pub(super) fn is(&self, text: impl std::fmt::Display) -> ConfigError {
+        self.wrong(format!("{} {text}", self.name))
+    }
+
+    /// Where the value begins, as a byte offset.
+    pub(super) fn at(&self) -> usize {
+        self.value.span().start
+    }
+
+    /// Where the value begins, as `file:line:column`.
+    pub(super) fn place(&self) -> String {
+        self.doc.at(self.at())
+    }
+
+    fn mistyped(&self, write: &str) -> ConfigError {
+        let kind = match self.value.get_ref() {
+            DeValue::String(_) => "text",
+            DeValue::Integer(_) => "a whole number",
+            DeValue::Float(_) => "a number with a point",
+            DeValue::Boolean(_) => "true or false",
+            DeValue::Datetime(_) => "a date",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(_) => "a table",
+        };
+        self.is(format!("is {kind}; write {write}"))
+    }
+
+    /// Text, which has no NUL.
+    pub(super) fn text(&self) -> Result<&'a str, ConfigError> {
+        match self.value.get_ref() {
+            DeValue::String(text) if text.contains('\0') => Err(self.is("has a NUL in it; take it out")),
+            DeValue::String(text) => Ok(text),
+            _ => Err(self.mistyped("text in quotes")),
+        }
+    }
+
+    /// `true` or `false`.
+    pub(super) fn boolean(&self) -> Result<bool, ConfigError> {
+        self.value.get_ref().as_bool().ok_or_else(|| self.mistyped("true or false"))
+    }
+
+    /// A whole number within a range.
+    pub(super) fn number(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
+        let write = format!("a whole number from {} to {}", range.start(), range.end());
+        let DeValue::Integer(digits) = self.value.get_ref() else { return Err(self.mistyped(&write)) };
+        match u64::from_str_radix(digits.as_str(), digits.radix()) {
+            Ok(number) if range.contains(&number) => Ok(number),
+            _ => Err(self.is(format!("is {digits}; write {write}"))),
+        }
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, ConfigError> {
+        let all: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
+        let write = all.join(" or ");
+        let DeValue::String(given) = self.value.get_ref() else { return Err(self.mistyped(&write)) };
+        let found = words.iter().find(|(word, _)| word == given);
+        found.map(|(_, value)| *value).ok_or_else(|| self.is(format!("is {given:?}; write {write}")))
+    }
+
+    /// A list, as fields of the same name.
+    pub(super) fn list(&self, example: &str) -> Result<Vec<Field<'a>>, ConfigError> {
+        let list = self.value.get_ref().as_array().ok_or_else(|| self.mistyped(&format!("a list such as {example}")))?;
+        Ok(list.iter().map(|value| Field { doc: self.doc, name: self.name.clone(), value }).collect())
+    }
+
+    /// A table, of which every key has to be `known`.
+    pub(super) fn section(&self, name: impl Into<String>, write: &str, known: &[&str]) -> Result<Section<'a>, ConfigError> {
+        Section::new(self.doc, name, self.at(), self.table(write)?, known)
+    }
+
+    /// A table with any keys.
+    pub(super) fn open_section(&self, name: impl Into<String>, write: &str) -> Result<Section<'a>, ConfigError> {
+        Ok(Section { doc: self.doc, name: name.into(), at: self.at(), table: self.table(write)? })
+    }
+
+    fn table(&self, write: &str) -> Result<&'a DeTable<'a>, ConfigError> {
+        self.value.get_ref().as_table().ok_or_else(|| self.mistyped(write))
+    }
+}

@@ -1,0 +1,255 @@
+//! What the operator says of a server: `[server.NAME]`.
+
+use super::{
+    error::ConfigError,
+    limits::Limits,
+    section::{Field, Section},
+};
+use std::{
+    collections::HashSet,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+/// A server that the gateway starts.
+#[derive(Clone)]
+pub(crate) struct Server {
+    /// Its name in rules, on the command line and in the console: `[a-z0-9-]{1,32}`.
+    pub(crate) id: String,
+    /// Program and arguments; never a shell.
+    pub(crate) command: Vec<String>,
+    /// What is set in its environment. The values may be secret.
+    pub(crate) env: Vec<(String, String)>,
+    /// Names that it gets from our own environment.
+    pub(crate) env_pass: Vec<String>,
+    /// Where it runs; our own directory where absent.
+    pub(crate) cwd: Option<PathBuf>,
+    /// Whether what it says of its tools is believed.
+    pub(crate) trust_annotations: bool,
+    /// What stands before its tools on the wire; empty only where it is the only server.
+    pub(crate) prefix: String,
+    /// How long it may take to start, where it is not as the limits say.
+    pub(crate) start_seconds: Option<u64>,
+    /// How long a call of it may take, where it is not as the limits say.
+    pub(crate) call_seconds: Option<u64>,
+    /// What happens to arguments that no schema names.
+    pub(crate) unknown_arguments: Unknown,
+    /// What happens to results that do not fit their schema.
+    pub(crate) output: Output,
+}
+
+/// What happens to arguments that a tool's schema does not name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Unknown {
+    /// The call is refused.
+    Refuse,
+    /// They are passed on.
+    Allow,
+}
+
+/// What happens to a result that does not fit the tool's output schema.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Output {
+    /// The caller gets an error instead.
+    Block,
+    /// The caller gets it, and the record says so.
+    Warn,
+    /// Nobody looks.
+    Off,
+}
+
+/// Without the environment and the arguments, which may hold secrets.
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("id", &self.id).field("program", &self.command.first()).finish_non_exhaustive()
+    }
+}
+
+/// Every key of a server. `url` is known and refused with words of its own.
+const KEYS: &[&str] = &[
+    "command",
+    "env",
+    "env_pass",
+    "cwd",
+    "trust_annotations",
+    "prefix",
+    "start_seconds",
+    "call_seconds",
+    "unknown_arguments",
+    "output",
+    "url",
+];
+
+/// Said of every server that is reached by an address.
+pub(super) const NO_URL: &str = "is not supported yet: only servers that run as a child process over stdio are served so far";
+
+/// What a command looks like.
+const COMMAND: &str = "[\"program\", \"argument\"]";
+
+impl Server {
+    /// A server with the defaults.
+    pub(crate) fn new(id: impl Into<String>, command: Vec<String>) -> Server {
+        let id = id.into();
+        Server {
+            prefix: id.clone(),
+            id,
+            command,
+            env: Vec::new(),
+            env_pass: Vec::new(),
+            cwd: None,
+            trust_annotations: false,
+            start_seconds: None,
+            call_seconds: None,
+            unknown_arguments: Unknown::Refuse,
+            output: Output::Block,
+        }
+    }
+
+    /// Reads all of `[server.…]`, in the order of the file.
+    pub(super) fn read_all(field: &Field<'_>, limits: &Limits, base: &Path) -> Result<Vec<Server>, ConfigError> {
+        let all = field.open_section("[server]", "a section for each server, such as [server.files]")?;
+        let entries = all.entries();
+        let mut servers = Vec::new();
+        for (id, at, field) in &entries {
+            check_id(id).map_err(|text| all.doc.error(*at, text))?;
+            servers.push(Server::read(id, field, limits, base)?);
+        }
+        for ((_, at, _), server) in entries.iter().zip(&servers) {
+            check_prefix(server, &servers).map_err(|text| all.doc.error(*at, text))?;
+        }
+        Ok(servers)
+    }
+
+    fn read(id: &str, field: &Field<'_>, limits: &Limits, base: &Path) -> Result<Server, ConfigError> {
+        let name = format!("[server.{id}]");
+        let section = field.section(&*name, &format!("a section that begins with {name}"), KEYS)?;
+        if let Some(url) = section.get("url") {
+            return Err(url.is(NO_URL));
+        }
+        let mut server = Server::new(id, command(&section.need("command", COMMAND)?)?);
+        server.read_environment(&section, base)?;
+        server.read_wire(&section, limits)?;
+        Ok(server)
+    }
+
+    fn read_environment(&mut self, section: &Section<'_>, base: &Path) -> Result<(), ConfigError> {
+        if let Some(field) = section.get("env") {
+            self.env = env(&field, &self.id)?;
+        }
+        if let Some(field) = section.get("env_pass") {
+            self.env_pass = env_pass(&field, &self.env)?;
+        }
+        if let Some(field) = section.get("cwd") {
+            self.cwd = Some(super::file::resolve(&field, base)?);
+        }
+        Ok(())
+    }
+
+    fn read_wire(&mut self, section: &Section<'_>, limits: &Limits) -> Result<(), ConfigError> {
+        if let Some(field) = section.get("trust_annotations") {
+            self.trust_annotations = field.boolean()?;
+        }
+        if let Some(field) = section.get("prefix") {
+            self.prefix = prefix(&field)?;
+        }
+        if let Some(field) = section.get("start_seconds") {
+            self.start_seconds = Some(field.number(1..=3600)?);
+        }
+        if let Some(field) = section.get("call_seconds") {
+            self.call_seconds = Some(field.number(1..=limits.call_max_seconds)?);
+        }
+        if let Some(field) = section.get("unknown_arguments") {
+            self.unknown_arguments = field.word(&[("refuse", Unknown::Refuse), ("allow", Unknown::Allow)])?;
+        }
+        if let Some(field) = section.get("output") {
+            self.output = field.word(&[("block", Output::Block), ("warn", Output::Warn), ("off", Output::Off)])?;
+        }
+        Ok(())
+    }
+}
+
+fn command(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
+    let words = field.list(COMMAND)?;
+    let words: Vec<String> = words.iter().map(|word| word.text().map(str::to_owned)).collect::<Result<_, _>>()?;
+    match words.first().map(String::as_str) {
+        None => Err(field.is(format!("is empty; write the program and its arguments, such as {COMMAND}"))),
+        Some("") => Err(field.is("begins with an empty word; the first word is the program")),
+        Some(program) if program.starts_with("~/") => Err(field.is(super::file::TILDE)),
+        Some(_) => Ok(words),
+    }
+}
+
+fn env(field: &Field<'_>, id: &str) -> Result<Vec<(String, String)>, ConfigError> {
+    let section = field.open_section(format!("[server.{id}.env]"), "{ NAME = \"value\" }")?;
+    let pair = |(name, at, value): (&str, usize, Field<'_>)| {
+        check_env_name(name).map_err(|text| section.doc.error(at, text))?;
+        Ok((name.to_owned(), value.text()?.to_owned()))
+    };
+    section.entries().into_iter().map(pair).collect()
+}
+
+fn env_pass(field: &Field<'_>, env: &[(String, String)]) -> Result<Vec<String>, ConfigError> {
+    let name = |item: Field<'_>| {
+        let name = item.text()?;
+        check_env_name(name).map_err(|text| item.wrong(text))?;
+        match env.iter().any(|(set, _)| set == name) {
+            true => Err(item.wrong(format!("{name:?} is in env and in env_pass; keep one of the two"))),
+            false => Ok(name.to_owned()),
+        }
+    };
+    field.list("[\"NAME\"]")?.into_iter().map(name).collect()
+}
+
+/// Refuses what is no name of an environment variable.
+pub(super) fn check_env_name(name: &str) -> Result<(), String> {
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match plain && !name.starts_with(|c: char| c.is_ascii_digit()) {
+        true => Ok(()),
+        false => Err(format!("{name:?} is no name of an environment variable; write one name of letters, digits and _")),
+    }
+}
+
+fn prefix(field: &Field<'_>) -> Result<String, ConfigError> {
+    let prefix = field.text()?;
+    let plain = prefix.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') && prefix.len() <= 32;
+    match plain {
+        true => Ok(prefix.to_owned()),
+        false => Err(field.is(format!("is {prefix:?}; write at most 32 letters, digits and \"-\""))),
+    }
+}
+
+fn check_prefix(server: &Server, all: &[Server]) -> Result<(), String> {
+    if server.prefix.is_empty() && all.len() > 1 {
+        return Err(format!("[server.{}] has an empty prefix, which only the only server may have; take it out", server.id));
+    }
+    let other = all.iter().take_while(|other| other.id != server.id).find(|other| other.prefix == server.prefix);
+    match other {
+        Some(other) => Err(format!(
+            "[server.{}] and [server.{}] have the same prefix {:?}; give one of them another",
+            other.id, server.id, server.prefix
+        )),
+        None => Ok(()),
+    }
+}
+
+fn check_id(id: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if (1..=32).contains(&id.len()) && id.chars().all(plain) {
+        return Ok(());
+    }
+    let better = normalised(id).chars().take(32).collect::<String>();
+    let better = if better.is_empty() { "files" } else { &better };
+    Err(format!("server id {id:?} is not 1 to 32 of a-z, 0-9 and \"-\"; write [server.{better}]"))
+}
+
+/// A foreign name as an id: lower case, `-` for what an id may not have. It may be empty or too long.
+pub(super) fn normalised(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    name.chars().map(letter).collect::<String>().trim_matches('-').to_owned()
+}
+
+/// Refuses two servers of the same id.
+pub(super) fn duplicate(servers: &[Server]) -> Option<&str> {
+    let mut seen = HashSet::new();
+    servers.iter().map(|server| server.id.as_str()).find(|id| !seen.insert(*id))
+}

@@ -1,0 +1,1 @@
+//! Whole configs: right ones, and a table of wrong ones with their words.

@@ -1,0 +1,67 @@
+//! Where the program keeps its data, and where it looks for its config.
+
+use std::{ffi::OsString, path::PathBuf};
+
+/// The data directory of the platform, where neither `--data` nor the config names one.
+///
+/// # Errors
+/// There is no home directory.
+pub(crate) fn data_dir() -> Result<PathBuf, String> {
+    default_data(|name| std::env::var_os(name), cfg!(target_os = "macos"))
+}
+
+/// The default config where it exists: `toolgate/toolgate.toml` in `XDG_CONFIG_HOME` or `~/.config`.
+pub(crate) fn default_config() -> Option<PathBuf> {
+    let path = default_config_path(|name| std::env::var_os(name))?;
+    // A dangling link or a file that cannot be read is there: to load it then says what is wrong.
+    let missing = path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    (!missing).then_some(path)
+}
+
+fn default_data(env: impl Fn(&str) -> Option<OsString>, macos: bool) -> Result<PathBuf, String> {
+    if let Some(xdg) = directory(env("XDG_DATA_HOME")).filter(|_| !macos) {
+        return Ok(xdg.join("toolgate"));
+    }
+    let home = directory(env("HOME"));
+    let home = home.ok_or("there is no place for the data, because HOME is not set; give --data DIR")?;
+    Ok(home.join(if macos { "Library/Application Support/toolgate" } else { ".local/share/toolgate" }))
+}
+
+fn default_config_path(env: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let config = directory(env("XDG_CONFIG_HOME")).or_else(|| Some(directory(env("HOME"))?.join(".config")))?;
+    Some(config.join("toolgate/toolgate.toml"))
+}
+
+/// A relative path would depend on where the program is started: it does not count.
+fn directory(value: Option<OsString>) -> Option<PathBuf> {
+    value.map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env<'a>(vars: &'a [(&str, &str)]) -> impl Fn(&str) -> Option<OsString> + 'a {
+        move |name| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into())
+    }
+
+    #[test]
+    fn data_of_the_platform() {
+        let of = |vars, macos| default_data(env(vars), macos);
+        let both: &[_] = &[("HOME", "/h"), ("XDG_DATA_HOME", "/x")];
+        assert_eq!(of(both, false), Ok("/x/toolgate".into()));
+        assert_eq!(of(both, true), Ok("/h/Library/Application Support/toolgate".into()));
+        assert_eq!(of(&[("HOME", "/h"), ("XDG_DATA_HOME", "x")], false), Ok("/h/.local/share/toolgate".into()));
+        let unset = Err("there is no place for the data, because HOME is not set; give --data DIR".to_owned());
+        assert_eq!(of(&[], false), unset);
+        assert_eq!(of(&[("HOME", "")], true), unset);
+    }
+
+    #[test]
+    fn default_config() {
+        assert_eq!(default_config_path(env(&[("HOME", "/h")])), Some("/h/.config/toolgate/toolgate.toml".into()));
+        let both = [("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")];
+        assert_eq!(default_config_path(env(&both)), Some("/x/toolgate/toolgate.toml".into()));
+        assert_eq!(default_config_path(env(&[])), None);
+    }
+}
