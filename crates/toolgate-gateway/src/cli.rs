@@ -135,7 +135,9 @@ impl Cli {
     ///
     /// # Errors
     /// It is wrong, or asks for help or the version.
-    fn of<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Cli, clap::Error> {
+    fn of<T: Into<OsString> + Clone>(
+        words: impl IntoIterator<Item = T>,
+    ) -> Result<Cli, clap::Error> {
         let cli = Cli::try_parse_from(words)?;
         // `toolgate --stdio inbox` would drop the option without a word.
         match cli.command.is_some() && cli.serve != Serve::default() {

@@ -1,2 +1,29 @@
-//! The program.
-fn main() {}
+//! Toolgate checks every tool call: the gateway, its console and its command line.
+
+mod board;
+mod cli;
+mod commands;
+mod config;
+mod console;
+mod control;
+mod demo;
+mod http_server;
+mod operator;
+mod paths;
+mod routes;
+mod serve;
+mod servers;
+mod show;
+mod stack;
+mod startup;
+mod witness;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // The guardian is this same program; it must not be anything else before it is asked for.
+    if let Some(code) = toolgate_guardian::run_if_asked() {
+        return code;
+    }
+    commands::run(cli::parse())
+}

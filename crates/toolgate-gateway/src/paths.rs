@@ -14,7 +14,9 @@ pub(crate) fn data_dir() -> Result<PathBuf, String> {
 pub(crate) fn default_config() -> Option<PathBuf> {
     let path = default_config_path(|name| std::env::var_os(name))?;
     // A dangling link or a file that cannot be read is there: to load it then says what is wrong.
-    let missing = path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    let missing = path
+        .symlink_metadata()
+        .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
     (!missing).then_some(path)
 }
 
@@ -23,12 +25,18 @@ fn default_data(env: impl Fn(&str) -> Option<OsString>, macos: bool) -> Result<P
         return Ok(xdg.join("toolgate"));
     }
     let home = directory(env("HOME"));
-    let home = home.ok_or("there is no place for the data, because HOME is not set; give --data DIR")?;
-    Ok(home.join(if macos { "Library/Application Support/toolgate" } else { ".local/share/toolgate" }))
+    let home =
+        home.ok_or("there is no place for the data, because HOME is not set; give --data DIR")?;
+    Ok(home.join(if macos {
+        "Library/Application Support/toolgate"
+    } else {
+        ".local/share/toolgate"
+    }))
 }
 
 fn default_config_path(env: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let config = directory(env("XDG_CONFIG_HOME")).or_else(|| Some(directory(env("HOME"))?.join(".config")))?;
+    let config = directory(env("XDG_CONFIG_HOME"))
+        .or_else(|| Some(directory(env("HOME"))?.join(".config")))?;
     Some(config.join("toolgate/toolgate.toml"))
 }
 
@@ -42,7 +50,11 @@ mod tests {
     use super::*;
 
     fn env<'a>(vars: &'a [(&str, &str)]) -> impl Fn(&str) -> Option<OsString> + 'a {
-        move |name| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into())
+        move |name| {
+            vars.iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, value)| value.into())
+        }
     }
 
     #[test]
@@ -50,18 +62,32 @@ mod tests {
         let of = |vars, macos| default_data(env(vars), macos);
         let both: &[_] = &[("HOME", "/h"), ("XDG_DATA_HOME", "/x")];
         assert_eq!(of(both, false), Ok("/x/toolgate".into()));
-        assert_eq!(of(both, true), Ok("/h/Library/Application Support/toolgate".into()));
-        assert_eq!(of(&[("HOME", "/h"), ("XDG_DATA_HOME", "x")], false), Ok("/h/.local/share/toolgate".into()));
-        let unset = Err("there is no place for the data, because HOME is not set; give --data DIR".to_owned());
+        assert_eq!(
+            of(both, true),
+            Ok("/h/Library/Application Support/toolgate".into())
+        );
+        assert_eq!(
+            of(&[("HOME", "/h"), ("XDG_DATA_HOME", "x")], false),
+            Ok("/h/.local/share/toolgate".into())
+        );
+        let unset = Err(
+            "there is no place for the data, because HOME is not set; give --data DIR".to_owned(),
+        );
         assert_eq!(of(&[], false), unset);
         assert_eq!(of(&[("HOME", "")], true), unset);
     }
 
     #[test]
     fn default_config() {
-        assert_eq!(default_config_path(env(&[("HOME", "/h")])), Some("/h/.config/toolgate/toolgate.toml".into()));
+        assert_eq!(
+            default_config_path(env(&[("HOME", "/h")])),
+            Some("/h/.config/toolgate/toolgate.toml".into())
+        );
         let both = [("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")];
-        assert_eq!(default_config_path(env(&both)), Some("/x/toolgate/toolgate.toml".into()));
+        assert_eq!(
+            default_config_path(env(&both)),
+            Some("/x/toolgate/toolgate.toml".into())
+        );
         assert_eq!(default_config_path(env(&[])), None);
     }
 }

@@ -62,7 +62,10 @@ impl Access {
         }
         match strictest {
             Some(rule) => (rule.then, rule.label.clone()),
-            None if item.hints().read_only => (Then::Allow, "no rule: read-only tool of a trusted server".to_owned()),
+            None if item.hints().read_only => (
+                Then::Allow,
+                "no rule: read-only tool of a trusted server".to_owned(),
+            ),
             None => (Then::Ask, "no rule: not known to be read-only".to_owned()),
         }
     }
@@ -89,7 +92,10 @@ impl Rule for Access {
                 Verdict::Allow
             }
             Then::Ask => Verdict::Ask(why),
-            Then::Deny => Verdict::Refuse(Error::new(Kind::Refused(Refusal::Rule), format!("refused: {why}"))),
+            Then::Deny => Verdict::Refuse(Error::new(
+                Kind::Refused(Refusal::Rule),
+                format!("refused: {why}"),
+            )),
         })
     }
 }

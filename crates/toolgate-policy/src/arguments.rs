@@ -1,6 +1,9 @@
 //! Arguments fit the schema of the tool before anybody is asked and before anything leaves.
 
-use crate::{PerServer, schema::{Explained, Schema, problems}};
+use crate::{
+    PerServer,
+    schema::{Explained, Schema, problems},
+};
 use serde_json::{Map, Value};
 use toolgate_core::{Call, Decision, Error, Item, Kind, Problem, Refusal, Rule, Verdict};
 
@@ -14,7 +17,9 @@ pub struct Arguments {
 impl Default for Arguments {
     /// Unknown arguments are refused where the schema names its arguments and nothing in it leaves it open.
     fn default() -> Arguments {
-        Arguments { unknown: PerServer::all(false) }
+        Arguments {
+            unknown: PerServer::all(false),
+        }
     }
 }
 
@@ -31,14 +36,18 @@ impl Arguments {
     fn check(&self, call: &Call, item: &Item) -> Result<(), Error> {
         let input = item.memo(Input::of);
         let schema = input.0.as_ref().map_err(|why| {
-            Error::new(Kind::Refused(Refusal::Rule), format!("refused: the inputSchema of the tool cannot be used: {why}"))
+            Error::new(
+                Kind::Refused(Refusal::Rule),
+                format!("refused: the inputSchema of the tool cannot be used: {why}"),
+            )
         })?;
         let mut found = Vec::new();
         if call.arguments().raw().lossy() {
             found.push(Problem {
                 path: String::new(),
                 expected: "numbers that fit 64 bits exactly".to_owned(),
-                got: "a number that would be rounded; send it as a string if the tool takes one".to_owned(),
+                got: "a number that would be rounded; send it as a string if the tool takes one"
+                    .to_owned(),
             });
         } else {
             let value = call.arguments().value();
@@ -52,7 +61,11 @@ impl Arguments {
         }
         found.truncate(crate::schema::MOST);
         let explained = Explained { problems: found };
-        let text = format!("invalid arguments for {}: {}", item.tool.name(), explained.sentence());
+        let text = format!(
+            "invalid arguments for {}: {}",
+            item.tool.name(),
+            explained.sentence()
+        );
         Err(Error::new(Kind::Invalid(explained.problems), text))
     }
 }
@@ -72,8 +85,20 @@ impl Rule for Arguments {
 
 /// Keywords by which a schema takes members that `properties` does not name, or may.
 const OPEN: [&str; 14] = [
-    "additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "not", "if", "then",
-    "else", "$ref", "$dynamicRef", "dependentSchemas", "dependencies",
+    "additionalProperties",
+    "patternProperties",
+    "unevaluatedProperties",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "$ref",
+    "$dynamicRef",
+    "dependentSchemas",
+    "dependencies",
 ];
 
 /// Members that the schema does not name, where it names some and nothing leaves it open.
@@ -81,13 +106,18 @@ const OPEN: [&str; 14] = [
 /// A member that nobody expects is a way to carry secrets out. `{"type": "object"}` alone takes all members, as the
 /// specification of the protocol says.
 fn unknown(schema: &Value, arguments: &Value) -> Vec<Problem> {
-    let Some(known) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    let Some(known) = schema.get("properties").and_then(Value::as_object) else {
+        return Vec::new();
+    };
     if OPEN.iter().any(|key| schema.get(key).is_some()) {
         return Vec::new();
     }
     let arguments = arguments.as_object().into_iter().flatten();
     let unknown = arguments.filter(|(name, _)| !known.contains_key(*name));
-    unknown.take(crate::schema::MOST).map(|(name, value)| stranger(known, name, value)).collect()
+    unknown
+        .take(crate::schema::MOST)
+        .map(|(name, value)| stranger(known, name, value))
+        .collect()
 }
 
 fn stranger(known: &Map<String, Value>, name: &str, value: &Value) -> Problem {
@@ -95,11 +125,21 @@ fn stranger(known: &Map<String, Value>, name: &str, value: &Value) -> Problem {
     let expected = match nearest(name, names()) {
         Some(near) => format!("no argument of this name; did you mean \"{near}\"?"),
         None if known.is_empty() => "no arguments at all".to_owned(),
-        None => format!("no argument of this name; there are {}", names().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", ")),
+        None => format!(
+            "no argument of this name; there are {}",
+            names()
+                .map(|n| format!("\"{n}\""))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
     };
     let path = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
     let short = crate::schema::short;
-    Problem { path: short(&crate::text::clean(&path)), expected: short(&expected), got: crate::schema::kind(value, false) }
+    Problem {
+        path: short(&crate::text::clean(&path)),
+        expected: short(&expected),
+        got: crate::schema::kind(value, false),
+    }
 }
 
 /// The known name that was probably meant.
@@ -107,7 +147,11 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
     if name.len() > 64 {
         return None;
     }
-    let far = |other: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());
-    let near = known.filter(|other| other.len() <= 64).map(|other| (far(other), other)).min()?;
+    let far =
+        |other: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());
+    let near = known
+        .filter(|other| other.len() <= 64)
+        .map(|other| (far(other), other))
+        .min()?;
     (near.0 <= 1 + name.chars().count() / 4).then_some(near.1)
 }

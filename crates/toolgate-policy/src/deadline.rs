@@ -22,7 +22,10 @@ pub struct Deadline {
 impl Default for Deadline {
     /// 60 s, at most 15 minutes.
     fn default() -> Deadline {
-        Deadline { silence: PerServer::all(Duration::from_secs(60)), hard: Duration::from_secs(15 * 60) }
+        Deadline {
+            silence: PerServer::all(Duration::from_secs(60)),
+            hard: Duration::from_secs(15 * 60),
+        }
     }
 }
 
@@ -50,19 +53,31 @@ impl Report for Beat {
 impl Deadline {
     fn late(&self, silence: Duration, end: Instant) -> Error {
         let text = if Instant::now() >= end {
-            format!("timed out after {}, the most that any call may take", words::span(self.hard))
+            format!(
+                "timed out after {}, the most that any call may take",
+                words::span(self.hard)
+            )
         } else {
-            format!("timed out after {} without an answer or progress", words::span(silence))
+            format!(
+                "timed out after {} without an answer or progress",
+                words::span(silence)
+            )
         };
         Error::new(Kind::Late, text)
     }
 
     async fn limited<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
         let server = call.item().map(|item| item.origin.server.clone());
-        let silence = self.silence.of(server.as_deref().unwrap_or_default()).min(self.hard);
+        let silence = self
+            .silence
+            .of(server.as_deref().unwrap_or_default())
+            .min(self.hard);
         let start = Instant::now();
         let end = start + self.hard;
-        let beat = Arc::new(Beat { last: Mutex::new(start), to: std::mem::take(&mut call.reporter) });
+        let beat = Arc::new(Beat {
+            last: Mutex::new(start),
+            to: std::mem::take(&mut call.reporter),
+        });
         call.reporter = Reporter::new(beat.clone());
         let mut work = next.call(call);
         loop {

@@ -3,7 +3,8 @@
 use crate::{CallView, End, Observer, Recorder, intent, record};
 use std::{sync::Arc, time::Instant};
 use toolgate_core::{
-    AskKind, BoxFuture, Call, Error, Event, Kind, Layer, Next, Outcome, Report, Reporter, Step, Trail,
+    AskKind, BoxFuture, Call, Error, Event, Kind, Layer, Next, Outcome, Report, Reporter, Step,
+    Trail,
 };
 use toolgate_journal::{Entry as Record, Event as Happened};
 
@@ -97,15 +98,26 @@ impl Open<'_> {
             }
             Err(error) => word(error.kind(), begun),
         };
-        let public = outcome.as_ref().err().map(|error| error.public().to_owned());
-        End { out, public, approvals, took: self.start.elapsed(), size }
+        let public = outcome
+            .as_ref()
+            .err()
+            .map(|error| error.public().to_owned());
+        End {
+            out,
+            public,
+            approvals,
+            took: self.start.elapsed(),
+            size,
+        }
     }
 
     fn record(&mut self, end: &End, steps: &[Step], begun: bool, error: Option<&Error>) -> Record {
         let mut record = std::mem::replace(&mut self.about, Record::new(Happened::CALL_END));
         if !begun {
             record.event = Happened::DENY;
-            record = record.with("dec", "deny").with("trail", intent::trail(steps));
+            record = record
+                .with("dec", "deny")
+                .with("trail", intent::trail(steps));
         }
         let after = intent::after(steps);
         if begun && !after.is_empty() {
@@ -130,8 +142,18 @@ impl Drop for Open<'_> {
         }
         let steps = self.trail.steps();
         let begun = intent::begun(&steps);
-        let out = if begun { "cancelled_unknown" } else { "cancelled" };
-        let end = End { out, public: None, approvals: Vec::new(), took: self.start.elapsed(), size: 0 };
+        let out = if begun {
+            "cancelled_unknown"
+        } else {
+            "cancelled"
+        };
+        let end = End {
+            out,
+            public: None,
+            approvals: Vec::new(),
+            took: self.start.elapsed(),
+            size: 0,
+        };
         let record = self.record(&end, &steps, begun, None);
         self.to.recorder.note(record);
         self.to.observer.ended(&self.id, &end);
@@ -145,7 +167,9 @@ fn word(kind: &Kind, begun: bool) -> &'static str {
         Kind::Cancelled => "cancelled",
         Kind::Upstream => "upstream_lost",
         Kind::Bug => "bug",
-        Kind::NotFound | Kind::Invalid(_) | Kind::Unsupported(_) | Kind::Busy(_) if begun => "rpc_error",
+        Kind::NotFound | Kind::Invalid(_) | Kind::Unsupported(_) | Kind::Busy(_) if begun => {
+            "rpc_error"
+        }
         _ => "refused",
     }
 }
@@ -171,7 +195,9 @@ fn code(kind: &Kind) -> &'static str {
 }
 
 fn micros(end: &End) -> u64 {
-    u64::try_from(end.took.as_micros()).unwrap_or(u64::MAX).min(1 << 52)
+    u64::try_from(end.took.as_micros())
+        .unwrap_or(u64::MAX)
+        .min(1 << 52)
 }
 
 /// Lets the observer see progress on its way to the caller.

@@ -19,7 +19,11 @@ pub struct Intent {
 impl Intent {
     /// An intent that records and tells there; `policy` names the policy in force.
     pub fn new(recorder: Arc<Recorder>, observer: Arc<dyn Observer>, policy: Arc<str>) -> Intent {
-        Intent { recorder, observer, policy }
+        Intent {
+            recorder,
+            observer,
+            policy,
+        }
     }
 
     fn record(&self, call: &Call, item: &Item) -> Entry {
@@ -63,19 +67,25 @@ impl Layer for Intent {
 
 /// Whether `call.begin` was queued.
 pub(crate) fn begun(steps: &[Step]) -> bool {
-    steps.iter().any(|step| step.by == NAME && step.verdict == BEGUN)
+    steps
+        .iter()
+        .any(|step| step.by == NAME && step.verdict == BEGUN)
 }
 
 /// What was decided once the call was let out.
 pub(crate) fn after(steps: &[Step]) -> &[Step] {
-    let at = steps.iter().position(|step| step.by == NAME && step.verdict == BEGUN);
+    let at = steps
+        .iter()
+        .position(|step| step.by == NAME && step.verdict == BEGUN);
     at.map_or(&[], |at| &steps[at + 1..])
 }
 
 /// The decisions as a record holds them.
 pub(crate) fn trail(steps: &[Step]) -> Value {
     let steps = steps.iter().filter(|step| step.by != NAME);
-    steps.map(|step| json!({"by": step.by, "verdict": step.verdict, "why": step.why})).collect()
+    steps
+        .map(|step| json!({"by": step.by, "verdict": step.verdict, "why": step.why}))
+        .collect()
 }
 
 /// The approval or grant that a person gave: `confirm` writes its id first.

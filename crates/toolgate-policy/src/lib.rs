@@ -26,7 +26,8 @@ mod words;
 pub use access::{Access, AccessRule, Then};
 pub use arguments::Arguments;
 pub use confirm::{
-    ApprovalView, Binding, By, Confirm, Desk, DeskError, DeskLimits, GrantView, KEY as APPROVAL_KEY, Standing, ViaClient,
+    ApprovalView, Binding, By, Confirm, Desk, DeskError, DeskLimits, GrantView,
+    KEY as APPROVAL_KEY, Standing, ViaClient,
 };
 pub use contain::Contain;
 pub use deadline::Deadline;

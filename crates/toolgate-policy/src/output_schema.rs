@@ -1,7 +1,12 @@
 //! Results keep what the tool promised in its `outputSchema`.
 
-use crate::{PerServer, schema::{Explained, Schema, problems}};
-use toolgate_core::{BoxFuture, Call, Error, Item, Kind, Layer, Next, Outcome, Output, Problem, Refusal};
+use crate::{
+    PerServer,
+    schema::{Explained, Schema, problems},
+};
+use toolgate_core::{
+    BoxFuture, Call, Error, Item, Kind, Layer, Next, Outcome, Output, Problem, Refusal,
+};
 
 /// What becomes of a result that breaks its `outputSchema`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -27,7 +32,12 @@ pub(crate) struct Promised(pub(crate) Result<Option<Schema>, String>);
 
 impl Promised {
     pub(crate) fn of(item: &Item) -> Promised {
-        Promised(item.tool.output_schema().map(|schema| Schema::compile(&schema)).transpose())
+        Promised(
+            item.tool
+                .output_schema()
+                .map(|schema| Schema::compile(&schema))
+                .transpose(),
+        )
     }
 }
 
@@ -37,7 +47,9 @@ impl OutputSchema {
             return Ok(());
         }
         let promised = item.memo(Promised::of);
-        let Some(schema) = promised.0.as_ref().map_err(Clone::clone)? else { return Ok(()) };
+        let Some(schema) = promised.0.as_ref().map_err(Clone::clone)? else {
+            return Ok(());
+        };
         let Some(structured) = &output.structured else {
             return Err("it has no structuredContent".to_owned());
         };
@@ -58,14 +70,21 @@ impl Layer for OutputSchema {
         Box::pin(async move {
             let (item, trail) = (call.item().cloned(), call.trail.clone());
             let outcome = next.call(call).await?;
-            let (Some(item), Outcome::Done(output)) = (item, &outcome) else { return Ok(outcome) };
-            let Err(why) = self.judge(&item, output) else { return Ok(outcome) };
+            let (Some(item), Outcome::Done(output)) = (item, &outcome) else {
+                return Ok(outcome);
+            };
+            let Err(why) = self.judge(&item, output) else {
+                return Ok(outcome);
+            };
             if self.broken.of(&item.origin.server) == Broken::Warn {
                 trail.add("output", "warn", why);
                 return Ok(outcome);
             }
             trail.add("output", "refuse", why.as_str());
-            let text = format!("the tool ran, but its result was held back: it breaks the outputSchema of {}: {why}", item.full_name());
+            let text = format!(
+                "the tool ran, but its result was held back: it breaks the outputSchema of {}: {why}",
+                item.full_name()
+            );
             Err(Error::new(Kind::Refused(Refusal::Result), text))
         })
     }

@@ -66,7 +66,11 @@ mod tests {
     use super::*;
 
     fn check(pattern: &str, name: &str, fits: bool) {
-        assert_eq!(Pattern::new(pattern).matches(name), fits, "{pattern} on {name}");
+        assert_eq!(
+            Pattern::new(pattern).matches(name),
+            fits,
+            "{pattern} on {name}"
+        );
     }
 
     #[test]

@@ -12,7 +12,10 @@ pub struct PerServer<T> {
 impl<T: Copy> PerServer<T> {
     /// The same value for all.
     pub fn all(default: T) -> PerServer<T> {
-        PerServer { default, own: HashMap::new() }
+        PerServer {
+            default,
+            own: HashMap::new(),
+        }
     }
 
     /// Another value for the server of that configured id.

@@ -21,7 +21,10 @@ pub struct Quota {
 impl Quota {
     /// So many a minute.
     pub fn per_minute(count: u32) -> Quota {
-        Quota { count, per: Duration::from_secs(60) }
+        Quota {
+            count,
+            per: Duration::from_secs(60),
+        }
     }
 
     fn count(&self) -> f64 {
@@ -86,7 +89,9 @@ impl Bucket {
             self.tokens -= 1.0;
             return Ok(());
         }
-        Err(Duration::from_secs_f64((1.0 - self.tokens) / self.quota.speed()))
+        Err(Duration::from_secs_f64(
+            (1.0 - self.tokens) / self.quota.speed(),
+        ))
     }
 
     fn idle(&self, now: Instant) -> bool {
@@ -103,37 +108,71 @@ impl Rate {
 
     /// The first rule that speaks of a caller and tool counts, else the default.
     pub fn new(rules: Vec<RateRule>, default: Quota) -> Rate {
-        Rate { rules: rules.into(), default, table: Arc::default(), most: Rate::MOST }
+        Rate {
+            rules: rules.into(),
+            default,
+            table: Arc::default(),
+            most: Rate::MOST,
+        }
     }
 
     /// Other rules over the same buckets: what was used stays used.
     pub fn reloaded(&self, rules: Vec<RateRule>, default: Quota) -> Rate {
-        Rate { rules: rules.into(), default, table: self.table.clone(), most: self.most }
+        Rate {
+            rules: rules.into(),
+            default,
+            table: self.table.clone(),
+            most: self.most,
+        }
     }
 
     fn quota(&self, caller: &Caller, tool: &str) -> Quota {
         let any = |patterns: &[Pattern], name: &str| patterns.iter().any(|p| p.matches(name));
-        let speaks = |rule: &&RateRule| any(&rule.tools, tool) && (rule.callers.is_empty() || any(&rule.callers, caller.name()));
-        self.rules.iter().find(speaks).map_or(self.default, |rule| rule.quota)
+        let speaks = |rule: &&RateRule| {
+            any(&rule.tools, tool) && (rule.callers.is_empty() || any(&rule.callers, caller.name()))
+        };
+        self.rules
+            .iter()
+            .find(speaks)
+            .map_or(self.default, |rule| rule.quota)
     }
 
     fn take(&self, call: &Call, tool: String, now: Instant) -> Result<(), Error> {
         let quota = self.quota(&call.caller, &tool);
         let later = call.round.number > 0;
         let factor = if later { Rate::ROUNDS } else { 1 };
-        let own = Quota { count: quota.count.max(1).saturating_mul(factor), per: quota.per };
+        let own = Quota {
+            count: quota.count.max(1).saturating_mul(factor),
+            per: quota.per,
+        };
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (call.caller.clone(), tool, later);
         if !table.contains_key(&key) && table.len() >= self.most {
             table.retain(|_, bucket| !bucket.idle(now));
             if table.len() >= self.most {
-                return Err(Error::new(Kind::Busy(None), "too many callers at once; try again later"));
+                return Err(Error::new(
+                    Kind::Busy(None),
+                    "too many callers at once; try again later",
+                ));
             }
         }
-        let text = |wait| format!("rate limit of {}: {}; again in {}", key.1, quota.words(), words::span(wait));
-        let bucket = table.entry(key.clone()).or_insert(Bucket { tokens: own.count(), at: now, quota: own });
+        let text = |wait| {
+            format!(
+                "rate limit of {}: {}; again in {}",
+                key.1,
+                quota.words(),
+                words::span(wait)
+            )
+        };
+        let bucket = table.entry(key.clone()).or_insert(Bucket {
+            tokens: own.count(),
+            at: now,
+            quota: own,
+        });
         bucket.quota = own;
-        bucket.take(now).map_err(|wait| Error::new(Kind::Busy(Some(wait)), text(wait)))
+        bucket
+            .take(now)
+            .map_err(|wait| Error::new(Kind::Busy(Some(wait)), text(wait)))
     }
 }
 

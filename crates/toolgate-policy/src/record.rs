@@ -4,10 +4,10 @@ use futures_util::FutureExt;
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use toolgate_core::{BoxFuture, Call, Error, Kind, Refusal};
-use toolgate_journal::{Entry, Error as Failed, Journal};
+use toolgate_journal::{Entry, Error as Failed, Event, Journal};
 
 /// Ends when a record is on the disk.
 pub(crate) type Written = BoxFuture<'static, Result<(), Error>>;
@@ -15,10 +15,18 @@ pub(crate) type Written = BoxFuture<'static, Result<(), Error>>;
 /// The journal, and the ends of calls that found its queue full.
 ///
 /// A call that is dropped cannot wait for room. Its end waits here, in memory, and goes before whatever is recorded
-/// next; meanwhile no call begins. Should the program die before that, recovery closes the call as unknown.
+/// next; meanwhile no call begins. Should the program die before that, recovery closes the call as unknown. Refusals
+/// that find no room are counted, and the count is recorded as `overload`: a flood of them must not feed itself.
 pub struct Recorder {
     journal: Arc<Journal>,
-    late: Mutex<VecDeque<Entry>>,
+    late: Mutex<Late>,
+}
+
+/// What found no room.
+#[derive(Default)]
+struct Late {
+    entries: VecDeque<Entry>,
+    refusals: u64,
 }
 
 impl Recorder {
@@ -27,7 +35,10 @@ impl Recorder {
 
     /// A recorder over a journal.
     pub fn new(journal: Arc<Journal>) -> Recorder {
-        Recorder { journal, late: Mutex::default() }
+        Recorder {
+            journal,
+            late: Mutex::default(),
+        }
     }
 
     /// The journal.
@@ -41,7 +52,11 @@ impl Recorder {
     /// Nothing was queued: there is no room, or the journal failed.
     pub(crate) fn append(&self, entry: Entry) -> Result<Written, Error> {
         self.flush().map_err(unrecorded)?;
-        let mut written: Written = Box::pin(self.journal.append(entry).map(|answer| answer.map(|_| ()).map_err(unrecorded)));
+        let mut written: Written = Box::pin(
+            self.journal
+                .append(entry)
+                .map(|answer| answer.map(|_| ()).map_err(unrecorded)),
+        );
         match written.as_mut().now_or_never() {
             Some(Err(error)) => Err(error),
             Some(Ok(())) => Ok(Box::pin(async { Ok(()) })),
@@ -63,20 +78,31 @@ impl Recorder {
     }
 
     fn keep(&self, entry: Entry) {
-        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
-        if late.len() < Recorder::MOST {
-            late.push_back(entry);
+        let mut late = self.late();
+        if entry.event == Event::DENY {
+            late.refusals += 1;
+        } else if late.entries.len() < Recorder::MOST {
+            late.entries.push_back(entry);
         }
     }
 
     /// Queues what waits, in its order.
     fn flush(&self) -> Result<(), Failed> {
-        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(entry) = late.front() {
+        let mut late = self.late();
+        while let Some(entry) = late.entries.front() {
             self.journal.note(entry.clone())?;
-            late.pop_front();
+            late.entries.pop_front();
+        }
+        if late.refusals > 0 {
+            self.journal
+                .note(Entry::new(Event::OVERLOAD).with("refused", late.refusals))?;
+            late.refusals = 0;
         }
         Ok(())
+    }
+
+    fn late(&self) -> MutexGuard<'_, Late> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -89,8 +115,12 @@ impl fmt::Debug for Recorder {
 /// What the caller is told when a record cannot be written.
 fn unrecorded(error: Failed) -> Error {
     let text = match error {
-        Failed::Overloaded => "refused: the audit log is overloaded, so nothing may happen now; try again later",
-        _ => "refused: the audit log cannot be written, so nothing may happen; the operator has to repair it",
+        Failed::Overloaded => {
+            "refused: the audit log is overloaded, so nothing may happen now; try again later"
+        }
+        _ => {
+            "refused: the audit log cannot be written, so nothing may happen; the operator has to repair it"
+        }
     };
     Error::new(Kind::Refused(Refusal::Record), text).because(error)
 }
@@ -106,10 +136,11 @@ pub(crate) fn about(event: toolgate_journal::Event, call: &Call) -> Entry {
         .with("transport", call.seen.transport)
         .with("round", call.round.number);
     let said = [("client", &call.seen.client), ("rid", &call.seen.request)];
-    said.into_iter().fold(entry, |entry, (name, said)| match said {
-        Some(said) => entry.with(name, said.as_str()),
-        None => entry,
-    })
+    said.into_iter()
+        .fold(entry, |entry, (name, said)| match said {
+            Some(said) => entry.with(name, said.as_str()),
+            None => entry,
+        })
 }
 
 /// The journal takes ids of 1 to 256 bytes; edges make shorter ones.

@@ -2,7 +2,9 @@
 
 use crate::words;
 use std::sync::Arc;
-use toolgate_core::{AskKind, Error, Event, Item, Json, Kind, Origin, Output, Questions, Refusal, Returned, Scrub};
+use toolgate_core::{
+    AskKind, Error, Event, Item, Json, Kind, Origin, Output, Questions, Refusal, Returned, Scrub,
+};
 
 /// How large things may be, in bytes where nothing else is said.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +46,12 @@ impl Scrub for Size {
         "size"
     }
 
-    fn scrub(&self, _: Option<&Origin>, item: Option<&Arc<Item>>, value: Returned<'_>) -> Result<(), Error> {
+    fn scrub(
+        &self,
+        _: Option<&Origin>,
+        item: Option<&Arc<Item>>,
+        value: Returned<'_>,
+    ) -> Result<(), Error> {
         match value {
             Returned::About(text) => self.cut(text),
             Returned::Error(error) => {
@@ -66,7 +73,10 @@ impl Scrub for Size {
 impl Size {
     fn cut(&self, text: &mut String) {
         if text.len() > self.text {
-            let end = (0..=self.text).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            let end = (0..=self.text)
+                .rev()
+                .find(|at| text.is_char_boundary(*at))
+                .unwrap_or(0);
             text.truncate(end);
             text.push('…');
         }
@@ -74,7 +84,9 @@ impl Size {
 
     fn event(&self, event: &mut Event) -> Result<(), Error> {
         match event {
-            Event::Progress(progress) => progress.message.iter_mut().for_each(|text| self.cut(text)),
+            Event::Progress(progress) => {
+                progress.message.iter_mut().for_each(|text| self.cut(text))
+            }
             Event::Log(log) => {
                 self.cut(&mut log.level);
                 log.logger.iter_mut().for_each(|text| self.cut(text));
@@ -85,23 +97,38 @@ impl Size {
     }
 
     fn definition(&self, item: &Item) -> Result<(), Error> {
-        limit(item.tool.json().as_str().len(), self.definition, "its definition")?;
-        limit(item.tool.description().map_or(0, |text| text.len()), self.description, "its description")
+        limit(
+            item.tool.json().as_str().len(),
+            self.definition,
+            "its definition",
+        )?;
+        limit(
+            item.tool.description().map_or(0, |text| text.len()),
+            self.description,
+            "its description",
+        )
     }
 
     fn output(&self, item: Option<&Arc<Item>>, output: &Output) -> Result<(), Error> {
         let tool = item.map_or_else(|| "the tool".to_owned(), |item| item.full_name());
         let held = |what: String| {
-            let text = format!("the tool ran, but its result was held back: {what}; ask {tool} for less");
+            let text =
+                format!("the tool ran, but its result was held back: {what}; ask {tool} for less");
             Err(Error::new(Kind::Refused(Refusal::Result), text))
         };
         if output.content.len() > self.blocks {
-            return held(format!("it has {} blocks, the limit is {}", output.content.len(), self.blocks));
+            return held(format!(
+                "it has {} blocks, the limit is {}",
+                output.content.len(),
+                self.blocks
+            ));
         }
         match output.size() {
-            size if size > self.result => {
-                held(format!("it is {} large, the limit is {}", words::size(size), words::size(self.result)))
-            }
+            size if size > self.result => held(format!(
+                "it is {} large, the limit is {}",
+                words::size(size),
+                words::size(self.result)
+            )),
             _ => Ok(()),
         }
     }
@@ -123,6 +150,10 @@ fn limit(size: usize, most: usize, what: &str) -> Result<(), Error> {
     if size <= most {
         return Ok(());
     }
-    let text = format!("{what} is {} large, the limit is {}", words::size(size), words::size(most));
+    let text = format!(
+        "{what} is {} large, the limit is {}",
+        words::size(size),
+        words::size(most)
+    );
     Err(Error::new(Kind::Upstream, text))
 }

@@ -1,8 +1,8 @@
 //! The policy of a route, on one page.
 
 use crate::{
-    Access, Arguments, Confirm, Contain, Deadline, Desk, Entry, Intent, Observer, OutputSchema, Rate, Recorder, Schemas,
-    Size, Text, ViaClient,
+    Access, Arguments, Confirm, Contain, Deadline, Desk, Entry, Intent, Observer, OutputSchema,
+    Rate, Recorder, Schemas, Size, Text, ViaClient,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Service};
@@ -36,7 +36,12 @@ pub struct Route {
 
 /// All duties in their order, from the caller to the service.
 pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
-    let Route { recorder, observer, policy, .. } = route;
+    let Route {
+        recorder,
+        observer,
+        policy,
+        ..
+    } = route;
     Pipeline::new()
         // Every call leaves a trace: refused, late and abandoned ones too.
         .wrap(Entry::new(recorder.clone(), observer.clone()))
@@ -50,9 +55,17 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         // The schema, before anyone is asked.
         .guard(route.arguments.clone())
         // All that asked, as one question; never waits itself.
-        .confirm(Confirm::new(route.desk.clone(), policy.clone(), route.via_client))
+        .confirm(Confirm::new(
+            route.desk.clone(),
+            policy.clone(),
+            route.via_client,
+        ))
         // `call.begin`, durable, with rule and approval, before it leaves.
-        .wrap(Intent::new(recorder.clone(), observer.clone(), policy.clone()))
+        .wrap(Intent::new(
+            recorder.clone(),
+            observer.clone(),
+            policy.clone(),
+        ))
         .wrap(route.deadline.clone())
         .wrap(route.output_schema.clone())
         // A tool that cannot be checked is withheld.
@@ -66,5 +79,11 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
 
 /// Only what cleans lists: for the operator's view, in which withheld tools stand with the reason.
 pub fn inspect(route: &Route, end: Arc<dyn Service>) -> Pipeline {
-    Pipeline::new().wrap(Contain).resolve().clean(Schemas).clean(Text).clean(route.size).over(end)
+    Pipeline::new()
+        .wrap(Contain)
+        .resolve()
+        .clean(Schemas)
+        .clean(Text)
+        .clean(route.size)
+        .over(end)
 }

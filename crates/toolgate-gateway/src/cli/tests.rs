@@ -5,7 +5,10 @@ fn of(words: &str) -> Result<Cli, clap::Error> {
 }
 
 fn command(words: &str) -> Command {
-    of(words).unwrap_or_else(|error| panic!("{words}: {error}")).command.unwrap()
+    of(words)
+        .unwrap_or_else(|error| panic!("{words}: {error}"))
+        .command
+        .unwrap()
 }
 
 #[test]
@@ -73,7 +76,11 @@ fn wrong_usage_is_exit_code_2() {
         "audit tail -n -1",
     ] {
         let error = of(words).expect_err(words);
-        assert_eq!((error.exit_code(), error.use_stderr()), (2, true), "{words}");
+        assert_eq!(
+            (error.exit_code(), error.use_stderr()),
+            (2, true),
+            "{words}"
+        );
     }
 }
 
@@ -81,35 +88,65 @@ fn wrong_usage_is_exit_code_2() {
 fn help_and_version_are_asked_for() {
     for words in ["--help", "--version", "help run", "audit --help"] {
         let error = of(words).expect_err(words);
-        assert_eq!((error.exit_code(), error.use_stderr()), (0, false), "{words}");
+        assert_eq!(
+            (error.exit_code(), error.use_stderr()),
+            (0, false),
+            "{words}"
+        );
     }
 }
 
 #[test]
 fn to_serve_needs_no_word() {
-    let serve = Serve { config: Some("f".into()), options: Options { listen: None, stdio: true } };
+    let serve = Serve {
+        config: Some("f".into()),
+        options: Options {
+            listen: None,
+            stdio: true,
+        },
+    };
     assert_eq!(*of("--config f --stdio").unwrap().serve_options(), serve);
-    assert_eq!(*of("serve --config f --stdio").unwrap().serve_options(), serve);
+    assert_eq!(
+        *of("serve --config f --stdio").unwrap().serve_options(),
+        serve
+    );
 }
 
 #[test]
 fn what_is_behind_the_dashes_is_the_server_s() {
-    let Command::Run(run) = command("run --stdio -- server --listen x --data y") else { panic!("not run") };
+    let Command::Run(run) = command("run --stdio -- server --listen x --data y") else {
+        panic!("not run")
+    };
     assert_eq!(run.command, ["server", "--listen", "x", "--data", "y"]);
-    assert_eq!(run.options, Options { listen: None, stdio: true });
+    assert_eq!(
+        run.options,
+        Options {
+            listen: None,
+            stdio: true
+        }
+    );
 }
 
 #[test]
 fn arguments_stay_as_they_are() {
     let text = "{\"b\":1e400,\"a\":12345678901234567890123}";
-    let Command::Call { tool, arguments } = command(&format!("call demo.a.b {text}")) else { panic!("not call") };
-    assert_eq!((tool.as_str(), arguments.as_deref()), ("demo.a.b", Some(text)));
+    let Command::Call { tool, arguments } = command(&format!("call demo.a.b {text}")) else {
+        panic!("not call")
+    };
+    assert_eq!(
+        (tool.as_str(), arguments.as_deref()),
+        ("demo.a.b", Some(text))
+    );
 }
 
 #[test]
 fn the_record() {
-    let Command::Audit(Audit::Tail { count, follow }) = command("audit tail -n 5 -f") else { panic!("not tail") };
+    let Command::Audit(Audit::Tail { count, follow }) = command("audit tail -n 5 -f") else {
+        panic!("not tail")
+    };
     assert_eq!((count, follow), (5, true));
-    let Command::Deny { id, message } = command("deny ab12 -m why") else { panic!("not deny") };
+    let Command::Deny { id, message } = command("deny ab12 -m why") else {
+        panic!("not deny")
+    };
     assert_eq!((id.as_str(), message.as_str()), ("ab12", "why"));
 }

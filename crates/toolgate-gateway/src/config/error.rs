@@ -34,7 +34,10 @@ impl Doc<'_> {
         let bytes = self.text.as_bytes();
         let before = String::from_utf8_lossy(&bytes[..offset.min(bytes.len())]);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        (
+            before.matches('\n').count() + 1,
+            before[line_start..].chars().count() + 1,
+        )
     }
 
     /// `file:line:column` of a byte offset.
@@ -68,7 +71,10 @@ mod tests {
 
     #[test]
     fn places_count_characters() {
-        let doc = Doc { name: "f", text: "é = 1\nab" };
+        let doc = Doc {
+            name: "f",
+            text: "é = 1\nab",
+        };
         assert_eq!(doc.place(0), (1, 1));
         assert_eq!(doc.place(2), (1, 2));
         assert_eq!(doc.place(8), (2, 2));
@@ -77,7 +83,10 @@ mod tests {
 
     #[test]
     fn hints() {
-        assert_eq!(hint("comand", ["cwd", "command"]), "; did you mean \"command\"?");
+        assert_eq!(
+            hint("comand", ["cwd", "command"]),
+            "; did you mean \"command\"?"
+        );
         assert_eq!(hint("Listen", ["listen"]), "; did you mean \"listen\"?");
         assert_eq!(hint("x", ["cwd", "url"]), "; known here: cwd, url");
         assert_eq!(hint("x", []), "");

@@ -12,7 +12,8 @@ use std::{
 pub(super) const LONGEST: u64 = 1024 * 1024;
 
 /// Said of a path that only a shell would understand.
-pub(super) const TILDE: &str = "begins with ~, which only a shell understands; write the whole path";
+pub(super) const TILDE: &str =
+    "begins with ~, which only a shell understands; write the whole path";
 
 /// How many symbolic links in a row are followed.
 const LINKS: usize = 16;
@@ -39,25 +40,35 @@ pub(super) enum Privacy {
 /// In words: it cannot be read, is too long, is no text, or others can change it.
 pub(super) fn read(path: &Path, longest: u64, privacy: Privacy) -> Result<String, String> {
     check_links(path)?;
-    let seen = path.metadata().map_err(|error| format!("cannot be read: {error}"))?;
+    let seen = path
+        .metadata()
+        .map_err(|error| format!("cannot be read: {error}"))?;
     if !seen.is_file() {
         return Err("is not a regular file".to_owned());
     }
     let file = File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     // The open file itself is judged, whatever its path leads to by now.
-    let meta = file.metadata().map_err(|error| format!("cannot be read: {error}"))?;
+    let meta = file
+        .metadata()
+        .map_err(|error| format!("cannot be read: {error}"))?;
     judge(meta.uid(), meta.mode(), us(), privacy)?;
     contents(file, longest)
 }
 
 fn contents(file: File, longest: u64) -> Result<String, String> {
     let mut bytes = Vec::new();
-    file.take(longest + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
+    file.take(longest + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("cannot be read: {error}"))?;
     if bytes.len() as u64 > longest {
         return Err(format!("is longer than {longest} bytes"));
     }
     String::from_utf8(bytes).map_err(|error| {
-        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+        let line = error.as_bytes()[..error.utf8_error().valid_up_to()]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count()
+            + 1;
         format!("is not UTF-8 text (line {line}); save it as UTF-8")
     })
 }
@@ -78,9 +89,9 @@ fn judge(owner: u32, mode: u32, us: u32, privacy: Privacy) -> Result<(), String>
         Privacy::Config if mode & WRITE != 0 => Err(format!(
             "is refused: its mode {shown:04o} lets others write to it, and it decides which programs are started; chmod go-w it"
         )),
-        Privacy::Secret if mode & ANY != 0 => {
-            Err(format!("is refused: its mode {shown:04o} lets others read or write the secret in it; chmod 600 it"))
-        }
+        Privacy::Secret if mode & ANY != 0 => Err(format!(
+            "is refused: its mode {shown:04o} lets others read or write the secret in it; chmod 600 it"
+        )),
         _ => Ok(()),
     }
 }
@@ -89,17 +100,25 @@ fn judge(owner: u32, mode: u32, us: u32, privacy: Privacy) -> Result<(), String>
 fn check_links(path: &Path) -> Result<(), String> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
-        let Ok(meta) = path.symlink_metadata() else { return Ok(()) };
+        let Ok(meta) = path.symlink_metadata() else {
+            return Ok(());
+        };
         if !meta.is_symlink() {
             return Ok(());
         }
         let directory = parent(&path);
-        let around = directory.metadata().map_err(|error| format!("cannot be read: {}: {error}", directory.display()))?;
+        let around = directory
+            .metadata()
+            .map_err(|error| format!("cannot be read: {}: {error}", directory.display()))?;
         judge_link(&path, &meta, &around, us())?;
-        let target = path.read_link().map_err(|error| format!("cannot be read: {error}"))?;
+        let target = path
+            .read_link()
+            .map_err(|error| format!("cannot be read: {error}"))?;
         path = directory.join(target);
     }
-    Err(format!("is refused: it leads through more than {LINKS} symbolic links"))
+    Err(format!(
+        "is refused: it leads through more than {LINKS} symbolic links"
+    ))
 }
 
 fn judge_link(path: &Path, link: &Metadata, directory: &Metadata, us: u32) -> Result<(), String> {
@@ -109,7 +128,9 @@ fn judge_link(path: &Path, link: &Metadata, directory: &Metadata, us: u32) -> Re
         return Ok(());
     }
     let link = path.display();
-    Err(format!("is refused: {link} is a symbolic link where others could put one; name the file itself"))
+    Err(format!(
+        "is refused: {link} is a symbolic link where others could put one; name the file itself"
+    ))
 }
 
 fn parent(path: &Path) -> &Path {
@@ -121,7 +142,10 @@ fn parent(path: &Path) -> &Path {
 
 /// The directory of a config, whole; paths in the config start there.
 pub(super) fn base(path: &Path) -> PathBuf {
-    std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default()
+    std::path::absolute(path)
+        .ok()
+        .and_then(|path| path.parent().map(Path::to_owned))
+        .unwrap_or_default()
 }
 
 /// A path of the config, which starts at `base` where it is relative.
@@ -153,7 +177,11 @@ mod tests {
             (1000, 0o100604, Secret, false),
             (1001, 0o100600, Secret, false),
         ] {
-            assert_eq!(judge(owner, mode, 1000, privacy).is_ok(), fine, "{owner} {mode:o} {privacy:?}");
+            assert_eq!(
+                judge(owner, mode, 1000, privacy).is_ok(),
+                fine,
+                "{owner} {mode:o} {privacy:?}"
+            );
         }
     }
 }

@@ -16,10 +16,14 @@ impl Glob {
             return Err("the glob is empty; write \"*\" for everything".to_owned());
         }
         if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(format!("glob {text:?} has a blank in it; write ? where a name has one"));
+            return Err(format!(
+                "glob {text:?} has a blank in it; write ? where a name has one"
+            ));
         }
         match text.chars().find(|c| "[]{}!\\,^".contains(*c)) {
-            Some(c) => Err(format!("glob {text:?} has {c:?}, but only * and ? are special here; write two globs instead")),
+            Some(c) => Err(format!(
+                "glob {text:?} has {c:?}, but only * and ? are special here; write two globs instead"
+            )),
             None => Ok(Glob(text.to_owned())),
         }
     }
@@ -33,7 +37,9 @@ impl Glob {
         if text.contains(['.', '*', '?']) {
             return Ok(glob);
         }
-        Err(format!("glob {text:?} fits no tool, because tools are named server.tool; write \"{text}.*\""))
+        Err(format!(
+            "glob {text:?} fits no tool, because tools are named server.tool; write \"{text}.*\""
+        ))
     }
 
     /// The text it was made of.
@@ -43,7 +49,10 @@ impl Glob {
 
     /// The server that it speaks of, where that part has no `*` or `?`.
     pub(crate) fn server(&self) -> Option<&str> {
-        self.0.split_once('.').map(|(server, _)| server).filter(|server| !server.contains(['*', '?']))
+        self.0
+            .split_once('.')
+            .map(|(server, _)| server)
+            .filter(|server| !server.contains(['*', '?']))
     }
 
     /// Whether the whole of `name` fits.
@@ -89,7 +98,9 @@ mod tests {
         match glob.split_first() {
             None => name.is_empty(),
             Some(('*', rest)) => (0..=name.len()).any(|skip| naive(rest, &name[skip..])),
-            Some((c, rest)) => name.split_first().is_some_and(|(n, left)| (*c == '?' || c == n) && naive(rest, left)),
+            Some((c, rest)) => name
+                .split_first()
+                .is_some_and(|(n, left)| (*c == '?' || c == n) && naive(rest, left)),
         }
     }
 
@@ -114,7 +125,11 @@ mod tests {
             ("a?c", "aéc", true),
             ("a*b*c", "a_b_b_cx", false),
         ] {
-            assert_eq!(Glob(glob.to_owned()).matches(name), fits, "{glob} on {name}");
+            assert_eq!(
+                Glob(glob.to_owned()).matches(name),
+                fits,
+                "{glob} on {name}"
+            );
         }
     }
 

@@ -39,7 +39,10 @@ impl<'de> Visitor<'de> for Collect {
 
 impl<'a> Entries<'a> {
     fn get(&self, key: &str) -> Option<&'a RawValue> {
-        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
+        self.0
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| *value)
     }
 }
 
@@ -58,15 +61,31 @@ impl<'a> Json<'a> {
     }
 
     /// Reads a value whose syntax is known to be right.
-    fn typed<T: Deserialize<'a>>(self, value: &'a RawValue, what: &str, write: &str) -> Result<T, ConfigError> {
-        serde_json::from_str(value.get()).map_err(|_| self.wrong(value, format!("{what} is not {write}")))
+    fn typed<T: Deserialize<'a>>(
+        self,
+        value: &'a RawValue,
+        what: &str,
+        write: &str,
+    ) -> Result<T, ConfigError> {
+        serde_json::from_str(value.get())
+            .map_err(|_| self.wrong(value, format!("{what} is not {write}")))
     }
 
     fn object(self, value: &'a RawValue, what: &str) -> Result<Entries<'a>, ConfigError> {
         let entries: Entries<'a> = self.typed(value, what, "an object in braces")?;
-        let twice = |(at, (key, _)): (usize, &(String, _))| entries.0[..at].iter().any(|(other, _)| other == key);
-        match entries.0.iter().enumerate().find(|(at, entry)| twice((*at, entry))) {
-            Some((_, (key, value))) => Err(self.wrong(value, format!("{key:?} is there twice in {what}; keep one of the two"))),
+        let twice = |(at, (key, _)): (usize, &(String, _))| {
+            entries.0[..at].iter().any(|(other, _)| other == key)
+        };
+        match entries
+            .0
+            .iter()
+            .enumerate()
+            .find(|(at, entry)| twice((*at, entry)))
+        {
+            Some((_, (key, value))) => Err(self.wrong(
+                value,
+                format!("{key:?} is there twice in {what}; keep one of the two"),
+            )),
             None => Ok(entries),
         }
     }
@@ -88,7 +107,13 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
         }
     }
     if servers.is_empty() {
-        return Err(json.wrong(all, format!("\"mcpServers\" has no server that can be started{}", because(&notes))));
+        return Err(json.wrong(
+            all,
+            format!(
+                "\"mcpServers\" has no server that can be started{}",
+                because(&notes)
+            ),
+        ));
     }
     let mut config = Config::of(source, servers, Limits::default());
     config.notes = notes;
@@ -96,30 +121,64 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
 }
 
 fn because(notes: &[String]) -> String {
-    notes.first().map_or_else(|| "; add one".to_owned(), |note| format!(": {note}"))
+    notes
+        .first()
+        .map_or_else(|| "; add one".to_owned(), |note| format!(": {note}"))
 }
 
-fn add(json: Json<'_>, value: &RawValue, name: &str, server: Server, servers: &mut Vec<Server>) -> Result<(), ConfigError> {
+fn add(
+    json: Json<'_>,
+    value: &RawValue,
+    name: &str,
+    server: Server,
+    servers: &mut Vec<Server>,
+) -> Result<(), ConfigError> {
     servers.push(server);
     match duplicate(servers) {
-        Some(id) => Err(json.wrong(value, format!("{name:?} and an entry before it both become server id {id:?}; rename one of them"))),
+        Some(id) => Err(json.wrong(
+            value,
+            format!(
+                "{name:?} and an entry before it both become server id {id:?}; rename one of them"
+            ),
+        )),
         None => Ok(()),
     }
 }
 
 /// One server, or a note on why it is left out.
-fn entry(json: Json<'_>, name: &str, value: &RawValue, base: &Path) -> Result<Result<Server, String>, ConfigError> {
+fn entry(
+    json: Json<'_>,
+    name: &str,
+    value: &RawValue,
+    base: &Path,
+) -> Result<Result<Server, String>, ConfigError> {
     let entries = json.object(value, &format!("{name:?}"))?;
-    let left_out = |why: String| Ok(Err(format!("{}: server {name:?} is left out: {why}", json.0.at(json.offset(value)))));
-    if let Some(key) = ["url", "serverUrl", "httpUrl"].into_iter().find(|key| entries.get(key).is_some()) {
+    let left_out = |why: String| {
+        Ok(Err(format!(
+            "{}: server {name:?} is left out: {why}",
+            json.0.at(json.offset(value))
+        )))
+    };
+    if let Some(key) = ["url", "serverUrl", "httpUrl"]
+        .into_iter()
+        .find(|key| entries.get(key).is_some())
+    {
         return left_out(format!("{key:?} {NO_URL}"));
     }
-    if entries.get("disabled").is_some_and(|value| value.get() == "true") {
+    if entries
+        .get("disabled")
+        .is_some_and(|value| value.get() == "true")
+    {
         return left_out("it is disabled".to_owned());
     }
     let id = normalised(name);
     if id.is_empty() || id.len() > 32 {
-        return Err(json.wrong(value, format!("{name:?} cannot become a server id; rename it to 1 to 32 of a-z, 0-9 and \"-\"")));
+        return Err(json.wrong(
+            value,
+            format!(
+                "{name:?} cannot become a server id; rename it to 1 to 32 of a-z, 0-9 and \"-\""
+            ),
+        ));
     }
     server(json, name, id, value, &entries, base).map(Ok)
 }
@@ -133,10 +192,22 @@ fn server<'a>(
     base: &Path,
 ) -> Result<Server, ConfigError> {
     let what = |key: &str| format!("{key:?} of {name:?}");
-    let missing = || json.wrong(value, format!("{name:?} has no \"command\"; write \"command\": \"program\""));
-    let program = text(json, entries.get("command").ok_or_else(missing)?, &what("command"))?;
+    let missing = || {
+        json.wrong(
+            value,
+            format!("{name:?} has no \"command\"; write \"command\": \"program\""),
+        )
+    };
+    let program = text(
+        json,
+        entries.get("command").ok_or_else(missing)?,
+        &what("command"),
+    )?;
     if program.is_empty() {
-        return Err(json.wrong(value, format!("{} is empty; write the program", what("command"))));
+        return Err(json.wrong(
+            value,
+            format!("{} is empty; write the program", what("command")),
+        ));
     }
     let mut command = vec![program];
     if let Some(args) = entries.get("args") {
@@ -149,12 +220,19 @@ fn server<'a>(
     if let Some(value) = entries.get("env") {
         server.env = env(json, value, &what("env"))?;
     }
-    let cwd = entries.get("cwd").map(|value| text(json, value, &what("cwd"))).transpose()?;
+    let cwd = entries
+        .get("cwd")
+        .map(|value| text(json, value, &what("cwd")))
+        .transpose()?;
     server.cwd = cwd.map(|cwd| base.join(cwd));
     Ok(server)
 }
 
-fn env<'a>(json: Json<'a>, value: &'a RawValue, what: &str) -> Result<Vec<(String, String)>, ConfigError> {
+fn env<'a>(
+    json: Json<'a>,
+    value: &'a RawValue,
+    what: &str,
+) -> Result<Vec<(String, String)>, ConfigError> {
     let pair = |(name, value): (String, &'a RawValue)| {
         check_env_name(&name).map_err(|text| json.wrong(value, text))?;
         let text = text(json, value, &format!("{name:?} in {what}"))?;
@@ -166,11 +244,16 @@ fn env<'a>(json: Json<'a>, value: &'a RawValue, what: &str) -> Result<Vec<(Strin
 fn text<'a>(json: Json<'a>, value: &'a RawValue, what: &str) -> Result<String, ConfigError> {
     let text: String = json.typed(value, what, "text in quotes")?;
     match text {
-        text if text.contains('\0') => Err(json.wrong(value, format!("{what} has a NUL in it; take it out"))),
-        // Some hosts put a variable here; the server would get the words themselves.
-        text if text.contains("${") => {
-            Err(json.wrong(value, format!("{what} has \"${{\" in it, which is not filled in here; write the value itself")))
+        text if text.contains('\0') => {
+            Err(json.wrong(value, format!("{what} has a NUL in it; take it out")))
         }
+        // Some hosts put a variable here; the server would get the words themselves.
+        text if text.contains("${") => Err(json.wrong(
+            value,
+            format!(
+                "{what} has \"${{\" in it, which is not filled in here; write the value itself"
+            ),
+        )),
         text => Ok(text),
     }
 }

@@ -149,22 +149,26 @@ impl Limits {
     /// Reads `[limits]`, which may be absent.
     pub(super) fn read(field: Option<Field<'_>>) -> Result<Limits, ConfigError> {
         let mut limits = Limits::default();
-        let Some(field) = field else { return Ok(limits) };
+        let Some(field) = field else {
+            return Ok(limits);
+        };
         let section = field.section("[limits]", "a section that begins with [limits]", KEYS)?;
         limits.set(&section)?;
         if let Some(field) = section.get("rate") {
             limits.rate = Rate::parse(field.text()?).map_err(|text| field.wrong(text))?;
         }
-        PAIRS.iter().try_for_each(|(small, large)| limits.ordered(&section, small, large))?;
+        PAIRS
+            .iter()
+            .try_for_each(|(small, large)| limits.ordered(&section, small, large))?;
         Ok(limits)
     }
 
     fn ordered(&self, section: &Section<'_>, small: &str, large: &str) -> Result<(), ConfigError> {
         let (low, high) = (self.number(small), self.number(large));
         match section.get(small).or_else(|| section.get(large)) {
-            Some(field) if low > high => {
-                Err(field.wrong(format!("{small} is {low} and {large} is {high}; set {small} to at most {large}")))
-            }
+            Some(field) if low > high => Err(field.wrong(format!(
+                "{small} is {low} and {large} is {high}; set {small} to at most {large}"
+            ))),
             _ => Ok(()),
         }
     }
@@ -181,7 +185,10 @@ mod tests {
             assert_eq!(Limits::default().number(key), *default, "{key}");
         }
         for (small, large) in PAIRS {
-            assert!(Limits::default().number(small) <= Limits::default().number(large), "{small}");
+            assert!(
+                Limits::default().number(small) <= Limits::default().number(large),
+                "{small}"
+            );
         }
     }
 }

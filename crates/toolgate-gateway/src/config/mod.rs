@@ -78,7 +78,10 @@ impl Config {
     /// # Errors
     /// The file cannot be read, could be changed by others, or is wrong.
     pub(crate) fn load(given: Option<&Path>) -> Result<Config, ConfigError> {
-        match given.map(Path::to_owned).or_else(crate::paths::default_config) {
+        match given
+            .map(Path::to_owned)
+            .or_else(crate::paths::default_config)
+        {
             Some(path) => Config::load_file(&path),
             None => Config::demo(),
         }
@@ -92,14 +95,21 @@ impl Config {
         let text = file::read(path, file::LONGEST, Privacy::Config);
         let text = text.map_err(|text| ConfigError::new(path.display(), text))?;
         let mut config = Config::parse(path, &text)?;
-        config.hash = Some(hex(ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref()));
+        config.hash = Some(hex(ring::digest::digest(
+            &ring::digest::SHA256,
+            text.as_bytes(),
+        )
+        .as_ref()));
         Ok(config)
     }
 
     /// The config of a text that was in that file. Text that begins with a brace is JSON.
     fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
         let name = path.display().to_string();
-        let doc = Doc { name: &name, text: text.strip_prefix('\u{feff}').unwrap_or(text) };
+        let doc = Doc {
+            name: &name,
+            text: text.strip_prefix('\u{feff}').unwrap_or(text),
+        };
         let (base, source) = (file::base(path), Source::File(path.to_owned()));
         match doc.text.trim_start().starts_with('{') {
             true => hosts::read(doc, &base, source),
@@ -112,9 +122,18 @@ impl Config {
     /// # Errors
     /// The path of this program is unknown or no text.
     pub(crate) fn demo() -> Result<Config, ConfigError> {
-        let wrong = |text: &str| ConfigError::new("demo server", format!("the path of this program {text}; give --config"));
-        let program = std::env::current_exe().map_err(|error| wrong(&format!("is unknown: {error}")))?;
-        let program = program.into_os_string().into_string().map_err(|_| wrong("is not UTF-8"))?;
+        let wrong = |text: &str| {
+            ConfigError::new(
+                "demo server",
+                format!("the path of this program {text}; give --config"),
+            )
+        };
+        let program =
+            std::env::current_exe().map_err(|error| wrong(&format!("is unknown: {error}")))?;
+        let program = program
+            .into_os_string()
+            .into_string()
+            .map_err(|_| wrong("is not UTF-8"))?;
         let mut server = Server::new("demo", vec![program, "demo-server".to_owned()]);
         server.trust_annotations = true;
         Ok(Config::of(Source::BuiltIn, vec![server], Limits::default()))
@@ -126,13 +145,26 @@ impl Config {
     /// The command is empty.
     pub(crate) fn single(command: Vec<String>) -> Result<Config, ConfigError> {
         let program = command.first().filter(|program| !program.is_empty());
-        let program = program.ok_or_else(|| ConfigError::new("toolgate run", "the command is empty; write it after --"))?;
-        let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or(program);
+        let program = program.ok_or_else(|| {
+            ConfigError::new("toolgate run", "the command is empty; write it after --")
+        })?;
+        let name = Path::new(program)
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or(program);
         let id: String = server::normalised(name).chars().take(32).collect();
-        let id = if id.is_empty() { "server".to_owned() } else { id };
+        let id = if id.is_empty() {
+            "server".to_owned()
+        } else {
+            id
+        };
         let mut server = Server::new(id, command);
         server.prefix = String::new();
-        Ok(Config::of(Source::CommandLine, vec![server], Limits::default()))
+        Ok(Config::of(
+            Source::CommandLine,
+            vec![server],
+            Limits::default(),
+        ))
     }
 
     /// Whether this is the built-in config.
@@ -145,7 +177,8 @@ impl Config {
     /// # Errors
     /// That is so.
     pub(crate) fn check_listen(&self) -> Result<(), ConfigError> {
-        net::check_listen(self.listen, self.token.is_some()).map_err(|text| ConfigError::new("listen", text))
+        net::check_listen(self.listen, self.token.is_some())
+            .map_err(|text| ConfigError::new("listen", text))
     }
 
     /// Reads the bearer token of the clients. Only HTTP needs it.

@@ -11,9 +11,15 @@ pub(super) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCAL
 
 /// Reads `listen`.
 pub(super) fn listen(top: &Section<'_>) -> Result<SocketAddr, ConfigError> {
-    let Some(field) = top.get("listen") else { return Ok(LISTEN) };
+    let Some(field) = top.get("listen") else {
+        return Ok(LISTEN);
+    };
     let text = field.text()?;
-    let wrong = |_| field.is(format!("is {text:?}; write an IP address and a port, such as \"{LISTEN}\""));
+    let wrong = |_| {
+        field.is(format!(
+            "is {text:?}; write an IP address and a port, such as \"{LISTEN}\""
+        ))
+    };
     text.parse().map_err(wrong)
 }
 
@@ -22,26 +28,50 @@ pub(super) fn check_listen(listen: SocketAddr, token: bool) -> Result<(), String
     if token || listen.ip().to_canonical().is_loopback() {
         return Ok(());
     }
-    Err(format!("{listen} can be reached from other machines and there is no token; set token_env or token_file in the config"))
+    Err(format!(
+        "{listen} can be reached from other machines and there is no token; set token_env or token_file in the config"
+    ))
 }
 
 /// Reads `allowed_hosts`: lower case names with or without a port.
 pub(super) fn hosts(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
     let write = "is no host name; write it as it stands in a browser, such as \"tools.example.com\" or \"tools.example.com:8665\"";
-    names(top.get("allowed_hosts"), "[\"tools.example.com\"]", write, is_host)
+    names(
+        top.get("allowed_hosts"),
+        "[\"tools.example.com\"]",
+        write,
+        is_host,
+    )
 }
 
 /// Reads `allowed_origins`: `scheme://host` or `scheme://host:port`.
 pub(super) fn origins(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
-    let write = "is no origin; write scheme and host without a path, such as \"https://app.example.com\"";
-    names(top.get("allowed_origins"), "[\"https://app.example.com\"]", write, is_origin)
+    let write =
+        "is no origin; write scheme and host without a path, such as \"https://app.example.com\"";
+    names(
+        top.get("allowed_origins"),
+        "[\"https://app.example.com\"]",
+        write,
+        is_origin,
+    )
 }
 
-fn names(field: Option<Field<'_>>, example: &str, write: &str, fits: fn(&str) -> bool) -> Result<Vec<String>, ConfigError> {
-    let Some(field) = field else { return Ok(Vec::new()) };
+fn names(
+    field: Option<Field<'_>>,
+    example: &str,
+    write: &str,
+    fits: fn(&str) -> bool,
+) -> Result<Vec<String>, ConfigError> {
+    let Some(field) = field else {
+        return Ok(Vec::new());
+    };
     let name = |item: Field<'_>| {
         let name = item.text()?.to_ascii_lowercase();
-        if fits(&name) { Ok(name) } else { Err(item.wrong(format!("{name:?} {write}"))) }
+        if fits(&name) {
+            Ok(name)
+        } else {
+            Err(item.wrong(format!("{name:?} {write}")))
+        }
     };
     field.list(example)?.into_iter().map(name).collect()
 }
@@ -52,19 +82,32 @@ fn is_host(text: &str) -> bool {
         _ => (text, None),
     };
     let digits = |port: &str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
-    let port_fits = port.is_none_or(|port| digits(port) && port.parse::<u16>().is_ok_and(|port| port > 0));
-    let v6 = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    port_fits && v6.map_or_else(|| is_name(name), |v6| v6.parse::<std::net::Ipv6Addr>().is_ok())
+    let port_fits =
+        port.is_none_or(|port| digits(port) && port.parse::<u16>().is_ok_and(|port| port > 0));
+    let v6 = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    port_fits
+        && v6.map_or_else(
+            || is_name(name),
+            |v6| v6.parse::<std::net::Ipv6Addr>().is_ok(),
+        )
 }
 
 fn is_name(name: &str) -> bool {
-    let label = |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    let label = |label: &str| {
+        !label.is_empty()
+            && label
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    };
     name.len() <= 253 && name.split('.').all(label)
 }
 
 fn is_origin(text: &str) -> bool {
     let scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
-    text.split_once("://").is_some_and(|(name, host)| !name.is_empty() && name.chars().all(scheme) && is_host(host))
+    text.split_once("://")
+        .is_some_and(|(name, host)| !name.is_empty() && name.chars().all(scheme) && is_host(host))
 }
 
 #[cfg(test)]
@@ -73,20 +116,53 @@ mod tests {
 
     #[test]
     fn names_of_hosts() {
-        for host in ["localhost", "127.0.0.1", "[::1]", "[::1]:80", "tools.example.com:8665", "a_b"] {
+        for host in [
+            "localhost",
+            "127.0.0.1",
+            "[::1]",
+            "[::1]:80",
+            "tools.example.com:8665",
+            "a_b",
+        ] {
             assert!(is_host(host), "{host}");
         }
-        for host in ["", "*", "*.example.com", "http://a", "a/b", "a:", "a:0", "a:+1", "a:65536", "::1", "a..b", "a b", "[x]"] {
+        for host in [
+            "",
+            "*",
+            "*.example.com",
+            "http://a",
+            "a/b",
+            "a:",
+            "a:0",
+            "a:+1",
+            "a:65536",
+            "::1",
+            "a..b",
+            "a b",
+            "[x]",
+        ] {
             assert!(!is_host(host), "{host}");
         }
     }
 
     #[test]
     fn origins_have_no_path() {
-        for origin in ["https://app.example.com", "http://localhost:3000", "vscode-webview://abc"] {
+        for origin in [
+            "https://app.example.com",
+            "http://localhost:3000",
+            "vscode-webview://abc",
+        ] {
             assert!(is_origin(origin), "{origin}");
         }
-        for origin in ["null", "*", "https://", "https://a/", "https://*.a", "a.example.com", "://a"] {
+        for origin in [
+            "null",
+            "*",
+            "https://",
+            "https://a/",
+            "https://*.a",
+            "a.example.com",
+            "://a",
+        ] {
             assert!(!is_origin(origin), "{origin}");
         }
     }
@@ -94,7 +170,12 @@ mod tests {
     #[test]
     fn other_machines_need_a_token() {
         let check = |address: &str, token| check_listen(address.parse().unwrap(), token).is_ok();
-        for loopback in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+        for loopback in [
+            "127.0.0.1:1",
+            "127.9.9.9:1",
+            "[::1]:1",
+            "[::ffff:127.0.0.1]:1",
+        ] {
             assert!(check(loopback, false), "{loopback}");
         }
         for open in ["0.0.0.0:1", "[::]:1", "192.0.2.1:1"] {

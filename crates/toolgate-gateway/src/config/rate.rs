@@ -17,7 +17,10 @@ const MOST: u32 = 1_000_000;
 impl Rate {
     /// So many a minute.
     pub(crate) const fn per_minute(count: u32) -> Rate {
-        Rate { count, per: Duration::from_secs(60) }
+        Rate {
+            count,
+            per: Duration::from_secs(60),
+        }
     }
 
     /// The rate of that text: a count, `/`, and `s`, `min` or `h`.
@@ -25,7 +28,11 @@ impl Rate {
     /// # Errors
     /// It is not of that form, or the count is 0 or above a million; the words say what to write.
     pub(crate) fn parse(text: &str) -> Result<Rate, String> {
-        let wrong = || format!("rate {text:?} is not understood; write a count, \"/\" and s, min or h, such as \"30/min\"");
+        let wrong = || {
+            format!(
+                "rate {text:?} is not understood; write a count, \"/\" and s, min or h, such as \"30/min\""
+            )
+        };
         let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
         let seconds = match unit.trim() {
             "s" => 1,
@@ -38,8 +45,13 @@ impl Rate {
             return Err(wrong());
         }
         match count.parse() {
-            Ok(count @ 1..=MOST) => Ok(Rate { count, per: Duration::from_secs(seconds) }),
-            _ => Err(format!("rate {text:?} is out of range; write a count from 1 to {MOST}")),
+            Ok(count @ 1..=MOST) => Ok(Rate {
+                count,
+                per: Duration::from_secs(seconds),
+            }),
+            _ => Err(format!(
+                "rate {text:?} is out of range; write a count from 1 to {MOST}"
+            )),
         }
     }
 }
@@ -70,7 +82,19 @@ mod tests {
 
     #[test]
     fn refuses() {
-        for text in ["", "30", "30/", "/min", "30/minute", "-1/s", "+1/s", "1.5/s", "0/s", "1000001/s", "99999999999/s"] {
+        for text in [
+            "",
+            "30",
+            "30/",
+            "/min",
+            "30/minute",
+            "-1/s",
+            "+1/s",
+            "1.5/s",
+            "0/s",
+            "1000001/s",
+            "99999999999/s",
+        ] {
             assert!(Rate::parse(text).is_err(), "{text:?}");
         }
     }

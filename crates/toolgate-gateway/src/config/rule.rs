@@ -39,13 +39,23 @@ pub(crate) enum Then {
 /// Every key of a rule. `when` is known and refused with words of its own.
 const KEYS: &[&str] = &["tools", "callers", "except", "then", "rate", "when"];
 
-const WORDS: &[(&str, Then)] = &[("allow", Then::Allow), ("ask", Then::Ask), ("deny", Then::Deny)];
+const WORDS: &[(&str, Then)] = &[
+    ("allow", Then::Allow),
+    ("ask", Then::Ask),
+    ("deny", Then::Deny),
+];
 
 impl Rule {
     /// Reads all of `[[rule]]`, in the order of the file.
-    pub(super) fn read_all(field: &Field<'_>, servers: &[Server]) -> Result<Vec<Rule>, ConfigError> {
+    pub(super) fn read_all(
+        field: &Field<'_>,
+        servers: &[Server],
+    ) -> Result<Vec<Rule>, ConfigError> {
         let rules = field.list("sections that begin with [[rule]]")?;
-        rules.iter().map(|field| Rule::read(field, servers)).collect()
+        rules
+            .iter()
+            .map(|field| Rule::read(field, servers))
+            .collect()
     }
 
     fn read(field: &Field<'_>, servers: &[Server]) -> Result<Rule, ConfigError> {
@@ -54,16 +64,29 @@ impl Rule {
             return Err(when.is("is not supported yet, and to ignore it would open the gate; take the rule out, or write then = \"ask\" without it"));
         }
         let tools = tools(&section.need("tools", "[\"server.*\"]")?, servers)?;
-        let then = section.need("then", "\"allow\", \"ask\" or \"deny\"")?.word(WORDS)?;
-        let except = section.get("except").map_or(Ok(Vec::new()), |field| tools_of(&field, servers))?;
+        let then = section
+            .need("then", "\"allow\", \"ask\" or \"deny\"")?
+            .word(WORDS)?;
+        let except = section
+            .get("except")
+            .map_or(Ok(Vec::new()), |field| tools_of(&field, servers))?;
         let line = section.doc.place(section.at).0;
-        Ok(Rule { line, tools, callers: callers(&section)?, except, then, rate: rate(&section)? })
+        Ok(Rule {
+            line,
+            tools,
+            callers: callers(&section)?,
+            except,
+            then,
+            rate: rate(&section)?,
+        })
     }
 }
 
 fn tools(field: &Field<'_>, servers: &[Server]) -> Result<Vec<Glob>, ConfigError> {
     match tools_of(field, servers)? {
-        empty if empty.is_empty() => Err(field.is("is empty, so the rule says nothing; write [\"*\"] for every tool")),
+        empty if empty.is_empty() => {
+            Err(field.is("is empty, so the rule says nothing; write [\"*\"] for every tool"))
+        }
         tools => Ok(tools),
     }
 }
@@ -73,28 +96,45 @@ fn tools_of(field: &Field<'_>, servers: &[Server]) -> Result<Vec<Glob>, ConfigEr
         let glob = Glob::parse_tools(item.text()?).map_err(|text| item.wrong(text))?;
         match glob.server() {
             // A slip here would leave a deny without effect, and nobody would see it.
-            Some(id) if !servers.iter().any(|server| server.id == id) => Err(item.wrong(stranger(&glob, id, servers))),
+            Some(id) if !servers.iter().any(|server| server.id == id) => {
+                Err(item.wrong(stranger(&glob, id, servers)))
+            }
             _ => Ok(glob),
         }
     };
-    field.list("[\"server.*\"]")?.into_iter().map(glob).collect()
+    field
+        .list("[\"server.*\"]")?
+        .into_iter()
+        .map(glob)
+        .collect()
 }
 
 fn stranger(glob: &Glob, id: &str, servers: &[Server]) -> String {
     let hint = hint(id, servers.iter().map(|server| server.id.as_str()));
-    format!("glob {:?} speaks of a server {id:?} that is not configured{hint}", glob.as_str())
+    format!(
+        "glob {:?} speaks of a server {id:?} that is not configured{hint}",
+        glob.as_str()
+    )
 }
 
 fn callers(section: &Section<'_>) -> Result<Vec<Glob>, ConfigError> {
-    let Some(field) = section.get("callers") else { return Ok(Vec::new()) };
+    let Some(field) = section.get("callers") else {
+        return Ok(Vec::new());
+    };
     let list = field.list("[\"key:ci\"]")?;
     if list.is_empty() {
         return Err(field.is("is empty; leave it out for every caller"));
     }
-    list.into_iter().map(|item| Glob::parse(item.text()?).map_err(|text| item.wrong(text))).collect()
+    list.into_iter()
+        .map(|item| Glob::parse(item.text()?).map_err(|text| item.wrong(text)))
+        .collect()
 }
 
 fn rate(section: &Section<'_>) -> Result<Option<Rate>, ConfigError> {
-    let Some(field) = section.get("rate") else { return Ok(None) };
-    Rate::parse(field.text()?).map(Some).map_err(|text| field.wrong(text))
+    let Some(field) = section.get("rate") else {
+        return Ok(None);
+    };
+    Rate::parse(field.text()?)
+        .map(Some)
+        .map_err(|text| field.wrong(text))
 }

@@ -34,9 +34,18 @@ impl<'a> Section<'a> {
         table: &'a DeTable<'a>,
         known: &[&str],
     ) -> Result<Section<'a>, ConfigError> {
-        let section = Section { doc, name: name.into(), at, table };
+        let section = Section {
+            doc,
+            name: name.into(),
+            at,
+            table,
+        };
         let unknown = |key: &&Spanned<_>| !known.contains(&section.key(key));
-        match table.keys().filter(unknown).min_by_key(|key| key.span().start) {
+        match table
+            .keys()
+            .filter(unknown)
+            .min_by_key(|key| key.span().start)
+        {
             Some(key) => Err(section.unknown(key.span().start, section.key(key), known)),
             None => Ok(section),
         }
@@ -51,7 +60,8 @@ impl<'a> Section<'a> {
             true => "; it belongs at the top of the file, before the first [section]".to_owned(),
             false => hint(key, known.iter().copied()),
         };
-        self.doc.error(at, format!("unknown key {}{hint}", self.label(key)))
+        self.doc
+            .error(at, format!("unknown key {}{hint}", self.label(key)))
     }
 
     fn label(&self, key: &str) -> String {
@@ -64,12 +74,21 @@ impl<'a> Section<'a> {
     /// The value of a key.
     pub(super) fn get(&self, key: &str) -> Option<Field<'a>> {
         let (_, value) = self.table.iter().find(|(k, _)| k.get_ref() == key)?;
-        Some(Field { doc: self.doc, name: self.label(key), value })
+        Some(Field {
+            doc: self.doc,
+            name: self.label(key),
+            value,
+        })
     }
 
     /// The value of a key that has to be there; `example` is what to write.
     pub(super) fn need(&self, key: &str, example: &str) -> Result<Field<'a>, ConfigError> {
-        let missing = || self.doc.error(self.at, format!("{} has no {key:?}; write {key} = {example}", self.name));
+        let missing = || {
+            self.doc.error(
+                self.at,
+                format!("{} has no {key:?}; write {key} = {example}", self.name),
+            )
+        };
         self.get(key).ok_or_else(missing)
     }
 
@@ -77,7 +96,15 @@ impl<'a> Section<'a> {
     pub(super) fn entries(&self) -> Vec<(&'a str, usize, Field<'a>)> {
         let entry = |(key, value): (&'a Spanned<std::borrow::Cow<'a, str>>, _)| {
             let name: &'a str = key.get_ref();
-            (name, key.span().start, Field { doc: self.doc, name: self.label(name), value })
+            (
+                name,
+                key.span().start,
+                Field {
+                    doc: self.doc,
+                    name: self.label(name),
+                    value,
+                },
+            )
         };
         let mut entries: Vec<_> = self.table.iter().map(entry).collect();
         entries.sort_by_key(|(_, at, _)| *at);
@@ -122,7 +149,9 @@ impl<'a> Field<'a> {
     /// Text, which has no NUL.
     pub(super) fn text(&self) -> Result<&'a str, ConfigError> {
         match self.value.get_ref() {
-            DeValue::String(text) if text.contains('\0') => Err(self.is("has a NUL in it; take it out")),
+            DeValue::String(text) if text.contains('\0') => {
+                Err(self.is("has a NUL in it; take it out"))
+            }
             DeValue::String(text) => Ok(text),
             _ => Err(self.mistyped("text in quotes")),
         }
@@ -130,13 +159,18 @@ impl<'a> Field<'a> {
 
     /// `true` or `false`.
     pub(super) fn boolean(&self) -> Result<bool, ConfigError> {
-        self.value.get_ref().as_bool().ok_or_else(|| self.mistyped("true or false"))
+        self.value
+            .get_ref()
+            .as_bool()
+            .ok_or_else(|| self.mistyped("true or false"))
     }
 
     /// A whole number within a range.
     pub(super) fn number(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
         let write = format!("a whole number from {} to {}", range.start(), range.end());
-        let DeValue::Integer(digits) = self.value.get_ref() else { return Err(self.mistyped(&write)) };
+        let DeValue::Integer(digits) = self.value.get_ref() else {
+            return Err(self.mistyped(&write));
+        };
         match u64::from_str_radix(digits.as_str(), digits.radix()) {
             Ok(number) if range.contains(&number) => Ok(number),
             _ => Err(self.is(format!("is {digits}; write {write}"))),
@@ -147,28 +181,60 @@ impl<'a> Field<'a> {
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, ConfigError> {
         let all: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
         let write = all.join(" or ");
-        let DeValue::String(given) = self.value.get_ref() else { return Err(self.mistyped(&write)) };
+        let DeValue::String(given) = self.value.get_ref() else {
+            return Err(self.mistyped(&write));
+        };
         let found = words.iter().find(|(word, _)| word == given);
-        found.map(|(_, value)| *value).ok_or_else(|| self.is(format!("is {given:?}; write {write}")))
+        found
+            .map(|(_, value)| *value)
+            .ok_or_else(|| self.is(format!("is {given:?}; write {write}")))
     }
 
     /// A list, as fields of the same name.
     pub(super) fn list(&self, example: &str) -> Result<Vec<Field<'a>>, ConfigError> {
-        let list = self.value.get_ref().as_array().ok_or_else(|| self.mistyped(&format!("a list such as {example}")))?;
-        Ok(list.iter().map(|value| Field { doc: self.doc, name: self.name.clone(), value }).collect())
+        let list = self
+            .value
+            .get_ref()
+            .as_array()
+            .ok_or_else(|| self.mistyped(&format!("a list such as {example}")))?;
+        Ok(list
+            .iter()
+            .map(|value| Field {
+                doc: self.doc,
+                name: self.name.clone(),
+                value,
+            })
+            .collect())
     }
 
     /// A table, of which every key has to be `known`.
-    pub(super) fn section(&self, name: impl Into<String>, write: &str, known: &[&str]) -> Result<Section<'a>, ConfigError> {
+    pub(super) fn section(
+        &self,
+        name: impl Into<String>,
+        write: &str,
+        known: &[&str],
+    ) -> Result<Section<'a>, ConfigError> {
         Section::new(self.doc, name, self.at(), self.table(write)?, known)
     }
 
     /// A table with any keys.
-    pub(super) fn open_section(&self, name: impl Into<String>, write: &str) -> Result<Section<'a>, ConfigError> {
-        Ok(Section { doc: self.doc, name: name.into(), at: self.at(), table: self.table(write)? })
+    pub(super) fn open_section(
+        &self,
+        name: impl Into<String>,
+        write: &str,
+    ) -> Result<Section<'a>, ConfigError> {
+        Ok(Section {
+            doc: self.doc,
+            name: name.into(),
+            at: self.at(),
+            table: self.table(write)?,
+        })
     }
 
     fn table(&self, write: &str) -> Result<&'a DeTable<'a>, ConfigError> {
-        self.value.get_ref().as_table().ok_or_else(|| self.mistyped(write))
+        self.value
+            .get_ref()
+            .as_table()
+            .ok_or_else(|| self.mistyped(write))
     }
 }

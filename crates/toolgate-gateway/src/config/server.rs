@@ -61,7 +61,10 @@ pub(crate) enum Output {
 /// Without the environment and the arguments, which may hold secrets.
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("id", &self.id).field("program", &self.command.first()).finish_non_exhaustive()
+        f.debug_struct("Server")
+            .field("id", &self.id)
+            .field("program", &self.command.first())
+            .finish_non_exhaustive()
     }
 }
 
@@ -81,7 +84,8 @@ const KEYS: &[&str] = &[
 ];
 
 /// Said of every server that is reached by an address.
-pub(super) const NO_URL: &str = "is not supported yet: only servers that run as a child process over stdio are served so far";
+pub(super) const NO_URL: &str =
+    "is not supported yet: only servers that run as a child process over stdio are served so far";
 
 /// What a command looks like.
 const COMMAND: &str = "[\"program\", \"argument\"]";
@@ -106,8 +110,15 @@ impl Server {
     }
 
     /// Reads all of `[server.…]`, in the order of the file.
-    pub(super) fn read_all(field: &Field<'_>, limits: &Limits, base: &Path) -> Result<Vec<Server>, ConfigError> {
-        let all = field.open_section("[server]", "a section for each server, such as [server.files]")?;
+    pub(super) fn read_all(
+        field: &Field<'_>,
+        limits: &Limits,
+        base: &Path,
+    ) -> Result<Vec<Server>, ConfigError> {
+        let all = field.open_section(
+            "[server]",
+            "a section for each server, such as [server.files]",
+        )?;
         let entries = all.entries();
         let mut servers = Vec::new();
         for (id, at, field) in &entries {
@@ -120,7 +131,12 @@ impl Server {
         Ok(servers)
     }
 
-    fn read(id: &str, field: &Field<'_>, limits: &Limits, base: &Path) -> Result<Server, ConfigError> {
+    fn read(
+        id: &str,
+        field: &Field<'_>,
+        limits: &Limits,
+        base: &Path,
+    ) -> Result<Server, ConfigError> {
         let name = format!("[server.{id}]");
         let section = field.section(&*name, &format!("a section that begins with {name}"), KEYS)?;
         if let Some(url) = section.get("url") {
@@ -159,10 +175,15 @@ impl Server {
             self.call_seconds = Some(field.number(1..=limits.call_max_seconds)?);
         }
         if let Some(field) = section.get("unknown_arguments") {
-            self.unknown_arguments = field.word(&[("refuse", Unknown::Refuse), ("allow", Unknown::Allow)])?;
+            self.unknown_arguments =
+                field.word(&[("refuse", Unknown::Refuse), ("allow", Unknown::Allow)])?;
         }
         if let Some(field) = section.get("output") {
-            self.output = field.word(&[("block", Output::Block), ("warn", Output::Warn), ("off", Output::Off)])?;
+            self.output = field.word(&[
+                ("block", Output::Block),
+                ("warn", Output::Warn),
+                ("off", Output::Off),
+            ])?;
         }
         Ok(())
     }
@@ -170,9 +191,14 @@ impl Server {
 
 fn command(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
     let words = field.list(COMMAND)?;
-    let words: Vec<String> = words.iter().map(|word| word.text().map(str::to_owned)).collect::<Result<_, _>>()?;
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| word.text().map(str::to_owned))
+        .collect::<Result<_, _>>()?;
     match words.first().map(String::as_str) {
-        None => Err(field.is(format!("is empty; write the program and its arguments, such as {COMMAND}"))),
+        None => Err(field.is(format!(
+            "is empty; write the program and its arguments, such as {COMMAND}"
+        ))),
         Some("") => Err(field.is("begins with an empty word; the first word is the program")),
         Some(program) if program.starts_with("~/") => Err(field.is(super::file::TILDE)),
         Some(_) => Ok(words),
@@ -193,7 +219,9 @@ fn env_pass(field: &Field<'_>, env: &[(String, String)]) -> Result<Vec<String>, 
         let name = item.text()?;
         check_env_name(name).map_err(|text| item.wrong(text))?;
         match env.iter().any(|(set, _)| set == name) {
-            true => Err(item.wrong(format!("{name:?} is in env and in env_pass; keep one of the two"))),
+            true => Err(item.wrong(format!(
+                "{name:?} is in env and in env_pass; keep one of the two"
+            ))),
             false => Ok(name.to_owned()),
         }
     };
@@ -205,24 +233,37 @@ pub(super) fn check_env_name(name: &str) -> Result<(), String> {
     let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     match plain && !name.starts_with(|c: char| c.is_ascii_digit()) {
         true => Ok(()),
-        false => Err(format!("{name:?} is no name of an environment variable; write one name of letters, digits and _")),
+        false => Err(format!(
+            "{name:?} is no name of an environment variable; write one name of letters, digits and _"
+        )),
     }
 }
 
 fn prefix(field: &Field<'_>) -> Result<String, ConfigError> {
     let prefix = field.text()?;
-    let plain = prefix.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') && prefix.len() <= 32;
+    let plain = prefix
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '-')
+        && prefix.len() <= 32;
     match plain {
         true => Ok(prefix.to_owned()),
-        false => Err(field.is(format!("is {prefix:?}; write at most 32 letters, digits and \"-\""))),
+        false => Err(field.is(format!(
+            "is {prefix:?}; write at most 32 letters, digits and \"-\""
+        ))),
     }
 }
 
 fn check_prefix(server: &Server, all: &[Server]) -> Result<(), String> {
     if server.prefix.is_empty() && all.len() > 1 {
-        return Err(format!("[server.{}] has an empty prefix, which only the only server may have; take it out", server.id));
+        return Err(format!(
+            "[server.{}] has an empty prefix, which only the only server may have; take it out",
+            server.id
+        ));
     }
-    let other = all.iter().take_while(|other| other.id != server.id).find(|other| other.prefix == server.prefix);
+    let other = all
+        .iter()
+        .take_while(|other| other.id != server.id)
+        .find(|other| other.prefix == server.prefix);
     match other {
         Some(other) => Err(format!(
             "[server.{}] and [server.{}] have the same prefix {:?}; give one of them another",
@@ -239,17 +280,32 @@ fn check_id(id: &str) -> Result<(), String> {
     }
     let better = normalised(id).chars().take(32).collect::<String>();
     let better = if better.is_empty() { "files" } else { &better };
-    Err(format!("server id {id:?} is not 1 to 32 of a-z, 0-9 and \"-\"; write [server.{better}]"))
+    Err(format!(
+        "server id {id:?} is not 1 to 32 of a-z, 0-9 and \"-\"; write [server.{better}]"
+    ))
 }
 
 /// A foreign name as an id: lower case, `-` for what an id may not have. It may be empty or too long.
 pub(super) fn normalised(name: &str) -> String {
-    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    name.chars().map(letter).collect::<String>().trim_matches('-').to_owned()
+    let letter = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '-'
+        }
+    };
+    name.chars()
+        .map(letter)
+        .collect::<String>()
+        .trim_matches('-')
+        .to_owned()
 }
 
 /// Refuses two servers of the same id.
 pub(super) fn duplicate(servers: &[Server]) -> Option<&str> {
     let mut seen = HashSet::new();
-    servers.iter().map(|server| server.id.as_str()).find(|id| !seen.insert(*id))
+    servers
+        .iter()
+        .map(|server| server.id.as_str())
+        .find(|id| !seen.insert(*id))
 }

@@ -30,7 +30,10 @@ impl Token {
         let text = text.trim_end_matches(['\r', '\n']);
         if !(SHORTEST..=LONGEST).contains(&text.len()) {
             let make = "make one with: openssl rand -hex 32";
-            return Err(format!("the token has {} characters, not {SHORTEST} to {LONGEST}; {make}", text.chars().count()));
+            return Err(format!(
+                "the token has {} characters, not {SHORTEST} to {LONGEST}; {make}",
+                text.chars().count()
+            ));
         }
         match text.bytes().all(|b| b.is_ascii_graphic()) {
             true => Ok(Token(text.to_owned())),
@@ -66,13 +69,18 @@ impl TokenSource {
         let wrong = |text| ConfigError::new(&self.place, text);
         match &self.from {
             From::Env(name) => match env(name) {
-                Some(text) => Token::new(&text).map_err(|text| wrong(format!("environment variable {name}: {text}"))),
-                None => Err(wrong(format!("environment variable {name} is not set; set it to the token of the clients"))),
+                Some(text) => Token::new(&text)
+                    .map_err(|text| wrong(format!("environment variable {name}: {text}"))),
+                None => Err(wrong(format!(
+                    "environment variable {name} is not set; set it to the token of the clients"
+                ))),
             },
             From::File(path) => {
                 let text = file::read(path, LONGEST as u64 + 2, Privacy::Secret);
-                let text = text.map_err(|text| wrong(format!("token_file {} {text}", path.display())))?;
-                Token::new(&text).map_err(|text| wrong(format!("token_file {}: {text}", path.display())))
+                let text =
+                    text.map_err(|text| wrong(format!("token_file {} {text}", path.display())))?;
+                Token::new(&text)
+                    .map_err(|text| wrong(format!("token_file {}: {text}", path.display())))
             }
         }
     }
@@ -83,11 +91,16 @@ impl TokenSource {
             return Err(field.is("would keep the token in clear in this file; write token_env = \"NAME\" or token_file = \"PATH\""));
         }
         match (top.get("token_env"), top.get("token_file")) {
-            (Some(_), Some(field)) => Err(field.is("and \"token_env\" are both there; keep one of the two")),
+            (Some(_), Some(field)) => {
+                Err(field.is("and \"token_env\" are both there; keep one of the two"))
+            }
             (Some(field), None) => TokenSource::env(&field).map(Some),
             (None, Some(field)) => {
                 let path = file::resolve(&field, base)?;
-                Ok(Some(TokenSource { from: From::File(path), place: field.place() }))
+                Ok(Some(TokenSource {
+                    from: From::File(path),
+                    place: field.place(),
+                }))
             }
             (None, None) => Ok(None),
         }
@@ -96,8 +109,13 @@ impl TokenSource {
     fn env(field: &Field<'_>) -> Result<TokenSource, ConfigError> {
         let name = field.text()?;
         // Whoever pastes the token itself here must not see it again in an error.
-        let named = check_env_name(name).map_err(|_| field.is("is no name of an environment variable; write its name, not the token"));
-        named.map(|()| TokenSource { from: From::Env(name.to_owned()), place: field.place() })
+        let named = check_env_name(name).map_err(|_| {
+            field.is("is no name of an environment variable; write its name, not the token")
+        });
+        named.map(|()| TokenSource {
+            from: From::Env(name.to_owned()),
+            place: field.place(),
+        })
     }
 }
 
@@ -123,17 +141,30 @@ mod tests {
     }
 
     fn of_env(value: Option<&str>) -> Result<String, String> {
-        let source = TokenSource { from: From::Env("T".to_owned()), place: "f:1:1".to_owned() };
+        let source = TokenSource {
+            from: From::Env("T".to_owned()),
+            place: "f:1:1".to_owned(),
+        };
         let token = source.read_with(|_| value.map(str::to_owned));
-        token.map(|token| token.reveal().to_owned()).map_err(|error| error.to_string())
+        token
+            .map(|token| token.reveal().to_owned())
+            .map_err(|error| error.to_string())
     }
 
     #[test]
     fn from_the_environment() {
-        assert_eq!(of_env(Some("0123456789abcdef\n")), Ok("0123456789abcdef".to_owned()));
+        assert_eq!(
+            of_env(Some("0123456789abcdef\n")),
+            Ok("0123456789abcdef".to_owned())
+        );
         let unset = "f:1:1: environment variable T is not set; set it to the token of the clients";
         assert_eq!(of_env(None), Err(unset.to_owned()));
-        for bad in ["0123456789abcde", "0123456789 abcdef", "0123456789abcdefé", ""] {
+        for bad in [
+            "0123456789abcde",
+            "0123456789 abcdef",
+            "0123456789abcdefé",
+            "",
+        ] {
             let error = of_env(Some(bad)).unwrap_err();
             assert!(bad.is_empty() || !error.contains(bad), "{error}");
         }

@@ -15,23 +15,41 @@ use std::path::Path;
 use toml::de::DeTable;
 
 /// Every key at the top. `token` is known and refused with words of its own.
-pub(super) const KEYS: &[&str] =
-    &["listen", "token_env", "token_file", "token", "allowed_hosts", "allowed_origins", "data", "limits", "server", "rule"];
+pub(super) const KEYS: &[&str] = &[
+    "listen",
+    "token_env",
+    "token_file",
+    "token",
+    "allowed_hosts",
+    "allowed_origins",
+    "data",
+    "limits",
+    "server",
+    "rule",
+];
 
 /// Reads a config in TOML; relative paths in it start at `base`.
 pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, ConfigError> {
     let tree = DeTable::parse(doc.text).map_err(|error| syntax(doc, &error))?;
     let top = Section::new(doc, "", 0, tree.get_ref(), KEYS)?;
     let limits = Limits::read(top.get("limits"))?;
-    let servers = top.get("server").map_or(Ok(Vec::new()), |field| Server::read_all(&field, &limits, base))?;
+    let servers = top.get("server").map_or(Ok(Vec::new()), |field| {
+        Server::read_all(&field, &limits, base)
+    })?;
     if servers.is_empty() {
-        return Err(doc.error(0, "there is no server; add [server.NAME] with command = [\"program\", \"argument\"]"));
+        return Err(doc.error(
+            0,
+            "there is no server; add [server.NAME] with command = [\"program\", \"argument\"]",
+        ));
     }
     let mut config = Config::of(source, servers, limits);
     if let Some(field) = top.get("rule") {
         config.rules = Rule::read_all(&field, &config.servers)?;
     }
-    config.data = top.get("data").map(|field| file::resolve(&field, base)).transpose()?;
+    config.data = top
+        .get("data")
+        .map(|field| file::resolve(&field, base))
+        .transpose()?;
     read_net(&mut config, &top, base)?;
     Ok(config)
 }
@@ -41,7 +59,10 @@ fn read_net(config: &mut Config, top: &Section<'_>, base: &Path) -> Result<(), C
     config.token = TokenSource::of(top, base)?;
     config.allowed_hosts = net::hosts(top)?;
     config.allowed_origins = net::origins(top)?;
-    match (net::check_listen(config.listen, config.token.is_some()), top.get("listen")) {
+    match (
+        net::check_listen(config.listen, config.token.is_some()),
+        top.get("listen"),
+    ) {
         (Err(text), Some(field)) => Err(field.wrong(format!("listen {text}"))),
         _ => Ok(()),
     }
@@ -50,5 +71,8 @@ fn read_net(config: &mut Config, top: &Section<'_>, base: &Path) -> Result<(), C
 /// The parser's words, in one line.
 fn syntax(doc: Doc<'_>, error: &toml::de::Error) -> ConfigError {
     let text = error.message().lines().collect::<Vec<_>>().join("; ");
-    doc.error(error.span().map_or(0, |span| span.start), format!("not TOML: {text}"))
+    doc.error(
+        error.span().map_or(0, |span| span.start),
+        format!("not TOML: {text}"),
+    )
 }

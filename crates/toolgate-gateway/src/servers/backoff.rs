@@ -24,7 +24,9 @@ impl Backoff {
         if ran >= WELL {
             self.failures = 0;
         }
-        let whole = FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
+        let whole = FIRST
+            .saturating_mul(1 << self.failures.min(16))
+            .min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         whole.mul_f64(0.8 + 0.2 * fraction())
     }
@@ -45,7 +47,12 @@ mod tests {
         let mut waits: Vec<Duration> = (0..40).map(|_| backoff.next(Duration::ZERO)).collect();
         assert!(waits[0] >= Duration::from_millis(400) && waits[0] <= FIRST);
         assert!(waits.iter().all(|wait| *wait <= LONGEST));
-        assert!(waits.split_off(10).iter().all(|wait| *wait >= LONGEST.mul_f64(0.8)));
+        assert!(
+            waits
+                .split_off(10)
+                .iter()
+                .all(|wait| *wait >= LONGEST.mul_f64(0.8))
+        );
         assert!(backoff.next(WELL) <= FIRST);
     }
 }

@@ -9,7 +9,10 @@ use toolgate_guardian::{Child, DEFAULT_ALLOW, Error, Exit, Guardian, Spawn, envi
 /// Starts children.
 pub(super) trait Launch: Send + Sync + 'static {
     /// Starts the child of a server.
-    fn launch<'a>(&'a self, spec: &'a ServerSpec) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>>;
+    fn launch<'a>(
+        &'a self,
+        spec: &'a ServerSpec,
+    ) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>>;
 }
 
 /// Why there is no child.
@@ -41,10 +44,16 @@ pub(super) struct Pipes {
 }
 
 impl Launch for Arc<Guardian> {
-    fn launch<'a>(&'a self, spec: &'a ServerSpec) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>> {
+    fn launch<'a>(
+        &'a self,
+        spec: &'a ServerSpec,
+    ) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>> {
         Box::pin(async move {
             let Some((program, args)) = spec.command.split_first() else {
-                return Err(NotStarted { why: "it has no command".to_owned(), again: false });
+                return Err(NotStarted {
+                    why: "it has no command".to_owned(),
+                    again: false,
+                });
             };
             let passed = spec.pass_env.iter().map(String::as_str);
             let allow: Vec<&str> = DEFAULT_ALLOW.iter().copied().chain(passed).collect();
@@ -56,7 +65,10 @@ impl Launch for Arc<Guardian> {
             };
             match self.spawn(spawn).await {
                 Ok(child) => Ok(Box::new(child) as Box<dyn Process>),
-                Err(error) => Err(NotStarted { why: error.to_string(), again: error != Error::Died }),
+                Err(error) => Err(NotStarted {
+                    why: error.to_string(),
+                    again: error != Error::Died,
+                }),
             }
         })
     }
@@ -64,8 +76,13 @@ impl Launch for Arc<Guardian> {
 
 impl Process for Child {
     fn pipes(&mut self) -> Option<Pipes> {
-        let (stdin, stdout, stderr) = (self.stdin.take()?, self.stdout.take()?, self.stderr.take()?);
-        Some(Pipes { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr: Box::new(stderr) })
+        let (stdin, stdout, stderr) =
+            (self.stdin.take()?, self.stdout.take()?, self.stderr.take()?);
+        Some(Pipes {
+            stdin: Box::new(stdin),
+            stdout: Box::new(stdout),
+            stderr: Box::new(stderr),
+        })
     }
 
     fn exited(&self) -> BoxFuture<'static, String> {

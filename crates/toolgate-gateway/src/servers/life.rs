@@ -40,7 +40,11 @@ enum End {
 }
 
 /// Keeps one server running until `stop`.
-pub(super) async fn supervise(server: Arc<Supervised>, launch: Arc<dyn Launch>, mut stop: watch::Receiver<bool>) {
+pub(super) async fn supervise(
+    server: Arc<Supervised>,
+    launch: Arc<dyn Launch>,
+    mut stop: watch::Receiver<bool>,
+) {
     let (mut backoff, mut probe, mut again) = (Backoff::default(), true, false);
     while !*stop.borrow() {
         server.starting(again);
@@ -70,7 +74,12 @@ pub(super) async fn supervise(server: Arc<Supervised>, launch: Arc<dyn Launch>, 
 }
 
 /// One child from its start to its end.
-async fn live(server: &Supervised, launch: &dyn Launch, probe: bool, mut stop: watch::Receiver<bool>) -> End {
+async fn live(
+    server: &Supervised,
+    launch: &dyn Launch,
+    probe: bool,
+    mut stop: watch::Receiver<bool>,
+) -> End {
     let started = tokio::select! {
         started = launch.launch(&server.spec) => started,
         _ = stop.wait_for(|stop| *stop) => return stopping(),
@@ -79,7 +88,12 @@ async fn live(server: &Supervised, launch: &dyn Launch, probe: bool, mut stop: w
         Ok(process) => process,
         Err(not) => return End::NotStarted(not.why, not.again),
     };
-    let Some(Pipes { stdin, stdout, stderr }) = process.pipes() else {
+    let Some(Pipes {
+        stdin,
+        stdout,
+        stderr,
+    }) = process.pipes()
+    else {
         return End::NotStarted("its pipes are missing".to_owned(), true);
     };
     let opening = Remote::open(stdout, stdin, options(server, probe));
@@ -91,7 +105,10 @@ async fn live(server: &Supervised, launch: &dyn Launch, probe: bool, mut stop: w
         };
         server.close();
         let exit = timeout(END, process.end()).await;
-        (end, exit.unwrap_or_else(|_| "it could not be ended".to_owned()))
+        (
+            end,
+            exit.unwrap_or_else(|_| "it could not be ended".to_owned()),
+        )
     });
     let errors = pin!(server.tail.read(stderr, || server.show()));
     let (end, exit) = match select(work, errors).await {
@@ -146,7 +163,12 @@ async fn run(
 /// Keeps the list filled, so that the console knows it before anybody asks, and passes its changes on.
 async fn watch_tools(server: &Supervised, remote: &Remote) {
     let caller = Caller::new("toolgate");
-    let mut changes = remote.changes(Interest { caller: caller.clone(), tools: true }).await;
+    let mut changes = remote
+        .changes(Interest {
+            caller: caller.clone(),
+            tools: true,
+        })
+        .await;
     loop {
         // What goes wrong here goes wrong again for whoever asks next, who is told.
         let _ = remote.list(List::all(caller.clone())).await;
@@ -164,7 +186,10 @@ async fn watch_tools(server: &Supervised, remote: &Remote) {
 }
 
 fn options(server: &Supervised, probe: bool) -> RemoteOptions {
-    let origin = Origin { server: server.spec.id.clone(), trusted: server.spec.trusted };
+    let origin = Origin {
+        server: server.spec.id.clone(),
+        trusted: server.spec.trusted,
+    };
     let mut options = RemoteOptions::new(origin);
     options.start = server.spec.start;
     options.probe = probe;

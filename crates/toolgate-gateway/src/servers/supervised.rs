@@ -36,9 +36,24 @@ struct Seat {
 
 impl Supervised {
     pub(super) fn new(spec: ServerSpec, shown: watch::Sender<u64>) -> Supervised {
-        let seat = Seat { state: State::Starting, remote: None, restarts: 0, error: None, due: None };
-        let (seat, changes) = (watch::Sender::new(seat), watch::Sender::new(Stale::default()));
-        Supervised { spec, tail: Tail::default(), seat, changes, shown }
+        let seat = Seat {
+            state: State::Starting,
+            remote: None,
+            restarts: 0,
+            error: None,
+            due: None,
+        };
+        let (seat, changes) = (
+            watch::Sender::new(seat),
+            watch::Sender::new(Stale::default()),
+        );
+        Supervised {
+            spec,
+            tail: Tail::default(),
+            seat,
+            changes,
+            shown,
+        }
     }
 
     /// A line for the console.
@@ -57,7 +72,10 @@ impl Supervised {
             revision: remote.as_ref().map(|r| r.revision),
             server: itself.map(|s| harmless(&format!("{} {}", s.name, s.version), 100)),
             command: self.spec.command.join(" "),
-            left_out: remote.iter().flat_map(|r| r.left_out.iter().map(line)).collect(),
+            left_out: remote
+                .iter()
+                .flat_map(|r| r.left_out.iter().map(line))
+                .collect(),
             note: remote.and_then(|r| r.note),
         }
     }
@@ -130,7 +148,9 @@ impl Supervised {
             (Some(error), _) => error.clone(),
             (None, _) => format!("it did not answer within {:?} so far", self.spec.wait),
         };
-        let text = format!("the server {id} is not running: {why}; its last lines are in the console, under Servers");
+        let text = format!(
+            "the server {id} is not running: {why}; its last lines are in the console, under Servers"
+        );
         Error::new(Kind::Upstream, text)
     }
 }

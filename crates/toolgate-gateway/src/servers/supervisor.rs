@@ -30,11 +30,19 @@ impl Supervisor {
         let make = |spec| Arc::new(Supervised::new(spec, shown.clone()));
         let servers: Vec<Arc<Supervised>> = specs.into_iter().map(make).collect();
         let task = |server: &Arc<Supervised>| {
-            #[allow(clippy::disallowed_methods, reason = "the supervisor: one task a server, ended with it")]
+            #[allow(
+                clippy::disallowed_methods,
+                reason = "the supervisor: one task a server, ended with it"
+            )]
             tokio::spawn(supervise(server.clone(), launch.clone(), stop.subscribe()))
         };
         let tasks = Mutex::new(servers.iter().map(task).collect());
-        Supervisor { servers, tasks, stop, shown }
+        Supervisor {
+            servers,
+            tasks,
+            stop,
+            shown,
+        }
     }
 
     /// The servers, in the order of the config.

@@ -76,12 +76,23 @@ mod tests {
     async fn the_last_fifty_lines_are_kept() {
         let text: String = (0..70).map(|n| format!("line {n}\n")).collect();
         let lines = tail(text.as_bytes()).await;
-        assert_eq!((lines.len(), lines[0].as_str(), lines[49].as_str()), (50, "line 20", "line 69"));
+        assert_eq!(
+            (lines.len(), lines[0].as_str(), lines[49].as_str()),
+            (50, "line 20", "line 69")
+        );
     }
 
     #[tokio::test]
     async fn lines_are_cut_and_made_harmless() {
-        let lines = tail(&[b"\x1b[31mred\x07\r\n".as_slice(), &[b'x'; 5000], b"\nlast \xff"].concat()).await;
+        let lines = tail(
+            &[
+                b"\x1b[31mred\x07\r\n".as_slice(),
+                &[b'x'; 5000],
+                b"\nlast \xff",
+            ]
+            .concat(),
+        )
+        .await;
         assert_eq!(lines[0], "\u{fffd}[31mred\u{fffd}");
         assert_eq!(lines[1].len(), WIDTH + "…".len());
         assert_eq!(lines[2], "last \u{fffd}");

@@ -55,12 +55,18 @@ struct Child {
 }
 
 impl Launch for Arc<Script> {
-    fn launch<'a>(&'a self, _: &'a ServerSpec) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>> {
+    fn launch<'a>(
+        &'a self,
+        _: &'a ServerSpec,
+    ) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>> {
         let n = self.started.fetch_add(1, SeqCst);
         let act = self.acts[n.min(self.acts.len() - 1)];
         Box::pin(async move {
             if act == Act::Refuse {
-                return Err(NotStarted { why: "no such program: nothing".to_owned(), again: true });
+                return Err(NotStarted {
+                    why: "no such program: nothing".to_owned(),
+                    again: true,
+                });
             }
             Ok(Box::new(self.child(n, act)) as Box<dyn Process>)
         })
@@ -69,7 +75,12 @@ impl Launch for Arc<Script> {
 
 impl Script {
     fn of(acts: &[Act]) -> Arc<Script> {
-        Arc::new(Script { acts: acts.to_vec(), started: AtomicUsize::new(0), ended: Arc::default(), calls: Arc::default() })
+        Arc::new(Script {
+            acts: acts.to_vec(),
+            started: AtomicUsize::new(0),
+            ended: Arc::default(),
+            calls: Arc::default(),
+        })
     }
 
     #[allow(clippy::disallowed_methods, reason = "plays a process")]
@@ -80,11 +91,21 @@ impl Script {
         let (exit, exited) = watch::channel(false);
         let calls = self.calls.clone();
         tokio::spawn(async move {
-            errors.write_all(format!("child {n} starts\n").as_bytes()).await.unwrap();
+            errors
+                .write_all(format!("child {n} starts\n").as_bytes())
+                .await
+                .unwrap();
             let (from, to) = tokio::io::split(theirs);
-            let mut server = Server { from: BufReader::new(from), to, act, calls };
+            let mut server = Server {
+                from: BufReader::new(from),
+                to,
+                act,
+                calls,
+            };
             match act {
-                Act::Seconds(limit) => drop(timeout(Duration::from_secs(limit), server.serve()).await),
+                Act::Seconds(limit) => {
+                    drop(timeout(Duration::from_secs(limit), server.serve()).await)
+                }
                 _ => server.serve().await,
             }
             errors.write_all(b"bye").await.unwrap();
@@ -93,8 +114,16 @@ impl Script {
                 pending::<()>().await;
             }
         });
-        let pipes = Pipes { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr: Box::new(stderr) };
-        Child { pipes: Some(pipes), exit: exited, ended: self.ended.clone() }
+        let pipes = Pipes {
+            stdin: Box::new(stdin),
+            stdout: Box::new(stdout),
+            stderr: Box::new(stderr),
+        };
+        Child {
+            pipes: Some(pipes),
+            exit: exited,
+            ended: self.ended.clone(),
+        }
     }
 
     fn started(&self) -> usize {
@@ -118,7 +147,11 @@ impl Process for Child {
     fn end(&mut self) -> BoxFuture<'_, String> {
         self.ended.fetch_add(1, SeqCst);
         let exited = Process::exited(self);
-        Box::pin(async move { timeout(Duration::from_secs(4), exited).await.unwrap_or_else(|_| "it was ended by signal 9".to_owned()) })
+        Box::pin(async move {
+            timeout(Duration::from_secs(4), exited)
+                .await
+                .unwrap_or_else(|_| "it was ended by signal 9".to_owned())
+        })
     }
 }
 
@@ -158,7 +191,8 @@ impl Server {
     }
 
     async fn reply(&mut self, to: &Value, result: Value) {
-        self.send(&json!({"jsonrpc": "2.0", "id": to["id"], "result": result})).await;
+        self.send(&json!({"jsonrpc": "2.0", "id": to["id"], "result": result}))
+            .await;
     }
 
     async fn send(&mut self, message: &Value) {
@@ -182,7 +216,9 @@ async fn until(server: &Supervised, supervisor: &Supervisor, state: State) {
             shown.changed().await.unwrap();
         }
     };
-    timeout(Duration::from_secs(600), reached).await.unwrap_or_else(|_| panic!("{:?}", server.status()));
+    timeout(Duration::from_secs(600), reached)
+        .await
+        .unwrap_or_else(|_| panic!("{:?}", server.status()));
 }
 
 fn all() -> List {
@@ -198,18 +234,37 @@ async fn a_server_is_started_opened_and_used() {
     let (script, supervisor, server) = start(&[Act::Serve]);
     assert_eq!(server.status().state, State::Starting);
     // Asked before it is up: a bounded wait.
-    assert_eq!(server.list(all()).await.unwrap().items()[0].full_name(), "files.a");
+    assert_eq!(
+        server.list(all()).await.unwrap().items()[0].full_name(),
+        "files.a"
+    );
     server.call(call()).await.unwrap();
     let status = server.status();
-    assert_eq!((status.state, status.restarts, status.tools, status.error), (State::Running, 0, 1, None));
-    assert_eq!((status.revision, status.command.as_str(), status.server.as_deref()), (Some("2025-06-18"), "serve --all", Some("s 1")));
+    assert_eq!(
+        (status.state, status.restarts, status.tools, status.error),
+        (State::Running, 0, 1, None)
+    );
+    assert_eq!(
+        (
+            status.revision,
+            status.command.as_str(),
+            status.server.as_deref()
+        ),
+        (Some("2025-06-18"), "serve --all", Some("s 1"))
+    );
     assert_eq!(status.stderr, ["child 0 starts"]);
     supervisor.stop().await;
     let status = server.status();
-    assert_eq!((status.state, status.stderr.last().map(String::as_str)), (State::Stopped, Some("bye")));
+    assert_eq!(
+        (status.state, status.stderr.last().map(String::as_str)),
+        (State::Stopped, Some("bye"))
+    );
     assert_eq!((script.started(), script.ended.load(SeqCst)), (1, 1));
     let error = server.call(call()).await.unwrap_err();
-    assert_eq!((error.kind(), error.public().contains("the gateway stops")), (&Kind::Upstream, true));
+    assert_eq!(
+        (error.kind(), error.public().contains("the gateway stops")),
+        (&Kind::Upstream, true)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,7 +272,11 @@ async fn a_server_that_ends_at_the_probe_is_started_again_at_once_without() {
     let (script, supervisor, server) = start(&[Act::NoProbe]);
     let before = Instant::now();
     until(&server, &supervisor, State::Running).await;
-    assert!(before.elapsed() < Duration::from_secs(1), "{:?}", before.elapsed());
+    assert!(
+        before.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        before.elapsed()
+    );
     assert_eq!((script.started(), server.status().restarts), (2, 0));
 }
 
@@ -234,16 +293,29 @@ async fn what_was_learned_about_the_probe_is_remembered() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_call_is_never_sent_again() {
     let (script, supervisor, server) = start(&[Act::Once, Act::Serve]);
-    let mut changes = server.changes(Interest { caller: Caller::new("test"), tools: true }).await.unwrap();
+    let mut changes = server
+        .changes(Interest {
+            caller: Caller::new("test"),
+            tools: true,
+        })
+        .await
+        .unwrap();
     let error = server.call(call()).await.unwrap_err();
-    assert!(error.public().contains("not known whether it took effect"), "{}", error.public());
+    assert!(
+        error.public().contains("not known whether it took effect"),
+        "{}",
+        error.public()
+    );
     until(&server, &supervisor, State::Backoff).await;
     let status = server.status();
     assert!(status.error.unwrap().ends_with("it exited with status 3"));
     assert_eq!((status.tools, status.revision), (0, None));
     // The restart is so near that a list waits for it.
     assert_eq!(server.list(all()).await.unwrap().items().len(), 1);
-    assert_eq!((server.status().restarts, script.calls.lock().unwrap().len()), (1, 1));
+    assert_eq!(
+        (server.status().restarts, script.calls.lock().unwrap().len()),
+        (1, 1)
+    );
     assert!(changes.next().await.is_some());
 }
 
@@ -254,23 +326,51 @@ async fn a_server_that_keeps_failing_is_tried_ever_less_often_and_says_why() {
     // Half a second, doubled up to a minute; each try is one child with a probe and one without.
     let tries = script.started() / 2;
     assert!((14..=20).contains(&tries), "{tries}");
-    assert_eq!(script.ended.load(SeqCst), script.started(), "what is started is ended");
+    assert_eq!(
+        script.ended.load(SeqCst),
+        script.started(),
+        "what is started is ended"
+    );
     until(&server, &supervisor, State::Backoff).await;
     let before = Instant::now();
     let error = server.list(all()).await.unwrap_err();
-    assert!(error.public().starts_with("the server files is not running: it ended before the handshake"), "{}", error.public());
-    assert!(before.elapsed() < Duration::from_secs(3), "nobody waits for a restart that is far away");
+    assert!(
+        error
+            .public()
+            .starts_with("the server files is not running: it ended before the handshake"),
+        "{}",
+        error.public()
+    );
+    assert!(
+        before.elapsed() < Duration::from_secs(3),
+        "nobody waits for a restart that is far away"
+    );
     assert_eq!(server.status().stderr.len(), 50);
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_a_good_run_the_wait_is_short_again() {
-    let (_script, supervisor, server) = start(&[Act::Exit, Act::Exit, Act::Exit, Act::Exit, Act::Exit, Act::Exit, Act::Exit, Act::Exit, Act::Seconds(61), Act::Serve]);
+    let (_script, supervisor, server) = start(&[
+        Act::Exit,
+        Act::Exit,
+        Act::Exit,
+        Act::Exit,
+        Act::Exit,
+        Act::Exit,
+        Act::Exit,
+        Act::Exit,
+        Act::Seconds(61),
+        Act::Serve,
+    ]);
     until(&server, &supervisor, State::Running).await;
     until(&server, &supervisor, State::Backoff).await;
     let before = Instant::now();
     until(&server, &supervisor, State::Running).await;
-    assert!(before.elapsed() <= Duration::from_millis(600), "{:?}", before.elapsed());
+    assert!(
+        before.elapsed() <= Duration::from_millis(600),
+        "{:?}",
+        before.elapsed()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -278,10 +378,17 @@ async fn a_silent_server_has_thirty_seconds_and_a_call_waits_ten() {
     let (script, supervisor, server) = start(&[Act::Silent]);
     let before = Instant::now();
     let error = server.call(call()).await.unwrap_err();
-    assert_eq!((error.kind(), before.elapsed().as_secs()), (&Kind::Upstream, 10));
+    assert_eq!(
+        (error.kind(), before.elapsed().as_secs()),
+        (&Kind::Upstream, 10)
+    );
     until(&server, &supervisor, State::Backoff).await;
     // The child has four seconds to end after that.
-    assert!((30..=35).contains(&before.elapsed().as_secs()), "{:?}", before.elapsed());
+    assert!(
+        (30..=35).contains(&before.elapsed().as_secs()),
+        "{:?}",
+        before.elapsed()
+    );
     assert_eq!(script.started(), 1);
 }
 
@@ -290,16 +397,30 @@ async fn a_server_that_left_its_pipes_open_is_gone_all_the_same() {
     let (script, supervisor, server) = start(&[Act::Leave, Act::Leave, Act::Serve]);
     let before = Instant::now();
     until(&server, &supervisor, State::Running).await;
-    assert!(before.elapsed() < Duration::from_secs(10), "{:?}", before.elapsed());
+    assert!(
+        before.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        before.elapsed()
+    );
     assert_eq!(script.started(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_program_that_cannot_be_started_is_failed_until_it_can() {
-    let (_script, supervisor, server) = start(&[Act::Refuse, Act::Refuse, Act::Refuse, Act::Refuse, Act::Serve]);
+    let (_script, supervisor, server) = start(&[
+        Act::Refuse,
+        Act::Refuse,
+        Act::Refuse,
+        Act::Refuse,
+        Act::Serve,
+    ]);
     until(&server, &supervisor, State::Failed).await;
     let error = server.call(call()).await.unwrap_err();
-    assert!(error.public().contains("no such program: nothing"), "{}", error.public());
+    assert!(
+        error.public().contains("no such program: nothing"),
+        "{}",
+        error.public()
+    );
     until(&server, &supervisor, State::Running).await;
     assert_eq!(server.status().restarts, 4);
 }
@@ -309,8 +430,15 @@ async fn one_bad_server_stops_no_other_and_all_end_together() {
     let (good, bad) = (Script::of(&[Act::Serve]), Script::of(&[Act::Silent]));
     struct Two(Arc<Script>, Arc<Script>);
     impl Launch for Two {
-        fn launch<'a>(&'a self, spec: &'a ServerSpec) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>> {
-            if &*spec.id == "good" { self.0.launch(spec) } else { self.1.launch(spec) }
+        fn launch<'a>(
+            &'a self,
+            spec: &'a ServerSpec,
+        ) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>> {
+            if &*spec.id == "good" {
+                self.0.launch(spec)
+            } else {
+                self.1.launch(spec)
+            }
         }
     }
     let specs = ["good", "bad"].map(|id| ServerSpec::new(id, vec!["x".to_owned()]));
@@ -318,7 +446,16 @@ async fn one_bad_server_stops_no_other_and_all_end_together() {
     supervisor.servers()[0].call(call()).await.unwrap();
     let before = Instant::now();
     supervisor.stop().await;
-    assert!(before.elapsed() < Duration::from_secs(6), "{:?}", before.elapsed());
-    assert!(supervisor.status().iter().all(|status| status.state == State::Stopped));
+    assert!(
+        before.elapsed() < Duration::from_secs(6),
+        "{:?}",
+        before.elapsed()
+    );
+    assert!(
+        supervisor
+            .status()
+            .iter()
+            .all(|status| status.state == State::Stopped)
+    );
     assert_eq!(bad.started(), 1, "nothing is started while all ends");
 }

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 use tokio::sync::watch;
-use toolgate_core::{Call, Error, Item, Json, Kind, Refusal, Waiting, Seen};
+use toolgate_core::{Call, Error, Item, Json, Kind, Refusal, Seen, Waiting};
 use toolgate_journal::{Entry, Event};
 
 /// How much fits on a desk.
@@ -31,7 +31,12 @@ pub struct DeskLimits {
 impl Default for DeskLimits {
     /// 600 s, 16, 256, 1,000.
     fn default() -> DeskLimits {
-        DeskLimits { life: Duration::from_secs(600), per_caller: 16, open: 256, grants: 1000 }
+        DeskLimits {
+            life: Duration::from_secs(600),
+            per_caller: 16,
+            open: 256,
+            grants: 1000,
+        }
     }
 }
 
@@ -131,18 +136,23 @@ impl State {
     }
 
     fn bound(&mut self, binding: &Binding, fits: impl Fn(&Slip) -> bool) -> Option<&mut Slip> {
-        self.slips.iter_mut().find(|slip| slip.binding == *binding && fits(slip))
+        self.slips
+            .iter_mut()
+            .find(|slip| slip.binding == *binding && fits(slip))
     }
 
     /// Whether a person said no to this call. An identical call of another id hears it if nobody has yet.
     fn denied(&mut self, call: &Call, binding: &Binding) -> Option<Error> {
         let hears = |slip: &Slip| {
-            matches!(slip.standing, Standing::Denied(..)) && (slip.told.is_empty() || slip.calls.contains(&call.id))
+            matches!(slip.standing, Standing::Denied(..))
+                && (slip.told.is_empty() || slip.calls.contains(&call.id))
         };
         let slip = self.bound(binding, hears)?;
         slip.told.insert(call.id.clone());
         slip.calls.insert(call.id.clone());
-        let Standing::Denied(_, reason) = &slip.standing else { return None };
+        let Standing::Denied(_, reason) = &slip.standing else {
+            return None;
+        };
         let text = match reason {
             Some(reason) => format!("denied by a person: {reason}"),
             None => "denied by a person".to_owned(),
@@ -151,21 +161,49 @@ impl State {
     }
 
     /// Uses up an approval, or goes on with the one that this call used in an earlier round.
-    fn spend(&mut self, call: &Call, binding: &Binding, slot: Option<&str>) -> Option<(Entry, Arc<str>, String)> {
+    fn spend(
+        &mut self,
+        call: &Call,
+        binding: &Binding,
+        slot: Option<&str>,
+    ) -> Option<(Entry, Arc<str>, String)> {
         let (id, round) = (call.id.clone(), call.round.number);
         let own = |slip: &Slip| {
-            let Standing::Spent { call: by_call, round: last, .. } = &slip.standing else { return false };
+            let Standing::Spent {
+                call: by_call,
+                round: last,
+                ..
+            } = &slip.standing
+            else {
+                return false;
+            };
             // Each round counts once, or a repeated round would be a second use.
             Some(&*slip.id) == slot && *by_call == id && round > *last
         };
-        let slip = match self.slips.iter().position(|s| s.binding == *binding && own(s)) {
+        let slip = match self
+            .slips
+            .iter()
+            .position(|s| s.binding == *binding && own(s))
+        {
             Some(at) => &mut self.slips[at],
-            None => self.bound(binding, |slip| matches!(slip.standing, Standing::Approved(_)))?,
+            None => self.bound(binding, |slip| {
+                matches!(slip.standing, Standing::Approved(_))
+            })?,
         };
-        let (Standing::Approved(by) | Standing::Spent { by, .. }) = slip.standing else { return None };
-        slip.set(Standing::Spent { call: id.clone(), round, by });
+        let (Standing::Approved(by) | Standing::Spent { by, .. }) = slip.standing else {
+            return None;
+        };
+        slip.set(Standing::Spent {
+            call: id.clone(),
+            round,
+            by,
+        });
         let why = format!("{} by a person ({})", slip.id, by.as_str());
-        Some((slip_record(slip).with("call", &*id).with("round", round), slip.id.clone(), why))
+        Some((
+            slip_record(slip).with("call", &*id).with("round", round),
+            slip.id.clone(),
+            why,
+        ))
     }
 
     fn granted(&mut self, binding: &Binding) -> Option<String> {
@@ -181,7 +219,12 @@ impl Desk {
 
     /// An empty desk.
     pub fn new(recorder: Arc<Recorder>, limits: DeskLimits) -> Arc<Desk> {
-        Arc::new(Desk { recorder, limits, state: Mutex::default(), changed: watch::Sender::new(0) })
+        Arc::new(Desk {
+            recorder,
+            limits,
+            state: Mutex::default(),
+            changed: watch::Sender::new(0),
+        })
     }
 
     /// Counts the changes on the desk.
@@ -192,7 +235,12 @@ impl Desk {
     /// The approvals that can still be decided or used, oldest first.
     pub fn list(&self) -> Vec<ApprovalView> {
         self.sweep();
-        self.state().slips.iter().filter(|slip| slip.alive()).map(view).collect()
+        self.state()
+            .slips
+            .iter()
+            .filter(|slip| slip.alive())
+            .map(view)
+            .collect()
     }
 
     /// One approval, whatever became of it, as long as it is remembered.
@@ -223,21 +271,31 @@ impl Desk {
         Ok(())
     }
 
-    fn yes(&self, id: &str, by: By, remember: bool) -> Result<(Entry, Option<GrantView>), DeskError> {
+    fn yes(
+        &self,
+        id: &str,
+        by: By,
+        remember: bool,
+    ) -> Result<(Entry, Option<GrantView>), DeskError> {
         let mut state = self.state();
         let room = state.grants.len() < self.limits.grants;
         let slip = state.slip(id).ok_or(DeskError::Unknown)?;
         if slip.standing != Standing::Open {
             return Err(DeskError::Decided(slip.standing.clone()));
         }
-        let record = slip_record(slip).with("state", "approved").with("by", by.as_str());
+        let record = slip_record(slip)
+            .with("state", "approved")
+            .with("by", by.as_str());
         if !remember {
             return Ok((record, None));
         }
         if !room || !harmless(&slip.item) {
             return Err(DeskError::NotRemembered);
         }
-        let grant = GrantView::new(id::fresh('g').map_err(DeskError::Unrecorded)?, &slip.binding);
+        let grant = GrantView::new(
+            id::fresh('g').map_err(DeskError::Unrecorded)?,
+            &slip.binding,
+        );
         Ok((record.with("grant", &*grant.id), Some(grant)))
     }
 
@@ -247,14 +305,18 @@ impl Desk {
     /// It is used up, denied or expired already, unknown, or the no could not be recorded.
     pub async fn deny(&self, id: &str, by: By, reason: Option<String>) -> Result<(), DeskError> {
         self.sweep();
-        let reason = reason.map(|r| crate::text::clean(r.trim()).into_owned()).filter(|r| !r.is_empty());
+        let reason = reason
+            .map(|r| crate::text::clean(r.trim()).into_owned())
+            .filter(|r| !r.is_empty());
         let record = {
             let mut state = self.state();
             let slip = state.slip(id).ok_or(DeskError::Unknown)?;
             if !slip.alive() {
                 return Err(DeskError::Decided(slip.standing.clone()));
             }
-            let record = slip_record(slip).with("state", "denied").with("by", by.as_str());
+            let record = slip_record(slip)
+                .with("state", "denied")
+                .with("by", by.as_str());
             record.with("reason", reason.as_deref().unwrap_or_default())
         };
         // At once: a yes must not slip through while the no is on its way to the disk.
@@ -283,12 +345,24 @@ impl Desk {
     pub async fn revoke(&self, id: &str) -> Result<(), DeskError> {
         let grant = {
             let mut state = self.state();
-            let at = state.grants.iter().position(|grant| &*grant.id == id).ok_or(DeskError::Unknown)?;
+            let at = state
+                .grants
+                .iter()
+                .position(|grant| &*grant.id == id)
+                .ok_or(DeskError::Unknown)?;
             state.grants.remove(at)
         };
         self.touch();
-        let record = Entry::new(Event::APPROVAL).with("state", "revoked").with("grant", id);
-        self.written(record.with("caller", grant.caller.name()).with("srv", &*grant.server).with("tool", grant.tool)).await
+        let record = Entry::new(Event::APPROVAL)
+            .with("state", "revoked")
+            .with("grant", id);
+        self.written(
+            record
+                .with("caller", grant.caller.name())
+                .with("srv", &*grant.server)
+                .with("tool", grant.tool),
+        )
+        .await
     }
 
     /// Ends all approvals that were asked under another policy: their calls are judged anew.
@@ -299,11 +373,18 @@ impl Desk {
     /// Whether this approval waits for a decision on exactly this.
     pub(super) fn is_open(&self, id: &str, binding: &Binding) -> bool {
         let mut state = self.state();
-        state.slip(id).is_some_and(|slip| slip.alive() && slip.binding == *binding)
+        state
+            .slip(id)
+            .is_some_and(|slip| slip.alive() && slip.binding == *binding)
     }
 
     /// What there is for a call: a no, a yes that this uses up, a remembered yes, or nothing yet.
-    pub(super) async fn claim(&self, call: &Call, binding: &Binding, slot: Option<&str>) -> Result<Claim, Error> {
+    pub(super) async fn claim(
+        &self,
+        call: &Call,
+        binding: &Binding,
+        slot: Option<&str>,
+    ) -> Result<Claim, Error> {
         self.sweep();
         let spent = {
             let mut state = self.state();
@@ -326,12 +407,20 @@ impl Desk {
         Ok(Claim::Spent { id, why })
     }
 
-    fn expired(&self, state: &mut State, binding: &Binding, slot: Option<&str>) -> Result<Claim, Error> {
+    fn expired(
+        &self,
+        state: &mut State,
+        binding: &Binding,
+        slot: Option<&str>,
+    ) -> Result<Claim, Error> {
         let over = |slip: &Slip| Some(&*slip.id) == slot && slip.standing == Standing::Expired;
         if state.bound(binding, over).is_none() {
             return Ok(Claim::Open);
         }
-        let text = format!("denied: nobody approved this call within {}", words::span(self.limits.life));
+        let text = format!(
+            "denied: nobody approved this call within {}",
+            words::span(self.limits.life)
+        );
         Err(Error::new(Kind::Refused(Refusal::Expired), text))
     }
 
@@ -344,7 +433,9 @@ impl Desk {
         reasons: &[String],
     ) -> Result<Opened, Error> {
         let (opened, record) = self.place(call, item, binding, reasons)?;
-        let Some(record) = record else { return Ok(opened) };
+        let Some(record) = record else {
+            return Ok(opened);
+        };
         self.touch();
         let written = match self.recorder.append(record) {
             Ok(written) => written.await,
@@ -392,7 +483,10 @@ impl Desk {
             waiters: 0,
             decided: watch::Sender::new(false),
         };
-        let arguments = self.recorder.journal().mac(slip.arguments.as_str().as_bytes());
+        let arguments = self
+            .recorder
+            .journal()
+            .mac(slip.arguments.as_str().as_bytes());
         let record = slip_record(&slip)
             .with("call", &*call.id)
             .with("reasons", reasons)
@@ -404,10 +498,19 @@ impl Desk {
     }
 
     fn room(&self, state: &State, binding: &Binding) -> Result<(), Error> {
-        let open = || state.slips.iter().filter(|slip| slip.standing == Standing::Open);
-        let own = open().filter(|slip| slip.binding.caller == binding.caller).count();
+        let open = || {
+            state
+                .slips
+                .iter()
+                .filter(|slip| slip.standing == Standing::Open)
+        };
+        let own = open()
+            .filter(|slip| slip.binding.caller == binding.caller)
+            .count();
         let text = if own >= self.limits.per_caller {
-            format!("{own} calls of this caller wait for a person already; wait until some are decided")
+            format!(
+                "{own} calls of this caller wait for a person already; wait until some are decided"
+            )
         } else if open().count() >= self.limits.open {
             "too many calls wait for a person already; try again later".to_owned()
         } else {
@@ -417,14 +520,27 @@ impl Desk {
     }
 
     fn opened(self: &Arc<Desk>, slip: &Slip) -> Opened {
-        let wait = Wait { desk: self.clone(), id: slip.id.clone(), decided: slip.decided.subscribe(), expiry: slip.expiry };
-        Opened { id: slip.id.clone(), expires: slip.expiry.wall, waiting: Arc::new(wait) }
+        let wait = Wait {
+            desk: self.clone(),
+            id: slip.id.clone(),
+            decided: slip.decided.subscribe(),
+            expiry: slip.expiry,
+        };
+        Opened {
+            id: slip.id.clone(),
+            expires: slip.expiry.wall,
+            waiting: Arc::new(wait),
+        }
     }
 
     /// Counts who waits for an approval.
     pub(super) fn count(&self, id: &str, more: bool) {
         if let Some(slip) = self.state().slip(id) {
-            slip.waiters = if more { slip.waiters + 1 } else { slip.waiters.saturating_sub(1) };
+            slip.waiters = if more {
+                slip.waiters + 1
+            } else {
+                slip.waiters.saturating_sub(1)
+            };
         }
         self.touch();
     }
@@ -433,27 +549,41 @@ impl Desk {
     fn sweep(&self) {
         self.expire(|slip| slip.expiry.past());
         let mut state = self.state();
-        state.slips.retain(|slip| slip.alive() || !slip.expiry.past_by(self.limits.life));
+        state
+            .slips
+            .retain(|slip| slip.alive() || !slip.expiry.past_by(self.limits.life));
         while state.slips.len() > Desk::MOST {
-            let Some(at) = state.slips.iter().position(|slip| !slip.alive()) else { break };
+            let Some(at) = state.slips.iter().position(|slip| !slip.alive()) else {
+                break;
+            };
             state.slips.remove(at);
         }
     }
 
     fn expire(&self, over: impl Fn(&Slip) -> bool) {
         let mut expired = Vec::new();
-        for slip in self.state().slips.iter_mut().filter(|slip| slip.alive() && over(slip)) {
+        for slip in self
+            .state()
+            .slips
+            .iter_mut()
+            .filter(|slip| slip.alive() && over(slip))
+        {
             slip.set(Standing::Expired);
             expired.push(slip_record(slip));
         }
         if !expired.is_empty() {
-            expired.into_iter().for_each(|record| self.recorder.note(record));
+            expired
+                .into_iter()
+                .for_each(|record| self.recorder.note(record));
             self.touch();
         }
     }
 
     async fn written(&self, record: Entry) -> Result<(), DeskError> {
-        let written = self.recorder.append(record).map_err(DeskError::Unrecorded)?;
+        let written = self
+            .recorder
+            .append(record)
+            .map_err(DeskError::Unrecorded)?;
         written.await.map_err(DeskError::Unrecorded)
     }
 

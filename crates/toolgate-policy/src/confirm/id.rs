@@ -11,7 +11,15 @@ const ALPHABET: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
 pub(super) fn fresh(letter: char) -> Result<Arc<str>, Error> {
     let mut bytes = [0u8; 6];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| Error::new(Kind::Bug, "internal error: the system gives no random numbers"))?;
-    let name: String = bytes.iter().map(|b| char::from(ALPHABET[usize::from(b & 31)])).collect();
+    filled.map_err(|_| {
+        Error::new(
+            Kind::Bug,
+            "internal error: the system gives no random numbers",
+        )
+    })?;
+    let name: String = bytes
+        .iter()
+        .map(|b| char::from(ALPHABET[usize::from(b & 31)]))
+        .collect();
     Ok(format!("{letter}-{name}").into())
 }

@@ -15,7 +15,8 @@ pub use slip::{By, Standing};
 use desk::{Claim, Opened};
 use std::sync::Arc;
 use toolgate_core::{
-    Approval, Ask, AskKind, BoxFuture, Call, Confirm as Confirms, Confirmed, Error, Item, Json, Questions, Slots,
+    Approval, Ask, AskKind, BoxFuture, Call, Confirm as Confirms, Confirmed, Error, Item, Json,
+    Questions, Slots,
 };
 use toolgate_wire::method::elicitation::Answer;
 
@@ -62,10 +63,19 @@ pub struct Confirm {
 impl Confirm {
     /// A confirm that asks there; approvals given under another policy do not count.
     pub fn new(desk: Arc<Desk>, policy: Arc<str>, via_client: ViaClient) -> Confirm {
-        Confirm { desk, policy, via_client }
+        Confirm {
+            desk,
+            policy,
+            via_client,
+        }
     }
 
-    async fn settle(&self, call: &Call, item: &Arc<Item>, reasons: Vec<String>) -> Result<Confirmed, Error> {
+    async fn settle(
+        &self,
+        call: &Call,
+        item: &Arc<Item>,
+        reasons: Vec<String>,
+    ) -> Result<Confirmed, Error> {
         let binding = Binding::of(call, item, &self.policy);
         let slot = call.round.slots.get(SLOT).map(String::as_str);
         let via_client = call.abilities.elicitation && self.via_client.allows(item);
@@ -75,7 +85,9 @@ impl Confirm {
         match self.desk.claim(call, &binding, slot).await? {
             Claim::Spent { id, why } => {
                 call.trail.add("confirm", "approved", why);
-                Ok(Confirmed::Yes { slot: Some(id.to_string()) })
+                Ok(Confirmed::Yes {
+                    slot: Some(id.to_string()),
+                })
             }
             Claim::Granted { why } => {
                 call.trail.add("confirm", "granted", why);
@@ -83,7 +95,9 @@ impl Confirm {
             }
             Claim::Open => {
                 let opened = self.desk.open(call, item, binding, &reasons).await?;
-                Ok(Confirmed::Ask(question(call, item, reasons, opened, via_client)))
+                Ok(Confirmed::Ask(question(
+                    call, item, reasons, opened, via_client,
+                )))
             }
         }
     }
@@ -118,10 +132,18 @@ fn said_yes(form: &Json) -> bool {
 }
 
 fn said_why(form: &Json) -> Option<String> {
-    form.get("reason").and_then(|why| why.string()).filter(|why| !why.trim().is_empty())
+    form.get("reason")
+        .and_then(|why| why.string())
+        .filter(|why| !why.trim().is_empty())
 }
 
-fn question(call: &Call, item: &Arc<Item>, reasons: Vec<String>, opened: Opened, via_client: bool) -> Questions {
+fn question(
+    call: &Call,
+    item: &Arc<Item>,
+    reasons: Vec<String>,
+    opened: Opened,
+    via_client: bool,
+) -> Questions {
     let approval = Approval {
         id: opened.id.clone(),
         item: item.clone(),
@@ -131,8 +153,14 @@ fn question(call: &Call, item: &Arc<Item>, reasons: Vec<String>, opened: Opened,
         via_client,
         waiting: opened.waiting,
     };
-    let asks = vec![Ask { key: KEY.to_owned(), kind: AskKind::Approve(approval) }];
-    Questions { asks, slots: Slots::from([(SLOT.to_owned(), opened.id.to_string())]) }
+    let asks = vec![Ask {
+        key: KEY.to_owned(),
+        kind: AskKind::Approve(approval),
+    }];
+    Questions {
+        asks,
+        slots: Slots::from([(SLOT.to_owned(), opened.id.to_string())]),
+    }
 }
 
 impl Confirms for Confirm {

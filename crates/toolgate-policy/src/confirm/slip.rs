@@ -75,7 +75,10 @@ pub(super) struct Expiry {
 
 impl Expiry {
     pub(super) fn after(life: Duration) -> Expiry {
-        Expiry { steady: Instant::now() + life, wall: SystemTime::now() + life }
+        Expiry {
+            steady: Instant::now() + life,
+            wall: SystemTime::now() + life,
+        }
     }
 
     pub(super) fn past(&self) -> bool {

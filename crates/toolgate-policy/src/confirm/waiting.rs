@@ -26,7 +26,10 @@ impl Waiting for Wait {
 
     fn attend(&self) -> Box<dyn Send + Sync> {
         self.desk.count(&self.id, true);
-        Box::new(Attended { desk: self.desk.clone(), id: self.id.clone() })
+        Box::new(Attended {
+            desk: self.desk.clone(),
+            id: self.id.clone(),
+        })
     }
 }
 

@@ -19,7 +19,11 @@ const DATA: [&str; 5] = ["const", "enum", "default", "example", "examples"];
 
 pub(super) fn bytes(schema: &Json) -> Result<(), String> {
     match schema.as_str().len() {
-        bytes if bytes > BYTES => Err(format!("it is {} long, the limit is {}", words::size(bytes), words::size(BYTES))),
+        bytes if bytes > BYTES => Err(format!(
+            "it is {} long, the limit is {}",
+            words::size(bytes),
+            words::size(BYTES)
+        )),
         _ => Ok(()),
     }
 }
@@ -56,11 +60,16 @@ pub(super) struct Graph<'a> {
 impl<'a> Graph<'a> {
     /// Walks without a stack of its own making: foreign depth costs memory that the bounds limit.
     pub(super) fn of(root: &'a Value) -> Result<Graph<'a>, String> {
-        let mut graph = Graph { parts: Vec::new(), index: HashMap::new() };
+        let mut graph = Graph {
+            parts: Vec::new(),
+            index: HashMap::new(),
+        };
         let mut patterns = 0;
         let mut waiting = vec![(root, 0_usize, 0_usize, None::<(usize, Place<'a>)>)];
         while let Some((value, depth, base, parent)) = waiting.pop() {
-            let Value::Object(schema) = value else { continue };
+            let Value::Object(schema) = value else {
+                continue;
+            };
             let at = graph.parts.len();
             if depth > DEPTH {
                 return Err(format!("schemas stand more than {DEPTH} deep in it"));
@@ -68,12 +77,20 @@ impl<'a> Graph<'a> {
             if at >= PARTS {
                 return Err(format!("it has more than {PARTS} parts"));
             }
-            let base = if at > 0 && schema.get("$id").is_some_and(Value::is_string) { at } else { base };
+            let base = if at > 0 && schema.get("$id").is_some_and(Value::is_string) {
+                at
+            } else {
+                base
+            };
             if let Some((parent, place)) = parent {
                 graph.parts[parent].within.push((place, at));
             }
             graph.index.insert(value, at);
-            graph.parts.push(Part { schema, base, within: Vec::new() });
+            graph.parts.push(Part {
+                schema,
+                base,
+                within: Vec::new(),
+            });
             for (place, inner) in parts_of(schema, &mut patterns) {
                 waiting.push((inner, depth + 1, base, Some((at, place))));
             }
@@ -91,24 +108,37 @@ impl<'a> Graph<'a> {
 }
 
 /// The schemas that stand right in a schema.
-fn parts_of<'a>(schema: &'a Map<String, Value>, patterns: &mut usize) -> Vec<(Place<'a>, &'a Value)> {
+fn parts_of<'a>(
+    schema: &'a Map<String, Value>,
+    patterns: &mut usize,
+) -> Vec<(Place<'a>, &'a Value)> {
     let mut parts = Vec::new();
     for (key, value) in schema {
         match (key.as_str(), value) {
             ("pattern", Value::String(_)) => *patterns += 1,
-            ("properties", Value::Object(map)) => parts.extend(map.iter().map(|(k, v)| (Place::Member(k), v))),
+            ("properties", Value::Object(map)) => {
+                parts.extend(map.iter().map(|(k, v)| (Place::Member(k), v)))
+            }
             ("patternProperties", Value::Object(map)) => {
                 *patterns += map.len();
                 parts.extend(map.values().map(|v| (Place::Members, v)));
             }
-            ("$defs" | "definitions", Value::Object(map)) => parts.extend(map.values().map(|v| (Place::Kept, v))),
+            ("$defs" | "definitions", Value::Object(map)) => {
+                parts.extend(map.values().map(|v| (Place::Kept, v)))
+            }
             ("dependentSchemas" | "dependencies", Value::Object(map)) => {
                 parts.extend(map.values().map(|v| (Place::Same, v)));
             }
-            ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => parts.extend(list.iter().map(|v| (Place::Same, v))),
-            ("items" | "prefixItems", Value::Array(list)) => parts.extend(list.iter().map(|v| (Place::Items, v))),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
+                parts.extend(list.iter().map(|v| (Place::Same, v)))
+            }
+            ("items" | "prefixItems", Value::Array(list)) => {
+                parts.extend(list.iter().map(|v| (Place::Items, v)))
+            }
             ("not" | "if" | "then" | "else", _) => parts.push((Place::Same, value)),
-            ("items" | "contains" | "additionalItems" | "unevaluatedItems", _) => parts.push((Place::Items, value)),
+            ("items" | "contains" | "additionalItems" | "unevaluatedItems", _) => {
+                parts.push((Place::Items, value))
+            }
             ("additionalProperties" | "unevaluatedProperties" | "propertyNames", _) => {
                 parts.push((Place::Members, value));
             }

@@ -10,7 +10,9 @@ use serde_json::Value;
 pub(super) fn of(graph: &Graph<'_>) -> Result<Draft, String> {
     let mut said = None;
     for part in &graph.parts {
-        let Some(name) = part.schema.get("$schema").and_then(Value::as_str) else { continue };
+        let Some(name) = part.schema.get("$schema").and_then(Value::as_str) else {
+            continue;
+        };
         let draft = known(name).ok_or_else(|| {
             format!("its dialect {name:?} is not supported; 2020-12 and draft-07 are")
         })?;
@@ -20,12 +22,20 @@ pub(super) fn of(graph: &Graph<'_>) -> Result<Draft, String> {
         said = Some(draft);
     }
     let old = || graph.parts.iter().any(|part| draft_07_only(part.schema));
-    Ok(said.unwrap_or_else(|| if old() { Draft::Draft7 } else { Draft::Draft202012 }))
+    Ok(said.unwrap_or_else(|| {
+        if old() {
+            Draft::Draft7
+        } else {
+            Draft::Draft202012
+        }
+    }))
 }
 
 fn known(name: &str) -> Option<Draft> {
     let name = name.strip_suffix('#').unwrap_or(name);
-    let name = name.strip_prefix("https://").or_else(|| name.strip_prefix("http://"))?;
+    let name = name
+        .strip_prefix("https://")
+        .or_else(|| name.strip_prefix("http://"))?;
     match name {
         "json-schema.org/draft/2020-12/schema" => Some(Draft::Draft202012),
         "json-schema.org/draft-07/schema" => Some(Draft::Draft7),

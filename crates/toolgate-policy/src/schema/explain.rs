@@ -32,20 +32,36 @@ impl Explained {
 /// The first problems of a value; none if it fits.
 pub(crate) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
     if too_deep(value, schema.depth) {
-        let expected = format!("at most {} levels of nesting, as this schema takes", schema.depth);
-        return vec![Problem { path: String::new(), expected, got: "more".to_owned() }];
+        let expected = format!(
+            "at most {} levels of nesting, as this schema takes",
+            schema.depth
+        );
+        return vec![Problem {
+            path: String::new(),
+            expected,
+            got: "more".to_owned(),
+        }];
     }
     if schema.validator.is_valid(value) {
         return Vec::new();
     }
-    schema.validator.iter_errors(value).take(MOST).map(|error| problem(schema, &error)).collect()
+    schema
+        .validator
+        .iter_errors(value)
+        .take(MOST)
+        .map(|error| problem(schema, &error))
+        .collect()
 }
 
 /// Whether a value has more levels. The reader bounds the stack.
 fn too_deep(value: &Value, levels: usize) -> bool {
     match value {
-        Value::Array(items) => levels == 0 && !items.is_empty() || items.iter().any(|v| too_deep(v, levels - 1)),
-        Value::Object(map) => levels == 0 && !map.is_empty() || map.values().any(|v| too_deep(v, levels - 1)),
+        Value::Array(items) => {
+            levels == 0 && !items.is_empty() || items.iter().any(|v| too_deep(v, levels - 1))
+        }
+        Value::Object(map) => {
+            levels == 0 && !map.is_empty() || map.values().any(|v| too_deep(v, levels - 1))
+        }
         _ => false,
     }
 }
@@ -60,7 +76,11 @@ fn problem(schema: &Schema, error: &ValidationError<'_>) -> Problem {
         got = "nothing".to_owned();
     }
     let expected = short(&expected(error.kind()));
-    Problem { path: short(&path), expected, got }
+    Problem {
+        path: short(&path),
+        expected,
+        got,
+    }
 }
 
 /// What came: its kind and size. Of strings never a word, since a secret may stand in the wrong place.
@@ -73,7 +93,10 @@ pub(crate) fn kind(value: &Value, secret: bool) -> String {
         Value::Number(_) if secret => "a number".to_owned(),
         Value::Number(n) => format!("the number {n}"),
         Value::String(text) if text.is_empty() => "an empty string".to_owned(),
-        Value::String(text) => format!("a string of {}", many(text.chars().count(), "character", "characters")),
+        Value::String(text) => format!(
+            "a string of {}",
+            many(text.chars().count(), "character", "characters")
+        ),
         Value::Array(items) => format!("an array of {}", many(items.len(), "item", "items")),
         Value::Object(map) => format!("an object of {}", many(map.len(), "member", "members")),
     }
@@ -81,10 +104,16 @@ pub(crate) fn kind(value: &Value, secret: bool) -> String {
 
 fn expected(wrong: &Wrong) -> String {
     match wrong {
-        Wrong::Type { kind: TypeKind::Single(one) } => article(&one.to_string()),
-        Wrong::Type { kind: TypeKind::Multiple(set) } => {
-            set.into_iter().map(|one| article(&one.to_string())).collect::<Vec<_>>().join(" or ")
-        }
+        Wrong::Type {
+            kind: TypeKind::Single(one),
+        } => article(&one.to_string()),
+        Wrong::Type {
+            kind: TypeKind::Multiple(set),
+        } => set
+            .into_iter()
+            .map(|one| article(&one.to_string()))
+            .collect::<Vec<_>>()
+            .join(" or "),
         Wrong::Required { .. } => "a value, it is required".to_owned(),
         Wrong::Enum { options } => format!("one of {options}"),
         Wrong::Constant { expected_value } => format!("exactly {expected_value}"),
@@ -104,13 +133,18 @@ fn expected(wrong: &Wrong) -> String {
         Wrong::Contains => "an item of the kind that the schema names".to_owned(),
         Wrong::Pattern { pattern } => format!("text that fits the pattern {pattern}"),
         Wrong::Format { format } => format!("text in the format {format}"),
-        Wrong::AdditionalProperties { unexpected } | Wrong::UnevaluatedProperties { unexpected } => {
+        Wrong::AdditionalProperties { unexpected }
+        | Wrong::UnevaluatedProperties { unexpected } => {
             format!("no member {}", names(unexpected))
         }
         Wrong::UnevaluatedItems { .. } => "no further items".to_owned(),
         Wrong::PropertyNames { .. } => "members with names that the schema allows".to_owned(),
-        Wrong::AnyOf { .. } | Wrong::OneOfNotValid { .. } => "one of the forms that the schema names".to_owned(),
-        Wrong::OneOfMultipleValid { .. } => "exactly one of the forms that the schema names, it fits several".to_owned(),
+        Wrong::AnyOf { .. } | Wrong::OneOfNotValid { .. } => {
+            "one of the forms that the schema names".to_owned()
+        }
+        Wrong::OneOfMultipleValid { .. } => {
+            "exactly one of the forms that the schema names, it fits several".to_owned()
+        }
         Wrong::Not { .. } => "something else, the schema rules this out".to_owned(),
         Wrong::FalseSchema => "nothing here".to_owned(),
         other => format!("what \"{}\" of the schema says", other.keyword()),
@@ -118,7 +152,12 @@ fn expected(wrong: &Wrong) -> String {
 }
 
 fn names(names: &[String]) -> String {
-    names.iter().take(MOST).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+    names
+        .iter()
+        .take(MOST)
+        .map(|name| format!("{name:?}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn article(name: &str) -> String {
@@ -131,8 +170,17 @@ fn article(name: &str) -> String {
 
 /// Cuts a long text; the schema is foreign text as well.
 pub(crate) fn short(text: &str) -> String {
-    let end = text.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= LONG).last().unwrap_or(0);
-    if end == text.len() { text.to_owned() } else { format!("{}…", &text[..end]) }
+    let end = text
+        .char_indices()
+        .map(|(at, c)| at + c.len_utf8())
+        .take_while(|end| *end <= LONG)
+        .last()
+        .unwrap_or(0);
+    if end == text.len() {
+        text.to_owned()
+    } else {
+        format!("{}…", &text[..end])
+    }
 }
 
 /// Whether the schema marks the place as not to be shown. References are not followed for this: numbers and booleans
@@ -141,9 +189,14 @@ fn secret(schema: &Value, path: &str) -> bool {
     let mut at = Some(schema);
     for step in path.split('/').skip(1) {
         let step = step.replace("~1", "/").replace("~0", "~");
-        at = at.and_then(|s| s.get("properties").and_then(|p| p.get(&step)).or_else(|| s.get("items")));
+        at = at.and_then(|s| {
+            s.get("properties")
+                .and_then(|p| p.get(&step))
+                .or_else(|| s.get("items"))
+        });
     }
     at.is_some_and(|s| {
-        s.get("writeOnly") == Some(&Value::Bool(true)) || s.get("format").and_then(Value::as_str) == Some("password")
+        s.get("writeOnly") == Some(&Value::Bool(true))
+            || s.get("format").and_then(Value::as_str) == Some("password")
     })
 }

@@ -37,10 +37,21 @@ impl Schema {
         let draft = dialect::of(&graph)?;
         let edges = reference::resolve(&graph)?;
         let depth = work::depth(&graph, &edges)?;
-        let patterns = PatternOptions::regex().size_limit(PATTERN).dfa_size_limit(PATTERN);
-        let options = jsonschema::options().with_draft(draft).offline().with_pattern_options(patterns);
-        let validator = options.build(&tree).map_err(|error| shorten(&error.to_string()))?;
-        Ok(Schema { validator, depth, tree })
+        let patterns = PatternOptions::regex()
+            .size_limit(PATTERN)
+            .dfa_size_limit(PATTERN);
+        let options = jsonschema::options()
+            .with_draft(draft)
+            .offline()
+            .with_pattern_options(patterns);
+        let validator = options
+            .build(&tree)
+            .map_err(|error| shorten(&error.to_string()))?;
+        Ok(Schema {
+            validator,
+            depth,
+            tree,
+        })
     }
 }
 

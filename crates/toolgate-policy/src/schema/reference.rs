@@ -13,7 +13,11 @@ pub(super) type Edges = Vec<Vec<usize>>;
 /// One leads out of the schema or nowhere.
 pub(super) fn resolve(graph: &Graph<'_>) -> Result<Edges, String> {
     let names = Names::of(graph);
-    graph.parts.iter().map(|part| names.edges(graph, part)).collect()
+    graph
+        .parts
+        .iter()
+        .map(|part| names.edges(graph, part))
+        .collect()
 }
 
 /// What parts are called.
@@ -27,7 +31,11 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn of(graph: &Graph<'a>) -> Names<'a> {
-        let mut names = Names { ids: HashMap::new(), anchors: HashMap::new(), dynamic: HashMap::new() };
+        let mut names = Names {
+            ids: HashMap::new(),
+            anchors: HashMap::new(),
+            dynamic: HashMap::new(),
+        };
         for (at, part) in graph.parts.iter().enumerate() {
             let word = |key: &str| part.schema.get(key).and_then(Value::as_str);
             if let Some(id) = word("$id") {
@@ -37,7 +45,10 @@ impl<'a> Names<'a> {
                     None => names.ids.insert(id.strip_suffix('#').unwrap_or(id), at),
                 };
             }
-            for anchor in [word("$anchor"), word("$dynamicAnchor")].into_iter().flatten() {
+            for anchor in [word("$anchor"), word("$dynamicAnchor")]
+                .into_iter()
+                .flatten()
+            {
                 names.anchors.insert((part.base, anchor), at);
             }
             if let Some(anchor) = word("$dynamicAnchor") {
@@ -50,7 +61,9 @@ impl<'a> Names<'a> {
     fn edges(&self, graph: &Graph<'_>, part: &Part<'_>) -> Result<Vec<usize>, String> {
         let mut edges = Vec::new();
         for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
-            let Some(reference) = part.schema.get(key).and_then(Value::as_str) else { continue };
+            let Some(reference) = part.schema.get(key).and_then(Value::as_str) else {
+                continue;
+            };
             edges.push(self.target(graph, part.base, reference)?);
             if key == "$dynamicRef" {
                 let name = reference.rsplit('#').next().unwrap_or_default();
@@ -62,7 +75,11 @@ impl<'a> Names<'a> {
 
     fn target(&self, graph: &Graph<'_>, base: usize, reference: &str) -> Result<usize, String> {
         let (id, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let outside = || format!("its reference {reference:?} leads out of it; only references within a schema are followed");
+        let outside = || {
+            format!(
+                "its reference {reference:?} leads out of it; only references within a schema are followed"
+            )
+        };
         let base = match id {
             "" => base,
             id => *self.ids.get(id).ok_or_else(outside)?,
@@ -70,8 +87,14 @@ impl<'a> Names<'a> {
         let nowhere = || format!("its reference {reference:?} leads nowhere");
         match fragment {
             "" => Ok(base),
-            pointer if pointer.starts_with('/') => pointed(graph, base, pointer).ok_or_else(nowhere),
-            anchor => self.anchors.get(&(base, anchor)).copied().ok_or_else(nowhere),
+            pointer if pointer.starts_with('/') => {
+                pointed(graph, base, pointer).ok_or_else(nowhere)
+            }
+            anchor => self
+                .anchors
+                .get(&(base, anchor))
+                .copied()
+                .ok_or_else(nowhere),
         }
     }
 }
@@ -80,14 +103,21 @@ impl<'a> Names<'a> {
 /// only makes the estimate of the work larger.
 fn pointed(graph: &Graph<'_>, base: usize, pointer: &str) -> Option<usize> {
     let pointer = unpercent(pointer)?;
-    let mut steps = pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
+    let mut steps = pointer
+        .split('/')
+        .skip(1)
+        .map(|step| step.replace("~1", "/").replace("~0", "~"));
     let first = graph.parts[base].schema.get(&steps.next()?)?;
     let found = steps.try_fold(first, |value, step| match value {
         Value::Object(map) => map.get(&step),
         Value::Array(list) => list.get(step.parse::<usize>().ok()?),
         _ => None,
     })?;
-    if found.is_boolean() { Some(0) } else { graph.at(found) }
+    if found.is_boolean() {
+        Some(0)
+    } else {
+        graph.at(found)
+    }
 }
 
 fn unpercent(text: &str) -> Option<String> {
@@ -95,10 +125,12 @@ fn unpercent(text: &str) -> Option<String> {
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         bytes.push(match byte {
-            b'%' => u8::from_str_radix(std::str::from_utf8(&[rest.next()?, rest.next()?]).ok()?, 16).ok()?,
+            b'%' => {
+                u8::from_str_radix(std::str::from_utf8(&[rest.next()?, rest.next()?]).ok()?, 16)
+                    .ok()?
+            }
             byte => byte,
         });
     }
     String::from_utf8(bytes).ok()
 }
-

@@ -12,9 +12,18 @@ impl Scrub for Schemas {
         "schemas"
     }
 
-    fn scrub(&self, _: Option<&Origin>, _: Option<&Arc<Item>>, value: Returned<'_>) -> Result<(), Error> {
-        let Returned::Item(item) = value else { return Ok(()) };
-        let wrong = |which: &str, why: &str| Error::new(Kind::Upstream, format!("its {which} cannot be used: {why}"));
+    fn scrub(
+        &self,
+        _: Option<&Origin>,
+        _: Option<&Arc<Item>>,
+        value: Returned<'_>,
+    ) -> Result<(), Error> {
+        let Returned::Item(item) = value else {
+            return Ok(());
+        };
+        let wrong = |which: &str, why: &str| {
+            Error::new(Kind::Upstream, format!("its {which} cannot be used: {why}"))
+        };
         if let Err(why) = &item.memo(Input::of).0 {
             return Err(wrong("inputSchema", why));
         }

@@ -58,14 +58,32 @@ struct Count<'g> {
 
 impl<'g> Count<'g> {
     fn new(graph: &'g Graph<'g>, edges: &Edges) -> Result<Count<'g>, String> {
-        let same: Vec<Vec<usize>> = graph.parts.iter().zip(edges).map(|(part, edges)| {
-            let within = part.within.iter().filter(|(place, _)| *place == Place::Same).map(|(_, to)| *to);
-            within.chain(edges.iter().copied()).collect()
-        }).collect();
+        let same: Vec<Vec<usize>> = graph
+            .parts
+            .iter()
+            .zip(edges)
+            .map(|(part, edges)| {
+                let within = part
+                    .within
+                    .iter()
+                    .filter(|(place, _)| *place == Place::Same)
+                    .map(|(_, to)| *to);
+                within.chain(edges.iter().copied()).collect()
+            })
+            .collect();
         let order = order(&same)?;
         let mut rank = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(at, part)| rank[*part] = at);
-        Ok(Count { graph, order, rank, same, steps: 0 })
+        order
+            .iter()
+            .enumerate()
+            .for_each(|(at, part)| rank[*part] = at);
+        Ok(Count {
+            graph,
+            order,
+            rank,
+            same,
+            steps: 0,
+        })
     }
 
     /// Follows references and combinations at one place.
@@ -79,7 +97,11 @@ impl<'g> Count<'g> {
                 self.steps += 1;
             }
         }
-        if self.steps > STEPS { Err(too_much()) } else { Ok(done) }
+        if self.steps > STEPS {
+            Err(too_much())
+        } else {
+            Ok(done)
+        }
     }
 
     /// The most that any place one level deeper is looked at. Members of two names are two places.

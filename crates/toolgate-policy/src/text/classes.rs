@@ -33,7 +33,9 @@ pub(super) fn of(c: char) -> Class {
         // Soft hyphen, Khmer inherent vowels, bidirectional overrides, isolates and their deprecated kin,
         // word joiner and invisible operators, Hangul fillers, byte order mark, annotations, shorthand and music.
         0xAD | 0x17B4 | 0x17B5 | 0x202A..=0x202E | 0x2060..=0x206F => Class::Drop,
-        0x3164 | 0xFFA0 | 0xFEFF | 0xFFF0..=0xFFFB | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A => Class::Drop,
+        0x3164 | 0xFFA0 | 0xFEFF | 0xFFF0..=0xFFFB | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A => {
+            Class::Drop
+        }
         // Private use, noncharacters, the rest of the plane of tags.
         0xE000..=0xF8FF | 0xFDD0..=0xFDEF | 0xE0000..=0xE0FFF | 0xF0000.. => Class::Drop,
         other if other & 0xFFFE == 0xFFFE => Class::Drop,
@@ -42,7 +44,12 @@ pub(super) fn of(c: char) -> Class {
 }
 
 /// Whether a stray belongs where it stands: between what was kept before and what follows.
-pub(super) fn belongs(before: Option<char>, c: char, after: Option<char>, right_to_left: bool) -> bool {
+pub(super) fn belongs(
+    before: Option<char>,
+    c: char,
+    after: Option<char>,
+    right_to_left: bool,
+) -> bool {
     // Of several in a row only one can belong: else data could hide in their order. After an emoji, a selector may
     // be followed by a joiner.
     let seen = |c: &char| of(*c) == Class::Keep;
@@ -64,7 +71,9 @@ pub(super) fn belongs(before: Option<char>, c: char, after: Option<char>, right_
         0x115F => after.is_some_and(jamo),
         0x1160 => jamo(before),
         0xFE0E => picture(before),
-        0xFE0F => picture(before) || matches!(before, '0'..='9' | '#' | '*') && after == Some('\u{20E3}'),
+        0xFE0F => {
+            picture(before) || matches!(before, '0'..='9' | '#' | '*') && after == Some('\u{20E3}')
+        }
         0xFE00..=0xFE0D => varied(before),
         0xE0100..=0xE01EF => ideograph(before),
         _ => false,
@@ -79,8 +88,13 @@ pub(super) fn flag(before: Option<char>, rest: &str) -> Option<usize> {
     let flags = ["gbeng", "gbsct", "gbwls"];
     flags.iter().find_map(|flag| {
         let mut chars = rest.chars();
-        let tags = flag.bytes().map(|b| 0xE0000 + u32::from(b)).chain([0xE007F]);
-        let all = tags.into_iter().all(|tag| chars.next().is_some_and(|c| c as u32 == tag));
+        let tags = flag
+            .bytes()
+            .map(|b| 0xE0000 + u32::from(b))
+            .chain([0xE007F]);
+        let all = tags
+            .into_iter()
+            .all(|tag| chars.next().is_some_and(|c| c as u32 == tag));
         all.then(|| rest.len() - chars.as_str().len())
     })
 }

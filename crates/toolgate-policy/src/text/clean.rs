@@ -15,12 +15,18 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     }
     let first = without_controls(text);
     let second = without_strays(&first);
-    if second == text { Cow::Borrowed(text) } else { Cow::Owned(second) }
+    if second == text {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(second)
+    }
 }
 
 /// Printable ASCII with tabs and line feeds: nearly all text, found out with one look at each byte.
 fn plain(bytes: &[u8]) -> bool {
-    bytes.iter().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t'))
+    bytes
+        .iter()
+        .all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t'))
 }
 
 fn without_controls(text: &str) -> String {
@@ -33,7 +39,11 @@ fn without_controls(text: &str) -> String {
             Class::Escape => &rest[escapes.length(rest)..],
             Class::Line => {
                 out.push('\n');
-                if c == '\r' { after.strip_prefix('\n').unwrap_or(after) } else { after }
+                if c == '\r' {
+                    after.strip_prefix('\n').unwrap_or(after)
+                } else {
+                    after
+                }
             }
             Class::Drop => after,
             Class::Keep | Class::Stray => {
@@ -64,7 +74,11 @@ impl Escapes {
             None => (2, text.as_bytes()[1] - 0x40),
         };
         let rest = &text[lead..];
-        lead + if kind == b'[' { control(rest.as_bytes()) } else { self.string(rest) }
+        lead + if kind == b'[' {
+            control(rest.as_bytes())
+        } else {
+            self.string(rest)
+        }
     }
 
     /// A string up to BEL or ST.
@@ -85,7 +99,10 @@ impl Escapes {
 /// Parameters, intermediates and the final byte of a control sequence; nothing where it is broken off.
 fn control(rest: &[u8]) -> usize {
     let parameters = rest.iter().take_while(|b| matches!(b, 0x30..=0x3F)).count();
-    let between = rest[parameters..].iter().take_while(|b| matches!(b, 0x20..=0x2F)).count();
+    let between = rest[parameters..]
+        .iter()
+        .take_while(|b| matches!(b, 0x20..=0x2F))
+        .count();
     match rest.get(parameters + between) {
         Some(0x40..=0x7E) => parameters + between + 1,
         _ => 0,
@@ -113,7 +130,9 @@ fn without_strays(text: &str) -> String {
             rest = &rest[flag..];
             continue;
         }
-        if classes::of(c) != Class::Stray || classes::belongs(before, c, after.chars().next(), right_to_left) {
+        if classes::of(c) != Class::Stray
+            || classes::belongs(before, c, after.chars().next(), right_to_left)
+        {
             out.push(c);
         }
         rest = after;

@@ -8,7 +8,8 @@ pub use clean::clean;
 use serde_json::Value;
 use std::sync::Arc;
 use toolgate_core::{
-    AskKind, Content, Error, Event, Item, Json, Kind, Origin, Output, Questions, Refusal, Returned, Scrub, Tool,
+    AskKind, Content, Error, Event, Item, Json, Kind, Origin, Output, Problem, Questions, Refusal,
+    Returned, Scrub, Tool,
 };
 use toolgate_wire::json::Limits;
 
@@ -23,11 +24,18 @@ impl Scrub for Text {
         "text"
     }
 
-    fn scrub(&self, _: Option<&Origin>, _: Option<&Arc<Item>>, value: Returned<'_>) -> Result<(), Error> {
+    fn scrub(
+        &self,
+        _: Option<&Origin>,
+        _: Option<&Arc<Item>>,
+        value: Returned<'_>,
+    ) -> Result<(), Error> {
         match value {
             Returned::About(text) => string(text),
             Returned::Error(error) => return_error(error),
-            Returned::Event(Event::Progress(progress)) => progress.message.iter_mut().for_each(string),
+            Returned::Event(Event::Progress(progress)) => {
+                progress.message.iter_mut().for_each(string)
+            }
             Returned::Event(Event::Log(log)) => {
                 string(&mut log.level);
                 log.logger.iter_mut().for_each(string);
@@ -48,6 +56,18 @@ fn string(text: &mut String) {
 }
 
 fn return_error(error: &mut Error) {
+    if let Kind::Invalid(problems) = error.kind() {
+        let clean = |text: &String| clean(text).into_owned();
+        let problem = |p: &Problem| Problem {
+            path: clean(&p.path),
+            expected: clean(&p.expected),
+            got: clean(&p.got),
+        };
+        let cleaned: Vec<Problem> = problems.iter().map(problem).collect();
+        if cleaned != *problems {
+            *error = Error::new(Kind::Invalid(cleaned), error.public().to_owned());
+        }
+    }
     if let std::borrow::Cow::Owned(cleaned) = clean(error.public()) {
         error.set_public(cleaned);
     }
@@ -68,9 +88,16 @@ fn cleaned(dirty: &Json) -> Option<(Json, bool)> {
 
 /// Cleans a value. Two keys that were told apart by what nobody sees are refused: either could be the right one.
 fn json(value: &mut Json) -> Result<(), Error> {
-    let Some((clean, keys)) = cleaned(value) else { return Ok(()) };
+    let Some((clean, keys)) = cleaned(value) else {
+        return Ok(());
+    };
     // It was read before: all that can be wrong now is a key twice.
-    let limits = Limits { bytes: usize::MAX, keys: usize::MAX, elements: usize::MAX, ..Limits::default() };
+    let limits = Limits {
+        bytes: usize::MAX,
+        keys: usize::MAX,
+        elements: usize::MAX,
+        ..Limits::default()
+    };
     if keys && Json::read(clean.as_str().as_bytes().to_vec(), &limits).is_err() {
         let text = "the tool ran, but its result was held back: it has keys that differ only in invisible characters";
         return Err(Error::new(Kind::Refused(Refusal::Result), text));
@@ -86,7 +113,10 @@ fn output(output: &mut Output) -> Result<(), Error> {
             *block = read;
         }
     }
-    [&mut output.structured, &mut output.meta].into_iter().flatten().try_for_each(json)
+    [&mut output.structured, &mut output.meta]
+        .into_iter()
+        .flatten()
+        .try_for_each(json)
 }
 
 fn questions(questions: &mut Questions) -> Result<(), Error> {
@@ -97,7 +127,10 @@ fn questions(questions: &mut Questions) -> Result<(), Error> {
             AskKind::Approve(_) | AskKind::Roots => {}
         }
         if clean(&ask.key) != ask.key.as_str() {
-            return Err(Error::new(Kind::Upstream, "the server asked a question under a name with invisible characters"));
+            return Err(Error::new(
+                Kind::Upstream,
+                "the server asked a question under a name with invisible characters",
+            ));
         }
     }
     Ok(())
@@ -106,9 +139,16 @@ fn questions(questions: &mut Questions) -> Result<(), Error> {
 /// Cleans the texts of a definition. Names, and what decides which arguments fit, must be clean as they are: to change
 /// them would make another tool of it.
 fn definition(item: &mut Arc<Item>) -> Result<(), Error> {
-    let withhold = |what: &str| Error::new(Kind::Upstream, format!("{what} in its definition has invisible or control characters"));
+    let withhold = |what: &str| {
+        Error::new(
+            Kind::Upstream,
+            format!("{what} in its definition has invisible or control characters"),
+        )
+    };
     let dirty = item.tool.json();
-    let Some((clean, keys)) = cleaned(dirty) else { return Ok(()) };
+    let Some((clean, keys)) = cleaned(dirty) else {
+        return Ok(());
+    };
     if keys {
         return Err(withhold("a key"));
     }
@@ -127,7 +167,10 @@ fn definition(item: &mut Arc<Item>) -> Result<(), Error> {
 fn decides_otherwise(dirty: &Value, clean: &Value) -> bool {
     match (dirty, clean) {
         (Value::Object(a), Value::Object(b)) => a.iter().zip(b).any(|((key, a), (_, b))| {
-            let prose = matches!(key.as_str(), "title" | "description" | "$comment" | "default" | "example" | "examples");
+            let prose = matches!(
+                key.as_str(),
+                "title" | "description" | "$comment" | "default" | "example" | "examples"
+            );
             (!prose || a.is_object()) && decides_otherwise(a, b)
         }),
         (Value::Array(a), Value::Array(b)) => a.iter().zip(b).any(|(a, b)| decides_otherwise(a, b)),

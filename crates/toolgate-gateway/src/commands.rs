@@ -1,0 +1,326 @@
+//! The commands: what runs here, and what is asked of the gateways that run.
+
+use crate::{
+    cli::{Audit, Cli, Command, Options},
+    config::{Config, ConfigError},
+    control::{Gateways, Reached},
+    demo, paths,
+    serve::{self, Reach, Start},
+};
+use serde_json::{Value, json};
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{Duration, SystemTime},
+};
+
+/// Why a command did not do what it should.
+pub(crate) enum Failed {
+    /// It was told something that makes no sense: exit code 2.
+    Usage(String),
+    /// It could not: exit code 1.
+    Work(String),
+}
+
+impl From<String> for Failed {
+    fn from(text: String) -> Failed {
+        Failed::Work(text)
+    }
+}
+
+type Result<T> = std::result::Result<T, Failed>;
+
+/// Runs a command.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    match dispatch(cli) {
+        Ok(code) => code,
+        Err(Failed::Usage(text)) => {
+            eprintln!("toolgate: {text}");
+            ExitCode::from(2)
+        }
+        Err(Failed::Work(text)) => {
+            eprintln!("toolgate: {text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<ExitCode> {
+    let data = || data_dir(cli.data.as_deref(), None);
+    match &cli.command {
+        None | Some(Command::Serve(_)) => {
+            let serve = cli.serve_options();
+            let named = serve
+                .config
+                .as_deref()
+                .map(|c| vec!["--config".to_owned(), absolute(c)]);
+            let config = Config::load(serve.config.as_deref()).map_err(usage)?;
+            start(
+                config,
+                &serve.options,
+                cli.data.as_deref(),
+                named.unwrap_or_default(),
+                &[],
+            )
+        }
+        Some(Command::Run(run)) => {
+            let config = Config::single(run.command.clone()).map_err(usage)?;
+            start(
+                config,
+                &run.options,
+                cli.data.as_deref(),
+                vec!["run".to_owned()],
+                &run.command,
+            )
+        }
+        Some(Command::DemoServer) => demo_server(),
+        Some(Command::Check { config }) => check(config.as_deref()),
+        Some(Command::Audit(audit)) => self::audit(&data()?.join("audit"), audit),
+        Some(Command::Tools) => tools(&Gateways::find(&data()?)?),
+        Some(Command::Inbox) => inbox(&Gateways::find(&data()?)?),
+        Some(Command::Console) => console(&Gateways::find(&data()?)?),
+        Some(Command::Approve { id, remember }) => one(
+            &data()?,
+            "approve",
+            &json!({"id": id, "remember": remember}),
+        ),
+        Some(Command::Deny { id, message }) => {
+            one(&data()?, "deny", &json!({"id": id, "reason": message}))
+        }
+        Some(Command::Stop { id }) => one(&data()?, "stop", &json!({"id": id})),
+        Some(Command::Call { tool, arguments }) => {
+            call(&data()?, tool, arguments.as_deref().unwrap_or("{}"))
+        }
+    }
+}
+
+/// The data directory, whole: it goes into messages and to other processes.
+fn data_dir(given: Option<&Path>, config: Option<&Path>) -> Result<PathBuf> {
+    match given.or(config) {
+        Some(data) => {
+            std::path::absolute(data).map_err(|e| Failed::Usage(format!("{}: {e}", data.display())))
+        }
+        None => paths::data_dir().map_err(Failed::Usage),
+    }
+}
+
+fn usage(error: ConfigError) -> Failed {
+    Failed::Usage(error.to_string())
+}
+
+/// Starts the gateway. `words` and `command` are what a host would start to get the same over stdio.
+fn start(
+    mut config: Config,
+    options: &Options,
+    data: Option<&Path>,
+    mut words: Vec<String>,
+    command: &[String],
+) -> Result<ExitCode> {
+    if let Some(listen) = options.listen {
+        config.listen = listen;
+    }
+    if !options.stdio {
+        config.check_listen().map_err(usage)?;
+    }
+    for note in &config.notes {
+        eprintln!("toolgate: {note}");
+    }
+    words.push("--stdio".to_owned());
+    if let Some(data) = data {
+        words.extend(["--data".to_owned(), absolute(data)]);
+    }
+    if !command.is_empty() {
+        words.push("--".to_owned());
+        words.extend(command.iter().cloned());
+    }
+    let data = data_dir(data, config.data.as_deref())?;
+    let reach = if options.stdio {
+        Reach::Stdio
+    } else {
+        Reach::Http(config.listen)
+    };
+    serve::run(Start {
+        config,
+        data,
+        reach,
+        stdio: words,
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path)
+        .unwrap_or_else(|_| path.to_owned())
+        .display()
+        .to_string()
+}
+
+fn demo_server() -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| e.to_string())?;
+    let code = runtime.block_on(demo::run());
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    Ok(code)
+}
+
+fn check(path: Option<&Path>) -> Result<ExitCode> {
+    let config = Config::load(path).map_err(usage)?;
+    config.check_listen().map_err(usage)?;
+    print(&format!(
+        "fine: {} servers, {} rules\n",
+        config.servers.len(),
+        config.rules.len()
+    ))
+}
+
+/// Asks for one thing by its id, at whichever gateway knows it.
+fn one(data: &Path, action: &str, with: &Value) -> Result<ExitCode> {
+    Gateways::find(data)?.ask_any(action, with)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn call(data: &Path, tool: &str, arguments: &str) -> Result<ExitCode> {
+    let with = json!({"tool": tool, "text": arguments});
+    let result = Gateways::find(data)?.ask_any("call", &with)?;
+    let failed = result
+        .get("isError")
+        .and_then(Value::as_bool)
+        .unwrap_or(false);
+    print(&format!("{result}\n"))?;
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn console(gateways: &Gateways) -> Result<ExitCode> {
+    let link = gateways.ask_any("console", &json!({}))?;
+    print(&format!("{}\n", link["link"].as_str().unwrap_or_default()))
+}
+
+/// What all gateways answer, joined.
+fn all(gateways: &Gateways, action: &str) -> Result<Vec<Value>> {
+    let answers = gateways.ask_all(action, &json!({}))?;
+    let lists = answers.into_iter().map(|answer| match answer {
+        Reached::Ok(Value::Array(list)) => Ok(list),
+        Reached::Ok(_) => Ok(Vec::new()),
+        Reached::Refused(why) => Err(Failed::Work(why)),
+    });
+    Ok(lists.collect::<Result<Vec<_>>>()?.concat())
+}
+
+fn tools(gateways: &Gateways) -> Result<ExitCode> {
+    let mut text = String::new();
+    for tool in all(gateways, "tools")? {
+        let word = |key: &str| plain(tool[key].as_str().unwrap_or_default());
+        let verdict = match tool["withheld"].as_str() {
+            Some(why) => format!("withheld: {}", plain(why)),
+            None => word("verdict"),
+        };
+        let about = word("description");
+        let about = about.lines().next().unwrap_or_default();
+        text.push_str(&format!(
+            "{:<32} {:<6} {about}\n",
+            format!("{}.{}", word("server"), word("name")),
+            verdict
+        ));
+    }
+    print(&text)
+}
+
+fn inbox(gateways: &Gateways) -> Result<ExitCode> {
+    let pending = all(gateways, "inbox")?;
+    if pending.is_empty() {
+        eprintln!("nothing waits for you");
+    }
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |d| d.as_millis() as u64);
+    let mut text = String::new();
+    for one in pending {
+        let word = |key: &str| plain(one[key].as_str().unwrap_or_default());
+        let left = one["expires"].as_u64().unwrap_or(0).saturating_sub(now) / 1000;
+        text.push_str(&format!(
+            "{} {}.{} for {} ({left} s left) {}\n",
+            word("id"),
+            word("server"),
+            word("tool"),
+            word("caller"),
+            word("arguments_raw").replace('\n', " "),
+        ));
+    }
+    print(&text)
+}
+
+fn audit(dir: &Path, audit: &Audit) -> Result<ExitCode> {
+    match audit {
+        Audit::Tail { count, follow } => tail(dir, *count, *follow),
+        Audit::Verify => {
+            let report = toolgate_journal::verify::verify(dir)
+                .map_err(|e| format!("cannot read the audit log in {}: {e}", dir.display()))?;
+            print(&format!("{report}\n"))?;
+            Ok(if report.is_intact() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            })
+        }
+    }
+}
+
+fn tail(dir: &Path, count: usize, follow: bool) -> Result<ExitCode> {
+    let wrong = |e: io::Error| {
+        Failed::Work(format!(
+            "cannot read the audit log in {}: {e}",
+            dir.display()
+        ))
+    };
+    let lines = |lines: &[toolgate_journal::read::Line]| {
+        lines
+            .iter()
+            .map(|l| format!("{}\n", l.raw))
+            .collect::<String>()
+    };
+    if !follow {
+        return print(&lines(
+            &toolgate_journal::read::tail(dir, count).map_err(wrong)?,
+        ));
+    }
+    let (first, mut follower) =
+        toolgate_journal::read::Follower::with_tail(dir, count).map_err(wrong)?;
+    print(&lines(&first))?;
+    loop {
+        std::thread::sleep(Duration::from_millis(200));
+        print(&lines(&follower.poll().map_err(wrong)?))?;
+    }
+}
+
+/// Foreign text for a terminal: nothing that could move its cursor or hide what is there.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c.is_control() && c != '\n' {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+/// Writes to stdout what was asked for. A reader that went away is no fault.
+fn print(text: &str) -> Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failed::Work(format!("cannot write to stdout: {error}")))
+        }
+        Err(_) => std::process::exit(0),
+        Ok(()) => Ok(ExitCode::SUCCESS),
+    }
+}

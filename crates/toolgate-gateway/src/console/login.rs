@@ -1,0 +1,102 @@
+//! Who may use the console: whoever opened a fresh link that this program printed.
+
+use crate::routes::same;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+use toolgate::ids;
+
+/// How long a link is good, if nobody opens it.
+const LINK: Duration = Duration::from_secs(24 * 3600);
+/// How long a browser stays logged in.
+const LOGIN: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Links and logins at once; the oldest goes.
+const MOST: usize = 32;
+
+/// The links that were printed, and the browsers that opened one.
+pub(crate) struct Logins {
+    address: String,
+    cookie: String,
+    links: Mutex<Vec<(String, Instant)>>,
+    open: Mutex<Vec<(String, Instant)>>,
+}
+
+impl Logins {
+    /// For a console at this address; browsers share cookies between ports, so the port names ours.
+    pub(crate) fn new(address: std::net::SocketAddr) -> Logins {
+        let cookie = format!("toolgate_{}", address.port());
+        Logins {
+            address: format!("http://{address}/"),
+            cookie,
+            links: Mutex::default(),
+            open: Mutex::default(),
+        }
+    }
+
+    /// A fresh link, good once.
+    pub(crate) fn link(&self) -> String {
+        let token = ids::secret();
+        remember(&self.links, token.clone(), LINK);
+        format!("{}#token={token}", self.address)
+    }
+
+    /// Trades the token of a link for a cookie.
+    pub(crate) fn enter(&self, token: &str) -> Option<String> {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = links
+            .iter()
+            .position(|(known, end)| same(token, known) && *end > Instant::now())?;
+        links.remove(at);
+        let secret = ids::secret();
+        remember(&self.open, secret.clone(), LOGIN);
+        Some(format!(
+            "{}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}",
+            self.cookie,
+            LOGIN.as_secs()
+        ))
+    }
+
+    /// Whether a `Cookie` header holds a login of ours.
+    pub(crate) fn knows(&self, header: &str) -> bool {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let cookies = header.split(';').filter_map(|c| c.trim().split_once('='));
+        let mut ours = cookies
+            .filter(|(name, _)| *name == self.cookie)
+            .map(|(_, value)| value);
+        ours.any(|given| {
+            open.iter()
+                .any(|(known, end)| same(given, known) && *end > Instant::now())
+        })
+    }
+}
+
+fn remember(list: &Mutex<Vec<(String, Instant)>>, secret: String, life: Duration) {
+    let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    list.retain(|(_, end)| *end > now);
+    if list.len() >= MOST {
+        list.remove(0);
+    }
+    list.push((secret, now + life));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_good_once_and_a_login_stays() {
+        let logins = Logins::new(([127, 0, 0, 1], 8665).into());
+        let link = logins.link();
+        let token = link.strip_prefix("http://127.0.0.1:8665/#token=").unwrap();
+        assert!(logins.enter("").is_none());
+        assert!(logins.enter("wrong").is_none());
+        let cookie = logins.enter(token).unwrap();
+        assert!(logins.enter(token).is_none(), "once");
+        let pair = cookie.split(';').next().unwrap();
+        assert!(logins.knows(&format!("other=1; {pair}")));
+        assert!(!logins.knows("toolgate_8665=wrong"));
+        assert!(!logins.knows(&pair.replace("8665", "8666")));
+    }
+}

@@ -1,0 +1,169 @@
+//! The console: a page where a person sees the tools and the calls, and decides.
+
+mod login;
+mod pages;
+
+use crate::{
+    operator::Operator,
+    routes::{CONSOLE_BODY, text},
+};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
+use tokio::sync::{broadcast, mpsc};
+use toolgate::edge::http::Body;
+
+pub(crate) use login::Logins;
+
+/// The console's part of the routes.
+pub(crate) struct Console {
+    pub(crate) logins: Arc<Logins>,
+    pub(crate) operator: Arc<Operator>,
+}
+
+/// A header that no form and no foreign page can send without being asked for first.
+const MARK: &str = "x-toolgate-console";
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+impl Console {
+    /// A file of the page.
+    pub(crate) fn page(&self, name: &str) -> Response<Body> {
+        pages::find(name).unwrap_or_else(|| text(StatusCode::NOT_FOUND, "there is no such page"))
+    }
+
+    /// Answers what is below `/console/`.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let path = request.uri().path().to_owned();
+        match (request.method().clone(), path.as_str()) {
+            (Method::POST, "/console/login") => self.login(request).await,
+            (Method::GET, "/console/api/state") if self.is_in(&request) => {
+                answer(Ok(self.operator.snapshot().await))
+            }
+            (Method::GET, "/console/api/events") if self.is_in(&request) => self.events(),
+            (Method::POST, path) if path.starts_with("/console/api/") && self.is_in(&request) => {
+                let action = path.trim_start_matches("/console/api/").to_owned();
+                match body(request).await {
+                    Ok(body) => answer(self.operator.act(&action, &body, "console").await),
+                    Err(response) => *response,
+                }
+            }
+            (_, path) if path.starts_with("/console/api/") => text(
+                StatusCode::UNAUTHORIZED,
+                "open the link that `toolgate console` prints",
+            ),
+            (Method::GET, path) => self.page(path.trim_start_matches("/console/")),
+            _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
+        }
+    }
+
+    async fn login(&self, request: Request<Incoming>) -> Response<Body> {
+        let body = match body(request).await {
+            Ok(body) => body,
+            Err(response) => return *response,
+        };
+        let token = body
+            .get("token")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let Some(cookie) = self.logins.enter(token) else {
+            return text(
+                StatusCode::UNAUTHORIZED,
+                "this link was used already or is too old; `toolgate console` prints a fresh one",
+            );
+        };
+        let mut response = text(StatusCode::NO_CONTENT, "");
+        *response.body_mut() = Body::full("");
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+
+    fn is_in(&self, request: &Request<Incoming>) -> bool {
+        request
+            .headers()
+            .get_all(header::COOKIE)
+            .iter()
+            .filter_map(|c| c.to_str().ok())
+            .any(|c| self.logins.knows(c))
+    }
+
+    /// A snapshot first, then each change as it happens.
+    fn events(&self) -> Response<Body> {
+        let (tx, rx) = mpsc::channel(64);
+        let operator = self.operator.clone();
+        let work = Box::pin(async move {
+            let mut changes = operator.changes();
+            let mut first = true;
+            loop {
+                let event = if std::mem::take(&mut first) {
+                    None
+                } else {
+                    Some(changes.recv().await)
+                };
+                let event = match event {
+                    Some(Ok(event)) => event,
+                    // At the start, and for a reader that fell behind: everything as it is now.
+                    None | Some(Err(broadcast::error::RecvError::Lagged(_))) => {
+                        ("state", operator.snapshot().await.to_string())
+                    }
+                    Some(Err(broadcast::error::RecvError::Closed)) => return,
+                };
+                if tx.send(event).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Body::named(rx, work, KEEP_ALIVE).response()
+    }
+}
+
+/// The JSON body of a request of our own page.
+async fn body(request: Request<Incoming>) -> Result<Value, Box<Response<Body>>> {
+    let own = request.headers().get(MARK).is_some_and(|v| v == "1");
+    let kind = request
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or_default();
+    if !own || !kind.starts_with("application/json") {
+        return Err(Box::new(text(
+            StatusCode::FORBIDDEN,
+            "this is no request of the console page",
+        )));
+    }
+    let bytes = tokio::time::timeout(
+        Duration::from_secs(30),
+        Limited::new(request.into_body(), CONSOLE_BODY).collect(),
+    )
+    .await;
+    let bytes = match bytes {
+        Ok(Ok(body)) => body.to_bytes(),
+        _ => {
+            return Err(Box::new(text(
+                StatusCode::BAD_REQUEST,
+                "the body is too long or broke off",
+            )));
+        }
+    };
+    serde_json::from_slice(&bytes)
+        .map_err(|_| Box::new(text(StatusCode::BAD_REQUEST, "the body is no JSON")))
+}
+
+fn answer(result: Result<Value, String>) -> Response<Body> {
+    let (status, value) = match result {
+        Ok(value) => (StatusCode::OK, value),
+        Err(error) => (StatusCode::CONFLICT, json!({"error": error})),
+    };
+    let mut response = Response::new(Body::full(value.to_string()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

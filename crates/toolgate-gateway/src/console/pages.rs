@@ -1,0 +1,45 @@
+//! The files of the page, part of the program.
+
+use http::{HeaderValue, Response, header};
+use toolgate::edge::http::Body;
+
+macro_rules! files {
+    ($($name:literal: $kind:literal),* $(,)?) => {
+        &[$(($name, $kind, include_str!(concat!("assets/", $name)))),*]
+    };
+}
+
+const FILES: &[(&str, &str, &str)] = files! {
+    "index.html": "text/html; charset=utf-8",
+    "style.css": "text/css; charset=utf-8",
+    "app.js": "text/javascript; charset=utf-8",
+    "api.js": "text/javascript; charset=utf-8",
+    "dom.js": "text/javascript; charset=utf-8",
+    "json.js": "text/javascript; charset=utf-8",
+    "view-calls.js": "text/javascript; charset=utf-8",
+    "view-inbox.js": "text/javascript; charset=utf-8",
+    "view-servers.js": "text/javascript; charset=utf-8",
+    "view-tools.js": "text/javascript; charset=utf-8",
+};
+
+/// Nothing but our own files, no frames, no forms to anywhere.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// A file of the page by its name.
+pub(crate) fn find(name: &str) -> Option<Response<Body>> {
+    let (_, kind, text) = FILES.iter().find(|(file, _, _)| *file == name)?;
+    let mut response = Response::new(Body::full(*text));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(POLICY),
+    );
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Some(response)
+}

@@ -1,0 +1,103 @@
+//! The gateway's end of the control socket.
+
+use super::{LINE, directory};
+use crate::operator::Operator;
+use serde_json::{Value, json};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{UnixListener, UnixStream},
+    sync::mpsc,
+    task::JoinSet,
+};
+
+/// An open control socket; it is removed when this is dropped.
+pub(crate) struct Control {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+/// Terminals at once.
+const MOST: usize = 64;
+
+impl Control {
+    /// Opens the socket of this process.
+    ///
+    /// # Errors
+    /// The directory or the socket cannot be made.
+    pub(crate) fn open(data: &Path) -> io::Result<Control> {
+        let path = directory(data)?.join(format!("{}.sock", std::process::id()));
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        // The directory is ours alone, so whoever gets here is its owner.
+        Ok(Control {
+            listener: UnixListener::bind(&path)?,
+            path,
+        })
+    }
+
+    /// Answers terminals until the future is dropped.
+    pub(crate) async fn serve(&self, operator: Arc<Operator>) {
+        let mut open = JoinSet::new();
+        loop {
+            if let Ok((stream, _)) = self.listener.accept().await {
+                open.spawn(answer(stream, operator.clone()));
+            }
+            while open.len() >= MOST && open.join_next().await.is_some() {}
+            while open.try_join_next().is_some() {}
+        }
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+async fn answer(stream: UnixStream, operator: Arc<Operator>) {
+    let (read, mut write) = stream.into_split();
+    let mut reader = BufReader::new(read.take(LINE));
+    let mut line = String::new();
+    if reader.read_line(&mut line).await.is_err() {
+        return;
+    }
+    let request: Value = serde_json::from_str(&line).unwrap_or_default();
+    let action = request
+        .get("do")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let with = request.get("with").cloned().unwrap_or_default();
+    let (notes, mut told) = mpsc::channel::<String>(16);
+    let work = operator.act_noting(action, &with, "terminal", notes);
+    let tell = async {
+        while let Some(note) = told.recv().await {
+            let _ = send(&mut write, &json!({"note": note})).await;
+        }
+        write
+    };
+    // A terminal that hangs up gives up its call.
+    let mut rest = Vec::new();
+    let gone = async {
+        let _ = reader.read_to_end(&mut rest).await;
+    };
+    let (result, mut write) = tokio::select! {
+        done = async { tokio::join!(work, tell) } => done,
+        () = gone => return,
+    };
+    let last = match result {
+        Ok(value) => json!({"ok": value}),
+        Err(error) => json!({"error": error}),
+    };
+    let _ = send(&mut write, &last).await;
+}
+
+async fn send(write: &mut (impl AsyncWriteExt + Unpin), value: &Value) -> io::Result<()> {
+    write.write_all(format!("{value}\n").as_bytes()).await
+}

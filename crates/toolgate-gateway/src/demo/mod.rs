@@ -1,0 +1,96 @@
+//! The demo server: one tool for every verdict. Started as a child of the gateway, so that the real path is taken.
+
+mod tools;
+
+use std::{
+    collections::BTreeMap,
+    process::ExitCode,
+    sync::{Arc, Mutex},
+};
+use toolgate::{
+    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, Json, Kind, List, Origin,
+    Outcome, Service, Stale, Tool,
+    edge::{Server, ServerLimits, stdio},
+};
+
+/// Serves the demo tools on stdin and stdout until stdin ends.
+pub(crate) async fn run() -> ExitCode {
+    let service = Arc::new(Demo::new());
+    let server = match Server::new(
+        service,
+        "toolgate-demo",
+        env!("CARGO_PKG_VERSION"),
+        ServerLimits::default(),
+    ) {
+        Ok(server) => Arc::new(server),
+        Err(error) => {
+            eprintln!("toolgate demo-server: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match stdio::serve(
+        server,
+        Caller::new("stdio"),
+        tokio::io::stdin(),
+        tokio::io::stdout(),
+    )
+    .await
+    {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("toolgate demo-server: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The tools, and the notes that they keep while the process lives.
+pub(crate) struct Demo {
+    catalog: Catalog,
+    notes: Mutex<BTreeMap<String, String>>,
+    stale: tokio::sync::watch::Sender<Stale>,
+}
+
+impl Demo {
+    fn new() -> Demo {
+        let origin = Origin {
+            server: "demo".into(),
+            trusted: true,
+        };
+        let read = |definition: serde_json::Value| Tool::read(Json::from_value(&definition)).ok();
+        let tools = tools::definitions().into_iter().filter_map(read);
+        let items = tools
+            .map(|tool| Arc::new(Item::new(origin.clone(), tool)))
+            .collect();
+        let notes = BTreeMap::from([("shopping".to_owned(), "milk, bread".to_owned())]);
+        Demo {
+            catalog: Catalog::new(items),
+            notes: Mutex::new(notes),
+            stale: Default::default(),
+        }
+    }
+}
+
+impl Service for Demo {
+    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        Box::pin(async { Ok(self.catalog.clone()) })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(async move {
+            if self.catalog.find(call.name()).is_none() {
+                return Err(Error::unknown_tool(call.name()));
+            }
+            tools::call(self, &call).await
+        })
+    }
+
+    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        Box::pin(async { Ok(Changes::new(self.stale.subscribe())) })
+    }
+}
+
+/// The demo server stands alone, without the gateway's duties, so it looks at its arguments itself.
+fn invalid(text: &'static str) -> Error {
+    Error::new(Kind::Invalid(Vec::new()), text)
+}

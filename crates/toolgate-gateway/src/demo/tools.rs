@@ -1,0 +1,204 @@
+//! What the demo tools do.
+
+use super::{Demo, invalid};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+use std::{io::Write, sync::PoisonError, time::Duration};
+use toolgate::{
+    Ask, AskKind, Call, Content, Error, Event, Json, Outcome, Output, Progress, Questions,
+};
+
+/// The definitions, as a server would publish them.
+pub(crate) fn definitions() -> Vec<Value> {
+    let tool = |name: &str, description: &str, hints: Value, properties: Value, required: Value| {
+        json!({
+            "name": name, "description": description, "annotations": hints,
+            "inputSchema": {"type": "object", "properties": properties, "required": required, "additionalProperties": false},
+        })
+    };
+    let read = || json!({"readOnlyHint": true, "openWorldHint": false});
+    let number = |what: &str| json!({"type": "number", "description": what});
+    let text = |what: &str| json!({"type": "string", "description": what, "minLength": 1, "maxLength": 200});
+    let mut add = tool(
+        "add",
+        "Adds two numbers. Read-only, so it passes by itself; the result is structured.",
+        read(),
+        json!({"a": number("The first number."), "b": number("The second number.")}),
+        json!(["a", "b"]),
+    );
+    add["outputSchema"] =
+        json!({"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]});
+    vec![
+        add,
+        tool(
+            "note",
+            "Writes a note. It changes something, so a person is asked.",
+            json!({"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}),
+            json!({"name": text("Name of the note."), "text": text("What it says.")}),
+            json!(["name", "text"]),
+        ),
+        tool(
+            "delete_note",
+            "Deletes a note for good. Destructive, so a person is asked every time.",
+            json!({"readOnlyHint": false, "destructiveHint": true, "openWorldHint": false}),
+            json!({"name": text("Name of the note.")}),
+            json!(["name"]),
+        ),
+        tool(
+            "slow_count",
+            "Counts slowly and tells how far it is. Stop it, or cancel it.",
+            read(),
+            json!({
+                "to": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "Up to which number."},
+                "delay_ms": {"type": "integer", "minimum": 1, "maximum": 60000, "default": 500, "description": "Milliseconds for each step."},
+            }),
+            json!(["to"]),
+        ),
+        tool(
+            "ask_name",
+            "Asks the user for a name in the middle of the call, then greets.",
+            read(),
+            json!({}),
+            json!([]),
+        ),
+        tool(
+            "picture",
+            "Returns a picture.",
+            read(),
+            json!({}),
+            json!([]),
+        ),
+        tool("fail", "Fails, as tools do.", read(), json!({}), json!([])),
+    ]
+}
+
+/// Uses one of them.
+pub(crate) async fn call(demo: &Demo, call: &Call) -> Result<Outcome, Error> {
+    let arguments = call.arguments().value();
+    let done = |output| Ok(Outcome::Done(output));
+    match call.name() {
+        "add" => done(add(arguments)?),
+        "note" => done(note(demo, arguments)?),
+        "delete_note" => done(delete_note(demo, arguments)?),
+        "slow_count" => done(slow_count(call, arguments).await?),
+        "ask_name" => Ok(ask_name(call)),
+        "picture" => done(Output {
+            content: vec![Content::image(
+                &STANDARD.encode(include_bytes!("picture.png")),
+                "image/png",
+            )],
+            ..Output::default()
+        }),
+        _ => done(Output::error(
+            "this tool always fails: the printer is on fire",
+        )),
+    }
+}
+
+fn add(arguments: &Value) -> Result<Output, Error> {
+    let (Some(a), Some(b)) = (arguments["a"].as_f64(), arguments["b"].as_f64()) else {
+        return Err(invalid("\"a\" and \"b\" must be numbers"));
+    };
+    let whole = |n: f64| {
+        if n.fract() == 0.0 && n.abs() < 9e15 {
+            json!(n as i64)
+        } else {
+            json!(n)
+        }
+    };
+    let structured = Json::from_value(&json!({"sum": whole(a + b)}));
+    Ok(Output {
+        structured: Some(structured.clone()),
+        ..Output::text(structured.as_str())
+    })
+}
+
+fn word<'a>(arguments: &'a Value, key: &'static str) -> Result<&'a str, Error> {
+    arguments[key]
+        .as_str()
+        .ok_or_else(|| invalid("\"name\" and \"text\" must be strings"))
+}
+
+fn note(demo: &Demo, arguments: &Value) -> Result<Output, Error> {
+    let (name, text) = (word(arguments, "name")?, word(arguments, "text")?);
+    let mut notes = demo.notes.lock().unwrap_or_else(PoisonError::into_inner);
+    if notes.len() >= 1000 && !notes.contains_key(name) {
+        return Ok(Output::error(
+            "there are 1000 notes already; delete one first",
+        ));
+    }
+    notes.insert(name.to_owned(), text.to_owned());
+    Ok(Output::text(&format!("the note {name:?} is written")))
+}
+
+fn delete_note(demo: &Demo, arguments: &Value) -> Result<Output, Error> {
+    let name = word(arguments, "name")?;
+    let gone = demo
+        .notes
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .remove(name);
+    Ok(match gone {
+        Some(_) => Output::text(&format!("the note {name:?} is deleted")),
+        None => Output::error(&format!("there is no note {name:?}")),
+    })
+}
+
+async fn slow_count(call: &Call, arguments: &Value) -> Result<Output, Error> {
+    let Some(to) = arguments["to"].as_u64() else {
+        return Err(invalid("\"to\" must be an integer"));
+    };
+    let step = Duration::from_millis(arguments["delay_ms"].as_u64().unwrap_or(500));
+    for n in 1..=to {
+        tokio::time::sleep(step).await;
+        trace(n);
+        let message = Some(format!("{n} of {to}"));
+        call.reporter.tell(Event::Progress(Progress {
+            progress: n as f64,
+            total: Some(to as f64),
+            message,
+        }));
+    }
+    Ok(Output::text(&format!("counted to {to}")))
+}
+
+/// Shows from outside whether the tool still works; for tests, and for those who want to see a cancel arrive.
+fn trace(n: u64) {
+    let Some(path) = std::env::var_os("TOOLGATE_DEMO_TRACE") else {
+        return;
+    };
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path);
+    if let Err(error) = file.and_then(|mut file| writeln!(file, "tick {n}")) {
+        eprintln!("toolgate demo-server: TOOLGATE_DEMO_TRACE cannot be written: {error}");
+    }
+}
+
+fn ask_name(call: &Call) -> Outcome {
+    let Some(answer) = call.round.answer("name") else {
+        let form = json!({
+            "mode": "form",
+            "message": "What is your name?",
+            "requestedSchema": {"type": "object", "properties": {"name": {"type": "string", "title": "Name"}}, "required": ["name"]},
+        });
+        let ask = Ask {
+            key: "name".to_owned(),
+            kind: AskKind::Elicit(Json::from_value(&form)),
+        };
+        return Outcome::Ask(Questions {
+            asks: vec![ask],
+            ..Questions::default()
+        });
+    };
+    let action = answer.get("action").and_then(|a| a.string());
+    let name = answer
+        .get("content")
+        .and_then(|c| c.get("name"))
+        .and_then(|n| n.string());
+    Outcome::Done(match (action.as_deref(), name) {
+        (Some("accept"), Some(name)) => Output::text(&format!("hello, {name}")),
+        _ => Output::text("hello, whoever you are"),
+    })
+}

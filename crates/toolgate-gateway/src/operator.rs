@@ -1,0 +1,333 @@
+//! What the operator sees and does, the same from the console and from a terminal.
+
+use crate::{
+    board::{Board, Told, millis},
+    console::Logins,
+    servers::Supervisor,
+    show,
+};
+use serde_json::{Value, json};
+use std::{sync::Arc, time::SystemTime};
+use tokio::sync::{broadcast, mpsc};
+use toolgate::{
+    Caller, Catalog, Event, Item, Json, List, Output, Report, Reporter, Service,
+    edge::{Server, call_here},
+};
+use toolgate_policy::{Access, ApprovalView, By, Desk, DeskError, GrantView, Standing, Then};
+use toolgate_wire::dialect;
+
+/// Everything that the operator can see and do.
+pub(crate) struct Operator {
+    pub(crate) board: Arc<Board>,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) supervisor: Arc<Supervisor>,
+    /// All tools, cleaned but not hidden: the operator sees why something is withheld.
+    pub(crate) tools: Arc<dyn Service>,
+    pub(crate) access: Access,
+    /// The way that the operator's own calls take: the same as everybody's.
+    pub(crate) server: Arc<Server>,
+    pub(crate) logins: Option<Arc<Logins>>,
+    pub(crate) endpoint: String,
+    pub(crate) data: String,
+}
+
+type Done = Result<Value, String>;
+
+impl Operator {
+    /// What happens from now on.
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Told> {
+        self.board.subscribe()
+    }
+
+    /// Everything as it is now.
+    pub(crate) async fn snapshot(&self) -> Value {
+        json!({
+            "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint, "data": self.data,
+            "now": millis(SystemTime::now()), "servers": self.servers(), "tools": self.tools().await,
+            "calls": self.board.json(), "pending": self.pending(), "grants": self.grants(),
+        })
+    }
+
+    /// Does one thing.
+    ///
+    /// # Errors
+    /// A sentence for the person who asked.
+    pub(crate) async fn act(&self, action: &str, with: &Value, by: &'static str) -> Done {
+        let (notes, _) = mpsc::channel(1);
+        self.act_noting(action, with, by, notes).await
+    }
+
+    /// Does one thing, and tells what happens meanwhile.
+    ///
+    /// # Errors
+    /// A sentence for the person who asked.
+    pub(crate) async fn act_noting(
+        &self,
+        action: &str,
+        with: &Value,
+        by: &'static str,
+        notes: mpsc::Sender<String>,
+    ) -> Done {
+        let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
+        let by_channel = if by == "console" {
+            By::Console
+        } else {
+            By::Terminal
+        };
+        match action {
+            "state" => Ok(self.snapshot().await),
+            "inbox" => Ok(self.pending()),
+            "tools" => Ok(self.tools().await),
+            "grants" => Ok(self.grants()),
+            "console" => self.link(),
+            "approve" => {
+                let remember = with
+                    .get("remember")
+                    .and_then(Value::as_bool)
+                    .unwrap_or(false);
+                done(
+                    self.desk.approve(word("id"), by_channel, remember).await,
+                    word("id"),
+                )
+            }
+            "deny" => {
+                let reason = Some(word("reason").trim())
+                    .filter(|r| !r.is_empty())
+                    .map(str::to_owned);
+                done(
+                    self.desk.deny(word("id"), by_channel, reason).await,
+                    word("id"),
+                )
+            }
+            "grants/revoke" => done(self.desk.revoke(word("id")).await, word("id")),
+            "stop" => self.stop(word("id"), by_channel).await,
+            "call" => self.call(word("tool"), with, by, notes).await,
+            _ => Err(format!("there is no action {action:?}")),
+        }
+    }
+
+    fn link(&self) -> Done {
+        match &self.logins {
+            Some(logins) => Ok(json!({"link": logins.link()})),
+            None => Err("this gateway has no console: it serves stdio only; use `toolgate inbox`, `approve` and `deny`".to_owned()),
+        }
+    }
+
+    /// Stops a call that runs; one that waits for a person is denied.
+    async fn stop(&self, id: &str, by: By) -> Done {
+        if let Some(approval) = self.board.waits_for(id) {
+            return done(
+                self.desk
+                    .deny(
+                        &approval,
+                        by,
+                        Some("the operator stopped this call".to_owned()),
+                    )
+                    .await,
+                id,
+            );
+        }
+        if self.board.stop(id) {
+            Ok(json!({"ok": true}))
+        } else {
+            Err(format!("no call {id} is running"))
+        }
+    }
+
+    async fn call(
+        &self,
+        tool: &str,
+        with: &Value,
+        by: &'static str,
+        notes: mpsc::Sender<String>,
+    ) -> Done {
+        let name = self.wire_name(tool).await?;
+        // Over the socket the exact text comes along; the console sends a tree.
+        let arguments = match with.get("text").and_then(Value::as_str) {
+            Some(text) => Json::read(text.as_bytes().to_vec(), &Default::default())
+                .map_err(|e| format!("the arguments: {e}"))?,
+            None => Json::from_value(with.get("arguments").unwrap_or(&json!({}))),
+        };
+        if arguments.kind() != toolgate_wire::json::Kind::Object {
+            return Err(
+                "the arguments must be a JSON object, for example '{\"name\": \"x\"}'".to_owned(),
+            );
+        }
+        let caller = Caller::new(format!("operator@{by}"));
+        let reporter = Reporter::new(Arc::new(Notes(notes)));
+        let output = call_here(&self.server, caller, by, &name, arguments, reporter)
+            .await
+            .map_err(|e| e.public().to_owned())?;
+        Ok(output_json(&output))
+    }
+
+    /// `server.tool`, or the name on the wire, as the name on the wire.
+    async fn wire_name(&self, tool: &str) -> Result<String, String> {
+        let catalog = self.catalog().await;
+        let found = catalog
+            .items()
+            .iter()
+            .find(|item| item.full_name() == tool || item.tool.name() == tool);
+        if let Some(item) = found {
+            return Ok(item.tool.name().to_owned());
+        }
+        let names = catalog.items().iter().map(|item| item.full_name());
+        let near = names
+            .max_by(|a, b| strsim::jaro_winkler(a, tool).total_cmp(&strsim::jaro_winkler(b, tool)));
+        Err(match near.filter(|n| strsim::jaro_winkler(n, tool) > 0.8) {
+            Some(near) => format!("there is no tool {tool:?}; did you mean {near:?}?"),
+            None => format!("there is no tool {tool:?}; `toolgate tools` lists them"),
+        })
+    }
+
+    async fn catalog(&self) -> Catalog {
+        self.tools
+            .list(List::all(Caller::new("operator")))
+            .await
+            .unwrap_or_default()
+    }
+
+    async fn tools(&self) -> Value {
+        let anybody = Caller::new("anonymous@http");
+        self.catalog()
+            .await
+            .items()
+            .iter()
+            .map(|item| self.tool(item, &anybody))
+            .collect()
+    }
+
+    fn tool(&self, item: &Item, caller: &Caller) -> Value {
+        let (then, rule) = self.access.verdict(caller, item);
+        let hints = item.tool.hints();
+        json!({
+            "server": item.origin.server, "name": item.local, "wire": item.tool.name(), "title": item.tool.title(),
+            "description": item.tool.description(), "verdict": then_word(then), "rule": rule,
+            "hints": hints_json(hints), "trusted": item.origin.trusted, "withheld": item.withheld,
+            "input_schema": item.tool.input_schema().to_value(),
+            "output_schema": item.tool.output_schema().map(|s| s.to_value()),
+        })
+    }
+
+    /// The open questions, the one that expires first on top.
+    pub(crate) fn pending(&self) -> Value {
+        let mut open = self.desk.list();
+        open.retain(|view| view.standing == Standing::Open);
+        open.sort_by_key(|view| view.expires);
+        open.iter().map(|view| pending(view)).collect()
+    }
+
+    pub(crate) fn grants(&self) -> Value {
+        self.desk.grants().iter().map(grant).collect()
+    }
+
+    pub(crate) fn servers(&self) -> Value {
+        serde_json::to_value(self.supervisor.status()).unwrap_or_default()
+    }
+
+    /// Tells the console of questions that are new, changed or settled since `known`.
+    pub(crate) fn tell_pending(&self, known: &mut Vec<String>) {
+        let pending = self.pending();
+        let open: Vec<&Value> = pending
+            .as_array()
+            .map(|all| all.iter().collect())
+            .unwrap_or_default();
+        let ids: Vec<String> = open
+            .iter()
+            .filter_map(|p| p["id"].as_str().map(str::to_owned))
+            .collect();
+        for question in open {
+            self.board.tell("pending", question);
+        }
+        for gone in known.iter().filter(|id| !ids.contains(id)) {
+            let standing = self.desk.find(gone).map(|view| view.standing);
+            let decided = standing.as_ref().map(Standing::as_str);
+            self.board.tell(
+                "pending",
+                &json!({"id": gone, "state": "gone", "decided": decided}),
+            );
+        }
+        *known = ids;
+        self.board.tell("grants", &self.grants());
+    }
+
+    pub(crate) async fn tell_tools(&self) {
+        self.board.tell("tools", &self.tools().await);
+    }
+}
+
+fn done(result: Result<(), DeskError>, id: &str) -> Done {
+    match result {
+        Ok(()) => Ok(json!({"ok": true})),
+        Err(DeskError::Unknown) => Err(format!(
+            "there is nothing to decide under {id}; `toolgate inbox` lists what waits"
+        )),
+        Err(DeskError::Decided(standing)) => {
+            Err(format!("{id} is settled already: {}", standing.as_str()))
+        }
+        Err(DeskError::NotRemembered) => Err(format!(
+            "{id} cannot be remembered: the tool may destroy; approve it once"
+        )),
+        Err(DeskError::Unrecorded(error)) => Err(error.public().to_owned()),
+    }
+}
+
+fn pending(view: &ApprovalView) -> Value {
+    let item = &view.item;
+    json!({
+        "id": view.id, "call": view.calls.last(), "calls": view.calls, "at": millis(view.asked), "expires": millis(view.expires), "caller": view.binding.caller.name(),
+        "client": view.seen.client, "server": item.origin.server, "tool": item.local, "title": item.tool.title(),
+        "description": item.tool.description(), "hints": hints_json(item.tool.hints()), "trusted": item.origin.trusted,
+        "reasons": view.reasons, "arguments_pretty": show::exact(&view.arguments), "arguments_raw": view.arguments.as_str(),
+        "digest": view.binding.arguments, "schema": item.tool.input_schema().to_value(), "connected": view.connected,
+        "may_remember": view.may_remember, "state": "open",
+    })
+}
+
+fn grant(grant: &GrantView) -> Value {
+    json!({
+        "id": grant.id, "caller": grant.caller.name(), "server": grant.server, "tool": grant.tool,
+        "until": "the gateway stops", "made": millis(grant.since), "used": grant.used, "last": grant.last.map(millis),
+    })
+}
+
+fn hints_json(hints: toolgate::Hints) -> Value {
+    json!({
+        "readOnly": hints.read_only, "destructive": hints.destructive, "idempotent": hints.idempotent, "openWorld": hints.open_world,
+    })
+}
+
+fn then_word(then: Then) -> &'static str {
+    match then {
+        Then::Allow => "allow",
+        Then::Ask => "ask",
+        Then::Deny => "deny",
+    }
+}
+
+/// A result as the protocol writes it, for a terminal or the console.
+fn output_json(output: &Output) -> Value {
+    let nobody = toolgate_wire::method::initialize::Implementation {
+        name: String::new(),
+        version: String::new(),
+    };
+    let mut value = dialect::MODERN.output(output, &nobody).to_value();
+    if let Some(map) = value.as_object_mut() {
+        map.remove("_meta");
+        map.remove("resultType");
+    }
+    value
+}
+
+/// Progress as lines for a terminal.
+struct Notes(mpsc::Sender<String>);
+
+impl Report for Notes {
+    fn report(&self, event: Event) {
+        let text = match event {
+            Event::Progress(p) => p.message.unwrap_or_else(|| p.progress.to_string()),
+            Event::Log(log) => format!("{}: {}", log.level, log.data.as_str()),
+        };
+        let _ = self.0.try_send(text);
+    }
+}

@@ -1,0 +1,318 @@
+//! The running gateway: all its parts, from the start to the end.
+
+use crate::{
+    board::Board,
+    config::Config,
+    console::{Console, Logins},
+    control::Control,
+    http_server::{self, ListenLimits},
+    operator::Operator,
+    routes::Routes,
+    servers::Supervisor,
+    stack,
+    startup::Ready,
+    witness::EdgeWitness,
+};
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{net::TcpListener, signal::unix};
+use toolgate::{
+    Caller, Interest, Service,
+    edge::{
+        Server,
+        http::{Endpoint, HostGuard},
+        stdio,
+    },
+};
+use toolgate_guardian::Guardian;
+use toolgate_journal::Journal;
+use toolgate_policy as policy;
+
+/// How the gateway is reached.
+pub(crate) enum Reach {
+    /// Over HTTP, with the console.
+    Http(SocketAddr),
+    /// Over stdin and stdout.
+    Stdio,
+}
+
+/// What `serve` and `run` have in common.
+pub(crate) struct Start {
+    pub(crate) config: Config,
+    pub(crate) data: PathBuf,
+    pub(crate) reach: Reach,
+    /// The arguments with which a host would start the same over stdio.
+    pub(crate) stdio: Vec<String>,
+}
+
+/// How often idle sessions are looked for.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// Runs until a signal, the end of stdin, or the end of the guardian.
+///
+/// # Errors
+/// A sentence that says what is in the way and what to do.
+pub(crate) fn run(start: Start) -> Result<(), String> {
+    make_private(&start.data).map_err(|e| {
+        format!(
+            "cannot use the data directory {}: {e}",
+            start.data.display()
+        )
+    })?;
+    let journal = open_journal(&start)?;
+    // The one process that this one ever starts, before anything can reach it from outside.
+    let guardian =
+        Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| format!("cannot start: {e}"))?;
+    let result = runtime.block_on(serve(start, journal.clone(), Arc::new(guardian)));
+    // A read of the terminal may still block a thread; it must not hold up the end.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    journal.close();
+    result
+}
+
+fn open_journal(start: &Start) -> Result<Arc<Journal>, String> {
+    let mut options = toolgate_journal::Options::new(start.data.join("audit"));
+    options.product = format!("toolgate {}", env!("CARGO_PKG_VERSION"));
+    options.config_hash = start.config.hash.clone().unwrap_or_default();
+    let journal = Journal::open(options).map_err(|e| format!("cannot open the audit log: {e}"))?;
+    Ok(Arc::new(journal))
+}
+
+fn make_private(data: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data)
+}
+
+async fn serve(start: Start, journal: Arc<Journal>, guardian: Arc<Guardian>) -> Result<(), String> {
+    let listener = match &start.reach {
+        Reach::Http(address) => Some(listen(*address).await?),
+        Reach::Stdio => None,
+    };
+    let address = listener.as_ref().and_then(|l| l.local_addr().ok());
+    let parts = Parts::build(&start, &journal, guardian.clone(), address)?;
+    let control =
+        Control::open(&start.data).map_err(|e| format!("cannot open the control socket: {e}"))?;
+    eprint!("{}", parts.ready(&start, address));
+    let result = tokio::select! {
+        result = parts.reached(&start, listener) => result,
+        () = control.serve(parts.operator.clone()) => Ok(()),
+        () = parts.feed() => Ok(()),
+        () = guardian.died() => Err("the guardian process ended, and with it all servers; start toolgate again".to_owned()),
+    };
+    drop(control);
+    parts.supervisor.stop().await;
+    result
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, String> {
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "{address} is in use, perhaps by another toolgate; give this one another port with --listen {}:0, or use the one that runs: toolgate console",
+            address.ip()
+        ),
+        io::ErrorKind::PermissionDenied => format!("cannot listen on {address}: no permission; take a port above 1023 with --listen"),
+        _ => format!("cannot listen on {address}: {error}"),
+    })
+}
+
+/// What runs.
+struct Parts {
+    server: Arc<Server>,
+    service: Arc<dyn Service>,
+    supervisor: Arc<Supervisor>,
+    operator: Arc<Operator>,
+    routes: Option<Arc<Routes>>,
+}
+
+impl Parts {
+    fn build(
+        start: &Start,
+        journal: &Arc<Journal>,
+        guardian: Arc<Guardian>,
+        address: Option<SocketAddr>,
+    ) -> Result<Parts, String> {
+        let config = &start.config;
+        let token = config.read_token().map_err(|e| e.to_string())?;
+        let board = Arc::new(Board::new());
+        let recorder = Arc::new(policy::Recorder::new(journal.clone()));
+        let desk = policy::Desk::new(recorder.clone(), stack::desk_limits(config));
+        let route = stack::route(config, recorder, desk.clone(), board.clone());
+        let supervisor = Arc::new(Supervisor::start(guardian, stack::specs(config)));
+        let end: Arc<dyn Service> = Arc::new(stack::aggregate(config, &supervisor)?);
+        let tools: Arc<dyn Service> = Arc::new(policy::inspect(&route, end.clone()));
+        let service = stack::over(&route, board.clone(), end);
+        let witness = Arc::new(EdgeWitness::new(journal.clone()));
+        let server = Server::new(
+            service.clone(),
+            "toolgate",
+            env!("CARGO_PKG_VERSION"),
+            stack::server_limits(config),
+        );
+        let server = Arc::new(
+            server
+                .map_err(|e| e.public().to_owned())?
+                .with_witness(witness.clone()),
+        );
+        let logins = address.map(|address| Arc::new(Logins::new(address)));
+        let operator = Arc::new(Operator {
+            board,
+            desk,
+            supervisor: supervisor.clone(),
+            tools,
+            access: stack::access(config),
+            server: server.clone(),
+            logins: logins.clone(),
+            endpoint: address.map_or("stdio".to_owned(), |a| format!("http://{a}/mcp")),
+            data: start.data.display().to_string(),
+        });
+        let routes = logins.zip(address).map(|(logins, address)| {
+            let guard = HostGuard::loopback(address.port())
+                .allow_hosts(config.allowed_hosts.iter().map(String::as_str))
+                .allow_origins(config.allowed_origins.iter().map(String::as_str));
+            Arc::new(Routes {
+                guard,
+                token,
+                endpoint: Endpoint::new(server.clone(), stack::http_limits(config)),
+                console: Console {
+                    logins,
+                    operator: operator.clone(),
+                },
+                witness,
+            })
+        });
+        Ok(Parts {
+            server,
+            service,
+            supervisor,
+            operator,
+            routes,
+        })
+    }
+
+    fn ready(&self, start: &Start, address: Option<SocketAddr>) -> String {
+        let program = std::env::current_exe().unwrap_or_else(|_| "toolgate".into());
+        let endpoint = address.map(|a| format!("http://{a}/mcp"));
+        let console = self.operator.logins.as_ref().map(|logins| logins.link());
+        let example = start
+            .config
+            .is_demo()
+            .then_some(("demo.add", "{\"a\": 1, \"b\": 2}"));
+        let ready = Ready {
+            endpoint: endpoint.as_deref(),
+            console: console.as_deref(),
+            data: &start.data,
+            program: &program,
+            stdio: &start.stdio,
+            example,
+            token: start.config.token.is_some(),
+        };
+        ready.text()
+    }
+
+    /// Serves until it is told to stop, or nobody can reach it any more.
+    async fn reached(&self, start: &Start, listener: Option<TcpListener>) -> Result<(), String> {
+        let stop = stop_signal()?;
+        match (listener, &self.routes) {
+            (Some(listener), Some(routes)) => {
+                let limits = ListenLimits {
+                    connections: start.config.limits.connections,
+                    headers: Duration::from_secs(start.config.limits.header_seconds),
+                    drain: Duration::from_secs(start.config.limits.drain_seconds),
+                };
+                let endpoint = routes.endpoint.clone();
+                let stop = async {
+                    tokio::select! {
+                        () = stop => {}
+                        () = sweep(&endpoint) => {}
+                    }
+                    // Sessions own their calls; streams end when they do.
+                    endpoint.close();
+                };
+                http_server::serve(listener, routes.clone(), limits, stop).await;
+                Ok(())
+            }
+            _ => {
+                let served = stdio::serve(
+                    self.server.clone(),
+                    Caller::new("local@stdio"),
+                    tokio::io::stdin(),
+                    tokio::io::stdout(),
+                );
+                tokio::select! {
+                    result = served => result.map_err(|e| format!("stdin or stdout broke: {e}")),
+                    () = stop => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Keeps the console up to date with what is not a call.
+    async fn feed(&self) {
+        let mut servers = self.supervisor.watch();
+        let mut desk = self.operator.desk.changes();
+        let caller = Caller::new("operator");
+        let mut tools = self
+            .service
+            .changes(Interest {
+                caller,
+                tools: true,
+            })
+            .await
+            .ok();
+        let mut known = Vec::new();
+        loop {
+            let stale = async {
+                let told = match &mut tools {
+                    Some(tools) => tools.next().await,
+                    None => None,
+                };
+                if told.is_none() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            tokio::select! {
+                Ok(()) = servers.changed() => {
+                    self.operator.board.tell("servers", &self.operator.servers());
+                    self.operator.tell_tools().await;
+                }
+                Ok(()) = desk.changed() => self.operator.tell_pending(&mut known),
+                () = stale => self.operator.tell_tools().await,
+                else => std::future::pending().await,
+            }
+        }
+    }
+}
+
+async fn sweep(endpoint: &Endpoint) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        endpoint.sweep();
+    }
+}
+
+/// Ends at the first SIGINT, SIGTERM or SIGHUP.
+fn stop_signal() -> Result<impl Future<Output = ()>, String> {
+    let listen = |kind| unix::signal(kind).map_err(|e| format!("cannot listen for signals: {e}"));
+    let mut interrupt = listen(unix::SignalKind::interrupt())?;
+    let mut terminate = listen(unix::SignalKind::terminate())?;
+    let mut hangup = listen(unix::SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    })
+}

@@ -1,0 +1,117 @@
+//! JSON for a person to read: indented, numbers to the letter, secrets masked where asked.
+
+use toolgate::Json;
+use toolgate_wire::json::{Kind, write_string};
+
+/// What stands in the place of a masked value.
+const MASK: &str = "•••";
+/// Parts of names whose values are not for every screen.
+const SECRET: [&str; 9] = [
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "authorization",
+    "credential",
+    "private_key",
+];
+
+/// The text as it is, indented.
+pub(crate) fn exact(json: &Json) -> String {
+    let mut show = Show {
+        out: String::new(),
+        mask: false,
+        masked: 0,
+    };
+    show.value(json, 0);
+    show.out
+}
+
+/// The text with the values of secret-looking members masked, and how many were.
+pub(crate) fn masked(json: &Json) -> (String, usize) {
+    let mut show = Show {
+        out: String::new(),
+        mask: true,
+        masked: 0,
+    };
+    show.value(json, 0);
+    (show.out, show.masked)
+}
+
+struct Show {
+    out: String,
+    mask: bool,
+    masked: usize,
+}
+
+impl Show {
+    /// Goes as deep as the reader let the text be.
+    fn value(&mut self, json: &Json, depth: usize) {
+        match json.kind() {
+            Kind::Object => self.nested(
+                '{',
+                '}',
+                depth,
+                json.members().map(|(k, v)| (Some(k.into_owned()), v)),
+            ),
+            Kind::Array => self.nested('[', ']', depth, json.items().map(|v| (None, v))),
+            _ => self.out.push_str(json.as_str()),
+        }
+    }
+
+    fn nested(
+        &mut self,
+        open: char,
+        close: char,
+        depth: usize,
+        parts: impl Iterator<Item = (Option<String>, Json)>,
+    ) {
+        self.out.push(open);
+        let mut any = false;
+        for (key, value) in parts {
+            self.out.push_str(if any { ",\n" } else { "\n" });
+            any = true;
+            self.out.push_str(&"  ".repeat(depth + 1));
+            if let Some(key) = &key {
+                write_string(&mut self.out, key);
+                self.out.push_str(": ");
+            }
+            if self.mask && key.as_deref().is_some_and(is_secret) {
+                self.masked += 1;
+                write_string(&mut self.out, MASK);
+            } else {
+                self.value(&value, depth + 1);
+            }
+        }
+        if any {
+            self.out.push('\n');
+            self.out.push_str(&"  ".repeat(depth));
+        }
+        self.out.push(close);
+    }
+}
+
+fn is_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase().replace('-', "_");
+    SECRET.iter().any(|part| key.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_and_secrets_go() {
+        let text = r#"{"n":9007199254740993,"deep":[{"API-Key":"x","path":"p"}],"e":{}}"#;
+        let json = Json::read(text.as_bytes().to_vec(), &Default::default()).unwrap();
+        let (shown, count) = masked(&json);
+        assert_eq!(count, 1);
+        assert_eq!(
+            shown,
+            "{\n  \"n\": 9007199254740993,\n  \"deep\": [\n    {\n      \"API-Key\": \"•••\",\n      \"path\": \"p\"\n    }\n  ],\n  \"e\": {}\n}"
+        );
+        assert!(exact(&json).contains("\"x\""));
+    }
+}

@@ -1,0 +1,204 @@
+//! From config to pipeline: the members, the aggregate, and the duties over it.
+
+use crate::{
+    board::{Board, Stoppable},
+    config::{Config, Glob, Output, Rate, Rule, Server, Then as Verdict, Unknown},
+    servers::{ServerSpec, Supervisor},
+};
+use std::{sync::Arc, time::Duration};
+use toolgate::{
+    Service,
+    aggregate::{Aggregate, Member},
+    edge::{ServerLimits, http::HttpLimits},
+};
+use toolgate_policy::{
+    self as policy, Access, AccessRule, Arguments, Broken, Deadline, Desk, DeskLimits,
+    OutputSchema, Pattern, PerServer, Quota, RateRule, Recorder, Route, Size, Then, ViaClient,
+};
+use toolgate_wire::json;
+
+/// What the operator says of each server, for the supervisor.
+pub(crate) fn specs(config: &Config) -> Vec<ServerSpec> {
+    config
+        .servers
+        .iter()
+        .map(|server| ServerSpec {
+            env: server.env.clone(),
+            pass_env: server.env_pass.clone(),
+            cwd: server.cwd.clone(),
+            trusted: server.trust_annotations,
+            start: seconds(server.start_seconds.unwrap_or(config.limits.start_seconds)),
+            ..ServerSpec::new(server.id.as_str(), server.command.clone())
+        })
+        .collect()
+}
+
+/// All servers as one.
+///
+/// # Errors
+/// A prefix that cannot stand in a name.
+pub(crate) fn aggregate(config: &Config, supervisor: &Supervisor) -> Result<Aggregate, String> {
+    let members = config
+        .servers
+        .iter()
+        .zip(supervisor.servers())
+        .map(|(server, service)| Member {
+            id: server.id.as_str().into(),
+            prefix: server.prefix.clone(),
+            service: service.clone() as Arc<dyn Service>,
+        });
+    Aggregate::new(members.collect()).map_err(|bad| bad.to_string())
+}
+
+/// The whole way of a call: the operator may stop it, then the duties, then the servers.
+pub(crate) fn over(
+    route: &policy::Route,
+    board: Arc<Board>,
+    end: Arc<dyn Service>,
+) -> Arc<dyn Service> {
+    Arc::new(Stoppable::new(
+        board,
+        Arc::new(policy::pipeline(route, end)),
+    ))
+}
+
+/// What the duties share.
+pub(crate) fn route(
+    config: &Config,
+    recorder: Arc<Recorder>,
+    desk: Arc<Desk>,
+    board: Arc<Board>,
+) -> Route {
+    let limits = &config.limits;
+    let silence = per_server(config, seconds(limits.call_seconds), |server| {
+        seconds(server.call_seconds.unwrap_or(limits.call_seconds))
+    });
+    Route {
+        recorder,
+        observer: board,
+        desk,
+        policy: config.hash.as_deref().unwrap_or("built-in").into(),
+        access: access(config),
+        rate: policy::Rate::new(rates(config), quota(&limits.rate)),
+        arguments: Arguments {
+            unknown: per_server(config, false, |s| s.unknown_arguments == Unknown::Allow),
+        },
+        via_client: ViaClient::default(),
+        deadline: Deadline {
+            silence,
+            hard: seconds(limits.call_max_seconds),
+        },
+        output_schema: OutputSchema {
+            broken: per_server(config, Broken::Block, broken),
+        },
+        size: Size {
+            result: limits.result_bytes,
+            definition: limits.definition_bytes,
+            description: limits.description_bytes,
+            ..Size::default()
+        },
+    }
+}
+
+fn per_server<T: Copy>(config: &Config, default: T, of: impl Fn(&Server) -> T) -> PerServer<T> {
+    config
+        .servers
+        .iter()
+        .fold(PerServer::all(default), |all, server| {
+            all.with(server.id.as_str(), of(server))
+        })
+}
+
+fn broken(server: &Server) -> Broken {
+    match server.output {
+        Output::Block => Broken::Block,
+        Output::Warn => Broken::Warn,
+        Output::Off => Broken::Pass,
+    }
+}
+
+/// The rules about who may use what.
+pub(crate) fn access(config: &Config) -> Access {
+    let rules = config.rules.iter().enumerate().map(|(n, rule)| AccessRule {
+        tools: patterns(&rule.tools),
+        callers: patterns(&rule.callers),
+        except: patterns(&rule.except),
+        then: match rule.then {
+            Verdict::Allow => Then::Allow,
+            Verdict::Ask => Then::Ask,
+            Verdict::Deny => Then::Deny,
+        },
+        label: format!("rule {} (line {})", n + 1, rule.line),
+    });
+    Access::new(rules.collect())
+}
+
+fn rates(config: &Config) -> Vec<RateRule> {
+    let rate = |rule: &Rule| {
+        Some(RateRule {
+            tools: patterns(&rule.tools),
+            callers: patterns(&rule.callers),
+            quota: quota(rule.rate.as_ref()?),
+        })
+    };
+    config.rules.iter().filter_map(rate).collect()
+}
+
+fn patterns(globs: &[Glob]) -> Vec<Pattern> {
+    globs
+        .iter()
+        .map(|glob| Pattern::new(glob.as_str()))
+        .collect()
+}
+
+fn quota(rate: &Rate) -> Quota {
+    Quota {
+        count: rate.count,
+        per: rate.per,
+    }
+}
+
+/// The limits of what waits for a person.
+pub(crate) fn desk_limits(config: &Config) -> DeskLimits {
+    let limits = &config.limits;
+    DeskLimits {
+        life: seconds(limits.approval_seconds),
+        per_caller: limits.approvals_per_caller,
+        open: limits.approvals,
+        grants: limits.grants,
+    }
+}
+
+/// The limits of the serving edges.
+pub(crate) fn server_limits(config: &Config) -> ServerLimits {
+    let limits = &config.limits;
+    let json = json::Limits {
+        bytes: limits.body_bytes,
+        depth: limits.depth,
+        keys: limits.keys,
+        elements: limits.elements,
+    };
+    ServerLimits {
+        json,
+        in_flight: limits.calls_per_caller,
+        ..ServerLimits::default()
+    }
+}
+
+/// The limits of the HTTP endpoint.
+pub(crate) fn http_limits(config: &Config) -> HttpLimits {
+    let limits = &config.limits;
+    HttpLimits {
+        body: seconds(limits.body_seconds),
+        sessions: limits.sessions,
+        session_idle: seconds(limits.session_idle_seconds),
+        session_age: seconds(limits.session_max_seconds),
+        listen_streams: limits.listen_streams,
+        listen_streams_per_caller: limits.listen_streams_per_caller,
+        ..HttpLimits::default()
+    }
+}
+
+fn seconds(n: u64) -> Duration {
+    Duration::from_secs(n)
+}

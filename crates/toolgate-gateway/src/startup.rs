@@ -1,0 +1,120 @@
+//! What the program says when it is ready: where everything is, and what to paste where.
+
+use std::{fmt::Write, path::Path};
+
+/// Where everything is.
+pub(crate) struct Ready<'a> {
+    pub(crate) endpoint: Option<&'a str>,
+    pub(crate) console: Option<&'a str>,
+    pub(crate) data: &'a Path,
+    pub(crate) program: &'a Path,
+    /// The command that a host would start, behind the program's name.
+    pub(crate) stdio: &'a [String],
+    /// A tool to try at once, with its arguments.
+    pub(crate) example: Option<(&'a str, &'a str)>,
+    pub(crate) token: bool,
+}
+
+impl Ready<'_> {
+    /// The text for stderr.
+    pub(crate) fn text(&self) -> String {
+        let mut out = String::new();
+        let mut line = |name: &str, value: &dyn std::fmt::Display| {
+            let _ = writeln!(out, "{name:<15}{value}");
+        };
+        if let Some(endpoint) = self.endpoint {
+            line("MCP endpoint", &endpoint);
+        }
+        if let Some(console) = self.console {
+            line("console", &console);
+        }
+        line("data", &self.data.display());
+        line("program", &self.program.display());
+        if let Some(endpoint) = self.endpoint {
+            let _ = write!(
+                out,
+                "\nPaste into a host, one of the two:\n{}\n{}\n",
+                self.stdio_snippet(),
+                url_snippet(endpoint, self.token)
+            );
+        }
+        if let Some((tool, arguments)) = self.example {
+            let _ = write!(
+                out,
+                "\nTry it from another terminal:\n  {} call {tool} '{arguments}'{}\n",
+                shell(&self.program.display().to_string()),
+                self.data_flag()
+            );
+        }
+        out
+    }
+
+    fn stdio_snippet(&self) -> String {
+        let entry = serde_json::json!({"toolgate": {"command": self.program, "args": self.stdio}});
+        format!("  {}", serde_json::json!({"mcpServers": entry}))
+    }
+
+    fn data_flag(&self) -> String {
+        let place = self
+            .stdio
+            .iter()
+            .position(|a| a == "--data")
+            .and_then(|at| self.stdio.get(at + 1));
+        place.map_or(String::new(), |data| format!(" --data {}", shell(data)))
+    }
+}
+
+fn url_snippet(endpoint: &str, token: bool) -> String {
+    let entry = match token {
+        true => {
+            serde_json::json!({"type": "http", "url": endpoint, "headers": {"Authorization": "Bearer ${TOKEN}"}})
+        }
+        false => serde_json::json!({"type": "http", "url": endpoint}),
+    };
+    format!(
+        "  {}",
+        serde_json::json!({"mcpServers": {"toolgate": entry}})
+    )
+}
+
+/// A word for a shell, in quotes where it needs them.
+fn shell(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_names_everything_and_the_snippets_are_json() {
+        let stdio = ["--stdio", "--data", "/tmp/a b"].map(str::to_owned);
+        let ready = Ready {
+            endpoint: Some("http://127.0.0.1:8665/mcp"),
+            console: Some("http://127.0.0.1:8665/#token=x"),
+            data: Path::new("/tmp/a b"),
+            program: Path::new("/opt/toolgate"),
+            stdio: &stdio,
+            example: Some(("demo.add", "{\"a\": 1, \"b\": 2}")),
+            token: false,
+        };
+        let text = ready.text();
+        assert!(text.starts_with("MCP endpoint   http://127.0.0.1:8665/mcp\nconsole        http://127.0.0.1:8665/#token=x\n"));
+        assert!(
+            text.contains("/opt/toolgate call demo.add '{\"a\": 1, \"b\": 2}' --data '/tmp/a b'"),
+            "{text}"
+        );
+        let snippets = text.lines().filter(|l| l.trim_start().starts_with('{'));
+        assert_eq!(
+            snippets
+                .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap())
+                .count(),
+            2
+        );
+    }
+}

@@ -1,0 +1,476 @@
+//! A person settles what rules leave open.
+
+use crate::world::{World, again, approval, said, text};
+use serde_json::json;
+use std::time::Duration;
+use toolgate_core::{AskKind, Call, Caller, Json, Kind, Outcome, Questions, Refusal};
+use toolgate_policy::{APPROVAL_KEY, By, DeskError, Standing, ViaClient};
+
+fn yes(world: &World, questions: &Questions) -> impl Future<Output = Result<(), DeskError>> {
+    let (desk, id) = (world.route.desk.clone(), approval(questions));
+    async move { desk.approve(&id, By::Console, false).await }
+}
+
+fn with_answer(mut call: Call, answer: serde_json::Value) -> Call {
+    call.round
+        .answers
+        .push((APPROVAL_KEY.to_owned(), Json::from_value(&answer)));
+    call
+}
+
+#[tokio::test]
+async fn approved_runs_once_and_is_recorded() {
+    let world = World::new();
+    let call = world.call("wipe", json!({"path": "/x"}));
+    let questions = world.asked(&call).await;
+    assert_eq!(world.reached(), 0);
+    yes(&world, &questions).await.unwrap();
+    assert_eq!(said(world.go(again(&call, &questions)).await), "done");
+    let states: Vec<_> = world
+        .events("approval")
+        .iter()
+        .map(|r| r["state"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(states, ["asked", "approved", "spent"]);
+    let begin = &world.events("call.begin")[0];
+    assert_eq!(begin["approval"], approval(&questions).as_str());
+    assert_eq!(begin["tool"], "demo.wipe");
+    assert_eq!(world.events("call.end")[0]["out"], "ok");
+    assert_eq!(world.events("deny").len(), 0);
+}
+
+#[tokio::test]
+async fn the_question_shows_everything() {
+    let world = World::new();
+    let call = world.call("wipe", json!({"path": "/x"}));
+    let questions = world.asked(&call).await;
+    let AskKind::Approve(shown) = &questions.asks[0].kind else {
+        panic!()
+    };
+    assert_eq!(shown.arguments.as_str(), "{\"path\":\"/x\"}");
+    assert_eq!(shown.item.full_name(), "demo.wipe");
+    assert_eq!(shown.reasons, ["no rule: not known to be read-only"]);
+    let view = &world.route.desk.list()[0];
+    assert_eq!(
+        (view.standing.clone(), view.connected),
+        (Standing::Open, false)
+    );
+    let attended = shown.waiting.attend();
+    assert!(world.route.desk.list()[0].connected);
+    drop(attended);
+    assert!(!world.route.desk.list()[0].connected);
+}
+
+#[tokio::test]
+async fn a_replay_asks_again() {
+    let world = World::new();
+    let call = world.call("wipe", json!({}));
+    let questions = world.asked(&call).await;
+    yes(&world, &questions).await.unwrap();
+    let second = again(&call, &questions);
+    world.go(second.clone()).await.unwrap();
+    // The very same round again, and the identical call under another id: both have to ask anew.
+    assert_ne!(approval(&world.asked(&second).await), approval(&questions));
+    world.asked(&world.call("wipe", json!({}))).await;
+    assert_eq!(world.reached(), 1);
+}
+
+#[tokio::test]
+async fn anything_changed_asks_again() {
+    let mut world = World::new();
+    let call = world.call("wipe", json!({"path": "/x", "n": 9007199254740992_i64}));
+    let questions = world.asked(&call).await;
+    yes(&world, &questions).await.unwrap();
+    let with = |name: &str, arguments: serde_json::Value| {
+        let mut changed = Call::tool(
+            call.id.clone(),
+            call.caller.clone(),
+            name,
+            Json::from_value(&arguments),
+        );
+        changed.round = again(&call, &questions).round;
+        changed
+    };
+    world
+        .asked(&with(
+            "wipe",
+            json!({"path": "/y", "n": 9007199254740992_i64}),
+        ))
+        .await;
+    world
+        .asked(&with(
+            "wipe",
+            json!({"path": "/x", "n": 9007199254740993_i64}),
+        ))
+        .await;
+    let mut other = with("wipe", json!({"path": "/x", "n": 9007199254740992_i64}));
+    other.caller = Caller::new("key:other");
+    world.asked(&other).await;
+    world.tools(vec![crate::world::item(
+        json!({"name": "wipe", "description": "new", "inputSchema": {"type": "object"}}),
+    )]);
+    world.asked(&again(&call, &questions)).await;
+    world.tools(vec![crate::world::item(
+        json!({"name": "wipe", "inputSchema": {"type": "object"}}),
+    )]);
+    world.route.policy = "p2".into();
+    world.asked(&again(&call, &questions)).await;
+    assert_eq!(world.reached(), 0);
+    // With everything as it was, the approval is still good. The order of members does not count.
+    world.route.policy = "p1".into();
+    world
+        .go(with(
+            "wipe",
+            json!({"n": 9007199254740992_i64, "path": "/x"}),
+        ))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_new_policy_ends_what_waits() {
+    let world = World::new();
+    let call = world.call("wipe", json!({}));
+    let questions = world.asked(&call).await;
+    world.route.desk.policy_changed("p1");
+    assert_eq!(world.route.desk.list().len(), 1);
+    world.route.desk.policy_changed("p2");
+    assert_eq!(world.route.desk.list().len(), 0);
+    assert!(matches!(
+        yes(&world, &questions).await,
+        Err(DeskError::Decided(Standing::Expired))
+    ));
+}
+
+#[tokio::test]
+async fn denied_says_why() {
+    let world = World::new();
+    let call = world.call("wipe", json!({}));
+    let questions = world.asked(&call).await;
+    let why = Some("not on \u{1b}[31mFridays\u{200b}".to_owned());
+    world
+        .route
+        .desk
+        .deny(&approval(&questions), By::Terminal, why)
+        .await
+        .unwrap();
+    let outcome = world.go(again(&call, &questions)).await;
+    assert_eq!(
+        outcome.as_ref().unwrap_err().kind(),
+        &Kind::Refused(Refusal::Person)
+    );
+    assert_eq!(text(outcome), "denied by a person: not on Fridays");
+    let deny = &world.events("deny")[0];
+    assert_eq!(
+        (&deny["code"], &deny["out"]),
+        (&json!("refused_person"), &json!("refused"))
+    );
+    assert_eq!(world.reached(), 0);
+    // Another call may ask again.
+    let next = world.call("wipe", json!({}));
+    let questions = world.asked(&next).await;
+    world
+        .route
+        .desk
+        .deny(&approval(&questions), By::Console, None)
+        .await
+        .unwrap();
+    assert_eq!(
+        text(world.go(again(&next, &questions)).await),
+        "denied by a person"
+    );
+}
+
+#[tokio::test]
+async fn a_caller_that_gave_up_hears_the_no_and_uses_the_yes() {
+    let world = World::new();
+    let gone = world.call("wipe", json!({}));
+    let questions = world.asked(&gone).await;
+    world
+        .route
+        .desk
+        .deny(&approval(&questions), By::Console, None)
+        .await
+        .unwrap();
+    assert_eq!(
+        text(world.go(world.call("wipe", json!({}))).await),
+        "denied by a person"
+    );
+    let questions = world.asked(&world.call("wipe", json!({}))).await;
+    yes(&world, &questions).await.unwrap();
+    assert_eq!(said(world.go(world.call("wipe", json!({}))).await), "done");
+    world.asked(&world.call("wipe", json!({}))).await;
+}
+
+#[tokio::test]
+async fn a_no_wins_over_an_unused_yes() {
+    let world = World::new();
+    let call = world.call("wipe", json!({}));
+    let questions = world.asked(&call).await;
+    yes(&world, &questions).await.unwrap();
+    world
+        .route
+        .desk
+        .deny(&approval(&questions), By::Console, None)
+        .await
+        .unwrap();
+    assert!(matches!(
+        yes(&world, &questions).await,
+        Err(DeskError::Decided(Standing::Denied(..)))
+    ));
+    text(world.go(again(&call, &questions)).await);
+    assert_eq!(world.reached(), 0);
+}
+
+#[tokio::test]
+async fn two_that_wait_for_the_same_share_the_question_not_the_yes() {
+    let world = World::new();
+    let (a, b) = (world.call("wipe", json!({})), world.call("wipe", json!({})));
+    let (qa, qb) = (world.asked(&a).await, world.asked(&b).await);
+    assert_eq!(approval(&qa), approval(&qb));
+    yes(&world, &qa).await.unwrap();
+    let (one, two) = tokio::join!(world.go(again(&a, &qa)), world.go(again(&b, &qb)));
+    let done = [&one, &two]
+        .into_iter()
+        .filter(|o| matches!(o, Ok(Outcome::Done(_))))
+        .count();
+    assert_eq!((done, world.reached()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_decides_in_time() {
+    let world = World::with(|m| m.desk.life = Duration::from_secs(600));
+    let call = world.call("wipe", json!({}));
+    let questions = world.asked(&call).await;
+    let AskKind::Approve(shown) = &questions.asks[0].kind else {
+        panic!()
+    };
+    shown.waiting.decided().await;
+    let outcome = world.go(again(&call, &questions)).await;
+    assert_eq!(
+        outcome.as_ref().unwrap_err().kind(),
+        &Kind::Refused(Refusal::Expired)
+    );
+    assert_eq!(
+        text(outcome),
+        "denied: nobody approved this call within 10 min"
+    );
+    assert!(matches!(
+        yes(&world, &questions).await,
+        Err(DeskError::Decided(Standing::Expired))
+    ));
+    assert_eq!(world.events("approval").last().unwrap()["state"], "expired");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_does_not_last_for_ever() {
+    let world = World::new();
+    let questions = world.asked(&world.call("wipe", json!({}))).await;
+    yes(&world, &questions).await.unwrap();
+    tokio::time::advance(Duration::from_secs(601)).await;
+    world.asked(&world.call("wipe", json!({}))).await;
+    assert_eq!(world.reached(), 0);
+}
+
+#[tokio::test]
+async fn deciding_wakes_who_waits() {
+    let world = World::new();
+    let questions = world.asked(&world.call("wipe", json!({}))).await;
+    let AskKind::Approve(shown) = &questions.asks[0].kind else {
+        panic!()
+    };
+    let (decided, approved) = tokio::join!(shown.waiting.decided(), yes(&world, &questions));
+    approved.unwrap();
+    let () = decided;
+}
+
+#[tokio::test]
+async fn a_yes_can_be_remembered_for_a_harmless_tool() {
+    let world = World::new();
+    let call = world.call("add", json!({"a": 1}));
+    let questions = world.asked(&call).await;
+    world
+        .route
+        .desk
+        .approve(&approval(&questions), By::Console, true)
+        .await
+        .unwrap();
+    world.go(again(&call, &questions)).await.unwrap();
+    world.go(world.call("add", json!({"a": 2}))).await.unwrap();
+    world.go(world.call("add", json!({"a": 3}))).await.unwrap();
+    let grant = world.route.desk.grants().remove(0);
+    assert_eq!((grant.used, grant.tool.as_str()), (2, "add"));
+    assert_eq!(world.events("call.begin")[2]["approval"], &*grant.id);
+    let mut other = world.call("add", json!({"a": 2}));
+    other.caller = Caller::new("key:other");
+    world.asked(&other).await;
+    world.route.desk.revoke(&grant.id).await.unwrap();
+    world.asked(&world.call("add", json!({"a": 4}))).await;
+}
+
+#[tokio::test]
+async fn a_yes_to_destroying_is_never_remembered() {
+    let world = World::new();
+    let questions = world.asked(&world.call("wipe", json!({}))).await;
+    let kept = world
+        .route
+        .desk
+        .approve(&approval(&questions), By::Console, true)
+        .await;
+    assert!(matches!(kept, Err(DeskError::NotRemembered)));
+    assert_eq!(world.route.desk.list()[0].standing, Standing::Open);
+}
+
+#[tokio::test]
+async fn the_callers_own_client_may_answer_where_allowed() {
+    let mut world = World::new();
+    world.route.via_client = ViaClient::Always;
+    let mut call = world.call("wipe", json!({}));
+    call.abilities.elicitation = true;
+    let questions = world.asked(&call).await;
+    let AskKind::Approve(shown) = &questions.asks[0].kind else {
+        panic!()
+    };
+    assert!(shown.via_client);
+    let accepted = with_answer(
+        again(&call, &questions),
+        json!({"action": "accept", "content": {"approve": true}}),
+    );
+    assert_eq!(said(world.go(accepted).await), "done");
+    let by = world
+        .events("approval")
+        .iter()
+        .find(|r| r["state"] == "approved")
+        .unwrap()["by"]
+        .clone();
+    assert_eq!(by, "client");
+}
+
+#[tokio::test]
+async fn the_callers_own_client_says_no() {
+    let mut world = World::new();
+    world.route.via_client = ViaClient::Always;
+    let no = [
+        (
+            json!({"action": "accept", "content": {"approve": false, "reason": "too late"}}),
+            "denied by a person: too late",
+        ),
+        (json!({"action": "decline"}), "denied by a person"),
+        (json!({"action": "cancel"}), "denied by a person"),
+        (json!({"action": "accept"}), "denied by a person"),
+    ];
+    for (answer, expected) in no {
+        let mut call = world.call("wipe", json!({}));
+        call.abilities.elicitation = true;
+        let questions = world.asked(&call).await;
+        assert_eq!(
+            text(
+                world
+                    .go(with_answer(again(&call, &questions), answer))
+                    .await
+            ),
+            expected
+        );
+    }
+    assert_eq!(world.reached(), 0);
+}
+
+#[tokio::test]
+async fn the_clients_answer_counts_only_for_its_question() {
+    let mut world = World::new();
+    let accept = json!({"action": "accept", "content": {"approve": true}});
+    let mut call = world.call("wipe", json!({}));
+    call.abilities.elicitation = true;
+    // Destroying tools are not for the client by default.
+    let questions = world.asked(&call).await;
+    let AskKind::Approve(shown) = &questions.asks[0].kind else {
+        panic!()
+    };
+    assert!(!shown.via_client);
+    world
+        .asked(&with_answer(again(&call, &questions), accept.clone()))
+        .await;
+    // An answer without the slot, and one for other arguments.
+    world.route.via_client = ViaClient::Always;
+    world
+        .asked(&with_answer(call.clone(), accept.clone()))
+        .await;
+    let mut changed = world.call("wipe", json!({"more": 1}));
+    changed.abilities.elicitation = true;
+    changed.round = again(&call, &questions).round;
+    world.asked(&with_answer(changed, accept)).await;
+    assert_eq!(world.reached(), 0);
+}
+
+#[tokio::test]
+async fn an_approval_holds_for_later_rounds_of_the_same_call() {
+    let world = World::new();
+    world.handle(|call| {
+        Box::pin(async move {
+            match call.round.answer("name") {
+                Some(_) => Ok(Outcome::Done(toolgate_core::Output::text("done"))),
+                None => {
+                    let ask = toolgate_core::Ask {
+                        key: "name".into(),
+                        kind: AskKind::Roots,
+                    };
+                    Ok(Outcome::Ask(Questions {
+                        asks: vec![ask],
+                        slots: Default::default(),
+                    }))
+                }
+            }
+        })
+    });
+    let call = world.call("wipe", json!({}));
+    let questions = world.asked(&call).await;
+    yes(&world, &questions).await.unwrap();
+    let second = again(&call, &questions);
+    let asked = world.asked(&second).await;
+    let mut third = again(&second, &asked);
+    third
+        .round
+        .answers
+        .push(("name".to_owned(), Json::from_value(&json!("x"))));
+    assert_eq!(said(world.go(third.clone()).await), "done");
+    let outs: Vec<_> = world
+        .events("call.end")
+        .iter()
+        .map(|r| r["out"].clone())
+        .collect();
+    assert_eq!(outs, ["input_required", "ok"]);
+    // But each round counts once.
+    world.asked(&third).await;
+    assert_eq!(world.reached(), 2);
+}
+
+#[tokio::test]
+async fn a_desk_has_room_for_so_many() {
+    let world = World::with(|m| {
+        m.desk.per_caller = 2;
+        m.desk.open = 3;
+    });
+    world.asked(&world.call("wipe", json!({"n": 1}))).await;
+    let second = world.asked(&world.call("wipe", json!({"n": 2}))).await;
+    let outcome = world.go(world.call("wipe", json!({"n": 3}))).await;
+    assert!(matches!(
+        outcome.as_ref().unwrap_err().kind(),
+        Kind::Busy(_)
+    ));
+    assert!(text(outcome).contains("2 calls of this caller wait"));
+    let of = |caller: &str, n: i32| {
+        let mut call = world.call("wipe", json!({"n": n}));
+        call.caller = Caller::new(caller);
+        call
+    };
+    world.asked(&of("b", 1)).await;
+    assert!(text(world.go(of("c", 1)).await).contains("too many calls wait"));
+    // A decision makes room.
+    world
+        .route
+        .desk
+        .deny(&approval(&second), By::Console, None)
+        .await
+        .unwrap();
+    world.asked(&of("c", 1)).await;
+}

@@ -1,0 +1,268 @@
+//! No text planted upstream reaches the caller uncleaned, on any channel.
+
+use crate::world::{World, item};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use toolgate_core::{
+    Ask, AskKind, Content, Error, Event, Json, Kind, List, LogMessage, Outcome, Output, Progress,
+    Questions, Report, Reporter, Service,
+};
+
+const DIRTY: &str = "a\u{1b}[31mb\u{200b}c\u{202e}d\u{e0041}e\r\n";
+const CLEAN: &str = "abcde\n";
+
+fn dirty() -> Json {
+    Json::from_value(&json!({"text": DIRTY, "type": "text"}))
+}
+
+fn is_clean(json: &Json) -> bool {
+    json.get("text").and_then(|t| t.string()).as_deref() == Some(CLEAN)
+}
+
+async fn outcome(
+    make: impl Fn() -> Result<Outcome, Error> + Send + Sync + 'static,
+) -> Result<Outcome, Error> {
+    let world = World::new();
+    world.handle(move |_| {
+        let made = make();
+        Box::pin(async { made })
+    });
+    world.go(world.call("look", json!({}))).await
+}
+
+#[tokio::test]
+async fn results() {
+    let made = || {
+        let content = vec![Content::read(dirty()).unwrap()];
+        Ok(Outcome::Done(Output {
+            content,
+            structured: Some(dirty()),
+            is_error: false,
+            meta: Some(dirty()),
+        }))
+    };
+    let Ok(Outcome::Done(output)) = outcome(made).await else {
+        panic!()
+    };
+    assert!(is_clean(&output.content[0].json));
+    assert!(is_clean(&output.structured.unwrap()) && is_clean(&output.meta.unwrap()));
+}
+
+#[tokio::test]
+async fn errors_and_problems() {
+    let problem = || toolgate_core::Problem {
+        path: DIRTY.into(),
+        expected: DIRTY.into(),
+        got: DIRTY.into(),
+    };
+    let error = outcome(move || Err(Error::new(Kind::Invalid(vec![problem()]), DIRTY)))
+        .await
+        .unwrap_err();
+    assert_eq!(error.public(), CLEAN);
+    let Kind::Invalid(problems) = error.kind() else {
+        panic!()
+    };
+    assert_eq!(
+        (
+            problems[0].path.as_str(),
+            problems[0].expected.as_str(),
+            problems[0].got.as_str()
+        ),
+        (CLEAN, CLEAN, CLEAN)
+    );
+}
+
+#[tokio::test]
+async fn questions() {
+    let made = || {
+        let asks = vec![
+            Ask {
+                key: "k".into(),
+                kind: AskKind::Elicit(dirty()),
+            },
+            Ask {
+                key: "s".into(),
+                kind: AskKind::Sample(dirty()),
+            },
+        ];
+        Ok(Outcome::Ask(Questions {
+            asks,
+            slots: Default::default(),
+        }))
+    };
+    let Ok(Outcome::Ask(questions)) = outcome(made).await else {
+        panic!()
+    };
+    for ask in &questions.asks {
+        let (AskKind::Elicit(params) | AskKind::Sample(params)) = &ask.kind else {
+            panic!()
+        };
+        assert!(is_clean(params));
+    }
+    let named = || {
+        let asks = vec![Ask {
+            key: "k\u{200b}".into(),
+            kind: AskKind::Roots,
+        }];
+        Ok(Outcome::Ask(Questions {
+            asks,
+            slots: Default::default(),
+        }))
+    };
+    outcome(named).await.unwrap_err();
+}
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<Event>>);
+
+impl Report for Heard {
+    fn report(&self, event: Event) {
+        self.0.lock().unwrap().push(event);
+    }
+}
+
+#[tokio::test]
+async fn progress_and_log() {
+    let world = World::new();
+    world.handle(|call| {
+        Box::pin(async move {
+            call.reporter.tell(Event::Progress(Progress {
+                progress: 1.0,
+                total: None,
+                message: Some(DIRTY.into()),
+            }));
+            call.reporter.tell(Event::Log(LogMessage {
+                level: DIRTY.into(),
+                logger: Some(DIRTY.into()),
+                data: dirty(),
+            }));
+            Ok(Outcome::Done(Output::text("x")))
+        })
+    });
+    let heard = Arc::new(Heard::default());
+    let mut call = world.call("look", json!({}));
+    call.reporter = Reporter::new(heard.clone());
+    world.go(call).await.unwrap();
+    let events = heard.0.lock().unwrap();
+    let Event::Progress(progress) = &events[0] else {
+        panic!()
+    };
+    assert_eq!(progress.message.as_deref(), Some(CLEAN));
+    let Event::Log(log) = &events[1] else {
+        panic!()
+    };
+    assert_eq!(
+        (log.level.as_str(), log.logger.as_deref()),
+        (CLEAN, Some(CLEAN))
+    );
+    assert!(is_clean(&log.data));
+}
+
+async fn listed(definition: Value) -> Option<String> {
+    let world = World::new();
+    world.tools(vec![item(definition)]);
+    let catalog = world
+        .pipeline()
+        .list(List::all(world.caller.clone()))
+        .await
+        .unwrap();
+    catalog
+        .items()
+        .first()
+        .map(|item| item.tool.json().as_str().to_owned())
+}
+
+#[tokio::test]
+async fn definitions() {
+    let plain = |name: &str, description: &str, schema: Value| json!({"name": name, "description": description, "inputSchema": schema});
+    let object = || json!({"type": "object"});
+    let described =
+        json!({"type": "object", "properties": {"a": {"type": "string", "description": DIRTY}}});
+    let clean = listed(plain("t", DIRTY, described)).await.unwrap();
+    assert!(!clean.contains('\u{202e}') && clean.contains("abcde"));
+    assert_eq!(listed(plain("t\u{200b}", "x", object())).await, None);
+    assert_eq!(
+        listed(plain(
+            "t",
+            "x",
+            json!({"type": "object", "properties": {"a\u{200b}": {}}})
+        ))
+        .await,
+        None
+    );
+    assert_eq!(
+        listed(plain(
+            "t",
+            "x",
+            json!({"type": "object", "properties": {"a": {"enum": ["b\u{200b}"]}}})
+        ))
+        .await,
+        None
+    );
+    assert_eq!(
+        listed(plain(
+            "t",
+            "x",
+            json!({"type": "object", "properties": {"a": {"pattern": "\u{202e}"}}})
+        ))
+        .await,
+        None
+    );
+}
+
+#[tokio::test]
+async fn keys_of_results() {
+    let world = World::new();
+    for (structured, expected) in [
+        (json!({"\u{feff}id": 1}), Some("{\"id\":1}")),
+        (json!({"\u{feff}id": 1, "id": 2}), None),
+    ] {
+        world.handle(move |_| {
+            let output = Output {
+                structured: Some(Json::from_value(&structured)),
+                ..Output::text("x")
+            };
+            Box::pin(async { Ok(Outcome::Done(output)) })
+        });
+        match (world.go(world.call("look", json!({}))).await, expected) {
+            (Ok(Outcome::Done(output)), Some(text)) => {
+                assert_eq!(output.structured.unwrap().as_str(), text)
+            }
+            (Err(error), None) => assert!(error.public().contains("invisible characters")),
+            (other, _) => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn instructions() {
+    let catalog = toolgate_core::Catalog::default().with_instructions(Some(DIRTY.to_owned()));
+    struct Fixed(toolgate_core::Catalog);
+    impl Service for Fixed {
+        fn list(
+            &self,
+            _: List,
+        ) -> toolgate_core::BoxFuture<'_, Result<toolgate_core::Catalog, Error>> {
+            Box::pin(async { Ok(self.0.clone()) })
+        }
+        fn call(
+            &self,
+            _: toolgate_core::Call,
+        ) -> toolgate_core::BoxFuture<'_, Result<Outcome, Error>> {
+            unreachable!()
+        }
+        fn changes(
+            &self,
+            _: toolgate_core::Interest,
+        ) -> toolgate_core::BoxFuture<'_, Result<toolgate_core::Changes, Error>> {
+            unreachable!()
+        }
+    }
+    let world = World::new();
+    let pipeline = toolgate_policy::pipeline(&world.route, Arc::new(Fixed(catalog)));
+    let listed = pipeline
+        .list(List::all(world.caller.clone()))
+        .await
+        .unwrap();
+    assert_eq!(listed.instructions(), Some(CLEAN));
+}

@@ -1,0 +1,253 @@
+//! What rules allow, refuse and hide.
+
+use crate::world::{World, item, item_of, rule, said, text};
+use serde_json::{Value, json};
+use toolgate_core::{Caller, Error, Kind, List, Outcome, Service};
+use toolgate_policy::{Pattern, PerServer, Quota, Then};
+
+async fn refused(world: &World, name: &str, arguments: Value) -> Error {
+    let before = world.reached();
+    let error = world.go(world.call(name, arguments)).await.unwrap_err();
+    assert_eq!(world.reached(), before, "it reached the server");
+    error
+}
+
+#[tokio::test]
+async fn the_order_of_the_duties() {
+    let duties = World::new().pipeline().duties();
+    let order = [
+        "entry", "contain", "resolve", "gate", "intent", "deadline", "output", "schemas", "text",
+        "size",
+    ];
+    assert_eq!(duties, order);
+}
+
+#[tokio::test]
+async fn read_only_of_a_trusted_server_passes_without_a_rule() {
+    let world = World::new();
+    assert_eq!(said(world.go(world.call("look", json!({}))).await), "done");
+    let claims = json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}});
+    world.tools(vec![item_of("demo", false, claims)]);
+    world.asked(&world.call("look", json!({}))).await;
+}
+
+#[tokio::test]
+async fn the_strictest_rule_wins_and_is_recorded() {
+    let world = World::with(|m| {
+        m.rules = vec![
+            rule("demo.*", Then::Allow),
+            rule("*.wipe", Then::Ask),
+            rule("demo.add", Then::Allow),
+        ]
+    });
+    world.asked(&world.call("wipe", json!({}))).await;
+    world.go(world.call("add", json!({"a": 1}))).await.unwrap();
+    assert_eq!(
+        world.events("call.begin")[0]["trail"],
+        json!([{"by": "access", "verdict": "allow", "why": "rule for demo.*"}])
+    );
+}
+
+#[tokio::test]
+async fn rules_look_at_callers_and_exceptions() {
+    let world = World::with(|m| {
+        let mut allow = rule("demo.*", Then::Allow);
+        allow.callers = vec![Pattern::new("key:*")];
+        allow.except = vec![Pattern::new("*.w*")];
+        m.rules = vec![allow];
+    });
+    world.go(world.call("add", json!({"a": 1}))).await.unwrap();
+    world.asked(&world.call("wipe", json!({}))).await;
+    let mut other = world.call("add", json!({"a": 1}));
+    other.caller = Caller::new("anonymous@http");
+    world.asked(&other).await;
+}
+
+#[tokio::test]
+async fn a_hidden_tool_is_an_unknown_one() {
+    let world = World::with(|m| m.rules = vec![rule("demo.wipe", Then::Deny)]);
+    let listed = world
+        .pipeline()
+        .list(List::all(world.caller.clone()))
+        .await
+        .unwrap();
+    assert_eq!(
+        listed
+            .items()
+            .iter()
+            .map(|i| i.tool.name())
+            .collect::<Vec<_>>(),
+        ["look", "add"]
+    );
+    let hidden = refused(&world, "wipe", json!({})).await;
+    let unknown = refused(&world, "wope", json!({})).await;
+    assert_eq!(
+        format!("{hidden:?}").replace("wipe", "wope"),
+        format!("{unknown:?}")
+    );
+    // Only the record tells them apart.
+    let denied = world.events("deny");
+    assert_eq!(
+        denied[0]["trail"],
+        json!([{"by": "access", "verdict": "hide", "why": "rule for demo.wipe"}])
+    );
+    assert_eq!(denied[1]["trail"], json!([]));
+    assert_eq!(
+        (&denied[0]["code"], &denied[1]["code"]),
+        (&json!("not_found"), &json!("not_found"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_often_and_no_more() {
+    let world = World::with(|m| {
+        m.default = Quota {
+            count: 5,
+            per: std::time::Duration::from_secs(60),
+        }
+    });
+    for _ in 0..5 {
+        world.go(world.call("look", json!({}))).await.unwrap();
+    }
+    let error = refused(&world, "look", json!({})).await;
+    assert_eq!(
+        error.public(),
+        "rate limit of demo.look: 5 per minute; again in 12 s"
+    );
+    let Kind::Busy(Some(wait)) = error.kind() else {
+        panic!()
+    };
+    let wait = *wait;
+    let mut other = world.call("look", json!({}));
+    other.caller = Caller::new("key:other");
+    world.go(other).await.unwrap();
+    world.asked(&world.call("wipe", json!({}))).await;
+    tokio::time::advance(wait / 2).await;
+    refused(&world, "look", json!({})).await;
+    tokio::time::advance(wait).await;
+    world.go(world.call("look", json!({}))).await.unwrap();
+    refused(&world, "look", json!({})).await;
+}
+
+#[tokio::test]
+async fn bad_arguments_are_named() {
+    let world = World::new();
+    let error = refused(&world, "add", json!({"a": "one", "b": 1.5})).await;
+    assert_eq!(
+        error.public(),
+        "invalid arguments for add: at /a expected an integer, got a string of 3 characters; at /b expected an integer, got the number 1.5"
+    );
+    let Kind::Invalid(problems) = error.kind() else {
+        panic!()
+    };
+    assert_eq!(
+        (problems[0].path.as_str(), problems[0].expected.as_str()),
+        ("/a", "an integer")
+    );
+    let error = refused(&world, "add", json!({})).await;
+    assert_eq!(
+        error.public(),
+        "invalid arguments for add: at /a expected a value, it is required, got nothing"
+    );
+    assert_eq!(
+        world.route.desk.list().len(),
+        0,
+        "nobody is asked about arguments that do not fit"
+    );
+    assert_eq!(world.events("deny")[0]["code"], "invalid");
+}
+
+#[tokio::test]
+async fn an_unknown_argument_is_refused_with_the_nearest_name() {
+    let mut world = World::new();
+    let near = refused(&world, "add", json!({"a": 1, "B": 2})).await;
+    assert!(
+        near.public().contains(
+            "at /B expected no argument of this name; did you mean \"b\"?, got the number 2"
+        ),
+        "{near}"
+    );
+    let far = refused(&world, "add", json!({"a": 1, "sidenote": "secret"})).await;
+    assert!(
+        far.public().contains("there are \"a\", \"b\"") && !far.public().contains("secret"),
+        "{far}"
+    );
+    world.route.arguments.unknown = PerServer::all(false).with("demo", true);
+    world
+        .asked(&world.call("add", json!({"a": 1, "sidenote": "x"})))
+        .await;
+}
+
+#[tokio::test]
+async fn a_number_that_would_be_rounded_is_refused() {
+    let world = World::new();
+    let mut call = world.call("look", json!({}));
+    let raw = toolgate_core::Json::read(
+        br#"{"n": 18446744073709551616}"#.to_vec(),
+        &Default::default(),
+    )
+    .unwrap();
+    let toolgate_core::Op::Tool(tool) = &mut call.op;
+    tool.arguments = toolgate_core::Arguments::new(raw);
+    assert!(text(world.go(call).await).contains("numbers that fit 64 bits exactly"));
+    assert_eq!(world.reached(), 0);
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_be_checked_is_withheld() {
+    let world = World::new();
+    world.tools(vec![item(
+        json!({"name": "odd", "inputSchema": {"$ref": "https://example.com/schema.json"}}),
+    )]);
+    assert_eq!(
+        refused(&world, "odd", json!({})).await.public(),
+        "unknown tool: odd"
+    );
+    let seen = toolgate_policy::inspect(&world.route, world.script.clone())
+        .list(List::all(world.caller.clone()))
+        .await
+        .unwrap();
+    let why = seen.items()[0].withheld.clone().unwrap();
+    assert!(
+        why.contains("inputSchema") && why.contains("leads out of it"),
+        "{why}"
+    );
+    let denied = &world.events("deny")[0];
+    assert_eq!(denied["trail"][0]["why"], why);
+}
+
+#[tokio::test]
+async fn results_keep_their_promise() {
+    let world = World::new();
+    let promised = json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true},
+        "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}});
+    world.tools(vec![item(promised)]);
+    for (structured, expected) in [
+        (Some(json!({"n": 1})), None),
+        (
+            Some(json!({"n": "x"})),
+            Some("at /n expected an integer, got a string of 1 character"),
+        ),
+        (None, Some("it has no structuredContent")),
+    ] {
+        let given = structured.clone();
+        world.handle(move |_| {
+            let mut output = toolgate_core::Output::text("x");
+            output.structured = given.as_ref().map(toolgate_core::Json::from_value);
+            Box::pin(async { Ok(Outcome::Done(output)) })
+        });
+        let outcome = world.go(world.call("look", json!({}))).await;
+        match expected {
+            None => drop(outcome.unwrap()),
+            Some(part) => assert!(text(outcome).contains(part), "{part}"),
+        }
+    }
+    world.handle(|_| Box::pin(async { Ok(Outcome::Done(toolgate_core::Output::error("no"))) }));
+    world.go(world.call("look", json!({}))).await.unwrap();
+    let outs: Vec<_> = world
+        .events("call.end")
+        .iter()
+        .map(|r| r["out"].clone())
+        .collect();
+    assert_eq!(outs, ["ok", "refused", "refused", "tool_error"]);
+}

@@ -1,0 +1,384 @@
+//! Every call leaves a trace.
+
+use crate::world::{Drops, World, again, approval, text};
+use serde_json::json;
+use std::{
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use toolgate_core::{AskKind, Event, Kind, Outcome, Output, Progress, Refusal, Service};
+use toolgate_journal::{Disk, Files, Segment};
+use toolgate_policy::By;
+
+#[tokio::test]
+async fn begin_is_on_the_disk_before_the_call_leaves_and_end_before_the_answer() {
+    let world = Arc::new(World::new());
+    let weak = Arc::downgrade(&world);
+    world.handle(move |_| {
+        let world = weak.upgrade().unwrap();
+        let begun = toolgate_journal::read::tail(&world.dir, 10).unwrap();
+        assert_eq!(begun.last().unwrap().event, "call.begin");
+        Box::pin(async { Ok(Outcome::Done(Output::text("done"))) })
+    });
+    let mut call = world.call("look", json!({"x": 1}));
+    call.seen = Arc::new(toolgate_core::Seen {
+        revision: "2025-11-25".into(),
+        transport: "http",
+        client: Some("cursor 1".into()),
+        request: Some("7".into()),
+    });
+    world.go(call).await.unwrap();
+    let last = toolgate_journal::read::tail(&world.dir, 1)
+        .unwrap()
+        .remove(0);
+    assert_eq!(
+        (last.event.as_str(), &last.fields["out"]),
+        ("call.end", &json!("ok"))
+    );
+    let begin = &world.events("call.begin")[0];
+    for (field, value) in [
+        ("era", json!("2025-11-25")),
+        ("transport", json!("http")),
+        ("client", json!("cursor 1")),
+        ("rid", json!("7")),
+        ("caller", json!("key:test")),
+        ("srv", json!("demo")),
+        ("name", json!("look")),
+        ("args_len", json!(7)),
+    ] {
+        assert_eq!(begin[field], value, "{field}");
+    }
+    assert_eq!(begin["args_mac"].as_str().unwrap().len(), 64);
+    assert!(
+        !begin.to_string().contains("\"x\""),
+        "contents are not recorded"
+    );
+}
+
+#[tokio::test]
+async fn each_way_to_end_has_its_word() {
+    let world = World::new();
+    for (kind, out) in [
+        (Kind::Upstream, "upstream_lost"),
+        (Kind::Cancelled, "cancelled"),
+        (Kind::Bug, "bug"),
+        (Kind::NotFound, "rpc_error"),
+    ] {
+        let given = kind.clone();
+        world.handle(move |_| {
+            let error = toolgate_core::Error::new(given.clone(), "x");
+            Box::pin(async { Err(error) })
+        });
+        world.go(world.call("look", json!({}))).await.unwrap_err();
+        assert_eq!(world.events("call.end").last().unwrap()["out"], out);
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_an_error_of_one_call() {
+    let world = World::new();
+    world.handle(|_| panic!("secret of the handler"));
+    let outcome = world.go(world.call("look", json!({}))).await;
+    assert_eq!(outcome.as_ref().unwrap_err().kind(), &Kind::Bug);
+    assert!(!text(outcome).contains("secret"));
+    world.handle(|_| Box::pin(async { panic!("later") }));
+    assert_eq!(
+        world
+            .go(world.call("look", json!({})))
+            .await
+            .unwrap_err()
+            .kind(),
+        &Kind::Bug
+    );
+    assert_eq!(world.events("call.end").len(), 2);
+}
+
+/// Drops a call after each number of polls until it gets through, and looks that nothing stays open.
+async fn drop_everywhere(world: &World, call: impl Fn() -> toolgate_core::Call) {
+    for polls in 0.. {
+        let pipeline = world.pipeline();
+        let inner = Box::pin(pipeline.call(call()));
+        let outcome = Drops { inner, left: polls }.await;
+        assert_eq!(*world.watcher.open.lock().unwrap(), Vec::<String>::new());
+        let records = world.records();
+        let count = |ev: &str| records.iter().filter(|r| r["ev"] == ev).count();
+        assert_eq!(
+            count("call.begin"),
+            count("call.end"),
+            "after {polls} polls"
+        );
+        if let Some(outcome) = outcome {
+            outcome.unwrap();
+            assert!(polls > 2, "it never waited");
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn dropping_at_any_await_leaves_nothing_open() {
+    let world = World::new();
+    world.handle(|_| {
+        Box::pin(async {
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+            Ok(Outcome::Done(Output::text("done")))
+        })
+    });
+    drop_everywhere(&world, || world.call("look", json!({}))).await;
+    let outs: Vec<String> = world
+        .events("call.end")
+        .iter()
+        .map(|r| r["out"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(outs.contains(&"cancelled_unknown".to_owned()), "{outs:?}");
+}
+
+#[tokio::test]
+async fn dropping_an_approved_call_at_any_await_leaves_nothing_open() {
+    let world = World::new();
+    for polls in 0.. {
+        let call = world.call("wipe", json!({}));
+        let questions = world.asked(&call).await;
+        // An approval of the drop before may still be good.
+        let _ = world
+            .route
+            .desk
+            .approve(&approval(&questions), By::Console, false)
+            .await;
+        let before = world.reached();
+        let pipeline = world.pipeline();
+        let outcome = Drops {
+            inner: Box::pin(pipeline.call(again(&call, &questions))),
+            left: polls,
+        }
+        .await;
+        assert!(world.watcher.open.lock().unwrap().is_empty());
+        let (begins, ends) = (
+            world.events("call.begin").len(),
+            world.events("call.end").len(),
+        );
+        assert_eq!(begins, ends);
+        let spent = world
+            .events("approval")
+            .iter()
+            .filter(|r| r["state"] == "spent")
+            .count();
+        assert!(world.reached() <= spent, "a use without an approval");
+        match outcome {
+            Some(outcome) => {
+                outcome.unwrap();
+                return assert_eq!(world.reached(), before + 1);
+            }
+            // Drop what is left, so that the next turn asks anew.
+            None => world.route.desk.policy_changed(&format!("none-{polls}")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_before_it_leaves_is_denied() {
+    let world = World::new();
+    let pipeline = world.pipeline();
+    let call = world.call("wipe", json!({}));
+    assert!(
+        Drops {
+            inner: Box::pin(pipeline.call(call)),
+            left: 1
+        }
+        .await
+        .is_none()
+    );
+    let denied = world.events("deny");
+    assert_eq!((denied.len(), &denied[0]["out"]), (1, &json!("cancelled")));
+}
+
+#[tokio::test]
+async fn an_observer_sees_the_whole_way() {
+    let world = World::new();
+    world.handle(|call| {
+        Box::pin(async move {
+            call.reporter.tell(Event::Progress(Progress {
+                progress: 1.0,
+                total: None,
+                message: None,
+            }));
+            Ok(Outcome::Done(Output::text("done")))
+        })
+    });
+    world.go(world.call("look", json!({}))).await.unwrap();
+    let questions = world.asked(&world.call("wipe", json!({}))).await;
+    let ends = world.watcher.ends.lock().unwrap();
+    assert_eq!((ends[0].out, ends[1].out), ("ok", "waiting"));
+    assert_eq!(&*ends[1].approvals[0], approval(&questions));
+    assert_eq!(world.watcher.running.load(Ordering::SeqCst), 1);
+    assert_eq!(world.watcher.progress.load(Ordering::SeqCst), 1);
+}
+
+/// A disk that fails once it is told to.
+#[derive(Debug, Default)]
+struct Broken(Arc<AtomicBool>);
+
+struct BrokenSegment(Box<dyn Segment>, Arc<AtomicBool>);
+
+impl Disk for Broken {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
+        Ok(Box::new(BrokenSegment(Files.create(path)?, self.0.clone())))
+    }
+
+    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn Segment>> {
+        Ok(Box::new(BrokenSegment(
+            Files.resume(path, length)?,
+            self.0.clone(),
+        )))
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        Files.sync_dir(path)
+    }
+}
+
+impl Segment for BrokenSegment {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        match self.1.load(Ordering::SeqCst) {
+            true => Err(io::Error::other("the disk is gone")),
+            false => self.0.sync(),
+        }
+    }
+}
+
+fn on_broken_disk() -> (World, Arc<AtomicBool>) {
+    let broken = Arc::new(AtomicBool::new(false));
+    let world = World::with(|m| m.options.disk = Arc::new(Broken(broken.clone())));
+    (world, broken)
+}
+
+#[tokio::test]
+async fn without_a_record_nothing_happens() {
+    let (world, broken) = on_broken_disk();
+    broken.store(true, Ordering::SeqCst);
+    let outcome = world.go(world.call("look", json!({}))).await;
+    assert_eq!(
+        outcome.as_ref().unwrap_err().kind(),
+        &Kind::Refused(Refusal::Record)
+    );
+    assert!(text(outcome).starts_with("refused: the audit log cannot be written"));
+    assert_eq!(world.reached(), 0);
+    // And again, now that the journal knows; and for one that would have been refused anyway.
+    for name in ["look", "unknown"] {
+        let outcome = world.go(world.call(name, json!({}))).await;
+        assert_eq!(outcome.unwrap_err().kind(), &Kind::Refused(Refusal::Record));
+    }
+    assert_eq!(world.reached(), 0);
+    assert!(world.watcher.open.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn without_a_record_no_answer_is_released() {
+    let (world, broken) = on_broken_disk();
+    world.handle(move |_| {
+        broken.store(true, Ordering::SeqCst);
+        Box::pin(async { Ok(Outcome::Done(Output::text("done"))) })
+    });
+    let outcome = world.go(world.call("look", json!({}))).await;
+    assert_eq!(
+        (world.reached(), outcome.unwrap_err().kind()),
+        (1, &Kind::Refused(Refusal::Record))
+    );
+}
+
+#[tokio::test]
+async fn without_a_record_no_decision_counts() {
+    let (world, broken) = on_broken_disk();
+    let call = world.call("wipe", json!({}));
+    let questions = world.asked(&call).await;
+    broken.store(true, Ordering::SeqCst);
+    world
+        .route
+        .desk
+        .approve(&approval(&questions), By::Console, false)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        world.route.desk.list()[0].standing,
+        toolgate_policy::Standing::Open
+    );
+    world
+        .go(world.call("wipe", json!({"n": 1})))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        world.route.desk.list().len(),
+        1,
+        "a question that is not recorded is not asked"
+    );
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_and_loses_no_end() {
+    let world = World::with(|m| m.options.queue_bytes = 6000);
+    let pipeline = world.pipeline();
+    world.handle(|_| Box::pin(std::future::pending()));
+    let calls: Vec<_> = (0..200)
+        .map(|_| pipeline.call(world.call("look", json!({}))))
+        .collect();
+    let mut waiting = Vec::new();
+    for call in calls {
+        let mut call = Drops {
+            inner: Box::pin(call),
+            left: 2,
+        };
+        let first = std::future::poll_fn(|cx| {
+            std::task::Poll::Ready(std::pin::Pin::new(&mut call).poll(cx))
+        })
+        .await;
+        if first.is_pending() {
+            waiting.push(call);
+        }
+    }
+    drop(waiting);
+    world.handle(|_| Box::pin(async { Ok(Outcome::Done(Output::text("done"))) }));
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while world.go(world.call("look", json!({}))).await.is_err() {
+        assert!(
+            std::time::Instant::now() < end,
+            "the queue never has room again"
+        );
+    }
+    let records = world.records();
+    let count = |ev: &str| records.iter().filter(|r| r["ev"] == ev).count();
+    assert_eq!(count("call.begin"), count("call.end"));
+    let refused: u64 = records
+        .iter()
+        .filter(|r| r["ev"] == "overload")
+        .map(|r| r["refused"].as_u64().unwrap())
+        .sum();
+    assert!(refused > 0, "what found no room is counted");
+}
+
+#[tokio::test]
+async fn a_question_of_the_server_ends_the_round() {
+    let world = World::new();
+    world.handle(|_| {
+        let asks = vec![toolgate_core::Ask {
+            key: "k".into(),
+            kind: AskKind::Roots,
+        }];
+        Box::pin(async {
+            Ok(Outcome::Ask(toolgate_core::Questions {
+                asks,
+                slots: Default::default(),
+            }))
+        })
+    });
+    world.asked(&world.call("look", json!({}))).await;
+    assert_eq!(world.events("call.end")[0]["out"], "input_required");
+}

@@ -1,0 +1,342 @@
+//! A pipeline over a service that does what a test says, with a real journal in a temporary folder.
+
+use serde_json::{Value, json};
+use std::{
+    future::Future,
+    path::PathBuf,
+    pin::Pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+use toolgate_core::{
+    AskKind, BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, Json, List, Origin,
+    Outcome, Output, Pipeline, Progress, Questions, Service, Tool,
+};
+use toolgate_journal::{Journal, Options, read};
+use toolgate_policy::{
+    Access, AccessRule, Arguments, CallView, Deadline, Desk, DeskLimits, End, Observer,
+    OutputSchema, Pattern, Quota, Rate, Recorder, Route, Size, Stage, Then, ViaClient, pipeline,
+};
+
+/// What the scripted service does with a call.
+pub(crate) type Handler =
+    Box<dyn Fn(Call) -> BoxFuture<'static, Result<Outcome, Error>> + Send + Sync>;
+
+/// The service at the end: counts what reaches it.
+pub(crate) struct Script {
+    catalog: Mutex<Catalog>,
+    handler: Mutex<Arc<Handler>>,
+    pub(crate) reached: Mutex<Vec<String>>,
+}
+
+impl Service for Script {
+    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        let catalog = self.catalog.lock().unwrap().clone();
+        Box::pin(async { Ok(catalog) })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        self.reached
+            .lock()
+            .unwrap()
+            .push(call.arguments().raw().as_str().to_owned());
+        let handler = self.handler.lock().unwrap().clone();
+        handler(call)
+    }
+
+    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Counts the calls that began and did not end.
+#[derive(Default)]
+pub(crate) struct Watcher {
+    pub(crate) open: Mutex<Vec<String>>,
+    pub(crate) ends: Mutex<Vec<End>>,
+    pub(crate) running: AtomicU32,
+    pub(crate) progress: AtomicU32,
+}
+
+impl Observer for Watcher {
+    fn began(&self, call: &CallView) {
+        self.open.lock().unwrap().push(call.id.to_string());
+    }
+
+    fn changed(&self, _: &str, stage: &Stage) {
+        let Stage::Running(_) = stage;
+        self.running.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn progress(&self, _: &str, _: &Progress) {
+        self.progress.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn ended(&self, id: &str, end: &End) {
+        let mut open = self.open.lock().unwrap();
+        let at = open
+            .iter()
+            .position(|o| o == id)
+            .expect("an end has a beginning");
+        open.remove(at);
+        self.ends.lock().unwrap().push(end.clone());
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) dir: PathBuf,
+    pub(crate) route: Route,
+    pub(crate) script: Arc<Script>,
+    pub(crate) watcher: Arc<Watcher>,
+    pub(crate) caller: Caller,
+    names: AtomicU32,
+}
+
+/// Where to set something before the world is made.
+pub(crate) struct Making {
+    pub(crate) options: Options,
+    pub(crate) desk: DeskLimits,
+    pub(crate) rules: Vec<AccessRule>,
+    pub(crate) default: Quota,
+}
+
+impl World {
+    /// A server `demo` that is trusted: `look` (read-only), `add` (changes, harmless), `wipe` (destroys).
+    pub(crate) fn new() -> World {
+        World::with(|_| {})
+    }
+
+    pub(crate) fn with(set: impl FnOnce(&mut Making)) -> World {
+        static WORLDS: AtomicU32 = AtomicU32::new(0);
+        let n = WORLDS.fetch_add(1, Ordering::SeqCst);
+        let dir = std::env::temp_dir().join(format!("toolgate-policy-{}-{n}", std::process::id()));
+        let mut making = Making {
+            options: Options::new(&dir),
+            desk: DeskLimits::default(),
+            rules: Vec::new(),
+            default: Quota::per_minute(1000),
+        };
+        set(&mut making);
+        let recorder = Arc::new(Recorder::new(Arc::new(
+            Journal::open(making.options).unwrap(),
+        )));
+        let watcher = Arc::new(Watcher::default());
+        let route = Route {
+            desk: Desk::new(recorder.clone(), making.desk),
+            recorder,
+            observer: watcher.clone(),
+            policy: "p1".into(),
+            access: Access::new(making.rules),
+            rate: Rate::new(Vec::new(), making.default),
+            arguments: Arguments::default(),
+            via_client: ViaClient::default(),
+            deadline: Deadline::default(),
+            output_schema: OutputSchema::default(),
+            size: Size::default(),
+        };
+        let done: Handler =
+            Box::new(|_| Box::pin(async { Ok(Outcome::Done(Output::text("done"))) }));
+        let script = Arc::new(Script {
+            catalog: Mutex::new(Catalog::new(standard_tools())),
+            handler: Mutex::new(Arc::new(done)),
+            reached: Mutex::default(),
+        });
+        World {
+            dir,
+            route,
+            script,
+            watcher,
+            caller: Caller::new("key:test"),
+            names: AtomicU32::new(0),
+        }
+    }
+
+    pub(crate) fn pipeline(&self) -> Pipeline {
+        pipeline(&self.route, self.script.clone())
+    }
+
+    pub(crate) fn tools(&self, tools: Vec<Arc<Item>>) {
+        *self.script.catalog.lock().unwrap() = Catalog::new(tools);
+    }
+
+    pub(crate) fn handle(
+        &self,
+        handler: impl Fn(Call) -> BoxFuture<'static, Result<Outcome, Error>> + Send + Sync + 'static,
+    ) {
+        *self.script.handler.lock().unwrap() = Arc::new(Box::new(handler));
+    }
+
+    /// How many calls reached the service.
+    pub(crate) fn reached(&self) -> usize {
+        self.script.reached.lock().unwrap().len()
+    }
+
+    /// A fresh call.
+    pub(crate) fn call(&self, name: &str, arguments: Value) -> Call {
+        let n = self.names.fetch_add(1, Ordering::SeqCst);
+        Call::tool(
+            format!("call-{n}"),
+            self.caller.clone(),
+            name,
+            Json::from_value(&arguments),
+        )
+    }
+
+    pub(crate) async fn go(&self, call: Call) -> Result<Outcome, Error> {
+        self.pipeline().call(call).await
+    }
+
+    /// Calls, and gives the question that comes back.
+    pub(crate) async fn asked(&self, call: &Call) -> Questions {
+        match self.go(call.clone()).await {
+            Ok(Outcome::Ask(questions)) => questions,
+            other => panic!("expected a question, got {other:?}"),
+        }
+    }
+
+    /// Everything recorded so far.
+    pub(crate) fn records(&self) -> Vec<Value> {
+        let marker = self.names.fetch_add(1, Ordering::SeqCst).to_string();
+        self.route
+            .recorder
+            .journal()
+            .note(toolgate_journal::Entry::new("test.mark").with("mark", marker.as_str()))
+            .unwrap();
+        let end = std::time::Instant::now() + Duration::from_secs(20);
+        loop {
+            let lines = read::tail(&self.dir, 10_000).unwrap();
+            let records: Vec<Value> = lines
+                .iter()
+                .map(|line| serde_json::from_str(&line.raw).unwrap())
+                .collect();
+            if records.iter().any(|r| r["mark"] == marker.as_str()) {
+                return records
+                    .into_iter()
+                    .filter(|r| r["ev"] != "test.mark")
+                    .collect();
+            }
+            assert!(
+                std::time::Instant::now() < end,
+                "the journal does not write"
+            );
+            std::thread::yield_now();
+        }
+    }
+
+    /// The records of some event.
+    pub(crate) fn events(&self, ev: &str) -> Vec<Value> {
+        self.records()
+            .into_iter()
+            .filter(|r| r["ev"] == ev)
+            .collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.route.recorder.journal().close();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// The same call in its next round, with what the question left to find again.
+pub(crate) fn again(call: &Call, questions: &Questions) -> Call {
+    let mut next = call.clone();
+    next.round.number += 1;
+    next.round.slots = questions.slots.clone();
+    next.round.answers.clear();
+    next
+}
+
+/// The id of the approval that is asked for.
+pub(crate) fn approval(questions: &Questions) -> String {
+    let ids = questions.asks.iter().filter_map(|ask| match &ask.kind {
+        AskKind::Approve(approval) => Some(approval.id.to_string()),
+        _ => None,
+    });
+    ids.last().expect("an approval")
+}
+
+pub(crate) fn item(definition: Value) -> Arc<Item> {
+    item_of("demo", true, definition)
+}
+
+pub(crate) fn item_of(server: &str, trusted: bool, definition: Value) -> Arc<Item> {
+    let tool = Tool::read(Json::from_value(&definition)).unwrap();
+    Arc::new(Item::new(
+        Origin {
+            server: server.into(),
+            trusted,
+        },
+        tool,
+    ))
+}
+
+fn standard_tools() -> Vec<Arc<Item>> {
+    let numbers = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a"]});
+    vec![
+        item(
+            json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}}),
+        ),
+        item(
+            json!({"name": "add", "inputSchema": numbers, "annotations": {"destructiveHint": false}}),
+        ),
+        item(json!({"name": "wipe", "inputSchema": {"type": "object"}})),
+    ]
+}
+
+pub(crate) fn rule(tools: &str, then: Then) -> AccessRule {
+    AccessRule {
+        tools: vec![Pattern::new(tools)],
+        callers: Vec::new(),
+        except: Vec::new(),
+        then,
+        label: format!("rule for {tools}"),
+    }
+}
+
+/// The public text of a failure.
+pub(crate) fn text(outcome: Result<Outcome, Error>) -> String {
+    match outcome {
+        Err(error) => error.public().to_owned(),
+        Ok(outcome) => panic!("expected an error, got {outcome:?}"),
+    }
+}
+
+/// The text of the first block of a result.
+pub(crate) fn said(outcome: Result<Outcome, Error>) -> String {
+    match outcome {
+        Ok(Outcome::Done(output)) => output.content[0]
+            .json
+            .get("text")
+            .and_then(|t| t.string())
+            .unwrap(),
+        other => panic!("expected a result, got {other:?}"),
+    }
+}
+
+/// Polls so often and then drops; `None` if it was dropped.
+pub(crate) struct Drops<F> {
+    pub(crate) inner: Pin<Box<F>>,
+    pub(crate) left: u32,
+}
+
+impl<F: Future> Future for Drops<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        self.left -= 1;
+        match self.inner.as_mut().poll(cx) {
+            Poll::Ready(out) => Poll::Ready(Some(out)),
+            Poll::Pending if self.left == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
