@@ -200,7 +200,11 @@ pub struct List {
 impl List {
     /// All that the caller may see.
     pub fn all(caller: Caller) -> List {
-        List { caller, only: None, trail: Trail::default() }
+        List {
+            caller,
+            only: None,
+            trail: Trail::default(),
+        }
     }
 }
 

@@ -149,7 +149,10 @@ impl Layer for Gate {
             if let Some(name) = &asked.only {
                 return Ok(self.one(&asked, catalog, name));
             }
-            let seen = catalog.items().iter().filter(|item| self.sees(&asked.caller, item));
+            let seen = catalog
+                .items()
+                .iter()
+                .filter(|item| self.sees(&asked.caller, item));
             Ok(catalog.with_items(seen.cloned().collect()))
         })
     }

@@ -12,7 +12,7 @@ use toolgate::{
     edge::{ServerLimits, http::HttpLimits},
 };
 use toolgate_policy::{
-    self as policy, Access, AccessRule, Arguments, Broken, Deadline, Desk, DeskLimits,
+    self as policy, Access, AccessRule, Arguments, AtOnce, Broken, Deadline, Desk, DeskLimits,
     OutputSchema, Pattern, PerServer, Quota, RateRule, Recorder, Route, Size, Then, ViaClient,
 };
 use toolgate_wire::json;
@@ -79,6 +79,7 @@ pub(crate) fn route(
         desk,
         policy: config.hash.as_deref().unwrap_or("built-in").into(),
         access: access(config),
+        at_once: AtOnce::new(limits.calls_per_caller, limits.calls),
         rate: policy::Rate::new(rates(config), quota(&limits.rate)),
         arguments: Arguments {
             unknown: per_server(config, false, |s| s.unknown_arguments == Unknown::Allow),

@@ -5,6 +5,7 @@
 
 mod access;
 mod arguments;
+mod at_once;
 mod confirm;
 mod contain;
 mod deadline;
@@ -25,6 +26,7 @@ mod words;
 
 pub use access::{Access, AccessRule, Then};
 pub use arguments::Arguments;
+pub use at_once::AtOnce;
 pub use confirm::{
     ApprovalView, Binding, By, Confirm, Desk, DeskError, DeskLimits, GrantView,
     KEY as APPROVAL_KEY, Standing, ViaClient,

@@ -1,8 +1,8 @@
 //! The policy of a route, on one page.
 
 use crate::{
-    Access, Arguments, Confirm, Contain, Deadline, Desk, Entry, Intent, Observer, OutputSchema,
-    Rate, Recorder, Schemas, Size, Text, ViaClient,
+    Access, Arguments, AtOnce, Confirm, Contain, Deadline, Desk, Entry, Intent, Observer,
+    OutputSchema, Rate, Recorder, Schemas, Size, Text, ViaClient,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Service};
@@ -20,6 +20,8 @@ pub struct Route {
     pub policy: Arc<str>,
     /// Who may use what.
     pub access: Access,
+    /// How many at the same time.
+    pub at_once: AtOnce,
     /// How often.
     pub rate: Rate,
     /// Which arguments.
@@ -47,6 +49,8 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .wrap(Entry::new(recorder.clone(), observer.clone()))
         // A panic is an error of one call.
         .wrap(Contain)
+        // Only so many at the same time.
+        .wrap(route.at_once.clone())
         // From here on the item behind the name is known.
         .resolve()
         // May hide, refuse or ask.

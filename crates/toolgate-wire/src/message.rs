@@ -173,8 +173,7 @@ impl Message {
         }
         let parts = Parts::of(json);
         let id = parts.id.as_ref().and_then(Id::read);
-        let reply =
-            parts.method.is_none() && (parts.result.is_some() || parts.error.is_some());
+        let reply = parts.method.is_none() && (parts.result.is_some() || parts.error.is_some());
         let wrong = |reason| {
             Err(Malformed {
                 id: id.clone(),

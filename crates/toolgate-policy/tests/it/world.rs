@@ -18,7 +18,7 @@ use toolgate_core::{
 };
 use toolgate_journal::{Journal, Options, read};
 use toolgate_policy::{
-    Access, AccessRule, Arguments, CallView, Deadline, Desk, DeskLimits, End, Observer,
+    Access, AccessRule, Arguments, AtOnce, CallView, Deadline, Desk, DeskLimits, End, Observer,
     OutputSchema, Pattern, Quota, Rate, Recorder, Route, Size, Stage, Then, ViaClient, pipeline,
 };
 
@@ -134,6 +134,7 @@ impl World {
             rate: Rate::new(Vec::new(), making.default),
             arguments: Arguments::default(),
             via_client: ViaClient::default(),
+            at_once: AtOnce::new(1000, 1000),
             deadline: Deadline::default(),
             output_schema: OutputSchema::default(),
             size: Size::default(),

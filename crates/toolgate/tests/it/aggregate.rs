@@ -7,7 +7,8 @@ use std::{
 };
 use tokio::sync::watch;
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, Json, Kind, List, Origin, Outcome, Output, Service, Stale, Tool,
+    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, Json, Kind, List, Origin,
+    Outcome, Output, Service, Stale, Tool,
     aggregate::{Aggregate, Member},
 };
 use toolgate_wire::json::Limits;
@@ -22,18 +23,35 @@ struct Script {
 
 impl Script {
     fn of(names: &[&str]) -> Arc<Script> {
-        let script = Script { catalog: Mutex::new(None), called: Mutex::default(), stale: watch::Sender::default(), slow: false };
+        let script = Script {
+            catalog: Mutex::new(None),
+            called: Mutex::default(),
+            stale: watch::Sender::default(),
+            slow: false,
+        };
         script.offer(names);
         Arc::new(script)
     }
 
     fn offer(&self, names: &[&str]) {
         let item = |name: &&str| {
-            let text = format!(r#"{{"x":1.0,"name":"{name}","inputSchema":{{"type": "object"}},"y":{{"name":"n"}}}}"#);
+            let text = format!(
+                r#"{{"x":1.0,"name":"{name}","inputSchema":{{"type": "object"}},"y":{{"name":"n"}}}}"#
+            );
             let json = Json::read(text.into_bytes(), &Limits::default()).unwrap();
-            Arc::new(Item::new(Origin { server: "own".into(), trusted: true }, Tool::read(json).unwrap()))
+            Arc::new(Item::new(
+                Origin {
+                    server: "own".into(),
+                    trusted: true,
+                },
+                Tool::read(json).unwrap(),
+            ))
         };
-        *self.catalog.lock().unwrap() = Some(Catalog::of(names.iter().map(item).collect(), Vec::new(), Some("use me".to_owned())));
+        *self.catalog.lock().unwrap() = Some(Catalog::of(
+            names.iter().map(item).collect(),
+            Vec::new(),
+            Some("use me".to_owned()),
+        ));
     }
 
     fn go_down(&self) {
@@ -51,7 +69,11 @@ impl Service for Script {
             if self.slow {
                 std::future::pending::<()>().await;
             }
-            self.catalog.lock().unwrap().clone().ok_or_else(|| Error::new(Kind::Upstream, "down"))
+            self.catalog
+                .lock()
+                .unwrap()
+                .clone()
+                .ok_or_else(|| Error::new(Kind::Upstream, "down"))
         })
     }
 
@@ -70,7 +92,11 @@ impl Service for Script {
 fn join(members: &[(&str, &Arc<Script>)]) -> Aggregate {
     let member = |(id, script): &(&str, &Arc<Script>)| {
         let service: Arc<dyn Service> = (*script).clone();
-        Member { id: (*id).into(), prefix: (*id).to_owned(), service }
+        Member {
+            id: (*id).into(),
+            prefix: (*id).to_owned(),
+            service,
+        }
     };
     Aggregate::new(members.iter().map(member).collect()).unwrap()
 }
@@ -80,15 +106,27 @@ fn all() -> List {
 }
 
 fn only(name: &str) -> List {
-    List { only: Some(name.to_owned()), ..all() }
+    List {
+        only: Some(name.to_owned()),
+        ..all()
+    }
 }
 
 fn call(name: &str) -> Call {
-    Call::tool("c1", Caller::new("test"), name, Json::from_value(&json!({})))
+    Call::tool(
+        "c1",
+        Caller::new("test"),
+        name,
+        Json::from_value(&json!({})),
+    )
 }
 
 fn names(catalog: &Catalog) -> Vec<&str> {
-    catalog.items().iter().map(|item| item.tool.name()).collect()
+    catalog
+        .items()
+        .iter()
+        .map(|item| item.tool.name())
+        .collect()
 }
 
 #[tokio::test]
@@ -100,26 +138,49 @@ async fn tools_are_renamed_and_everything_else_stays() {
     assert_eq!(names(&listed)[2], "git_read");
     let item = &listed.items()[1];
     assert!(item.tool.name().starts_with("files_a-b-x"), "{item:?}");
-    assert_eq!((item.full_name().as_str(), item.origin.trusted), ("files.a.b", true));
+    assert_eq!(
+        (item.full_name().as_str(), item.origin.trusted),
+        ("files.a.b", true)
+    );
     let json = item.tool.json();
-    let expected = format!(r#"{{"x":1.0,"name":"{}","inputSchema":{{"type": "object"}},"y":{{"name":"n"}}}}"#, item.tool.name());
+    let expected = format!(
+        r#"{{"x":1.0,"name":"{}","inputSchema":{{"type": "object"}},"y":{{"name":"n"}}}}"#,
+        item.tool.name()
+    );
     assert_eq!(json.as_str(), expected);
     assert_eq!(listed.instructions(), Some("files: use me\n\ngit: use me"));
 }
 
 #[tokio::test]
 async fn a_call_reaches_the_owner_under_its_own_name() {
-    let (a, b) = (Script::of(&["read", "git_read"]), Script::of(&["read", "x.y", "a_b"]));
+    let (a, b) = (
+        Script::of(&["read", "git_read"]),
+        Script::of(&["read", "x.y", "a_b"]),
+    );
     let both = join(&[("files", &a), ("git", &b)]);
     both.call(call("files_read")).await.unwrap();
     both.call(call("files_git_read")).await.unwrap();
-    for name in names(&both.list(all()).await.unwrap()).into_iter().filter(|name| name.starts_with("git")) {
+    for name in names(&both.list(all()).await.unwrap())
+        .into_iter()
+        .filter(|name| name.starts_with("git"))
+    {
         both.call(call(name)).await.unwrap();
     }
     assert_eq!(a.called(), ["read", "git_read"]);
     assert_eq!(b.called(), ["read", "x.y", "a_b"]);
-    for unknown in ["read", "files_x.y", "git_x.y", "nobody_read", "Files_read", ""] {
-        assert_eq!(*both.call(call(unknown)).await.unwrap_err().kind(), Kind::NotFound, "{unknown}");
+    for unknown in [
+        "read",
+        "files_x.y",
+        "git_x.y",
+        "nobody_read",
+        "Files_read",
+        "",
+    ] {
+        assert_eq!(
+            *both.call(call(unknown)).await.unwrap_err().kind(),
+            Kind::NotFound,
+            "{unknown}"
+        );
     }
 }
 
@@ -127,9 +188,17 @@ async fn a_call_reaches_the_owner_under_its_own_name() {
 async fn a_single_member_may_keep_its_names() {
     let a = Script::of(&["read"]);
     let service: Arc<dyn Service> = a.clone();
-    let one = Aggregate::new(vec![Member { id: "demo".into(), prefix: String::new(), service }]).unwrap();
+    let one = Aggregate::new(vec![Member {
+        id: "demo".into(),
+        prefix: String::new(),
+        service,
+    }])
+    .unwrap();
     let listed = one.list(all()).await.unwrap();
-    assert_eq!((names(&listed), listed.instructions()), (vec!["read"], Some("use me")));
+    assert_eq!(
+        (names(&listed), listed.instructions()),
+        (vec!["read"], Some("use me"))
+    );
     one.call(call("read")).await.unwrap();
     assert_eq!(a.called(), ["read"]);
 }
@@ -144,36 +213,74 @@ async fn while_nothing_changes_the_list_is_one_object() {
     b.offer(&["show", "log"]);
     let second = both.list(all()).await.unwrap();
     assert_eq!(names(&second), ["files_read", "git_show", "git_log"]);
-    assert!(Arc::ptr_eq(&first.items()[0], &second.items()[0]), "the other member's items stay");
+    assert!(
+        Arc::ptr_eq(&first.items()[0], &second.items()[0]),
+        "the other member's items stay"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_member_that_is_down_is_missing_and_sinks_nobody() {
     let (a, b) = (Script::of(&["read"]), Script::of(&["show"]));
-    let slow = Arc::new(Script { slow: true, catalog: Mutex::default(), called: Mutex::default(), stale: watch::Sender::default() });
-    let all_three = join(&[("files", &a), ("git", &b), ("slow", &slow)]).wait(Duration::from_secs(3));
+    let slow = Arc::new(Script {
+        slow: true,
+        catalog: Mutex::default(),
+        called: Mutex::default(),
+        stale: watch::Sender::default(),
+    });
+    let all_three =
+        join(&[("files", &a), ("git", &b), ("slow", &slow)]).wait(Duration::from_secs(3));
     b.go_down();
     let before = tokio::time::Instant::now();
     let listed = all_three.list(all()).await.unwrap();
-    assert_eq!((names(&listed), listed.missing()), (vec!["files_read"], &["git".to_owned(), "slow".to_owned()][..]));
+    assert_eq!(
+        (names(&listed), listed.missing()),
+        (
+            vec!["files_read"],
+            &["git".to_owned(), "slow".to_owned()][..]
+        )
+    );
     assert_eq!(before.elapsed().as_secs(), 3, "a bounded wait");
-    assert!(all_three.list(only("files_read")).await.unwrap().find("files_read").is_some());
-    assert_eq!(before.elapsed().as_secs(), 3, "a call to a good one never waits for a bad one");
+    assert!(
+        all_three
+            .list(only("files_read"))
+            .await
+            .unwrap()
+            .find("files_read")
+            .is_some()
+    );
+    assert_eq!(
+        before.elapsed().as_secs(),
+        3,
+        "a call to a good one never waits for a bad one"
+    );
     let error = all_three.list(only("git_show")).await.unwrap_err();
     assert_eq!(error.public(), "down", "never seen: its own words");
     b.offer(&["show"]);
     assert_eq!(all_three.list(all()).await.unwrap().missing(), ["slow"]);
     b.go_down();
-    assert_eq!(all_three.list(all()).await.unwrap().missing(), ["git", "slow"]);
+    assert_eq!(
+        all_three.list(all()).await.unwrap().missing(),
+        ["git", "slow"]
+    );
     let last = all_three.list(only("git_show")).await.unwrap();
-    assert!(last.find("git_show").is_some() && last.find("git_gone").is_none(), "its last list answers for it");
+    assert!(
+        last.find("git_show").is_some() && last.find("git_gone").is_none(),
+        "its last list answers for it"
+    );
 }
 
 #[tokio::test]
 async fn changes_of_all_members_are_told() {
     let (a, b) = (Script::of(&["read"]), Script::of(&["show"]));
     let both = join(&[("files", &a), ("git", &b)]);
-    let mut changes = both.changes(Interest { caller: Caller::new("test"), tools: true }).await.unwrap();
+    let mut changes = both
+        .changes(Interest {
+            caller: Caller::new("test"),
+            tools: true,
+        })
+        .await
+        .unwrap();
     for script in [&a, &b, &a] {
         script.stale.send_modify(|stale| stale.tools += 1);
         let told = tokio::time::timeout(Duration::from_secs(10), changes.next()).await;

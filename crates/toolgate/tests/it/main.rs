@@ -1,5 +1,5 @@
 //! Everything together, as its users see it.
-#![allow(missing_docs, reason = "tests")]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod aggregate;
 mod remote;

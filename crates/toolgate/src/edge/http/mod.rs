@@ -110,7 +110,7 @@ impl Endpoint {
     fn get(&self, caller: &Caller, parts: &http::request::Parts) -> Response<Body> {
         let session = match self.session(caller, parts) {
             Ok(session) => session,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         if !accept::accepts(&parts.headers, "text", "event-stream") {
             return refused(
@@ -139,7 +139,7 @@ impl Endpoint {
                 self.0.sessions.end(&session);
                 plain(StatusCode::NO_CONTENT)
             }
-            Err(response) => response,
+            Err(response) => *response,
         }
     }
 
@@ -147,11 +147,11 @@ impl Endpoint {
         &self,
         caller: &Caller,
         parts: &http::request::Parts,
-    ) -> Result<Arc<sessions::Open>, Response<Body>> {
+    ) -> Result<Arc<sessions::Open>, Box<Response<Body>>> {
         match headers::session(&parts.headers) {
             // Without sessions there is only POST.
-            None => Err(method_not_allowed()),
-            Some(id) => self.0.sessions.find(id, caller).ok_or_else(no_session),
+            None => Err(Box::new(method_not_allowed())),
+            Some(id) => self.0.sessions.find(id, caller).ok_or_else(|| Box::new(no_session())),
         }
     }
 }

@@ -4,11 +4,19 @@ use super::peer::{Peer, call, legacy, modern};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tokio::join;
-use toolgate::{Abilities, AskKind, Call, Error, Event, Json, Kind, Need, Outcome, Report, Reporter, Service, client::Remote};
+use toolgate::{
+    Abilities, AskKind, Call, Error, Event, Json, Kind, Need, Outcome, Report, Reporter, Service,
+    client::Remote,
+};
 use toolgate_wire::json::Limits;
 
 /// Calls while the server answers.
-async fn answered(remote: &Remote, peer: &mut Peer, call: Call, result: Value) -> (Result<Outcome, Error>, Value) {
+async fn answered(
+    remote: &Remote,
+    peer: &mut Peer,
+    call: Call,
+    result: Value,
+) -> (Result<Outcome, Error>, Value) {
     join!(remote.call(call), async {
         let request = peer.read().await;
         peer.reply(&request, result).await;
@@ -41,7 +49,9 @@ async fn the_arguments_are_the_very_bytes_that_came() {
     });
     assert!(line.contains(arguments), "{line}");
     assert!(!line.contains("_meta"), "nobody listens: {line}");
-    let Ok(Outcome::Done(output)) = done else { panic!("{done:?}") };
+    let Ok(Outcome::Done(output)) = done else {
+        panic!("{done:?}")
+    };
     assert_eq!(output.content.len(), 1);
 }
 
@@ -49,13 +59,27 @@ async fn the_arguments_are_the_very_bytes_that_came() {
 async fn a_modern_call_carries_what_the_caller_declared_and_no_more() {
     let (remote, mut peer) = modern(json!({})).await;
     let (_, request) = answered(&remote, &mut peer, call("a", "{}"), text("ok")).await;
-    assert_eq!(request["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"], json!({}));
+    assert_eq!(
+        request["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"],
+        json!({})
+    );
     let mut able = call("a", "{}");
-    able.abilities = Abilities { elicitation: true, elicitation_url: true, sampling: false, roots: true };
+    able.abilities = Abilities {
+        elicitation: true,
+        elicitation_url: true,
+        sampling: false,
+        roots: true,
+    };
     let (_, request) = answered(&remote, &mut peer, able, text("ok")).await;
     let meta = &request["params"]["_meta"];
-    assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({"elicitation": {"form": {}, "url": {}}, "roots": {}}));
-    assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+    assert_eq!(
+        meta["io.modelcontextprotocol/clientCapabilities"],
+        json!({"elicitation": {"form": {}, "url": {}}, "roots": {}})
+    );
+    assert_eq!(
+        meta["io.modelcontextprotocol/protocolVersion"],
+        "2026-07-28"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,19 +91,44 @@ async fn progress_reaches_the_call_it_belongs_to_and_only_while_it_runs() {
     let (done, token) = join!(remote.call(one), async {
         let request = peer.read().await;
         let token = request["params"]["_meta"]["progressToken"].clone();
-        peer.tell("notifications/progress", json!({"progressToken": token, "progress": 1, "total": 2, "message": "half"})).await;
-        peer.tell("notifications/progress", json!({"progressToken": "other", "progress": 1})).await;
-        peer.tell("notifications/progress", json!({"progressToken": token, "progress": "x"})).await;
+        peer.tell(
+            "notifications/progress",
+            json!({"progressToken": token, "progress": 1, "total": 2, "message": "half"}),
+        )
+        .await;
+        peer.tell(
+            "notifications/progress",
+            json!({"progressToken": "other", "progress": 1}),
+        )
+        .await;
+        peer.tell(
+            "notifications/progress",
+            json!({"progressToken": token, "progress": "x"}),
+        )
+        .await;
         peer.reply(&request, text("ok")).await;
-        peer.tell("notifications/progress", json!({"progressToken": token, "progress": 2})).await;
+        peer.tell(
+            "notifications/progress",
+            json!({"progressToken": token, "progress": 2}),
+        )
+        .await;
         token
     });
     done.unwrap();
     assert!(token.is_i64());
     assert!(peer.is_left_alone().await);
     let heard = heard.0.lock().unwrap();
-    let [Event::Progress(progress)] = heard.as_slice() else { panic!("{heard:?}") };
-    assert_eq!((progress.progress, progress.total, progress.message.as_deref()), (1.0, Some(2.0), Some("half")));
+    let [Event::Progress(progress)] = heard.as_slice() else {
+        panic!("{heard:?}")
+    };
+    assert_eq!(
+        (
+            progress.progress,
+            progress.total,
+            progress.message.as_deref()
+        ),
+        (1.0, Some(2.0), Some("half"))
+    );
     assert_eq!(remote.status().counters.stray_notifications, 3);
 }
 
@@ -91,20 +140,48 @@ async fn a_question_is_an_outcome_and_its_answer_goes_back_with_the_state() {
     let form = json!({"method": "elicitation/create", "params": {"message": "which?", "requestedSchema": {}}});
     let question = json!({"resultType": "input_required", "inputRequests": {"unit": form}, "requestState": "s&\"1"});
     let (asked, _) = answered(&remote, &mut peer, first.clone(), question).await;
-    let Ok(Outcome::Ask(questions)) = asked else { panic!("{asked:?}") };
-    let AskKind::Elicit(params) = &questions.asks[0].kind else { panic!("{questions:?}") };
-    assert_eq!((questions.asks[0].key.as_str(), params.get("message").unwrap().string().as_deref()), ("unit", Some("which?")));
+    let Ok(Outcome::Ask(questions)) = asked else {
+        panic!("{asked:?}")
+    };
+    let AskKind::Elicit(params) = &questions.asks[0].kind else {
+        panic!("{questions:?}")
+    };
+    assert_eq!(
+        (
+            questions.asks[0].key.as_str(),
+            params.get("message").unwrap().string().as_deref()
+        ),
+        ("unit", Some("which?"))
+    );
 
     let read = |text: &str| Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap();
     first.round.number = 1;
     first.round.slots = questions.slots;
-    first.round.slots.insert("confirm".to_owned(), "ours".to_owned());
-    first.round.answers.push(("unit".to_owned(), read(r#"{"action":"accept","content":{"unit":"C"}}"#)));
-    first.round.answers.push(("approval".to_owned(), read(r#"{"action":"accept"}"#)));
-    let (done, request) = answered(&remote, &mut peer, first, json!({"resultType": "complete", "content": []})).await;
+    first
+        .round
+        .slots
+        .insert("confirm".to_owned(), "ours".to_owned());
+    first.round.answers.push((
+        "unit".to_owned(),
+        read(r#"{"action":"accept","content":{"unit":"C"}}"#),
+    ));
+    first
+        .round
+        .answers
+        .push(("approval".to_owned(), read(r#"{"action":"accept"}"#)));
+    let (done, request) = answered(
+        &remote,
+        &mut peer,
+        first,
+        json!({"resultType": "complete", "content": []}),
+    )
+    .await;
     assert!(matches!(done, Ok(Outcome::Done(_))));
     assert_eq!(request["params"]["requestState"], "s&\"1");
-    assert_eq!(request["params"]["inputResponses"], json!({"unit": {"action": "accept", "content": {"unit": "C"}}}));
+    assert_eq!(
+        request["params"]["inputResponses"],
+        json!({"unit": {"action": "accept", "content": {"unit": "C"}}})
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,13 +203,27 @@ async fn results_that_are_none_are_errors_of_the_server() {
     ];
     for result in bad {
         let (outcome, _) = answered(&remote, &mut peer, call("a", "{}"), result.clone()).await;
-        let Err(error) = outcome else { panic!("{result}: {outcome:?}") };
+        let Err(error) = outcome else {
+            panic!("{result}: {outcome:?}")
+        };
         assert_eq!(*error.kind(), Kind::Upstream);
-        assert!(error.public().starts_with("the server files sent an invalid result"), "{}", error.public());
+        assert!(
+            error
+                .public()
+                .starts_with("the server files sent an invalid result"),
+            "{}",
+            error.public()
+        );
     }
     // What a later revision calls a question is no question in the old era.
     let (remote, mut peer) = legacy(json!({})).await;
-    let (outcome, _) = answered(&remote, &mut peer, call("a", "{}"), json!({"resultType": "input_required", "requestState": "x"})).await;
+    let (outcome, _) = answered(
+        &remote,
+        &mut peer,
+        call("a", "{}"),
+        json!({"resultType": "input_required", "requestState": "x"}),
+    )
+    .await;
     assert!(outcome.is_err());
 }
 
@@ -140,14 +231,21 @@ async fn results_that_are_none_are_errors_of_the_server() {
 async fn errors_keep_the_words_of_the_server_and_get_their_kind() {
     let (remote, mut peer) = modern(json!({})).await;
     let need = json!({"requiredCapabilities": {"sampling": {}}});
-    let cases = [(-32602, json!(null), Kind::Upstream), (-32603, json!({}), Kind::Upstream), (-32021, need, Kind::Unsupported(Need::Sampling))];
+    let cases = [
+        (-32602, json!(null), Kind::Upstream),
+        (-32603, json!({}), Kind::Upstream),
+        (-32021, need, Kind::Unsupported(Need::Sampling)),
+    ];
     for (code, data, kind) in cases {
         let (outcome, ()) = join!(remote.call(call("a", "{}")), async {
             let request = peer.read().await;
             peer.refuse(&request, code, "no such thing", data).await;
         });
         let error = outcome.unwrap_err();
-        assert_eq!((error.kind(), error.public()), (&kind, "the server answered: no such thing"));
+        assert_eq!(
+            (error.kind(), error.public()),
+            (&kind, "the server answered: no such thing")
+        );
     }
 }
 
@@ -181,31 +279,45 @@ async fn a_call_dropped_before_it_left_never_reaches_the_server() {
     tokio::task::yield_now().await;
     drop(calls);
     let (mut sent, mut cancelled) = (Vec::new(), Vec::new());
-    while let Ok(message) = tokio::time::timeout(std::time::Duration::from_secs(5), peer.read()).await {
+    while let Ok(message) =
+        tokio::time::timeout(std::time::Duration::from_secs(5), peer.read()).await
+    {
         match message["method"].as_str().unwrap() {
             "tools/call" => sent.push(message["id"].clone()),
             _ => cancelled.push(message["params"]["requestId"].clone()),
         }
     }
     assert!(sent.len() < 60, "{}", sent.len());
-    assert_eq!(sent, cancelled, "what left is cancelled, in its order, and nothing else is");
+    assert_eq!(
+        sent, cancelled,
+        "what left is cancelled, in its order, and nothing else is"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_server_ends_its_calls_and_says_what_is_known() {
     let (remote, mut peer) = legacy(json!({})).await;
-    let ((one, two), ()) = join!(async { join!(remote.call(call("a", "{}")), remote.call(call("b", "{}"))) }, async {
-        peer.read().await;
-        peer.read().await;
-        drop(peer);
-    });
+    let ((one, two), ()) = join!(
+        async { join!(remote.call(call("a", "{}")), remote.call(call("b", "{}"))) },
+        async {
+            peer.read().await;
+            peer.read().await;
+            drop(peer);
+        }
+    );
     for outcome in [one, two] {
         let error = outcome.unwrap_err();
         assert_eq!(*error.kind(), Kind::Upstream);
-        assert_eq!(error.public(), "the server files stopped during the call; it is not known whether it took effect");
+        assert_eq!(
+            error.public(),
+            "the server files stopped during the call; it is not known whether it took effect"
+        );
     }
     let after = remote.call(call("a", "{}")).await.unwrap_err();
-    assert_eq!(after.public(), "the server files stopped before the call was sent; nothing was done");
+    assert_eq!(
+        after.public(),
+        "the server files stopped before the call was sent; nothing was done"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,11 +330,25 @@ async fn answers_out_of_order_find_their_calls() {
             requests.push(peer.read().await);
         }
         for request in requests.iter().rev() {
-            peer.reply(request, text(&request["params"]["arguments"]["n"].to_string())).await;
+            peer.reply(
+                request,
+                text(&request["params"]["arguments"]["n"].to_string()),
+            )
+            .await;
         }
     });
     for (n, outcome) in outcomes.into_iter().enumerate() {
-        let Ok(Outcome::Done(output)) = outcome else { panic!("{outcome:?}") };
-        assert_eq!(output.content[0].json.get("text").unwrap().string().unwrap(), n.to_string());
+        let Ok(Outcome::Done(output)) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert_eq!(
+            output.content[0]
+                .json
+                .get("text")
+                .unwrap()
+                .string()
+                .unwrap(),
+            n.to_string()
+        );
     }
 }

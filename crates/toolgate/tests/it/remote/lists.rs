@@ -7,7 +7,11 @@ use tokio::{join, time::advance};
 use toolgate::{Caller, Catalog, Interest, Kind, List, Service, client::Remote};
 
 /// Lists while the server answers with these pages.
-async fn list(remote: &Remote, peer: &mut Peer, pages: &[Value]) -> Result<Catalog, toolgate::Error> {
+async fn list(
+    remote: &Remote,
+    peer: &mut Peer,
+    pages: &[Value],
+) -> Result<Catalog, toolgate::Error> {
     let answer = async {
         let mut asked = Vec::new();
         for page in pages {
@@ -20,13 +24,23 @@ async fn list(remote: &Remote, peer: &mut Peer, pages: &[Value]) -> Result<Catal
     };
     let (listed, asked) = join!(remote.list(all()), answer);
     let next = pages.iter().map(|page| page["nextCursor"].clone());
-    let expected: Vec<Value> = std::iter::once(Value::Null).chain(next).take(asked.len()).collect();
-    assert_eq!(asked, expected, "each page is asked for by the cursor before it");
+    let expected: Vec<Value> = std::iter::once(Value::Null)
+        .chain(next)
+        .take(asked.len())
+        .collect();
+    assert_eq!(
+        asked, expected,
+        "each page is asked for by the cursor before it"
+    );
     listed
 }
 
 fn names(catalog: &Catalog) -> Vec<&str> {
-    catalog.items().iter().map(|item| item.tool.name()).collect()
+    catalog
+        .items()
+        .iter()
+        .map(|item| item.tool.name())
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -46,14 +60,22 @@ async fn pages_are_joined_and_an_empty_cursor_is_a_cursor() {
 async fn pages_without_end_are_an_error() {
     let (remote, mut peer) = legacy(json!({"tools": {}})).await;
     let again = json!({"tools": [tool("a")], "nextCursor": "x"});
-    let error = list(&remote, &mut peer, &[again.clone(), again]).await.unwrap_err();
+    let error = list(&remote, &mut peer, &[again.clone(), again])
+        .await
+        .unwrap_err();
     assert!(error.public().contains("without end"), "{}", error.public());
     let mut few = options();
     few.pages = 3;
     let (remote, mut peer) = legacy_with(json!({"tools": {}}), few).await;
     let page = |n: u32| json!({"tools": [], "nextCursor": n.to_string()});
-    let error = list(&remote, &mut peer, &[page(1), page(2), page(3)]).await.unwrap_err();
-    assert!(error.public().contains("more than 3 pages"), "{}", error.public());
+    let error = list(&remote, &mut peer, &[page(1), page(2), page(3)])
+        .await
+        .unwrap_err();
+    assert!(
+        error.public().contains("more than 3 pages"),
+        "{}",
+        error.public()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,9 +84,16 @@ async fn tools_that_cannot_be_read_or_are_too_many_are_left_out_by_name() {
     few.tools = 3;
     let (remote, mut peer) = legacy_with(json!({"tools": {}}), few).await;
     let tools = json!([tool("a"), {"name": "no\u{7}schema"}, tool("a"), tool("d")]);
-    let listed = list(&remote, &mut peer, &[json!({"tools": tools})]).await.unwrap();
+    let listed = list(&remote, &mut peer, &[json!({"tools": tools})])
+        .await
+        .unwrap();
     assert_eq!(names(&listed), ["a"]);
-    let out: Vec<String> = remote.status().left_out.into_iter().map(|out| out.tool).collect();
+    let out: Vec<String> = remote
+        .status()
+        .left_out
+        .into_iter()
+        .map(|out| out.tool)
+        .collect();
     assert_eq!(out, ["no\u{fffd}schema", "a", "all that follow"]);
 }
 
@@ -72,31 +101,65 @@ async fn tools_that_cannot_be_read_or_are_too_many_are_left_out_by_name() {
 async fn while_nothing_changes_the_list_is_one_object() {
     let (remote, mut peer) = legacy(json!({"tools": {}})).await;
     let both = json!({"tools": [tool("a"), tool("b")]});
-    let first = list(&remote, &mut peer, std::slice::from_ref(&both)).await.unwrap();
+    let first = list(&remote, &mut peer, std::slice::from_ref(&both))
+        .await
+        .unwrap();
     assert!(remote.list(all()).await.unwrap().same(&first), "kept");
     advance(Duration::from_secs(61)).await;
-    assert!(list(&remote, &mut peer, &[both]).await.unwrap().same(&first), "read again, and equal");
+    assert!(
+        list(&remote, &mut peer, &[both])
+            .await
+            .unwrap()
+            .same(&first),
+        "read again, and equal"
+    );
 
     advance(Duration::from_secs(61)).await;
-    let mut changes = remote.changes(Interest { caller: Caller::new("test"), tools: true }).await.unwrap();
+    let mut changes = remote
+        .changes(Interest {
+            caller: Caller::new("test"),
+            tools: true,
+        })
+        .await
+        .unwrap();
     let other = json!({"tools": [tool("a"), {"name": "b", "inputSchema": {}}]});
     let second = list(&remote, &mut peer, &[other]).await.unwrap();
     assert!(!second.same(&first));
-    assert!(std::sync::Arc::ptr_eq(&first.items()[0], &second.items()[0]), "what stays is the same object");
-    assert!(!std::sync::Arc::ptr_eq(&first.items()[1], &second.items()[1]));
-    assert!(changes.next().await.is_some(), "a change that nobody told is told");
+    assert!(
+        std::sync::Arc::ptr_eq(&first.items()[0], &second.items()[0]),
+        "what stays is the same object"
+    );
+    assert!(!std::sync::Arc::ptr_eq(
+        &first.items()[1],
+        &second.items()[1]
+    ));
+    assert!(
+        changes.next().await.is_some(),
+        "a change that nobody told is told"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_legacy_server_that_tells_changes_is_asked_when_it_does() {
     let (remote, mut peer) = legacy(json!({"tools": {"listChanged": true}})).await;
-    let mut changes = remote.changes(Interest { caller: Caller::new("test"), tools: true }).await.unwrap();
-    list(&remote, &mut peer, &[json!({"tools": [tool("a")]})]).await.unwrap();
+    let mut changes = remote
+        .changes(Interest {
+            caller: Caller::new("test"),
+            tools: true,
+        })
+        .await
+        .unwrap();
+    list(&remote, &mut peer, &[json!({"tools": [tool("a")]})])
+        .await
+        .unwrap();
     advance(Duration::from_secs(3600)).await;
     remote.list(all()).await.unwrap();
-    peer.tell("notifications/tools/list_changed", json!({})).await;
+    peer.tell("notifications/tools/list_changed", json!({}))
+        .await;
     assert!(changes.next().await.is_some());
-    let listed = list(&remote, &mut peer, &[json!({"tools": [tool("b")]})]).await.unwrap();
+    let listed = list(&remote, &mut peer, &[json!({"tools": [tool("b")]})])
+        .await
+        .unwrap();
     assert_eq!(names(&listed), ["b"]);
 }
 
@@ -105,21 +168,48 @@ async fn a_modern_server_tells_changes_by_a_subscription() {
     let (remote, mut peer) = modern(json!({"tools": {"listChanged": true}})).await;
     let listen = peer.read().await;
     assert_eq!(listen["method"], "subscriptions/listen");
-    assert_eq!(listen["params"]["notifications"], json!({"toolsListChanged": true}));
+    assert_eq!(
+        listen["params"]["notifications"],
+        json!({"toolsListChanged": true})
+    );
     let meta = |id: &Value| json!({"_meta": {"io.modelcontextprotocol/subscriptionId": id}, "notifications": {"toolsListChanged": true}});
-    peer.tell("notifications/subscriptions/acknowledged", meta(&listen["id"])).await;
-    let mut changes = remote.changes(Interest { caller: Caller::new("test"), tools: true }).await.unwrap();
-    peer.tell("notifications/tools/list_changed", json!({})).await;
-    peer.tell("notifications/tools/list_changed", meta(&json!("other"))).await;
-    peer.tell("notifications/tools/list_changed", meta(&listen["id"])).await;
-    assert_eq!(changes.next().await.unwrap().tools, 1, "only the one that belongs to the subscription counts");
+    peer.tell(
+        "notifications/subscriptions/acknowledged",
+        meta(&listen["id"]),
+    )
+    .await;
+    let mut changes = remote
+        .changes(Interest {
+            caller: Caller::new("test"),
+            tools: true,
+        })
+        .await
+        .unwrap();
+    peer.tell("notifications/tools/list_changed", json!({}))
+        .await;
+    peer.tell("notifications/tools/list_changed", meta(&json!("other")))
+        .await;
+    peer.tell("notifications/tools/list_changed", meta(&listen["id"]))
+        .await;
+    assert_eq!(
+        changes.next().await.unwrap().tools,
+        1,
+        "only the one that belongs to the subscription counts"
+    );
     assert_eq!(remote.status().counters.stray_notifications, 2);
     peer.reply(&listen, json!({"resultType": "complete"})).await;
     let again = peer.read().await;
-    assert_eq!(again["method"], "subscriptions/listen", "a stream that ended is opened again");
+    assert_eq!(
+        again["method"], "subscriptions/listen",
+        "a stream that ended is opened again"
+    );
     assert_ne!(again["id"], listen["id"]);
     drop(remote);
-    assert_eq!(peer.line().await, "", "and the end of the client ends it all");
+    assert_eq!(
+        peer.line().await,
+        "",
+        "and the end of the client ends it all"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,13 +222,25 @@ async fn the_time_to_live_of_a_modern_list_is_honoured() {
     advance(Duration::from_secs(2)).await;
     list(&remote, &mut peer, &[page(0)]).await.unwrap();
     // Stale at once: shown, it is read again; looked up for a call, it holds a minute.
-    remote.list(List { only: Some("a".to_owned()), ..all() }).await.unwrap();
+    remote
+        .list(List {
+            only: Some("a".to_owned()),
+            ..all()
+        })
+        .await
+        .unwrap();
     list(&remote, &mut peer, &[page(0)]).await.unwrap();
     advance(Duration::from_secs(61)).await;
-    let (looked, ()) = join!(remote.list(List { only: Some("a".to_owned()), ..all() }), async {
-        let request = peer.read().await;
-        peer.reply(&request, page(u64::MAX)).await;
-    });
+    let (looked, ()) = join!(
+        remote.list(List {
+            only: Some("a".to_owned()),
+            ..all()
+        }),
+        async {
+            let request = peer.read().await;
+            peer.reply(&request, page(u64::MAX)).await;
+        }
+    );
     looked.unwrap();
     advance(Duration::from_secs(25 * 3600)).await;
     list(&remote, &mut peer, &[page(0)]).await.unwrap();
@@ -149,7 +251,8 @@ async fn a_server_without_tools_has_an_empty_list() {
     let (remote, mut peer) = legacy(json!({})).await;
     let (listed, ()) = join!(remote.list(all()), async {
         let request = peer.read().await;
-        peer.refuse(&request, -32601, "method not found", json!(null)).await;
+        peer.refuse(&request, -32601, "method not found", json!(null))
+            .await;
     });
     assert!(listed.unwrap().items().is_empty());
 }
@@ -157,13 +260,24 @@ async fn a_server_without_tools_has_an_empty_list() {
 #[tokio::test(start_paused = true)]
 async fn an_old_list_holds_while_a_new_one_cannot_be_read() {
     let (remote, mut peer) = legacy(json!({"tools": {}})).await;
-    let first = list(&remote, &mut peer, &[json!({"tools": [tool("a")]})]).await.unwrap();
+    let first = list(&remote, &mut peer, &[json!({"tools": [tool("a")]})])
+        .await
+        .unwrap();
     advance(Duration::from_secs(61)).await;
-    assert!(list(&remote, &mut peer, &[json!({"nothing": 1})]).await.unwrap().same(&first));
+    assert!(
+        list(&remote, &mut peer, &[json!({"nothing": 1})])
+            .await
+            .unwrap()
+            .same(&first)
+    );
     assert!(remote.status().note.unwrap().contains("old list"));
     drop(peer);
     remote.closed().await;
-    assert_eq!(*remote.list(all()).await.unwrap_err().kind(), Kind::Upstream, "but not when it is gone");
+    assert_eq!(
+        *remote.list(all()).await.unwrap_err().kind(),
+        Kind::Upstream,
+        "but not when it is gone"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -175,5 +289,9 @@ async fn many_who_ask_at_once_make_one_request() {
         peer.reply(&request, json!({"tools": [tool("a")]})).await;
         assert!(peer.is_left_alone().await);
     });
-    assert!(listed.iter().all(|one| one.as_ref().unwrap().items().len() == 1));
+    assert!(
+        listed
+            .iter()
+            .all(|one| one.as_ref().unwrap().items().len() == 1)
+    );
 }

@@ -11,22 +11,42 @@ async fn a_modern_server_is_found_by_one_request() {
     let probe = peer.read().await;
     assert_eq!(probe["method"], "server/discover");
     let meta = &probe["params"]["_meta"];
-    assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
-    assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({}));
-    assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "toolgate");
+    assert_eq!(
+        meta["io.modelcontextprotocol/protocolVersion"],
+        "2026-07-28"
+    );
+    assert_eq!(
+        meta["io.modelcontextprotocol/clientCapabilities"],
+        json!({})
+    );
+    assert_eq!(
+        meta["io.modelcontextprotocol/clientInfo"]["name"],
+        "toolgate"
+    );
     let server = json!({"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "7"}});
     let answer = json!({"resultType": "complete", "supportedVersions": ["2027-01-01", "2026-07-28"], "capabilities": {}, "_meta": server});
     peer.reply(&probe, answer).await;
     let status = opening.await.unwrap().unwrap().status();
-    assert_eq!((status.revision, status.server.unwrap().version.as_str()), ("2026-07-28", "7"));
+    assert_eq!(
+        (status.revision, status.server.unwrap().version.as_str()),
+        ("2026-07-28", "7")
+    );
 }
 
 /// Goes through the handshake after the probe, and says which revision is spoken.
-async fn handshake(opening: Opening, mut peer: Peer, offer: &str) -> Result<&'static str, OpenError> {
+async fn handshake(
+    opening: Opening,
+    mut peer: Peer,
+    offer: &str,
+) -> Result<&'static str, OpenError> {
     let hello = peer.read().await;
     assert_eq!(hello["method"], "initialize");
     assert_eq!(hello["params"]["protocolVersion"], "2025-11-25");
-    assert_eq!(hello["params"]["capabilities"], json!({}), "questions of a legacy server belong to no caller");
+    assert_eq!(
+        hello["params"]["capabilities"],
+        json!({}),
+        "questions of a legacy server belong to no caller"
+    );
     peer.reply(&hello, welcome(offer, json!({}))).await;
     let remote = opening.await.unwrap()?;
     assert_eq!(peer.read().await["method"], "notifications/initialized");
@@ -35,18 +55,37 @@ async fn handshake(opening: Opening, mut peer: Peer, offer: &str) -> Result<&'st
 
 #[tokio::test(start_paused = true)]
 async fn any_other_answer_to_the_probe_means_legacy() {
-    let errors = [(-32601, json!({})), (-32602, json!(null)), (-32600, json!({})), (-32000, json!({})), (-32022, json!({}))];
+    let errors = [
+        (-32601, json!({})),
+        (-32602, json!(null)),
+        (-32600, json!({})),
+        (-32000, json!({})),
+        (-32022, json!({})),
+    ];
     for (code, data) in errors {
         let (opening, mut peer) = start(options());
         let probe = peer.read().await;
         peer.refuse(&probe, code, "what?", data).await;
-        assert_eq!(handshake(opening, peer, "2025-06-18").await, Ok("2025-06-18"), "{code}");
+        assert_eq!(
+            handshake(opening, peer, "2025-06-18").await,
+            Ok("2025-06-18"),
+            "{code}"
+        );
     }
-    for result in [json!({}), json!({"supportedVersions": []}), json!({"supportedVersions": ["2025-11-25"], "capabilities": {}}), json!(7)] {
+    for result in [
+        json!({}),
+        json!({"supportedVersions": []}),
+        json!({"supportedVersions": ["2025-11-25"], "capabilities": {}}),
+        json!(7),
+    ] {
         let (opening, mut peer) = start(options());
         let probe = peer.read().await;
         peer.reply(&probe, result.clone()).await;
-        assert_eq!(handshake(opening, peer, "2025-11-25").await, Ok("2025-11-25"), "{result}");
+        assert_eq!(
+            handshake(opening, peer, "2025-11-25").await,
+            Ok("2025-11-25"),
+            "{result}"
+        );
     }
 }
 
@@ -55,33 +94,58 @@ async fn every_legacy_revision_is_accepted_and_no_other() {
     for revision in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] {
         let (opening, mut peer) = start(options());
         let probe = peer.read().await;
-        peer.refuse(&probe, -32601, "method not found", json!(null)).await;
+        peer.refuse(&probe, -32601, "method not found", json!(null))
+            .await;
         assert_eq!(handshake(opening, peer, revision).await, Ok(revision));
     }
     let (opening, mut peer) = start(options());
     let probe = peer.read().await;
-    peer.refuse(&probe, -32601, "method not found", json!(null)).await;
-    assert_eq!(handshake(opening, peer, "1999-01-01").await, Err(OpenError::NoRevision(vec!["1999-01-01".to_owned()])));
+    peer.refuse(&probe, -32601, "method not found", json!(null))
+        .await;
+    assert_eq!(
+        handshake(opening, peer, "1999-01-01").await,
+        Err(OpenError::NoRevision(vec!["1999-01-01".to_owned()]))
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_modern_error_means_modern() {
-    for (code, data) in [(-32020, json!({})), (-32021, json!({"requiredCapabilities": {"elicitation": {}}}))] {
+    for (code, data) in [
+        (-32020, json!({})),
+        (-32021, json!({"requiredCapabilities": {"elicitation": {}}})),
+    ] {
         let (opening, mut peer) = start(options());
         let probe = peer.read().await;
         peer.refuse(&probe, code, "no", data).await;
-        assert_eq!(opening.await.unwrap().unwrap().status().revision, "2026-07-28");
+        assert_eq!(
+            opening.await.unwrap().unwrap().status().revision,
+            "2026-07-28"
+        );
     }
     let refused = |supported: Value| async move {
         let (opening, mut peer) = start(options());
         let probe = peer.read().await;
-        peer.refuse(&probe, -32022, "no", json!({"supported": supported, "requested": "2026-07-28"})).await;
+        peer.refuse(
+            &probe,
+            -32022,
+            "no",
+            json!({"supported": supported, "requested": "2026-07-28"}),
+        )
+        .await;
         (opening, peer)
     };
     let (opening, _peer) = refused(json!(["2030-01-01"])).await;
-    assert_eq!(opening.await.unwrap().err(), Some(OpenError::NoRevision(vec!["2030-01-01".to_owned()])), "no fallback");
+    assert_eq!(
+        opening.await.unwrap().err(),
+        Some(OpenError::NoRevision(vec!["2030-01-01".to_owned()])),
+        "no fallback"
+    );
     let (opening, peer) = refused(json!(["2025-11-25"])).await;
-    assert_eq!(handshake(opening, peer, "2025-11-25").await, Ok("2025-11-25"), "it lists it");
+    assert_eq!(
+        handshake(opening, peer, "2025-11-25").await,
+        Ok("2025-11-25"),
+        "it lists it"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,7 +153,10 @@ async fn a_server_that_keeps_silent_gets_the_handshake() {
     let (opening, mut peer) = start(options());
     assert_eq!(peer.read().await["method"], "server/discover");
     let before = tokio::time::Instant::now();
-    assert_eq!(handshake(opening, peer, "2025-11-25").await, Ok("2025-11-25"));
+    assert_eq!(
+        handshake(opening, peer, "2025-11-25").await,
+        Ok("2025-11-25")
+    );
     assert_eq!(before.elapsed().as_secs(), 5);
 }
 
@@ -98,9 +165,17 @@ async fn a_slow_modern_server_is_found_in_the_end() {
     let (opening, mut peer) = start(options());
     let (probe, hello) = (peer.read().await, peer.read().await);
     assert_eq!(hello["method"], "initialize");
-    peer.refuse(&hello, -32601, "method not found", json!(null)).await;
-    peer.reply(&probe, json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
-    assert_eq!(opening.await.unwrap().unwrap().status().revision, "2026-07-28");
+    peer.refuse(&hello, -32601, "method not found", json!(null))
+        .await;
+    peer.reply(
+        &probe,
+        json!({"supportedVersions": ["2026-07-28"], "capabilities": {}}),
+    )
+    .await;
+    assert_eq!(
+        opening.await.unwrap().unwrap().status().revision,
+        "2026-07-28"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,7 +183,10 @@ async fn a_server_that_ends_at_the_probe_is_worth_another_try() {
     let (opening, mut peer) = start(options());
     peer.read().await;
     drop(peer);
-    assert_eq!(opening.await.unwrap().err(), Some(OpenError::ClosedDuringProbe));
+    assert_eq!(
+        opening.await.unwrap().err(),
+        Some(OpenError::ClosedDuringProbe)
+    );
 
     let mut unprobed = options();
     unprobed.probe = false;
@@ -121,17 +199,28 @@ async fn a_server_that_ends_at_the_probe_is_worth_another_try() {
 #[tokio::test(start_paused = true)]
 async fn the_handshake_has_an_end() {
     let (opening, _peer) = start(options());
-    assert_eq!(opening.await.unwrap().err(), Some(OpenError::Late(Duration::from_secs(30))));
+    assert_eq!(
+        opening.await.unwrap().err(),
+        Some(OpenError::Late(Duration::from_secs(30)))
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_ping_is_answered_during_the_handshake() {
     let (opening, mut peer) = start(options());
     let probe = peer.read().await;
-    peer.send(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#).await;
-    assert_eq!(peer.line().await, "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"result\":{}}\n");
-    peer.refuse(&probe, -32601, "method not found", json!(null)).await;
-    assert_eq!(handshake(opening, peer, "2025-11-25").await, Ok("2025-11-25"));
+    peer.send(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#)
+        .await;
+    assert_eq!(
+        peer.line().await,
+        "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"result\":{}}\n"
+    );
+    peer.refuse(&probe, -32601, "method not found", json!(null))
+        .await;
+    assert_eq!(
+        handshake(opening, peer, "2025-11-25").await,
+        Ok("2025-11-25")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,12 +228,14 @@ async fn requests_of_the_server_are_refused_in_the_old_era_and_dropped_in_the_ne
     let asks = ["roots/list", "sampling/createMessage", "elicitation/create"];
     let (_remote, mut peer) = legacy(json!({})).await;
     for method in asks {
-        peer.send(&json!({"jsonrpc": "2.0", "id": 1, "method": method}).to_string()).await;
+        peer.send(&json!({"jsonrpc": "2.0", "id": 1, "method": method}).to_string())
+            .await;
         assert_eq!(peer.read().await["error"]["code"], -32601, "{method}");
     }
     let (remote, mut peer) = modern(json!({})).await;
     for method in asks {
-        peer.send(&json!({"jsonrpc": "2.0", "id": 1, "method": method}).to_string()).await;
+        peer.send(&json!({"jsonrpc": "2.0", "id": 1, "method": method}).to_string())
+            .await;
     }
     assert!(peer.is_left_alone().await);
     assert_eq!(remote.status().counters.stray_requests, 3);

@@ -19,18 +19,30 @@ pub(crate) struct Peer {
 }
 
 pub(crate) fn options() -> RemoteOptions {
-    RemoteOptions::new(Origin { server: "files".into(), trusted: false })
+    RemoteOptions::new(Origin {
+        server: "files".into(),
+        trusted: false,
+    })
 }
 
 pub(crate) type Opening = JoinHandle<Result<Remote, OpenError>>;
 
 /// Starts to open a server.
-#[allow(clippy::disallowed_methods, reason = "the test plays the other side meanwhile")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the test plays the other side meanwhile"
+)]
 pub(crate) fn start(options: RemoteOptions) -> (Opening, Peer) {
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     let (reader, writer) = tokio::io::split(ours);
     let (from, to) = tokio::io::split(theirs);
-    (tokio::spawn(Remote::open(reader, writer, options)), Peer { from: BufReader::new(from), to })
+    (
+        tokio::spawn(Remote::open(reader, writer, options)),
+        Peer {
+            from: BufReader::new(from),
+            to,
+        },
+    )
 }
 
 /// A modern server, open.
@@ -50,7 +62,8 @@ pub(crate) async fn legacy_with(capabilities: Value, mut options: RemoteOptions)
     options.probe = false;
     let (opening, mut peer) = start(options);
     let hello = peer.read().await;
-    peer.reply(&hello, welcome("2025-11-25", capabilities)).await;
+    peer.reply(&hello, welcome("2025-11-25", capabilities))
+        .await;
     let remote = opening.await.unwrap().unwrap();
     assert_eq!(peer.read().await["method"], "notifications/initialized");
     (remote, peer)
@@ -80,7 +93,10 @@ impl Peer {
     pub(crate) async fn line(&mut self) -> String {
         let mut line = String::new();
         let read = self.from.read_line(&mut line);
-        tokio::time::timeout(Duration::from_secs(600), read).await.expect("the client says something").unwrap();
+        tokio::time::timeout(Duration::from_secs(600), read)
+            .await
+            .expect("the client says something")
+            .unwrap();
         line
     }
 
@@ -93,7 +109,9 @@ impl Peer {
     /// Whether the client says nothing for ten seconds.
     pub(crate) async fn is_left_alone(&mut self) -> bool {
         let mut line = String::new();
-        tokio::time::timeout(Duration::from_secs(10), self.from.read_line(&mut line)).await.is_err()
+        tokio::time::timeout(Duration::from_secs(10), self.from.read_line(&mut line))
+            .await
+            .is_err()
     }
 
     pub(crate) async fn send(&mut self, line: &str) {
@@ -102,15 +120,18 @@ impl Peer {
     }
 
     pub(crate) async fn tell(&mut self, method: &str, params: Value) {
-        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()).await;
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string())
+            .await;
     }
 
     pub(crate) async fn reply(&mut self, to: &Value, result: Value) {
-        self.send(&json!({"jsonrpc": "2.0", "id": to["id"], "result": result}).to_string()).await;
+        self.send(&json!({"jsonrpc": "2.0", "id": to["id"], "result": result}).to_string())
+            .await;
     }
 
     pub(crate) async fn refuse(&mut self, to: &Value, code: i64, message: &str, data: Value) {
         let error = json!({"code": code, "message": message, "data": data});
-        self.send(&json!({"jsonrpc": "2.0", "id": to["id"], "error": error}).to_string()).await;
+        self.send(&json!({"jsonrpc": "2.0", "id": to["id"], "error": error}).to_string())
+            .await;
     }
 }

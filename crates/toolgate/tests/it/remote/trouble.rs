@@ -12,13 +12,29 @@ async fn a_bad_line_is_counted_and_the_stream_goes_on() {
     let (remote, mut peer) = legacy_with(json!({}), short).await;
     let (outcome, ()) = join!(remote.call(call("a", "{}")), async {
         let request = peer.read().await;
-        for line in ["Listening on port 80", "{\"jsonrpc\":", "", "\r", "\u{feff}", "[1]", "{}", "\"x\"", r#"{"jsonrpc":"2.0","id":[],"method":"m"}"#] {
+        for line in [
+            "Listening on port 80",
+            "{\"jsonrpc\":",
+            "",
+            "\r",
+            "\u{feff}",
+            "[1]",
+            "{}",
+            "\"x\"",
+            r#"{"jsonrpc":"2.0","id":[],"method":"m"}"#,
+        ] {
             peer.send(line).await;
         }
         peer.send(&"x".repeat(1001)).await;
-        peer.send(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{\"content\":\"{}\"}}}}", request["id"], "x".repeat(2000))).await;
+        peer.send(&format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{\"content\":\"{}\"}}}}",
+            request["id"],
+            "x".repeat(2000)
+        ))
+        .await;
         for stray in [json!(77), json!("1"), json!(null)] {
-            peer.reply(&json!({"id": stray}), json!({"content": []})).await;
+            peer.reply(&json!({"id": stray}), json!({"content": []}))
+                .await;
         }
         peer.reply(&request, json!({"content": []})).await;
         peer.reply(&request, json!({"content": []})).await;
@@ -28,14 +44,22 @@ async fn a_bad_line_is_counted_and_the_stream_goes_on() {
     let counters = remote.status().counters;
     assert_eq!((counters.bad_lines, counters.long_lines), (3, 2));
     assert_eq!(counters.malformed, 5, "with the reply to null");
-    assert_eq!(counters.stray_replies, 3, "an unknown one, one with another kind of id, and a second one");
+    assert_eq!(
+        counters.stray_replies, 3,
+        "an unknown one, one with another kind of id, and a second one"
+    );
     assert!(remote.status().lost.is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_words_of_a_line_stand_in_the_status() {
     let (remote, mut peer) = legacy(json!({})).await;
-    for line in ["secret-1", r#"{"jsonrpc":"2.0","id":"secret-2"}"#, r#"{"jsonrpc":"2.0","id":1,"method":"secret-3"}"#, r#"{"jsonrpc":"2.0","method":"secret-4"}"#] {
+    for line in [
+        "secret-1",
+        r#"{"jsonrpc":"2.0","id":"secret-2"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"secret-3"}"#,
+        r#"{"jsonrpc":"2.0","method":"secret-4"}"#,
+    ] {
         peer.send(line).await;
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         let note = remote.status().note.unwrap();
@@ -52,5 +76,9 @@ async fn a_reply_with_result_and_error_ends_its_call() {
     });
     let error = outcome.unwrap_err();
     assert_eq!(*error.kind(), Kind::Upstream);
-    assert!(error.public().contains("malformed reply"), "{}", error.public());
+    assert!(
+        error.public().contains("malformed reply"),
+        "{}",
+        error.public()
+    );
 }

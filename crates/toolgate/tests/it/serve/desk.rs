@@ -17,7 +17,8 @@ pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-const FOREVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
+const FOREVER: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
 
 #[tokio::test]
 async fn a_cancelled_call_is_dropped_and_never_answered() {
@@ -29,14 +30,27 @@ async fn a_cancelled_call_is_dropped_and_never_answered() {
     let playing = async {
         let (read, mut write) = tokio::io::split(near);
         let mut lines = BufReader::new(read).lines();
-        write.write_all(format!("{OPEN}\n{FOREVER}\n").as_bytes()).await.unwrap();
+        write
+            .write_all(format!("{OPEN}\n{FOREVER}\n").as_bytes())
+            .await
+            .unwrap();
         lines.next_line().await.unwrap();
         until("it runs", || running.load(Ordering::SeqCst) == 1).await;
         write.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n").await.unwrap();
         until("it is dropped", || running.load(Ordering::SeqCst) == 0).await;
         // The id is free again, and the next answer is the next request's.
-        write.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n").await.unwrap();
-        assert!(lines.next_line().await.unwrap().unwrap().contains("\"id\":2"));
+        write
+            .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n")
+            .await
+            .unwrap();
+        assert!(
+            lines
+                .next_line()
+                .await
+                .unwrap()
+                .unwrap()
+                .contains("\"id\":2")
+        );
     };
     tokio::join!(serving, playing).0.unwrap();
 }
@@ -49,7 +63,9 @@ async fn the_end_of_input_cancels_what_runs() {
     let (read, write) = tokio::io::split(far);
     let serving = stdio::serve(server(scripted), Caller::new("test"), read, write);
     let playing = async {
-        near.write_all(format!("{OPEN}\n{FOREVER}\n").as_bytes()).await.unwrap();
+        near.write_all(format!("{OPEN}\n{FOREVER}\n").as_bytes())
+            .await
+            .unwrap();
         until("it runs", || running.load(Ordering::SeqCst) == 1).await;
         near.shutdown().await.unwrap();
         until("it is dropped", || running.load(Ordering::SeqCst) == 0).await;

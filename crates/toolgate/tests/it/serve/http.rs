@@ -13,29 +13,64 @@ const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
 fn endpoint(scripted: std::sync::Arc<Scripted>) -> Endpoint {
-    Endpoint::new(server(scripted), HttpLimits { stream_after: Duration::from_millis(50), ..HttpLimits::default() })
+    Endpoint::new(
+        server(scripted),
+        HttpLimits {
+            stream_after: Duration::from_millis(50),
+            ..HttpLimits::default()
+        },
+    )
 }
 
-async fn send(endpoint: &Endpoint, method: &str, headers: &[(&str, &str)], body: &str) -> Response<Body> {
+async fn send(
+    endpoint: &Endpoint,
+    method: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Response<Body> {
     let mut request = Request::builder().method(method).uri("/mcp");
-    let usual = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
-    for (name, value) in usual.iter().filter(|(n, _)| !headers.iter().any(|(h, _)| h == n)).chain(headers) {
+    let usual = [
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+    ];
+    for (name, value) in usual
+        .iter()
+        .filter(|(n, _)| !headers.iter().any(|(h, _)| h == n))
+        .chain(headers)
+    {
         request = request.header(*name, *value);
     }
-    let request = request.body(Full::<bytes::Bytes>::from(body.to_owned())).unwrap();
+    let request = request
+        .body(Full::<bytes::Bytes>::from(body.to_owned()))
+        .unwrap();
     endpoint.handle(Caller::new("test"), request).await
 }
 
 async fn text(response: Response<Body>) -> String {
-    String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    String::from_utf8(
+        response
+            .into_body()
+            .collect()
+            .await
+            .unwrap()
+            .to_bytes()
+            .to_vec(),
+    )
+    .unwrap()
 }
 
 fn call(name: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}",{MODERN}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}",{MODERN}}}}}"#
+    )
 }
 
 fn modern<'a>(name: &'a str) -> Vec<(&'a str, &'a str)> {
-    vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", name)]
+    vec![
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", name),
+    ]
 }
 
 #[tokio::test]
@@ -46,7 +81,10 @@ async fn a_modern_call_is_answered_as_json_and_a_slow_one_as_a_stream() {
     assert_eq!(response.headers()["content-type"], "application/json");
     assert!(text(response).await.contains(r#""resultType":"complete""#));
 
-    let body = call("count").replace(r#"Capabilities":{}"#, r#"Capabilities":{},"progressToken":"p""#);
+    let body = call("count").replace(
+        r#"Capabilities":{}"#,
+        r#"Capabilities":{},"progressToken":"p""#,
+    );
     let response = send(&endpoint, "POST", &modern("count"), &body).await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     let stream = text(response).await;
@@ -72,25 +110,50 @@ async fn a_lost_connection_of_a_session_ends_nothing_but_delete_does() {
     let running = scripted.running.clone();
     let endpoint = endpoint(scripted);
     let opened = send(&endpoint, "POST", &[], OPEN).await;
-    let session = opened.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+    let session = opened.headers()["mcp-session-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
     let with = [("mcp-session-id", session.as_str())];
     let forever = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
     drop(send(&endpoint, "POST", &with, forever).await);
     until("it runs", || running.load(Ordering::SeqCst) == 1).await;
     // The session still answers, and the call still runs.
-    let ping = send(&endpoint, "POST", &with, r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#).await;
+    let ping = send(
+        &endpoint,
+        "POST",
+        &with,
+        r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#,
+    )
+    .await;
     assert_eq!(text(ping).await, r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
     assert_eq!(running.load(Ordering::SeqCst), 1);
 
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     assert_eq!(send(&endpoint, "POST", &with, cancel).await.status(), 202);
-    until("the notification cancels", || running.load(Ordering::SeqCst) == 0).await;
+    until("the notification cancels", || {
+        running.load(Ordering::SeqCst) == 0
+    })
+    .await;
 
     drop(send(&endpoint, "POST", &with, forever).await);
     until("it runs again", || running.load(Ordering::SeqCst) == 1).await;
     assert_eq!(send(&endpoint, "DELETE", &with, "").await.status(), 204);
-    until("the end of the session cancels", || running.load(Ordering::SeqCst) == 0).await;
-    assert_eq!(send(&endpoint, "POST", &with, r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#).await.status(), 404);
+    until("the end of the session cancels", || {
+        running.load(Ordering::SeqCst) == 0
+    })
+    .await;
+    assert_eq!(
+        send(
+            &endpoint,
+            "POST",
+            &with,
+            r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#
+        )
+        .await
+        .status(),
+        404
+    );
 }
 
 #[tokio::test]
@@ -98,8 +161,13 @@ async fn list_changes_reach_the_stream_of_the_session() {
     let scripted = Scripted::new();
     let endpoint = endpoint(scripted.clone());
     let opened = send(&endpoint, "POST", &[], OPEN).await;
-    let session = opened.headers()["mcp-session-id"].to_str().unwrap().to_owned();
-    let mut stream = send(&endpoint, "GET", &[("mcp-session-id", &session)], "").await.into_body();
+    let session = opened.headers()["mcp-session-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let mut stream = send(&endpoint, "GET", &[("mcp-session-id", &session)], "")
+        .await
+        .into_body();
     stream.frame().await.unwrap().unwrap();
     // The stream subscribes in a task of its own, so tell until it hears.
     let heard = async {
@@ -111,8 +179,13 @@ async fn list_changes_reach_the_stream_of_the_session() {
             }
         }
     };
-    let heard = tokio::time::timeout(Duration::from_secs(10), heard).await.unwrap();
-    assert!(heard.contains("notifications/tools/list_changed"), "{heard}");
+    let heard = tokio::time::timeout(Duration::from_secs(10), heard)
+        .await
+        .unwrap();
+    assert!(
+        heard.contains("notifications/tools/list_changed"),
+        "{heard}"
+    );
 }
 
 /// One bad request: headers in the place of the good ones, body, and what it gets.
@@ -120,15 +193,22 @@ async fn check(headers: &[(&str, &str)], body: &str, status: u16, code: i64) {
     let response = send(&endpoint(Scripted::new()), "POST", headers, body).await;
     assert_eq!(response.status().as_u16(), status, "{headers:?} {body}");
     let text = text(response).await;
-    assert!(text.contains(&format!("\"code\":{code}")), "{headers:?} {body}: {text}");
+    assert!(
+        text.contains(&format!("\"code\":{code}")),
+        "{headers:?} {body}: {text}"
+    );
 }
 
 #[tokio::test]
 async fn bad_requests_get_the_right_status_and_code() {
     let good = modern("echo");
     let change = |name: &str, value: &'static str| -> Vec<(String, String)> {
-        let kept = good.iter().filter(|(n, _)| *n != name).map(|(n, v)| (n.to_string(), v.to_string()));
-        kept.chain((!value.is_empty()).then(|| (name.to_owned(), value.to_owned()))).collect()
+        let kept = good
+            .iter()
+            .filter(|(n, _)| *n != name)
+            .map(|(n, v)| (n.to_string(), v.to_string()));
+        kept.chain((!value.is_empty()).then(|| (name.to_owned(), value.to_owned())))
+            .collect()
     };
     for (name, value) in [
         ("mcp-method", "tools/list"),
@@ -143,24 +223,63 @@ async fn bad_requests_get_the_right_status_and_code() {
         ("mcp-protocol-version", "2025-11-25"),
     ] {
         let headers = change(name, value);
-        let headers: Vec<(&str, &str)> = headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        let headers: Vec<(&str, &str)> = headers
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_str()))
+            .collect();
         check(&headers, &call("echo"), 400, -32020).await;
     }
     let mut twice = good.clone();
     twice.push(("mcp-name", "echo"));
     check(&twice, &call("echo"), 400, -32020).await;
-    check(&[("mcp-protocol-version", "2099-01-01")], &call("echo"), 400, -32022).await;
+    check(
+        &[("mcp-protocol-version", "2099-01-01")],
+        &call("echo"),
+        400,
+        -32022,
+    )
+    .await;
     check(&good, "{", 400, -32700).await;
     check(&good, "[]", 400, -32600).await;
-    check(&good, &call("echo").replace("\"id\":1", "\"id\":null"), 400, -32600).await;
-    check(&good, &call("echo").replace("\"params\":{", "\"params\":{\"name\":\"x\","), 400, -32600).await;
-    check(&[], r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, 400, -32602).await;
+    check(
+        &good,
+        &call("echo").replace("\"id\":1", "\"id\":null"),
+        400,
+        -32600,
+    )
+    .await;
+    check(
+        &good,
+        &call("echo").replace("\"params\":{", "\"params\":{\"name\":\"x\","),
+        400,
+        -32600,
+    )
+    .await;
+    check(
+        &[],
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+        400,
+        -32602,
+    )
+    .await;
     check(&[("content-type", "text/plain")], OPEN, 415, -32600).await;
     check(&[("accept", "application/json")], OPEN, 406, -32600).await;
-    check(&[("mcp-session-id", "none")], r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, 404, -32600).await;
+    check(
+        &[("mcp-session-id", "none")],
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+        404,
+        -32600,
+    )
+    .await;
     let mut no_method = modern("echo");
     no_method[1].1 = "no/such";
-    check(&no_method, &call("echo").replace("tools/call", "no/such"), 404, -32601).await;
+    check(
+        &no_method,
+        &call("echo").replace("tools/call", "no/such"),
+        404,
+        -32601,
+    )
+    .await;
     let large = format!("{OPEN}{}", " ".repeat(4 << 20));
     check(&[], &large, 413, -32600).await;
 }
@@ -174,14 +293,25 @@ async fn another_callers_session_is_not_there() {
         .header("content-type", "application/json")
         .header("accept", "*/*")
         .header("mcp-session-id", &opened.headers()["mcp-session-id"])
-        .body(Full::<bytes::Bytes>::from(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#))
+        .body(Full::<bytes::Bytes>::from(
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+        ))
         .unwrap();
-    assert_eq!(endpoint.handle(Caller::new("somebody else"), request).await.status(), 404);
+    assert_eq!(
+        endpoint
+            .handle(Caller::new("somebody else"), request)
+            .await
+            .status(),
+        404
+    );
 }
 
 #[tokio::test]
 async fn one_session_over_the_limit_is_refused() {
-    let limits = HttpLimits { sessions: 1, ..HttpLimits::default() };
+    let limits = HttpLimits {
+        sessions: 1,
+        ..HttpLimits::default()
+    };
     let endpoint = Endpoint::new(server(Scripted::new()), limits);
     assert_eq!(send(&endpoint, "POST", &[], OPEN).await.status(), 200);
     assert_eq!(send(&endpoint, "POST", &[], OPEN).await.status(), 503);

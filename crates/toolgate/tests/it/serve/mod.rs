@@ -6,8 +6,8 @@ mod transcripts;
 
 use std::sync::Arc;
 use toolgate::{
-    Ask, AskKind, BoxFuture, Call, Catalog, Changes, Content, Error, Event, Interest, Item, Json, Kind, List, Origin,
-    Outcome, Output, Progress, Questions, Service, Stale, Tool,
+    Ask, AskKind, BoxFuture, Call, Catalog, Changes, Content, Error, Event, Interest, Item, Json,
+    Kind, List, Origin, Outcome, Output, Progress, Questions, Service, Stale, Tool,
     edge::{Server, ServerLimits},
 };
 
@@ -21,14 +21,26 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     pub(crate) fn new() -> Arc<Scripted> {
-        let origin = Origin { server: "s".into(), trusted: true };
+        let origin = Origin {
+            server: "s".into(),
+            trusted: true,
+        };
         let tool = |name: &str| {
             let schema = serde_json::json!({"name": name, "inputSchema": {"type": "object"}});
-            Arc::new(Item::new(origin.clone(), Tool::read(Json::from_value(&schema)).unwrap()))
+            Arc::new(Item::new(
+                origin.clone(),
+                Tool::read(Json::from_value(&schema)).unwrap(),
+            ))
         };
-        let names = ["echo", "count", "ask", "forever", "invalid", "busy", "panic"];
+        let names = [
+            "echo", "count", "ask", "forever", "invalid", "busy", "panic",
+        ];
         let items = names.map(tool).to_vec();
-        Arc::new(Scripted { catalog: Catalog::new(items), stale: Default::default(), running: Arc::default() })
+        Arc::new(Scripted {
+            catalog: Catalog::new(items),
+            stale: Default::default(),
+            running: Arc::default(),
+        })
     }
 
     pub(crate) fn change(&self) {
@@ -58,24 +70,39 @@ impl Service for Scripted {
             match call.name() {
                 "echo" => {
                     let text = call.arguments().raw().as_str().to_owned();
-                    Ok(Outcome::Done(Output { content: vec![Content::text(&text)], ..Output::default() }))
+                    Ok(Outcome::Done(Output {
+                        content: vec![Content::text(&text)],
+                        ..Output::default()
+                    }))
                 }
                 "count" => {
                     for n in [1.0, 2.0, 1.5, 3.0] {
-                        let progress = Progress { progress: n, total: Some(3.0), message: Some(format!("step {n}")) };
+                        let progress = Progress {
+                            progress: n,
+                            total: Some(3.0),
+                            message: Some(format!("step {n}")),
+                        };
                         call.reporter.tell(Event::Progress(progress));
                     }
                     Ok(Outcome::Done(Output::text("counted")))
                 }
                 "ask" => Ok(ask(&call)),
                 "forever" => {
-                    self.running.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                    self.running
+                        .fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                     let _counted = Counted(self.running.clone());
                     std::future::pending().await
                 }
                 "invalid" => {
-                    let problem = toolgate::Problem { path: "/a".into(), expected: "an integer".into(), got: "a string".into() };
-                    Err(Error::new(Kind::Invalid(vec![problem]), "invalid arguments: /a: expected an integer, got a string"))
+                    let problem = toolgate::Problem {
+                        path: "/a".into(),
+                        expected: "an integer".into(),
+                        got: "a string".into(),
+                    };
+                    Err(Error::new(
+                        Kind::Invalid(vec![problem]),
+                        "invalid arguments: /a: expected an integer, got a string",
+                    ))
                 }
                 "busy" => Err(Error::new(Kind::Busy(None), "rate limit: again in 12 s")),
                 name => Err(Error::unknown_tool(name)),
@@ -90,11 +117,19 @@ impl Service for Scripted {
 
 fn ask(call: &Call) -> Outcome {
     if let Some(answer) = call.round.answer("q") {
-        let state = call.round.slots.get("upstream").cloned().unwrap_or_default();
+        let state = call
+            .round
+            .slots
+            .get("upstream")
+            .cloned()
+            .unwrap_or_default();
         return Outcome::Done(Output::text(&format!("{} {state}", answer.as_str())));
     }
     let form = serde_json::json!({"message": "who?", "requestedSchema": {"type": "object", "properties": {}}});
-    let ask = Ask { key: "q".into(), kind: AskKind::Elicit(Json::from_value(&form)) };
+    let ask = Ask {
+        key: "q".into(),
+        kind: AskKind::Elicit(Json::from_value(&form)),
+    };
     let mut questions = Questions::default();
     questions.asks.push(ask);
     questions.slots.insert("upstream".into(), "kept".into());

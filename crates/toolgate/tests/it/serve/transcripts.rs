@@ -10,7 +10,9 @@ use toolgate::{Caller, edge::stdio};
 const HANG: Duration = Duration::from_secs(10);
 
 async fn play(name: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts").join(format!("{name}.txt"));
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/transcripts")
+        .join(format!("{name}.txt"));
     let text = std::fs::read_to_string(&path).unwrap();
     let (near, far) = tokio::io::duplex(1 << 20);
     let (read, write) = tokio::io::split(far);
@@ -21,10 +23,17 @@ async fn play(name: &str) {
         let mut got = String::new();
         for line in text.lines() {
             if let Some(sent) = line.strip_prefix("> ") {
-                write.write_all(format!("{sent}\n").as_bytes()).await.unwrap();
+                write
+                    .write_all(format!("{sent}\n").as_bytes())
+                    .await
+                    .unwrap();
             }
             if line.starts_with("< ") {
-                let came = tokio::time::timeout(HANG, lines.next_line()).await.expect("an answer").unwrap().unwrap();
+                let came = tokio::time::timeout(HANG, lines.next_line())
+                    .await
+                    .expect("an answer")
+                    .unwrap()
+                    .unwrap();
                 got.push_str(&format!("< {}\n", mask(&came)));
             } else {
                 got.push_str(&format!("{line}\n"));
@@ -44,7 +53,9 @@ async fn play(name: &str) {
 
 /// Sealed state is never the same twice.
 fn mask(line: &str) -> String {
-    let Some((before, after)) = line.split_once("\"requestState\":\"") else { return line.to_owned() };
+    let Some((before, after)) = line.split_once("\"requestState\":\"") else {
+        return line.to_owned();
+    };
     let rest = after.split_once('"').map_or("", |(_, rest)| rest);
     format!("{before}\"requestState\":\"…\"{rest}")
 }
@@ -53,4 +64,10 @@ macro_rules! transcripts {
     ($($name:ident),* $(,)?) => { $(#[tokio::test] async fn $name() { play(stringify!($name)).await; })* };
 }
 
-transcripts!(stdio_2025_11_25, stdio_2025_06_18, stdio_2026_07_28, stdio_bad_input, stdio_ask_inline);
+transcripts!(
+    stdio_2025_11_25,
+    stdio_2025_06_18,
+    stdio_2026_07_28,
+    stdio_bad_input,
+    stdio_ask_inline
+);
