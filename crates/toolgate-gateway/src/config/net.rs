@@ -38,7 +38,7 @@ pub(super) fn hosts(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
     let write = "is no host name; write it as it stands in a browser, such as \"tools.example.com\" or \"tools.example.com:8665\"";
     names(
         top.get("allowed_hosts"),
-        "[\"tools.example.com\"]",
+        "a list such as [\"tools.example.com\"]",
         write,
         is_host,
     )
@@ -50,7 +50,7 @@ pub(super) fn origins(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
         "is no origin; write scheme and host without a path, such as \"https://app.example.com\"";
     names(
         top.get("allowed_origins"),
-        "[\"https://app.example.com\"]",
+        "a list such as [\"https://app.example.com\"]",
         write,
         is_origin,
     )
@@ -58,7 +58,7 @@ pub(super) fn origins(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
 
 fn names(
     field: Option<Field<'_>>,
-    example: &str,
+    list: &str,
     write: &str,
     fits: fn(&str) -> bool,
 ) -> Result<Vec<String>, ConfigError> {
@@ -73,7 +73,7 @@ fn names(
             Err(item.wrong(format!("{name:?} {write}")))
         }
     };
-    field.list(example)?.into_iter().map(name).collect()
+    field.list(list)?.into_iter().map(name).collect()
 }
 
 fn is_host(text: &str) -> bool {

@@ -37,7 +37,7 @@ pub(crate) enum Then {
 }
 
 /// Every key of a rule. `when` is known and refused with words of its own.
-const KEYS: &[&str] = &["tools", "callers", "except", "then", "rate", "when"];
+pub(super) const KEYS: &[&str] = &["tools", "callers", "except", "then", "rate", "when"];
 
 const WORDS: &[(&str, Then)] = &[
     ("allow", Then::Allow),
@@ -51,7 +51,7 @@ impl Rule {
         field: &Field<'_>,
         servers: &[Server],
     ) -> Result<Vec<Rule>, ConfigError> {
-        let rules = field.list("sections that begin with [[rule]]")?;
+        let rules = field.list("[[rule]] for each rule")?;
         rules
             .iter()
             .map(|field| Rule::read(field, servers))
@@ -103,7 +103,7 @@ fn tools_of(field: &Field<'_>, servers: &[Server]) -> Result<Vec<Glob>, ConfigEr
         }
     };
     field
-        .list("[\"server.*\"]")?
+        .list("a list such as [\"server.*\"]")?
         .into_iter()
         .map(glob)
         .collect()
@@ -121,7 +121,7 @@ fn callers(section: &Section<'_>) -> Result<Vec<Glob>, ConfigError> {
     let Some(field) = section.get("callers") else {
         return Ok(Vec::new());
     };
-    let list = field.list("[\"key:ci\"]")?;
+    let list = field.list("a list such as [\"key:ci\"]")?;
     if list.is_empty() {
         return Err(field.is("is empty; leave it out for every caller"));
     }

@@ -7,6 +7,9 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
+/// Keys that are known and always refused: nobody is led to them.
+const REFUSED: &[&str] = &["token", "url", "when"];
+
 /// A table of which every key is known.
 pub(super) struct Section<'a> {
     pub(super) doc: Doc<'a>,
@@ -58,7 +61,13 @@ impl<'a> Section<'a> {
     fn unknown(&self, at: usize, key: &str, known: &[&str]) -> ConfigError {
         let hint = match super::top::KEYS.contains(&key) && !self.name.is_empty() {
             true => "; it belongs at the top of the file, before the first [section]".to_owned(),
-            false => hint(key, known.iter().copied()),
+            false => hint(
+                key,
+                known
+                    .iter()
+                    .copied()
+                    .filter(|known| !REFUSED.contains(known)),
+            ),
         };
         self.doc
             .error(at, format!("unknown key {}{hint}", self.label(key)))
@@ -191,12 +200,12 @@ impl<'a> Field<'a> {
     }
 
     /// A list, as fields of the same name.
-    pub(super) fn list(&self, example: &str) -> Result<Vec<Field<'a>>, ConfigError> {
+    pub(super) fn list(&self, write: &str) -> Result<Vec<Field<'a>>, ConfigError> {
         let list = self
             .value
             .get_ref()
             .as_array()
-            .ok_or_else(|| self.mistyped(&format!("a list such as {example}")))?;
+            .ok_or_else(|| self.mistyped(write))?;
         Ok(list
             .iter()
             .map(|value| Field {

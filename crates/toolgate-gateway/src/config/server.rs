@@ -69,7 +69,7 @@ impl fmt::Debug for Server {
 }
 
 /// Every key of a server. `url` is known and refused with words of its own.
-const KEYS: &[&str] = &[
+pub(super) const KEYS: &[&str] = &[
     "command",
     "env",
     "env_pass",
@@ -190,7 +190,7 @@ impl Server {
 }
 
 fn command(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
-    let words = field.list(COMMAND)?;
+    let words = field.list(&format!("a list such as {COMMAND}"))?;
     let words: Vec<String> = words
         .iter()
         .map(|word| word.text().map(str::to_owned))
@@ -225,7 +225,11 @@ fn env_pass(field: &Field<'_>, env: &[(String, String)]) -> Result<Vec<String>, 
             false => Ok(name.to_owned()),
         }
     };
-    field.list("[\"NAME\"]")?.into_iter().map(name).collect()
+    field
+        .list("a list such as [\"NAME\"]")?
+        .into_iter()
+        .map(name)
+        .collect()
 }
 
 /// Refuses what is no name of an environment variable.

@@ -1,1 +1,371 @@
-//! Whole configs: right ones, and a table of wrong ones with their words.
+//! Whole configs: right ones, and files that are refused. The table of wrong ones is in `wrong`.
+
+mod json;
+mod wrong;
+
+use super::*;
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::{PermissionsExt, symlink},
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+/// The reference of the config, whose example and tables are held to the code.
+const REFERENCE: &str = include_str!("../../../../docs/config.md");
+
+/// Reads a text as if it were `/etc/toolgate.toml`, and gives its name to errors as `toolgate.toml`.
+fn parse(text: &str) -> Result<Config, String> {
+    let path = Path::new("/etc/toolgate.toml");
+    Config::parse(path, text).map_err(|error| error.to_string().replace("/etc/", ""))
+}
+
+#[test]
+fn the_example_of_the_reference() {
+    let example = REFERENCE
+        .split("```toml\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let config = parse(example).unwrap();
+    assert_eq!(config.listen, "127.0.0.1:8665".parse().unwrap());
+    assert!(config.token.is_some());
+    assert_eq!(
+        config.allowed_hosts,
+        ["tools.example.com", "tools.example.com:8443"]
+    );
+    assert_eq!(config.allowed_origins, ["https://app.example.com"]);
+    assert_eq!(config.data, Some("/var/lib/toolgate".into()));
+    assert_eq!(
+        (config.limits.call_seconds, config.limits.body_bytes),
+        (90, 4_194_304)
+    );
+    assert_eq!(config.limits.rate, Rate::per_minute(120));
+    let ids: Vec<_> = config
+        .servers
+        .iter()
+        .map(|server| server.id.as_str())
+        .collect();
+    assert_eq!(ids, ["files", "github"]);
+    let rules: Vec<_> = config
+        .rules
+        .iter()
+        .map(|rule| (rule.then, rule.line))
+        .collect();
+    let lines: Vec<_> = example
+        .lines()
+        .zip(1..)
+        .filter(|(line, _)| *line == "[[rule]]")
+        .map(|(_, n)| n)
+        .collect();
+    assert_eq!(rules, [(Then::Allow, lines[0]), (Then::Deny, lines[1])]);
+}
+
+#[test]
+fn every_key_of_a_server() {
+    let text = r#"
+        [server.files]
+        command = ["npx", "-y", "server"]
+        env = { A = "1", B = "" }
+        env_pass = ["C"]
+        cwd = "docs"
+        trust_annotations = true
+        prefix = "fs"
+        start_seconds = 5
+        call_seconds = 7
+        unknown_arguments = "allow"
+        output = "warn"
+    "#;
+    let server = parse(text).unwrap().servers.remove(0);
+    assert_eq!(server.command, ["npx", "-y", "server"]);
+    assert_eq!(
+        server.env,
+        [
+            ("A".to_owned(), "1".to_owned()),
+            ("B".to_owned(), String::new())
+        ]
+    );
+    assert_eq!(server.env_pass, ["C"]);
+    assert_eq!(server.cwd, Some("/etc/docs".into()));
+    assert_eq!(
+        (server.trust_annotations, server.prefix.as_str()),
+        (true, "fs")
+    );
+    assert_eq!(
+        (server.start_seconds, server.call_seconds),
+        (Some(5), Some(7))
+    );
+    assert_eq!(
+        (server.unknown_arguments, server.output),
+        (Unknown::Allow, Output::Warn)
+    );
+}
+
+#[test]
+fn the_defaults_are_the_safe_ones() {
+    let config = parse("[server.b]\ncommand = [\"x\"]\n[server.a]\ncommand = [\"x\"]").unwrap();
+    assert_eq!(
+        (config.listen, config.token.is_none(), config.rules.len()),
+        (net::LISTEN, true, 0)
+    );
+    assert_eq!(config.limits, Limits::default());
+    let server = &config.servers[0];
+    assert_eq!(
+        (
+            server.id.as_str(),
+            server.prefix.as_str(),
+            server.trust_annotations
+        ),
+        ("b", "b", false)
+    );
+    assert_eq!(
+        (server.unknown_arguments, server.output),
+        (Unknown::Refuse, Output::Block)
+    );
+}
+
+#[test]
+fn a_rule_has_it_all() {
+    let text = "[server.s]\ncommand = [\"x\"]\n\n[[rule]]\ntools = [\"s.*\", \"*.y\"]\ncallers = [\"key:ci\"]\n\
+                except = [\"s.delete_*\"]\nthen = \"ask\"\nrate = \"30/min\"\n";
+    let rule = parse(text).unwrap().rules.remove(0);
+    let glob = |text: &str| Glob::parse(text).unwrap();
+    assert_eq!((rule.tools, rule.line), (vec![glob("s.*"), glob("*.y")], 4));
+    assert_eq!(
+        (rule.callers, rule.except),
+        (vec![glob("key:ci")], vec![glob("s.delete_*")])
+    );
+    assert_eq!(
+        (rule.then, rule.rate),
+        (Then::Ask, Some(Rate::per_minute(30)))
+    );
+}
+
+#[test]
+fn every_limit_can_be_set_to_its_ends_and_no_further() {
+    let read = |key: &str, number: u64| {
+        parse(&format!(
+            "[limits]\n{key} = {number}\n[server.s]\ncommand = [\"x\"]"
+        ))
+    };
+    let range = |error: &str| error.contains("write a whole number from");
+    for (key, _, low, high) in limits::TABLE {
+        for number in [*low, *high] {
+            assert!(
+                !read(key, number).is_err_and(|error| range(&error)),
+                "{key} = {number}"
+            );
+        }
+        for number in low.checked_sub(1).into_iter().chain([high + 1]) {
+            assert!(range(&read(key, number).unwrap_err()), "{key} = {number}");
+        }
+    }
+}
+
+#[test]
+fn the_reference_has_every_limit_with_its_default_and_range() {
+    for (key, default, low, high) in limits::TABLE {
+        let row = format!("| `{key}` | {default} | {low} to {high} |");
+        assert!(REFERENCE.contains(&row), "docs/config.md lacks: {row}");
+    }
+}
+
+#[test]
+fn the_reference_has_every_key() {
+    for key in [top::KEYS, server::KEYS, rule::KEYS].concat() {
+        assert!(
+            REFERENCE.contains(&format!("`{key}`")),
+            "docs/config.md lacks {key}"
+        );
+    }
+}
+
+#[test]
+fn the_built_in_configs() {
+    let demo = Config::demo().unwrap();
+    assert!(demo.is_demo() && demo.rules.is_empty() && demo.hash.is_none());
+    assert_eq!(
+        (
+            demo.servers[0].id.as_str(),
+            demo.servers[0].trust_annotations
+        ),
+        ("demo", true)
+    );
+    assert_eq!(demo.servers[0].command[1], "demo-server");
+    for (program, id) in [
+        ("/usr/bin/My_Server.py", "my-server-py"),
+        ("npx", "npx"),
+        ("é", "server"),
+    ] {
+        let single = Config::single(vec![program.to_owned()]).unwrap();
+        assert_eq!(
+            (
+                single.servers[0].id.as_str(),
+                single.servers[0].prefix.as_str()
+            ),
+            (id, "")
+        );
+        assert!(!single.is_demo() && !single.servers[0].trust_annotations);
+    }
+    assert!(Config::single(Vec::new()).is_err() && Config::single(vec![String::new()]).is_err());
+}
+
+#[test]
+fn no_secret_of_the_config_is_printed() {
+    let config =
+        parse("[server.s]\ncommand = [\"x\", \"--key=canary\"]\nenv = { KEY = \"canary\" }")
+            .unwrap();
+    assert!(!format!("{config:?}").contains("canary"));
+}
+
+/// A directory of its own that only we can enter.
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new() -> Dir {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!(
+            "toolgate-config-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir(&path).unwrap();
+        chmod(&path, 0o700);
+        Dir(path)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>, mode: u32) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        chmod(&path, mode);
+        path
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+const FINE: &str = "[server.s]\ncommand = [\"x\"]\n";
+
+fn refusal(path: &Path) -> String {
+    let error = Config::load(Some(path)).unwrap_err().to_string();
+    error
+        .strip_prefix(&format!("{}: ", path.display()))
+        .unwrap_or(&error)
+        .to_owned()
+}
+
+#[test]
+fn a_file_is_read_and_hashed() {
+    let dir = Dir::new();
+    let config = Config::load(Some(&dir.write("toolgate.toml", FINE, 0o644))).unwrap();
+    let sum = ring::digest::digest(&ring::digest::SHA256, FINE.as_bytes());
+    assert_eq!(config.hash, Some(hex(sum.as_ref())));
+    assert_eq!(config.source, Source::File(dir.0.join("toolgate.toml")));
+}
+
+#[test]
+fn a_file_that_others_can_write_is_refused() {
+    let dir = Dir::new();
+    for mode in [0o664, 0o646, 0o666] {
+        let refusal = refusal(&dir.write("toolgate.toml", FINE, mode));
+        let words =
+            "lets others write to it, and it decides which programs are started; chmod go-w it";
+        assert_eq!(refusal, format!("is refused: its mode {mode:04o} {words}"));
+    }
+}
+
+#[test]
+fn a_link_where_others_can_put_one_is_refused() {
+    let dir = Dir::new();
+    let (file, link) = (
+        dir.write("real.toml", FINE, 0o644),
+        dir.0.join("open/toolgate.toml"),
+    );
+    fs::create_dir(dir.0.join("open")).unwrap();
+    symlink(&file, &link).unwrap();
+    let two = dir.0.join("two.toml");
+    symlink("open/toolgate.toml", &two).unwrap();
+    for (mode, fine) in [
+        (0o755, true),
+        (0o777, false),
+        (0o775, false),
+        (0o1777, true),
+    ] {
+        chmod(&dir.0.join("open"), mode);
+        for path in [&link, &two] {
+            assert_eq!(
+                Config::load(Some(path)).is_ok(),
+                fine,
+                "{mode:o} {}",
+                path.display()
+            );
+        }
+    }
+    chmod(&dir.0.join("open"), 0o755);
+    chmod(&file, 0o666);
+    assert!(refusal(&link).contains("mode 0666"));
+}
+
+#[test]
+fn what_is_no_config_file_is_refused() {
+    let dir = Dir::new();
+    assert_eq!(refusal(&dir.0), "is not a regular file");
+    assert!(refusal(&dir.0.join("none.toml")).starts_with("cannot be read: "));
+    let binary = dir.write("binary.toml", b"a = 1\nb = \"\xff\"", 0o644);
+    assert_eq!(
+        refusal(&binary),
+        "is not UTF-8 text (line 2); save it as UTF-8"
+    );
+    let full = format!("{FINE}{}", "#".repeat(1024 * 1024 - FINE.len()));
+    assert!(Config::load(Some(&dir.write("full.toml", &full, 0o644))).is_ok());
+    assert_eq!(
+        refusal(&dir.write("long.toml", full + "#", 0o644)),
+        "is longer than 1048576 bytes"
+    );
+    symlink("loop.toml", dir.0.join("loop.toml")).unwrap();
+    assert!(refusal(&dir.0.join("loop.toml")).contains("more than 16 symbolic links"));
+}
+
+#[test]
+fn a_token_file_is_for_us_alone() {
+    let dir = Dir::new();
+    let config = dir.write(
+        "toolgate.toml",
+        format!("token_file = \"token\"\n{FINE}"),
+        0o644,
+    );
+    let read = || {
+        Config::load(Some(&config))
+            .unwrap()
+            .read_token()
+            .map(|token| token.unwrap().reveal().to_owned())
+    };
+    assert!(read().unwrap_err().to_string().contains("cannot be read"));
+    dir.write("token", "0123456789abcdef\n", 0o600);
+    assert_eq!(read(), Ok("0123456789abcdef".to_owned()));
+    dir.write("token", "0123456789abcde\n", 0o600);
+    let short = read().unwrap_err().to_string();
+    assert!(
+        short.contains("toolgate.toml:1:14: ") && short.contains("the token has 15 characters"),
+        "{short}"
+    );
+    let open = dir.write("token", "0123456789abcdef\n", 0o640);
+    assert!(
+        read()
+            .unwrap_err()
+            .to_string()
+            .contains("its mode 0640 lets others read"),
+        "{}",
+        open.display()
+    );
+}

@@ -1,0 +1,117 @@
+use super::{Config, Path};
+
+fn parse(text: &str) -> Result<Config, String> {
+    Config::parse(Path::new("/etc/hosts.json"), text)
+        .map_err(|error| error.to_string().replace("/etc/", ""))
+}
+
+#[test]
+fn the_config_of_a_host() {
+    let text = r#"{
+        "globalShortcut": "",
+        "mcpServers": {
+            "My Files": {"command": "npx", "args": ["-y", "server"], "env": {"KEY": "v\u0061"}, "autoApprove": ["x"]},
+            "git": {"type": "stdio", "command": "git-mcp", "cwd": "repo"},
+            "far": {"type": "http", "url": "https://api.example.com/mcp"},
+            "off": {"command": "x", "disabled": true}
+        }
+    }"#;
+    let config = parse(text).unwrap();
+    let ids: Vec<_> = config
+        .servers
+        .iter()
+        .map(|server| server.id.as_str())
+        .collect();
+    assert_eq!(ids, ["my-files", "git"]);
+    let files = &config.servers[0];
+    assert_eq!(
+        (&files.command[..], files.prefix.as_str()),
+        (&["npx", "-y", "server"].map(str::to_owned)[..], "my-files")
+    );
+    assert_eq!(files.env, [("KEY".to_owned(), "va".to_owned())]);
+    assert!(!files.trust_annotations && config.rules.is_empty());
+    assert_eq!(config.servers[1].cwd, Some("/etc/repo".into()));
+    assert_eq!(
+        config.notes,
+        [
+            "hosts.json:6:20: server \"far\" is left out: \"url\" is not supported yet: \
+             only servers that run as a child process over stdio are served so far"
+                .replace("hosts", "/etc/hosts"),
+            "/etc/hosts.json:7:20: server \"off\" is left out: it is disabled".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn wrong_ones() {
+    let server = |entry: &str| format!("{{\"mcpServers\": {{\"a\": {entry}}}}}");
+    for (text, error) in [
+        ("{".to_owned(), "1:1: not JSON: EOF while parsing an object"),
+        ("{\n \"a\" 1}".to_owned(), "2:6: not JSON: expected `:`"),
+        (
+            "{}".to_owned(),
+            "1:1: this JSON has no \"mcpServers\"; write {\"mcpServers\": {\"NAME\": {\"command\": \"program\"}}}",
+        ),
+        (
+            "{\"mcpServers\": []}".to_owned(),
+            "1:16: \"mcpServers\" is not an object in braces",
+        ),
+        (
+            "{\"mcpServers\": {}}".to_owned(),
+            "1:16: \"mcpServers\" has no server that can be started; add one",
+        ),
+        (server("1"), "1:22: \"a\" is not an object in braces"),
+        (
+            server("{}"),
+            "1:22: \"a\" has no \"command\"; write \"command\": \"program\"",
+        ),
+        (
+            server("{\"command\": [\"x\"]}"),
+            "1:34: \"command\" of \"a\" is not text in quotes",
+        ),
+        (
+            server("{\"command\": \"\"}"),
+            "1:22: \"command\" of \"a\" is empty; write the program",
+        ),
+        (
+            server("{\"command\": \"x\", \"args\": \"y\"}"),
+            "1:47: \"args\" of \"a\" is not a list of texts",
+        ),
+        (
+            server("{\"command\": \"x\", \"args\": [1]}"),
+            "1:48: \"args\" of \"a\" is not text in quotes",
+        ),
+        (
+            server("{\"command\": \"x\", \"command\": \"y\"}"),
+            "1:50: \"command\" is there twice in \"a\"; keep one of the two",
+        ),
+        (
+            server("{\"command\": \"x\", \"env\": {\"A\": 1}}"),
+            "1:52: \"A\" in \"env\" of \"a\" is not text in quotes",
+        ),
+        (
+            server("{\"command\": \"x\", \"env\": {\"A\": \"${B}\"}}"),
+            "1:52: \"A\" in \"env\" of \"a\" has \"${\" in it, which is not filled in here; write the value itself",
+        ),
+        (
+            "{\"mcpServers\": {\"a b\": {\"command\": \"x\"},\n\"A-B\": {\"command\": \"x\"}}}"
+                .to_owned(),
+            "2:8: \"A-B\" and an entry before it both become server id \"a-b\"; rename one of them",
+        ),
+        (
+            "{\"mcpServers\": {\"é\": {\"command\": \"x\"}}}".to_owned(),
+            "1:22: \"é\" cannot become a server id; rename it to 1 to 32 of a-z, 0-9 and \"-\"",
+        ),
+        (
+            server("{\"url\": \"https://x\"}"),
+            "1:16: \"mcpServers\" has no server that can be started: hosts.json:1:22: server \"a\" is left out: \"url\" is \
+             not supported yet: only servers that run as a child process over stdio are served so far",
+        ),
+    ] {
+        assert_eq!(
+            parse(&text).unwrap_err(),
+            format!("hosts.json:{error}"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,347 @@
+use super::parse;
+
+/// Checks that a config is refused with these words and at this place.
+fn check(text: &str, error: &str) {
+    assert_eq!(
+        parse(text).expect_err(text),
+        format!("toolgate.toml:{error}"),
+        "{text}"
+    );
+}
+
+/// The same with a right server behind the text.
+fn above(text: &str, error: &str) {
+    check(&format!("{text}\n[server.s]\ncommand = [\"x\"]\n"), error);
+}
+
+/// The same with the text within a right server, from line 3.
+fn server(text: &str, error: &str) {
+    check(&format!("[server.s]\ncommand = [\"x\"]\n{text}\n"), error);
+}
+
+/// The same with the text within a rule, from line 4.
+fn rule(text: &str, error: &str) {
+    server(&format!("[[rule]]\n{text}"), error);
+}
+
+#[test]
+fn keys() {
+    check(
+        "[server.s]\ncommand = [\"x\"]\n\n[server.files]\n\n\ncomand = [\"x\"]",
+        "7:1: unknown key \"comand\" in [server.files]; did you mean \"command\"?",
+    );
+    above(
+        "lisen = \"x\"",
+        "1:1: unknown key \"lisen\"; did you mean \"listen\"?",
+    );
+    above(
+        "x = 1",
+        "1:1: unknown key \"x\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, limits, server, rule",
+    );
+    above(
+        "[limits]\ncall_second = 1",
+        "2:1: unknown key \"call_second\" in [limits]; did you mean \"call_seconds\"?",
+    );
+    above("[limits]\nfoo = 1", "2:1: unknown key \"foo\" in [limits]");
+    server(
+        "listen = \"x\"",
+        "3:1: unknown key \"listen\" in [server.s]; it belongs at the top of the file, before the first [section]",
+    );
+    rule(
+        "tool = []",
+        "4:1: unknown key \"tool\" in [[rule]]; did you mean \"tools\"?",
+    );
+    check(
+        "[servers.s]\ncommand = [\"x\"]",
+        "1:2: unknown key \"servers\"; did you mean \"server\"?",
+    );
+    // The first of several, as they stand.
+    above(
+        "z = 1\ny = 1",
+        "1:1: unknown key \"z\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, limits, server, rule",
+    );
+}
+
+#[test]
+fn syntax() {
+    above("a = 1\na = 2", "2:1: not TOML: duplicate key");
+    server("[server.s]", "3:9: not TOML: duplicate key");
+    above(
+        "a = [1",
+        "2:1: not TOML: missing comma between array elements, expected `,`",
+    );
+    above(
+        "a = \"x",
+        "1:7: not TOML: invalid basic string, expected `\"`",
+    );
+}
+
+#[test]
+fn types() {
+    above(
+        "listen = 1",
+        "1:10: \"listen\" is a whole number; write text in quotes",
+    );
+    above(
+        "allowed_hosts = \"x\"",
+        "1:17: \"allowed_hosts\" is text; write a list such as [\"tools.example.com\"]",
+    );
+    above(
+        "allowed_origins = [1]",
+        "1:20: \"allowed_origins\" is a whole number; write text in quotes",
+    );
+    above(
+        "limits = 1",
+        "1:10: \"limits\" is a whole number; write a section that begins with [limits]",
+    );
+    above(
+        "[limits]\ncalls = \"1\"",
+        "2:9: \"calls\" in [limits] is text; write a whole number from 1 to 1000000",
+    );
+    above(
+        "[limits]\ncalls = 1.5",
+        "2:9: \"calls\" in [limits] is a number with a point; write a whole number from 1 to 1000000",
+    );
+    check(
+        "server = 1",
+        "1:10: \"server\" is a whole number; write a section for each server, such as [server.files]",
+    );
+    check(
+        "server.s = []",
+        "1:12: \"s\" in [server] is a list; write a section that begins with [server.s]",
+    );
+    check(
+        "[server.s]\ncommand = \"npx x\"",
+        "2:11: \"command\" in [server.s] is text; write a list such as [\"program\", \"argument\"]",
+    );
+    check(
+        "[server.s]\ncommand = [\"x\", 1]",
+        "2:17: \"command\" in [server.s] is a whole number; write text in quotes",
+    );
+    server(
+        "trust_annotations = \"yes\"",
+        "3:21: \"trust_annotations\" in [server.s] is text; write true or false",
+    );
+    server(
+        "env = [\"A=1\"]",
+        "3:7: \"env\" in [server.s] is a list; write { NAME = \"value\" }",
+    );
+    server(
+        "env = { A = 1 }",
+        "3:13: \"A\" in [server.s.env] is a whole number; write text in quotes",
+    );
+    server(
+        "env_pass = true",
+        "3:12: \"env_pass\" in [server.s] is true or false; write a list such as [\"NAME\"]",
+    );
+    server(
+        "[rule]\nthen = \"ask\"",
+        "3:1: \"rule\" is a table; write [[rule]] for each rule",
+    );
+}
+
+#[test]
+fn listening() {
+    above(
+        "listen = \"localhost:1\"",
+        "1:10: \"listen\" is \"localhost:1\"; write an IP address and a port, such as \"127.0.0.1:8665\"",
+    );
+    above(
+        "listen = \"0.0.0.0:8665\"",
+        "1:10: listen 0.0.0.0:8665 can be reached from other machines and there is no token; set token_env or token_file in the config",
+    );
+    assert!(
+        parse("listen = \"0.0.0.0:8665\"\ntoken_env = \"T\"\n[server.s]\ncommand = [\"x\"]")
+            .is_ok()
+    );
+    above(
+        "allowed_hosts = [\"https://a.example.com\"]",
+        "1:18: \"https://a.example.com\" is no host name; write it as it stands in a browser, such as \"tools.example.com\" or \
+         \"tools.example.com:8665\"",
+    );
+    above(
+        "allowed_origins = [\"*\"]",
+        "1:20: \"*\" is no origin; write scheme and host without a path, such as \"https://app.example.com\"",
+    );
+}
+
+#[test]
+fn tokens() {
+    above(
+        "token = \"hunter2hunter2hunter2\"",
+        "1:9: \"token\" would keep the token in clear in this file; write token_env = \"NAME\" or token_file = \"PATH\"",
+    );
+    above(
+        "token_env = \"a-b c\"",
+        "1:13: \"token_env\" is no name of an environment variable; write its name, not the token",
+    );
+    above(
+        "token_env = \"T\"\ntoken_file = \"t\"",
+        "2:14: \"token_file\" and \"token_env\" are both there; keep one of the two",
+    );
+    above(
+        "token_file = \"~/t\"",
+        "1:14: \"token_file\" begins with ~, which only a shell understands; write the whole path",
+    );
+}
+
+#[test]
+fn limits() {
+    above(
+        "[limits]\ncall_seconds = 0",
+        "2:16: \"call_seconds\" in [limits] is 0; write a whole number from 1 to 86400",
+    );
+    above(
+        "[limits]\ncall_seconds = -1",
+        "2:16: \"call_seconds\" in [limits] is -1; write a whole number from 1 to 86400",
+    );
+    above(
+        "[limits]\ncall_max_seconds = 30",
+        "2:20: call_seconds is 60 and call_max_seconds is 30; set call_seconds to at most call_max_seconds",
+    );
+    above(
+        "[limits]\nrate = \"60/minute\"",
+        "2:8: rate \"60/minute\" is not understood; write a count, \"/\" and s, min or h, such as \"30/min\"",
+    );
+    above(
+        "[limits]\nrate = \"0/s\"",
+        "2:8: rate \"0/s\" is out of range; write a count from 1 to 1000000",
+    );
+}
+
+#[test]
+fn servers() {
+    check(
+        "",
+        "1:1: there is no server; add [server.NAME] with command = [\"program\", \"argument\"]",
+    );
+    check(
+        "[server.My_Files]\n",
+        "1:9: server id \"My_Files\" is not 1 to 32 of a-z, 0-9 and \"-\"; write [server.my-files]",
+    );
+    check(
+        "[server.\"\"]\n",
+        "1:9: server id \"\" is not 1 to 32 of a-z, 0-9 and \"-\"; write [server.files]",
+    );
+    check(
+        "[server.s]\n",
+        "1:1: [server.s] has no \"command\"; write command = [\"program\", \"argument\"]",
+    );
+    check(
+        "[server.s]\ncommand = []",
+        "2:11: \"command\" in [server.s] is empty; write the program and its arguments, such as [\"program\", \"argument\"]",
+    );
+    check(
+        "[server.s]\ncommand = [\"\"]",
+        "2:11: \"command\" in [server.s] begins with an empty word; the first word is the program",
+    );
+    check(
+        "[server.s]\ncommand = [\"~/x\"]",
+        "2:11: \"command\" in [server.s] begins with ~, which only a shell understands; write the whole path",
+    );
+    check(
+        "[server.s]\nurl = \"https://x\"",
+        "2:7: \"url\" in [server.s] is not supported yet: only servers that run as a child process over stdio are served so far",
+    );
+    server(
+        "cwd = \"\"",
+        "3:7: \"cwd\" in [server.s] is empty; write a path or leave it out",
+    );
+    server(
+        "cwd = \"a\\u0000\"",
+        "3:7: \"cwd\" in [server.s] has a NUL in it; take it out",
+    );
+    server(
+        "prefix = \"a_b\"",
+        "3:10: \"prefix\" in [server.s] is \"a_b\"; write at most 32 letters, digits and \"-\"",
+    );
+    server(
+        "prefix = \"\"\n[server.t]\ncommand = [\"x\"]",
+        "1:9: [server.s] has an empty prefix, which only the only server may have; take it out",
+    );
+    server(
+        "[server.t]\ncommand = [\"x\"]\nprefix = \"s\"",
+        "3:9: [server.s] and [server.t] have the same prefix \"s\"; give one of them another",
+    );
+    server(
+        "call_seconds = 901",
+        "3:16: \"call_seconds\" in [server.s] is 901; write a whole number from 1 to 900",
+    );
+    server(
+        "output = \"of\"",
+        "3:10: \"output\" in [server.s] is \"of\"; write \"block\" or \"warn\" or \"off\"",
+    );
+    server(
+        "unknown_arguments = true",
+        "3:21: \"unknown_arguments\" in [server.s] is true or false; write \"refuse\" or \"allow\"",
+    );
+}
+
+#[test]
+fn environments() {
+    let no = "is no name of an environment variable; write one name of letters, digits and _";
+    server("env = { \"A=B\" = \"\" }", &format!("3:9: \"A=B\" {no}"));
+    server("env_pass = [\"AWS_*\"]", &format!("3:13: \"AWS_*\" {no}"));
+    server(
+        "env = { A = \"\" }\nenv_pass = [\"A\"]",
+        "4:13: \"A\" is in env and in env_pass; keep one of the two",
+    );
+}
+
+#[test]
+fn rules() {
+    rule(
+        "then = \"deny\"",
+        "3:1: [[rule]] has no \"tools\"; write tools = [\"server.*\"]",
+    );
+    rule(
+        "tools = [\"*\"]",
+        "3:1: [[rule]] has no \"then\"; write then = \"allow\", \"ask\" or \"deny\"",
+    );
+    rule(
+        "tools = []",
+        "4:9: \"tools\" in [[rule]] is empty, so the rule says nothing; write [\"*\"] for every tool",
+    );
+    rule(
+        "tools = [\"s\"]",
+        "4:10: glob \"s\" fits no tool, because tools are named server.tool; write \"s.*\"",
+    );
+    rule(
+        "tools = [\"s.[ab]\"]",
+        "4:10: glob \"s.[ab]\" has '[', but only * and ? are special here; write two globs instead",
+    );
+    rule(
+        "tools = [\"\"]",
+        "4:10: the glob is empty; write \"*\" for everything",
+    );
+    rule(
+        "tools = [\"s.a b\"]",
+        "4:10: glob \"s.a b\" has a blank in it; write ? where a name has one",
+    );
+    rule(
+        "tools = [\"S.*\"]",
+        "4:10: glob \"S.*\" speaks of a server \"S\" that is not configured; did you mean \"s\"?",
+    );
+    let all = "tools = [\"*\"]\n";
+    rule(
+        &format!("{all}then = \"block\""),
+        "5:8: \"then\" in [[rule]] is \"block\"; write \"allow\" or \"ask\" or \"deny\"",
+    );
+    rule(
+        &format!("{all}then = \"ask\"\ncallers = []"),
+        "6:11: \"callers\" in [[rule]] is empty; leave it out for every caller",
+    );
+    rule(
+        &format!("{all}then = \"ask\"\nexcept = [\"t.*\"]"),
+        "6:11: glob \"t.*\" speaks of a server \"t\" that is not configured; known here: s",
+    );
+    rule(
+        &format!("{all}then = \"ask\"\nrate = \"9\""),
+        "6:8: rate \"9\" is not understood; write a count, \"/\" and s, min or h, such as \"30/min\"",
+    );
+    rule(
+        &format!("{all}when = 'args.a'"),
+        "5:8: \"when\" in [[rule]] is not supported yet, and to ignore it would open the gate; take the rule out, or write \
+         then = \"ask\" without it",
+    );
+}
