@@ -2,7 +2,8 @@
 
 use crate::{
     PerServer,
-    schema::{Explained, Schema, problems},
+    schema::{self, Explained, Schema, problems},
+    text::clean,
 };
 use serde_json::{Map, Value};
 use toolgate_core::{Call, Decision, Error, Item, Kind, Problem, Refusal, Rule, Verdict};
@@ -59,7 +60,7 @@ impl Arguments {
         if found.is_empty() {
             return Ok(());
         }
-        found.truncate(crate::schema::MOST);
+        found.truncate(schema::MOST);
         let explained = Explained { problems: found };
         let text = format!(
             "invalid arguments for {}: {}",
@@ -115,43 +116,16 @@ fn unknown(schema: &Value, arguments: &Value) -> Vec<Problem> {
     let arguments = arguments.as_object().into_iter().flatten();
     let unknown = arguments.filter(|(name, _)| !known.contains_key(*name));
     unknown
-        .take(crate::schema::MOST)
-        .map(|(name, value)| stranger(known, name, value))
+        .take(schema::MOST)
+        .map(|(name, value)| strange(known, name, value))
         .collect()
 }
 
-fn stranger(known: &Map<String, Value>, name: &str, value: &Value) -> Problem {
-    let names = || known.keys().map(String::as_str);
-    let expected = match nearest(name, names()) {
-        Some(near) => format!("no argument of this name; did you mean \"{near}\"?"),
-        None if known.is_empty() => "no arguments at all".to_owned(),
-        None => format!(
-            "no argument of this name; there are {}",
-            names()
-                .map(|n| format!("\"{n}\""))
-                .collect::<Vec<_>>()
-                .join(", ")
-        ),
-    };
-    let path = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
-    let short = crate::schema::short;
+fn strange(known: &Map<String, Value>, name: &str, value: &Value) -> Problem {
+    let text = |text: String| schema::short(&clean(&text));
     Problem {
-        path: short(&crate::text::clean(&path)),
-        expected: short(&expected),
-        got: crate::schema::kind(value, false),
+        path: text(schema::step("", name)),
+        expected: text(schema::stranger("argument", name, Some(known))),
+        got: schema::kind(value, true),
     }
-}
-
-/// The known name that was probably meant.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if name.len() > 64 {
-        return None;
-    }
-    let far =
-        |other: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());
-    let near = known
-        .filter(|other| other.len() <= 64)
-        .map(|other| (far(other), other))
-        .min()?;
-    (near.0 <= 1 + name.chars().count() / 4).then_some(near.1)
 }

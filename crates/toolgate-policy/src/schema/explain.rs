@@ -1,11 +1,12 @@
 //! What is wrong with a value, in words a model can act on and without the value itself.
 
 use super::Schema;
+use crate::text::clean;
 use jsonschema::{
     ValidationError,
     error::{TypeKind, ValidationErrorKind as Wrong},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolgate_core::Problem;
 
 /// Problems that are told at most.
@@ -68,19 +69,79 @@ fn too_deep(value: &Value, levels: usize) -> bool {
 
 fn problem(schema: &Schema, error: &ValidationError<'_>) -> Problem {
     let mut path = error.instance_path().to_string();
-    let secret = secret(&schema.tree, &path);
-    let mut got = kind(error.instance(), secret);
-    if let Wrong::Required { property } = error.kind() {
-        let name = property.as_str().unwrap_or_default();
-        path = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
-        got = "nothing".to_owned();
+    let place = at(&schema.tree, &path);
+    let mut got = kind(error.instance(), place.is_some_and(secret));
+    let mut expected = expected(error.kind());
+    match error.kind() {
+        Wrong::Required { property } => {
+            path = step(&path, property.as_str().unwrap_or_default());
+            got = "nothing".to_owned();
+        }
+        Wrong::AdditionalProperties { unexpected }
+        | Wrong::UnevaluatedProperties { unexpected } => {
+            let known = place.and_then(|s| s.get("properties")?.as_object());
+            if let [name] = unexpected.as_slice() {
+                path = step(&path, name);
+                expected = stranger("member", name, known);
+                got = error.instance().get(name).map_or(got, |v| kind(v, true));
+            } else {
+                expected = format!("no members {}{}", names(unexpected), there_are(known));
+            }
+        }
+        Wrong::FalseSchema
+            if error
+                .schema_path()
+                .to_string()
+                .ends_with("/additionalProperties") =>
+        {
+            expected = "no members".to_owned();
+        }
+        _ => {}
     }
-    let expected = short(&expected(error.kind()));
     Problem {
-        path: short(&path),
-        expected,
+        path: short(&clean(&path)),
+        expected: short(&clean(&expected)),
         got,
     }
+}
+
+/// One step deeper, as a JSON pointer.
+pub(crate) fn step(path: &str, name: &str) -> String {
+    format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// What to say of a member that nobody expects.
+pub(crate) fn stranger(what: &str, name: &str, known: Option<&Map<String, Value>>) -> String {
+    let near = known.and_then(|known| nearest(name, known.keys()));
+    match near {
+        Some(near) => format!("no {what} of this name; did you mean {near:?}?"),
+        None => format!("no {what} of this name{}", there_are(known)),
+    }
+}
+
+fn there_are(known: Option<&Map<String, Value>>) -> String {
+    let known: Vec<String> = known
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.clone())
+        .collect();
+    match known.is_empty() {
+        true => "; there are none".to_owned(),
+        false => format!("; there are {}", names(&known)),
+    }
+}
+
+/// The known name that was probably meant.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    const LONGEST: usize = 64;
+    if name.len() > LONGEST {
+        return None;
+    }
+    let far =
+        |other: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());
+    let known = known.filter(|other| other.len() <= LONGEST);
+    let (distance, near) = known.map(|other| (far(other), other)).min()?;
+    (distance <= 1 + name.chars().count() / 4).then_some(near)
 }
 
 /// What came: its kind and size. Of strings never a word, since a secret may stand in the wrong place.
@@ -133,10 +194,6 @@ fn expected(wrong: &Wrong) -> String {
         Wrong::Contains => "an item of the kind that the schema names".to_owned(),
         Wrong::Pattern { pattern } => format!("text that fits the pattern {pattern}"),
         Wrong::Format { format } => format!("text in the format {format}"),
-        Wrong::AdditionalProperties { unexpected }
-        | Wrong::UnevaluatedProperties { unexpected } => {
-            format!("no member {}", names(unexpected))
-        }
         Wrong::UnevaluatedItems { .. } => "no further items".to_owned(),
         Wrong::PropertyNames { .. } => "members with names that the schema allows".to_owned(),
         Wrong::AnyOf { .. } | Wrong::OneOfNotValid { .. } => {
@@ -183,20 +240,19 @@ pub(crate) fn short(text: &str) -> String {
     }
 }
 
-/// Whether the schema marks the place as not to be shown. References are not followed for this: numbers and booleans
-/// are all that is shown of a value, and not where the schema itself says no.
-fn secret(schema: &Value, path: &str) -> bool {
-    let mut at = Some(schema);
-    for step in path.split('/').skip(1) {
+/// The schema of a place. References are not followed for this: numbers and booleans are all that is shown of a value,
+/// and not where the schema itself says no.
+fn at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('/').skip(1).try_fold(schema, |at, step| {
         let step = step.replace("~1", "/").replace("~0", "~");
-        at = at.and_then(|s| {
-            s.get("properties")
-                .and_then(|p| p.get(&step))
-                .or_else(|| s.get("items"))
-        });
-    }
-    at.is_some_and(|s| {
-        s.get("writeOnly") == Some(&Value::Bool(true))
-            || s.get("format").and_then(Value::as_str) == Some("password")
+        at.get("properties")
+            .and_then(|p| p.get(&step))
+            .or_else(|| at.get("items"))
     })
+}
+
+/// Whether a schema says that its values are not to be shown.
+fn secret(schema: &Value) -> bool {
+    schema.get("writeOnly") == Some(&Value::Bool(true))
+        || schema.get("format").and_then(Value::as_str) == Some("password")
 }

@@ -4,10 +4,12 @@ mod bounds;
 mod dialect;
 mod explain;
 mod reference;
+#[cfg(test)]
+mod tests;
 mod withhold;
 mod work;
 
-pub(crate) use explain::{Explained, MOST, kind, problems, short};
+pub(crate) use explain::{Explained, MOST, kind, problems, short, step, stranger};
 pub use withhold::Schemas;
 
 use jsonschema::{PatternOptions, Validator};

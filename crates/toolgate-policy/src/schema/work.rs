@@ -7,7 +7,7 @@ use super::{
     bounds::{Graph, Place},
     reference::Edges,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The schemas that may look at one place.
 const LOOKS: u64 = 20_000;
@@ -25,20 +25,25 @@ type Looks = BTreeMap<usize, u64>;
 /// The schema refers to itself without looking deeper, or is too much work even for flat values.
 pub(super) fn depth(graph: &Graph<'_>, edges: &Edges) -> Result<usize, String> {
     let mut count = Count::new(graph, edges)?;
-    let root = count.rank[0];
-    let mut here = count.spread(Looks::from([(root, 1)]))?;
+    let Some(&root) = count.rank.first() else {
+        // `true` or `false`.
+        return Ok(DEEPEST);
+    };
+    let mut level = vec![count.spread(Looks::from([(root, 1)]))];
+    // A place that is looked at as another was leads to nothing new.
+    let mut known: BTreeSet<Looks> = level.iter().cloned().collect();
     for depth in 0..DEEPEST {
-        if here.values().fold(0, |sum: u64, n| sum.saturating_add(*n)) > LOOKS {
-            return match depth {
-                0 => Err(too_much()),
-                depth => Ok(depth - 1),
-            };
+        let most = level
+            .iter()
+            .map(|looks| looks.values().fold(0, |sum: u64, n| sum.saturating_add(*n)));
+        if most.max().unwrap_or(0) > LOOKS || count.steps > STEPS {
+            return depth.checked_sub(1).ok_or_else(too_much);
         }
-        let next = count.deeper(&here)?;
-        if next == here {
+        let deeper = level.iter().flat_map(|looks| count.deeper(looks));
+        level = deeper.filter(|looks| known.insert(looks.clone())).collect();
+        if level.is_empty() {
             break;
         }
-        here = next;
     }
     Ok(DEEPEST)
 }
@@ -87,7 +92,7 @@ impl<'g> Count<'g> {
     }
 
     /// Follows references and combinations at one place.
-    fn spread(&mut self, mut waiting: Looks) -> Result<Looks, String> {
+    fn spread(&mut self, mut waiting: Looks) -> Looks {
         let mut done = Looks::new();
         while let Some((rank, n)) = waiting.pop_first() {
             done.insert(rank, n);
@@ -97,19 +102,15 @@ impl<'g> Count<'g> {
                 self.steps += 1;
             }
         }
-        if self.steps > STEPS {
-            Err(too_much())
-        } else {
-            Ok(done)
-        }
+        done
     }
 
-    /// The most that any place one level deeper is looked at. Members of two names are two places.
-    fn deeper(&mut self, here: &Looks) -> Result<Looks, String> {
+    /// The places one level deeper. Members of two names are two places, and items a third.
+    fn deeper(&mut self, here: &Looks) -> Vec<Looks> {
         let (mut items, mut members) = (Looks::new(), Looks::new());
         let mut named: HashMap<&str, Looks> = HashMap::new();
+        let graph = self.graph;
         for (&rank, &n) in here {
-            let graph = self.graph;
             for (place, to) in &graph.parts[self.order[rank]].within {
                 let looks = match place {
                     Place::Items => &mut items,
@@ -117,28 +118,27 @@ impl<'g> Count<'g> {
                     Place::Member(name) => named.entry(name).or_default(),
                     Place::Same | Place::Kept => continue,
                 };
-                let sum = looks.entry(self.rank[*to]).or_default();
-                *sum = sum.saturating_add(n);
+                add(looks, self.rank[*to], n);
+                self.steps += 1;
             }
         }
-        let mut most = self.spread(items)?;
-        raise(&mut most, self.spread(members.clone())?);
-        for (_, mut place) in named {
-            for (rank, n) in &members {
-                let sum = place.entry(*rank).or_default();
-                *sum = sum.saturating_add(*n);
-            }
-            raise(&mut most, self.spread(place)?);
-        }
-        Ok(most)
+        let mut places: Vec<Looks> = named.into_values().collect();
+        places
+            .iter_mut()
+            .for_each(|place| members.iter().for_each(|(rank, n)| add(place, *rank, *n)));
+        places.extend([items, members]);
+        // Far beyond what is allowed anyway, the rest need not be known.
+        let room = |count: &Count<'_>| count.steps <= STEPS;
+        places
+            .into_iter()
+            .map_while(|place| room(self).then(|| self.spread(place)))
+            .collect()
     }
 }
 
-fn raise(most: &mut Looks, other: Looks) {
-    for (rank, n) in other {
-        let old = most.entry(rank).or_default();
-        *old = n.max(*old);
-    }
+fn add(looks: &mut Looks, rank: usize, n: u64) {
+    let sum = looks.entry(rank).or_default();
+    *sum = sum.saturating_add(n);
 }
 
 fn order(same: &[Vec<usize>]) -> Result<Vec<usize>, String> {

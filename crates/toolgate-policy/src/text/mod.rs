@@ -2,6 +2,8 @@
 
 mod classes;
 mod clean;
+#[cfg(test)]
+mod tests;
 
 pub use clean::clean;
 

@@ -1,5 +1,11 @@
 //! The duties together, over a scripted service.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests"
+)]
+
 mod approvals;
 mod cleaning;
 mod limits;

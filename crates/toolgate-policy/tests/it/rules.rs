@@ -162,9 +162,8 @@ async fn an_unknown_argument_is_refused_with_the_nearest_name() {
     let mut world = World::new();
     let near = refused(&world, "add", json!({"a": 1, "B": 2})).await;
     assert!(
-        near.public().contains(
-            "at /B expected no argument of this name; did you mean \"b\"?, got the number 2"
-        ),
+        near.public()
+            .contains("at /B expected no argument of this name; did you mean \"b\"?, got a number"),
         "{near}"
     );
     let far = refused(&world, "add", json!({"a": 1, "sidenote": "secret"})).await;

@@ -255,11 +255,11 @@ pub(crate) fn again(call: &Call, questions: &Questions) -> Call {
 
 /// The id of the approval that is asked for.
 pub(crate) fn approval(questions: &Questions) -> String {
-    let ids = questions.asks.iter().filter_map(|ask| match &ask.kind {
+    let mut ids = questions.asks.iter().filter_map(|ask| match &ask.kind {
         AskKind::Approve(approval) => Some(approval.id.to_string()),
         _ => None,
     });
-    ids.last().expect("an approval")
+    ids.next().expect("an approval")
 }
 
 pub(crate) fn item(definition: Value) -> Arc<Item> {
