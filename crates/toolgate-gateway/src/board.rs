@@ -9,8 +9,8 @@ use std::{
 };
 use tokio::sync::{Notify, broadcast};
 use toolgate::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, List, Outcome, Progress, Service,
-    Trail,
+    BoxFuture, Call, Catalog, Changes, Error, Interest, Item, Kind, List, Outcome, Progress,
+    Service, Trail,
 };
 use toolgate_policy::{CallView, End, Observer, Stage};
 
@@ -26,6 +26,8 @@ pub(crate) type Told = (&'static str, String);
 pub(crate) struct Board {
     calls: Mutex<VecDeque<Shown>>,
     running: Mutex<HashMap<Arc<str>, Running>>,
+    /// The tools by the names that callers use, to show a call under its full name from the start.
+    names: Mutex<Catalog>,
     feed: broadcast::Sender<Told>,
 }
 
@@ -57,6 +59,7 @@ impl Board {
         Board {
             calls: Mutex::default(),
             running: Mutex::default(),
+            names: Mutex::default(),
             feed: broadcast::Sender::new(BEHIND),
         }
     }
@@ -70,6 +73,11 @@ impl Board {
     pub(crate) fn tell(&self, name: &'static str, value: &Value) {
         // Nobody may be looking.
         let _ = self.feed.send((name, value.to_string()));
+    }
+
+    /// Learns which tools there are.
+    pub(crate) fn know(&self, catalog: Catalog) {
+        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = catalog;
     }
 
     /// The newest calls first.
@@ -123,7 +131,9 @@ impl Observer for Board {
             self.tell("call", &known.json());
             return;
         }
-        let shown = Shown::new(call, trail);
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = Shown::new(call, names.find(&call.name), trail);
+        drop(names);
         self.tell("call", &shown.json());
         calls.push_front(shown);
         calls.truncate(KEPT);
@@ -164,13 +174,13 @@ fn word(out: &'static str) -> &'static str {
 }
 
 impl Shown {
-    fn new(view: &CallView, trail: Trail) -> Shown {
+    fn new(view: &CallView, item: Option<&Arc<Item>>, trail: Trail) -> Shown {
         let (arguments, masked) = show::masked(&view.arguments);
         Shown {
             view: view.clone(),
             at: SystemTime::now(),
-            server: String::new(),
-            tool: view.name.clone(),
+            server: item.map_or(String::new(), |i| i.origin.server.to_string()),
+            tool: item.map_or_else(|| view.name.clone(), |i| i.local.clone()),
             state: "judging",
             arguments,
             masked,

@@ -181,10 +181,13 @@ impl Operator {
     }
 
     async fn catalog(&self) -> Catalog {
-        self.tools
+        let catalog = self
+            .tools
             .list(List::all(Caller::new("operator")))
             .await
-            .unwrap_or_default()
+            .unwrap_or_default();
+        self.board.know(catalog.clone());
+        catalog
     }
 
     async fn tools(&self) -> Value {

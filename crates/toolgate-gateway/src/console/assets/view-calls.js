@@ -35,7 +35,8 @@ function pick(id) {
   renderCalls();
 }
 
-const haystack = (c) => `${c.id} ${c.server}.${c.tool} ${c.caller} ${c.client ?? ""} ${c.state} ${WORDS[c.outcome] ?? ""} ${c.detail ?? ""} ${c.arguments}`.toLowerCase();
+const nameOf = (c) => (c.server ? `${c.server}.${c.tool}` : c.tool);
+const haystack = (c) => `${c.id} ${nameOf(c)} ${c.caller} ${c.client ?? ""} ${c.state} ${WORDS[c.outcome] ?? ""} ${c.detail ?? ""} ${c.arguments}`.toLowerCase();
 
 export function renderCalls() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -146,7 +147,7 @@ function makeRow(first) {
   const args = h("code", { class: "preview" });
   const who = h("span", { class: "who dim" });
   const note = h("span", { class: "note dim" });
-  const openIt = h("button", { type: "button", class: "open", on: { click: () => { location.hash = open === c.id ? "#/calls" : "#/calls/" + encodeURIComponent(c.id); } } }, t("b", {}, `${c.server}.${c.tool}`));
+  const openIt = h("button", { type: "button", class: "open", on: { click: () => { location.hash = open === c.id ? "#/calls" : "#/calls/" + encodeURIComponent(c.id); } } }, t("b", {}, nameOf(c)));
   const node = h("li", { "data-call": c.id, "data-state": c.state },
     h("time", { title: stamp(c.at) }, clock(c.at)), h("span", { class: "name" }, openIt, who), mark.node, took, stop.node,
     h("span", { class: "more" }, args, progress.node, note));
@@ -175,7 +176,7 @@ function makeDetail(first) {
   const took = h("span", { class: "took" });
   const facts = h("dl", { class: "facts" });
   const box = h("div", {});
-  const node = h("div", {}, closeLink(), t("h3", {}, `${c.server}.${c.tool}`),
+  const node = h("div", {}, closeLink(), t("h3", {}, nameOf(c)),
     h("p", { class: "headline" }, mark.node, " ", took, " ", stop.node), progress.node, box, facts);
   const tick = () => put(took, elapsed(c) === null ? "" : span(elapsed(c)));
   function update(next) {
