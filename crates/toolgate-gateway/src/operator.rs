@@ -217,7 +217,7 @@ impl Operator {
         let mut open = self.desk.list();
         open.retain(|view| view.standing == Standing::Open);
         open.sort_by_key(|view| view.expires);
-        open.iter().map(|view| pending(view)).collect()
+        open.iter().map(pending).collect()
     }
 
     pub(crate) fn grants(&self) -> Value {

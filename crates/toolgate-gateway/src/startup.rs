@@ -110,11 +110,8 @@ mod tests {
             "{text}"
         );
         let snippets = text.lines().filter(|l| l.trim_start().starts_with('{'));
-        assert_eq!(
-            snippets
-                .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap())
-                .count(),
-            2
-        );
+        let parsed: Vec<serde_json::Value> =
+            snippets.map(|l| serde_json::from_str(l).unwrap()).collect();
+        assert_eq!(parsed.len(), 2);
     }
 }

@@ -1,5 +1,10 @@
 //! Everything together, as its users see it.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests"
+)]
 
 mod aggregate;
 mod remote;

@@ -65,7 +65,7 @@ fn call(name: &str) -> String {
     )
 }
 
-fn modern<'a>(name: &'a str) -> Vec<(&'a str, &'a str)> {
+fn modern(name: &str) -> Vec<(&str, &str)> {
     vec![
         ("mcp-protocol-version", "2026-07-28"),
         ("mcp-method", "tools/call"),
