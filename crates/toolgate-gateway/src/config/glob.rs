@@ -1,4 +1,4 @@
-//! Globs over names: `*` for any run of characters, `?` for one.
+//! Globs over names: `*` for any run of characters, `?` for one. Here they are checked; the policy matches them.
 
 use std::fmt;
 
@@ -54,32 +54,6 @@ impl Glob {
             .map(|(server, _)| server)
             .filter(|server| !server.contains(['*', '?']))
     }
-
-    /// Whether the whole of `name` fits.
-    ///
-    /// After a mismatch only the last `*` is tried again: the work is at most glob times name, without a stack.
-    pub(crate) fn matches(&self, name: &str) -> bool {
-        let (mut glob, mut rest) = (self.0.as_str(), name);
-        let mut star: Option<(&str, &str)> = None;
-        while let Some(first) = rest.chars().next() {
-            let after = &rest[first.len_utf8()..];
-            match glob.chars().next() {
-                Some('*') => {
-                    glob = &glob[1..];
-                    star = Some((glob, rest));
-                }
-                Some(c) if c == '?' || c == first => (glob, rest) = (&glob[c.len_utf8()..], after),
-                _ => match &mut star {
-                    Some((from, left)) => {
-                        *left = &left[left.chars().next().map_or(0, char::len_utf8)..];
-                        (glob, rest) = (from, left);
-                    }
-                    None => return false,
-                },
-            }
-        }
-        glob.chars().all(|c| c == '*')
-    }
 }
 
 impl fmt::Display for Glob {
@@ -92,6 +66,7 @@ impl fmt::Display for Glob {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use toolgate_policy::Pattern;
 
     /// The definition itself, at any cost.
     fn naive(glob: &[char], name: &[char]) -> bool {
@@ -104,41 +79,17 @@ mod tests {
         }
     }
 
+    /// As the gateway does it.
+    fn matches(glob: &str, name: &str) -> bool {
+        Pattern::new(Glob::parse(glob).unwrap().as_str()).matches(name)
+    }
+
     proptest! {
         #[test]
         fn agrees_with_the_definition(glob in "[ab.é*?]{1,8}", name in "[ab.é]{0,10}") {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
-            prop_assert_eq!(Glob(glob.clone()).matches(&name), naive(&chars(&glob), &chars(&name)));
+            prop_assert_eq!(matches(&glob, &name), naive(&chars(&glob), &chars(&name)));
         }
-    }
-
-    #[test]
-    fn fits() {
-        for (glob, name, fits) in [
-            ("*", "", true),
-            ("demo.*", "demo.add", true),
-            ("demo.*", "demox.add", false),
-            ("demo.*", "Demo.add", false),
-            ("*.delete_*", "files.delete_all", true),
-            ("*.delete_*", "files.undelete", false),
-            ("demo.?dd", "demo.dd", false),
-            ("a?c", "aéc", true),
-            ("a*b*c", "a_b_b_cx", false),
-        ] {
-            assert_eq!(
-                Glob(glob.to_owned()).matches(name),
-                fits,
-                "{glob} on {name}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_hostile_glob_stays_cheap() {
-        let name = "a".repeat(20_000);
-        let start = std::time::Instant::now();
-        assert!(!Glob(format!("{}b", "a*".repeat(200))).matches(&name));
-        assert!(start.elapsed().as_secs() < 5);
     }
 
     #[test]
