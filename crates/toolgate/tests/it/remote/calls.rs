@@ -1,6 +1,6 @@
 //! Calls: their words, their answers, and their end.
 
-use super::peer::{Peer, call, legacy, modern};
+use super::peer::{Peer, call, legacy, modern, soon};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tokio::join;
@@ -17,7 +17,7 @@ async fn answered(
     call: Call,
     result: Value,
 ) -> (Result<Outcome, Error>, Value) {
-    join!(remote.call(call), async {
+    join!(soon(remote.call(call)), async {
         let request = peer.read().await;
         peer.reply(&request, result).await;
         request
@@ -41,7 +41,7 @@ impl Report for Heard {
 async fn the_arguments_are_the_very_bytes_that_came() {
     let (remote, mut peer) = legacy(json!({})).await;
     let arguments = r#"{ "n":9007199254740993, "f": 1.0e2,"u":"\u00e9", "f2":1.10 }"#;
-    let (done, line) = join!(remote.call(call("write", arguments)), async {
+    let (done, line) = join!(soon(remote.call(call("write", arguments))), async {
         let line = peer.line().await;
         let request: Value = serde_json::from_str(&line).unwrap();
         peer.reply(&request, text("ok")).await;
@@ -88,7 +88,7 @@ async fn progress_reaches_the_call_it_belongs_to_and_only_while_it_runs() {
     let heard = Arc::new(Heard::default());
     let mut one = call("slow", "{}");
     one.reporter = Reporter::new(heard.clone());
-    let (done, token) = join!(remote.call(one), async {
+    let (done, token) = join!(soon(remote.call(one)), async {
         let request = peer.read().await;
         let token = request["params"]["_meta"]["progressToken"].clone();
         peer.tell(
@@ -237,7 +237,7 @@ async fn errors_keep_the_words_of_the_server_and_get_their_kind() {
         (-32021, need, Kind::Unsupported(Need::Sampling)),
     ];
     for (code, data, kind) in cases {
-        let (outcome, ()) = join!(remote.call(call("a", "{}")), async {
+        let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
             let request = peer.read().await;
             peer.refuse(&request, code, "no such thing", data).await;
         });
@@ -298,7 +298,12 @@ async fn a_call_dropped_before_it_left_never_reaches_the_server() {
 async fn a_lost_server_ends_its_calls_and_says_what_is_known() {
     let (remote, mut peer) = legacy(json!({})).await;
     let ((one, two), ()) = join!(
-        async { join!(remote.call(call("a", "{}")), remote.call(call("b", "{}"))) },
+        async {
+            join!(
+                soon(remote.call(call("a", "{}"))),
+                soon(remote.call(call("b", "{}")))
+            )
+        },
         async {
             peer.read().await;
             peer.read().await;

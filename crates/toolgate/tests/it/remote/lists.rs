@@ -1,6 +1,6 @@
 //! The list: its pages, and how long it is kept.
 
-use super::peer::{Peer, all, legacy, legacy_with, modern, options, tool};
+use super::peer::{Peer, all, legacy, legacy_with, modern, options, soon, tool};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::{join, time::advance};
@@ -22,7 +22,7 @@ async fn list(
         }
         asked
     };
-    let (listed, asked) = join!(remote.list(all()), answer);
+    let (listed, asked) = join!(soon(remote.list(all())), answer);
     let next = pages.iter().map(|page| page["nextCursor"].clone());
     let expected: Vec<Value> = std::iter::once(Value::Null)
         .chain(next)
@@ -249,7 +249,7 @@ async fn the_time_to_live_of_a_modern_list_is_honoured() {
 #[tokio::test(start_paused = true)]
 async fn a_server_without_tools_has_an_empty_list() {
     let (remote, mut peer) = legacy(json!({})).await;
-    let (listed, ()) = join!(remote.list(all()), async {
+    let (listed, ()) = join!(soon(remote.list(all())), async {
         let request = peer.read().await;
         peer.refuse(&request, -32601, "method not found", json!(null))
             .await;

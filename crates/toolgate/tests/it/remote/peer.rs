@@ -1,7 +1,7 @@
 //! The other end of the stream.
 
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{future::Future, time::Duration};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf},
     task::JoinHandle,
@@ -77,6 +77,12 @@ pub(crate) fn welcome(revision: &str, capabilities: Value) -> Value {
 /// A definition.
 pub(crate) fn tool(name: &str) -> Value {
     json!({"name": name, "inputSchema": {"type": "object"}})
+}
+
+/// What ends within ten minutes, or fails; with the clock of the tests that costs no time.
+pub(crate) async fn soon<T>(work: impl Future<Output = T>) -> T {
+    let limit = Duration::from_secs(600);
+    tokio::time::timeout(limit, work).await.expect("it ends")
 }
 
 pub(crate) fn all() -> List {

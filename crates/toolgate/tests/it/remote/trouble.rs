@@ -1,6 +1,6 @@
 //! Lines that no server should send.
 
-use super::peer::{call, legacy, legacy_with, options};
+use super::peer::{call, legacy, legacy_with, options, soon};
 use serde_json::json;
 use tokio::join;
 use toolgate::{Kind, Outcome, Service};
@@ -10,7 +10,7 @@ async fn a_bad_line_is_counted_and_the_stream_goes_on() {
     let mut short = options();
     short.line = 1000;
     let (remote, mut peer) = legacy_with(json!({}), short).await;
-    let (outcome, ()) = join!(remote.call(call("a", "{}")), async {
+    let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
         let request = peer.read().await;
         for line in [
             "Listening on port 80",
@@ -70,7 +70,7 @@ async fn no_words_of_a_line_stand_in_the_status() {
 #[tokio::test(start_paused = true)]
 async fn a_reply_with_result_and_error_ends_its_call() {
     let (remote, mut peer) = legacy(json!({})).await;
-    let (outcome, ()) = join!(remote.call(call("a", "{}")), async {
+    let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
         let id = peer.read().await["id"].clone();
         peer.send(&json!({"jsonrpc": "2.0", "id": id, "result": {"content": []}, "error": {"code": 1, "message": "x"}}).to_string()).await;
     });
@@ -81,4 +81,20 @@ async fn a_reply_with_result_and_error_ends_its_call() {
         "{}",
         error.public()
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_ends_the_input_of_the_server_and_all_calls() {
+    let (remote, mut peer) = legacy(json!({})).await;
+    let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
+        peer.read().await;
+        remote.close();
+    });
+    assert!(outcome.is_err());
+    assert_eq!(
+        peer.line().await,
+        "",
+        "the end of its input, though the client is still there"
+    );
+    assert!(remote.status().lost.is_some());
 }
