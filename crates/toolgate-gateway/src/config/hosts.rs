@@ -2,94 +2,15 @@
 
 use super::{
     Config, Source,
+    environment::check_env_name,
     error::{ConfigError, Doc},
+    json::{Entries, Json, syntax},
     limits::Limits,
-    server::{NO_URL, Server, check_env_name, duplicate, normalised},
+    names::{duplicate, normalised},
+    server::{NO_URL, Server},
 };
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use std::{fmt, path::Path};
-
-/// An object as keys and values in their order; the values keep their place in the text.
-struct Entries<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Entries<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Collect)
-    }
-}
-
-struct Collect;
-
-impl<'de> Visitor<'de> for Collect {
-    type Value = Entries<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = map.next_entry()? {
-            entries.push(entry);
-        }
-        Ok(Entries(entries))
-    }
-}
-
-impl<'a> Entries<'a> {
-    fn get(&self, key: &str) -> Option<&'a RawValue> {
-        self.0
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| *value)
-    }
-}
-
-/// A JSON text with places.
-#[derive(Clone, Copy)]
-struct Json<'a>(Doc<'a>);
-
-impl<'a> Json<'a> {
-    /// The offset of a value, which is a part of the text.
-    fn offset(self, value: &RawValue) -> usize {
-        (value.get().as_ptr() as usize).saturating_sub(self.0.text.as_ptr() as usize)
-    }
-
-    fn wrong(self, value: &RawValue, text: impl fmt::Display) -> ConfigError {
-        self.0.error(self.offset(value), text)
-    }
-
-    /// Reads a value whose syntax is known to be right.
-    fn typed<T: Deserialize<'a>>(
-        self,
-        value: &'a RawValue,
-        what: &str,
-        write: &str,
-    ) -> Result<T, ConfigError> {
-        serde_json::from_str(value.get())
-            .map_err(|_| self.wrong(value, format!("{what} is not {write}")))
-    }
-
-    fn object(self, value: &'a RawValue, what: &str) -> Result<Entries<'a>, ConfigError> {
-        let entries: Entries<'a> = self.typed(value, what, "an object in braces")?;
-        let twice = |(at, (key, _)): (usize, &(String, _))| {
-            entries.0[..at].iter().any(|(other, _)| other == key)
-        };
-        match entries
-            .0
-            .iter()
-            .enumerate()
-            .find(|(at, entry)| twice((*at, entry)))
-        {
-            Some((_, (key, value))) => Err(self.wrong(
-                value,
-                format!("{key:?} is there twice in {what}; keep one of the two"),
-            )),
-            None => Ok(entries),
-        }
-    }
-}
+use std::path::Path;
 
 /// Reads a config in JSON; relative paths in it start at `base`.
 pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, ConfigError> {
@@ -256,12 +177,4 @@ fn text<'a>(json: Json<'a>, value: &'a RawValue, what: &str) -> Result<String, C
         )),
         text => Ok(text),
     }
-}
-
-/// The parser's words without its place, which stands before them.
-fn syntax(doc: Doc<'_>, error: &serde_json::Error) -> ConfigError {
-    let text = error.to_string();
-    let words = text.split(" at line ").next().unwrap_or(&text);
-    let place = format!("{}:{}:{}", doc.name, error.line(), error.column());
-    ConfigError::new(place, format!("not JSON: {words}"))
 }

@@ -2,11 +2,14 @@
 //!
 //! Every wrong config is one error with file, line and column. What is not understood is refused, never ignored.
 
+mod environment;
 mod error;
 mod file;
 mod glob;
 mod hosts;
+mod json;
 mod limits;
+mod names;
 mod net;
 mod rate;
 mod rule;
@@ -152,7 +155,7 @@ impl Config {
             .file_name()
             .and_then(|name| name.to_str())
             .unwrap_or(program);
-        let id: String = server::normalised(name).chars().take(32).collect();
+        let id: String = names::normalised(name).chars().take(32).collect();
         let id = if id.is_empty() {
             "server".to_owned()
         } else {

@@ -1,12 +1,13 @@
 //! What the operator says of a server: `[server.NAME]`.
 
 use super::{
+    environment::{env, env_pass},
     error::ConfigError,
     limits::Limits,
+    names::{check_id, check_prefix, prefix},
     section::{Field, Section},
 };
 use std::{
-    collections::HashSet,
     fmt,
     path::{Path, PathBuf},
 };
@@ -203,113 +204,4 @@ fn command(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
         Some(program) if program.starts_with("~/") => Err(field.is(super::file::TILDE)),
         Some(_) => Ok(words),
     }
-}
-
-fn env(field: &Field<'_>, id: &str) -> Result<Vec<(String, String)>, ConfigError> {
-    let section = field.open_section(format!("[server.{id}.env]"), "{ NAME = \"value\" }")?;
-    let pair = |(name, at, value): (&str, usize, Field<'_>)| {
-        check_env_name(name).map_err(|text| section.doc.error(at, text))?;
-        Ok((name.to_owned(), value.text()?.to_owned()))
-    };
-    section.entries().into_iter().map(pair).collect()
-}
-
-fn env_pass(field: &Field<'_>, env: &[(String, String)]) -> Result<Vec<String>, ConfigError> {
-    let name = |item: Field<'_>| {
-        let name = item.text()?;
-        check_env_name(name).map_err(|text| item.wrong(text))?;
-        match env.iter().any(|(set, _)| set == name) {
-            true => Err(item.wrong(format!(
-                "{name:?} is in env and in env_pass; keep one of the two"
-            ))),
-            false => Ok(name.to_owned()),
-        }
-    };
-    field
-        .list("a list such as [\"NAME\"]")?
-        .into_iter()
-        .map(name)
-        .collect()
-}
-
-/// Refuses what is no name of an environment variable.
-pub(super) fn check_env_name(name: &str) -> Result<(), String> {
-    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    match plain && !name.starts_with(|c: char| c.is_ascii_digit()) {
-        true => Ok(()),
-        false => Err(format!(
-            "{name:?} is no name of an environment variable; write one name of letters, digits and _"
-        )),
-    }
-}
-
-fn prefix(field: &Field<'_>) -> Result<String, ConfigError> {
-    let prefix = field.text()?;
-    let plain = prefix
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || c == '-')
-        && prefix.len() <= 32;
-    match plain {
-        true => Ok(prefix.to_owned()),
-        false => Err(field.is(format!(
-            "is {prefix:?}; write at most 32 letters, digits and \"-\""
-        ))),
-    }
-}
-
-fn check_prefix(server: &Server, all: &[Server]) -> Result<(), String> {
-    if server.prefix.is_empty() && all.len() > 1 {
-        return Err(format!(
-            "[server.{}] has an empty prefix, which only the only server may have; take it out",
-            server.id
-        ));
-    }
-    let other = all
-        .iter()
-        .take_while(|other| other.id != server.id)
-        .find(|other| other.prefix == server.prefix);
-    match other {
-        Some(other) => Err(format!(
-            "[server.{}] and [server.{}] have the same prefix {:?}; give one of them another",
-            other.id, server.id, server.prefix
-        )),
-        None => Ok(()),
-    }
-}
-
-fn check_id(id: &str) -> Result<(), String> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if (1..=32).contains(&id.len()) && id.chars().all(plain) {
-        return Ok(());
-    }
-    let better = normalised(id).chars().take(32).collect::<String>();
-    let better = if better.is_empty() { "files" } else { &better };
-    Err(format!(
-        "server id {id:?} is not 1 to 32 of a-z, 0-9 and \"-\"; write [server.{better}]"
-    ))
-}
-
-/// A foreign name as an id: lower case, `-` for what an id may not have. It may be empty or too long.
-pub(super) fn normalised(name: &str) -> String {
-    let letter = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_lowercase()
-        } else {
-            '-'
-        }
-    };
-    name.chars()
-        .map(letter)
-        .collect::<String>()
-        .trim_matches('-')
-        .to_owned()
-}
-
-/// Refuses two servers of the same id.
-pub(super) fn duplicate(servers: &[Server]) -> Option<&str> {
-    let mut seen = HashSet::new();
-    servers
-        .iter()
-        .map(|server| server.id.as_str())
-        .find(|id| !seen.insert(*id))
 }

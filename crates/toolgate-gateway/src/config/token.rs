@@ -1,10 +1,10 @@
 //! The bearer token of the clients: where it comes from, and itself, which nothing prints.
 
 use super::{
+    environment::check_env_name,
     error::ConfigError,
     file::{self, Privacy},
     section::{Field, Section},
-    server::check_env_name,
 };
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,46 @@
+//! What the environment of a server has: set values, and names passed on from ours.
+
+use super::{error::ConfigError, section::Field};
+
+/// Reads `env`.
+pub(super) fn env(field: &Field<'_>, id: &str) -> Result<Vec<(String, String)>, ConfigError> {
+    let section = field.open_section(format!("[server.{id}.env]"), "{ NAME = \"value\" }")?;
+    let pair = |(name, at, value): (&str, usize, Field<'_>)| {
+        check_env_name(name).map_err(|text| section.doc.error(at, text))?;
+        Ok((name.to_owned(), value.text()?.to_owned()))
+    };
+    section.entries().into_iter().map(pair).collect()
+}
+
+/// Reads `env_pass`, of which nothing may be in `env` too.
+pub(super) fn env_pass(
+    field: &Field<'_>,
+    env: &[(String, String)],
+) -> Result<Vec<String>, ConfigError> {
+    let name = |item: Field<'_>| {
+        let name = item.text()?;
+        check_env_name(name).map_err(|text| item.wrong(text))?;
+        match env.iter().any(|(set, _)| set == name) {
+            true => Err(item.wrong(format!(
+                "{name:?} is in env and in env_pass; keep one of the two"
+            ))),
+            false => Ok(name.to_owned()),
+        }
+    };
+    field
+        .list("a list such as [\"NAME\"]")?
+        .into_iter()
+        .map(name)
+        .collect()
+}
+
+/// Refuses what is no name of an environment variable.
+pub(super) fn check_env_name(name: &str) -> Result<(), String> {
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match plain && !name.starts_with(|c: char| c.is_ascii_digit()) {
+        true => Ok(()),
+        false => Err(format!(
+            "{name:?} is no name of an environment variable; write one name of letters, digits and _"
+        )),
+    }
+}

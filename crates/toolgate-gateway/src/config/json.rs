@@ -1,0 +1,99 @@
+//! JSON with places: every value knows where it stands in the text.
+
+use super::error::{ConfigError, Doc};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// An object as keys and values in their order; the values keep their place in the text.
+pub(super) struct Entries<'a>(pub(super) Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Collect)
+    }
+}
+
+struct Collect;
+
+impl<'de> Visitor<'de> for Collect {
+    type Value = Entries<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Entries(entries))
+    }
+}
+
+impl<'a> Entries<'a> {
+    pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
+        self.0
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| *value)
+    }
+}
+
+/// A JSON text with places.
+#[derive(Clone, Copy)]
+pub(super) struct Json<'a>(pub(super) Doc<'a>);
+
+impl<'a> Json<'a> {
+    /// The offset of a value, which is a part of the text.
+    pub(super) fn offset(self, value: &RawValue) -> usize {
+        (value.get().as_ptr() as usize).saturating_sub(self.0.text.as_ptr() as usize)
+    }
+
+    pub(super) fn wrong(self, value: &RawValue, text: impl fmt::Display) -> ConfigError {
+        self.0.error(self.offset(value), text)
+    }
+
+    /// Reads a value whose syntax is known to be right.
+    pub(super) fn typed<T: Deserialize<'a>>(
+        self,
+        value: &'a RawValue,
+        what: &str,
+        write: &str,
+    ) -> Result<T, ConfigError> {
+        serde_json::from_str(value.get())
+            .map_err(|_| self.wrong(value, format!("{what} is not {write}")))
+    }
+
+    pub(super) fn object(
+        self,
+        value: &'a RawValue,
+        what: &str,
+    ) -> Result<Entries<'a>, ConfigError> {
+        let entries: Entries<'a> = self.typed(value, what, "an object in braces")?;
+        let twice = |(at, (key, _)): (usize, &(String, _))| {
+            entries.0[..at].iter().any(|(other, _)| other == key)
+        };
+        match entries
+            .0
+            .iter()
+            .enumerate()
+            .find(|(at, entry)| twice((*at, entry)))
+        {
+            Some((_, (key, value))) => Err(self.wrong(
+                value,
+                format!("{key:?} is there twice in {what}; keep one of the two"),
+            )),
+            None => Ok(entries),
+        }
+    }
+}
+
+/// The parser's words without its place, which stands before them.
+pub(super) fn syntax(doc: Doc<'_>, error: &serde_json::Error) -> ConfigError {
+    let text = error.to_string();
+    let words = text.split(" at line ").next().unwrap_or(&text);
+    let place = format!("{}:{}:{}", doc.name, error.line(), error.column());
+    ConfigError::new(place, format!("not JSON: {words}"))
+}

@@ -1,0 +1,78 @@
+//! Names of servers: ids, and the prefixes of their tools on the wire.
+
+use super::{error::ConfigError, section::Field, server::Server};
+use std::collections::HashSet;
+
+/// Reads `prefix`.
+pub(super) fn prefix(field: &Field<'_>) -> Result<String, ConfigError> {
+    let prefix = field.text()?;
+    let plain = prefix
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '-')
+        && prefix.len() <= 32;
+    match plain {
+        true => Ok(prefix.to_owned()),
+        false => Err(field.is(format!(
+            "is {prefix:?}; write at most 32 letters, digits and \"-\""
+        ))),
+    }
+}
+
+/// Refuses a prefix by which tools of two servers could meet.
+pub(super) fn check_prefix(server: &Server, all: &[Server]) -> Result<(), String> {
+    if server.prefix.is_empty() && all.len() > 1 {
+        return Err(format!(
+            "[server.{}] has an empty prefix, which only the only server may have; take it out",
+            server.id
+        ));
+    }
+    let other = all
+        .iter()
+        .take_while(|other| other.id != server.id)
+        .find(|other| other.prefix == server.prefix);
+    match other {
+        Some(other) => Err(format!(
+            "[server.{}] and [server.{}] have the same prefix {:?}; give one of them another",
+            other.id, server.id, server.prefix
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses what is no id of a server.
+pub(super) fn check_id(id: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if (1..=32).contains(&id.len()) && id.chars().all(plain) {
+        return Ok(());
+    }
+    let better = normalised(id).chars().take(32).collect::<String>();
+    let better = if better.is_empty() { "files" } else { &better };
+    Err(format!(
+        "server id {id:?} is not 1 to 32 of a-z, 0-9 and \"-\"; write [server.{better}]"
+    ))
+}
+
+/// A foreign name as an id: lower case, `-` for what an id may not have. It may be empty or too long.
+pub(super) fn normalised(name: &str) -> String {
+    let letter = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '-'
+        }
+    };
+    name.chars()
+        .map(letter)
+        .collect::<String>()
+        .trim_matches('-')
+        .to_owned()
+}
+
+/// An id that two servers have.
+pub(super) fn duplicate(servers: &[Server]) -> Option<&str> {
+    let mut seen = HashSet::new();
+    servers
+        .iter()
+        .map(|server| server.id.as_str())
+        .find(|id| !seen.insert(*id))
+}

@@ -1,0 +1,157 @@
+use super::*;
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::{PermissionsExt, symlink},
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+/// A directory of its own that only we can enter.
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new() -> Dir {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!(
+            "toolgate-config-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir(&path).unwrap();
+        chmod(&path, 0o700);
+        Dir(path)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>, mode: u32) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        chmod(&path, mode);
+        path
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+const FINE: &str = "[server.s]\ncommand = [\"x\"]\n";
+
+fn refusal(path: &Path) -> String {
+    let error = Config::load(Some(path)).unwrap_err().to_string();
+    error
+        .strip_prefix(&format!("{}: ", path.display()))
+        .unwrap_or(&error)
+        .to_owned()
+}
+
+#[test]
+fn a_file_is_read_and_hashed() {
+    let dir = Dir::new();
+    let config = Config::load(Some(&dir.write("toolgate.toml", FINE, 0o644))).unwrap();
+    let sum = ring::digest::digest(&ring::digest::SHA256, FINE.as_bytes());
+    assert_eq!(config.hash, Some(hex(sum.as_ref())));
+    assert_eq!(config.source, Source::File(dir.0.join("toolgate.toml")));
+}
+
+#[test]
+fn a_file_that_others_can_write_is_refused() {
+    let dir = Dir::new();
+    for mode in [0o664, 0o646, 0o666] {
+        let refusal = refusal(&dir.write("toolgate.toml", FINE, mode));
+        let words =
+            "lets others write to it, and it decides which programs are started; chmod go-w it";
+        assert_eq!(refusal, format!("is refused: its mode {mode:04o} {words}"));
+    }
+}
+
+#[test]
+fn a_link_where_others_can_put_one_is_refused() {
+    let dir = Dir::new();
+    let (file, link) = (
+        dir.write("real.toml", FINE, 0o644),
+        dir.0.join("open/toolgate.toml"),
+    );
+    fs::create_dir(dir.0.join("open")).unwrap();
+    symlink(&file, &link).unwrap();
+    let two = dir.0.join("two.toml");
+    symlink("open/toolgate.toml", &two).unwrap();
+    for (mode, fine) in [
+        (0o755, true),
+        (0o777, false),
+        (0o775, false),
+        (0o1777, true),
+    ] {
+        chmod(&dir.0.join("open"), mode);
+        for path in [&link, &two] {
+            assert_eq!(
+                Config::load(Some(path)).is_ok(),
+                fine,
+                "{mode:o} {}",
+                path.display()
+            );
+        }
+    }
+    chmod(&dir.0.join("open"), 0o755);
+    chmod(&file, 0o666);
+    assert!(refusal(&link).contains("mode 0666"));
+}
+
+#[test]
+fn what_is_no_config_file_is_refused() {
+    let dir = Dir::new();
+    assert_eq!(refusal(&dir.0), "is not a regular file");
+    assert!(refusal(&dir.0.join("none.toml")).starts_with("cannot be read: "));
+    let binary = dir.write("binary.toml", b"a = 1\nb = \"\xff\"", 0o644);
+    assert_eq!(
+        refusal(&binary),
+        "is not UTF-8 text (line 2); save it as UTF-8"
+    );
+    let full = format!("{FINE}{}", "#".repeat(1024 * 1024 - FINE.len()));
+    assert!(Config::load(Some(&dir.write("full.toml", &full, 0o644))).is_ok());
+    assert_eq!(
+        refusal(&dir.write("long.toml", full + "#", 0o644)),
+        "is longer than 1048576 bytes"
+    );
+    symlink("loop.toml", dir.0.join("loop.toml")).unwrap();
+    assert!(refusal(&dir.0.join("loop.toml")).contains("more than 16 symbolic links"));
+}
+
+#[test]
+fn a_token_file_is_for_us_alone() {
+    let dir = Dir::new();
+    let config = dir.write(
+        "toolgate.toml",
+        format!("token_file = \"token\"\n{FINE}"),
+        0o644,
+    );
+    let read = || {
+        Config::load(Some(&config))
+            .unwrap()
+            .read_token()
+            .map(|token| token.unwrap().reveal().to_owned())
+    };
+    assert!(read().unwrap_err().to_string().contains("cannot be read"));
+    dir.write("token", "0123456789abcdef\n", 0o600);
+    assert_eq!(read(), Ok("0123456789abcdef".to_owned()));
+    dir.write("token", "0123456789abcde\n", 0o600);
+    let short = read().unwrap_err().to_string();
+    assert!(
+        short.contains("toolgate.toml:1:14: ") && short.contains("the token has 15 characters"),
+        "{short}"
+    );
+    let open = dir.write("token", "0123456789abcdef\n", 0o640);
+    assert!(
+        read()
+            .unwrap_err()
+            .to_string()
+            .contains("its mode 0640 lets others read"),
+        "{}",
+        open.display()
+    );
+}
