@@ -1,16 +1,19 @@
 //! A person settles what the rules left open.
 
 mod binding;
+mod book;
 mod desk;
 mod grants;
 mod id;
 mod slip;
+mod view;
 mod waiting;
 
 pub use binding::Binding;
-pub use desk::{ApprovalView, Desk, DeskError, DeskLimits};
+pub use desk::Desk;
 pub use grants::GrantView;
 pub use slip::{By, Standing};
+pub use view::{ApprovalView, DeskError, DeskLimits};
 
 use desk::{Claim, Opened};
 use std::sync::Arc;

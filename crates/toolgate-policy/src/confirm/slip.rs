@@ -8,6 +8,7 @@ use std::{
 };
 use tokio::{sync::watch, time::Instant};
 use toolgate_core::{Item, Json, Seen};
+use toolgate_journal::{Entry, Event};
 
 /// On which channel a person decided.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -121,5 +122,17 @@ impl Slip {
     /// Whether it can still turn out either way, or be used.
     pub(super) fn alive(&self) -> bool {
         matches!(self.standing, Standing::Open | Standing::Approved(_))
+    }
+
+    /// An `approval` record of where it stands.
+    pub(super) fn record(&self) -> Entry {
+        Entry::new(Event::APPROVAL)
+            .with("approval", &*self.id)
+            .with("state", self.standing.as_str())
+            .with("caller", self.binding.caller.name())
+            .with("srv", &*self.binding.server)
+            .with("tool", self.item.full_name())
+            .with("tool_hash", self.binding.definition.as_str())
+            .with("policy_hash", &*self.binding.policy)
     }
 }

@@ -1,0 +1,111 @@
+//! What the console and the command line see of a desk, and what it answers them.
+
+use super::{Binding, Standing, harmless, slip::Slip};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use toolgate_core::{Error, Item, Json, Seen};
+
+/// How much fits on a desk.
+#[derive(Clone, Copy, Debug)]
+pub struct DeskLimits {
+    /// How long an approval may be decided and used.
+    pub life: Duration,
+    /// Open approvals of one caller.
+    pub per_caller: usize,
+    /// Open approvals in all.
+    pub open: usize,
+    /// Grants.
+    pub grants: usize,
+}
+
+impl Default for DeskLimits {
+    /// 600 s, 16, 256, 1,000.
+    fn default() -> DeskLimits {
+        DeskLimits {
+            life: Duration::from_secs(600),
+            per_caller: 16,
+            open: 256,
+            grants: 1000,
+        }
+    }
+}
+
+/// An approval as the console and the command line show it.
+#[derive(Clone, Debug)]
+pub struct ApprovalView {
+    /// Names it, `a-…`.
+    pub id: Arc<str>,
+    /// What it is good for.
+    pub binding: Binding,
+    /// What would be used.
+    pub item: Arc<Item>,
+    /// The exact arguments.
+    pub arguments: Json,
+    /// Why somebody has to look.
+    pub reasons: Vec<String>,
+    /// The calls that asked for it.
+    pub calls: Vec<Arc<str>>,
+    /// How the edge saw the first of them.
+    pub seen: Arc<Seen>,
+    /// When it was asked.
+    pub asked: SystemTime,
+    /// When it expires.
+    pub expires: SystemTime,
+    /// Where it stands.
+    pub standing: Standing,
+    /// Whether a caller waits for it right now.
+    pub connected: bool,
+    /// Whether a yes may be remembered.
+    pub may_remember: bool,
+}
+
+/// Why a decision did not count.
+#[derive(Debug)]
+pub enum DeskError {
+    /// There is no such approval or grant.
+    Unknown,
+    /// It was decided already, or its time is over.
+    Decided(Standing),
+    /// A yes to this tool cannot be remembered.
+    NotRemembered,
+    /// The decision could not be recorded.
+    Unrecorded(Error),
+}
+
+impl fmt::Display for DeskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeskError::Unknown => f.write_str("there is none of that id; it may be over for long"),
+            DeskError::Decided(Standing::Spent { .. }) => f.write_str("it was approved and used already"),
+            DeskError::Decided(standing) => write!(f, "it is {} already", standing.as_str()),
+            DeskError::NotRemembered => f.write_str(
+                "a yes can be remembered only for tools that a trusted server calls harmless, and only so many; approve it once",
+            ),
+            DeskError::Unrecorded(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for DeskError {}
+
+impl ApprovalView {
+    pub(super) fn of(slip: &Slip) -> ApprovalView {
+        ApprovalView {
+            id: slip.id.clone(),
+            binding: slip.binding.clone(),
+            item: slip.item.clone(),
+            arguments: slip.arguments.clone(),
+            reasons: slip.reasons.clone(),
+            calls: slip.calls.iter().cloned().collect(),
+            seen: slip.seen.clone(),
+            asked: slip.asked,
+            expires: slip.expiry.wall,
+            standing: slip.standing.clone(),
+            connected: slip.waiters > 0,
+            may_remember: harmless(&slip.item),
+        }
+    }
+}
