@@ -1,0 +1,22 @@
+//! The strict reader, as foreign bytes meet it.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests"
+)]
+
+mod edits;
+mod limits;
+mod random;
+mod tables;
+
+use toolgate_wire::json::{Json, Limits, ReadError};
+
+fn read(text: &str) -> Result<Json, ReadError> {
+    Json::read(text.as_bytes().to_vec(), &Limits::default())
+}
+
+fn json(text: &str) -> Json {
+    read(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
