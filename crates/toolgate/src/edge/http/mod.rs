@@ -151,7 +151,11 @@ impl Endpoint {
         match headers::session(&parts.headers) {
             // Without sessions there is only POST.
             None => Err(Box::new(method_not_allowed())),
-            Some(id) => self.0.sessions.find(id, caller).ok_or_else(|| Box::new(no_session())),
+            Some(id) => self
+                .0
+                .sessions
+                .find(id, caller)
+                .ok_or_else(|| Box::new(no_session())),
         }
     }
 }
