@@ -169,6 +169,7 @@ fn demo_server() -> Result<ExitCode> {
 fn check(path: Option<&Path>) -> Result<ExitCode> {
     let config = Config::load(path).map_err(usage)?;
     config.check_listen().map_err(usage)?;
+    config.read_token().map_err(usage)?;
     print(&format!(
         "fine: {} servers, {} rules\n",
         config.servers.len(),

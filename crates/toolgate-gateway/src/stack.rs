@@ -2,7 +2,7 @@
 
 use crate::{
     board::{Board, Stoppable},
-    config::{Config, Glob, Output, Rate, Rule, Server, Then as Verdict, Unknown},
+    config::{Config, Glob, Limits, Output, Rate, Rule, Server, Then as Verdict, Unknown},
     servers::{ServerSpec, Supervisor},
 };
 use std::{sync::Arc, time::Duration};
@@ -12,13 +12,15 @@ use toolgate::{
     edge::{ServerLimits, http::HttpLimits},
 };
 use toolgate_policy::{
-    self as policy, Access, AccessRule, Arguments, AtOnce, Broken, Deadline, Desk, DeskLimits,
-    OutputSchema, Pattern, PerServer, Quota, RateRule, Recorder, Route, Size, Then, ViaClient,
+    self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Deadline, Desk,
+    DeskLimits, OutputSchema, Pattern, PerServer, Quota, RateRule, Recorder, Route, Schemas, Size,
+    Then, ViaClient,
 };
 use toolgate_wire::json;
 
 /// What the operator says of each server, for the supervisor.
 pub(crate) fn specs(config: &Config) -> Vec<ServerSpec> {
+    let limits = &config.limits;
     config
         .servers
         .iter()
@@ -27,7 +29,10 @@ pub(crate) fn specs(config: &Config) -> Vec<ServerSpec> {
             pass_env: server.env_pass.clone(),
             cwd: server.cwd.clone(),
             trusted: server.trust_annotations,
-            start: seconds(server.start_seconds.unwrap_or(config.limits.start_seconds)),
+            start: seconds(server.start_seconds.unwrap_or(limits.start_seconds)),
+            line: limits.line_bytes,
+            json: json_limits(limits, limits.line_bytes),
+            tools: limits.tools_per_server,
             ..ServerSpec::new(server.id.as_str(), server.command.clone())
         })
         .collect()
@@ -92,6 +97,12 @@ pub(crate) fn route(
         output_schema: OutputSchema {
             broken: per_server(config, Broken::Block, broken),
         },
+        schemas: Schemas(Bounds {
+            bytes: limits.definition_bytes,
+            depth: limits.schema_depth,
+            parts: limits.subschemas,
+            patterns: limits.patterns,
+        }),
         size: Size {
             result: limits.result_bytes,
             definition: limits.definition_bytes,
@@ -139,6 +150,7 @@ fn rates(config: &Config) -> Vec<RateRule> {
         Some(RateRule {
             tools: patterns(&rule.tools),
             callers: patterns(&rule.callers),
+            except: patterns(&rule.except),
             quota: quota(rule.rate.as_ref()?),
         })
     };
@@ -173,12 +185,7 @@ pub(crate) fn desk_limits(config: &Config) -> DeskLimits {
 /// The limits of the serving edges.
 pub(crate) fn server_limits(config: &Config) -> ServerLimits {
     let limits = &config.limits;
-    let json = json::Limits {
-        bytes: limits.body_bytes,
-        depth: limits.depth,
-        keys: limits.keys,
-        elements: limits.elements,
-    };
+    let json = json_limits(limits, limits.body_bytes);
     ServerLimits {
         json,
         in_flight: limits.calls_per_caller,
@@ -202,4 +209,14 @@ pub(crate) fn http_limits(config: &Config) -> HttpLimits {
 
 fn seconds(n: u64) -> Duration {
     Duration::from_secs(n)
+}
+
+/// What JSON is taken, up to so many bytes.
+fn json_limits(limits: &Limits, bytes: usize) -> json::Limits {
+    json::Limits {
+        bytes,
+        depth: limits.depth,
+        keys: limits.keys,
+        elements: limits.elements,
+    }
 }

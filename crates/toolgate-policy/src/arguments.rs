@@ -2,7 +2,7 @@
 
 use crate::{
     PerServer,
-    schema::{self, Explained, Schema, problems},
+    schema::{self, Bounds, Explained, Schema, problems},
     text::clean,
 };
 use serde_json::{Map, Value};
@@ -28,14 +28,14 @@ impl Default for Arguments {
 pub(crate) struct Input(pub(crate) Result<Schema, String>);
 
 impl Input {
-    pub(crate) fn of(item: &Item) -> Input {
-        Input(Schema::compile(&item.tool.input_schema()))
+    pub(crate) fn of(item: &Item, bounds: &Bounds) -> Input {
+        Input(Schema::compile(&item.tool.input_schema(), bounds))
     }
 }
 
 impl Arguments {
     fn check(&self, call: &Call, item: &Item) -> Result<(), Error> {
-        let input = item.memo(Input::of);
+        let input = item.memo(|item| Input::of(item, &Bounds::default()));
         let schema = input.0.as_ref().map_err(|why| {
             Error::new(
                 Kind::Refused(Refusal::Rule),

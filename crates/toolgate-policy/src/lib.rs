@@ -41,7 +41,7 @@ pub use pattern::Pattern;
 pub use per_server::PerServer;
 pub use rate::{Quota, Rate, RateRule};
 pub use record::Recorder;
-pub use schema::Schemas;
+pub use schema::{Bounds, Schemas};
 pub use size::Size;
 pub use standard::{Route, inspect, pipeline};
 pub use text::{Text, clean};

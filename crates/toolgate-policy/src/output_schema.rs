@@ -2,7 +2,7 @@
 
 use crate::{
     PerServer,
-    schema::{Explained, Schema, problems},
+    schema::{Bounds, Explained, Schema, problems},
 };
 use toolgate_core::{
     BoxFuture, Call, Error, Item, Kind, Layer, Next, Outcome, Output, Problem, Refusal,
@@ -31,11 +31,11 @@ pub struct OutputSchema {
 pub(crate) struct Promised(pub(crate) Result<Option<Schema>, String>);
 
 impl Promised {
-    pub(crate) fn of(item: &Item) -> Promised {
+    pub(crate) fn of(item: &Item, bounds: &Bounds) -> Promised {
         Promised(
             item.tool
                 .output_schema()
-                .map(|schema| Schema::compile(&schema))
+                .map(|schema| Schema::compile(&schema, bounds))
                 .transpose(),
         )
     }
@@ -46,7 +46,7 @@ impl OutputSchema {
         if output.is_error || self.broken.of(&item.origin.server) == Broken::Pass {
             return Ok(());
         }
-        let promised = item.memo(Promised::of);
+        let promised = item.memo(|item| Promised::of(item, &Bounds::default()));
         let Some(schema) = promised.0.as_ref().map_err(Clone::clone)? else {
             return Ok(());
         };

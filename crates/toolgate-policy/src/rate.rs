@@ -53,6 +53,8 @@ pub struct RateRule {
     pub tools: Vec<Pattern>,
     /// Which callers; empty for all.
     pub callers: Vec<Pattern>,
+    /// Which of these tools are left out.
+    pub except: Vec<Pattern>,
     /// How many for each caller and tool.
     pub quota: Quota,
 }
@@ -129,7 +131,9 @@ impl Rate {
     fn quota(&self, caller: &Caller, tool: &str) -> Quota {
         let any = |patterns: &[Pattern], name: &str| patterns.iter().any(|p| p.matches(name));
         let speaks = |rule: &&RateRule| {
-            any(&rule.tools, tool) && (rule.callers.is_empty() || any(&rule.callers, caller.name()))
+            any(&rule.tools, tool)
+                && !any(&rule.except, tool)
+                && (rule.callers.is_empty() || any(&rule.callers, caller.name()))
         };
         self.rules
             .iter()
@@ -186,5 +190,64 @@ impl Rule for Rate {
             Ok(()) => Verdict::Allow,
             Err(error) => Verdict::Refuse(error),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_core::Json;
+
+    fn call(caller: &str, round: u32) -> Call {
+        let arguments = Json::from_value(&serde_json::json!({}));
+        let mut call = Call::tool("c", Caller::new(caller), "t", arguments);
+        call.round.number = round;
+        call
+    }
+
+    #[test]
+    fn later_rounds_have_their_own_room() {
+        let rate = Rate::new(Vec::new(), Quota::per_minute(1));
+        let now = Instant::now();
+        let take = |round| rate.take(&call("a", round), "s.t".to_owned(), now).is_ok();
+        assert!(take(0) && !take(0));
+        assert!((0..10).all(|_| take(1)) && !take(2));
+    }
+
+    #[test]
+    fn the_first_rule_that_speaks_counts() {
+        let rule = |tools: &str, callers: &[&str], count| RateRule {
+            tools: vec![Pattern::new(tools)],
+            callers: callers.iter().map(|c| Pattern::new(*c)).collect(),
+            except: Vec::new(),
+            except: Vec::new(),
+            quota: Quota::per_minute(count),
+        };
+        let rules = vec![rule("s.*", &["a"], 2), rule("s.t", &[], 3)];
+        let rate = Rate::new(rules, Quota::per_minute(4));
+        let count = |caller, tool| rate.quota(&Caller::new(caller), tool).count;
+        assert_eq!(
+            (count("a", "s.t"), count("b", "s.t"), count("b", "s.u")),
+            (2, 3, 4)
+        );
+    }
+
+    #[test]
+    fn a_full_table_forgets_the_idle_and_refuses_the_rest() {
+        let mut rate = Rate::new(Vec::new(), Quota::per_minute(60));
+        rate.most = 2;
+        let now = Instant::now();
+        let take = |caller, now| rate.take(&call(caller, 0), "s.t".to_owned(), now).is_ok();
+        assert!(take("a", now) && take("b", now));
+        assert!(!take("c", now), "one over");
+        assert!(take("a", now), "known callers go on");
+        // A second later b has all its tokens again, and a has not.
+        let later = now + Duration::from_secs(1);
+        assert!(take("c", later));
+        let table = rate.table.lock().unwrap();
+        assert!(
+            table.keys().any(|key| key.0.name() == "a"),
+            "what was used stays used"
+        );
     }
 }

@@ -157,3 +157,88 @@ fn limit(size: usize, most: usize, what: &str) -> Result<(), Error> {
     );
     Err(Error::new(Kind::Upstream, text))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use toolgate_core::{Ask, LogMessage, Progress};
+
+    const SMALL: Size = Size {
+        result: 10,
+        blocks: 1,
+        definition: 10,
+        description: 10,
+        text: 10,
+        log: 10,
+        questions: 10,
+    };
+
+    fn scrub(value: Returned<'_>) -> Result<(), Error> {
+        SMALL.scrub(None, None, value)
+    }
+
+    fn string(length: usize) -> Json {
+        Json::from_value(&json!("x".repeat(length - 2)))
+    }
+
+    #[test]
+    fn long_texts_are_cut_at_a_character() {
+        for (text, expected) in [
+            ("0123456789", "0123456789"),
+            ("0123456789a", "0123456789…"),
+            ("012345678äb", "012345678…"),
+        ] {
+            let mut about = text.to_owned();
+            scrub(Returned::About(&mut about)).unwrap();
+            let mut error = Error::new(Kind::Upstream, text.to_owned());
+            scrub(Returned::Error(&mut error)).unwrap();
+            let mut event = Event::Progress(Progress {
+                progress: 1.0,
+                total: None,
+                message: Some(text.to_owned()),
+            });
+            scrub(Returned::Event(&mut event)).unwrap();
+            let Event::Progress(progress) = event else {
+                panic!()
+            };
+            let message = progress.message.unwrap();
+            assert_eq!(
+                (about.as_str(), error.public(), message.as_str()),
+                (expected, expected, expected)
+            );
+        }
+    }
+
+    #[test]
+    fn large_log_messages_are_dropped() {
+        for (length, fits) in [(10, true), (11, false)] {
+            let mut event = Event::Log(LogMessage {
+                level: "info".into(),
+                logger: None,
+                data: string(length),
+            });
+            assert_eq!(scrub(Returned::Event(&mut event)).is_ok(), fits);
+        }
+    }
+
+    #[test]
+    fn large_questions_are_refused() {
+        for (length, fits) in [(9, true), (10, false)] {
+            for kind in [
+                AskKind::Elicit(string(length)),
+                AskKind::Sample(string(length)),
+            ] {
+                let asks = vec![Ask {
+                    key: "k".into(),
+                    kind,
+                }];
+                let mut questions = Questions {
+                    asks,
+                    ..Questions::default()
+                };
+                assert_eq!(scrub(Returned::Questions(&mut questions)).is_ok(), fits);
+            }
+        }
+    }
+}

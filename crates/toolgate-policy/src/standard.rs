@@ -32,6 +32,8 @@ pub struct Route {
     pub deadline: Deadline,
     /// What becomes of results that break their schema.
     pub output_schema: OutputSchema,
+    /// Which schemas.
+    pub schemas: Schemas,
     /// How much.
     pub size: Size,
 }
@@ -73,7 +75,7 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .wrap(route.deadline.clone())
         .wrap(route.output_schema.clone())
         // A tool that cannot be checked is withheld.
-        .clean(Schemas)
+        .clean(route.schemas)
         // Control and invisible characters.
         .clean(Text)
         // First to see what comes back.
@@ -86,7 +88,7 @@ pub fn inspect(route: &Route, end: Arc<dyn Service>) -> Pipeline {
     Pipeline::new()
         .wrap(Contain)
         .resolve()
-        .clean(Schemas)
+        .clean(route.schemas)
         .clean(Text)
         .clean(route.size)
         .over(end)

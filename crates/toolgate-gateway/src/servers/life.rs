@@ -193,5 +193,8 @@ fn options(server: &Supervised, probe: bool) -> RemoteOptions {
     let mut options = RemoteOptions::new(origin);
     options.start = server.spec.start;
     options.probe = probe;
+    options.line = server.spec.line;
+    options.json = server.spec.json.clone();
+    options.tools = server.spec.tools;
     options
 }

@@ -1,9 +1,10 @@
 //! What the operator says of a server.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use toolgate_wire::json::Limits;
 
 /// What the operator says of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct ServerSpec {
     /// Its id; a word of the operator.
     pub(crate) id: Arc<str>,
@@ -19,6 +20,12 @@ pub(crate) struct ServerSpec {
     pub(crate) trusted: bool,
     /// Longest time from the start to the end of the handshake; 30 s.
     pub(crate) start: Duration,
+    /// Longest line that it may write, in bytes; 16 MiB.
+    pub(crate) line: usize,
+    /// What JSON it may send.
+    pub(crate) json: Limits,
+    /// Most tools that are taken of it; 1000.
+    pub(crate) tools: usize,
     /// Longest time that a list or a call waits for it while it starts; 10 s.
     pub(crate) wait: Duration,
 }
@@ -34,7 +41,19 @@ impl ServerSpec {
             cwd: None,
             trusted: false,
             start: Duration::from_secs(30),
+            line: 16 << 20,
+            json: Limits::default(),
+            tools: 1000,
             wait: Duration::from_secs(10),
         }
+    }
+}
+
+impl fmt::Debug for ServerSpec {
+    /// Without the environment: its values may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerSpec")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }

@@ -5,24 +5,39 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use toolgate_core::Json;
 
-/// Bytes of a schema.
-const BYTES: usize = 64 * 1024;
-/// How deep schemas may stand in schemas.
-const DEPTH: usize = 32;
-/// Schemas in a schema.
-const PARTS: usize = 2000;
-/// Regular expressions in a schema.
-const PATTERNS: usize = 200;
+/// What a schema may be. One that is more withholds its tool.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Bounds {
+    /// Bytes of a schema; 64 KiB.
+    pub bytes: usize,
+    /// How deep schemas may stand in schemas; 32.
+    pub depth: usize,
+    /// Schemas in a schema; 2000.
+    pub parts: usize,
+    /// Regular expressions in a schema; 200.
+    pub patterns: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            bytes: 64 * 1024,
+            depth: 32,
+            parts: 2000,
+            patterns: 200,
+        }
+    }
+}
 
 /// Keywords whose value is data, not schemas.
 const DATA: [&str; 5] = ["const", "enum", "default", "example", "examples"];
 
-pub(super) fn bytes(schema: &Json) -> Result<(), String> {
+pub(super) fn bytes(schema: &Json, most: usize) -> Result<(), String> {
     match schema.as_str().len() {
-        bytes if bytes > BYTES => Err(format!(
+        bytes if bytes > most => Err(format!(
             "it is {} long, the limit is {}",
             words::size(bytes),
-            words::size(BYTES)
+            words::size(most)
         )),
         _ => Ok(()),
     }
@@ -59,7 +74,7 @@ pub(super) struct Graph<'a> {
 
 impl<'a> Graph<'a> {
     /// Walks without a stack of its own making: foreign depth costs memory that the bounds limit.
-    pub(super) fn of(root: &'a Value) -> Result<Graph<'a>, String> {
+    pub(super) fn of(root: &'a Value, bounds: &Bounds) -> Result<Graph<'a>, String> {
         let mut graph = Graph {
             parts: Vec::new(),
             index: HashMap::new(),
@@ -71,11 +86,14 @@ impl<'a> Graph<'a> {
                 continue;
             };
             let at = graph.parts.len();
-            if depth > DEPTH {
-                return Err(format!("schemas stand more than {DEPTH} deep in it"));
+            if depth > bounds.depth {
+                return Err(format!(
+                    "schemas stand more than {} deep in it",
+                    bounds.depth
+                ));
             }
-            if at >= PARTS {
-                return Err(format!("it has more than {PARTS} parts"));
+            if at >= bounds.parts {
+                return Err(format!("it has more than {} parts", bounds.parts));
             }
             let base = if at > 0 && schema.get("$id").is_some_and(Value::is_string) {
                 at
@@ -94,8 +112,11 @@ impl<'a> Graph<'a> {
             for (place, inner) in parts_of(schema, &mut patterns) {
                 waiting.push((inner, depth + 1, base, Some((at, place))));
             }
-            if patterns > PATTERNS {
-                return Err(format!("it has more than {PATTERNS} regular expressions"));
+            if patterns > bounds.patterns {
+                return Err(format!(
+                    "it has more than {} regular expressions",
+                    bounds.patterns
+                ));
             }
         }
         Ok(graph)

@@ -9,6 +9,7 @@ mod tests;
 mod withhold;
 mod work;
 
+pub use bounds::Bounds;
 pub(crate) use explain::{Explained, MOST, kind, problems, short, step, stranger};
 pub use withhold::Schemas;
 
@@ -32,10 +33,10 @@ impl Schema {
     ///
     /// # Errors
     /// Why it cannot be checked; then nothing may be checked against it.
-    pub(crate) fn compile(schema: &Json) -> Result<Schema, String> {
-        bounds::bytes(schema)?;
+    pub(crate) fn compile(schema: &Json, bounds: &Bounds) -> Result<Schema, String> {
+        bounds::bytes(schema, bounds.bytes)?;
         let tree = schema.to_value();
-        let graph = bounds::Graph::of(&tree)?;
+        let graph = bounds::Graph::of(&tree, bounds)?;
         let draft = dialect::of(&graph)?;
         let edges = reference::resolve(&graph)?;
         let depth = work::depth(&graph, &edges)?;

@@ -1,12 +1,13 @@
 //! What is compiled, what is withheld, and what is said of a value.
 
 use super::{Schema, problems};
+use crate::Bounds;
 use jsonschema::Draft;
 use serde_json::{Value, json};
 use toolgate_core::Json;
 
 fn compile(schema: &Value) -> Result<Schema, String> {
-    Schema::compile(&Json::from_value(schema))
+    Schema::compile(&Json::from_value(schema), &Bounds::default())
 }
 
 fn taken(schema: Value) -> Schema {
@@ -30,7 +31,7 @@ fn said(schema: Value, value: Value) -> Vec<String> {
 }
 
 fn dialect(schema: Value) -> Draft {
-    let graph = super::bounds::Graph::of(&schema).unwrap();
+    let graph = super::bounds::Graph::of(&schema, &Bounds::default()).unwrap();
     super::dialect::of(&graph).unwrap()
 }
 

@@ -1,11 +1,15 @@
 //! A tool whose schemas cannot be checked is kept from callers.
 
+use super::Bounds;
 use crate::{arguments::Input, output_schema::Promised};
 use std::sync::Arc;
 use toolgate_core::{Error, Item, Kind, Origin, Returned, Scrub};
 
 /// Withholds tools whose `inputSchema` or `outputSchema` cannot be compiled within bounds: nothing is used unchecked.
-pub struct Schemas;
+///
+/// It stands below the rules, so it is the first to compile a schema, and its bounds are the ones that count.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Schemas(pub Bounds);
 
 impl Scrub for Schemas {
     fn name(&self) -> &'static str {
@@ -24,10 +28,10 @@ impl Scrub for Schemas {
         let wrong = |which: &str, why: &str| {
             Error::new(Kind::Upstream, format!("its {which} cannot be used: {why}"))
         };
-        if let Err(why) = &item.memo(Input::of).0 {
+        if let Err(why) = &item.memo(|item| Input::of(item, &self.0)).0 {
             return Err(wrong("inputSchema", why));
         }
-        if let Err(why) = &item.memo(Promised::of).0 {
+        if let Err(why) = &item.memo(|item| Promised::of(item, &self.0)).0 {
             return Err(wrong("outputSchema", why));
         }
         Ok(())

@@ -19,7 +19,8 @@ use toolgate_core::{
 use toolgate_journal::{Journal, Options, read};
 use toolgate_policy::{
     Access, AccessRule, Arguments, AtOnce, CallView, Deadline, Desk, DeskLimits, End, Observer,
-    OutputSchema, Pattern, Quota, Rate, Recorder, Route, Size, Stage, Then, ViaClient, pipeline,
+    OutputSchema, Pattern, Quota, Rate, Recorder, Route, Schemas, Size, Stage, Then, ViaClient,
+    pipeline,
 };
 
 /// What the scripted service does with a call.
@@ -137,6 +138,7 @@ impl World {
             at_once: AtOnce::new(1000, 1000),
             deadline: Deadline::default(),
             output_schema: OutputSchema::default(),
+            schemas: Schemas::default(),
             size: Size::default(),
         };
         let done: Handler =
