@@ -220,7 +220,6 @@ mod tests {
             tools: vec![Pattern::new(tools)],
             callers: callers.iter().map(|c| Pattern::new(*c)).collect(),
             except: Vec::new(),
-            except: Vec::new(),
             quota: Quota::per_minute(count),
         };
         let rules = vec![rule("s.*", &["a"], 2), rule("s.t", &[], 3)];

@@ -35,6 +35,12 @@ async fn approved_runs_once_and_is_recorded() {
     let begin = &world.events("call.begin")[0];
     assert_eq!(begin["approval"], approval(&questions).as_str());
     assert_eq!(begin["tool"], "demo.wipe");
+    // Of this round alone.
+    let trail = [
+        json!({"by": "access", "verdict": "ask", "why": "no rule: not known to be read-only"}),
+        json!({"by": "confirm", "verdict": "approved", "why": format!("{} by a person (console)", approval(&questions))}),
+    ];
+    assert_eq!(begin["trail"], json!(trail));
     assert_eq!(world.events("call.end")[0]["out"], "ok");
     assert_eq!(world.events("deny").len(), 0);
 }
@@ -473,4 +479,112 @@ async fn a_desk_has_room_for_so_many() {
         .await
         .unwrap();
     world.asked(&of("c", 1)).await;
+}
+
+#[tokio::test]
+async fn the_same_tool_of_another_server_is_another() {
+    let world = World::new();
+    let add = json!({"name": "add", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}});
+    let of = |server: &str| crate::world::item_of(server, true, add.clone());
+    world.tools(vec![of("demo")]);
+    let call = world.call("add", json!({}));
+    let questions = world.asked(&call).await;
+    world
+        .route
+        .desk
+        .approve(&approval(&questions), By::Console, true)
+        .await
+        .unwrap();
+    // Neither the approval nor the grant is good for it.
+    world.tools(vec![of("other")]);
+    world.asked(&again(&call, &questions)).await;
+    world.tools(vec![of("demo")]);
+    world.go(again(&call, &questions)).await.unwrap();
+}
+
+#[tokio::test]
+async fn another_tool_of_the_same_look_is_another() {
+    let world = World::new();
+    let same = |name: &str| {
+        let mut item = toolgate_core::Item::new(
+            toolgate_core::Origin { server: "demo".into(), trusted: true },
+            crate::world::item(json!({"name": "t", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}})).tool.clone(),
+        );
+        item.local = name.to_owned();
+        std::sync::Arc::new(item)
+    };
+    world.tools(vec![same("one")]);
+    let call = world.call("t", json!({}));
+    let questions = world.asked(&call).await;
+    world
+        .route
+        .desk
+        .approve(&approval(&questions), By::Console, true)
+        .await
+        .unwrap();
+    world.tools(vec![same("two")]);
+    world.asked(&again(&call, &questions)).await;
+}
+
+#[tokio::test]
+async fn a_no_that_comes_while_a_yes_is_written_wins() {
+    let world = World::new();
+    let call = world.call("wipe", json!({}));
+    let questions = world.asked(&call).await;
+    let id = approval(&questions);
+    let no = world.route.desk.deny(&id, By::Terminal, None);
+    let (yes, no) = tokio::join!(yes(&world, &questions), no);
+    assert!(matches!(yes, Err(DeskError::Decided(Standing::Denied(..)))));
+    no.unwrap();
+    assert_eq!(
+        text(world.go(again(&call, &questions)).await),
+        "denied by a person"
+    );
+}
+
+#[tokio::test]
+async fn so_many_grants() {
+    let world = World::with(|m| m.desk.grants = 1);
+    for (a, fits) in [(1, true), (2, false)] {
+        let mut call = world.call("add", json!({"a": a}));
+        call.caller = Caller::new(format!("key:{a}"));
+        let questions = world.asked(&call).await;
+        let kept = world
+            .route
+            .desk
+            .approve(&approval(&questions), By::Console, true)
+            .await;
+        assert_eq!(kept.is_ok(), fits, "{kept:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_over_is_forgotten() {
+    let world = World::new();
+    let questions = world.asked(&world.call("wipe", json!({}))).await;
+    let id = approval(&questions);
+    tokio::time::advance(Duration::from_secs(601)).await;
+    assert_eq!(
+        world.route.desk.find(&id).unwrap().standing,
+        Standing::Expired
+    );
+    tokio::time::advance(Duration::from_secs(600)).await;
+    assert!(world.route.desk.find(&id).is_none());
+}
+
+#[tokio::test]
+async fn a_reason_is_not_without_end() {
+    let world = World::new();
+    let call = world.call("wipe", json!({}));
+    let questions = world.asked(&call).await;
+    world
+        .route
+        .desk
+        .deny(&approval(&questions), By::Console, Some("x".repeat(5000)))
+        .await
+        .unwrap();
+    assert_eq!(
+        text(world.go(again(&call, &questions)).await).len(),
+        "denied by a person: ".len() + 1000
+    );
 }

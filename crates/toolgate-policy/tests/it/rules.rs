@@ -3,7 +3,7 @@
 use crate::world::{World, item, item_of, rule, said, text};
 use serde_json::{Value, json};
 use toolgate_core::{Caller, Error, Kind, List, Outcome, Service};
-use toolgate_policy::{Pattern, PerServer, Quota, Then};
+use toolgate_policy::{Broken, Pattern, PerServer, Quota, Then};
 
 async fn refused(world: &World, name: &str, arguments: Value) -> Error {
     let before = world.reached();
@@ -249,4 +249,64 @@ async fn results_keep_their_promise() {
         .map(|r| r["out"].clone())
         .collect();
     assert_eq!(outs, ["ok", "refused", "refused", "tool_error"]);
+}
+
+#[tokio::test]
+async fn a_broken_result_may_pass_with_a_note() {
+    let mut world = World::new();
+    world.tools(vec![item(json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true},
+        "outputSchema": {"type": "object"}}))]);
+    world.route.output_schema.broken = PerServer::all(Broken::Warn);
+    world.go(world.call("look", json!({}))).await.unwrap();
+    let end = &world.events("call.end")[0];
+    assert_eq!(end["out"], "ok");
+    assert_eq!(
+        end["trail"],
+        json!([{"by": "output", "verdict": "warn", "why": "it has no structuredContent"}])
+    );
+    world.route.output_schema.broken = PerServer::all(Broken::Pass);
+    world.go(world.call("look", json!({}))).await.unwrap();
+    assert!(world.events("call.end")[1].get("trail").is_none());
+}
+
+#[tokio::test]
+async fn a_promise_that_cannot_be_checked_is_withheld() {
+    let world = World::new();
+    world.tools(vec![item(json!({"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": {"type": "strnig"}}))]);
+    let seen = toolgate_policy::inspect(&world.route, world.script.clone())
+        .list(List::all(world.caller.clone()))
+        .await
+        .unwrap();
+    assert!(
+        seen.items()[0]
+            .withheld
+            .as_deref()
+            .unwrap()
+            .contains("outputSchema")
+    );
+    refused(&world, "odd", json!({})).await;
+}
+
+#[tokio::test]
+async fn what_leaves_a_schema_open() {
+    let world = World::new();
+    for (more, open) in [
+        (json!({}), false),
+        (json!({"required": ["a"]}), false),
+        (json!({"additionalProperties": true}), true),
+        (json!({"patternProperties": {"^x": {}}}), true),
+        (json!({"anyOf": [{}]}), true),
+        (json!({"$ref": "#/$defs/d", "$defs": {"d": {}}}), true),
+    ] {
+        let mut schema = json!({"type": "object", "properties": {"a": {}}});
+        schema
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        world.tools(vec![item(
+            json!({"name": "look", "inputSchema": schema, "annotations": {"readOnlyHint": true}}),
+        )]);
+        let outcome = world.go(world.call("look", json!({"a": 1, "x": 1}))).await;
+        assert_eq!(outcome.is_ok(), open, "{more}");
+    }
 }
