@@ -231,13 +231,14 @@ impl Parts {
                     headers: Duration::from_secs(start.config.limits.header_seconds),
                     drain: Duration::from_secs(start.config.limits.drain_seconds),
                 };
-                let endpoint = routes.endpoint.clone();
+                let (endpoint, server) = (routes.endpoint.clone(), self.server.clone());
                 let stop = async {
                     tokio::select! {
                         () = stop => {}
                         () = sweep(&endpoint) => {}
                     }
                     // Sessions own their calls; streams end when they do.
+                    server.close();
                     endpoint.close();
                 };
                 http_server::serve(listener, routes.clone(), limits, stop).await;

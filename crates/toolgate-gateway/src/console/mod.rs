@@ -4,6 +4,7 @@ mod login;
 mod pages;
 
 use crate::{
+    board::Told,
     operator::Operator,
     routes::{CONSOLE_BODY, text},
 };
@@ -95,28 +96,27 @@ impl Console {
         let (tx, rx) = mpsc::channel(64);
         let operator = self.operator.clone();
         let work = Box::pin(async move {
-            let mut changes = operator.changes();
-            let mut first = true;
-            loop {
-                let event = if std::mem::take(&mut first) {
-                    None
-                } else {
-                    Some(changes.recv().await)
-                };
-                let event = match event {
-                    Some(Ok(event)) => event,
-                    // At the start, and for a reader that fell behind: everything as it is now.
-                    None | Some(Err(broadcast::error::RecvError::Lagged(_))) => {
-                        ("state", operator.snapshot().await.to_string())
-                    }
-                    Some(Err(broadcast::error::RecvError::Closed)) => return,
-                };
-                if tx.send(event).await.is_err() {
-                    return;
-                }
+            tokio::select! {
+                () = follow(&operator, tx) => {}
+                () = operator.server.closed() => {}
             }
         });
         Body::named(rx, work, KEEP_ALIVE).response()
+    }
+}
+
+/// Everything as it is, then each change; everything anew for a reader that fell behind.
+async fn follow(operator: &Operator, tx: mpsc::Sender<Told>) {
+    let mut changes = operator.changes();
+    let mut event = ("state", operator.snapshot().await.to_string());
+    while tx.send(event).await.is_ok() {
+        event = match changes.recv().await {
+            Ok(event) => event,
+            Err(broadcast::error::RecvError::Lagged(_)) => {
+                ("state", operator.snapshot().await.to_string())
+            }
+            Err(broadcast::error::RecvError::Closed) => return,
+        };
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) async fn rounds(
         }
         let answers = match approval(&questions) {
             Some(approval) if !asks_client(approval, context) => {
-                held(&call, approval, outlet).await?;
+                held(server, &call, approval, outlet).await?;
                 Vec::new()
             }
             approval => {
@@ -63,7 +63,7 @@ pub(crate) async fn rounds(
                 let Some(asker) = asker else {
                     return Ok(Left::Questions(call, questions));
                 };
-                inline(&call, &questions, approval, outlet, asker).await?
+                inline(server, &call, &questions, approval, outlet, asker).await?
             }
         };
         call.round = Round {
@@ -89,7 +89,12 @@ fn asks_client(approval: &Approval, context: &Context) -> bool {
 
 /// Waits for the console or the terminal, and tells the caller that it waits. A caller that is gone waits for nothing;
 /// the approval stays good for when it comes again.
-async fn held(call: &Call, approval: &Approval, outlet: &Outlet) -> Result<(), Error> {
+async fn held(
+    server: &Server,
+    call: &Call,
+    approval: &Approval,
+    outlet: &Outlet,
+) -> Result<(), Error> {
     let _attending = approval.waiting.attend();
     let decided = approval.waiting.decided();
     let beat = async {
@@ -113,12 +118,14 @@ async fn held(call: &Call, approval: &Approval, outlet: &Outlet) -> Result<(), E
     tokio::select! {
         () = decided => Ok(()),
         () = beat => Ok(()),
+        () = server.closed() => Err(Error::new(Kind::Cancelled, "the gateway stops; ask again when it runs")),
         () = outlet.closed() => Err(Error::new(Kind::Cancelled, "the caller went away while a person was asked")),
     }
 }
 
 /// Asks the client. A decision that falls elsewhere meanwhile ends the question.
 async fn inline(
+    server: &Server,
     call: &Call,
     questions: &Questions,
     approval: Option<&Approval>,
@@ -140,7 +147,7 @@ async fn inline(
             answer = asked => match answer {
                 Ok(answer) => answers.push((ask.key.clone(), answer)),
                 // A client that fails to ask decides nothing; the console still can.
-                Err(_) => held(call, approval, outlet).await?,
+                Err(_) => held(server, call, approval, outlet).await?,
             },
         }
     }

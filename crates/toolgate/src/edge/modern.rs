@@ -146,14 +146,20 @@ async fn listen(
             })
         }))
         .await;
-    if !tools {
-        // Nothing that is told here was asked for; the stream stays until the client ends it.
-        std::future::pending::<()>().await;
-    }
-    while changes.next().await.is_some() {
-        outlet
-            .send(told(notifications::TOOLS_CHANGED, id, |_| ()))
-            .await;
+    let telling = async {
+        // Where nothing was asked for that is told here, the stream stays until the client ends it.
+        while tools && changes.next().await.is_some() {
+            outlet
+                .send(told(notifications::TOOLS_CHANGED, id, |_| ()))
+                .await;
+        }
+        if !tools {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = telling => {}
+        () = server.closed() => {}
     }
     let mut result = ObjectWriter::new();
     result.str("resultType", "complete");

@@ -2,6 +2,7 @@
 
 use crate::seal::Seal;
 use std::{sync::Arc, time::Duration};
+use tokio::sync::watch;
 use toolgate_core::{BoxFuture, Caller, Error, Service};
 use toolgate_wire::{
     json::{Json, Limits},
@@ -15,6 +16,7 @@ pub struct Server {
     pub(crate) limits: ServerLimits,
     pub(crate) seal: Seal,
     pub(crate) witness: Option<Arc<dyn Witness>>,
+    closing: watch::Sender<bool>,
 }
 
 /// The limits of a serving edge.
@@ -66,6 +68,7 @@ impl Server {
             limits,
             seal,
             witness: None,
+            closing: watch::Sender::new(false),
         })
     }
 
@@ -73,6 +76,17 @@ impl Server {
     pub fn with_witness(mut self, witness: Arc<dyn Witness>) -> Server {
         self.witness = Some(witness);
         self
+    }
+
+    /// Ends what would wait for ever: streams of changes, and calls that only wait for a person. What runs may end.
+    pub fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    /// Ends once [`Server::close`] was called.
+    pub async fn closed(&self) {
+        let mut closing = self.closing.subscribe();
+        let _ = closing.wait_for(|closing| *closing).await;
     }
 
     /// The bytes of one message as strict JSON.
