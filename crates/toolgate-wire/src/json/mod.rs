@@ -1,17 +1,26 @@
 //! Strict JSON: foreign bytes come in through [`Json::read`] or not at all.
 
+mod canonical;
+mod edit;
+mod keys;
+mod lex;
+mod limits;
+mod number;
 mod reader;
-mod walk;
+mod scan;
+mod text;
+mod value;
 mod write;
 
-pub use reader::{Limits, ReadError, ReadErrorKind};
-pub use walk::StringAt;
-pub use write::{ArrayWriter, ObjectWriter, write_string};
+pub use edit::StringAt;
+pub use limits::{Limits, ReadError, ReadErrorKind};
+pub use text::write_string;
+pub use write::{ArrayWriter, ObjectWriter};
 
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
-use walk::Tokens;
 
-/// One JSON value as text that has passed the strict reader. Cheap to clone; parts share the buffer of the whole.
+/// One JSON value as text that has passed the strict reader. Cheap to clone; parts share the buffer of the whole, and
+/// keep it alive.
 #[derive(Clone)]
 pub struct Json {
     text: Arc<String>,
@@ -63,10 +72,10 @@ impl Json {
         }
     }
 
-    /// A tree of it. A number that no machine type holds becomes the nearest one, or its text as a string where it is
-    /// beyond all; [`Json::lossy`] tells.
+    /// A tree of it. A number that no machine type holds becomes the nearest `f64`, or its text as a string where it is
+    /// beyond all; [`Json::lossy`] tells. What a program nested deeper than [`Limits::DEEPEST`] becomes its text.
     pub fn to_value(&self) -> serde_json::Value {
-        serde_json::from_str(self.as_str()).unwrap_or_else(|_| walk::to_value(self))
+        value::to_value(self.as_str())
     }
 
     /// The text.
@@ -95,24 +104,19 @@ impl Json {
 
     /// The members of an object, in their order; none for anything else.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, Json)> {
-        let mut tokens = Tokens::inside(self.as_str(), Kind::Object);
-        std::iter::from_fn(move || {
-            let (key, value) = tokens.as_mut()?.member()?;
-            Some((walk::unescape(key), self.part(value)))
-        })
+        lex::members(self.as_str()).map(|m| (text::unescape(m.key), self.part(m.value)))
     }
 
     /// The items of an array; none for anything else.
     pub fn items(&self) -> impl Iterator<Item = Json> {
-        let mut tokens = Tokens::inside(self.as_str(), Kind::Array);
-        std::iter::from_fn(move || Some(self.part(tokens.as_mut()?.item()?)))
+        lex::items(self.as_str()).map(|item| self.part(item))
     }
 
     /// A member of an object.
     pub fn get(&self, key: &str) -> Option<Json> {
-        self.members()
-            .find(|(k, _)| k == key)
-            .map(|(_, value)| value)
+        lex::members(self.as_str())
+            .find(|m| lex::says(m.key, key))
+            .map(|m| self.part(m.value))
     }
 
     /// The text of a string.
@@ -123,7 +127,7 @@ impl Json {
     /// The text of a string, without a copy where it has no escapes.
     pub fn str_cow(&self) -> Option<Cow<'_, str>> {
         let inner = self.as_str().strip_prefix('"')?.strip_suffix('"')?;
-        Some(walk::unescape(inner))
+        Some(text::unescape(inner))
     }
 
     /// `true` or `false`.
@@ -136,7 +140,7 @@ impl Json {
         self.whole()?.parse().ok()
     }
 
-    /// The same for large positive ones.
+    /// The same for those that are not negative.
     pub fn u64(&self) -> Option<u64> {
         self.whole()?.parse().ok()
     }
@@ -145,10 +149,10 @@ impl Json {
         if self.kind() != Kind::Number {
             return None;
         }
-        walk::whole(self.as_str())
+        number::whole(self.as_str())
     }
 
-    /// A number, rounded to what the type holds.
+    /// A number, rounded to what the type holds; `None` beyond its range.
     pub fn f64(&self) -> Option<f64> {
         if self.kind() != Kind::Number {
             return None;
@@ -161,45 +165,35 @@ impl Json {
         self.kind() == Kind::Null
     }
 
-    /// Whether some number in it does not survive the machine types exactly.
+    /// Whether some number in it does not survive [`Json::to_value`]: an integer beyond `i64` and `u64`, or one with a
+    /// point or an exponent whose shortest `f64` form has another value.
     pub fn lossy(&self) -> bool {
-        walk::lossy(self.as_str())
+        number::lossy(self.as_str())
     }
 
     /// The form of ours that digests are made of, `toolgate-json-1`: no white space, members sorted by the bytes of
     /// their keys, strings escaped as little as possible, numbers to the letter.
     pub fn canonical(&self) -> String {
-        walk::canonical(self)
+        canonical::canonical(self.as_str())
     }
 
     /// Lets `f` see every string and every key, and puts what it returns in their place. All other bytes stay.
     /// `None` when nothing changed.
+    ///
+    /// Keys that `f` makes equal stay, both of them: who lets it change keys reads the outcome again.
     pub fn map_strings(&self, f: &mut dyn FnMut(StringAt<'_>) -> Option<String>) -> Option<Json> {
-        walk::map_strings(self.as_str(), f).map(Json::own)
+        edit::map_strings(self.as_str(), f).map(Json::own)
     }
 
-    /// The object without a member; all other bytes of the members stay.
+    /// The object without a member; all other bytes stay. Anything else stays as it is.
     pub fn without(&self, key: &str) -> Json {
-        let mut o = ObjectWriter::new();
-        for (k, value) in self.members().filter(|(k, _)| k != key) {
-            o.raw(&k, &value);
-        }
-        o.finish()
+        edit::without(self.as_str(), key).map_or_else(|| self.clone(), Json::own)
     }
 
-    /// The object with a member replaced in its place, or added at its end.
+    /// The object with a member replaced in its place, or added at its end; all other bytes stay. Anything else becomes
+    /// an object of this member.
     pub fn with(&self, key: &str, value: &Json) -> Json {
-        let mut o = ObjectWriter::new();
-        let mut found = false;
-        for (k, old) in self.members() {
-            let here = k == key;
-            found |= here;
-            o.raw(&k, if here { value } else { &old });
-        }
-        if !found {
-            o.raw(key, value);
-        }
-        o.finish()
+        Json::own(edit::with(self.as_str(), key, value))
     }
 }
 

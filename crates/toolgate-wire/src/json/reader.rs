@@ -1,112 +1,10 @@
 //! The reader: one pass, no tree, no recursion.
 
-use std::{borrow::Cow, collections::HashSet, fmt, ops::Range};
-
-/// What is taken of one message.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Bytes of the whole text.
-    pub bytes: usize,
-    /// How deep objects and arrays may nest.
-    pub depth: usize,
-    /// Members of one object.
-    pub keys: usize,
-    /// Values in all.
-    pub elements: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            bytes: 4 << 20,
-            depth: 64,
-            keys: 4096,
-            elements: 100_000,
-        }
-    }
-}
+use super::{Limits, ReadError, ReadErrorKind, keys::Keys, scan::plain, text::unescape};
+use std::ops::Range;
 
 /// Longest number, in signs.
 const NUMBER: usize = 400;
-
-/// Why bytes are not taken.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ReadError {
-    kind: ReadErrorKind,
-    offset: usize,
-}
-
-/// The kinds of [`ReadError`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ReadErrorKind {
-    /// Nothing is there.
-    Empty,
-    /// It is no UTF-8.
-    Utf8,
-    /// It begins with a byte order mark.
-    ByteOrderMark,
-    /// It breaks the grammar.
-    Syntax,
-    /// A number that is too long.
-    Number,
-    /// Half a pair of surrogates.
-    LoneSurrogate,
-    /// More than one value.
-    TrailingBytes,
-    /// One key twice in an object, or a key with U+0000.
-    DuplicateKey,
-    /// Over [`Limits::depth`].
-    TooDeep,
-    /// Over [`Limits::bytes`].
-    TooLarge,
-    /// Over [`Limits::keys`].
-    TooManyKeys,
-    /// Over [`Limits::elements`].
-    TooManyElements,
-}
-
-impl ReadError {
-    /// What is wrong.
-    pub fn kind(&self) -> ReadErrorKind {
-        self.kind
-    }
-
-    /// Where, in bytes from the start.
-    pub fn offset(&self) -> usize {
-        self.offset
-    }
-
-    /// Whether the text is no JSON at all; else it is JSON that is not taken.
-    pub fn is_syntax(&self) -> bool {
-        use ReadErrorKind as K;
-        matches!(
-            self.kind,
-            K::Empty | K::Utf8 | K::ByteOrderMark | K::Syntax | K::TrailingBytes | K::LoneSurrogate
-        )
-    }
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.kind {
-            ReadErrorKind::Empty => "there is no JSON value",
-            ReadErrorKind::Utf8 => "the text is not UTF-8",
-            ReadErrorKind::ByteOrderMark => "the text begins with a byte order mark",
-            ReadErrorKind::Syntax => "the text is not JSON",
-            ReadErrorKind::Number => "a number is too long",
-            ReadErrorKind::LoneSurrogate => "a string has half a surrogate pair",
-            ReadErrorKind::TrailingBytes => "something follows the JSON value",
-            ReadErrorKind::DuplicateKey => "a key stands twice in one object, or has a U+0000",
-            ReadErrorKind::TooDeep => "the JSON is nested too deep",
-            ReadErrorKind::TooLarge => "the JSON is too large",
-            ReadErrorKind::TooManyKeys => "an object has too many members",
-            ReadErrorKind::TooManyElements => "the JSON has too many values",
-        };
-        write!(f, "{what} (at byte {})", self.offset)
-    }
-}
-
-impl std::error::Error for ReadError {}
 
 pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<(String, Range<usize>), ReadError> {
     let error = |kind, offset| Err(ReadError { kind, offset });
@@ -196,7 +94,7 @@ impl<'a> Scan<'a> {
     }
 
     fn begin(&mut self, end: u8, open: Open<'a>) -> Step<bool> {
-        if self.open.len() >= self.limits.depth {
+        if self.open.len() >= self.limits.depth.min(Limits::DEEPEST) {
             return Err(ReadErrorKind::TooDeep);
         }
         self.at += 1;
@@ -243,11 +141,14 @@ impl<'a> Scan<'a> {
         if self.peek() != Some(b'"') {
             return Err(ReadErrorKind::Syntax);
         }
+        let start = self.at;
         let range = self.string()?;
-        let key = super::walk::unescape(self.text.get(range).unwrap_or_default());
-        let limit = self.limits.keys;
-        if let Some(Open::Object(keys)) = self.open.last_mut() {
-            keys.add(key, limit)?;
+        let key = unescape(self.text.get(range).unwrap_or_default());
+        if let Some(Open::Object(keys)) = self.open.last_mut()
+            && let Err(kind) = keys.add(key, self.limits.keys)
+        {
+            self.at = start;
+            return Err(kind);
         }
         self.space();
         if self.peek() != Some(b':') {
@@ -262,12 +163,11 @@ impl<'a> Scan<'a> {
         self.at += 1;
         let start = self.at;
         loop {
+            self.at += plain(self.text.as_bytes().get(self.at..).unwrap_or_default());
             match self.peek() {
-                None => return Err(ReadErrorKind::Syntax),
                 Some(b'"') => break,
                 Some(b'\\') => self.escape()?,
-                Some(0..=0x1f) => return Err(ReadErrorKind::Syntax),
-                Some(_) => self.at += 1,
+                _ => return Err(ReadErrorKind::Syntax),
             }
         }
         self.at += 1;
@@ -326,10 +226,10 @@ impl<'a> Scan<'a> {
             self.digits()?;
         }
         if self.at - start > NUMBER {
-            Err(ReadErrorKind::Number)
-        } else {
-            Ok(true)
+            self.at = start;
+            return Err(ReadErrorKind::Number);
         }
+        Ok(true)
     }
 
     fn digits(&mut self) -> Step<()> {
@@ -364,36 +264,5 @@ impl<'a> Scan<'a> {
 
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
-    }
-}
-
-/// The keys of one object so far: few are compared one by one, many by hash.
-#[derive(Default)]
-struct Keys<'a> {
-    few: Vec<Cow<'a, str>>,
-    many: HashSet<Cow<'a, str>>,
-}
-
-impl<'a> Keys<'a> {
-    fn add(&mut self, key: Cow<'a, str>, limit: usize) -> Step<()> {
-        if key.contains('\0') {
-            return Err(ReadErrorKind::DuplicateKey);
-        }
-        if self.few.len() + self.many.len() >= limit {
-            return Err(ReadErrorKind::TooManyKeys);
-        }
-        if self.many.is_empty() && self.few.len() < 16 {
-            if self.few.contains(&key) {
-                return Err(ReadErrorKind::DuplicateKey);
-            }
-            self.few.push(key);
-            return Ok(());
-        }
-        self.many.extend(self.few.drain(..));
-        if self.many.insert(key) {
-            Ok(())
-        } else {
-            Err(ReadErrorKind::DuplicateKey)
-        }
     }
 }

@@ -1,14 +1,54 @@
 //! Writes JSON with raw parts spliced in, no tree in between.
 
-use super::Json;
+use super::{Json, write_string};
+use std::fmt::{self, Write};
 
-/// Writes one object.
-#[derive(Debug)]
-pub struct ObjectWriter(String);
+/// What both writers share: the text so far, and where the commas go.
+struct Out {
+    text: String,
+    empty: bool,
+}
 
-/// Writes one array.
-#[derive(Debug)]
-pub struct ArrayWriter(String);
+impl Out {
+    fn open(mut text: String, sign: char) -> Out {
+        text.push(sign);
+        Out { text, empty: true }
+    }
+
+    fn next(&mut self) -> &mut String {
+        if !self.empty {
+            self.text.push(',');
+        }
+        self.empty = false;
+        &mut self.text
+    }
+
+    fn close(mut self, sign: char) -> String {
+        self.text.push(sign);
+        self.text
+    }
+}
+
+/// Lets `fill` write an object at the end of the text, in the same buffer.
+fn object_in(text: &mut String, fill: impl FnOnce(&mut ObjectWriter)) {
+    let mut inner = ObjectWriter(Out::open(std::mem::take(text), '{'));
+    fill(&mut inner);
+    *text = inner.0.close('}');
+}
+
+/// The same with an array.
+fn array_in(text: &mut String, fill: impl FnOnce(&mut ArrayWriter)) {
+    let mut inner = ArrayWriter(Out::open(std::mem::take(text), '['));
+    fill(&mut inner);
+    *text = inner.0.close(']');
+}
+
+fn word(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
+}
+
+/// Writes one object. That no key comes twice is up to the caller.
+pub struct ObjectWriter(Out);
 
 impl Default for ObjectWriter {
     fn default() -> ObjectWriter {
@@ -19,16 +59,14 @@ impl Default for ObjectWriter {
 impl ObjectWriter {
     /// An empty object.
     pub fn new() -> ObjectWriter {
-        ObjectWriter(String::from("{"))
+        ObjectWriter(Out::open(String::new(), '{'))
     }
 
     fn key(&mut self, key: &str) -> &mut String {
-        if self.0.len() > 1 {
-            self.0.push(',');
-        }
-        write_string(&mut self.0, key);
-        self.0.push(':');
-        &mut self.0
+        let out = self.0.next();
+        write_string(out, key);
+        out.push(':');
+        out
     }
 
     /// A member that is JSON already; its bytes stay.
@@ -43,12 +81,13 @@ impl ObjectWriter {
 
     /// An integer.
     pub fn int(&mut self, key: &str, value: i64) {
-        self.key(key).push_str(&value.to_string());
+        // Writing to a string cannot fail.
+        _ = write!(self.key(key), "{value}");
     }
 
     /// `true` or `false`.
     pub fn bool(&mut self, key: &str, value: bool) {
-        self.key(key).push_str(if value { "true" } else { "false" });
+        self.key(key).push_str(word(value));
     }
 
     /// `null`.
@@ -58,74 +97,94 @@ impl ObjectWriter {
 
     /// An object.
     pub fn object(&mut self, key: &str, fill: impl FnOnce(&mut ObjectWriter)) {
-        let mut inner = ObjectWriter::new();
-        fill(&mut inner);
-        self.key(key).push_str(inner.finish().as_str());
+        object_in(self.key(key), fill);
     }
 
     /// An array.
     pub fn array(&mut self, key: &str, fill: impl FnOnce(&mut ArrayWriter)) {
-        let mut inner = ArrayWriter(String::from("["));
-        fill(&mut inner);
-        self.key(key).push_str(inner.finish().as_str());
+        array_in(self.key(key), fill);
+    }
+
+    /// Text that this program made and knows to be JSON, such as a constant. Never foreign text: nothing checks it but
+    /// debug builds.
+    pub fn raw_text(&mut self, key: &str, json: &str) {
+        debug_assert!(Json::read(json.into(), &super::Limits::default()).is_ok());
+        self.key(key).push_str(json);
     }
 
     /// The object.
-    pub fn finish(mut self) -> Json {
-        self.0.push('}');
-        Json::own(self.0)
+    pub fn finish(self) -> Json {
+        Json::own(self.0.close('}'))
+    }
+}
+
+impl fmt::Debug for ObjectWriter {
+    /// How much was written, never what: it may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ObjectWriter({} bytes)", self.0.text.len())
+    }
+}
+
+/// Writes one array.
+pub struct ArrayWriter(Out);
+
+impl Default for ArrayWriter {
+    fn default() -> ArrayWriter {
+        ArrayWriter::new()
     }
 }
 
 impl ArrayWriter {
-    fn next(&mut self) -> &mut String {
-        if self.0.len() > 1 {
-            self.0.push(',');
-        }
-        &mut self.0
+    /// An empty array.
+    pub fn new() -> ArrayWriter {
+        ArrayWriter(Out::open(String::new(), '['))
     }
 
     /// An item that is JSON already; its bytes stay.
     pub fn raw(&mut self, value: &Json) {
-        self.next().push_str(value.as_str());
+        self.0.next().push_str(value.as_str());
     }
 
     /// A string.
     pub fn str(&mut self, value: &str) {
-        write_string(self.next(), value);
+        write_string(self.0.next(), value);
+    }
+
+    /// An integer.
+    pub fn int(&mut self, value: i64) {
+        // Writing to a string cannot fail.
+        _ = write!(self.0.next(), "{value}");
+    }
+
+    /// `true` or `false`.
+    pub fn bool(&mut self, value: bool) {
+        self.0.next().push_str(word(value));
+    }
+
+    /// `null`.
+    pub fn null(&mut self) {
+        self.0.next().push_str("null");
     }
 
     /// An object.
     pub fn object(&mut self, fill: impl FnOnce(&mut ObjectWriter)) {
-        let mut inner = ObjectWriter::new();
-        fill(&mut inner);
-        self.raw(&inner.finish());
+        object_in(self.0.next(), fill);
     }
 
-    fn finish(mut self) -> Json {
-        self.0.push(']');
-        Json::own(self.0)
+    /// An array.
+    pub fn array(&mut self, fill: impl FnOnce(&mut ArrayWriter)) {
+        array_in(self.0.next(), fill);
+    }
+
+    /// The array.
+    pub fn finish(self) -> Json {
+        Json::own(self.0.close(']'))
     }
 }
 
-/// Appends a string in quotes, escaped as little as possible.
-pub fn write_string(out: &mut String, text: &str) {
-    out.push('"');
-    let mut rest = text;
-    while let Some(at) = rest
-        .bytes()
-        .position(|b| b < 0x20 || b == b'"' || b == b'\\')
-    {
-        let (plain, special) = rest.split_at(at);
-        out.push_str(plain);
-        let mut signs = special.chars();
-        match signs.next() {
-            Some(sign @ ('"' | '\\')) => out.extend(['\\', sign]),
-            Some(control) => out.push_str(&format!("\\u{:04x}", u32::from(control))),
-            None => {}
-        }
-        rest = signs.as_str();
+impl fmt::Debug for ArrayWriter {
+    /// How much was written, never what: it may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ArrayWriter({} bytes)", self.0.text.len())
     }
-    out.push_str(rest);
-    out.push('"');
 }

@@ -1,7 +1,7 @@
 //! Changes leave all other bytes as they came.
 
 use super::json;
-use toolgate_wire::json::{Json, ObjectWriter};
+use toolgate_wire::json::{ArrayWriter, Json, ObjectWriter, write_string};
 
 #[test]
 fn members_and_items_share_the_text() {
@@ -58,6 +58,55 @@ fn members_come_and_go() {
 }
 
 #[test]
+fn all_other_bytes_stay() {
+    let whole = json("{ \"\\u0061\" : 1.0 ,\n\"b\":[ 1 ] , \"c\" : \"x\\/y\" }");
+    for (key, expected) in [
+        ("a", "{ \"b\":[ 1 ] , \"c\" : \"x\\/y\" }"),
+        ("b", "{ \"\\u0061\" : 1.0 ,\n\"c\" : \"x\\/y\" }"),
+        ("c", "{ \"\\u0061\" : 1.0 ,\n\"b\":[ 1 ] }"),
+    ] {
+        assert_eq!(whole.without(key).as_str(), expected);
+    }
+    let text = whole.as_str();
+    for (key, expected) in [
+        ("a", text.replace("1.0", "{}")),
+        ("b", text.replace("[ 1 ]", "{}")),
+        ("c", text.replace("\"x\\/y\"", "{}")),
+        ("d\"", text.replace("y\"", "y\",\"d\\\"\":{}")),
+    ] {
+        assert_eq!(whole.with(key, &json("{}")).as_str(), expected);
+    }
+    let one = json("{ \"a\" : 1 }");
+    assert_eq!(one.without("a").as_str(), "{  }");
+    assert_eq!(
+        json("{ }").with("a", &one).as_str(),
+        "{\"a\":{ \"a\" : 1 } }"
+    );
+    // What is no object has no members to lose, and becomes one where it gets one.
+    assert_eq!(json("[1]").without("a").as_str(), "[1]");
+    assert_eq!(json("[1]").with("a", &json("2")).as_str(), "{\"a\":2}");
+    // A part of a larger text is changed alone.
+    let part = json("[ {\"x\":1,\"y\":2} , 3]").items().next().unwrap();
+    assert_eq!(part.without("x").as_str(), "{\"y\":2}");
+    assert_eq!(part.with("x", &json("9")).as_str(), "{\"x\":9,\"y\":2}");
+}
+
+#[test]
+fn keys_are_changed_where_asked() {
+    let whole = json(r#"{"a" : {"b":"b"}, "b":["b"]}"#);
+    let new = whole.map_strings(&mut |s| (s.key && s.text == "b").then(|| "\n".to_owned()));
+    assert_eq!(
+        new.unwrap().as_str(),
+        r#"{"a" : {"\u000a":"b"}, "\u000a":["b"]}"#
+    );
+    // The same words again are no change, and escapes stay as they came.
+    let whole = json(r#"["\u0061","b"]"#);
+    assert!(whole.map_strings(&mut |s| Some(s.text.into())).is_none());
+    let new = whole.map_strings(&mut |s| Some(s.text.replace('b', "c")));
+    assert_eq!(new.unwrap().as_str(), r#"["\u0061","c"]"#);
+}
+
+#[test]
 fn the_canonical_form() {
     let check = |text: &str, expected: &str| assert_eq!(json(text).canonical(), expected);
     check(
@@ -96,4 +145,44 @@ fn what_is_written_is_read_again() {
         "a\"\\\u{0}\n\u{1f}é😀"
     );
     assert_eq!(again.get("o").unwrap().as_str(), r#"{"a":["x",{"y":1}]}"#);
+}
+
+#[test]
+fn writers_write_these_bytes() {
+    let mut a = ArrayWriter::new();
+    assert_eq!(ArrayWriter::new().finish().as_str(), "[]");
+    assert_eq!(ObjectWriter::default().finish().as_str(), "{}");
+    a.raw(&json("[ 1 ]"));
+    a.int(i64::MIN);
+    a.bool(false);
+    a.null();
+    a.object(|_| ());
+    a.array(|a| a.array(|a| a.str("x")));
+    a.str("");
+    let expected = r#"[[ 1 ],-9223372036854775808,false,null,{},[["x"]],""]"#;
+    let a = a.finish();
+    assert_eq!(a.as_str(), expected);
+    let mut o = ObjectWriter::new();
+    o.raw_text("t", "{\"x\": 1}");
+    o.raw("a", &a);
+    o.object("o", |_| ());
+    o.object("p", |p| p.object("q", |q| q.null("r")));
+    assert_eq!(
+        o.finish().as_str(),
+        format!(r#"{{"t":{{"x": 1}},"a":{expected},"o":{{}},"p":{{"q":{{"r":null}}}}}}"#)
+    );
+}
+
+#[test]
+fn escapes_are_as_few_as_can_be() {
+    for sign in (0..=0xffff_u32).filter_map(char::from_u32) {
+        let mut out = String::new();
+        write_string(&mut out, &format!("ab{sign}cdefgh"));
+        let expected = match sign {
+            '"' | '\\' => format!("\"ab\\{sign}cdefgh\""),
+            '\0'..='\x1f' => format!("\"ab\\u{:04x}cdefgh\"", u32::from(sign)),
+            _ => format!("\"ab{sign}cdefgh\""),
+        };
+        assert_eq!(out, expected);
+    }
 }

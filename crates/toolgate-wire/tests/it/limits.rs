@@ -1,7 +1,7 @@
 //! One over each limit, and texts that would break a reader with recursion.
 
 use super::read;
-use toolgate_wire::json::{Json, Limits, ReadErrorKind as K};
+use toolgate_wire::json::{ArrayWriter, Json, Limits, ObjectWriter, ReadErrorKind as K};
 
 fn nested(depth: usize) -> String {
     format!("{}1{}", "[".repeat(depth), "]".repeat(depth))
@@ -54,7 +54,7 @@ fn one_over_each_limit() {
 
 #[test]
 fn a_key_twice_is_found_at_any_depth_and_among_many() {
-    for depth in 1..20 {
+    for depth in 1..=20 {
         let text = format!(
             "{}{{\"a\":1,\"\\u0061\":2}}{}",
             "{\"x\":".repeat(depth),
@@ -107,10 +107,110 @@ fn nothing_overflows_a_small_stack() {
         assert!(!deepest.lossy());
         deepest.to_value();
     };
+    on_small_stack(work);
+}
+
+fn on_small_stack(work: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new()
         .stack_size(256 * 1024)
         .spawn(work)
         .unwrap()
         .join()
         .unwrap();
+}
+
+#[test]
+fn no_setting_goes_beyond_the_deepest() {
+    let limits = Limits {
+        depth: usize::MAX,
+        ..Limits::default()
+    };
+    assert_eq!(kind(nested(Limits::DEEPEST), &limits), None);
+    let deeper = nested(Limits::DEEPEST + 1);
+    assert_eq!(kind(deeper, &limits), Some(K::TooDeep));
+    let none = Limits {
+        depth: 0,
+        ..Limits::default()
+    };
+    assert_eq!(kind("1".to_owned(), &none), None);
+    assert_eq!(kind("[]".to_owned(), &none), Some(K::TooDeep));
+    assert_eq!(kind("{}".to_owned(), &none), Some(K::TooDeep));
+}
+
+/// A million members through all that walks a value.
+#[test]
+fn a_million_members_on_a_small_stack() {
+    on_small_stack(|| {
+        let wide = Limits {
+            bytes: usize::MAX,
+            keys: usize::MAX,
+            elements: usize::MAX,
+            ..Limits::default()
+        };
+        let keys: Vec<String> = (0..1_000_000).map(|n| format!("\"{n}\":{n}")).collect();
+        let text = format!("{{{}}}", keys.join(","));
+        assert_eq!(kind(text.clone(), &Limits::default()), Some(K::TooLarge));
+        let short = Limits {
+            bytes: usize::MAX,
+            ..Limits::default()
+        };
+        assert_eq!(kind(text.clone(), &short), Some(K::TooManyKeys));
+        let json = Json::read(text.into_bytes(), &wide).unwrap();
+        assert_eq!(json.members().count(), 1_000_000);
+        assert_eq!(json.get("999999").and_then(|v| v.i64()), Some(999_999));
+        let canonical = json.canonical();
+        assert!(canonical.starts_with("{\"0\":0,\"1\":1,\"10\":10,\"100\":100,"));
+        assert_eq!(canonical.len(), json.as_str().len());
+        assert!(!json.lossy());
+        assert_eq!(json.to_value().as_object().unwrap().len(), 1_000_000);
+        let without = json.without("500000");
+        assert_eq!(without.as_str().len() + 16, json.as_str().len());
+    });
+}
+
+/// A program may nest what it writes deeper than any reader takes; nothing that walks it needs a stack.
+#[test]
+fn what_a_program_nested_deep_is_walked_too() {
+    on_small_stack(|| {
+        let mut nest = ObjectWriter::new().finish();
+        for n in 0..10_000 {
+            let mut a = ArrayWriter::new();
+            a.raw(&nest);
+            nest = a.finish();
+            if n % 2 == 0 {
+                nest = ObjectWriter::new().finish().with("k", &nest);
+            }
+        }
+        assert_eq!(nest.canonical(), nest.as_str());
+        assert!(!nest.lossy());
+        let mapped = nest.map_strings(&mut |s| (s.text == "k").then(|| "l".to_owned()));
+        assert_eq!(mapped.unwrap().as_str(), nest.as_str().replace('k', "l"));
+        // The tree ends in text where it would be too deep to drop.
+        let mut tree = &nest.to_value();
+        let mut levels = 0;
+        while let Some(inner) = tree.get(0).or_else(|| tree.get("k")) {
+            tree = inner;
+            levels += 1;
+        }
+        assert_eq!(levels, Limits::DEEPEST);
+        assert!(tree.as_str().unwrap().len() > 10_000);
+        nest.items().for_each(|item| _ = item.kind());
+    });
+}
+
+#[test]
+fn the_deepest_tree_is_built_and_dropped_on_a_small_stack() {
+    on_small_stack(|| {
+        let limits = Limits {
+            depth: Limits::DEEPEST,
+            ..Limits::default()
+        };
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            let text = [&open.repeat(128), "1", &close.repeat(128)].concat();
+            let json = Json::read(text.clone().into_bytes(), &limits).unwrap();
+            assert_eq!(json.canonical(), text);
+            drop(json.to_value().clone());
+            assert_eq!(Json::from_value(&json.to_value()).as_str(), text);
+        }
+    });
 }

@@ -7,7 +7,10 @@
 )]
 
 mod edits;
+mod hostile;
+mod laws;
 mod limits;
+mod mutations;
 mod random;
 mod tables;
 

@@ -330,8 +330,9 @@ fn decided() {
         ("0.0", 0),
         ("-0", 0),
     ] {
-        let found = read(text).unwrap().i64();
-        assert_eq!(found, (text != "10e-1").then_some(n), "{text}");
+        let found = read(text).unwrap();
+        assert_eq!(found.i64(), Some(n), "{text}");
+        assert_eq!(found.u64(), u64::try_from(n).ok(), "{text}");
     }
     for text in [
         "1.5",

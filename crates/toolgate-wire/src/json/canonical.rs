@@ -1,0 +1,97 @@
+//! The form that digests are made of.
+
+use super::{
+    Kind,
+    lex::{Lexer, Token},
+    text::{unescape, write_string},
+};
+use std::borrow::Cow;
+
+/// An object or array that is not closed yet.
+struct Open<'a> {
+    object: bool,
+    /// Where its sign is in what was written.
+    start: usize,
+    empty: bool,
+    /// The keys, and where their members begin in what was written.
+    members: Vec<(Cow<'a, str>, usize)>,
+}
+
+/// Members are written as they come; an object that is not in order yet is put in order where it closes.
+pub(super) fn canonical(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut open: Vec<Open<'_>> = Vec::new();
+    for (token, _) in Lexer::new(text) {
+        match token {
+            Token::Close => close(&mut out, open.pop()),
+            Token::Key(key) => begin_member(&mut out, open.last_mut(), unescape(key)),
+            value => {
+                if let Some(array) = open.last_mut().filter(|o| !o.object) {
+                    comma(&mut out, array);
+                }
+                match value {
+                    Token::Open(kind) => open.push(begin(&mut out, kind)),
+                    Token::String(inner) => write_string(&mut out, &unescape(inner)),
+                    Token::Scalar(scalar) => out.push_str(scalar),
+                    Token::Close | Token::Key(_) => {}
+                }
+            }
+        }
+    }
+    out
+}
+
+fn begin<'a>(out: &mut String, kind: Kind) -> Open<'a> {
+    let object = kind == Kind::Object;
+    let start = out.len();
+    out.push(if object { '{' } else { '[' });
+    Open {
+        object,
+        start,
+        empty: true,
+        members: Vec::new(),
+    }
+}
+
+fn comma(out: &mut String, open: &mut Open<'_>) {
+    if !open.empty {
+        out.push(',');
+    }
+    open.empty = false;
+}
+
+fn begin_member<'a>(out: &mut String, open: Option<&mut Open<'a>>, key: Cow<'a, str>) {
+    if let Some(object) = open {
+        comma(out, object);
+        let start = out.len();
+        write_string(out, &key);
+        out.push(':');
+        object.members.push((key, start));
+    }
+}
+
+fn close(out: &mut String, open: Option<Open<'_>>) {
+    let Some(open) = open else { return };
+    if !open.members.is_sorted_by(|a, b| a.0 <= b.0) {
+        let sorted = sorted(out, &open);
+        out.truncate(open.start + 1);
+        out.push_str(&sorted);
+    }
+    out.push(if open.object { '}' } else { ']' });
+}
+
+/// The members of an object that was just written, in the order of their keys.
+fn sorted(out: &str, open: &Open<'_>) -> String {
+    // Each member ends before the comma of the next.
+    let ends = open.members.iter().skip(1).map(|(_, start)| start - 1);
+    let ends = ends.chain([out.len()]);
+    let mut members: Vec<(&str, &str)> = open
+        .members
+        .iter()
+        .zip(ends)
+        .map(|((key, start), end)| (&**key, out.get(*start..end).unwrap_or_default()))
+        .collect();
+    members.sort_by(|a, b| a.0.cmp(b.0));
+    let members: Vec<&str> = members.into_iter().map(|(_, member)| member).collect();
+    members.join(",")
+}

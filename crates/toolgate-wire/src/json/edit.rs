@@ -1,0 +1,105 @@
+//! Changes to checked text that leave all other bytes as they are.
+
+use super::{
+    Json,
+    lex::{Lexer, Member, Token, members, says},
+    text::{unescape, write_string},
+};
+use std::fmt;
+
+/// A string on its way through [`Json::map_strings`].
+#[derive(Clone, Copy)]
+pub struct StringAt<'a> {
+    /// What it says.
+    pub text: &'a str,
+    /// Whether it is the key of a member.
+    pub key: bool,
+}
+
+impl fmt::Debug for StringAt<'_> {
+    /// Its length, never the text: it may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.key { "key" } else { "value" };
+        write!(f, "StringAt({what}, {} bytes)", self.text.len())
+    }
+}
+
+pub(super) fn map_strings(
+    text: &str,
+    f: &mut dyn FnMut(StringAt<'_>) -> Option<String>,
+) -> Option<String> {
+    let mut out: Option<String> = None;
+    let mut copied = 0;
+    for (token, range) in Lexer::new(text) {
+        let (inner, key) = match token {
+            Token::Key(inner) => (unescape(inner), true),
+            Token::String(inner) => (unescape(inner), false),
+            Token::Open(_) | Token::Close | Token::Scalar(_) => continue,
+        };
+        let Some(new) = f(StringAt { text: &inner, key }).filter(|new| *new != *inner) else {
+            continue;
+        };
+        let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
+        out.push_str(text.get(copied..range.start).unwrap_or_default());
+        write_string(out, &new);
+        copied = range.end;
+    }
+    out.map(|mut out| {
+        out.push_str(text.get(copied..).unwrap_or_default());
+        out
+    })
+}
+
+/// The text with the value of `key` replaced in its place, or added behind the last member.
+pub(super) fn with(text: &str, key: &str, value: &Json) -> String {
+    let mut end = None;
+    for member in members(text) {
+        if says(member.key, key) {
+            return splice(text, member.value.start, member.value.end, value.as_str());
+        }
+        end = Some(member.value.end);
+    }
+    let mut new = String::new();
+    if end.is_some() {
+        new.push(',');
+    }
+    write_string(&mut new, key);
+    new.push(':');
+    new.push_str(value.as_str());
+    match end.or_else(|| text.starts_with('{').then_some(1)) {
+        Some(at) => splice(text, at, at, &new),
+        None => ["{", &new, "}"].concat(),
+    }
+}
+
+fn splice(text: &str, from: usize, to: usize, new: &str) -> String {
+    let before = text.get(..from).unwrap_or_default();
+    let behind = text.get(to..).unwrap_or_default();
+    [before, new, behind].concat()
+}
+
+/// The text without a member; `None` when there is no such member.
+pub(super) fn without(text: &str, key: &str) -> Option<String> {
+    let all: Vec<Member<'_>> = members(text).collect();
+    let (first, last) = (all.first()?, all.last()?);
+    let kept: Vec<usize> = (0..all.len())
+        .filter(|n| all.get(*n).is_some_and(|m| !says(m.key, key)))
+        .collect();
+    if kept.len() == all.len() {
+        return None;
+    }
+    let piece = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
+    let mut out = String::with_capacity(text.len());
+    out.push_str(piece(0, first.start));
+    for (nth, at) in kept.iter().enumerate() {
+        let Some(member) = all.get(*at) else { continue };
+        // What parts two members stays behind the first of them.
+        let end = match all.get(at + 1) {
+            Some(next) if nth + 1 < kept.len() => next.start,
+            _ => member.value.end,
+        };
+        out.push_str(piece(member.start, end));
+    }
+    out.push_str(piece(last.value.end, text.len()));
+    Some(out)
+}

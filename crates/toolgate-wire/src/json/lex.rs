@@ -1,0 +1,145 @@
+//! Cuts checked text into tokens, without a stack.
+
+use super::{
+    Kind,
+    scan::{is_space, nested_end, scalar_end, string_end},
+};
+use std::ops::Range;
+
+/// A piece of checked text. Strings and keys are as they stand between their quotes.
+#[derive(Clone, Copy)]
+pub(super) enum Token<'a> {
+    /// `{` or `[`
+    Open(Kind),
+    /// `}` or `]`
+    Close,
+    Key(&'a str),
+    String(&'a str),
+    /// A number, `true`, `false` or `null`.
+    Scalar(&'a str),
+}
+
+/// All tokens of a text and where they are, quotes included; commas, colons and white space are left out.
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str) -> Lexer<'a> {
+        Lexer { text, at: 0 }
+    }
+
+    /// Steps over the object or array that was opened at `start`; its text.
+    pub(super) fn over(&mut self, start: usize) -> &'a str {
+        self.at = nested_end(self.text.as_bytes(), start);
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    fn string(&mut self, start: usize) -> Token<'a> {
+        let bytes = self.text.as_bytes();
+        self.at = string_end(bytes, start);
+        let inner = self.text.get(start + 1..self.at - 1).unwrap_or_default();
+        let mut rest = bytes.get(self.at..).unwrap_or_default().iter();
+        if rest.find(|b| !is_space(**b)) == Some(&b':') {
+            Token::Key(inner)
+        } else {
+            Token::String(inner)
+        }
+    }
+
+    fn scalar(&mut self, start: usize) -> Token<'a> {
+        self.at = scalar_end(self.text.as_bytes(), start);
+        Token::Scalar(self.text.get(start..self.at).unwrap_or_default())
+    }
+}
+
+impl<'a> Iterator for Lexer<'a> {
+    type Item = (Token<'a>, Range<usize>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.at += between(self.text, self.at);
+        let start = self.at;
+        self.at += 1;
+        let token = match self.text.as_bytes().get(start)? {
+            b'{' => Token::Open(Kind::Object),
+            b'[' => Token::Open(Kind::Array),
+            b'}' | b']' => Token::Close,
+            b'"' => self.string(start),
+            _ => self.scalar(start),
+        };
+        Some((token, start..self.at))
+    }
+}
+
+/// How many bytes at `at` only part values from each other.
+fn between(text: &str, at: usize) -> usize {
+    let rest = text.as_bytes().get(at..).unwrap_or_default();
+    let parts = |b: &u8| is_space(*b) || matches!(b, b',' | b':');
+    rest.iter().position(|b| !parts(b)).unwrap_or(rest.len())
+}
+
+/// A member of an object.
+pub(super) struct Member<'a> {
+    /// The key as it stands between its quotes.
+    pub(super) key: &'a str,
+    /// Where the key begins, with its quote.
+    pub(super) start: usize,
+    /// Where the value is.
+    pub(super) value: Range<usize>,
+}
+
+/// The parts of one object or array, one level deep.
+pub(super) struct Parts<'a>(Lexer<'a>);
+
+impl<'a> Parts<'a> {
+    /// `None` when the text is of another kind.
+    pub(super) fn of(text: &'a str, kind: Kind) -> Option<Parts<'a>> {
+        let open = if kind == Kind::Object { '{' } else { '[' };
+        text.starts_with(open)
+            .then_some(Parts(Lexer { text, at: 1 }))
+    }
+
+    pub(super) fn member(&mut self) -> Option<Member<'a>> {
+        match self.0.next()? {
+            (Token::Key(key), Range { start, .. }) => Some(Member {
+                key,
+                start,
+                value: self.item()?,
+            }),
+            _ => None,
+        }
+    }
+
+    pub(super) fn item(&mut self) -> Option<Range<usize>> {
+        match self.0.next()? {
+            (Token::Open(_), Range { start, .. }) => {
+                self.0.over(start);
+                Some(start..self.0.at)
+            }
+            (Token::Close, _) => None,
+            (_, range) => Some(range),
+        }
+    }
+}
+
+/// The members of an object; none for anything else.
+pub(super) fn members(text: &str) -> impl Iterator<Item = Member<'_>> {
+    let mut parts = Parts::of(text, Kind::Object);
+    std::iter::from_fn(move || parts.as_mut()?.member())
+}
+
+/// Where the items of an array are; none for anything else.
+pub(super) fn items(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut parts = Parts::of(text, Kind::Array);
+    std::iter::from_fn(move || parts.as_mut()?.item())
+}
+
+/// Whether a key as it stands between its quotes says `key`.
+pub(super) fn says(inner: &str, key: &str) -> bool {
+    if inner.contains('\\') {
+        super::text::unescape(inner) == key
+    } else {
+        inner == key
+    }
+}

@@ -1,0 +1,207 @@
+//! Numbers as they are written.
+
+use super::lex::{Lexer, Token};
+use std::borrow::Cow;
+
+/// So many digits before the point are more than a `u64` holds.
+const DIGITS: i64 = 20;
+
+/// So many signs without an exponent are at most fifteen digits: an `f64` keeps them all.
+const KEPT: usize = 16;
+
+/// The digits of a number that is whole, however it is written; `None` for one that is not, or is far too large.
+pub(super) fn whole(token: &str) -> Option<Cow<'_, str>> {
+    if is_integer(token) && token != "-0" {
+        return Some(Cow::Borrowed(token));
+    }
+    let number = Decimal::of(token);
+    let zeros = number.point - number.digits.len() as i64;
+    if number.digits.is_empty() {
+        return Some(Cow::Borrowed("0"));
+    }
+    if zeros < 0 || number.point > DIGITS {
+        return None;
+    }
+    let sign = if number.negative { "-" } else { "" };
+    let zeros = "0".repeat(zeros as usize);
+    Some(Cow::Owned(format!("{sign}{}{zeros}", number.digits)))
+}
+
+/// Whether a number is written without point and exponent.
+pub(super) fn is_integer(token: &str) -> bool {
+    !token.contains(['.', 'e', 'E'])
+}
+
+/// Whether some number in the text does not survive the machine types.
+pub(super) fn lossy(text: &str) -> bool {
+    Lexer::new(text).any(|(token, _)| matches!(token, Token::Scalar(t) if is_lossy(t)))
+}
+
+fn is_lossy(token: &str) -> bool {
+    if !token.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
+        return false;
+    }
+    if is_integer(token) {
+        return token.parse::<i64>().is_err() && token.parse::<u64>().is_err();
+    }
+    if token.len() <= KEPT && !token.contains(['e', 'E']) {
+        return false;
+    }
+    match token.parse::<f64>() {
+        Ok(n) if n.is_finite() => Decimal::of(token) != Decimal::of(&format!("{n:e}")),
+        _ => true,
+    }
+}
+
+/// What all spellings of one number share: its digits without noughts around them, and where the point is before or
+/// behind the first of them. Nought has no digits.
+#[derive(PartialEq)]
+struct Decimal {
+    negative: bool,
+    digits: String,
+    point: i64,
+}
+
+impl Decimal {
+    fn of(token: &str) -> Decimal {
+        let (mantissa, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
+        let unsigned = mantissa.trim_start_matches('-');
+        let (int, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+        let all = [int, fraction].concat();
+        let led = all.trim_start_matches('0');
+        let digits = led.trim_end_matches('0');
+        if digits.is_empty() {
+            return Decimal {
+                negative: false,
+                digits: String::new(),
+                point: 0,
+            };
+        }
+        Decimal {
+            negative: mantissa.starts_with('-'),
+            digits: digits.to_owned(),
+            point: exponent_of(exponent) + int.len() as i64 - (all.len() - led.len()) as i64,
+        }
+    }
+}
+
+/// An exponent; one that is beyond all machine types becomes a very large one.
+fn exponent_of(text: &str) -> i64 {
+    const FAR: i64 = i64::MAX / 4;
+    match text.parse::<i64>() {
+        Ok(n) => n.clamp(-FAR, FAR),
+        Err(_) if text.starts_with('-') => -FAR,
+        Err(_) => FAR,
+    }
+}
+
+/// A number for a tree: the machine type that holds it, the nearest `f64`, or its text where it is beyond all.
+pub(super) fn to_value(token: &str) -> serde_json::Value {
+    use serde_json::{Number, Value};
+    // `-0` is a float for everyone, or it would lose its sign.
+    if is_integer(token) && token != "-0" {
+        if let Ok(n) = token.parse::<i64>() {
+            return n.into();
+        }
+        if let Ok(n) = token.parse::<u64>() {
+            return n.into();
+        }
+    }
+    let nearest = token.parse().ok().and_then(Number::from_f64);
+    nearest.map_or_else(|| Value::String(token.to_owned()), Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Decimal, is_lossy, whole};
+
+    #[test]
+    fn a_whole_number_is_found_in_every_spelling() {
+        for token in [
+            "120",
+            "120.0",
+            "12e1",
+            "1.2E+2",
+            "1200e-1",
+            "0.12e3",
+            "120.000e0",
+        ] {
+            assert_eq!(whole(token).as_deref(), Some("120"), "{token}");
+        }
+        for token in ["0", "-0", "0.0", "-0.0e5", "0e99999999999999999999", "0e-7"] {
+            assert_eq!(whole(token).as_deref(), Some("0"), "{token}");
+        }
+        assert_eq!(
+            whole("-1.8446744073709551615e19").as_deref(),
+            Some("-18446744073709551615")
+        );
+        for token in [
+            "1.5",
+            "1e-1",
+            "1e21",
+            "1e99999999999999999999",
+            "1e-99999999999999999999",
+        ] {
+            assert_eq!(whole(token), None, "{token}");
+        }
+    }
+
+    #[test]
+    fn what_survives_is_told_from_what_does_not() {
+        for token in [
+            "0",
+            "-0",
+            "-0.0",
+            "0e99999999999999999999",
+            "1e300",
+            "1E+20",
+            "0.1",
+            "0.10",
+            "1.50e1",
+            "-9223372036854775808",
+            "18446744073709551615",
+            "9007199254740993",
+            "9007199254740992.0",
+            "5e-324",
+            "0.30000000000000004",
+            "true",
+            "null",
+        ] {
+            assert!(!is_lossy(token), "{token}");
+        }
+        for token in [
+            "18446744073709551616",
+            "-9223372036854775809",
+            "100000000000000000000",
+            "9007199254740993.0",
+            "9007199254740993e0",
+            "1e400",
+            "-1e400",
+            "1e-400",
+            "4.9e-324",
+            "0.1000000000000000055511151231257827",
+            "1e99999999999999999999",
+            "1e-99999999999999999999",
+        ] {
+            assert!(is_lossy(token), "{token}");
+        }
+    }
+
+    #[test]
+    fn fifteen_digits_always_survive() {
+        let mut seed = 1_u64;
+        for _ in 0..20_000 {
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let digits = format!("{:015}", (seed >> 11) % 1_000_000_000_000_000);
+            let (int, fraction) = digits.split_at(1 + (seed >> 60) as usize % 14);
+            let token = format!("{}.{fraction}", int.parse::<u64>().unwrap());
+            let n: f64 = token.parse().unwrap();
+            assert!(
+                Decimal::of(&token) == Decimal::of(&format!("{n:e}")),
+                "{token}"
+            );
+        }
+    }
+}

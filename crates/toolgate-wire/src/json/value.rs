@@ -1,0 +1,68 @@
+//! A tree of a text, built here: `serde_json` reads some keys of its own as more JSON, and rounds other than `std`.
+
+use super::{
+    Kind, Limits,
+    lex::{Lexer, Token},
+    number,
+    text::unescape,
+};
+use serde_json::{Map, Value};
+
+/// An object or array that is not closed yet.
+enum Open {
+    Object(Map<String, Value>, String),
+    Array(Vec<Value>),
+}
+
+/// Needs no stack; dropping the tree does, so that what is nested deeper than any reader takes stays text.
+pub(super) fn to_value(text: &str) -> Value {
+    let mut tokens = Lexer::new(text);
+    let mut open: Vec<Open> = Vec::new();
+    while let Some((token, range)) = tokens.next() {
+        let value = match token {
+            Token::Key(key) => {
+                if let Some(Open::Object(_, next)) = open.last_mut() {
+                    *next = unescape(key).into_owned();
+                }
+                continue;
+            }
+            Token::Open(_) if open.len() >= Limits::DEEPEST => {
+                Value::String(tokens.over(range.start).to_owned())
+            }
+            Token::Open(kind) => {
+                open.push(begin(kind));
+                continue;
+            }
+            Token::Close => match open.pop() {
+                Some(Open::Object(map, _)) => Value::Object(map),
+                Some(Open::Array(items)) => Value::Array(items),
+                None => break,
+            },
+            Token::String(inner) => Value::String(unescape(inner).into_owned()),
+            Token::Scalar(word) => scalar(word),
+        };
+        match open.last_mut() {
+            Some(Open::Object(map, key)) => _ = map.insert(std::mem::take(key), value),
+            Some(Open::Array(items)) => items.push(value),
+            None => return value,
+        }
+    }
+    Value::Null
+}
+
+fn begin(kind: Kind) -> Open {
+    if kind == Kind::Object {
+        Open::Object(Map::new(), String::new())
+    } else {
+        Open::Array(Vec::new())
+    }
+}
+
+fn scalar(word: &str) -> Value {
+    match word {
+        "null" => Value::Null,
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        number => number::to_value(number),
+    }
+}
