@@ -90,6 +90,8 @@ pub(crate) fn trail(steps: &[Step]) -> Value {
 
 /// The approval or grant that a person gave: `confirm` writes its id first.
 fn approval(steps: &[Step]) -> Option<String> {
-    let step = steps.iter().rev().find(|step| step.by == "confirm")?;
+    let given =
+        |step: &&Step| step.by == "confirm" && matches!(step.verdict, "approved" | "granted");
+    let step = steps.iter().rev().find(given)?;
     step.why.split(' ').next().map(str::to_owned)
 }

@@ -173,6 +173,9 @@ impl Confirms for Confirm {
         item: &'a Arc<Item>,
         reasons: Vec<String>,
     ) -> BoxFuture<'a, Result<Confirmed, Error>> {
-        Box::pin(self.settle(call, item, reasons))
+        Box::pin(async move {
+            let settled = self.settle(call, item, reasons).await;
+            settled.inspect_err(|error| call.trail.add("confirm", "refuse", error.public()))
+        })
     }
 }

@@ -171,6 +171,11 @@ async fn denied_says_why() {
         (&deny["code"], &deny["out"]),
         (&json!("refused_person"), &json!("refused"))
     );
+    let last = deny["trail"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        last,
+        &json!({"by": "confirm", "verdict": "refuse", "why": "denied by a person: not on Fridays"})
+    );
     assert_eq!(world.reached(), 0);
     // Another call may ask again.
     let next = world.call("wipe", json!({}));
