@@ -1,0 +1,259 @@
+//! A running gateway and its command line.
+
+use super::process::lines;
+use super::{SOON, TempDir, command, end_politely, kill_hard, output, until};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// The built program, not started yet.
+pub(crate) fn toolgate() -> Command {
+    command(env!("CARGO_BIN_EXE_toolgate"))
+}
+
+/// What a gateway is started with.
+#[derive(Default)]
+pub(crate) struct Setup {
+    config: Option<String>,
+    env: Vec<(&'static str, &'static str)>,
+    wrap: Vec<String>,
+}
+
+impl Setup {
+    /// The built-in demo server, without a config.
+    pub(crate) fn demo() -> Setup {
+        Setup::default()
+    }
+
+    /// The demo server of the same program by a config, and a rate limit that a test never meets.
+    pub(crate) fn fast_demo(more: &str) -> Setup {
+        Setup::config(demo_config("", more))
+    }
+
+    /// The demo server, whose slow tool writes a line to this file for every step.
+    pub(crate) fn traced_demo(trace: &Path) -> Setup {
+        Setup::config(traced_config(trace))
+    }
+
+    /// A config file with this text.
+    pub(crate) fn config(text: impl Into<String>) -> Setup {
+        Setup {
+            config: Some(text.into()),
+            ..Setup::default()
+        }
+    }
+
+    /// With a variable in its environment.
+    pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Setup {
+        self.env.push((name, value));
+        self
+    }
+
+    /// Started by another program, whose command line this is.
+    pub(crate) fn wrapped(mut self, by: &[&str]) -> Setup {
+        self.wrap = by.iter().map(|&word| word.to_owned()).collect();
+        self
+    }
+
+    /// Starts it with a data folder of its own and waits until it can be reached.
+    pub(crate) fn start(self) -> Gate {
+        let data = Arc::new(TempDir::new("data"));
+        self.start_in(data)
+    }
+
+    /// Starts it on a data folder that may have been used before.
+    pub(crate) fn start_in(self, data: Arc<TempDir>) -> Gate {
+        let mut start = match self.wrap.split_first() {
+            None => toolgate(),
+            Some((program, args)) => {
+                let mut start = command(program);
+                start.args(args).arg(env!("CARGO_BIN_EXE_toolgate"));
+                start
+            }
+        };
+        start
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(data.path().join("state"));
+        if let Some(config) = &self.config {
+            start
+                .arg("--config")
+                .arg(data.write("toolgate.toml", config));
+        }
+        start.envs(self.env);
+        Gate::open(start, data)
+    }
+}
+
+/// The config of [`Setup::traced_demo`].
+pub(crate) fn traced_config(trace: &Path) -> String {
+    demo_config(
+        &format!("env = {{ TOOLGATE_DEMO_TRACE = {trace:?} }}\n"),
+        "",
+    )
+}
+
+fn demo_config(server: &str, more: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_toolgate");
+    format!(
+        "[limits]\nrate = \"1000000/s\"\n\n[server.demo]\ncommand = [{program:?}, \"demo-server\"]\n\
+         trust_annotations = true\n{server}\n{more}"
+    )
+}
+
+/// A gateway on a free port of the loopback, ended with the value.
+pub(crate) struct Gate {
+    child: Child,
+    data: Arc<TempDir>,
+    said: Arc<Mutex<Vec<String>>>,
+    /// Its port.
+    pub(crate) port: u16,
+    /// The address of its MCP endpoint.
+    pub(crate) endpoint: String,
+}
+
+impl Gate {
+    fn open(mut start: Command, data: Arc<TempDir>) -> Gate {
+        let mut child = start
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (said, lines) = (
+            Arc::new(Mutex::new(Vec::new())),
+            lines(child.stderr.take().unwrap()),
+        );
+        let keep = said.clone();
+        thread::spawn(move || {
+            lines
+                .into_iter()
+                .for_each(|line| keep.lock().unwrap().push(line))
+        });
+        let mut gate = Gate {
+            child,
+            data,
+            said,
+            port: 0,
+            endpoint: String::new(),
+        };
+        gate.endpoint = gate.announced("MCP endpoint");
+        let port = gate
+            .endpoint
+            .split(':')
+            .nth(2)
+            .and_then(|rest| rest.split('/').next());
+        gate.port = port.unwrap().parse().unwrap();
+        gate
+    }
+
+    /// What stands behind a label of the announcement, as soon as it is there.
+    pub(crate) fn announced(&mut self, label: &str) -> String {
+        let said = self.said.clone();
+        let (child, lines) = (&mut self.child, move || said.lock().unwrap().clone());
+        until(&format!("the gateway announces {label:?}"), SOON, || {
+            let over = child.try_wait().unwrap();
+            let lines = lines();
+            let found = lines
+                .iter()
+                .find_map(|line| Some(line.strip_prefix(label)?.trim().to_owned()));
+            assert!(
+                found.is_some() || over.is_none(),
+                "the gateway ended with {over:?}: {lines:#?}"
+            );
+            found
+        })
+    }
+
+    /// A fresh link to the console.
+    pub(crate) fn console(&self) -> String {
+        let out = self.cli(&["console"]);
+        let link = out
+            .split_whitespace()
+            .find(|word| word.starts_with("http://"));
+        link.unwrap_or_else(|| panic!("no link in {out:?}"))
+            .to_owned()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// Runs the command line on the same data folder, whatever comes of it.
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        let mut run = toolgate();
+        run.args(args)
+            .arg("--data")
+            .arg(self.data.path().join("state"));
+        output(&mut run)
+    }
+
+    /// Runs the command line, which must succeed, and gives what it printed.
+    #[track_caller]
+    pub(crate) fn cli(&self, args: &[&str]) -> String {
+        let out = self.run(args);
+        let (stdout, stderr) = (
+            String::from_utf8_lossy(&out.stdout),
+            String::from_utf8_lossy(&out.stderr),
+        );
+        assert!(
+            out.status.success(),
+            "toolgate {args:?}: {} {stdout} {stderr}",
+            out.status
+        );
+        stdout.into_owned()
+    }
+
+    /// The ids of the calls that wait for a person, as `toolgate inbox` tells them.
+    pub(crate) fn inbox(&self) -> Vec<String> {
+        let out = self.cli(&["inbox"]);
+        let first = out
+            .lines()
+            .filter_map(|line| line.split_whitespace().next());
+        first
+            .filter(|word| word.starts_with("a-"))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Waits until a call waits for a person; its approval's id.
+    pub(crate) fn pending(&self) -> String {
+        until("a call waits for a person", SOON, || {
+            self.inbox().into_iter().next()
+        })
+    }
+
+    /// All records, oldest first.
+    pub(crate) fn audit(&self) -> Vec<Value> {
+        let out = self.cli(&["audit", "tail", "-n", "1000000"]);
+        out.lines()
+            .map(|line| serde_json::from_str(line).expect(line))
+            .collect()
+    }
+
+    /// Ends it politely; it must end well.
+    pub(crate) fn stop(mut self) -> Arc<TempDir> {
+        let status = end_politely(&mut self.child);
+        assert!(status.success(), "{status} {:#?}", self.said());
+        self.data.clone()
+    }
+
+    /// Ends it by SIGKILL, as the kernel would for want of memory.
+    pub(crate) fn kill(mut self) -> Arc<TempDir> {
+        kill_hard(&mut self.child);
+        self.data.clone()
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("the gateway said: {:#?}", self.said());
+        }
+        kill_hard(&mut self.child);
+    }
+}

@@ -1,0 +1,197 @@
+//! The real clients, servers and the browser, and what happens where they are missing.
+
+use super::process::lines;
+use super::{LONG, command, kill_hard};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::Instant;
+
+/// Notes why a test did nothing. Where `CI` is set that is a failure.
+pub(crate) fn skip(why: &str) {
+    let ci = std::env::var("CI").is_ok_and(|value| !value.is_empty() && value != "false");
+    assert!(!ci, "nothing may be skipped here: {why}");
+    eprintln!("skipped: {why}");
+    if let Some(file) = std::env::var_os("TOOLGATE_SKIPS") {
+        let file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(file);
+        let _ = file.and_then(|mut file| writeln!(file, "{why}"));
+    }
+}
+
+/// The folder of the real clients and servers, if `cargo xtask` installed them.
+pub(crate) fn real() -> Option<PathBuf> {
+    let given = std::env::var_os("TOOLGATE_INTEROP").map(PathBuf::from);
+    let folder =
+        given.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("interop"));
+    let ready = ["node/toolgate-stamp", "venv/toolgate-stamp"]
+        .iter()
+        .all(|mark| folder.join(mark).is_file());
+    if !ready {
+        skip("the real clients and servers are not installed; `cargo xtask install` does it");
+    }
+    ready.then_some(folder)
+}
+
+/// A program of this system that a test needs, if it is there.
+pub(crate) fn tool(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file());
+    if found.is_none() {
+        skip(&format!("the program {name} is not installed"));
+    }
+    found
+}
+
+/// The browser, if there is one.
+pub(crate) fn browser() -> Option<PathBuf> {
+    std::env::var_os("TOOLGATE_CHROMIUM")
+        .map(PathBuf::from)
+        .or_else(|| tool("chromium"))
+}
+
+/// Where a screenshot is kept: below the target folder.
+pub(crate) fn shot(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("screenshots");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder.join(name)
+}
+
+/// One of the real clients.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Client {
+    TypeScript1,
+    TypeScript2,
+    Python,
+}
+
+impl Client {
+    /// Starts it on a job; `interop/job.mjs` says what a job is.
+    pub(crate) fn start(self, real: &Path, job: &Value) -> Script {
+        let file = match self {
+            Client::TypeScript1 => "ts1.mjs",
+            Client::TypeScript2 => "ts2.mjs",
+            Client::Python => "py_client.py",
+        };
+        Script::start(real, file, job)
+    }
+}
+
+/// A running client, browser or other script that prints a JSON line for everything that happens.
+pub(crate) struct Script {
+    child: Child,
+    stdin: ChildStdin,
+    lines: Receiver<String>,
+    seen: Vec<Value>,
+}
+
+impl Script {
+    pub(crate) fn start(real: &Path, file: &str, job: &Value) -> Script {
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop");
+        let runner = if file.ends_with(".py") {
+            real.join("venv/bin/python")
+        } else {
+            "node".into()
+        };
+        let mut start = command(runner);
+        start
+            .arg(scripts.join(file))
+            .arg(job.to_string())
+            .env("TOOLGATE_INTEROP", real);
+        start.env("PYTHONDONTWRITEBYTECODE", "1");
+        let mut child = start
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Script {
+            child,
+            stdin,
+            lines: lines(stdout),
+            seen: Vec::new(),
+        }
+    }
+
+    /// Starts the browser at a link of the console.
+    pub(crate) fn browser(real: &Path, link: &str, steps: Value) -> Script {
+        let on_error = shot("error.png");
+        Script::start(
+            real,
+            "browser.mjs",
+            &json!({"link": link, "steps": steps, "on_error": on_error}),
+        )
+    }
+
+    /// Waits for the next event of this name; an error in between fails the test.
+    #[track_caller]
+    pub(crate) fn event(&mut self, name: &str) -> Value {
+        self.event_where(name, |_| true)
+    }
+
+    #[track_caller]
+    pub(crate) fn event_where(&mut self, name: &str, pick: impl Fn(&Value) -> bool) -> Value {
+        let end = Instant::now() + LONG;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let Ok(line) = self.lines.recv_timeout(left) else {
+                panic!("no {name:?} came; there was {:#?}", self.seen);
+            };
+            let Ok(event) = serde_json::from_str::<Value>(&line) else {
+                continue;
+            };
+            self.seen.push(event.clone());
+            if event["event"] == name && pick(&event) {
+                return event;
+            }
+            assert!(event["event"] != "error", "waiting for {name:?}: {event}");
+        }
+    }
+
+    /// Waits for the next event of this name or an error: both end a call.
+    #[track_caller]
+    pub(crate) fn event_or_error(&mut self, name: &str) -> Value {
+        let end = Instant::now() + LONG;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left).expect("an end of the call");
+            let Ok(event) = serde_json::from_str::<Value>(&line) else {
+                continue;
+            };
+            self.seen.push(event.clone());
+            if event["event"] == name || event["event"] == "error" {
+                return event;
+            }
+        }
+    }
+
+    /// Lets a script that says "waiting" go on.
+    pub(crate) fn go_on(&mut self) {
+        self.stdin.write_all(b"go\n").unwrap();
+    }
+
+    /// Everything it said so far.
+    pub(crate) fn seen(&self, name: &str) -> Vec<&Value> {
+        self.seen
+            .iter()
+            .filter(|event| event["event"] == name)
+            .collect()
+    }
+
+    /// Ends it without letting it say goodbye.
+    pub(crate) fn kill(mut self) {
+        kill_hard(&mut self.child);
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        kill_hard(&mut self.child);
+    }
+}

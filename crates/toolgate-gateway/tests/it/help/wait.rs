@@ -1,0 +1,67 @@
+//! Waiting for a condition, and folders that go away.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// For what should be there at once, on a busy machine.
+pub(crate) const SOON: Duration = Duration::from_secs(30);
+/// For what starts programs of others.
+pub(crate) const LONG: Duration = Duration::from_secs(90);
+
+/// Asks until there is something, or nothing within `bound`.
+pub(crate) fn within<T>(bound: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + bound;
+    loop {
+        match ask() {
+            Some(found) => return Some(found),
+            None if Instant::now() >= end => return None,
+            None => thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// Asks until there is something; `what` is said if it never comes.
+#[track_caller]
+pub(crate) fn until<T>(what: &str, bound: Duration, ask: impl FnMut() -> Option<T>) -> T {
+    match within(bound, ask) {
+        Some(found) => found,
+        None => panic!("{what}: not within {} s", bound.as_secs()),
+    }
+}
+
+/// A folder of one test, below the target folder; gone with the value.
+pub(crate) struct TempDir(PathBuf);
+
+impl TempDir {
+    pub(crate) fn new(name: &str) -> TempDir {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = format!("gate-{}-{number}-{name}", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+        std::fs::create_dir_all(&path).unwrap();
+        TempDir(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Writes a file in it.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.file(name);
+        std::fs::write(&file, text).unwrap();
+        file
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

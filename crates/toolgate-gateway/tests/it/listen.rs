@@ -1,0 +1,103 @@
+//! Where the program listens, and what it says when it cannot.
+
+use crate::help::{SOON, Setup, TempDir, kill_hard, output, toolgate, until};
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::Stdio;
+
+#[test]
+fn t03_no_listener_beyond_loopback_without_a_token() {
+    for address in ["0.0.0.0:0", "[::]:0"] {
+        let data = TempDir::new("open");
+        let out = output(
+            toolgate()
+                .args(["serve", "--listen", address, "--data"])
+                .arg(data.file("state")),
+        );
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{address}: {said}");
+        assert_eq!(said.lines().count(), 1, "one clear line: {said}");
+        assert!(said.contains("token"), "it says the way out: {said}");
+        assert!(out.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_busy_port_is_a_clear_message_with_the_way_out() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let data = TempDir::new("busy");
+    let out = output(
+        toolgate()
+            .args(["serve", "--listen", &address, "--data"])
+            .arg(data.file("state")),
+    );
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains(&address) && said.contains("--listen"),
+        "{said}"
+    );
+    assert!(
+        !said.contains("panicked") && !said.contains("Os {"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_demo_starts_in_an_empty_home_with_nothing_else() {
+    let home = TempDir::new("home");
+    let mut start = toolgate();
+    start
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", std::env::var_os("PATH").unwrap());
+    let mut child = start
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut said = Vec::new();
+    for line in lines.by_ref().map_while(Result::ok).take(200) {
+        said.push(line);
+        if said.last().unwrap().starts_with("MCP endpoint") {
+            break;
+        }
+    }
+    let found = said
+        .last()
+        .is_some_and(|line| line.starts_with("MCP endpoint"));
+    kill_hard(&mut child);
+    assert!(found, "{said:#?}");
+    assert!(
+        home.path().read_dir().unwrap().next().is_some(),
+        "the data is in the home folder"
+    );
+}
+
+#[test]
+fn the_announcement_has_all_that_a_newcomer_needs() {
+    let mut gate = Setup::demo().start();
+    let console = gate.announced("console");
+    assert!(
+        console.starts_with(&format!("http://127.0.0.1:{}/#token=", gate.port)),
+        "{console}"
+    );
+    assert!(gate.announced("data").contains("state"));
+    let said = until("the call line is printed", SOON, || {
+        let said = gate.said().join("\n");
+        said.contains("toolgate call").then_some(said)
+    });
+    assert!(
+        said.contains(env!("CARGO_BIN_EXE_toolgate")),
+        "the absolute path of the program: {said}"
+    );
+    assert!(
+        said.contains("--stdio"),
+        "the snippet for a host that starts programs: {said}"
+    );
+    let out = gate.cli(&["call", "demo.add", r#"{"a": 20, "b": 22}"#]);
+    assert!(out.contains("42"), "{out}");
+    assert!(gate.cli(&["tools"]).contains("demo.delete_note"));
+}

@@ -1,0 +1,20 @@
+//! The program from outside: the built `toolgate`, real clients, real servers, a real browser.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests count as tests"
+)]
+
+mod help;
+
+mod approval;
+mod bad_input;
+mod cancel;
+mod clients;
+mod crash;
+mod hostile_config;
+mod listen;
+mod no_spawn;
+mod stdio;
+mod who_may_reach;

@@ -1,0 +1,154 @@
+//! `--stdio` by hand, for both eras: bad lines never end the stream, the end of input ends everything.
+
+use crate::help::{Family, LONG, SOON, TempDir, toolgate, until};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::Receiver;
+
+struct Pipe {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    _data: TempDir,
+}
+
+impl Pipe {
+    fn open() -> Pipe {
+        let data = TempDir::new("pipe");
+        let mut start = toolgate();
+        start
+            .args(["serve", "--stdio", "--data"])
+            .arg(data.file("state"));
+        let mut child = start
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
+        Pipe {
+            child,
+            stdin,
+            lines: crate::help::lines(stdout),
+            _data: data,
+        }
+    }
+
+    fn write(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(line.as_bytes()).unwrap();
+        stdin.write_all(b"\n").unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// The next line; everything on standard output is a message.
+    #[track_caller]
+    fn next(&self) -> Value {
+        let line = self.lines.recv_timeout(LONG).expect("a line");
+        let message: Value = serde_json::from_str(&line).expect(&line);
+        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        message
+    }
+
+    #[track_caller]
+    fn answer(&mut self, request: Value) -> Value {
+        self.write(&request.to_string());
+        loop {
+            let message = self.next();
+            if message["id"] == request["id"] && message.get("method").is_none() {
+                return message;
+            }
+        }
+    }
+
+    /// Ends the input; everything must end by itself.
+    fn end(mut self) {
+        let family = Family::of(self.child.id());
+        drop(self.stdin.take());
+        let status = until("the program ends with its input", SOON, || {
+            self.child.try_wait().unwrap()
+        });
+        assert!(status.success(), "{status}");
+        family.is_gone();
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        crate::help::kill_hard(&mut self.child);
+    }
+}
+
+fn bad_lines(pipe: &mut Pipe) {
+    pipe.write("{\"jsonrpc\":");
+    assert_eq!(pipe.next()["error"]["code"], -32700);
+    pipe.write("{\"jsonrpc\":\"2.0\",\"id\":true,\"method\":\"tools/list\"}");
+    assert_eq!(pipe.next()["error"]["code"], -32600);
+}
+
+#[test]
+fn a_2025_session_on_stdio() {
+    let mut pipe = Pipe::open();
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "by-hand", "version": "1"}});
+    let opened =
+        pipe.answer(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}));
+    assert_eq!(
+        opened["result"]["protocolVersion"], "2025-11-25",
+        "{opened}"
+    );
+    pipe.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
+    bad_lines(&mut pipe);
+    let add = json!({"name": "demo_add", "arguments": {"a": 1, "b": 2}});
+    let added =
+        pipe.answer(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": add}));
+    assert_eq!(added["result"]["structuredContent"]["sum"], 3, "{added}");
+    pipe.end();
+}
+
+#[test]
+fn requests_of_2026_on_stdio() {
+    let mut pipe = Pipe::open();
+    let discovered = pipe.answer(crate::help::Modern::body(
+        &json!("d"),
+        "server/discover",
+        json!({}),
+    ));
+    assert!(
+        discovered["result"]["supportedVersions"]
+            .to_string()
+            .contains("2026-07-28"),
+        "{discovered}"
+    );
+    bad_lines(&mut pipe);
+    let add = json!({"name": "demo_add", "arguments": {"a": 1, "b": 2}});
+    let added = pipe.answer(crate::help::Modern::body(&json!("a"), "tools/call", add));
+    assert_eq!(added["result"]["structuredContent"]["sum"], 3, "{added}");
+    pipe.end();
+}
+
+#[test]
+fn the_terminal_reaches_a_gateway_on_stdio() {
+    let mut pipe = Pipe::open();
+    let note = json!({"name": "demo_note", "arguments": {"name": "a", "text": "b"}});
+    let request = crate::help::Modern::body(&json!("n"), "tools/call", note);
+    pipe.write(&request.to_string());
+    let state = pipe._data.file("state");
+    let cli = |args: &[&str]| crate::help::output(toolgate().args(args).arg("--data").arg(&state));
+    let approval = until("the call waits", LONG, || {
+        let out = cli(&["inbox"]);
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        text.split_whitespace()
+            .find(|word| word.starts_with("a-"))
+            .map(str::to_owned)
+    });
+    assert!(cli(&["approve", &approval]).status.success());
+    let answer = loop {
+        let message = pipe.next();
+        if message["id"] == "n" {
+            break message;
+        }
+    };
+    assert_ne!(answer["result"]["isError"], true, "{answer}");
+    pipe.end();
+}
