@@ -58,6 +58,11 @@ const SWEEP: Duration = Duration::from_secs(30);
 /// # Errors
 /// A sentence that says what is in the way and what to do.
 pub(crate) fn run(start: Start) -> Result<(), String> {
+    // First of all: a port that is taken must leave no trace in the data directory.
+    let listener = match &start.reach {
+        Reach::Http(address) => Some(listen(*address)?),
+        Reach::Stdio => None,
+    };
     make_private(&start.data).map_err(|e| {
         format!(
             "cannot use the data directory {}: {e}",
@@ -72,7 +77,7 @@ pub(crate) fn run(start: Start) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|e| format!("cannot start: {e}"))?;
-    let result = runtime.block_on(serve(start, journal.clone(), Arc::new(guardian)));
+    let result = runtime.block_on(serve(start, listener, journal.clone(), Arc::new(guardian)));
     // A read of the terminal may still block a thread; it must not hold up the end.
     runtime.shutdown_timeout(Duration::from_millis(200));
     journal.close();
@@ -95,12 +100,15 @@ fn make_private(data: &Path) -> io::Result<()> {
         .create(data)
 }
 
-async fn serve(start: Start, journal: Arc<Journal>, guardian: Arc<Guardian>) -> Result<(), String> {
-    let listener = match &start.reach {
-        Reach::Http(address) => Some(listen(*address).await?),
-        Reach::Stdio => None,
-    };
+async fn serve(
+    start: Start,
+    listener: Option<std::net::TcpListener>,
+    journal: Arc<Journal>,
+    guardian: Arc<Guardian>,
+) -> Result<(), String> {
     let address = listener.as_ref().and_then(|l| l.local_addr().ok());
+    let listener = listener.map(TcpListener::from_std).transpose();
+    let listener = listener.map_err(|e| format!("cannot listen: {e}"))?;
     let parts = Parts::build(&start, &journal, guardian.clone(), address)?;
     let control =
         Control::open(&start.data).map_err(|e| format!("cannot open the control socket: {e}"))?;
@@ -116,8 +124,10 @@ async fn serve(start: Start, journal: Arc<Journal>, guardian: Arc<Guardian>) -> 
     result
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, String> {
-    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+fn listen(address: SocketAddr) -> Result<std::net::TcpListener, String> {
+    let bound = std::net::TcpListener::bind(address)
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+    bound.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => format!(
             "{address} is in use, perhaps by another toolgate; give this one another port with --listen {}:0, or use the one that runs: toolgate console",
             address.ip()
