@@ -3,7 +3,9 @@
 use crate::world::{World, again, approval, said, text};
 use serde_json::json;
 use std::time::Duration;
-use toolgate_core::{AskKind, Call, Caller, Json, Kind, Outcome, Questions, Refusal};
+use toolgate_core::{
+    Arguments, AskKind, Call, Caller, Json, Kind, Op, Outcome, Questions, Refusal,
+};
 use toolgate_policy::{APPROVAL_KEY, By, DeskError, Standing, ViaClient};
 
 fn yes(world: &World, questions: &Questions) -> impl Future<Output = Result<(), DeskError>> {
@@ -410,6 +412,8 @@ async fn the_clients_answer_counts_only_for_its_question() {
     changed.abilities.elicitation = true;
     changed.round = again(&call, &questions).round;
     world.asked(&with_answer(changed, accept)).await;
+    let first = world.route.desk.find(&approval(&questions)).unwrap();
+    assert_eq!(first.standing, Standing::Open);
     assert_eq!(world.reached(), 0);
 }
 
@@ -592,4 +596,29 @@ async fn a_reason_is_not_without_end() {
         text(world.go(again(&call, &questions)).await).len(),
         "denied by a person: ".len() + 1000
     );
+}
+
+#[tokio::test]
+async fn a_used_approval_holds_for_nothing_but_its_own_call() {
+    let world = World::new();
+    let call = world.call("wipe", json!({}));
+    let questions = world.asked(&call).await;
+    yes(&world, &questions).await.unwrap();
+    let second = again(&call, &questions);
+    world.go(second.clone()).await.unwrap();
+    // Later rounds with the slot of the used approval, but of another call, or with other arguments.
+    let third = again(&second, &questions);
+    let mut other = world.call("wipe", json!({}));
+    other.round = third.round.clone();
+    world.asked(&other).await;
+    let mut changed = third.clone();
+    let Op::Tool(tool) = &mut changed.op;
+    tool.arguments = Arguments::new(Json::from_value(&json!({"path": "/"})));
+    world.asked(&changed).await;
+    // Nor is it without the slot.
+    let mut bare = third.clone();
+    bare.round.slots.clear();
+    world.asked(&bare).await;
+    assert_eq!(world.reached(), 1);
+    world.go(third).await.unwrap();
 }
