@@ -44,6 +44,9 @@ fn asked_to_write(real: &Path) -> Scene {
         "{tools}"
     );
     gate.pending();
+    let held = client.event("progress");
+    let message = held["message"].as_str().unwrap();
+    assert!(message.contains("waiting for a person"), "{held}");
     Scene {
         gate,
         client,
@@ -173,6 +176,28 @@ fn the_terminal_approves_and_denies_as_the_console_does() {
     assert!(answer.to_string().contains("not on a Sunday"), "{answer}");
     assert!(gate.inbox().is_empty());
     assert!(!gate.run(&["approve", "a-no-such"]).status.success());
+}
+
+#[test]
+fn a_remembered_approval_lets_the_tool_pass_until_the_gateway_stops() {
+    let data = std::sync::Arc::new(TempDir::new("grant"));
+    let gate = Setup::demo().start_in(data.clone());
+    let ask = |port: u16, text: &'static str| {
+        let arguments = json!({"name": "n", "text": text});
+        std::thread::spawn(move || Modern::call(port, &json!(1), "demo_note", arguments))
+    };
+    let first = ask(gate.port, "first");
+    gate.cli(&["approve", &gate.pending(), "--remember"]);
+    assert!(!first.join().unwrap().body.contains("isError\":true"));
+    let other = ask(gate.port, "other arguments").join().unwrap();
+    let answer = answer_of(&other, &json!(1));
+    assert_ne!(answer["result"]["isError"], true, "{answer}");
+    assert!(gate.inbox().is_empty());
+    gate.stop();
+    let gate = Setup::demo().start_in(data);
+    let again = ask(gate.port, "after a restart");
+    gate.cli(&["deny", &gate.pending(), "-m", "asked anew"]);
+    assert!(again.join().unwrap().body.contains("asked anew"));
 }
 
 #[test]

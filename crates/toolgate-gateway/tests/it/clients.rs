@@ -221,6 +221,25 @@ fn real_servers_of_both_registries_stand_behind_the_gate() {
 }
 
 #[test]
+fn one_server_stands_behind_the_gate_without_a_file() {
+    let Some(real) = real() else { return };
+    let gate = Setup::run(&[real.join("venv/bin/mcp-server-time")]).start();
+    let step = json!({"do": "call", "name": "get_current_time", "arguments": {"timezone": "UTC"}});
+    let job = json!({"http": gate.endpoint, "elicit": null, "steps": [{"do": "list"}, step]});
+    let mut script = Client::Python.start(&real, &job);
+    let names = script.event("tools")["names"].clone();
+    for name in ["convert_time", "get_current_time"] {
+        let found = names.as_array().unwrap().contains(&json!(name));
+        assert!(found, "its own name, without a prefix: {names}");
+    }
+    // Nobody said that its annotations are to be believed.
+    gate.cli(&["approve", &gate.pending()]);
+    let now = script.event("result");
+    assert_eq!(now["is_error"], false, "{now}");
+    assert!(now["text"].as_str().unwrap().contains("UTC"), "{now}");
+}
+
+#[test]
 fn a_client_that_can_ask_its_user_approves_a_write_but_never_a_deletion() {
     let Some(real) = real() else { return };
     for (client, mode) in [

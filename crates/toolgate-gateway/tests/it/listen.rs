@@ -1,6 +1,7 @@
 //! Where the program listens, and what it says when it cannot.
 
-use crate::help::{SOON, Setup, TempDir, kill_hard, output, toolgate, until};
+use crate::help::{Modern, SOON, Setup, TempDir, kill_hard, output, send, toolgate, until};
+use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -20,6 +21,29 @@ fn t03_no_listener_beyond_loopback_without_a_token() {
         assert!(said.contains("token"), "it says the way out: {said}");
         assert!(out.stdout.is_empty());
     }
+}
+
+#[test]
+fn a_token_where_one_is_set_is_asked_of_every_request() {
+    let token = "correct-horse-battery-staple";
+    let gate = Setup::fast_demo("")
+        .top("token_env = \"TOOLGATE_TEST_TOKEN\"")
+        .env("TOOLGATE_TEST_TOKEN", token)
+        .start();
+    let list = Modern::body(&json!(1), "tools/list", json!({})).to_string();
+    let with = |line: Option<String>| {
+        let mut headers = Modern::headers("tools/list", None);
+        headers.extend(line);
+        send(gate.port, "POST", "/mcp", &headers, list.as_bytes()).status
+    };
+    assert_eq!(with(None), 401);
+    assert_eq!(with(Some("Authorization: Bearer wrong".into())), 401);
+    assert_eq!(with(Some(format!("Authorization: Basic {token}"))), 401);
+    assert_eq!(with(Some(format!("Authorization: Bearer {token}"))), 200);
+    assert!(
+        !gate.said().join("\n").contains(token),
+        "it is told to nobody"
+    );
 }
 
 #[test]

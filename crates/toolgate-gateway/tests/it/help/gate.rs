@@ -3,7 +3,7 @@
 use super::process::lines;
 use super::{SOON, TempDir, command, end_politely, kill_hard, output, until};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -19,6 +19,7 @@ pub(crate) struct Setup {
     config: Option<String>,
     env: Vec<(&'static str, &'static str)>,
     wrap: Vec<String>,
+    run: Vec<PathBuf>,
 }
 
 impl Setup {
@@ -37,12 +38,26 @@ impl Setup {
         Setup::config(traced_config(trace))
     }
 
+    /// One server without a file: `toolgate run -- COMMAND`.
+    pub(crate) fn run(command: &[PathBuf]) -> Setup {
+        Setup {
+            run: command.to_vec(),
+            ..Setup::default()
+        }
+    }
+
     /// A config file with this text.
     pub(crate) fn config(text: impl Into<String>) -> Setup {
         Setup {
             config: Some(text.into()),
             ..Setup::default()
         }
+    }
+
+    /// With a line at the top of its config.
+    pub(crate) fn top(mut self, line: &str) -> Setup {
+        self.config = self.config.map(|config| format!("{line}\n{config}"));
+        self
     }
 
     /// With a variable in its environment.
@@ -74,12 +89,20 @@ impl Setup {
             }
         };
         start
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .args([
+                if self.run.is_empty() { "serve" } else { "run" },
+                "--listen",
+                "127.0.0.1:0",
+                "--data",
+            ])
             .arg(data.path().join("state"));
         if let Some(config) = &self.config {
             start
                 .arg("--config")
                 .arg(data.write("toolgate.toml", config));
+        }
+        if !self.run.is_empty() {
+            start.arg("--").args(self.run);
         }
         start.envs(self.env);
         Gate::open(start, data)
