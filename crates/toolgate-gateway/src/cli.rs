@@ -37,6 +37,8 @@ pub(crate) enum Command {
         #[arg(value_name = "JSON", value_parser = object)]
         arguments: Option<String>,
     },
+    /// List the newest calls, and what they do
+    Calls,
     /// List the calls that wait for a person
     Inbox,
     /// Allow a waiting call
@@ -57,7 +59,7 @@ pub(crate) enum Command {
     },
     /// Stop a running call
     Stop {
-        /// Which call
+        /// Which call, as `toolgate calls` shows it
         id: String,
     },
     /// Print a fresh link to the console

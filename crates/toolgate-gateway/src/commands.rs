@@ -78,6 +78,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Check { config }) => check(config.as_deref()),
         Some(Command::Audit(audit)) => self::audit(&data()?.join("audit"), audit),
         Some(Command::Tools) => tools(&Gateways::find(&data()?)?),
+        Some(Command::Calls) => calls(&Gateways::find(&data()?)?),
         Some(Command::Inbox) => inbox(&Gateways::find(&data()?)?),
         Some(Command::Console) => console(&Gateways::find(&data()?)?),
         Some(Command::Approve { id, remember }) => one(
@@ -228,6 +229,26 @@ fn tools(gateways: &Gateways) -> Result<ExitCode> {
             "{:<32} {:<6} {about}\n",
             format!("{}.{}", word("server"), word("name")),
             verdict
+        ));
+    }
+    print(&text)
+}
+
+fn calls(gateways: &Gateways) -> Result<ExitCode> {
+    let mut text = String::new();
+    for call in all(gateways, "calls")? {
+        let word = |key: &str| plain(call[key].as_str().unwrap_or_default());
+        let state = match call["outcome"].as_str() {
+            Some(outcome) => plain(outcome),
+            None => word("state"),
+        };
+        text.push_str(&format!(
+            "{} {state:<12} {}.{} for {} {}\n",
+            word("id"),
+            word("server"),
+            word("tool"),
+            word("caller"),
+            word("detail"),
         ));
     }
     print(&text)

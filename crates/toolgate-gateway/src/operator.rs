@@ -76,6 +76,7 @@ impl Operator {
         };
         match action {
             "state" => Ok(self.snapshot().await),
+            "calls" => Ok(self.board.json()),
             "inbox" => Ok(self.pending()),
             "tools" => Ok(self.tools().await),
             "grants" => Ok(self.grants()),
