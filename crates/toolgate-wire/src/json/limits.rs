@@ -73,8 +73,8 @@ impl ReadError {
         self.kind
     }
 
-    /// Where, in bytes from the start: the sign that breaks the grammar, or the start of the key, number, object or
-    /// array that is not taken.
+    /// Where, in bytes from the start: the sign that breaks the grammar, the start of the number, object or array that
+    /// is not taken, or the end of such a key.
     pub fn offset(&self) -> usize {
         self.offset
     }

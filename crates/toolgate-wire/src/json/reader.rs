@@ -141,14 +141,10 @@ impl<'a> Scan<'a> {
         if self.peek() != Some(b'"') {
             return Err(ReadErrorKind::Syntax);
         }
-        let start = self.at;
         let range = self.string()?;
         let key = unescape(self.text.get(range).unwrap_or_default());
-        if let Some(Open::Object(keys)) = self.open.last_mut()
-            && let Err(kind) = keys.add(key, self.limits.keys)
-        {
-            self.at = start;
-            return Err(kind);
+        if let Some(Open::Object(keys)) = self.open.last_mut() {
+            keys.add(key, self.limits.keys)?;
         }
         self.space();
         if self.peek() != Some(b':') {

@@ -53,8 +53,8 @@ fn an_error_says_where() {
         ("  ", K::Empty, 2),
         ("[1,}", K::Syntax, 3),
         ("[1] x", K::TrailingBytes, 4),
-        (r#"{"a":1,"b":2,"a":3}"#, K::DuplicateKey, 13),
-        (r#"{"a":{"b\u0000":1}}"#, K::DuplicateKey, 6),
+        (r#"{"a":1,"b":2,"a":3}"#, K::DuplicateKey, 16),
+        (r#"{"a":{"b\u0000":1}}"#, K::DuplicateKey, 15),
         ("\u{feff}1", K::ByteOrderMark, 0),
         ("\"ab\ncd\"", K::Syntax, 3),
     ] {
