@@ -98,7 +98,7 @@ fn json(value: &mut Json) -> Result<(), Error> {
         bytes: usize::MAX,
         keys: usize::MAX,
         elements: usize::MAX,
-        ..Limits::default()
+        depth: Limits::DEEPEST,
     };
     if keys && Json::read(clean.as_str().as_bytes().to_vec(), &limits).is_err() {
         let text = "the tool ran, but its result was held back: it has keys that differ only in invisible characters";

@@ -100,10 +100,11 @@ impl HostGuard {
 
     /// The listener's own pages, and those that the operator named. `null` is nobody.
     fn allows_origin(&self, given: &str) -> bool {
+        let given = given.to_ascii_lowercase();
         let own = given
             .strip_prefix("http://")
-            .is_some_and(|host| self.is_own(&host.to_ascii_lowercase()));
-        own || self.origins.contains(&origin(given))
+            .is_some_and(|host| self.is_own(host));
+        own || self.origins.contains(&origin(&given))
     }
 
     fn is_own(&self, host: &str) -> bool {
