@@ -317,6 +317,10 @@ async fn a_yes_can_be_remembered_for_a_harmless_tool() {
     let mut other = world.call("add", json!({"a": 2}));
     other.caller = Caller::new("key:other");
     world.asked(&other).await;
+    let changed = json!({"name": "add", "description": "new", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}});
+    world.tools(vec![crate::world::item(changed)]);
+    world.asked(&world.call("add", json!({"a": 3}))).await;
+    assert_eq!(world.route.desk.grants()[0].used, 2);
     world.route.desk.revoke(&grant.id).await.unwrap();
     world.asked(&world.call("add", json!({"a": 4}))).await;
 }
