@@ -85,6 +85,26 @@ fn twenty_kills_under_load_lose_no_answered_call_and_leave_no_orphan() {
     gate.stop();
 }
 
+/// A server that neither answers nor listens to anyone, and has a child of the same kind. It ends by itself, late.
+const STUBBORN: &str = "[server.stubborn]\ncommand = [\"sh\", \"-c\", \"trap '' TERM INT HUP; \
+    (trap '' TERM INT HUP; sleep 98) & sleep 99; sleep 1\"]\n";
+
+#[test]
+fn a_killed_gateway_takes_even_a_child_with_it_that_listens_to_nobody() {
+    let gate = Setup::fast_demo(STUBBORN).start();
+    let family = until("the stubborn server runs", LONG, || {
+        let family = Family::of(gate.pid());
+        let sleeps = family
+            .names()
+            .iter()
+            .filter(|name| **name == "sleep")
+            .count();
+        (sleeps == 2).then_some(family)
+    });
+    gate.kill();
+    family.is_gone();
+}
+
 #[test]
 fn a_polite_end_leaves_no_orphan_either() {
     let gate = Setup::demo().start();
