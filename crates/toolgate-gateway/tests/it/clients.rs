@@ -266,3 +266,30 @@ fn a_client_that_can_ask_its_user_approves_a_write_but_never_a_deletion() {
         assert_eq!(deleted["is_error"], false, "{client:?}: {deleted}");
     }
 }
+
+#[test]
+fn a_user_who_says_no_in_the_client_stops_the_call() {
+    let Some(real) = real() else { return };
+    let gate = Setup::fast_demo("").start();
+    let unticked = json!({"action": "accept", "content": {"approve": false}});
+    for answer in [
+        unticked,
+        json!({"action": "decline"}),
+        json!({"action": "cancel"}),
+    ] {
+        for (client, mode) in [(Client::TypeScript1, "legacy"), (Client::Python, "modern")] {
+            let job = json!({"http": gate.endpoint, "mode": mode, "elicit": [answer], "steps": [
+                {"do": "call", "name": "demo_note", "arguments": {"name": "a", "text": "b"}},
+            ]});
+            let mut script = client.start(&real, &job);
+            script.event("asked");
+            let refused = script.event("result");
+            assert_eq!(refused["is_error"], true, "{client:?} {answer}: {refused}");
+        }
+    }
+    let records = gate.audit();
+    assert!(
+        !records.iter().any(|r| r["ev"] == "call.begin"),
+        "{records:#?}"
+    );
+}
