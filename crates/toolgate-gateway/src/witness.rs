@@ -1,37 +1,107 @@
-//! What an edge refuses stands in the record, like all that is refused.
+//! What an edge refuses stands in the record, like all that is refused; a flood of it stands there as a number.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 use toolgate::{
     BoxFuture,
     edge::{Refused, Witness},
 };
 use toolgate_journal::{Entry, Event, Journal};
 
+/// Refusals of the edges that are recorded one by one within [`WINDOW`].
+const EACH: u32 = 100;
+/// The time in which they are counted.
+const WINDOW: Duration = Duration::from_secs(10);
+
 /// Records what the edges refuse.
 pub(crate) struct EdgeWitness {
     journal: Arc<Journal>,
+    flood: Mutex<Flood>,
+}
+
+/// How many refusals came lately, and how many of them were not recorded one by one.
+struct Flood {
+    since: Instant,
+    count: u32,
+    skipped: u64,
+}
+
+impl Flood {
+    /// Whether this refusal is recorded, and how many before it were not.
+    fn take(&mut self, now: Instant) -> Option<u64> {
+        if now.duration_since(self.since) > WINDOW {
+            (self.since, self.count) = (now, 0);
+        }
+        self.count = self.count.saturating_add(1);
+        if self.count > EACH {
+            self.skipped += 1;
+            return None;
+        }
+        Some(std::mem::take(&mut self.skipped))
+    }
 }
 
 impl EdgeWitness {
     pub(crate) fn new(journal: Arc<Journal>) -> EdgeWitness {
-        EdgeWitness { journal }
+        let flood = Flood {
+            since: Instant::now(),
+            count: 0,
+            skipped: 0,
+        };
+        EdgeWitness {
+            journal,
+            flood: Mutex::new(flood),
+        }
     }
 }
 
 impl Witness for EdgeWitness {
     fn refused(&self, refused: Refused) -> BoxFuture<'_, ()> {
-        let entry = Entry::new(Event::DENY)
-            .with("caller", refused.caller.name())
-            .with("transport", refused.transport)
-            .with("method", refused.method.unwrap_or_default())
-            .with("name", refused.tool.unwrap_or_default())
-            .with("dec", "deny")
-            .with("out", "refused")
-            .with("code", "edge")
-            .with("why", refused.reason);
+        let mut flood = self.flood.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = flood.take(Instant::now());
+        drop(flood);
         Box::pin(async move {
+            let Some(skipped) = taken else { return };
+            if skipped > 0 {
+                let entry = Entry::new(Event::OVERLOAD).with("by", "edge");
+                let _ = self.journal.note(entry.with("skipped", skipped));
+            }
             // It is refused whether or not the record can be written; an unhealthy journal shows itself elsewhere.
-            let _ = self.journal.append(entry).await;
+            let _ = self.journal.append(entry(refused)).await;
         })
+    }
+}
+
+fn entry(refused: Refused) -> Entry {
+    Entry::new(Event::DENY)
+        .with("caller", refused.caller.name())
+        .with("transport", refused.transport)
+        .with("method", refused.method.unwrap_or_default())
+        .with("name", refused.tool.unwrap_or_default())
+        .with("dec", "deny")
+        .with("out", "refused")
+        .with("code", "edge")
+        .with("why", refused.reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_counted_and_told_afterwards() {
+        let start = Instant::now();
+        let mut flood = Flood {
+            since: start,
+            count: 0,
+            skipped: 0,
+        };
+        assert!((0..EACH).all(|_| flood.take(start) == Some(0)));
+        assert!((0..7).all(|_| flood.take(start).is_none()));
+        let later = start + WINDOW + Duration::from_secs(1);
+        assert_eq!(flood.take(later), Some(7));
+        assert_eq!(flood.take(later), Some(0));
     }
 }
