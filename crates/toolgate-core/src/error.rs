@@ -16,6 +16,8 @@ pub struct Error {
 /// What code should make of an error.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
+    /// The server behind answered with an error of the protocol.
+    Answered,
     /// A fault of this program, or a panic in a handler.
     Bug,
     /// Too much at once; when to come again, where that is known.

@@ -1,23 +1,22 @@
-//! The calls as they happen, for the console; and the handle by which a running one is stopped.
+//! The calls as they happen, for the console.
 
 use crate::show;
 use serde_json::{Value, json};
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
-use tokio::sync::{Notify, broadcast};
-use toolgate::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, Item, Kind, List, Outcome, Progress,
-    Service, Trail,
-};
-use toolgate_policy::{CallView, End, Observer, Stage};
+use tokio::sync::broadcast;
+use toolgate::{Caller, Catalog, Item, Progress, Seen, Trail};
+use toolgate_policy::{CallView, End, Observer, Stage, Stop};
 
 /// Calls that are kept for the console.
 const KEPT: usize = 200;
 /// Events that a slow reader may lie behind before it gets everything anew.
 const BEHIND: usize = 256;
+/// Bytes of a call's arguments that are kept for the list. An approval shows all of them.
+const SHOWN: usize = 16 * 1024;
 
 /// An event for the console: its name and its JSON.
 pub(crate) type Told = (&'static str, String);
@@ -25,21 +24,18 @@ pub(crate) type Told = (&'static str, String);
 /// The calls as they happen.
 pub(crate) struct Board {
     calls: Mutex<VecDeque<Shown>>,
-    running: Mutex<HashMap<Arc<str>, Running>>,
     /// The tools by the names that callers use, to show a call under its full name from the start.
     names: Mutex<Catalog>,
+    /// What runs, and the hand on it.
+    pub(crate) stop: Stop,
     feed: broadcast::Sender<Told>,
-}
-
-/// What is needed of a call that is in the pipeline right now.
-struct Running {
-    trail: Trail,
-    stop: Arc<Notify>,
 }
 
 /// One call as the console shows it.
 struct Shown {
-    view: CallView,
+    id: Arc<str>,
+    caller: Caller,
+    seen: Arc<Seen>,
     at: SystemTime,
     server: String,
     tool: String,
@@ -58,8 +54,8 @@ impl Board {
     pub(crate) fn new() -> Board {
         Board {
             calls: Mutex::default(),
-            running: Mutex::default(),
             names: Mutex::default(),
+            stop: Stop::default(),
             feed: broadcast::Sender::new(BEHIND),
         }
     }
@@ -67,6 +63,11 @@ impl Board {
     /// What happens from now on.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Told> {
         self.feed.subscribe()
+    }
+
+    /// Whether anybody looks; where nobody does, making an event is wasted work.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.feed.receiver_count() > 0
     }
 
     /// Tells the console something.
@@ -85,54 +86,51 @@ impl Board {
         self.calls().iter().map(Shown::json).collect()
     }
 
-    /// Stops a call that is in the pipeline. `false` where there is none of that id.
-    pub(crate) fn stop(&self, id: &str) -> bool {
-        let running = self.running();
-        let found = running.get(id);
-        found.inspect(|running| running.stop.notify_one()).is_some()
+    /// The calls that wait, each with the approval that it waits for.
+    pub(crate) fn waiting(&self) -> Vec<(Arc<str>, Arc<str>)> {
+        let calls = self.calls();
+        let waiting = calls.iter().filter(|c| c.state == "waiting");
+        waiting
+            .filter_map(|c| Some((c.id.clone(), c.approval.clone()?)))
+            .collect()
     }
 
-    /// The approval that a call waits for.
-    pub(crate) fn waits_for(&self, id: &str) -> Option<Arc<str>> {
-        let calls = self.calls();
-        let call = calls
-            .iter()
-            .find(|c| &*c.view.id == id && c.state == "waiting")?;
-        call.approval.clone()
+    /// A call that waited will not come back.
+    pub(crate) fn gone(&self, id: &str) {
+        self.update(id, |call| {
+            call.state = "done";
+            call.outcome = Some("cancelled");
+        });
     }
 
     fn update(&self, id: &str, change: impl FnOnce(&mut Shown)) {
         let mut calls = self.calls();
-        if let Some(call) = calls.iter_mut().find(|c| &*c.view.id == id) {
+        if let Some(call) = calls.iter_mut().find(|c| &*c.id == id) {
             change(call);
-            self.tell("call", &call.json());
+            if self.is_watched() {
+                self.tell("call", &call.json());
+            }
         }
     }
 
     fn calls(&self) -> MutexGuard<'_, VecDeque<Shown>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn running(&self) -> MutexGuard<'_, HashMap<Arc<str>, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Observer for Board {
     fn began(&self, call: &CallView) {
-        let trail = self
-            .running()
-            .get(&call.id)
-            .map(|r| r.trail.clone())
-            .unwrap_or_default();
         let mut calls = self.calls();
-        if let Some(known) = calls.iter_mut().find(|c| c.view.id == call.id) {
-            known.state = "judging";
-            self.tell("call", &known.json());
+        if let Some(known) = calls.iter_mut().find(|c| c.id == call.id) {
+            // A round that was sent twice does not hide the one that runs.
+            if known.state != "running" {
+                known.state = "judging";
+                self.tell("call", &known.json());
+            }
             return;
         }
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let shown = Shown::new(call, names.find(&call.name), trail);
+        let shown = Shown::new(call, names.find(&call.name));
         drop(names);
         self.tell("call", &shown.json());
         calls.push_front(shown);
@@ -153,6 +151,10 @@ impl Observer for Board {
     }
 
     fn ended(&self, id: &str, end: &End) {
+        // The same round, sent twice: the other one still runs, and its end is the one that counts.
+        if self.stop.runs(id) {
+            return;
+        }
         let waits = matches!(end.out, "waiting" | "input_required");
         self.update(id, |call| {
             call.state = if waits { "waiting" } else { "done" };
@@ -174,17 +176,19 @@ fn word(out: &'static str) -> &'static str {
 }
 
 impl Shown {
-    fn new(view: &CallView, item: Option<&Arc<Item>>, trail: Trail) -> Shown {
-        let (arguments, masked) = show::masked(&view.arguments);
+    fn new(view: &CallView, item: Option<&Arc<Item>>) -> Shown {
+        let (arguments, masked) = show::masked(&view.arguments, SHOWN);
         Shown {
-            view: view.clone(),
+            id: view.id.clone(),
+            caller: view.caller.clone(),
+            seen: view.seen.clone(),
             at: SystemTime::now(),
             server: item.map_or(String::new(), |i| i.origin.server.to_string()),
-            tool: item.map_or_else(|| view.name.clone(), |i| i.local.clone()),
+            tool: item.map_or_else(|| name(view), |i| i.local.clone()),
             state: "judging",
             arguments,
             masked,
-            trail,
+            trail: view.trail.clone(),
             outcome: None,
             detail: None,
             progress: None,
@@ -203,11 +207,7 @@ impl Shown {
         } else {
             "allow"
         };
-        let rule = steps
-            .iter()
-            .rev()
-            .find(|s| s.by == "access")
-            .map(|s| s.why.clone());
+        let rule = steps.iter().rev().find(|s| s.by == "access");
         let trail: Vec<Value> = steps
             .iter()
             .map(|s| json!({"by": s.by, "verdict": s.verdict, "why": s.why}))
@@ -217,64 +217,24 @@ impl Shown {
             .as_ref()
             .map(|p| json!({"progress": p.progress, "total": p.total, "message": p.message}));
         json!({
-            "id": self.view.id, "at": millis(self.at), "caller": self.view.caller.name(), "client": self.view.seen.client,
-            "server": self.server, "tool": self.tool, "revision": self.view.seen.revision, "transport": self.view.seen.transport,
-            "state": self.state, "arguments": self.arguments, "masked": self.masked, "verdict": verdict, "rule": rule,
-            "trail": trail, "outcome": self.outcome, "detail": self.detail, "progress": progress, "took_ms": self.took,
+            "id": self.id, "at": millis(self.at), "caller": self.caller.name(),
+            "client": self.seen.client, "server": self.server, "tool": self.tool,
+            "revision": self.seen.revision, "transport": self.seen.transport, "state": self.state,
+            "arguments": self.arguments, "masked": self.masked, "verdict": verdict,
+            "rule": rule.map(|s| s.why.clone()), "trail": trail, "outcome": self.outcome,
+            "detail": self.detail, "progress": progress, "took_ms": self.took,
             "approval": self.approval,
         })
     }
+}
+
+/// The name of a tool that nobody knows, as long as names may be.
+fn name(view: &CallView) -> String {
+    view.name.chars().take(128).collect()
 }
 
 /// Milliseconds since 1970.
 pub(crate) fn millis(at: SystemTime) -> u64 {
     at.duration_since(UNIX_EPOCH)
         .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
-}
-
-/// Lets the operator stop what runs below it.
-pub(crate) struct Stoppable {
-    board: Arc<Board>,
-    below: Arc<dyn Service>,
-}
-
-impl Stoppable {
-    pub(crate) fn new(board: Arc<Board>, below: Arc<dyn Service>) -> Stoppable {
-        Stoppable { board, below }
-    }
-}
-
-/// Takes a call off the board's list when it leaves the pipeline, in whatever way.
-struct Listed<'a>(&'a Board, Arc<str>);
-
-impl Drop for Listed<'_> {
-    fn drop(&mut self) {
-        self.0.running().remove(&self.1);
-    }
-}
-
-impl Service for Stoppable {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
-        self.below.list(ask)
-    }
-
-    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
-        Box::pin(async move {
-            let stop = Arc::new(Notify::new());
-            let running = Running {
-                trail: call.trail.clone(),
-                stop: stop.clone(),
-            };
-            self.board.running().insert(call.id.clone(), running);
-            let _listed = Listed(&self.board, call.id.clone());
-            tokio::select! {
-                outcome = self.below.call(call) => outcome,
-                () = stop.notified() => Err(Error::new(Kind::Cancelled, "the operator stopped this call")),
-            }
-        })
-    }
-
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        self.below.changes(want)
-    }
 }

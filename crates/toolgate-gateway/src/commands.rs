@@ -210,7 +210,7 @@ fn all(gateways: &Gateways, action: &str) -> Result<Vec<Value>> {
     let lists = answers.into_iter().map(|answer| match answer {
         Reached::Ok(Value::Array(list)) => Ok(list),
         Reached::Ok(_) => Ok(Vec::new()),
-        Reached::Refused(why) => Err(Failed::Work(why)),
+        Reached::Unknown(why) | Reached::Refused(why) => Err(Failed::Work(why)),
     });
     Ok(lists.collect::<Result<Vec<_>>>()?.concat())
 }

@@ -39,12 +39,13 @@ pub(crate) async fn serve(
     let mut stop = std::pin::pin!(stop);
     loop {
         // At the limit nothing more is accepted until a connection ends.
-        let Ok(place) = places.clone().acquire_owned().await else {
-            break;
+        let next = async {
+            let place = places.clone().acquire_owned().await;
+            (place, listener.accept().await)
         };
-        let accepted = tokio::select! {
+        let (place, accepted) = tokio::select! {
             () = &mut stop => break,
-            accepted = listener.accept() => accepted,
+            next = next => next,
         };
         match accepted {
             Ok((stream, _)) => {

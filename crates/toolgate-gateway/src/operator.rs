@@ -23,6 +23,10 @@ pub(crate) struct Operator {
     pub(crate) supervisor: Arc<Supervisor>,
     /// All tools, cleaned but not hidden: the operator sees why something is withheld.
     pub(crate) tools: Arc<dyn Service>,
+    /// The servers themselves.
+    pub(crate) servers: Arc<dyn Service>,
+    /// Who calls over the listener: verdicts are shown as this caller gets them.
+    pub(crate) caller: Caller,
     pub(crate) access: Access,
     /// The way that the operator's own calls take: the same as everybody's.
     pub(crate) server: Arc<Server>,
@@ -31,7 +35,28 @@ pub(crate) struct Operator {
     pub(crate) data: String,
 }
 
-type Done = Result<Value, String>;
+type Done = Result<Value, NotDone>;
+
+/// Why something was not done.
+pub(crate) enum NotDone {
+    /// This gateway does not know what is meant; another one may.
+    Unknown(String),
+    /// It is known, and the answer is no.
+    Refused(String),
+}
+
+impl NotDone {
+    fn why(self) -> String {
+        let (NotDone::Unknown(why) | NotDone::Refused(why)) = self;
+        why
+    }
+}
+
+impl From<String> for NotDone {
+    fn from(why: String) -> NotDone {
+        NotDone::Refused(why)
+    }
+}
 
 impl Operator {
     /// What happens from now on.
@@ -43,7 +68,7 @@ impl Operator {
     pub(crate) async fn snapshot(&self) -> Value {
         json!({
             "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint, "data": self.data,
-            "now": millis(SystemTime::now()), "servers": self.servers(), "tools": self.tools().await,
+            "now": millis(SystemTime::now()), "servers": self.server_status(), "tools": self.tools().await,
             "calls": self.board.json(), "pending": self.pending(), "grants": self.grants(),
         })
     }
@@ -52,9 +77,15 @@ impl Operator {
     ///
     /// # Errors
     /// A sentence for the person who asked.
-    pub(crate) async fn act(&self, action: &str, with: &Value, by: &'static str) -> Done {
+    pub(crate) async fn act(
+        &self,
+        action: &str,
+        with: &Value,
+        by: &'static str,
+    ) -> Result<Value, String> {
         let (notes, _) = mpsc::channel(1);
-        self.act_noting(action, with, by, notes).await
+        let done = self.act_noting(action, with, by, notes).await;
+        done.map_err(NotDone::why)
     }
 
     /// Does one thing, and tells what happens meanwhile.
@@ -103,35 +134,41 @@ impl Operator {
             "grants/revoke" => done(self.desk.revoke(word("id")).await, word("id")),
             "stop" => self.stop(word("id"), by_channel).await,
             "call" => self.call(word("tool"), with, by, notes).await,
-            _ => Err(format!("there is no action {action:?}")),
+            _ => Err(NotDone::Unknown(format!("there is no action {action:?}"))),
         }
     }
 
     fn link(&self) -> Done {
-        match &self.logins {
-            Some(logins) => Ok(json!({"link": logins.link()})),
-            None => Err("this gateway has no console: it serves stdio only; use `toolgate inbox`, `approve` and `deny`".to_owned()),
-        }
+        let Some(logins) = &self.logins else {
+            let why = "this gateway has no console: it serves stdio only; use `toolgate inbox`, `approve` and `deny`";
+            return Err(NotDone::Unknown(why.to_owned()));
+        };
+        Ok(json!({"link": logins.link()}))
     }
 
-    /// Stops a call that runs; one that waits for a person is denied.
+    /// Stops a call in all that runs of it; one that waits for a person is denied.
     async fn stop(&self, id: &str, by: By) -> Done {
-        if let Some(approval) = self.board.waits_for(id) {
-            return done(
-                self.desk
-                    .deny(
-                        &approval,
-                        by,
-                        Some("the operator stopped this call".to_owned()),
-                    )
-                    .await,
-                id,
-            );
+        let stopped = self.board.stop.stop(id);
+        let waits = self
+            .board
+            .waiting()
+            .into_iter()
+            .find(|(call, _)| **call == *id);
+        if let Some((_, approval)) = waits {
+            let why = Some("the operator stopped this call".to_owned());
+            let denied = done(self.desk.deny(&approval, by, why).await, id);
+            return if stopped {
+                Ok(json!({"ok": true}))
+            } else {
+                denied
+            };
         }
-        if self.board.stop(id) {
+        if stopped {
             Ok(json!({"ok": true}))
         } else {
-            Err(format!("no call {id} is running"))
+            Err(NotDone::Unknown(format!(
+                "no call {id} is running; `toolgate calls` lists them"
+            )))
         }
     }
 
@@ -151,7 +188,7 @@ impl Operator {
         };
         if arguments.kind() != toolgate_wire::json::Kind::Object {
             return Err(
-                "the arguments must be a JSON object, for example '{\"name\": \"x\"}'".to_owned(),
+                "the arguments must be a JSON object, for example '{\"name\": \"x\"}'".to_owned().into(),
             );
         }
         let caller = Caller::new(format!("operator@{by}"));
@@ -163,41 +200,49 @@ impl Operator {
     }
 
     /// `server.tool`, or the name on the wire, as the name on the wire.
-    async fn wire_name(&self, tool: &str) -> Result<String, String> {
-        let catalog = self.catalog().await;
-        let found = catalog
-            .items()
-            .iter()
-            .find(|item| item.full_name() == tool || item.tool.name() == tool);
-        if let Some(item) = found {
-            return Ok(item.tool.name().to_owned());
+    async fn wire_name(&self, tool: &str) -> Result<String, NotDone> {
+        let find = |catalog: &Catalog| {
+            let mut items = catalog.items().iter();
+            let found = items.find(|item| item.full_name() == tool || item.tool.name() == tool);
+            found.map(|item| item.tool.name().to_owned())
+        };
+        if let Some(name) = find(&self.catalog().await) {
+            return Ok(name);
         }
+        // A server may just have started: ask them all.
+        self.refresh().await;
+        let catalog = self.catalog().await;
+        if let Some(name) = find(&catalog) {
+            return Ok(name);
+        }
+        let near = |name: &String| strsim::jaro_winkler(name, tool);
         let names = catalog.items().iter().map(|item| item.full_name());
-        let near = names
-            .max_by(|a, b| strsim::jaro_winkler(a, tool).total_cmp(&strsim::jaro_winkler(b, tool)));
-        Err(match near.filter(|n| strsim::jaro_winkler(n, tool) > 0.8) {
-            Some(near) => format!("there is no tool {tool:?}; did you mean {near:?}?"),
+        let nearest = names.max_by(|a, b| near(a).total_cmp(&near(b)));
+        Err(NotDone::Unknown(match nearest.filter(|n| near(n) > 0.8) {
+            Some(name) => format!("there is no tool {tool:?}; did you mean {name:?}?"),
             None => format!("there is no tool {tool:?}; `toolgate tools` lists them"),
-        })
+        }))
     }
 
+    /// Asks all servers for their tools; a slow one takes its time.
+    pub(crate) async fn refresh(&self) {
+        let _ = self.servers.list(List::all(Caller::new("operator"))).await;
+    }
+
+    /// What is known of all tools; waits for no server.
     async fn catalog(&self) -> Catalog {
-        let catalog = self
-            .tools
-            .list(List::all(Caller::new("operator")))
-            .await
-            .unwrap_or_default();
+        let ask = List::all(Caller::new("operator"));
+        let catalog = self.tools.list(ask).await.unwrap_or_default();
         self.board.know(catalog.clone());
         catalog
     }
 
     async fn tools(&self) -> Value {
-        let anybody = Caller::new("anonymous@http");
-        self.catalog()
-            .await
+        let catalog = self.catalog().await;
+        catalog
             .items()
             .iter()
-            .map(|item| self.tool(item, &anybody))
+            .map(|item| self.tool(item, &self.caller))
             .collect()
     }
 
@@ -225,7 +270,7 @@ impl Operator {
         self.desk.grants().iter().map(grant).collect()
     }
 
-    pub(crate) fn servers(&self) -> Value {
+    pub(crate) fn server_status(&self) -> Value {
         serde_json::to_value(self.supervisor.status()).unwrap_or_default()
     }
 
@@ -253,6 +298,21 @@ impl Operator {
         }
         *known = ids;
         self.board.tell("grants", &self.grants());
+        self.settle_waiting();
+    }
+
+    /// Calls whose caller gave up, and whose approval is over, wait no longer.
+    fn settle_waiting(&self) {
+        for (call, approval) in self.board.waiting() {
+            let over = match self.desk.find(&approval).map(|view| view.standing) {
+                Some(Standing::Open | Standing::Approved(_)) => false,
+                Some(Standing::Spent { call: by, .. }) => by != call,
+                Some(Standing::Denied(..) | Standing::Expired) | None => true,
+            };
+            if over {
+                self.board.gone(&call);
+            }
+        }
     }
 
     pub(crate) async fn tell_tools(&self) {
@@ -261,18 +321,19 @@ impl Operator {
 }
 
 fn done(result: Result<(), DeskError>, id: &str) -> Done {
+    let refused = |why| Err(NotDone::Refused(why));
     match result {
         Ok(()) => Ok(json!({"ok": true})),
-        Err(DeskError::Unknown) => Err(format!(
+        Err(DeskError::Unknown) => Err(NotDone::Unknown(format!(
             "there is nothing to decide under {id}; `toolgate inbox` lists what waits"
-        )),
+        ))),
         Err(DeskError::Decided(standing)) => {
-            Err(format!("{id} is settled already: {}", standing.as_str()))
+            refused(format!("{id} is settled already: {}", standing.as_str()))
         }
-        Err(DeskError::NotRemembered) => Err(format!(
-            "{id} cannot be remembered: the tool may destroy; approve it once"
+        Err(DeskError::NotRemembered) => refused(format!(
+            "{id} cannot be remembered: only tools that a trusted server calls harmless can; approve it once"
         )),
-        Err(DeskError::Unrecorded(error)) => Err(error.public().to_owned()),
+        Err(DeskError::Unrecorded(error)) => refused(error.public().to_owned()),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     http_server::{self, ListenLimits},
     operator::Operator,
     routes::Routes,
-    servers::Supervisor,
+    servers::{State, Supervisor},
     stack,
     startup::Ready,
     witness::EdgeWitness,
@@ -52,6 +52,8 @@ pub(crate) struct Start {
 
 /// How often idle sessions are looked for.
 const SWEEP: Duration = Duration::from_secs(30);
+/// Least time between two tellings of the same thing.
+const CALM: Duration = Duration::from_millis(250);
 
 /// Runs until a signal, the end of stdin, or the end of the guardian.
 ///
@@ -160,9 +162,10 @@ impl Parts {
         let desk = policy::Desk::new(recorder.clone(), stack::desk_limits(config));
         let route = stack::route(config, recorder, desk.clone(), board.clone());
         let supervisor = Arc::new(Supervisor::start(guardian, stack::specs(config)));
-        let end: Arc<dyn Service> = Arc::new(stack::aggregate(config, &supervisor)?);
-        let tools: Arc<dyn Service> = Arc::new(policy::inspect(&route, end.clone()));
-        let service = stack::over(&route, board.clone(), end);
+        let end = Arc::new(stack::aggregate(config, &supervisor)?);
+        let known: Arc<dyn Service> = Arc::new(stack::Known(end.clone()));
+        let tools: Arc<dyn Service> = Arc::new(policy::inspect(&route, known));
+        let service: Arc<dyn Service> = Arc::new(policy::pipeline(&route, end.clone()));
         let witness = Arc::new(EdgeWitness::new(journal.clone()));
         let server = Server::new(
             service.clone(),
@@ -181,6 +184,8 @@ impl Parts {
             desk,
             supervisor: supervisor.clone(),
             tools,
+            servers: end,
+            caller: Caller::new(caller_name(config, address)),
             access: stack::access(config),
             server: server.clone(),
             logins: logins.clone(),
@@ -271,38 +276,73 @@ impl Parts {
 
     /// Keeps the console up to date with what is not a call.
     async fn feed(&self) {
-        let mut servers = self.supervisor.watch();
+        tokio::join!(self.feed_desk(), self.feed_servers(), self.feed_tools());
+    }
+
+    async fn feed_desk(&self) {
         let mut desk = self.operator.desk.changes();
-        let caller = Caller::new("operator");
-        let mut tools = self
-            .service
-            .changes(Interest {
-                caller,
-                tools: true,
-            })
-            .await
-            .ok();
         let mut known = Vec::new();
+        while desk.changed().await.is_ok() {
+            self.operator.tell_pending(&mut known);
+        }
+    }
+
+    async fn feed_servers(&self) {
+        let mut servers = self.supervisor.watch();
+        while servers.changed().await.is_ok() {
+            if self.operator.board.is_watched() {
+                let status = self.operator.server_status();
+                self.operator.board.tell("servers", &status);
+            }
+            // A server that writes a lot must not keep us busy.
+            tokio::time::sleep(CALM).await;
+        }
+    }
+
+    /// Looks again when a list changed, or a server came or went.
+    async fn feed_tools(&self) {
+        let want = Interest {
+            caller: Caller::new("operator"),
+            tools: true,
+        };
+        let mut servers = self.supervisor.watch();
+        let mut tools = self.service.changes(want).await.ok();
         loop {
+            let running = self.running();
+            self.operator.refresh().await;
+            self.operator.tell_tools().await;
+            tokio::time::sleep(CALM).await;
             let stale = async {
-                let told = match &mut tools {
+                match &mut tools {
                     Some(tools) => tools.next().await,
-                    None => None,
-                };
-                if told.is_none() {
-                    std::future::pending::<()>().await;
+                    None => std::future::pending().await,
+                }
+            };
+            let moved = async {
+                while self.running() == running && servers.changed().await.is_ok() {
+                    tokio::time::sleep(CALM).await;
                 }
             };
             tokio::select! {
-                Ok(()) = servers.changed() => {
-                    self.operator.board.tell("servers", &self.operator.servers());
-                    self.operator.tell_tools().await;
-                }
-                Ok(()) = desk.changed() => self.operator.tell_pending(&mut known),
-                () = stale => self.operator.tell_tools().await,
-                else => std::future::pending().await,
+                told = stale => if told.is_none() { tools = None },
+                () = moved => {}
             }
         }
+    }
+
+    /// Which servers can be asked.
+    fn running(&self) -> Vec<bool> {
+        let status = self.supervisor.status();
+        status.iter().map(|s| s.state == State::Running).collect()
+    }
+}
+
+/// The name under which the listener's callers stand in rules and records.
+fn caller_name(config: &Config, address: Option<SocketAddr>) -> &'static str {
+    match address {
+        None => "local@stdio",
+        Some(_) if config.token.is_some() => "token@http",
+        Some(_) => "anonymous@http",
     }
 }
 

@@ -24,19 +24,29 @@ pub(crate) fn exact(json: &Json) -> String {
         out: String::new(),
         mask: false,
         masked: 0,
+        most: usize::MAX,
     };
     show.value(json, 0);
     show.out
 }
 
-/// The text with the values of secret-looking members masked, and how many were.
-pub(crate) fn masked(json: &Json) -> (String, usize) {
+/// The text with the values of secret-looking members masked, and how many were. Over `most` bytes it is cut, and says
+/// so.
+pub(crate) fn masked(json: &Json, most: usize) -> (String, usize) {
     let mut show = Show {
         out: String::new(),
         mask: true,
         masked: 0,
+        most,
     };
     show.value(json, 0);
+    if show.is_full() {
+        let end = (0..=most).rev().find(|at| show.out.is_char_boundary(*at));
+        show.out.truncate(end.unwrap_or(0));
+        let whole = json.as_str().len();
+        show.out
+            .push_str(&format!("\n… cut here; the arguments have {whole} bytes"));
+    }
     (show.out, show.masked)
 }
 
@@ -44,12 +54,18 @@ struct Show {
     out: String,
     mask: bool,
     masked: usize,
+    most: usize,
 }
 
 impl Show {
+    fn is_full(&self) -> bool {
+        self.out.len() > self.most
+    }
+
     /// Goes as deep as the reader let the text be.
     fn value(&mut self, json: &Json, depth: usize) {
         match json.kind() {
+            _ if self.is_full() => {}
             Kind::Object => self.nested(
                 '{',
                 '}',
@@ -71,6 +87,9 @@ impl Show {
         self.out.push(open);
         let mut any = false;
         for (key, value) in parts {
+            if self.is_full() {
+                return;
+            }
             self.out.push_str(if any { ",\n" } else { "\n" });
             any = true;
             self.out.push_str(&"  ".repeat(depth + 1));
@@ -106,12 +125,17 @@ mod tests {
     fn numbers_stay_and_secrets_go() {
         let text = r#"{"n":9007199254740993,"deep":[{"API-Key":"x","path":"p"}],"e":{}}"#;
         let json = Json::read(text.as_bytes().to_vec(), &Default::default()).unwrap();
-        let (shown, count) = masked(&json);
+        let (shown, count) = masked(&json, 1000);
         assert_eq!(count, 1);
         assert_eq!(
             shown,
             "{\n  \"n\": 9007199254740993,\n  \"deep\": [\n    {\n      \"API-Key\": \"•••\",\n      \"path\": \"p\"\n    }\n  ],\n  \"e\": {}\n}"
         );
         assert!(exact(&json).contains("\"x\""));
+        let (cut, _) = masked(&json, 10);
+        assert!(
+            cut.starts_with("{\n  \"n\": ") && cut.contains("cut here"),
+            "{cut}"
+        );
     }
 }

@@ -1,13 +1,13 @@
 //! From config to pipeline: the members, the aggregate, and the duties over it.
 
 use crate::{
-    board::{Board, Stoppable},
+    board::Board,
     config::{Config, Glob, Limits, Output, Rate, Rule, Server, Then as Verdict, Unknown},
     servers::{ServerSpec, Supervisor},
 };
 use std::{sync::Arc, time::Duration};
 use toolgate::{
-    Service,
+    BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service,
     aggregate::{Aggregate, Member},
     edge::{ServerLimits, http::HttpLimits},
 };
@@ -55,16 +55,21 @@ pub(crate) fn aggregate(config: &Config, supervisor: &Supervisor) -> Result<Aggr
     Aggregate::new(members.collect()).map_err(|bad| bad.to_string())
 }
 
-/// The whole way of a call: the operator may stop it, then the duties, then the servers.
-pub(crate) fn over(
-    route: &policy::Route,
-    board: Arc<Board>,
-    end: Arc<dyn Service>,
-) -> Arc<dyn Service> {
-    Arc::new(Stoppable::new(
-        board,
-        Arc::new(policy::pipeline(route, end)),
-    ))
+/// The tools that are known, without asking any server: the operator's view waits for nobody.
+pub(crate) struct Known(pub(crate) Arc<Aggregate>);
+
+impl Service for Known {
+    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        Box::pin(async { Ok(self.0.known()) })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        self.0.call(call)
+    }
+
+    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        self.0.changes(want)
+    }
 }
 
 /// What the duties share.
@@ -80,6 +85,7 @@ pub(crate) fn route(
     });
     Route {
         recorder,
+        stop: board.stop.clone(),
         observer: board,
         desk,
         policy: config.hash.as_deref().unwrap_or("built-in").into(),

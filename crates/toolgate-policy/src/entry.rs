@@ -164,7 +164,9 @@ impl Drop for Open<'_> {
 fn word(kind: &Kind, begun: bool) -> &'static str {
     match kind {
         Kind::Late => "timeout",
+        Kind::Cancelled if begun => "cancelled_unknown",
         Kind::Cancelled => "cancelled",
+        Kind::Answered => "rpc_error",
         Kind::Upstream => "upstream_lost",
         Kind::Bug => "bug",
         Kind::NotFound | Kind::Invalid(_) | Kind::Unsupported(_) | Kind::Busy(_) if begun => {
@@ -190,6 +192,7 @@ fn code(kind: &Kind) -> &'static str {
         Kind::Refused(Refusal::Record) => "refused_record",
         Kind::Refused(Refusal::Result) => "refused_result",
         Kind::Unsupported(_) => "unsupported",
+        Kind::Answered => "answered",
         Kind::Upstream => "upstream",
     }
 }

@@ -21,6 +21,7 @@ mod record;
 mod schema;
 mod size;
 mod standard;
+mod stop;
 mod text;
 mod words;
 
@@ -44,4 +45,5 @@ pub use record::Recorder;
 pub use schema::{Bounds, Schemas};
 pub use size::Size;
 pub use standard::{Route, inspect, pipeline};
+pub use stop::Stop;
 pub use text::{Text, clean};

@@ -1,7 +1,7 @@
 //! Who watches calls as they happen.
 
 use std::{sync::Arc, time::Duration};
-use toolgate_core::{Call, Caller, Item, Json, Progress, Seen};
+use toolgate_core::{Call, Caller, Item, Json, Progress, Seen, Trail};
 
 /// Sees every round of every call from its start to its end. Must not block.
 ///
@@ -35,6 +35,8 @@ pub struct CallView {
     pub seen: Arc<Seen>,
     /// How often it came before.
     pub round: u32,
+    /// What is decided about it, as it is decided.
+    pub trail: Trail,
 }
 
 impl CallView {
@@ -46,6 +48,7 @@ impl CallView {
             arguments: call.arguments().raw().clone(),
             seen: call.seen.clone(),
             round: call.round.number,
+            trail: call.trail.clone(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     Access, Arguments, AtOnce, Confirm, Contain, Deadline, Desk, Entry, Intent, Observer,
-    OutputSchema, Rate, Recorder, Schemas, Size, Text, ViaClient,
+    OutputSchema, Rate, Recorder, Schemas, Size, Stop, Text, ViaClient,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Service};
@@ -16,6 +16,8 @@ pub struct Route {
     pub observer: Arc<dyn Observer>,
     /// Where approvals lie.
     pub desk: Arc<Desk>,
+    /// By what the operator stops them.
+    pub stop: Stop,
     /// Names the policy in force, for example a digest of the config.
     pub policy: Arc<str>,
     /// Who may use what.
@@ -49,6 +51,8 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
     Pipeline::new()
         // Every call leaves a trace: refused, late and abandoned ones too.
         .wrap(Entry::new(recorder.clone(), observer.clone()))
+        // The operator may stop it; that is recorded as well.
+        .wrap(route.stop.clone())
         // A panic is an error of one call.
         .wrap(Contain)
         // Only so many at the same time.

@@ -84,15 +84,22 @@ impl Aggregate {
 
     /// Only the owner of the name is asked, so that a call to a good server never waits for a bad one. While the
     /// owner is down its last list answers for it: what cannot be seen stays unknown, and a call says why it fails.
-    async fn list_for(&self, name: &str, ask: List) -> Result<Catalog, Error> {
+    async fn list_for(&self, name: &str, ask: List) -> Catalog {
         if let Some(at) = self.owner(name) {
+            let trail = ask.trail.clone();
             let refreshed = self.refresh(at, ask).await;
-            if self.state().parts[at].is_none() {
-                refreshed?;
+            // Nobody knows yet who may see it: it is unknown, and the cause is for the operator.
+            if let (Err(error), None) = (refreshed, &self.state().parts[at]) {
+                trail.add("aggregate", "unknown", error.public());
             }
         }
+        self.known()
+    }
+
+    /// What is known without asking anybody; servers that never answered are named as missing.
+    pub fn known(&self) -> Catalog {
         let parts = self.state().parts.clone();
-        Ok(self.join(parts))
+        self.join(parts)
     }
 
     async fn refresh(&self, at: usize, ask: List) -> Result<Arc<Part>, Error> {
@@ -176,7 +183,7 @@ impl Service for Aggregate {
     fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move {
             match ask.only.clone() {
-                Some(name) => self.list_for(&name, ask).await,
+                Some(name) => Ok(self.list_for(&name, ask).await),
                 None => Ok(self.list_all(ask).await),
             }
         })

@@ -15,7 +15,9 @@ pub(crate) struct Gateways(Vec<PathBuf>);
 pub(crate) enum Reached {
     /// It did as told.
     Ok(Value),
-    /// It said why not.
+    /// It does not know what is meant; another one may.
+    Unknown(String),
+    /// It knows, and said no: that is the answer, and nobody else is asked.
     Refused(String),
 }
 
@@ -57,7 +59,7 @@ impl Gateways {
             .collect()
     }
 
-    /// Asks one after the other until one does as told; else the last refusal.
+    /// Asks one after the other until one knows what is meant. What that one says counts: a no is a no.
     ///
     /// # Errors
     /// Why none did it.
@@ -68,7 +70,8 @@ impl Gateways {
                 .map_err(|e| format!("cannot reach the gateway at {}: {e}", path.display()))?
             {
                 Reached::Ok(value) => return Ok(value),
-                Reached::Refused(why) => refusal = why,
+                Reached::Unknown(why) => refusal = why,
+                Reached::Refused(why) => return Err(why),
             }
         }
         Err(refusal)
@@ -96,7 +99,13 @@ fn ask(path: &Path, action: &str, with: &Value) -> io::Result<Reached> {
         if let Some(note) = answer.get("note").and_then(Value::as_str) {
             eprintln!("{note}");
         } else if let Some(error) = answer.get("error").and_then(Value::as_str) {
-            return Ok(Reached::Refused(error.to_owned()));
+            let error = error.to_owned();
+            let unknown = answer.get("unknown").is_some();
+            return Ok(if unknown {
+                Reached::Unknown(error)
+            } else {
+                Reached::Refused(error)
+            });
         } else {
             return Ok(Reached::Ok(answer["ok"].take()));
         }

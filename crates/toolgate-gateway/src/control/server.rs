@@ -1,12 +1,13 @@
 //! The gateway's end of the control socket.
 
 use super::{LINE, directory};
-use crate::operator::Operator;
+use crate::operator::{NotDone, Operator};
 use serde_json::{Value, json};
 use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -21,6 +22,8 @@ pub(crate) struct Control {
     path: PathBuf,
 }
 
+/// How long a terminal may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Terminals at once.
 const MOST: usize = 64;
 
@@ -46,8 +49,12 @@ impl Control {
     pub(crate) async fn serve(&self, operator: Arc<Operator>) {
         let mut open = JoinSet::new();
         loop {
-            if let Ok((stream, _)) = self.listener.accept().await {
-                open.spawn(answer(stream, operator.clone()));
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    open.spawn(answer(stream, operator.clone()));
+                }
+                // Out of file descriptors, mostly: others end, so try again.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
             while open.len() >= MOST && open.join_next().await.is_some() {}
             while open.try_join_next().is_some() {}
@@ -65,7 +72,8 @@ async fn answer(stream: UnixStream, operator: Arc<Operator>) {
     let (read, mut write) = stream.into_split();
     let mut reader = BufReader::new(read.take(LINE));
     let mut line = String::new();
-    if reader.read_line(&mut line).await.is_err() {
+    let read = tokio::time::timeout(PATIENCE, reader.read_line(&mut line)).await;
+    if !matches!(read, Ok(Ok(_))) {
         return;
     }
     let request: Value = serde_json::from_str(&line).unwrap_or_default();
@@ -93,7 +101,8 @@ async fn answer(stream: UnixStream, operator: Arc<Operator>) {
     };
     let last = match result {
         Ok(value) => json!({"ok": value}),
-        Err(error) => json!({"error": error}),
+        Err(NotDone::Unknown(why)) => json!({"error": why, "unknown": true}),
+        Err(NotDone::Refused(why)) => json!({"error": why}),
     };
     let _ = send(&mut write, &last).await;
 }

@@ -17,6 +17,7 @@ mod tail;
 mod tests;
 
 pub(crate) use spec::ServerSpec;
-use status::{ServerStatus, State};
+pub(crate) use status::State;
+use status::ServerStatus;
 use supervised::Supervised;
 pub(crate) use supervisor::Supervisor;

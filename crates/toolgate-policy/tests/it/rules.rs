@@ -16,7 +16,7 @@ async fn refused(world: &World, name: &str, arguments: Value) -> Error {
 async fn the_order_of_the_duties() {
     let duties = World::new().pipeline().duties();
     let order = [
-        "entry", "contain", "at once", "resolve", "gate", "intent", "deadline", "output",
+        "entry", "stop", "contain", "at once", "resolve", "gate", "intent", "deadline", "output",
         "schemas", "text", "size",
     ];
     assert_eq!(duties, order);

@@ -64,7 +64,8 @@ async fn each_way_to_end_has_its_word() {
     let world = World::new();
     for (kind, out) in [
         (Kind::Upstream, "upstream_lost"),
-        (Kind::Cancelled, "cancelled"),
+        (Kind::Cancelled, "cancelled_unknown"),
+        (Kind::Answered, "rpc_error"),
         (Kind::Bug, "bug"),
         (Kind::NotFound, "rpc_error"),
     ] {

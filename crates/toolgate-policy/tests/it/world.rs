@@ -135,6 +135,7 @@ impl World {
             rate: Rate::new(Vec::new(), making.default),
             arguments: Arguments::default(),
             via_client: ViaClient::default(),
+            stop: toolgate_policy::Stop::default(),
             at_once: AtOnce::new(1000, 1000),
             deadline: Deadline::default(),
             output_schema: OutputSchema::default(),

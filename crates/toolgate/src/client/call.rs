@@ -144,7 +144,7 @@ fn ask(request: Request, granted: Abilities) -> Result<Ask, String> {
 pub(super) fn refused(error: &RpcError) -> Error {
     let kind = match error.code {
         code::MISSING_CAPABILITY => Kind::Unsupported(need(error.data.as_ref())),
-        _ => Kind::Upstream,
+        _ => Kind::Answered,
     };
     Error::new(
         kind,

@@ -232,8 +232,8 @@ async fn errors_keep_the_words_of_the_server_and_get_their_kind() {
     let (remote, mut peer) = modern(json!({})).await;
     let need = json!({"requiredCapabilities": {"sampling": {}}});
     let cases = [
-        (-32602, json!(null), Kind::Upstream),
-        (-32603, json!({}), Kind::Upstream),
+        (-32602, json!(null), Kind::Answered),
+        (-32603, json!({}), Kind::Answered),
         (-32021, need, Kind::Unsupported(Need::Sampling)),
     ];
     for (code, data, kind) in cases {

@@ -1,0 +1,73 @@
+//! The operator's hand on what runs.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::sync::Notify;
+use toolgate_core::{BoxFuture, Call, Error, Kind, Layer, Next, Outcome};
+
+/// Lets the operator stop calls that run below it. Clones share the list.
+#[derive(Clone, Default)]
+pub struct Stop(Arc<Mutex<Running>>);
+
+/// The rounds that run, by the id of their call. A client may send one round twice.
+type Running = HashMap<Arc<str>, Vec<Arc<Notify>>>;
+
+impl Stop {
+    /// Stops a call in all that runs of it. `false` where nothing does.
+    pub fn stop(&self, id: &str) -> bool {
+        let running = self.running();
+        let rounds = running.get(id);
+        rounds
+            .into_iter()
+            .flatten()
+            .for_each(|stop| stop.notify_one());
+        rounds.is_some()
+    }
+
+    /// Whether something of a call runs.
+    pub fn runs(&self, id: &str) -> bool {
+        self.running().contains_key(id)
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes one round off the list when it ends, in whatever way.
+struct Listed<'a>(&'a Stop, Arc<str>, Arc<Notify>);
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        let mut running = self.0.running();
+        if let Some(rounds) = running.get_mut(&self.1) {
+            rounds.retain(|stop| !Arc::ptr_eq(stop, &self.2));
+            if rounds.is_empty() {
+                running.remove(&self.1);
+            }
+        }
+    }
+}
+
+impl Layer for Stop {
+    fn name(&self) -> &'static str {
+        "stop"
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let stop = Arc::new(Notify::new());
+            self.running()
+                .entry(call.id.clone())
+                .or_default()
+                .push(stop.clone());
+            let _listed = Listed(self, call.id.clone(), stop.clone());
+            tokio::select! {
+                outcome = next.call(call) => outcome,
+                () = stop.notified() => Err(Error::new(Kind::Cancelled, "the operator stopped this call")),
+            }
+        })
+    }
+}
