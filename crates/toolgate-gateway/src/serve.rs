@@ -15,7 +15,7 @@ use crate::{
 };
 use std::{
     io,
-    net::SocketAddr,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -178,7 +178,7 @@ impl Parts {
                 .map_err(|e| e.public().to_owned())?
                 .with_witness(witness.clone()),
         );
-        let logins = address.map(|address| Arc::new(Logins::new(address)));
+        let logins = address.map(|address| Arc::new(Logins::new(reachable(address))));
         let operator = Arc::new(Operator {
             board,
             desk,
@@ -189,11 +189,14 @@ impl Parts {
             access: stack::access(config),
             server: server.clone(),
             logins: logins.clone(),
-            endpoint: address.map_or("stdio".to_owned(), |a| format!("http://{a}/mcp")),
+            endpoint: address.map_or("stdio".to_owned(), |a| {
+                format!("http://{}/mcp", reachable(a))
+            }),
             data: start.data.display().to_string(),
         });
         let routes = logins.zip(address).map(|(logins, address)| {
             let guard = HostGuard::loopback(address.port())
+                .allow_hosts(own_host(address).as_deref())
                 .allow_hosts(config.allowed_hosts.iter().map(String::as_str))
                 .allow_origins(config.allowed_origins.iter().map(String::as_str));
             Arc::new(Routes {
@@ -218,7 +221,7 @@ impl Parts {
 
     fn ready(&self, start: &Start, address: Option<SocketAddr>) -> String {
         let program = std::env::current_exe().unwrap_or_else(|_| "toolgate".into());
-        let endpoint = address.map(|a| format!("http://{a}/mcp"));
+        let endpoint = address.map(|a| format!("http://{}/mcp", reachable(a)));
         let console = self.operator.logins.as_ref().map(|logins| logins.link());
         let example = start
             .config
@@ -232,6 +235,9 @@ impl Parts {
             stdio: &start.stdio,
             example,
             token: start.config.token.is_some(),
+            note: address
+                .filter(|a| a.ip().is_unspecified())
+                .map(|_| ANY.to_owned()),
         };
         ready.text()
     }
@@ -335,6 +341,28 @@ impl Parts {
         let status = self.supervisor.status();
         status.iter().map(|s| s.state == State::Running).collect()
     }
+}
+
+/// Said where the listener takes connections on every address.
+const ANY: &str = "It listens on every address of this machine, and answers under the names in allowed_hosts only: \
+                   add the names by which others reach it.";
+
+/// An address that a program on this machine can open.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(a) if a.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, a.port()).into(),
+        SocketAddr::V6(a) if a.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, a.port()).into(),
+        address => address,
+    }
+}
+
+/// The name of an address that was asked for by itself.
+fn own_host(address: SocketAddr) -> Option<String> {
+    let host = match address {
+        SocketAddr::V4(a) => a.ip().to_string(),
+        SocketAddr::V6(a) => format!("[{}]", a.ip()),
+    };
+    (!address.ip().is_unspecified()).then_some(host)
 }
 
 /// The name under which the listener's callers stand in rules and records.

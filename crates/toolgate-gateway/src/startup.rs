@@ -13,6 +13,8 @@ pub(crate) struct Ready<'a> {
     /// A tool to try at once, with its arguments.
     pub(crate) example: Option<(&'a str, &'a str)>,
     pub(crate) token: bool,
+    /// What else has to be known.
+    pub(crate) note: Option<String>,
 }
 
 impl Ready<'_> {
@@ -33,10 +35,14 @@ impl Ready<'_> {
         if let Some(endpoint) = self.endpoint {
             let _ = write!(
                 out,
-                "\nPaste into a host, one of the two:\n{}\n{}\n",
+                "\nPaste into a host; its calls wait in this console:\n{}\n\
+                 Or let the host start its own over stdio; its calls wait in `toolgate inbox`:\n{}\n",
+                url_snippet(endpoint, self.token),
                 self.stdio_snippet(),
-                url_snippet(endpoint, self.token)
             );
+        }
+        if let Some(note) = &self.note {
+            let _ = write!(out, "\n{note}\n");
         }
         if let Some((tool, arguments)) = self.example {
             let _ = write!(
@@ -102,6 +108,7 @@ mod tests {
             stdio: &stdio,
             example: Some(("demo.add", "{\"a\": 1, \"b\": 2}")),
             token: false,
+            note: None,
         };
         let text = ready.text();
         assert!(text.starts_with("MCP endpoint   http://127.0.0.1:8665/mcp\nconsole        http://127.0.0.1:8665/#token=x\n"));

@@ -16,5 +16,6 @@ mod crash;
 mod hostile_config;
 mod listen;
 mod no_spawn;
+mod one_no;
 mod stdio;
 mod who_may_reach;
