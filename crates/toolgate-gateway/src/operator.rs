@@ -188,7 +188,9 @@ impl Operator {
         };
         if arguments.kind() != toolgate_wire::json::Kind::Object {
             return Err(
-                "the arguments must be a JSON object, for example '{\"name\": \"x\"}'".to_owned().into(),
+                "the arguments must be a JSON object, for example '{\"name\": \"x\"}'"
+                    .to_owned()
+                    .into(),
             );
         }
         let caller = Caller::new(format!("operator@{by}"));

@@ -17,7 +17,7 @@ mod tail;
 mod tests;
 
 pub(crate) use spec::ServerSpec;
-pub(crate) use status::State;
 use status::ServerStatus;
+pub(crate) use status::State;
 use supervised::Supervised;
 pub(crate) use supervisor::Supervisor;
