@@ -35,7 +35,9 @@ pub(crate) fn failed(
         }
         Kind::Unsupported(need) if dialect.stateless => Err(missing(*need, error)),
         Kind::Bug => Err(RpcError::new(code::INTERNAL, error.public())),
-        Kind::Answered | Kind::Busy(_) | Kind::Cancelled | Kind::Invalid(_) | Kind::Late => as_result(),
+        Kind::Answered | Kind::Busy(_) | Kind::Cancelled | Kind::Invalid(_) | Kind::Late => {
+            as_result()
+        }
         Kind::Refused(_) | Kind::Unsupported(_) | Kind::Upstream => as_result(),
     }
 }
