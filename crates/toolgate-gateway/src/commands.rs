@@ -321,17 +321,31 @@ fn tail(dir: &Path, count: usize, follow: bool) -> Result<ExitCode> {
     }
 }
 
-/// Foreign text for a terminal: nothing that could move its cursor or hide what is there.
+/// Foreign text for a terminal: what would move its cursor, hide something or turn it around is written out.
 fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\n' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push(c),
+            c if is_hidden(c) => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Control, invisible, tag and bidirectional characters.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 /// Writes to stdout what was asked for. A reader that went away is no fault.
@@ -344,5 +358,18 @@ fn print(text: &str) -> Result<ExitCode> {
         }
         Err(_) => std::process::exit(0),
         Ok(()) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn nothing_hides_on_a_terminal() {
+        assert_eq!(
+            plain("a\u{1b}[2J\u{202e}b\u{200b}\u{e0041}é\n"),
+            "a\\u{1b}[2J\\u{202e}b\\u{200b}\\u{e0041}é\n"
+        );
     }
 }
