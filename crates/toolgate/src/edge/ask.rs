@@ -138,7 +138,7 @@ async fn inline(
         let request = request(ask, call);
         let asked = asker.ask(&request.method, request.params);
         let AskKind::Approve(approval) = &ask.kind else {
-            answers.push((ask.key.clone(), asked.await?));
+            answers.push((ask.key.clone(), answered(server, outlet, asked).await?));
             continue;
         };
         tokio::select! {
@@ -152,6 +152,24 @@ async fn inline(
         }
     }
     Ok(answers)
+}
+
+/// Waits for the answer to a tool's question, as long as somebody can give it.
+async fn answered(
+    server: &Server,
+    outlet: &Outlet,
+    asked: BoxFuture<'_, Result<Json, Error>>,
+) -> Result<Json, Error> {
+    let gone = |text| Err(Error::new(Kind::Cancelled, text));
+    tokio::select! {
+        answer = asked => answer,
+        () = server.closed() => gone("the gateway stops; ask again when it runs"),
+        () = outlet.closed() => gone("the caller went away before it answered the question"),
+        () = tokio::time::sleep(server.limits.question) => Err(Error::new(
+            Kind::Late,
+            format!("nobody answered the question of the tool within {} s", server.limits.question.as_secs()),
+        )),
+    }
 }
 
 /// Whether the other end declared what the questions need.

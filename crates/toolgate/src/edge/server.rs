@@ -30,6 +30,8 @@ pub struct ServerLimits {
     pub page: usize,
     /// How long sealed state is good.
     pub seal_life: Duration,
+    /// How long the caller's own client may take over a question of a tool.
+    pub question: Duration,
     /// How often one call may come back with answers.
     pub rounds: u32,
 }
@@ -41,6 +43,7 @@ impl Default for ServerLimits {
             in_flight: 64,
             page: 1000,
             seal_life: Duration::from_secs(300),
+            question: Duration::from_secs(600),
             rounds: 10,
         }
     }

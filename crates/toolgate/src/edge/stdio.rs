@@ -8,7 +8,9 @@ use super::{
 };
 use std::{
     io,
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
@@ -22,6 +24,9 @@ use toolgate_wire::{
     method::{discover, initialize, notifications},
     session::Session,
 };
+
+/// How long what is still to be said may take, once the peer says nothing more.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Serves one peer until its stream ends. Then all that runs for it is cancelled.
 ///
@@ -44,13 +49,19 @@ pub async fn serve(
     };
     let read = async {
         let result = peer.read(reader).await;
-        peer.close();
         // What is still in the queue leaves before the writer ends.
         drop(peer);
         result
     };
-    let (read, written) = tokio::join!(read, write(frames, writer));
-    read.and(written)
+    let mut writing = pin!(write(frames, writer));
+    let read = tokio::select! {
+        // Nobody reads any more: nothing can be answered, so nothing is taken.
+        written = &mut writing => return written,
+        read = read => read,
+    };
+    // A peer that closed its end may not read the rest.
+    let written = tokio::time::timeout(LAST_WORDS, writing).await;
+    read.and(written.unwrap_or(Ok(())))
 }
 
 /// Writes all that is ready in one go, then flushes.
@@ -78,6 +89,13 @@ struct Peer {
     outlet: Outlet,
     legacy: Option<Arc<Legacy>>,
     modern: Arc<Mutex<Session<(), AbortHandle>>>,
+}
+
+/// Whatever ends the serving ends what runs for the peer.
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.close();
+    }
 }
 
 impl Peer {

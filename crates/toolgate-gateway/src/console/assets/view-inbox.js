@@ -160,11 +160,12 @@ function makeCard(first) {
     tags.replaceChildren(...riskTags(p.hints, p.trusted));
     drawFacts(facts, p, presence);
     args.update(p);
-    const destructive = p.hints?.destructive === true;
-    if (destructive) remember.remove();
+    if (!p.may_remember) remember.remove();
     else if (!remember.isConnected) approve.after(remember);
-    put(note, destructive
-      ? "Remembering is not offered: the server says this tool destroys things, so each call is asked about."
+    put(note, !p.may_remember
+      ? "Remembering is not offered: " + (p.hints?.destructive === true
+        ? "the server says this tool destroys things, so each call is asked about."
+        : "this server is not trusted, so its word that the tool is harmless does not count.")
       : "Approve and remember: this tool, for this caller, with any arguments, until the gateway stops.");
   }
   return { node, update, tick, reason, approve: () => run("approve") };

@@ -3,6 +3,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::HeaderMap;
 use toolgate_wire::{
+    dialect::Dialect,
     json::{Json, Kind},
     message::{RpcError, code},
     method::meta,
@@ -37,6 +38,17 @@ pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'
             "the header {name} is longer than {LIMIT} bytes"
         ))),
         _ => Err(mismatch(format!("the header {name} stands more than once"))),
+    }
+}
+
+/// Checks the revision that a request within a session names.
+pub(crate) fn fits(version: Option<&str>, spoken: &Dialect) -> Result<(), RpcError> {
+    match version {
+        Some(version) if version != spoken.revision => Err(RpcError::new(
+            code::INVALID_REQUEST,
+            "the header mcp-protocol-version names another revision than this session speaks",
+        )),
+        _ => Ok(()),
     }
 }
 

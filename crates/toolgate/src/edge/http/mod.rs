@@ -148,14 +148,16 @@ impl Endpoint {
         caller: &Caller,
         parts: &http::request::Parts,
     ) -> Result<Arc<sessions::Open>, Box<Response<Body>>> {
-        match headers::session(&parts.headers) {
-            // Without sessions there is only POST.
-            None => Err(Box::new(method_not_allowed())),
-            Some(id) => self
-                .0
-                .sessions
-                .find(id, caller)
-                .ok_or_else(|| Box::new(no_session())),
+        // Without sessions there is only POST.
+        let Some(id) = headers::session(&parts.headers) else {
+            return Err(Box::new(method_not_allowed()));
+        };
+        let found = self.0.sessions.find(id, caller);
+        let session = found.ok_or_else(|| Box::new(no_session()))?;
+        let version = headers::single(&parts.headers, headers::VERSION);
+        match version.and_then(|version| headers::fits(version, session.legacy.dialect())) {
+            Ok(()) => Ok(session),
+            Err(wrong) => Err(Box::new(error(StatusCode::BAD_REQUEST, None, wrong))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One POST: read strictly, checked, and handed to the era that it speaks.
 
 use super::{
-    Body, Inner, accept, error, headers, json, no_session, plain, refused,
+    Body, Inner, accept, error, headers, json, plain, refused,
     sessions::{Open, Place},
 };
 use crate::edge::{
@@ -239,13 +239,11 @@ async fn session(
         return Err(bad(legacy::not_open()));
     };
     let Some(open) = endpoint.sessions.find(id, caller) else {
-        return Ok(no_session());
+        let text = "there is no such session (any more); send initialize without a session id";
+        let error = RpcError::new(code::INVALID_REQUEST, text);
+        return Err(Bad::new(&message, StatusCode::NOT_FOUND, error));
     };
-    if version.is_some_and(|v| v != open.legacy.dialect().revision) {
-        let text =
-            "the header mcp-protocol-version names another revision than this session speaks";
-        return Err(bad(RpcError::new(code::INVALID_REQUEST, text)));
-    }
+    headers::fits(version, open.legacy.dialect()).map_err(bad)?;
     Ok(receive(endpoint, &open, message).await)
 }
 

@@ -31,7 +31,8 @@ impl Sessions {
         }
     }
 
-    /// A new session; `None` when there are too many.
+    /// A new session. At the limit the one that lay idle longest ends for it, the caller's own first; `None` when all
+    /// are busy.
     pub(crate) fn add(&self, caller: Caller, legacy: Arc<Legacy>) -> Option<Arc<Open>> {
         self.sweep();
         let now = Instant::now();
@@ -44,7 +45,10 @@ impl Sessions {
         });
         let mut open = self.open();
         if open.len() >= self.limits.sessions {
-            return None;
+            let idle = longest_idle(&open, &session.caller)?;
+            if let Some(idle) = open.remove(&idle) {
+                idle.legacy.close();
+            }
         }
         open.insert(session.id.clone(), session.clone());
         Some(session)
@@ -91,9 +95,20 @@ impl Sessions {
     }
 }
 
+/// The session that can best be spared.
+fn longest_idle(open: &HashMap<String, Arc<Open>>, caller: &Caller) -> Option<String> {
+    let idle = open.values().filter(|session| !session.legacy.is_busy());
+    let spared = idle.min_by_key(|session| (session.caller != *caller, session.used()))?;
+    Some(spared.id.clone())
+}
+
 impl Open {
+    fn used(&self) -> Instant {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn is_good(&self, now: Instant, limits: &HttpLimits) -> bool {
-        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = self.used();
         let idle = now.duration_since(used) > limits.session_idle && !self.legacy.is_busy();
         !idle && now.duration_since(self.born) <= limits.session_age
     }

@@ -72,3 +72,55 @@ async fn the_end_of_input_cancels_what_runs() {
     };
     let _ = tokio::join!(serving, playing);
 }
+
+#[tokio::test]
+async fn a_peer_that_reads_no_more_ends_what_runs() {
+    let scripted = Scripted::new();
+    let running = scripted.running.clone();
+    let (mut input, reader) = tokio::io::duplex(1 << 16);
+    let (writer, output) = tokio::io::duplex(1 << 16);
+    let serving = stdio::serve(server(scripted), Caller::new("test"), reader, writer);
+    let playing = async {
+        input
+            .write_all(format!("{OPEN}\n{FOREVER}\n").as_bytes())
+            .await
+            .unwrap();
+        until("it runs", || running.load(Ordering::SeqCst) == 1).await;
+        drop(output);
+        input
+            .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n")
+            .await
+            .unwrap();
+        until("it is dropped", || running.load(Ordering::SeqCst) == 0).await;
+    };
+    let (served, ()) = tokio::join!(serving, playing);
+    assert!(served.is_err(), "a broken stream is told");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_answers_ends() {
+    let (near, far) = tokio::io::duplex(1 << 16);
+    let (read, write) = tokio::io::split(far);
+    let serving = stdio::serve(server(Scripted::new()), Caller::new("test"), read, write);
+    let playing = async {
+        let (read, mut write) = tokio::io::split(near);
+        let mut lines = BufReader::new(read).lines();
+        let able = OPEN.replace(
+            "\"capabilities\":{}",
+            "\"capabilities\":{\"elicitation\":{}}",
+        );
+        let ask = FOREVER.replace("forever", "ask");
+        write
+            .write_all(format!("{able}\n{ask}\n").as_bytes())
+            .await
+            .unwrap();
+        lines.next_line().await.unwrap();
+        let question = lines.next_line().await.unwrap().unwrap();
+        assert!(question.contains("elicitation/create"), "{question}");
+        let withdrawn = lines.next_line().await.unwrap().unwrap();
+        assert!(withdrawn.contains("notifications/cancelled"), "{withdrawn}");
+        let answer = lines.next_line().await.unwrap().unwrap();
+        assert!(answer.contains("nobody answered"), "{answer}");
+    };
+    tokio::join!(serving, playing).0.unwrap();
+}

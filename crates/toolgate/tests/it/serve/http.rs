@@ -285,6 +285,28 @@ async fn bad_requests_get_the_right_status_and_code() {
 }
 
 #[tokio::test]
+async fn a_session_speaks_one_revision_whatever_the_method() {
+    let endpoint = endpoint(Scripted::new());
+    let opened = send(&endpoint, "POST", &[], OPEN).await;
+    let session = opened.headers()["mcp-session-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    for method in ["GET", "DELETE", "POST"] {
+        let headers = [
+            ("mcp-session-id", session.as_str()),
+            ("mcp-protocol-version", "1999-01-01"),
+        ];
+        let body = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+        assert_eq!(
+            send(&endpoint, method, &headers, body).await.status(),
+            400,
+            "{method}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn another_callers_session_is_not_there() {
     let endpoint = endpoint(Scripted::new());
     let opened = send(&endpoint, "POST", &[], OPEN).await;
@@ -307,12 +329,27 @@ async fn another_callers_session_is_not_there() {
 }
 
 #[tokio::test]
-async fn one_session_over_the_limit_is_refused() {
+async fn one_session_over_the_limit_ends_an_idle_one_and_never_a_busy_one() {
     let limits = HttpLimits {
         sessions: 1,
         ..HttpLimits::default()
     };
-    let endpoint = Endpoint::new(server(Scripted::new()), limits);
-    assert_eq!(send(&endpoint, "POST", &[], OPEN).await.status(), 200);
+    let scripted = Scripted::new();
+    let running = scripted.running.clone();
+    let endpoint = Endpoint::new(server(scripted), limits);
+    let first = send(&endpoint, "POST", &[], OPEN).await;
+    let second = send(&endpoint, "POST", &[], OPEN).await;
+    assert_eq!(second.status(), 200);
+    let id = |response: &Response<Body>| {
+        let id = response.headers()["mcp-session-id"].to_str().unwrap();
+        id.to_owned()
+    };
+    let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+    let (first, second) = (id(&first), id(&second));
+    let gone = send(&endpoint, "POST", &[("mcp-session-id", &first)], ping).await;
+    assert_eq!(gone.status(), 404, "the idle one made room");
+    let forever = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
+    drop(send(&endpoint, "POST", &[("mcp-session-id", &second)], forever).await);
+    until("it runs", || running.load(Ordering::SeqCst) == 1).await;
     assert_eq!(send(&endpoint, "POST", &[], OPEN).await.status(), 503);
 }
