@@ -258,11 +258,11 @@ impl Parts {
                         () = stop => {}
                         () = sweep(&endpoint) => {}
                     }
-                    // Sessions own their calls; streams end when they do.
+                    // Streams end, and calls that only wait for a person; what runs may end within the drain time.
                     server.close();
-                    endpoint.close();
                 };
                 http_server::serve(listener, routes.clone(), limits, stop).await;
+                endpoint.close();
                 Ok(())
             }
             _ => {

@@ -209,13 +209,15 @@ impl Legacy {
             else {
                 return;
             };
-            while changes.next().await.is_some() {
-                outlet
-                    .send(Frame::Before(message::notification(
-                        notifications::TOOLS_CHANGED,
-                        None,
-                    )))
-                    .await;
+            let telling = async {
+                while changes.next().await.is_some() {
+                    let text = message::notification(notifications::TOOLS_CHANGED, None);
+                    outlet.send(Frame::Before(text)).await;
+                }
+            };
+            tokio::select! {
+                () = telling => {}
+                () = server.closed() => {}
             }
         });
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
