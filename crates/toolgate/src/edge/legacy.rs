@@ -8,7 +8,10 @@ use super::{
     outlet::{Frame, Outlet, level},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::{sync::oneshot, task::AbortHandle};
+use tokio::{
+    sync::{Notify, oneshot},
+    task::AbortHandle,
+};
 use toolgate_core::{BoxFuture, Caller, Error, Interest, Kind};
 use toolgate_wire::{
     dialect::{self, Dialect},
@@ -28,6 +31,8 @@ pub(crate) struct Legacy {
     table: Mutex<Session<Answered, AbortHandle>>,
     /// Tells list changes until the peer is gone.
     changes: Mutex<Option<AbortHandle>>,
+    /// Told when work on a request ends.
+    ended: Notify,
 }
 
 impl Legacy {
@@ -70,6 +75,7 @@ impl Legacy {
             level,
             table,
             changes: Mutex::new(None),
+            ended: Notify::new(),
         };
         Ok((Arc::new(legacy), answer.json()))
     }
@@ -130,6 +136,7 @@ impl Legacy {
         if self.table().finish(&id).is_some() {
             outlet.send(answer::frame(Some(&id), &answer)).await;
         }
+        self.ended.notify_waiters();
     }
 
     async fn answer(
@@ -181,6 +188,7 @@ impl Legacy {
         let task = notifications::cancelled_id(params).and_then(|id| self.table().cancel(&id));
         if let Some(task) = task {
             task.abort();
+            self.ended.notify_waiters();
         }
     }
 
@@ -231,6 +239,7 @@ impl Legacy {
         for task in self.table().stop() {
             task.abort();
         }
+        self.ended.notify_waiters();
         if let Some(changes) = self
             .changes
             .lock()
@@ -244,6 +253,19 @@ impl Legacy {
     /// Whether a request of the peer is being worked on.
     pub(crate) fn is_busy(&self) -> bool {
         self.table().working() > 0
+    }
+
+    /// Ends when no request of the peer is being worked on.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let mut ended = std::pin::pin!(self.ended.notified());
+            // Listening comes before looking, or an end in between would be missed.
+            ended.as_mut().enable();
+            if !self.is_busy() {
+                return;
+            }
+            ended.await;
+        }
     }
 
     fn table(&self) -> MutexGuard<'_, Session<Answered, AbortHandle>> {

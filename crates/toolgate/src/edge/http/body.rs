@@ -27,7 +27,10 @@ enum Inner {
 
 /// Where the events of a stream come from.
 enum Source {
+    /// Of one request: its reply is the last.
     Frames(mpsc::Receiver<Frame>),
+    /// Of all requests of a session.
+    Session(mpsc::Receiver<Frame>),
     Named(mpsc::Receiver<(&'static str, String)>),
 }
 
@@ -64,6 +67,20 @@ impl Body {
         keep_alive: Duration,
     ) -> Body {
         Body::of(Source::Frames(frames), work, keep_alive)
+    }
+
+    /// The stream of a session of 2024-11-05, which first says where to post. `work` runs as long as somebody reads.
+    pub(crate) fn session(
+        address: &str,
+        frames: mpsc::Receiver<Frame>,
+        work: BoxFuture<'static, ()>,
+        keep_alive: Duration,
+    ) -> Body {
+        let mut body = Body::of(Source::Session(frames), Some(work), keep_alive);
+        if let Inner::Stream(stream) = &mut body.0 {
+            stream.first = VecDeque::from([event("endpoint", address)]);
+        }
+        body
     }
 
     fn of(source: Source, work: Option<BoxFuture<'static, ()>>, keep_alive: Duration) -> Body {
@@ -130,6 +147,9 @@ impl Source {
                     .poll_recv(cx)
                     .map(|frame| frame.map(|f| (event("message", f.text()), last(&f))))
             }
+            Source::Session(frames) => frames
+                .poll_recv(cx)
+                .map(|frame| frame.map(|f| (event("message", f.text()), false))),
             Source::Named(events) => events
                 .poll_recv(cx)
                 .map(|e| e.map(|(name, text)| (event(name, &text), false))),

@@ -6,6 +6,7 @@ mod guard;
 mod headers;
 mod post;
 mod sessions;
+mod sse_2024;
 
 pub use body::Body;
 pub use guard::{Denied, HostGuard};
@@ -65,6 +66,7 @@ struct Inner {
     limits: HttpLimits,
     sessions: Sessions,
     streams: sessions::Streams,
+    streams_2024: sse_2024::Streams,
 }
 
 impl Endpoint {
@@ -78,6 +80,7 @@ impl Endpoint {
             limits,
             sessions,
             streams,
+            streams_2024: sse_2024::Streams::default(),
         }))
     }
 
@@ -104,6 +107,7 @@ impl Endpoint {
     /// Ends all sessions.
     pub fn close(&self) {
         self.0.sessions.close();
+        self.0.streams_2024.close();
     }
 
     /// The stream of a session on which the server tells what changed.

@@ -5,7 +5,7 @@ use super::{
     sessions::{Open, Place},
 };
 use crate::edge::{
-    Refused, answer,
+    Refused, Server, answer,
     legacy::{self, Legacy},
     modern,
     outlet::{Frame, Outlet},
@@ -37,32 +37,12 @@ where
     };
     match take(endpoint, &caller, parts, message).await {
         Ok(answer) => answer,
-        Err(Bad {
-            status,
-            id,
-            error: wrong,
-            call,
-        }) => {
-            if let Some(tool) = call {
-                let method = Some(tools_call::NAME.to_owned());
-                endpoint
-                    .server
-                    .refused(Refused {
-                        caller,
-                        transport: "http",
-                        method,
-                        tool,
-                        reason: wrong.message.clone(),
-                    })
-                    .await;
-            }
-            error(status, id.as_ref(), wrong)
-        }
+        Err(bad) => bad.answer(&endpoint.server, &caller).await,
     }
 }
 
 /// A message that is refused before any layer sees it; `call` where a tool was meant.
-struct Bad {
+pub(crate) struct Bad {
     status: StatusCode,
     id: Option<Id>,
     error: RpcError,
@@ -74,19 +54,29 @@ where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
+    if !(accept::accepts(&parts.headers, "application", "json")
+        && accept::accepts(&parts.headers, "text", "event-stream"))
+    {
+        return Err(Box::new(refused(
+            StatusCode::NOT_ACCEPTABLE,
+            code::INVALID_REQUEST,
+            "Accept must list both application/json and text/event-stream",
+        )));
+    }
+    message(&self::body(endpoint, parts, body).await?)
+}
+
+/// The body as strict JSON, within its limits.
+pub(crate) async fn body<B>(endpoint: &Inner, parts: &Parts, body: B) -> Result<Json, Box<Answer>>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let no = |status, text: &str| Err(Box::new(refused(status, code::INVALID_REQUEST, text)));
     if !accept::is_json(&parts.headers) {
         return no(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "Content-Type must be application/json, without an encoding",
-        );
-    }
-    if !(accept::accepts(&parts.headers, "application", "json")
-        && accept::accepts(&parts.headers, "text", "event-stream"))
-    {
-        return no(
-            StatusCode::NOT_ACCEPTABLE,
-            "Accept must list both application/json and text/event-stream",
         );
     }
     let limit = endpoint.server.limits.json.bytes;
@@ -108,11 +98,14 @@ where
         Ok(Err(_)) => return no(StatusCode::BAD_REQUEST, "the body broke off"),
         Ok(Ok(body)) => body.to_bytes(),
     };
-    let json = endpoint
+    endpoint
         .server
         .read(bytes.into())
-        .map_err(|e| Box::new(error(StatusCode::BAD_REQUEST, None, unreadable(&e))))?;
-    Message::read(&json).map_err(|bad| {
+        .map_err(|e| Box::new(error(StatusCode::BAD_REQUEST, None, unreadable(&e))))
+}
+
+pub(crate) fn message(json: &Json) -> Result<Message, Box<Answer>> {
+    Message::read(json).map_err(|bad| {
         let wrong = RpcError::new(code::INVALID_REQUEST, bad.reason);
         Box::new(error(StatusCode::BAD_REQUEST, bad.id.as_ref(), wrong))
     })
@@ -339,7 +332,7 @@ fn params(message: &Message) -> Option<&Json> {
 }
 
 impl Bad {
-    fn new(message: &Message, status: StatusCode, error: RpcError) -> Bad {
+    pub(crate) fn new(message: &Message, status: StatusCode, error: RpcError) -> Bad {
         let (id, call) = match message {
             Message::Request { id, method, params } => {
                 let tool = || params.as_ref()?.get("name")?.string();
@@ -353,5 +346,20 @@ impl Bad {
             error,
             call,
         }
+    }
+
+    /// Puts a refused call on record, then says no.
+    pub(crate) async fn answer(self, server: &Server, caller: &Caller) -> Answer {
+        if let Some(tool) = self.call {
+            let refused = Refused {
+                caller: caller.clone(),
+                transport: "http",
+                method: Some(tools_call::NAME.to_owned()),
+                tool,
+                reason: self.error.message.clone(),
+            };
+            server.refused(refused).await;
+        }
+        error(self.status, self.id.as_ref(), self.error)
     }
 }

@@ -2,6 +2,7 @@
 
 mod desk;
 mod http;
+mod sse_2024;
 mod transcripts;
 
 use std::sync::Arc;

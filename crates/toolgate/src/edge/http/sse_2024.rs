@@ -1,0 +1,283 @@
+//! The transport of 2024-11-05: one stream of events, and an address to which everything is posted.
+//!
+//! Page: basic/transports of that revision. The stream owns the session: when it closes, all that runs for it ends. So
+//! an idle session needs no limit of its own; it lasts as long as somebody reads, and at most as long as any session.
+
+use super::{
+    Body, Endpoint, Inner, accept, error, headers, plain,
+    post::{self, Bad},
+    refused,
+};
+use crate::{
+    edge::{
+        Server, answer,
+        legacy::{self, Legacy},
+        outlet::Outlet,
+    },
+    ids,
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+use toolgate_core::Caller;
+use toolgate_wire::{
+    dialect,
+    message::{Message, RpcError, code},
+    method::initialize,
+};
+
+/// The parameter of the address that names the session.
+const SESSION: &str = "sessionId";
+
+impl Endpoint {
+    /// Opens a stream of the transport of 2024-11-05. `messages` is the path at which [`Endpoint::messages`] answers;
+    /// the first event of the stream names it, and a secret of this session.
+    pub fn sse<B>(&self, caller: &Caller, request: &Request<B>, messages: &str) -> Response<Body> {
+        if request.method() != Method::GET {
+            return only(Method::GET, "only GET here; it opens a stream of events");
+        }
+        if !accept::accepts(request.headers(), "text", "event-stream") {
+            return refused(
+                StatusCode::NOT_ACCEPTABLE,
+                code::INVALID_REQUEST,
+                "Accept must list text/event-stream",
+            );
+        }
+        let place = self.0.streams.open(caller);
+        let opened = place.and_then(|place| Some((place, self.open_stream(caller)?)));
+        let Some((place, (session, stream))) = opened else {
+            return refused(
+                StatusCode::TOO_MANY_REQUESTS,
+                code::INTERNAL,
+                "too many streams are open; close some of them",
+            );
+        };
+        let address = format!("{messages}?{SESSION}={}", session.id);
+        let end = Ends(Arc::downgrade(&self.0), session.id.clone());
+        let life = life(self.0.clone(), session);
+        Body::session(&address, stream, Box::pin(life), self.0.limits.keep_alive)
+            .holding((place, end))
+            .response()
+    }
+
+    /// Takes what the client of such a stream posts. The replies come on the stream.
+    pub async fn messages<B>(&self, caller: &Caller, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        if request.method() != Method::POST {
+            return only(Method::POST, "only POST here, of one message each");
+        }
+        let (parts, body) = request.into_parts();
+        let id = parts.uri.query().and_then(session_id);
+        let Some(session) = id.and_then(|id| self.0.streams_2024.find(id, caller)) else {
+            return refused(
+                StatusCode::NOT_FOUND,
+                code::INVALID_REQUEST,
+                "there is no such session (any more); open a new stream",
+            );
+        };
+        let message = match post::body(&self.0, &parts, body).await {
+            Ok(json) => post::message(&json),
+            Err(answer) => return *answer,
+        };
+        match message {
+            Ok(message) => session.take(&self.0.server, &parts, message).await,
+            Err(answer) => *answer,
+        }
+    }
+
+    fn open_stream(
+        &self,
+        caller: &Caller,
+    ) -> Option<(
+        Arc<Stream>,
+        tokio::sync::mpsc::Receiver<crate::edge::outlet::Frame>,
+    )> {
+        let (outlet, frames) = Outlet::new();
+        let session = Arc::new(Stream {
+            id: ids::secret(),
+            caller: caller.clone(),
+            outlet,
+            peer: Mutex::new(Peer::New),
+        });
+        let limit = self.0.limits.sessions;
+        let added = self.0.streams_2024.add(session.clone(), limit);
+        added.then_some((session, frames))
+    }
+}
+
+/// The open streams of this transport, by the id of their session.
+#[derive(Default)]
+pub(crate) struct Streams(Mutex<HashMap<String, Arc<Stream>>>);
+
+impl Streams {
+    fn add(&self, session: Arc<Stream>, limit: usize) -> bool {
+        let mut open = self.open();
+        let room = open.len() < limit;
+        if room {
+            open.insert(session.id.clone(), session);
+        }
+        room
+    }
+
+    /// Another caller's stream is not there.
+    fn find(&self, id: &str, caller: &Caller) -> Option<Arc<Stream>> {
+        let found = self.open().get(id).cloned();
+        found.filter(|session| session.caller == *caller)
+    }
+
+    fn end(&self, id: &str) {
+        let ended = self.open().remove(id);
+        if let Some(session) = ended {
+            session.end();
+        }
+    }
+
+    /// Ends all of them.
+    pub(crate) fn close(&self) {
+        let all: Vec<Arc<Stream>> = self.open().drain().map(|(_, session)| session).collect();
+        all.iter().for_each(|session| session.end());
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Stream>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One stream and its peer. The id is no proof of who calls: the caller must be the one that opened it.
+pub(crate) struct Stream {
+    id: String,
+    caller: Caller,
+    outlet: Outlet,
+    peer: Mutex<Peer>,
+}
+
+enum Peer {
+    /// Before `initialize`.
+    New,
+    Open(Arc<Legacy>),
+    Gone,
+}
+
+impl Stream {
+    async fn take(&self, server: &Arc<Server>, parts: &Parts, message: Message) -> Response<Body> {
+        if let Err(wrong) = self.fits(&parts.headers) {
+            let bad = Bad::new(&message, StatusCode::BAD_REQUEST, wrong);
+            return bad.answer(server, &self.caller).await;
+        }
+        match (self.legacy(), message) {
+            (Some(legacy), message) => {
+                legacy.receive(message, &self.outlet).await;
+                // The stream may have closed meanwhile; nobody would end what has just begun.
+                if matches!(*self.peer(), Peer::Gone) {
+                    legacy.close();
+                }
+            }
+            (None, Message::Request { id, method, params }) if method == initialize::NAME => {
+                let answer = self.open(server, params.as_ref());
+                self.outlet.send(answer::frame(Some(&id), &answer)).await;
+            }
+            (None, message @ Message::Request { .. }) => {
+                let bad = Bad::new(&message, StatusCode::BAD_REQUEST, legacy::not_open());
+                return bad.answer(server, &self.caller).await;
+            }
+            // Notifications are never answered, and nobody was asked anything.
+            (None, Message::Notification { .. } | Message::Reply { .. }) => {}
+        }
+        plain(StatusCode::ACCEPTED)
+    }
+
+    fn open(
+        &self,
+        server: &Arc<Server>,
+        params: Option<&toolgate_wire::json::Json>,
+    ) -> Result<toolgate_wire::json::Json, RpcError> {
+        let mut peer = self.peer();
+        if !matches!(*peer, Peer::New) {
+            let text = "initialize comes once, and it came already";
+            return Err(RpcError::new(code::INVALID_REQUEST, text));
+        }
+        let (legacy, answer) = Legacy::open(server.clone(), self.caller.clone(), "http", params)?;
+        legacy.tell_changes(self.outlet.clone());
+        *peer = Peer::Open(legacy);
+        Ok(answer)
+    }
+
+    /// A client of a later revision may name it here too.
+    fn fits(&self, headers: &HeaderMap) -> Result<(), RpcError> {
+        let version = headers::single(headers, headers::VERSION)?;
+        match self.legacy() {
+            Some(legacy) => headers::fits(version, legacy.dialect()),
+            None if version.is_none_or(|v| dialect::find(v).is_some()) => Ok(()),
+            None => Err(RpcError::new(
+                code::INVALID_REQUEST,
+                "the header mcp-protocol-version names a revision that is not spoken here",
+            )),
+        }
+    }
+
+    fn end(&self) {
+        if let Peer::Open(legacy) = std::mem::replace(&mut *self.peer(), Peer::Gone) {
+            legacy.close();
+        }
+    }
+
+    fn legacy(&self) -> Option<Arc<Legacy>> {
+        match &*self.peer() {
+            Peer::Open(legacy) => Some(legacy.clone()),
+            Peer::New | Peer::Gone => None,
+        }
+    }
+
+    fn peer(&self) -> MutexGuard<'_, Peer> {
+        self.peer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the session with its stream.
+struct Ends(Weak<Inner>, String);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if let Some(endpoint) = self.0.upgrade() {
+            endpoint.streams_2024.end(&self.1);
+        }
+    }
+}
+
+/// Ends a session that is too old. Where the server stops, what runs may end first.
+async fn life(endpoint: Arc<Inner>, session: Arc<Stream>) {
+    tokio::select! {
+        () = tokio::time::sleep(endpoint.limits.session_age) => {}
+        () = endpoint.server.closed() => {
+            if let Some(legacy) = session.legacy() {
+                legacy.idle().await;
+            }
+        }
+    }
+    endpoint.streams_2024.end(&session.id);
+}
+
+fn session_id(query: &str) -> Option<&str> {
+    let mut values = query
+        .split('&')
+        .filter_map(|pair| pair.strip_prefix(SESSION)?.strip_prefix('='));
+    match (values.next(), values.next()) {
+        (Some(id), None) => Some(id),
+        _ => None,
+    }
+}
+
+fn only(method: Method, text: &str) -> Response<Body> {
+    let wrong = RpcError::new(code::INVALID_REQUEST, text);
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, None, wrong);
+    if let Ok(value) = HeaderValue::from_str(method.as_str()) {
+        response.headers_mut().insert(header::ALLOW, value);
+    }
+    response
+}
