@@ -2,7 +2,7 @@
 //
 // A job is JSON in argv[2]:
 //   http: URL              or  stdio: [COMMAND, ARG...] with env: {NAME: VALUE}
-//   mode: "legacy" | "modern"       which era the client is held to
+//   mode: "legacy" | "modern" | "sse"   which era the client is held to; the last is HTTP with SSE of 2024-11-05
 //   headers: {NAME: VALUE}          sent with every HTTP request
 //   elicit: null | [{action, content}...]   null declares no elicitation; else one answer per question, the last repeats
 //   steps: [{do: "list"} | {do: "call", name, arguments, cancel_after, leave_after, timeout_ms} | {do: "wait"}]

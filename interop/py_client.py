@@ -6,6 +6,7 @@ import sys
 
 import anyio
 from mcp import Client, MCPError, StdioServerParameters, types
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
@@ -38,6 +39,8 @@ class Answers:
 def target():
     if "http" in JOB:
         headers = JOB.get("headers")
+        if JOB.get("mode") == "sse":
+            return sse_client(JOB["http"], headers=headers)
         return streamable_http_client(JOB["http"], http_client=create_mcp_http_client(headers=headers))
     command, *args = JOB["stdio"]
     return StdioServerParameters(command=command, args=args, env={**os.environ, **JOB.get("env", {})})
@@ -85,7 +88,7 @@ async def one(client, step):
 
 async def main():
     elicit = JOB.get("elicit")
-    mode = "legacy" if JOB.get("mode") == "legacy" else JOB.get("mode_word", "auto")
+    mode = "legacy" if JOB.get("mode") in ("legacy", "sse") else JOB.get("mode_word", "auto")
     callback = Answers(elicit) if elicit else None
     info = types.Implementation(name="interop-py", version="1.0.0")
     async with Client(target(), mode=mode, elicitation_callback=callback, client_info=info) as client:

@@ -1,7 +1,8 @@
-// The TypeScript SDK 1.x: 2025-11-25 over Streamable HTTP or stdio.
+// The TypeScript SDK 1.x: the revisions with a handshake over Streamable HTTP, the older HTTP with SSE, or stdio.
 import { answerer, job, need, run, say } from './job.mjs';
 
 const { Client } = need('@modelcontextprotocol/sdk/client/index.js');
+const { SSEClientTransport } = need('@modelcontextprotocol/sdk/client/sse.js');
 const { StdioClientTransport } = need('@modelcontextprotocol/sdk/client/stdio.js');
 const { StreamableHTTPClientTransport } = need('@modelcontextprotocol/sdk/client/streamableHttp.js');
 const { CallToolResultSchema, ElicitRequestSchema } = need('@modelcontextprotocol/sdk/types.js');
@@ -13,8 +14,9 @@ if (job.elicit) {
   client.setRequestHandler(ElicitRequestSchema, async request => answer(request.params));
 }
 
+const overHttp = job.mode === 'sse' ? SSEClientTransport : StreamableHTTPClientTransport;
 const transport = job.http
-  ? new StreamableHTTPClientTransport(new URL(job.http), { requestInit: { headers: job.headers ?? {} } })
+  ? new overHttp(new URL(job.http), { requestInit: { headers: job.headers ?? {} } })
   : new StdioClientTransport({ command: job.stdio[0], args: job.stdio.slice(1), env: { ...process.env, ...job.env } });
 
 await client.connect(transport);
@@ -24,7 +26,7 @@ await run({
   list: async () => (await client.listTools()).tools.map(tool => tool.name),
   call: (params, options) => client.callTool(params, CallToolResultSchema, options),
   close: async () => {
-    if (job.http) await transport.terminateSession();
+    await transport.terminateSession?.();
     await client.close();
   }
 });

@@ -22,6 +22,12 @@ pub(crate) struct Routes {
     pub(crate) witness: Arc<EdgeWitness>,
 }
 
+/// Streamable HTTP.
+const MCP: &str = "/mcp";
+/// The stream of the transport of 2024-11-05.
+const SSE: &str = "/sse";
+/// Where the clients of such a stream post.
+const MESSAGES: &str = "/messages";
 /// The longest console request, in bytes.
 pub(crate) const CONSOLE_BODY: usize = 1024 * 1024;
 
@@ -44,7 +50,7 @@ impl Routes {
 
     async fn route(&self, request: Request<Incoming>) -> Response<Body> {
         match (request.method(), request.uri().path()) {
-            (_, "/mcp") => self.mcp(request).await,
+            (_, MCP | SSE | MESSAGES) => self.mcp(request).await,
             (&Method::GET, "/") => self.console.page("index.html"),
             (_, path) if path.starts_with("/console/") => self.console.answer(request).await,
             _ => text(
@@ -73,12 +79,16 @@ impl Routes {
                 return response;
             }
         };
-        self.endpoint.handle(caller, request).await
+        match request.uri().path() {
+            SSE => self.endpoint.sse(&caller, &request, MESSAGES),
+            MESSAGES => self.endpoint.messages(&caller, request).await,
+            _ => self.endpoint.handle(caller, request).await,
+        }
     }
 
     async fn refused(&self, request: &Request<Incoming>, reason: &str) {
         // A page that loads, a probe: only what aims at the endpoint may have meant a call.
-        if request.uri().path() == "/mcp" && request.method() == Method::POST {
+        if matches!(request.uri().path(), MCP | MESSAGES) && request.method() == Method::POST {
             let (caller, reason) = (Caller::new("unknown@http"), reason.to_owned());
             self.witness
                 .refused(Refused {

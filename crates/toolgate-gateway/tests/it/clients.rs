@@ -126,6 +126,22 @@ fn over_http(client: Client, mode: &str, revision: Option<&str>) {
     gate.stop();
 }
 
+fn over_sse(client: Client) {
+    let Some(real) = real() else { return };
+    let folder = TempDir::new("sse");
+    let trace = folder.file("trace");
+    let gate = Setup::traced_demo(&trace).start();
+    let address = gate.endpoint.replace("/mcp", "/sse");
+    everything(
+        client,
+        &real,
+        json!({"http": address, "mode": "sse"}),
+        &trace,
+        None,
+    );
+    gate.stop();
+}
+
 fn over_stdio(client: Client, mode: &str, revision: Option<&str>) {
     let Some(real) = real() else { return };
     let folder = TempDir::new("stdio");
@@ -147,6 +163,18 @@ fn typescript_1_over_http() {
 #[test]
 fn typescript_1_over_stdio() {
     over_stdio(Client::TypeScript1, "legacy", None);
+}
+
+/// Holds: SSE1-02, SSE1-03, SSE1-04.
+#[test]
+fn typescript_1_over_http_with_sse() {
+    over_sse(Client::TypeScript1);
+}
+
+/// Holds: SSE1-02, SSE1-03, SSE1-04.
+#[test]
+fn python_over_http_with_sse() {
+    over_sse(Client::Python);
 }
 
 #[test]

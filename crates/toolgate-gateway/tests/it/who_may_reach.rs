@@ -4,10 +4,13 @@ use crate::help::{Modern, Setup, raw};
 use serde_json::json;
 
 /// Every route, and one that is none.
-const ROUTES: [(&str, &str); 14] = [
+const ROUTES: [(&str, &str); 17] = [
     ("POST", "/mcp"),
     ("GET", "/mcp"),
     ("DELETE", "/mcp"),
+    ("POST", "/sse"),
+    ("GET", "/messages"),
+    ("POST", "/messages?sessionId=none"),
     ("GET", "/"),
     ("GET", "/console/app.js"),
     ("GET", "/console/api/state"),
@@ -86,6 +89,7 @@ fn request(port: u16, route: (&str, &str), hosts: &[&str], origins: &[&str]) -> 
     format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
+/// Holds: SSE1-01.
 #[test]
 fn t01_host_and_origin_are_checked_on_every_route() {
     let gate = Setup::demo().start();
