@@ -1,6 +1,9 @@
 //! The JSON-RPC envelope: requests, notifications and replies.
 
-use crate::json::{Json, Kind, ObjectWriter};
+use crate::{
+    json::{Json, Kind, ObjectWriter},
+    method::initialize,
+};
 
 /// The id of a request: a string or an integer, repeated byte for byte in the reply.
 #[derive(Clone, Debug)]
@@ -214,6 +217,50 @@ impl Message {
     }
 }
 
+/// The most messages of one batch.
+pub const BATCH: usize = 64;
+
+/// The messages of a batch, each read for itself. Only 2025-03-26 has batches.
+///
+/// # Errors
+/// [`Malformed`]: no array, an empty one, or one of more than [`BATCH`] members. Within the batch: what
+/// [`Message::read`] says, and `initialize`, which never is part of one.
+pub fn batch(json: &Json) -> Result<Vec<Result<Message, Malformed>>, Malformed> {
+    let wrong = |reason| {
+        Err(Malformed {
+            id: None,
+            reason,
+            reply: false,
+        })
+    };
+    if json.kind() != Kind::Array {
+        return wrong("a batch is one JSON array");
+    }
+    match json.items().take(BATCH + 1).count() {
+        0 => wrong("a batch has at least one message"),
+        1..=BATCH => Ok(json.items().map(|element| member(&element)).collect()),
+        _ => wrong("a batch has 64 messages at most"),
+    }
+}
+
+fn member(json: &Json) -> Result<Message, Malformed> {
+    if json.kind() != Kind::Object {
+        return Err(Malformed {
+            id: None,
+            reason: "each message of a batch is one JSON object",
+            reply: false,
+        });
+    }
+    match Message::read(json)? {
+        Message::Request { id, method, .. } if method == initialize::NAME => Err(Malformed {
+            id: Some(id),
+            reason: "initialize is never part of a batch",
+            reply: false,
+        }),
+        message => Ok(message),
+    }
+}
+
 struct Parts {
     version: Option<Json>,
     id: Option<Json>,
@@ -377,6 +424,28 @@ mod tests {
         );
         check(r#"{"jsonrpc":"2.0","result":{}}"#, "id");
         check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":"1"}}"#, "code");
+    }
+
+    /// Holds: BASE-13, LIFE-02.
+    #[test]
+    fn a_batch_is_read_member_by_member() {
+        let batch = |text: &str| {
+            super::batch(&Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap())
+        };
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let open = r#"{"jsonrpc":"2.0","id":2,"method":"initialize"}"#;
+        let read = batch(&format!(r#"[{ping},7,[{ping}],{open},{ping}]"#)).unwrap();
+        let good: Vec<bool> = read.iter().map(Result::is_ok).collect();
+        assert_eq!(good, [true, false, false, false, true]);
+        let refused = read[3].as_ref().unwrap_err();
+        assert!(refused.reason.contains("initialize"), "{refused:?}");
+        assert!(refused.id.is_some());
+        assert!(batch("[]").unwrap_err().reason.contains("at least one"));
+        assert!(batch(ping).unwrap_err().reason.contains("array"));
+        let many = |n: usize| format!("[{}]", vec![ping; n].join(","));
+        assert_eq!(batch(&many(BATCH)).unwrap().len(), BATCH);
+        let reason = batch(&many(BATCH + 1)).unwrap_err().reason;
+        assert!(reason.contains(&BATCH.to_string()), "{reason}");
     }
 
     #[test]

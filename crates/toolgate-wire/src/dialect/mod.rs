@@ -35,6 +35,8 @@ pub struct Dialect {
     pub progress_message: bool,
     /// Whether a form can be put to the user.
     pub elicitation: bool,
+    /// Whether several messages may come as one JSON array.
+    pub batches: bool,
 }
 
 #[derive(Debug, PartialEq)]

@@ -19,4 +19,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     bad_arguments_are_tool_errors: false,
     progress_message: false,
     elicitation: false,
+    batches: false,
 };

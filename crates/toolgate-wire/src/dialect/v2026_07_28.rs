@@ -12,4 +12,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     bad_arguments_are_tool_errors: true,
     progress_message: true,
     elicitation: true,
+    batches: false,
 };

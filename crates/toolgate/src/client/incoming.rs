@@ -7,7 +7,7 @@ use super::{
 use std::sync::atomic::Ordering::Relaxed;
 use toolgate_core::Event;
 use toolgate_wire::{
-    json::{Json, Limits, ObjectWriter},
+    json::{Json, Kind, Limits, ObjectWriter},
     message::{self, Id, Malformed, Message, RpcError, code},
     method::{
         PING, meta,
@@ -28,13 +28,27 @@ impl Link {
                 "a line on its standard output was not JSON",
             );
         };
-        match Message::read(&json) {
+        let batches = self.dialect.get().is_some_and(|dialect| dialect.batches);
+        if !batches || json.kind() != Kind::Array {
+            return self.one(&json, Message::read(&json));
+        }
+        match message::batch(&json) {
+            Ok(messages) => json
+                .items()
+                .zip(messages)
+                .for_each(|(json, message)| self.one(&json, message)),
+            Err(malformed) => self.malformed(&json, malformed),
+        }
+    }
+
+    fn one(&self, json: &Json, message: Result<Message, Malformed>) {
+        match message {
             Ok(Message::Reply { id, answer }) => {
                 self.settle(id.as_ref(), answer.map_err(Failure::Rpc))
             }
             Ok(Message::Request { id, method, .. }) => self.asked(&id, &method),
             Ok(Message::Notification { method, params }) => self.told(&method, params.as_ref()),
-            Err(malformed) => self.malformed(&json, malformed),
+            Err(malformed) => self.malformed(json, malformed),
         }
     }
 

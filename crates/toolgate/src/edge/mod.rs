@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod batch;
 mod call;
 pub mod http;
 mod legacy;

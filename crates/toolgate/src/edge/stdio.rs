@@ -2,6 +2,7 @@
 
 use super::{
     Server, answer,
+    batch::Batch,
     legacy::{self, Legacy},
     modern,
     outlet::{Frame, Outlet},
@@ -120,6 +121,15 @@ impl Peer {
     }
 
     async fn receive(&mut self, json: &Json) {
+        let legacy = self.legacy.as_ref();
+        if let Some((legacy, batch)) =
+            legacy.and_then(|l| Some((l, Batch::read(json, l.dialect())?)))
+        {
+            return match batch {
+                Ok(batch) => batch.receive(legacy, &self.outlet).await,
+                Err(wrong) => self.reply(None, Err(wrong)).await,
+            };
+        }
         let message = match Message::read(json) {
             Ok(message) => message,
             // A reply is never answered, not even a bad one.

@@ -1,11 +1,12 @@
 //! One POST: read strictly, checked, and handed to the era that it speaks.
 
 use super::{
-    Body, Inner, accept, error, headers, json, plain, refused,
+    Body, Inner, accept, error, headers, json, no_session, plain, refused,
     sessions::{Open, Place},
 };
 use crate::edge::{
     Refused, Server, answer,
+    batch::Batch,
     legacy::{self, Legacy},
     modern,
     outlet::{Frame, Outlet},
@@ -19,7 +20,7 @@ use tokio::sync::mpsc;
 use toolgate_core::{BoxFuture, Caller, List};
 use toolgate_wire::{
     dialect,
-    json::Json,
+    json::{Json, Kind},
     message::{Id, Message, RpcError, code},
     method::{self, initialize, tools_call},
 };
@@ -31,7 +32,16 @@ where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let message = match read(endpoint, parts, body).await {
+    let json = match read(endpoint, parts, body).await {
+        Ok(json) => json,
+        Err(answer) => return *answer,
+    };
+    if json.kind() == Kind::Array
+        && let Some(answer) = batch(endpoint, &caller, parts, &json).await
+    {
+        return answer;
+    }
+    let message = match message(&json) {
         Ok(message) => message,
         Err(answer) => return *answer,
     };
@@ -49,7 +59,7 @@ pub(crate) struct Bad {
     call: Option<Option<String>>,
 }
 
-async fn read<B>(endpoint: &Inner, parts: &Parts, body: B) -> Result<Message, Box<Answer>>
+async fn read<B>(endpoint: &Inner, parts: &Parts, body: B) -> Result<Json, Box<Answer>>
 where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -63,7 +73,7 @@ where
             "Accept must list both application/json and text/event-stream",
         )));
     }
-    message(&self::body(endpoint, parts, body).await?)
+    self::body(endpoint, parts, body).await
 }
 
 /// The body as strict JSON, within its limits.
@@ -250,6 +260,34 @@ async fn receive(endpoint: &Inner, open: &Open, message: Message) -> Answer {
     } else {
         plain(StatusCode::ACCEPTED)
     }
+}
+
+/// A batch, in a session whose revision has them; `None` elsewhere.
+async fn batch(endpoint: &Inner, caller: &Caller, parts: &Parts, json: &Json) -> Option<Answer> {
+    let id = headers::session(&parts.headers)?;
+    let Some(open) = endpoint.sessions.find(id, caller) else {
+        return Some(no_session());
+    };
+    let legacy = open.legacy.clone();
+    let batch = Batch::read(json, legacy.dialect())?;
+    let version = headers::single(&parts.headers, headers::VERSION);
+    let fits = version.and_then(|version| headers::fits(version, legacy.dialect()));
+    let batch = match fits.and(batch) {
+        Ok(batch) => batch,
+        Err(wrong) => return Some(error(StatusCode::BAD_REQUEST, None, wrong)),
+    };
+    let wants_reply = batch.wants_reply();
+    let (outlet, frames) = Outlet::new();
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "it must not wait for the reader of the response, and ends by itself"
+    )]
+    let taken = tokio::spawn(async move { batch.receive(&legacy, &outlet).await });
+    if wants_reply {
+        return Some(respond(endpoint, frames, None, None, false).await);
+    }
+    let _ = taken.await;
+    Some(plain(StatusCode::ACCEPTED))
 }
 
 fn initialize(

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     edge::{
         Server, answer,
+        batch::Batch,
         legacy::{self, Legacy},
         outlet::Outlet,
     },
@@ -25,6 +26,7 @@ use std::{
 use toolgate_core::Caller;
 use toolgate_wire::{
     dialect,
+    json::Json,
     message::{Message, RpcError, code},
     method::initialize,
 };
@@ -81,11 +83,14 @@ impl Endpoint {
                 "there is no such session (any more); open a new stream",
             );
         };
-        let message = match post::body(&self.0, &parts, body).await {
-            Ok(json) => post::message(&json),
+        let json = match post::body(&self.0, &parts, body).await {
+            Ok(json) => json,
             Err(answer) => return *answer,
         };
-        match message {
+        if let Some(answer) = session.batch(&parts.headers, &json).await {
+            return answer;
+        }
+        match post::message(&json) {
             Ok(message) => session.take(&self.0.server, &parts, message).await,
             Err(answer) => *answer,
         }
@@ -173,10 +178,7 @@ impl Stream {
         match (self.legacy(), message) {
             (Some(legacy), message) => {
                 legacy.receive(message, &self.outlet).await;
-                // The stream may have closed meanwhile; nobody would end what has just begun.
-                if matches!(*self.peer(), Peer::Gone) {
-                    legacy.close();
-                }
+                self.still_there(&legacy);
             }
             (None, Message::Request { id, method, params }) if method == initialize::NAME => {
                 let answer = self.open(server, params.as_ref());
@@ -192,11 +194,27 @@ impl Stream {
         plain(StatusCode::ACCEPTED)
     }
 
-    fn open(
-        &self,
-        server: &Arc<Server>,
-        params: Option<&toolgate_wire::json::Json>,
-    ) -> Result<toolgate_wire::json::Json, RpcError> {
+    /// A batch, from a peer whose revision has them; `None` elsewhere.
+    async fn batch(&self, headers: &HeaderMap, json: &Json) -> Option<Response<Body>> {
+        let legacy = self.legacy()?;
+        let batch = Batch::read(json, legacy.dialect())?;
+        let batch = match self.fits(headers).and(batch) {
+            Ok(batch) => batch,
+            Err(wrong) => return Some(error(StatusCode::BAD_REQUEST, None, wrong)),
+        };
+        batch.receive(&legacy, &self.outlet).await;
+        self.still_there(&legacy);
+        Some(plain(StatusCode::ACCEPTED))
+    }
+
+    /// The stream may close while a message is taken; nobody else would end what has just begun.
+    fn still_there(&self, legacy: &Legacy) {
+        if matches!(*self.peer(), Peer::Gone) {
+            legacy.close();
+        }
+    }
+
+    fn open(&self, server: &Arc<Server>, params: Option<&Json>) -> Result<Json, RpcError> {
         let mut peer = self.peer();
         if !matches!(*peer, Peer::New) {
             let text = "initialize comes once, and it came already";

@@ -1,6 +1,6 @@
 //! Lines that no server should send.
 
-use super::peer::{call, legacy, legacy_with, options, soon};
+use super::peer::{call, legacy, legacy_with, options, soon, start, welcome};
 use serde_json::json;
 use tokio::join;
 use toolgate::{Kind, Outcome, Service};
@@ -49,6 +49,27 @@ async fn a_bad_line_is_counted_and_the_stream_goes_on() {
         "an unknown one, one with another kind of id, and a second one"
     );
     assert!(remote.status().lost.is_none());
+}
+
+/// Holds: BASE-13.
+#[tokio::test(start_paused = true)]
+async fn a_server_of_2025_03_26_may_send_a_batch() {
+    let mut old = options();
+    old.probe = false;
+    let (opening, mut peer) = start(old);
+    let hello = peer.read().await;
+    peer.reply(&hello, welcome("2025-03-26", json!({}))).await;
+    let remote = opening.await.unwrap().unwrap();
+    peer.read().await;
+    let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
+        let request = peer.read().await;
+        let reply = json!({"jsonrpc": "2.0", "id": request["id"], "result": {"content": []}});
+        let ping = json!({"jsonrpc": "2.0", "id": "p", "method": "ping"});
+        peer.send(&json!([ping, 7, reply]).to_string()).await;
+        assert_eq!(peer.read().await["id"], "p");
+    });
+    assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
+    assert_eq!(remote.status().counters.malformed, 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,7 +12,7 @@ use toolgate::{
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
-fn endpoint(scripted: std::sync::Arc<Scripted>) -> Endpoint {
+pub(super) fn endpoint(scripted: std::sync::Arc<Scripted>) -> Endpoint {
     Endpoint::new(
         server(scripted),
         HttpLimits {
@@ -22,7 +22,7 @@ fn endpoint(scripted: std::sync::Arc<Scripted>) -> Endpoint {
     )
 }
 
-async fn send(
+pub(super) async fn send(
     endpoint: &Endpoint,
     method: &str,
     headers: &[(&str, &str)],
@@ -46,7 +46,7 @@ async fn send(
     endpoint.handle(Caller::new("test"), request).await
 }
 
-async fn text(response: Response<Body>) -> String {
+pub(super) async fn text(response: Response<Body>) -> String {
     String::from_utf8(
         response
             .into_body()

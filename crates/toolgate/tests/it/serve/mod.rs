@@ -1,5 +1,6 @@
 //! What a client sends to a serving edge, and what must come back.
 
+mod batch;
 mod desk;
 mod http;
 mod sse_2024;

@@ -69,5 +69,6 @@ transcripts!(
     stdio_2025_06_18,
     stdio_2026_07_28,
     stdio_bad_input,
-    stdio_ask_inline
+    stdio_ask_inline,
+    stdio_batch
 );
