@@ -2,6 +2,7 @@
 //
 // A job is JSON in argv[2]: {link, steps: [...]}; each step prints one JSON line when it is done:
 //   {do: "pending", holds: TEXT}   waits until a card whose arguments hold TEXT is shown; says its id
+//   {do: "reload"}                 loads the page anew, without the link
 //   {do: "shot", path}             takes a screenshot of the whole page
 //   {do: "approve", id}            presses "approve once" and waits until the card is gone
 //   {do: "deny", id, reason}       writes the reason, presses "deny" and waits until the card is gone
@@ -31,6 +32,10 @@ const acts = {
     const found = page.locator('[data-pending]').filter({ has: page.locator('[data-arguments]', { hasText: holds }) }).first();
     await found.waitFor();
     return { id: await found.getAttribute('data-pending'), text: await found.innerText() };
+  },
+  async reload({ id }) {
+    await page.reload();
+    return { id };
   },
   async shot({ path }) {
     await page.screenshot({ path, fullPage: true });

@@ -1,4 +1,7 @@
 //! Who may use the console: whoever opened a fresh link that this program printed.
+//!
+//! A login is two secrets. Browsers send the cookie to every port of this machine, so another web server on it can learn
+//! it. The key lies in the storage of our own origin, port included, and only our page sends it.
 
 use crate::routes::same;
 use std::{
@@ -19,7 +22,20 @@ pub(crate) struct Logins {
     address: String,
     cookie: String,
     links: Mutex<Vec<(String, Instant)>>,
-    open: Mutex<Vec<(String, Instant)>>,
+    open: Mutex<Vec<(Secrets, Instant)>>,
+}
+
+struct Secrets {
+    cookie: String,
+    key: String,
+}
+
+/// What a browser gets for a link.
+pub(crate) struct Entered {
+    /// The value of `Set-Cookie`.
+    pub(crate) cookie: String,
+    /// What the page has to send beside the cookie.
+    pub(crate) key: String,
 }
 
 impl Logins {
@@ -41,37 +57,43 @@ impl Logins {
         format!("{}#token={token}", self.address)
     }
 
-    /// Trades the token of a link for a cookie.
-    pub(crate) fn enter(&self, token: &str) -> Option<String> {
+    /// Trades the token of a link for a login.
+    pub(crate) fn enter(&self, token: &str) -> Option<Entered> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         let at = links
             .iter()
             .position(|(known, end)| same(token, known) && *end > Instant::now())?;
         links.remove(at);
-        let secret = ids::secret();
-        remember(&self.open, secret.clone(), LOGIN);
-        Some(format!(
+        let (secret, key) = (ids::secret(), ids::secret());
+        let cookie = format!(
             "{}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}",
             self.cookie,
             LOGIN.as_secs()
-        ))
+        );
+        let known = Secrets {
+            cookie: secret,
+            key: key.clone(),
+        };
+        remember(&self.open, known, LOGIN);
+        Some(Entered { cookie, key })
     }
 
-    /// Whether a `Cookie` header holds a login of ours.
-    pub(crate) fn knows(&self, header: &str) -> bool {
+    /// Whether a `Cookie` header and a key are of one login of ours.
+    pub(crate) fn knows(&self, header: &str, key: &str) -> bool {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let cookies = header.split(';').filter_map(|c| c.trim().split_once('='));
         let mut ours = cookies
             .filter(|(name, _)| *name == self.cookie)
             .map(|(_, value)| value);
-        ours.any(|given| {
-            open.iter()
-                .any(|(known, end)| same(given, known) && *end > Instant::now())
-        })
+        let good = |given: &str, (known, end): &(Secrets, Instant)| {
+            // Both are always compared, so that the time says nothing about which one was wrong.
+            same(given, &known.cookie) & same(key, &known.key) && *end > Instant::now()
+        };
+        ours.any(|given| open.iter().any(|login| good(given, login)))
     }
 }
 
-fn remember(list: &Mutex<Vec<(String, Instant)>>, secret: String, life: Duration) {
+fn remember<T>(list: &Mutex<Vec<(T, Instant)>>, secret: T, life: Duration) {
     let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     list.retain(|(_, end)| *end > now);
@@ -92,11 +114,26 @@ mod tests {
         let token = link.strip_prefix("http://127.0.0.1:8665/#token=").unwrap();
         assert!(logins.enter("").is_none());
         assert!(logins.enter("wrong").is_none());
-        let cookie = logins.enter(token).unwrap();
+        let Entered { cookie, key } = logins.enter(token).unwrap();
         assert!(logins.enter(token).is_none(), "once");
         let pair = cookie.split(';').next().unwrap();
-        assert!(logins.knows(&format!("other=1; {pair}")));
-        assert!(!logins.knows("toolgate_8665=wrong"));
-        assert!(!logins.knows(&pair.replace("8665", "8666")));
+        assert!(logins.knows(&format!("other=1; {pair}"), &key));
+        assert!(!logins.knows("toolgate_8665=wrong", &key));
+        assert!(!logins.knows(&pair.replace("8665", "8666"), &key));
+    }
+
+    #[test]
+    fn the_cookie_and_the_key_are_of_one_login() {
+        let logins = Logins::new(([127, 0, 0, 1], 8665).into());
+        let enter = || {
+            let link = logins.link();
+            logins.enter(link.split_once('=').unwrap().1).unwrap()
+        };
+        let (one, other) = (enter(), enter());
+        let pair = one.cookie.split(';').next().unwrap();
+        assert!(logins.knows(pair, &one.key));
+        for wrong in ["", "1", other.key.as_str(), pair] {
+            assert!(!logins.knows(pair, wrong), "{wrong}");
+        }
     }
 }

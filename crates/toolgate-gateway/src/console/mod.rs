@@ -24,7 +24,8 @@ pub(crate) struct Console {
     pub(crate) operator: Arc<Operator>,
 }
 
-/// A header that no form and no foreign page can send without being asked for first.
+/// A header that no form and no foreign page can send without being asked for first. It holds the key of the login; the
+/// login itself has none yet and sends `1`.
 const MARK: &str = "x-toolgate-console";
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -60,6 +61,9 @@ impl Console {
     }
 
     async fn login(&self, request: Request<Incoming>) -> Response<Body> {
+        if mark(&request) != Some("1") {
+            return foreign();
+        }
         let body = match body(request).await {
             Ok(body) => body,
             Err(response) => return *response,
@@ -68,27 +72,29 @@ impl Console {
             .get("token")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let Some(cookie) = self.logins.enter(token) else {
+        let Some(entered) = self.logins.enter(token) else {
             return text(
                 StatusCode::UNAUTHORIZED,
                 "this link was used already or is too old; `toolgate console` prints a fresh one",
             );
         };
-        let mut response = text(StatusCode::NO_CONTENT, "");
-        *response.body_mut() = Body::full("");
-        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        let mut response = answer(Ok(json!({"key": entered.key})));
+        if let Ok(cookie) = HeaderValue::from_str(&entered.cookie) {
             response.headers_mut().insert(header::SET_COOKIE, cookie);
         }
         response
     }
 
     fn is_in(&self, request: &Request<Incoming>) -> bool {
+        let Some(key) = mark(request) else {
+            return false;
+        };
         request
             .headers()
             .get_all(header::COOKIE)
             .iter()
             .filter_map(|c| c.to_str().ok())
-            .any(|c| self.logins.knows(c))
+            .any(|c| self.logins.knows(c, key))
     }
 
     /// A snapshot first, then each change as it happens.
@@ -120,19 +126,31 @@ async fn follow(operator: &Operator, tx: mpsc::Sender<Told>) {
     }
 }
 
+/// The value of the header, where it stands once.
+fn mark(request: &Request<Incoming>) -> Option<&str> {
+    let mut values = request.headers().get_all(MARK).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => value.to_str().ok(),
+        _ => None,
+    }
+}
+
+fn foreign() -> Response<Body> {
+    text(
+        StatusCode::FORBIDDEN,
+        "this is no request of the console page",
+    )
+}
+
 /// The JSON body of a request of our own page.
 async fn body(request: Request<Incoming>) -> Result<Value, Box<Response<Body>>> {
-    let own = request.headers().get(MARK).is_some_and(|v| v == "1");
     let kind = request
         .headers()
         .get(header::CONTENT_TYPE)
         .and_then(|v| v.to_str().ok())
         .unwrap_or_default();
-    if !own || !kind.starts_with("application/json") {
-        return Err(Box::new(text(
-            StatusCode::FORBIDDEN,
-            "this is no request of the console page",
-        )));
+    if !kind.starts_with("application/json") {
+        return Err(Box::new(foreign()));
     }
     let bytes = tokio::time::timeout(
         Duration::from_secs(30),

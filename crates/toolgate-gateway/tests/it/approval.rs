@@ -59,6 +59,8 @@ fn decide(scene: &Scene, real: &Path, picture: &str, decision: Value) -> Script 
     let steps = json!([
         {"do": "pending", "holds": "fresh.txt"},
         {"do": "shot", "path": shot(picture)},
+        {"do": "reload"},
+        {"do": "pending", "holds": "fresh.txt"},
         {"do": "wait"},
         decision,
     ]);

@@ -12,6 +12,7 @@ mod approval;
 mod bad_input;
 mod cancel;
 mod clients;
+mod console_login;
 mod crash;
 mod hostile_config;
 mod listen;

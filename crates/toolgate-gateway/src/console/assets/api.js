@@ -12,11 +12,28 @@ const tell = (name, value) => listeners[name].forEach((run) => run(value));
 /** The gateway's clock, in milliseconds since 1970. */
 export const now = () => Date.now() + state.skew;
 
+const STORED = "toolgate.key", EVENTS = "/console/api/events";
+let held = null;
+
+/** Keeps the key of a login. The storage is of this origin alone, port included, which cookies are not. */
+export function keepKey(key) {
+  held = key;
+  try { localStorage.setItem(STORED, key); } catch { /* then it lasts as long as this page */ }
+}
+
+/** The header that says that a request is this page's own. */
+function mark() {
+  let key = held;
+  try { key = localStorage.getItem(STORED) ?? held; } catch { /* no storage */ }
+  return { "X-Toolgate-Console": key ?? "1" };
+}
+
 /** POSTs raw JSON text; gives `{ok, status, text, error}` and never throws, unless it was aborted. */
 export async function postText(path, body, signal) {
   let res, text;
+  const own = path === "/console/login" ? { "X-Toolgate-Console": "1" } : mark();
   try {
-    res = await fetch(path, { method: "POST", body, signal, credentials: "same-origin", headers: { "Content-Type": "application/json", "X-Toolgate-Console": "1" } });
+    res = await fetch(path, { method: "POST", body, signal, credentials: "same-origin", headers: { "Content-Type": "application/json", ...own } });
     text = await res.text();
   } catch (e) {
     if (e.name === "AbortError") throw e;
@@ -35,39 +52,51 @@ let source = null, retry = 0, timer = 0, dirty = new Set(), soon = 0;
 
 function close() {
   clearTimeout(timer);
-  source?.close();
+  source?.abort();
   source = null;
 }
 
-/** Opens the event stream, or opens it again. */
-export function connect() {
+/** Opens the event stream, and again whenever it ends, ever more slowly. An EventSource could not send the key. */
+export async function connect() {
   close();
   tell("link", state.ready ? "lost" : "connecting");
-  const es = (source = new EventSource("/console/api/events"));
-  const hear = (name, run) => es.addEventListener(name, (e) => {
-    let value;
-    try { value = JSON.parse(e.data); } catch { return; }
-    run(value);
-  });
-  hear("state", (s) => { retry = 0; takeState(s); tell("link", "live"); });
-  hear("call", (c) => { takeCall(c); changed("calls"); });
-  hear("pending", (p) => { takePending(p); changed("pending"); });
-  for (const name of ["tools", "servers", "grants"]) hear(name, (list) => { state[name] = list; changed(name); });
-  es.onerror = () => {
-    tell("link", "lost");
-    if (es.readyState === EventSource.CLOSED && es === source) probe();
-  };
+  const mine = (source = new AbortController());
+  let status = 0;
+  try {
+    const res = await fetch(EVENTS, { signal: mine.signal, credentials: "same-origin", cache: "no-store", headers: { Accept: "text/event-stream", ...mark() } });
+    status = res.status;
+    if (res.ok) await listen(res.body);
+  } catch { /* not there, or not any more */ }
+  if (mine !== source) return;
+  if (status === 401) { close(); tell("login", ""); return; }
+  tell("link", "lost");
+  timer = setTimeout(connect, Math.min(8000, 500 * 2 ** retry++));
 }
 
-/** The browser gave up: find out whether the login is gone, else try again, ever more slowly. */
-async function probe() {
-  close();
-  const stop = new AbortController();
-  let status = 0;
-  try { status = (await fetch("/console/api/events", { signal: stop.signal, headers: { Accept: "text/event-stream" } })).status; } catch { /* not there */ }
-  stop.abort();
-  if (status === 401) { tell("login", ""); return; }
-  timer = setTimeout(connect, status === 200 ? 300 : Math.min(8000, 500 * 2 ** retry++));
+/** Reads events until the stream ends. Ours are one `event` and one `data` line each. */
+async function listen(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop();
+    blocks.forEach(heard);
+  }
+}
+
+function heard(block) {
+  let name = "message", value;
+  for (const line of block.split("\n")) {
+    if (line.startsWith("event: ")) name = line.slice(7);
+    if (line.startsWith("data: ")) try { value = JSON.parse(line.slice(6)); } catch { return; }
+  }
+  if (value === undefined) return;
+  if (name === "state") { retry = 0; takeState(value); tell("link", "live"); }
+  else if (name === "call") { takeCall(value); changed("calls"); }
+  else if (name === "pending") { takePending(value); changed("pending"); }
+  else if (["tools", "servers", "grants"].includes(name)) { state[name] = value; changed(name); }
 }
 
 function takeState(s) {

@@ -1,6 +1,6 @@
 // The console of the gateway: login, sections, keys and the header. The views draw themselves.
 
-import { state, on, connect, post } from "./api.js";
+import { state, on, connect, post, keepKey } from "./api.js";
 import { put, attr, say, visText } from "./dom.js";
 import { renderInbox, tickInbox, inboxKey, showPending } from "./view-inbox.js";
 import { renderCalls, tickCalls, callsKey, showCall } from "./view-calls.js";
@@ -23,7 +23,7 @@ function tokenIn(text) {
 
 async function login(token) {
   const res = await post("/console/login", { token });
-  if (res.ok) { showLogin(null); connect(); return; }
+  if (res.ok) { keepKey(JSON.parse(res.text).key); showLogin(null); connect(); return; }
   showLogin(res.status === 401 || res.status === 403 ? "this link is not valid, or not any more; make a new one with `toolgate console`" : res.error);
 }
 
