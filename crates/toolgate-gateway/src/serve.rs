@@ -245,12 +245,13 @@ impl Parts {
     /// Serves until it is told to stop, or nobody can reach it any more.
     async fn reached(&self, start: &Start, listener: Option<TcpListener>) -> Result<(), String> {
         let stop = stop_signal()?;
+        let drain = Duration::from_secs(start.config.limits.drain_seconds);
         match (listener, &self.routes) {
             (Some(listener), Some(routes)) => {
                 let limits = ListenLimits {
                     connections: start.config.limits.connections,
                     headers: Duration::from_secs(start.config.limits.header_seconds),
-                    drain: Duration::from_secs(start.config.limits.drain_seconds),
+                    drain,
                 };
                 let (endpoint, server) = (routes.endpoint.clone(), self.server.clone());
                 let stop = async {
@@ -272,6 +273,12 @@ impl Parts {
                     tokio::io::stdin(),
                     tokio::io::stdout(),
                 );
+                let stop = async {
+                    stop.await;
+                    // Calls that only wait for a person end; what runs may end within the drain time.
+                    self.server.close();
+                    tokio::time::sleep(drain).await;
+                };
                 tokio::select! {
                     result = served => result.map_err(|e| format!("stdin or stdout broke: {e}")),
                     () = stop => Ok(()),

@@ -139,6 +139,23 @@ fn requests_of_2026_on_stdio() {
 }
 
 #[test]
+fn a_call_that_runs_may_end_when_the_program_is_told_to_stop() {
+    let mut pipe = Pipe::open();
+    let family = Family::of(pipe.child.id());
+    let count = json!({"name": "demo_slow_count", "arguments": {"to": 20, "delay_ms": 50}});
+    let mut request = crate::help::Modern::body(&json!("c"), "tools/call", count);
+    request["params"]["_meta"]["progressToken"] = json!("p");
+    pipe.write(&request.to_string());
+    assert_eq!(pipe.next()["method"], "notifications/progress");
+    let status = crate::help::end_politely(&mut pipe.child);
+    assert!(status.success(), "{status}");
+    let counted = pipe.reply();
+    assert_eq!(counted["id"], "c");
+    assert!(counted.to_string().contains("counted to 20"), "{counted}");
+    family.is_gone();
+}
+
+#[test]
 fn the_terminal_reaches_a_gateway_on_stdio() {
     let mut pipe = Pipe::open();
     let note = json!({"name": "demo_note", "arguments": {"name": "a", "text": "b"}});

@@ -107,7 +107,7 @@ impl Legacy {
         let (go, ready) = oneshot::channel();
         let work = self
             .clone()
-            .work(id.clone(), method, params, outlet.clone());
+            .work(id.clone(), method.clone(), params.clone(), outlet.clone());
         #[allow(
             clippy::disallowed_methods,
             reason = "an edge owns the futures of its peer's requests and aborts them"
@@ -123,9 +123,12 @@ impl Legacy {
                 let _ = go.send(());
             }
             Err(refusal) => {
-                outlet
-                    .send(answer::frame(Some(&id), &Err(refused(refusal))))
-                    .await
+                let why = refused(refusal);
+                let (caller, transport) = (&self.context.caller, self.context.transport);
+                self.server
+                    .refused_request(caller, transport, (&method, params.as_ref()), &why)
+                    .await;
+                outlet.send(answer::frame(Some(&id), &Err(why))).await
             }
         }
     }
@@ -273,7 +276,8 @@ impl Legacy {
     }
 }
 
-fn refused(refusal: Refusal) -> RpcError {
+/// The error for a request that is not taken.
+pub(crate) fn refused(refusal: Refusal) -> RpcError {
     match refusal {
         Refusal::Duplicate => RpcError::new(
             code::INVALID_REQUEST,

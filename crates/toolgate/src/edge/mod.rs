@@ -12,6 +12,7 @@ mod modern;
 mod outlet;
 mod server;
 pub mod stdio;
+mod working;
 
 pub use local::call_here;
 pub use server::{Refused, Server, ServerLimits, Witness};

@@ -161,6 +161,12 @@ async fn listen(
         () = telling => {}
         () = server.closed() => {}
     }
+    if context.transport == "stdio" {
+        // Page basic/utilities/cancellation: there is no stream of its own to close, so the end is told.
+        let params = notifications::cancelled(id, "the server ends this subscription");
+        let text = message::notification(notifications::CANCELLED, Some(&params));
+        outlet.send(Frame::Before(text)).await;
+    }
     let mut result = ObjectWriter::new();
     result.str("resultType", "complete");
     result.object("_meta", |m| {

@@ -6,7 +6,8 @@ use tokio::sync::watch;
 use toolgate_core::{BoxFuture, Caller, Error, Service};
 use toolgate_wire::{
     json::{Json, Limits},
-    method::initialize::Implementation,
+    message::RpcError,
+    method::{initialize::Implementation, tools_call},
 };
 
 /// What all serving edges share.
@@ -92,6 +93,11 @@ impl Server {
         let _ = closing.wait_for(|closing| *closing).await;
     }
 
+    /// Whether [`Server::close`] was called.
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
     /// The bytes of one message as strict JSON.
     pub(crate) fn read(&self, bytes: Vec<u8>) -> Result<Json, toolgate_wire::json::ReadError> {
         Json::read(bytes, &self.limits.json)
@@ -101,6 +107,28 @@ impl Server {
         if let Some(witness) = &self.witness {
             witness.refused(refused).await;
         }
+    }
+
+    /// Puts a request on record that is refused before any layer sees it, where it means a call.
+    pub(crate) async fn refused_request(
+        &self,
+        caller: &Caller,
+        transport: &'static str,
+        (method, params): (&str, Option<&Json>),
+        why: &RpcError,
+    ) {
+        if method != tools_call::NAME {
+            return;
+        }
+        let tool = params.and_then(|p| p.get("name")).and_then(|n| n.string());
+        self.refused(Refused {
+            caller: caller.clone(),
+            transport,
+            method: Some(method.to_owned()),
+            tool,
+            reason: why.message.clone(),
+        })
+        .await;
     }
 
     /// The abilities that both eras declare, as JSON.

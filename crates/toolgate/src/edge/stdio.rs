@@ -3,33 +3,36 @@
 use super::{
     Server, answer,
     batch::Batch,
+    call::Context,
     legacy::{self, Legacy},
     modern,
     outlet::{Frame, Outlet},
+    working::Working,
 };
 use std::{
     io,
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
     sync::mpsc,
-    task::AbortHandle,
 };
 use toolgate_core::Caller;
 use toolgate_wire::{
     json::{Json, ReadError},
     message::{Id, Message, RpcError, code},
     method::{discover, initialize, notifications},
-    session::Session,
 };
 
+/// How this transport is called in the record.
+const STDIO: &str = "stdio";
 /// How long what is still to be said may take, once the peer says nothing more.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Serves one peer until its stream ends. Then all that runs for it is cancelled.
+/// Serves one peer until its stream ends. Then all that runs for it is cancelled. After [`Server::close`] nothing new is
+/// taken, and the serving ends when what runs has ended.
 ///
 /// # Errors
 /// The stream breaks, apart from its plain end.
@@ -40,16 +43,21 @@ pub async fn serve(
     writer: impl AsyncWrite + Send + Unpin,
 ) -> io::Result<()> {
     let (outlet, frames) = Outlet::new();
-    let modern = Arc::new(Mutex::new(Session::new(server.limits.in_flight)));
+    let modern = Arc::new(Working::new(server.limits.in_flight));
+    let legacy = Arc::new(OnceLock::new());
+    let drained = drained(server.clone(), legacy.clone(), modern.clone());
     let mut peer = Peer {
         server,
         caller,
         outlet,
-        legacy: None,
+        legacy,
         modern,
     };
     let read = async {
-        let result = peer.read(reader).await;
+        let result = tokio::select! {
+            result = peer.read(reader) => result,
+            () = drained => Ok(()),
+        };
         // What is still in the queue leaves before the writer ends.
         drop(peer);
         result
@@ -63,6 +71,15 @@ pub async fn serve(
     // A peer that closed its end may not read the rest.
     let written = tokio::time::timeout(LAST_WORDS, writing).await;
     read.and(written.unwrap_or(Ok(())))
+}
+
+/// Ends when the server stops and nothing runs for the peer any more.
+async fn drained(server: Arc<Server>, legacy: Arc<OnceLock<Arc<Legacy>>>, modern: Arc<Working>) {
+    server.closed().await;
+    if let Some(legacy) = legacy.get() {
+        legacy.idle().await;
+    }
+    modern.idle().await;
 }
 
 /// Writes all that is ready in one go, then flushes.
@@ -88,8 +105,9 @@ struct Peer {
     server: Arc<Server>,
     caller: Caller,
     outlet: Outlet,
-    legacy: Option<Arc<Legacy>>,
-    modern: Arc<Mutex<Session<(), AbortHandle>>>,
+    /// Once it said `initialize`.
+    legacy: Arc<OnceLock<Arc<Legacy>>>,
+    modern: Arc<Working>,
 }
 
 /// Whatever ends the serving ends what runs for the peer.
@@ -121,11 +139,12 @@ impl Peer {
     }
 
     async fn receive(&mut self, json: &Json) {
-        let legacy = self.legacy.as_ref();
+        let legacy = self.legacy.get();
         if let Some((legacy, batch)) =
             legacy.and_then(|l| Some((l, Batch::read(json, l.dialect())?)))
         {
             return match batch {
+                Ok(_) if self.server.is_closing() => self.reply(None, Err(stops())).await,
                 Ok(batch) => batch.receive(legacy, &self.outlet).await,
                 Err(wrong) => self.reply(None, Err(wrong)).await,
             };
@@ -143,7 +162,12 @@ impl Peer {
                     .await;
             }
         };
-        if let Some(legacy) = &self.legacy {
+        if let Message::Request { id, method, params } = &message
+            && self.server.is_closing()
+        {
+            return self.refuse(id, method, params.as_ref(), stops()).await;
+        }
+        if let Some(legacy) = self.legacy.get() {
             return legacy.receive(message, &self.outlet).await;
         }
         match message {
@@ -155,12 +179,13 @@ impl Peer {
             {
                 self.modern(id, method, params).await;
             }
-            Message::Request { id, .. } => self.reply(Some(&id), Err(legacy::not_open())).await,
+            Message::Request { id, method, params } => {
+                self.refuse(&id, &method, params.as_ref(), legacy::not_open())
+                    .await
+            }
             Message::Notification { method, params } if method == notifications::CANCELLED => {
-                let task = notifications::cancelled_id(params.as_ref())
-                    .and_then(|id| self.table().cancel(&id));
-                if let Some(task) = task {
-                    task.abort();
+                if let Some(id) = notifications::cancelled_id(params.as_ref()) {
+                    self.modern.cancel(&id);
                 }
             }
             // Notifications are never answered, and nobody was asked anything.
@@ -169,54 +194,67 @@ impl Peer {
     }
 
     async fn open(&mut self, id: Id, params: Option<&Json>) {
-        let opened = Legacy::open(self.server.clone(), self.caller.clone(), "stdio", params);
+        let opened = Legacy::open(self.server.clone(), self.caller.clone(), STDIO, params);
         let answer = opened.map(|(legacy, answer)| {
             legacy.tell_changes(self.outlet.clone());
-            self.legacy = Some(legacy);
+            // It was looked for a moment ago, and only this task sets it.
+            let _ = self.legacy.set(legacy);
             answer
         });
         self.reply(Some(&id), answer).await;
     }
 
     async fn modern(&mut self, id: Id, method: String, params: Option<Json>) {
-        let context = match modern::context(self.caller.clone(), "stdio", params.as_ref()) {
+        let context = match modern::context(self.caller.clone(), STDIO, params.as_ref()) {
             Ok(context) => context,
-            Err(error) => return self.reply(Some(&id), Err(error)).await,
+            Err(why) => return self.refuse(&id, &method, params.as_ref(), why).await,
         };
-        let (server, outlet, table) = (
-            self.server.clone(),
-            self.outlet.clone(),
-            self.modern.clone(),
-        );
-        let (go, ready) = tokio::sync::oneshot::channel();
-        let named = id.clone();
+        let (go, ready) = tokio::sync::oneshot::channel::<()>();
+        let work = self.work(context, id.clone(), method.clone(), params.clone());
         #[allow(
             clippy::disallowed_methods,
             reason = "an edge owns the futures of its peer's requests and aborts them"
         )]
         let task = tokio::spawn(async move {
-            if ready.await.is_err() {
-                return;
-            }
-            let answer =
-                modern::answer(&server, &context, &named, &method, params.as_ref(), &outlet).await;
-            let wanted = table
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .finish(&named)
-                .is_some();
-            if wanted {
-                outlet.send(answer::frame(Some(&named), &answer)).await;
+            if ready.await.is_ok() {
+                work.await;
             }
         });
-        let accepted = self.table().accept(&id, task.abort_handle());
-        if accepted.is_ok() {
-            let _ = go.send(());
-        } else {
-            let text = "a request of this id is in flight already, or too many are";
-            self.reply(Some(&id), Err(RpcError::new(code::INVALID_REQUEST, text)))
-                .await;
+        match self.modern.accept(&id, task.abort_handle()) {
+            Ok(()) => {
+                let _ = go.send(());
+            }
+            Err(refusal) => {
+                let why = legacy::refused(refusal);
+                self.refuse(&id, &method, params.as_ref(), why).await;
+            }
         }
+    }
+
+    fn work(
+        &self,
+        context: Context,
+        id: Id,
+        method: String,
+        params: Option<Json>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (server, outlet) = (self.server.clone(), self.outlet.clone());
+        let working = self.modern.clone();
+        async move {
+            let params = params.as_ref();
+            let answer = modern::answer(&server, &context, &id, &method, params, &outlet).await;
+            if working.finish(&id) {
+                outlet.send(answer::frame(Some(&id), &answer)).await;
+            }
+        }
+    }
+
+    /// Says no to a request that no layer saw, and puts it on record where it means a call.
+    async fn refuse(&self, id: &Id, method: &str, params: Option<&Json>, why: RpcError) {
+        self.server
+            .refused_request(&self.caller, STDIO, (method, params), &why)
+            .await;
+        self.reply(Some(id), Err(why)).await;
     }
 
     async fn reply(&self, id: Option<&Id>, answer: Result<Json, RpcError>) {
@@ -224,17 +262,19 @@ impl Peer {
     }
 
     fn close(&self) {
-        if let Some(legacy) = &self.legacy {
+        if let Some(legacy) = self.legacy.get() {
             legacy.close();
         }
-        for task in self.table().stop() {
-            task.abort();
-        }
+        self.modern.stop();
     }
+}
 
-    fn table(&self) -> std::sync::MutexGuard<'_, Session<(), AbortHandle>> {
-        self.modern.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The error for whatever comes when the server already stops.
+fn stops() -> RpcError {
+    RpcError::new(
+        code::INTERNAL,
+        "this server stops and takes nothing new; start it again",
+    )
 }
 
 /// The error for bytes that the strict reader refused. Never holds any of them.

@@ -4,14 +4,18 @@ mod batch;
 mod desk;
 mod http;
 mod sse_2024;
+mod stdio;
 mod transcripts;
 
 use std::sync::Arc;
 use toolgate::{
     Ask, AskKind, BoxFuture, Call, Catalog, Changes, Content, Error, Event, Interest, Item, Json,
     Kind, List, Origin, Outcome, Output, Progress, Questions, Service, Stale, Tool,
-    edge::{Server, ServerLimits},
+    edge::{Refused, Server, ServerLimits, Witness},
 };
+
+/// How long anything may take; a bound on a hang, not a measurement.
+pub(crate) const HANG: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A service with a tool for every kind of outcome.
 pub(crate) struct Scripted {
@@ -52,6 +56,27 @@ impl Scripted {
 
 pub(crate) fn server(service: Arc<dyn Service>) -> Arc<Server> {
     Arc::new(Server::new(service, "test", "1", ServerLimits::default()).unwrap())
+}
+
+/// Remembers which calls the edge refused.
+#[derive(Default)]
+pub(crate) struct Seen(std::sync::Mutex<Vec<Refused>>);
+
+impl Seen {
+    /// Transport and tool of each.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        let seen = self.0.lock().unwrap();
+        seen.iter()
+            .map(|r| format!("{} {}", r.transport, r.tool.as_deref().unwrap_or("?")))
+            .collect()
+    }
+}
+
+impl Witness for Seen {
+    fn refused(&self, refused: Refused) -> BoxFuture<'_, ()> {
+        self.0.lock().unwrap().push(refused);
+        Box::pin(async {})
+    }
 }
 
 struct Counted(Arc<std::sync::atomic::AtomicUsize>);

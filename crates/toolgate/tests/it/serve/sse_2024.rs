@@ -1,16 +1,16 @@
 //! The transport of 2024-11-05: a stream of events, and posts beside it.
 
-use super::{Scripted, desk::until, server};
+use super::{HANG, Scripted, Seen, desk::until, server};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use std::{
-    sync::{Arc, Mutex, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 use toolgate::{
-    BoxFuture, Caller,
+    Caller,
     edge::{
-        Refused, Server, ServerLimits, Witness,
+        Server, ServerLimits,
         http::{Body, Endpoint, HttpLimits},
     },
 };
@@ -20,8 +20,6 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 const FOREVER: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
 const ECHO: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}"#;
-/// How long anything may take; a bound on a hang, not a measurement.
-const HANG: Duration = Duration::from_secs(10);
 
 fn endpoint(scripted: Arc<Scripted>, limits: HttpLimits) -> Endpoint {
     Endpoint::new(server(scripted), limits)
@@ -227,16 +225,6 @@ async fn what_is_no_message_is_refused_at_the_post() {
     );
 }
 
-#[derive(Default)]
-struct Seen(Mutex<Vec<Refused>>);
-
-impl Witness for Seen {
-    fn refused(&self, refused: Refused) -> BoxFuture<'_, ()> {
-        self.0.lock().unwrap().push(refused);
-        Box::pin(async {})
-    }
-}
-
 /// Holds: SSE1-02.
 #[tokio::test]
 async fn a_call_before_initialize_is_refused_on_record() {
@@ -246,9 +234,7 @@ async fn a_call_before_initialize_is_refused_on_record() {
     let endpoint = Endpoint::new(server, HttpLimits::default());
     let old = Old::open(&endpoint).await;
     assert_eq!(old.post(ECHO).await, 400);
-    let seen = seen.0.lock().unwrap();
-    let tools: Vec<_> = seen.iter().map(|r| r.tool.as_deref()).collect();
-    assert_eq!(tools, [Some("echo")]);
+    assert_eq!(seen.calls(), ["http echo"]);
 }
 
 /// Holds: SSE1-02.

@@ -1,13 +1,10 @@
 //! Text files of what goes over stdio: `> ` is sent, `< ` must come back, in this order; `# ` is a comment.
 //! `UPDATE=1 cargo test -p toolgate` writes what came into the files.
 
-use super::{Scripted, server};
-use std::{path::PathBuf, time::Duration};
+use super::{HANG, Scripted, server};
+use std::path::PathBuf;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use toolgate::{Caller, edge::stdio};
-
-/// How long anything may take; a bound on a hang, not a measurement.
-const HANG: Duration = Duration::from_secs(10);
 
 async fn play(name: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
