@@ -2,13 +2,16 @@
 //
 // A job is JSON in argv[2]:
 //   http: URL              or  stdio: [COMMAND, ARG...] with env: {NAME: VALUE}
+//   package: NAME                   which release of the SDK, where a script serves several
 //   mode: "legacy" | "modern" | "sse"   which era the client is held to; the last is HTTP with SSE of 2024-11-05
 //   headers: {NAME: VALUE}          sent with every HTTP request
 //   elicit: null | [{action, content}...]   null declares no elicitation; else one answer per question, the last repeats
-//   steps: [{do: "list"} | {do: "call", name, arguments, cancel_after, leave_after, timeout_ms} | {do: "wait"}]
+//   steps: [{do: "list"} | {do: "call", name, arguments, cancel_after, leave_after, timeout_ms} | {do: "wait"} |
+//           {do: "changed"}]
 //     cancel_after: N    cancels the call by the revision's own means after N progress messages
 //     leave_after: N     ends the process at once after N progress messages: a lost connection, not a cancel
 //     wait               prints "waiting" and goes on when a line comes on standard input
+//     changed            waits until the server told that its list of tools changed, at any time before or now
 //
 // The packages live outside this folder (`cargo xtask test` installs them), so they are found by TOOLGATE_INTEROP.
 import { createRequire } from 'node:module';
@@ -47,11 +50,18 @@ export function sayResult(result) {
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
+let heard;
+const hearing = new Promise(resolve => (heard = resolve));
+
+/** To be called when the server tells that its list of tools changed. */
+export const changed = () => heard();
+
 /** Runs the steps with `list()` and `call(params, options)` of one SDK, then `close()`. */
 export async function run({ list, call, close }) {
   for (const step of job.steps) {
     try {
-      if (step.do === 'list') say('tools', { names: await list() });
+      if (step.do === 'list') sayTools(await list());
+      else if (step.do === 'changed') await hearing.then(() => say('changed'));
       else if (step.do === 'wait') await wait();
       else await oneCall(step, call);
     } catch (error) {
@@ -61,6 +71,10 @@ export async function run({ list, call, close }) {
   await close();
   say('done');
   process.exit(0);
+}
+
+function sayTools(tools) {
+  say('tools', { names: tools.map(tool => tool.name), tools });
 }
 
 async function wait() {

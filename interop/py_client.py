@@ -76,9 +76,14 @@ async def call(client, step):
         say("cancelled")
 
 
-async def one(client, step):
+async def one(client, step, changes):
     if step["do"] == "list":
-        say("tools", names=[tool.name for tool in (await client.list_tools()).tools])
+        tools = (await client.list_tools()).tools
+        whole = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools]
+        say("tools", names=[tool.name for tool in tools], tools=whole)
+    elif step["do"] == "changed":
+        await changes.heard.wait()
+        say("changed")
     elif step["do"] == "wait":
         say("waiting")
         await anyio.to_thread.run_sync(sys.stdin.readline)
@@ -86,20 +91,53 @@ async def one(client, step):
         await call(client, step)
 
 
+class Changes:
+    """Whether the server told that its list of tools changed."""
+
+    def __init__(self):
+        self.heard = anyio.Event()
+
+    async def heed(self, message):
+        """A session tells it by itself."""
+        if isinstance(message, types.ToolListChangedNotification):
+            self.heard.set()
+
+    async def listen(self, client, *, task_status):
+        """Since 2026-07-28 there is a stream for it."""
+        async with client.listen(tools_list_changed=True) as events:
+            task_status.started()
+            async for _ in events:
+                self.heard.set()
+
+
 async def main():
     elicit = JOB.get("elicit")
     mode = "legacy" if JOB.get("mode") in ("legacy", "sse") else JOB.get("mode_word", "auto")
     callback = Answers(elicit) if elicit else None
-    info = types.Implementation(name="interop-py", version="1.0.0")
-    async with Client(target(), mode=mode, elicitation_callback=callback, client_info=info) as client:
+    changes = Changes()
+    options = {
+        "mode": mode,
+        "elicitation_callback": callback,
+        "client_info": types.Implementation(name="interop-py", version="1.0.0"),
+        "message_handler": changes.heed,
+    }
+    async with Client(target(), **options) as client:
         server = client.server_info.model_dump(mode="json") if client.server_info else None
         say("connected", revision=client.protocol_version, server=server)
-        for step in JOB["steps"]:
-            try:
-                await one(client, step)
-            except MCPError as error:
-                say("error", code=error.code, message=error.message)
+        async with anyio.create_task_group() as group:
+            if {"do": "changed"} in JOB["steps"] and client.protocol_version >= "2026":
+                await group.start(changes.listen, client)
+            await steps(client, changes)
+            group.cancel_scope.cancel()
     say("done")
+
+
+async def steps(client, changes):
+    for step in JOB["steps"]:
+        try:
+            await one(client, step, changes)
+        except MCPError as error:
+            say("error", code=error.code, message=error.message)
 
 
 anyio.run(main)

@@ -1,29 +1,47 @@
-// The TypeScript SDK 1.x: the revisions with a handshake over Streamable HTTP, the older HTTP with SSE, or stdio.
-import { answerer, job, need, run, say } from './job.mjs';
+// The TypeScript SDK 1.x over Streamable HTTP, the older HTTP with SSE, or stdio; each release has its newest revision.
+import { answerer, changed, job, need, run, say } from './job.mjs';
 
-const { Client } = need('@modelcontextprotocol/sdk/client/index.js');
-const { SSEClientTransport } = need('@modelcontextprotocol/sdk/client/sse.js');
-const { StdioClientTransport } = need('@modelcontextprotocol/sdk/client/stdio.js');
-const { StreamableHTTPClientTransport } = need('@modelcontextprotocol/sdk/client/streamableHttp.js');
-const { CallToolResultSchema, ElicitRequestSchema } = need('@modelcontextprotocol/sdk/types.js');
+const sdk = job.package ?? '@modelcontextprotocol/sdk';
+const { Client } = need(`${sdk}/client/index.js`);
+const { CallToolResultSchema, ElicitRequestSchema, ToolListChangedNotificationSchema } = need(`${sdk}/types.js`);
 
-const capabilities = job.elicit ? { elicitation: {} } : {};
-const client = new Client({ name: 'interop-ts1', version: '1.0.0' }, { capabilities });
-if (job.elicit) {
+/** Older releases do not tell which revision was agreed on. */
+class Telling extends Client {
+  async request(request, ...more) {
+    const result = await super.request(request, ...more);
+    if (request.method === 'initialize') this.revision = result.protocolVersion;
+    return result;
+  }
+}
+
+// Elicitation came with 2025-06-18.
+const asks = job.elicit && ElicitRequestSchema;
+const capabilities = asks ? { elicitation: {} } : {};
+const client = new Telling({ name: 'interop-ts1', version: '1.0.0' }, { capabilities });
+client.setNotificationHandler(ToolListChangedNotificationSchema, changed);
+if (asks) {
   const answer = answerer();
   client.setRequestHandler(ElicitRequestSchema, async request => answer(request.params));
 }
 
-const overHttp = job.mode === 'sse' ? SSEClientTransport : StreamableHTTPClientTransport;
-const transport = job.http
-  ? new overHttp(new URL(job.http), { requestInit: { headers: job.headers ?? {} } })
-  : new StdioClientTransport({ command: job.stdio[0], args: job.stdio.slice(1), env: { ...process.env, ...job.env } });
+function connection() {
+  if (job.http) {
+    const options = { requestInit: { headers: job.headers ?? {} } };
+    // The oldest release does not have the newer transport.
+    if (job.mode === 'sse') return new (need(`${sdk}/client/sse.js`).SSEClientTransport)(new URL(job.http), options);
+    return new (need(`${sdk}/client/streamableHttp.js`).StreamableHTTPClientTransport)(new URL(job.http), options);
+  }
+  const { StdioClientTransport } = need(`${sdk}/client/stdio.js`);
+  const [command, ...args] = job.stdio;
+  return new StdioClientTransport({ command, args, env: { ...process.env, ...job.env } });
+}
 
+const transport = connection();
 await client.connect(transport);
-say('connected', { revision: transport.protocolVersion ?? null, server: client.getServerVersion() ?? null });
+say('connected', { revision: client.revision, server: client.getServerVersion() ?? null });
 
 await run({
-  list: async () => (await client.listTools()).tools.map(tool => tool.name),
+  list: async () => (await client.listTools()).tools,
   call: (params, options) => client.callTool(params, CallToolResultSchema, options),
   close: async () => {
     await transport.terminateSession?.();

@@ -1,12 +1,14 @@
 // The TypeScript SDK 2.x: pinned to 2026-07-28 ("modern"), or held to the handshake ("legacy").
-import { answerer, job, need, run, say } from './job.mjs';
+import { answerer, changed, job, need, run, say } from './job.mjs';
 
 const { Client, StreamableHTTPClientTransport } = need('@modelcontextprotocol/client');
 const { StdioClientTransport } = need('@modelcontextprotocol/client/stdio');
 
 const mode = job.mode === 'legacy' ? 'legacy' : { pin: '2026-07-28' };
 const capabilities = job.elicit ? { elicitation: {} } : {};
-const client = new Client({ name: 'interop-ts2', version: '1.0.0' }, { capabilities, versionNegotiation: { mode } });
+const listChanged = { tools: { autoRefresh: false, onChanged: changed } };
+const options = { capabilities, listChanged, versionNegotiation: { mode } };
+const client = new Client({ name: 'interop-ts2', version: '1.0.0' }, options);
 if (job.elicit) {
   const answer = answerer();
   client.setRequestHandler('elicitation/create', async request => answer(request.params));
@@ -20,7 +22,7 @@ await client.connect(transport);
 say('connected', { revision: client.getNegotiatedProtocolVersion() ?? null, server: client.getServerVersion() ?? null });
 
 await run({
-  list: async () => (await client.listTools()).tools.map(tool => tool.name),
+  list: async () => (await client.listTools()).tools,
   call: (params, options) => client.callTool(params, options),
   close: () => client.close()
 });

@@ -18,5 +18,6 @@ mod hostile_config;
 mod listen;
 mod no_spawn;
 mod one_no;
+mod revisions;
 mod stdio;
 mod who_may_reach;

@@ -1,8 +1,8 @@
 //! A running gateway and its command line.
 
 use super::process::lines;
-use super::{SOON, TempDir, command, end_politely, kill_hard, output, until};
-use serde_json::Value;
+use super::{SOON, TempDir, command, end_politely, kill_hard, output, send, until};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -196,6 +196,24 @@ impl Gate {
             .find(|word| word.starts_with("http://"));
         link.unwrap_or_else(|| panic!("no link in {out:?}"))
             .to_owned()
+    }
+
+    /// Everything that the console shows.
+    pub(crate) fn state(&self) -> Value {
+        let link = self.console();
+        let token = link.split_once("#token=").unwrap().1;
+        let port = self.port;
+        let lines = ["Content-Type: application/json", "X-Toolgate-Console: 1"].map(str::to_owned);
+        let body = json!({"token": token}).to_string();
+        let login = send(port, "POST", "/console/login", &lines, body.as_bytes());
+        let cookie = login.header("set-cookie").expect("a login");
+        let key: Value = serde_json::from_str(&login.body).unwrap();
+        let lines = [
+            format!("Cookie: {}", cookie.split(';').next().unwrap()),
+            format!("X-Toolgate-Console: {}", key["key"].as_str().unwrap()),
+        ];
+        let state = send(port, "GET", "/console/api/state", &lines, b"");
+        serde_json::from_str(&state.body).unwrap()
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -67,6 +67,8 @@ pub(crate) fn shot(name: &str) -> PathBuf {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Client {
     TypeScript1,
+    /// An older release of it, by the name of its package here.
+    Release(&'static str),
     TypeScript2,
     Python,
 }
@@ -75,11 +77,15 @@ impl Client {
     /// Starts it on a job; `interop/job.mjs` says what a job is.
     pub(crate) fn start(self, real: &Path, job: &Value) -> Script {
         let file = match self {
-            Client::TypeScript1 => "ts1.mjs",
+            Client::TypeScript1 | Client::Release(_) => "ts1.mjs",
             Client::TypeScript2 => "ts2.mjs",
             Client::Python => "py_client.py",
         };
-        Script::start(real, file, job)
+        let mut job = job.clone();
+        if let Client::Release(package) = self {
+            job["package"] = json!(package);
+        }
+        Script::start(real, file, &job)
     }
 }
 

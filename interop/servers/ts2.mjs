@@ -1,0 +1,32 @@
+// A server of the TypeScript SDK 2.x that speaks 2026-07-28 and nothing else.
+import { Tools, greet, need, question } from './tools.mjs';
+
+const { McpServer, fromJsonSchema, inputRequired } = need('@modelcontextprotocol/server');
+const { serveStdio } = need('@modelcontextprotocol/server/stdio');
+
+function serve() {
+  const tools = new Tools();
+  const server = new McpServer({ name: 'typescript-2', version: '1.0.0' }, { capabilities: { tools: { listChanged: true } } });
+  const add = ({ name, inputSchema, outputSchema, ...config }) => {
+    const schemas = { inputSchema: fromJsonSchema(inputSchema), ...(outputSchema && { outputSchema: fromJsonSchema(outputSchema) }) };
+    server.registerTool(name, { ...config, ...schemas }, (args, cx) => tools.use(name, args, means(cx)));
+  };
+  const means = cx => ({
+    signal: cx.mcpReq.signal,
+    // The SDK itself tells of every tool that is added.
+    changed: () => add(tools.list.at(-1)),
+    async progress(progress, total) {
+      const progressToken = cx.mcpReq._meta?.progressToken;
+      if (progressToken === undefined) return;
+      await cx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, total } });
+    },
+    ask() {
+      const answer = cx.mcpReq.inputResponses?.name;
+      return answer ? greet(answer) : inputRequired({ inputRequests: { name: inputRequired.elicit(question) } });
+    }
+  });
+  tools.list.forEach(add);
+  return server;
+}
+
+serveStdio(serve, { legacy: 'reject' });
