@@ -1,13 +1,16 @@
 //! One use of one thing, with everything that travels with it.
 
-use crate::{Item, Reporter, Trail};
+use crate::{Error, Item, Kind, Reporter, Trail};
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, OnceLock},
 };
-use toolgate_wire::json::Json;
+use toolgate_wire::{
+    json::Json,
+    method::{definition::ItemKind, usage::Op},
+};
 
 /// One use of one thing. There is no second argument to lose.
 #[derive(Clone, Debug)]
@@ -15,8 +18,10 @@ use toolgate_wire::json::Json;
 pub struct Call {
     /// Names this call in the record, in the console and on the command line; the same in every round.
     pub id: Arc<str>,
-    /// What is used.
+    /// What is done with it.
     pub op: Op,
+    /// What is used, and with what.
+    pub of: Use,
     /// Who uses it; put here by the edge after authentication. Holds no token.
     pub caller: Caller,
     /// Answers and state of a repeated call; empty at first.
@@ -32,19 +37,12 @@ pub struct Call {
     pub(crate) item: Option<Arc<Item>>,
 }
 
-/// What can be used. Closed on purpose: a new kind breaks the build wherever it matters.
+/// What is used, and with what.
 #[derive(Clone, Debug)]
-pub enum Op {
-    /// A tool.
-    Tool(ToolUse),
-}
-
-/// The use of a tool.
-#[derive(Clone, Debug)]
-pub struct ToolUse {
-    /// Its name, as the service at hand calls it.
+pub struct Use {
+    /// Its name or URI, as the service at hand calls it.
     pub name: String,
-    /// With what.
+    /// With what; of a resource its `uri`, of a completion all parameters but the reference.
     pub arguments: Arguments,
 }
 
@@ -119,7 +117,7 @@ impl Round {
 }
 
 /// What the other end can be asked for.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Abilities {
     /// To put a form to its user.
     pub elicitation: bool,
@@ -127,8 +125,21 @@ pub struct Abilities {
     pub elicitation_url: bool,
     /// To ask its model.
     pub sampling: bool,
+    /// To ask its model, which may use tools meanwhile.
+    pub sampling_tools: bool,
+    /// To ask its model with context of servers included.
+    pub sampling_context: bool,
     /// To name its roots.
     pub roots: bool,
+    /// The extensions that it declared: an object of settings by their identifiers.
+    pub extensions: Option<Json>,
+}
+
+impl Abilities {
+    /// The settings of an extension that the other end declared.
+    pub fn extension(&self, id: &str) -> Option<Json> {
+        self.extensions.as_ref()?.get(id)
+    }
 }
 
 /// How an edge saw a call: words for the record. The client's name is its own claim.
@@ -145,19 +156,21 @@ pub struct Seen {
 }
 
 impl Call {
-    /// The first round of a use of a tool.
-    pub fn tool(
+    /// The first round of a use.
+    pub fn new(
         id: impl Into<Arc<str>>,
         caller: Caller,
+        op: Op,
         name: impl Into<String>,
         arguments: Json,
     ) -> Call {
         Call {
             id: id.into(),
-            op: Op::Tool(ToolUse {
+            op,
+            of: Use {
                 name: name.into(),
                 arguments: Arguments::new(arguments),
-            }),
+            },
             caller,
             round: Round::default(),
             abilities: Abilities::default(),
@@ -168,6 +181,16 @@ impl Call {
         }
     }
 
+    /// The first round of a use of a tool.
+    pub fn tool(
+        id: impl Into<Arc<str>>,
+        caller: Caller,
+        name: impl Into<String>,
+        arguments: Json,
+    ) -> Call {
+        Call::new(id, caller, Op::Tool, name, arguments)
+    }
+
     /// The item behind the name, once the pipeline has looked it up.
     pub fn item(&self) -> Option<&Arc<Item>> {
         self.item.as_ref()
@@ -175,35 +198,51 @@ impl Call {
 
     /// The name of what is used.
     pub fn name(&self) -> &str {
-        let Op::Tool(tool) = &self.op;
-        &tool.name
+        &self.of.name
     }
 
     /// The arguments.
     pub fn arguments(&self) -> &Arguments {
-        let Op::Tool(tool) = &self.op;
-        &tool.arguments
+        &self.of.arguments
+    }
+
+    /// The error of a use of something that is not there, or that the caller may not see.
+    pub fn unknown(&self) -> Error {
+        let what = self.op.kinds().first().map_or("thing", |kind| kind.word());
+        Error::new(Kind::NotFound, format!("unknown {what}: {}", self.name()))
     }
 }
 
-/// A wish to see what there is.
+/// A wish to see what there is of one kind.
 #[derive(Clone, Debug)]
 pub struct List {
     /// Who asks.
     pub caller: Caller,
-    /// Where only this one item matters, its name. Then a layer may leave the others as they are.
+    /// For what.
+    pub kind: ItemKind,
+    /// Where only this one item matters, its name, or the URI that a template has to fit. Then a layer may leave the
+    /// others as they are.
     pub only: Option<String>,
     /// Takes down why that one item is hidden: for the record, never for the asker.
     pub trail: Trail,
 }
 
 impl List {
-    /// All that the caller may see.
-    pub fn all(caller: Caller) -> List {
+    /// All of that kind that the caller may see.
+    pub fn all(caller: Caller, kind: ItemKind) -> List {
         List {
             caller,
+            kind,
             only: None,
             trail: Trail::default(),
+        }
+    }
+
+    /// The one thing of that name.
+    pub fn one(caller: Caller, kind: ItemKind, name: impl Into<String>) -> List {
+        List {
+            only: Some(name.into()),
+            ..List::all(caller, kind)
         }
     }
 }
@@ -213,6 +252,19 @@ impl List {
 pub struct Interest {
     /// Who asks.
     pub caller: Caller,
-    /// The list of tools.
-    pub tools: bool,
+    /// Of changes of these lists. Templates change with the resources.
+    pub lists: Vec<ItemKind>,
+    /// Of changes of these resources, by their URIs.
+    pub uris: Vec<String>,
+}
+
+impl Interest {
+    /// In all lists, and in no resource.
+    pub fn lists(caller: Caller) -> Interest {
+        Interest {
+            caller,
+            lists: vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt],
+            uris: Vec::new(),
+        }
+    }
 }

@@ -6,8 +6,11 @@ use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
-use tokio::sync::watch;
-use toolgate_wire::method::tools_list::{Hints, Tool};
+use toolgate_wire::method::{
+    definition::{Definition, Hints, ItemKind},
+    list::CacheHint,
+    uri_template,
+};
 
 /// Where an item comes from: the configured id of the server, never its self-reported name.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -23,7 +26,7 @@ pub struct Item {
     /// Where it comes from.
     pub origin: Origin,
     /// Its definition, under the name that the asker uses.
-    pub tool: Tool,
+    pub def: Definition,
     /// Its name at the server it comes from.
     pub local: String,
     /// Why it may be seen by the operator only; `None` for a good item.
@@ -33,18 +36,18 @@ pub struct Item {
 
 impl Item {
     /// An item under the server's own name.
-    pub fn new(origin: Origin, tool: Tool) -> Item {
+    pub fn new(origin: Origin, def: Definition) -> Item {
         Item {
-            local: tool.name().to_owned(),
+            local: def.name().to_owned(),
             origin,
-            tool,
+            def,
             withheld: None,
             memo: Mutex::default(),
         }
     }
 
     /// The same item with another definition; what was worked out about the old one is forgotten.
-    pub fn with_tool(&self, tool: Tool) -> Item {
+    pub fn with_def(&self, def: Definition) -> Item {
         let (origin, local, withheld) = (
             self.origin.clone(),
             self.local.clone(),
@@ -52,7 +55,7 @@ impl Item {
         );
         Item {
             origin,
-            tool,
+            def,
             local,
             withheld,
             memo: Mutex::default(),
@@ -63,19 +66,35 @@ impl Item {
     pub fn withhold(&self, reason: String) -> Item {
         Item {
             withheld: Some(reason),
-            ..self.with_tool(self.tool.clone())
+            ..self.with_def(self.def.clone())
         }
     }
 
-    /// `server.tool`: its name in config, console, record and on the command line.
-    pub fn full_name(&self) -> String {
-        format!("{}.{}", self.origin.server, self.local)
+    /// What it is.
+    pub fn kind(&self) -> ItemKind {
+        self.def.kind()
     }
+
+    /// Its name in config, console, record and on the command line: `server.tool`, `server.resource:URI` or
+    /// `server.prompt:NAME`.
+    pub fn full_name(&self) -> String {
+        let kind = match self.kind() {
+            ItemKind::Tool => "",
+            ItemKind::Resource | ItemKind::Template => Item::RESOURCE,
+            ItemKind::Prompt => Item::PROMPT,
+        };
+        format!("{}.{kind}{}", self.origin.server, self.local)
+    }
+
+    /// What stands before the URI of a resource in its full name.
+    pub const RESOURCE: &str = "resource:";
+    /// What stands before the name of a prompt in its full name.
+    pub const PROMPT: &str = "prompt:";
 
     /// What it claims to do, or the most careful reading where its server is not trusted.
     pub fn hints(&self) -> Hints {
         if self.origin.trusted {
-            self.tool.hints()
+            self.def.hints()
         } else {
             Hints::default()
         }
@@ -103,7 +122,7 @@ impl fmt::Debug for Item {
     }
 }
 
-/// A snapshot of what is offered, with an index by name. Cheap to clone.
+/// A snapshot of what is offered of one kind, with an index by name. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog(Arc<Inner>);
 
@@ -113,6 +132,7 @@ struct Inner {
     index: HashMap<String, usize>,
     missing: Vec<String>,
     instructions: Option<String>,
+    hint: CacheHint,
 }
 
 impl Catalog {
@@ -133,10 +153,10 @@ impl Catalog {
             ..Inner::default()
         };
         for item in items {
-            if !inner.index.contains_key(item.tool.name()) {
+            if !inner.index.contains_key(item.def.name()) {
                 inner
                     .index
-                    .insert(item.tool.name().to_owned(), inner.items.len());
+                    .insert(item.def.name().to_owned(), inner.items.len());
                 inner.items.push(item);
             }
         }
@@ -148,9 +168,20 @@ impl Catalog {
         &self.0.items
     }
 
-    /// The item of that name.
+    /// The item of that name, or the first template that a URI fits.
     pub fn find(&self, name: &str) -> Option<&Arc<Item>> {
-        self.0.items.get(*self.0.index.get(name)?)
+        if let Some(at) = self.0.index.get(name) {
+            return self.0.items.get(*at);
+        }
+        let fits = |item: &&Arc<Item>| {
+            item.kind() == ItemKind::Template && uri_template::fits(item.def.name(), name)
+        };
+        self.0.items.iter().find(fits)
+    }
+
+    /// How long it may be kept, and for whom.
+    pub fn hint(&self) -> CacheHint {
+        self.0.hint
     }
 
     /// The servers that could not be asked.
@@ -166,39 +197,35 @@ impl Catalog {
     /// The same snapshot with other items.
     pub fn with_items(&self, items: Vec<Arc<Item>>) -> Catalog {
         Catalog::of(items, self.0.missing.clone(), self.0.instructions.clone())
+            .with_hint(self.0.hint)
     }
 
     /// The same snapshot with other instructions.
     pub fn with_instructions(&self, instructions: Option<String>) -> Catalog {
         Catalog::of(self.0.items.clone(), self.0.missing.clone(), instructions)
+            .with_hint(self.0.hint)
+    }
+
+    /// The same snapshot with another word on how long it may be kept.
+    pub fn with_hint(mut self, hint: CacheHint) -> Catalog {
+        match Arc::get_mut(&mut self.0) {
+            Some(inner) => inner.hint = hint,
+            None => {
+                let inner = Inner {
+                    items: self.0.items.clone(),
+                    index: self.0.index.clone(),
+                    missing: self.0.missing.clone(),
+                    instructions: self.0.instructions.clone(),
+                    hint,
+                };
+                self.0 = Arc::new(inner);
+            }
+        }
+        self
     }
 
     /// Whether the two are one snapshot, so that what was worked out for one holds for the other.
     pub fn same(&self, other: &Catalog) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-/// What went stale, never the new content.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Stale {
-    /// How often the list of tools changed so far.
-    pub tools: u64,
-}
-
-/// Tells when something went stale. Several changes may be told as one.
-#[derive(Clone, Debug)]
-pub struct Changes(watch::Receiver<Stale>);
-
-impl Changes {
-    /// Changes that a sender counts.
-    pub fn new(from: watch::Receiver<Stale>) -> Changes {
-        Changes(from)
-    }
-
-    /// Waits for the next change; `None` when there will be none any more.
-    pub async fn next(&mut self) -> Option<Stale> {
-        self.0.changed().await.ok()?;
-        Some(*self.0.borrow_and_update())
     }
 }

@@ -16,8 +16,8 @@ pub struct Error {
 /// What code should make of an error.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// The server behind answered with an error of the protocol.
-    Answered,
+    /// The server behind, or a handler, answered with an error of the protocol; its code.
+    Answered(i64),
     /// A fault of this program, or a panic in a handler.
     Bug,
     /// Too much at once; when to come again, where that is known.
@@ -102,11 +102,6 @@ impl Error {
     pub fn because(mut self, source: impl Into<BoxError>) -> Error {
         self.source = Some(source.into());
         self
-    }
-
-    /// There is no such tool, or none that the caller may see.
-    pub fn unknown_tool(name: &str) -> Error {
-        Error::new(Kind::NotFound, format!("unknown tool: {name}"))
     }
 
     /// What code should make of it.

@@ -1,8 +1,8 @@
 //! Rules decide before a call; one layer asks them all and lets a person settle what they leave open.
 
 use crate::{
-    BoxFuture, Call, Caller, Catalog, Error, Item, Kind, Layer, List, Next, Outcome, Questions,
-    Refusal,
+    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, Kind, Layer, List, Next, Op,
+    Outcome, Questions, Refusal, Trail, pipeline::find,
 };
 use std::sync::Arc;
 
@@ -157,10 +157,29 @@ impl Layer for Gate {
         })
     }
 
+    /// Nobody hears of changes of a resource that he may not see.
+    fn changes<'a>(
+        &'a self,
+        mut want: Interest,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<Changes, Error>> {
+        Box::pin(async move {
+            let mut seen = Vec::new();
+            for uri in std::mem::take(&mut want.uris) {
+                let item = find(&next, &want.caller, Op::Resource, &uri, &Trail::default()).await?;
+                if item.is_some_and(|item| self.sees(&want.caller, &item)) {
+                    seen.push(uri);
+                }
+            }
+            want.uris = seen;
+            next.changes(want).await
+        })
+    }
+
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
             let Some(item) = call.item().cloned() else {
-                return Err(Error::unknown_tool(call.name()));
+                return Err(call.unknown());
             };
             let slot = match self.settle(&call, &item).await? {
                 Confirmed::Ask(questions) => return Ok(Outcome::Ask(questions)),

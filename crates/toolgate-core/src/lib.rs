@@ -6,6 +6,7 @@
 
 mod call;
 mod catalog;
+mod changes;
 mod error;
 mod gate;
 mod layer;
@@ -16,10 +17,9 @@ mod scrub;
 mod service;
 mod trail;
 
-pub use call::{
-    Abilities, Arguments, Call, Caller, Interest, List, Op, Round, Seen, Slots, ToolUse,
-};
-pub use catalog::{Catalog, Changes, Item, Origin, Stale};
+pub use call::{Abilities, Arguments, Call, Caller, Interest, List, Round, Seen, Slots, Use};
+pub use catalog::{Catalog, Item, Origin};
+pub use changes::{Changed, Changes, Stale};
 pub use error::{BoxError, Error, Kind, Need, Problem, Refusal};
 /// A boxed future that can be sent to another thread.
 pub use futures_util::future::BoxFuture;
@@ -33,9 +33,16 @@ pub use service::{Outcome, Service};
 pub use toolgate_wire::{
     json::Json,
     method::{
+        complete::CompleteResult,
+        content::{Content, ContentKind},
+        definition::{Definition, Hints, ItemKind, PromptArgument},
+        list::CacheHint,
         notifications::Progress,
-        tools_call::{Content, ContentKind, Output},
-        tools_list::{Hints, Tool},
+        output::Output,
+        prompts_get::{PromptMessage, PromptResult},
+        resources_read::ReadResult,
+        tools_call::ToolResult,
+        usage::Op,
     },
 };
 pub use trail::{Step, Trail};

@@ -1,8 +1,8 @@
 //! The stack of layers over a service.
 
 use crate::{
-    BoxFuture, Call, Catalog, Changes, Confirm, Error, Interest, Layer, List, Next, Outcome, Rule,
-    Scrub, Service, gate::Gate, scrub::Cleaner,
+    BoxFuture, Call, Caller, Catalog, Changes, Confirm, Error, Interest, Item, Layer, List, Next,
+    Op, Outcome, Rule, Scrub, Service, Trail, gate::Gate, scrub::Cleaner,
 };
 use std::sync::Arc;
 
@@ -128,20 +128,33 @@ impl Layer for Resolve {
 
     fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
-            let ask = List {
-                caller: call.caller.clone(),
-                only: Some(call.name().to_owned()),
-                trail: call.trail.clone(),
+            let found = find(&next, &call.caller, call.op, call.name(), &call.trail).await?;
+            let Some(item) = found else {
+                return Err(call.unknown());
             };
-            let catalog = next.fork().list(ask).await?;
-            let Some(item) = catalog
-                .find(call.name())
-                .filter(|item| item.withheld.is_none())
-            else {
-                return Err(Error::unknown_tool(call.name()));
-            };
-            call.item = Some(item.clone());
+            call.item = Some(item);
             next.call(call).await
         })
     }
+}
+
+/// The item behind a name, as the rest of the pipeline shows it to this caller.
+pub(crate) async fn find(
+    next: &Next<'_>,
+    caller: &Caller,
+    op: Op,
+    name: &str,
+    trail: &Trail,
+) -> Result<Option<Arc<Item>>, Error> {
+    for kind in op.kinds() {
+        let ask = List {
+            trail: trail.clone(),
+            ..List::one(caller.clone(), *kind, name)
+        };
+        let catalog = next.fork().list(ask).await?;
+        if let Some(item) = catalog.find(name).filter(|item| item.withheld.is_none()) {
+            return Ok(Some(item.clone()));
+        }
+    }
+    Ok(None)
 }

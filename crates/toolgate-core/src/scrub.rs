@@ -4,8 +4,12 @@ use crate::{
     BoxFuture, Call, Catalog, Error, Event, Item, Layer, List, Next, Origin, Outcome, Questions,
     Report, Reporter,
 };
-use std::sync::{Arc, Mutex, PoisonError};
-use toolgate_wire::method::tools_call::Output;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+use toolgate_wire::method::definition::ItemKind;
+use toolgate_wire::method::output::Output;
 
 /// Every way by which foreign text can reach the caller. Exhaustive on purpose: a new one breaks every scrub.
 #[derive(Debug)]
@@ -43,26 +47,25 @@ pub trait Scrub: Send + Sync + 'static {
 
 pub(crate) struct Cleaner {
     scrub: Arc<dyn Scrub>,
-    /// The last list and what it was cleaned to: a list is cleaned once, not once per call.
-    last: Mutex<Option<(Catalog, Catalog)>>,
+    /// The last list of each kind and what it was cleaned to: a list is cleaned once, not once per call.
+    last: Mutex<HashMap<ItemKind, (Catalog, Catalog)>>,
 }
 
 impl Cleaner {
     pub(crate) fn new(scrub: impl Scrub) -> Cleaner {
         Cleaner {
             scrub: Arc::new(scrub),
-            last: Mutex::new(None),
+            last: Mutex::default(),
         }
     }
 
-    fn clean_list(&self, dirty: Catalog) -> Catalog {
+    fn clean_list(&self, kind: ItemKind, dirty: Catalog) -> Catalog {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((seen, clean)) = last.as_ref().filter(|(seen, _)| seen.same(&dirty)) {
-            let _ = seen;
+        if let Some((_, clean)) = last.get(&kind).filter(|(seen, _)| seen.same(&dirty)) {
             return clean.clone();
         }
         let clean = self.clean_items(&dirty);
-        *last = Some((dirty, clean.clone()));
+        last.insert(kind, (dirty, clean.clone()));
         clean
     }
 
@@ -106,7 +109,8 @@ impl Layer for Cleaner {
     }
 
     fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
-        Box::pin(async move { Ok(self.clean_list(next.list(ask).await?)) })
+        let kind = ask.kind;
+        Box::pin(async move { Ok(self.clean_list(kind, next.list(ask).await?)) })
     }
 
     fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {

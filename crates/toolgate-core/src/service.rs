@@ -1,13 +1,13 @@
 //! The one trait that everything is.
 
 use crate::{BoxFuture, Call, Catalog, Changes, Error, Interest, List, Questions};
-use toolgate_wire::method::tools_call::Output;
+use toolgate_wire::method::output::Output;
 
 /// Something that offers things to use. Layers, clients and aggregates are services too, so they nest.
 ///
 /// There are three doors, and every effect goes through [`Service::call`].
 pub trait Service: Send + Sync + 'static {
-    /// What the asker may see, whole and in a stable order.
+    /// What the asker may see of one kind, whole and in a stable order.
     fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>>;
 
     /// Uses one of them. Dropping the future cancels the call, all the way down.

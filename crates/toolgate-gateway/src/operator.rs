@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::SystemTime};
 use tokio::sync::{broadcast, mpsc};
 use toolgate::{
-    Caller, Catalog, Event, Item, Json, List, Output, Report, Reporter, Service,
+    Caller, Catalog, Event, Item, ItemKind, Json, List, Output, Report, Reporter, Service,
+    ToolResult,
     edge::{Server, call_here},
 };
 use toolgate_policy::{Access, ApprovalView, By, Desk, DeskError, GrantView, Standing, Then};
@@ -205,8 +206,8 @@ impl Operator {
     async fn wire_name(&self, tool: &str) -> Result<String, NotDone> {
         let find = |catalog: &Catalog| {
             let mut items = catalog.items().iter();
-            let found = items.find(|item| item.full_name() == tool || item.tool.name() == tool);
-            found.map(|item| item.tool.name().to_owned())
+            let found = items.find(|item| item.full_name() == tool || item.def.name() == tool);
+            found.map(|item| item.def.name().to_owned())
         };
         if let Some(name) = find(&self.catalog().await) {
             return Ok(name);
@@ -228,12 +229,15 @@ impl Operator {
 
     /// Asks all servers for their tools; a slow one takes its time.
     pub(crate) async fn refresh(&self) {
-        let _ = self.servers.list(List::all(Caller::new("operator"))).await;
+        let _ = self
+            .servers
+            .list(List::all(Caller::new("operator"), ItemKind::Tool))
+            .await;
     }
 
     /// What is known of all tools; waits for no server.
     async fn catalog(&self) -> Catalog {
-        let ask = List::all(Caller::new("operator"));
+        let ask = List::all(Caller::new("operator"), ItemKind::Tool);
         let catalog = self.tools.list(ask).await.unwrap_or_default();
         self.board.know(catalog.clone());
         catalog
@@ -250,13 +254,13 @@ impl Operator {
 
     fn tool(&self, item: &Item, caller: &Caller) -> Value {
         let (then, rule) = self.access.verdict(caller, item);
-        let hints = item.tool.hints();
+        let hints = item.def.hints();
         json!({
-            "server": item.origin.server, "name": item.local, "wire": item.tool.name(), "title": item.tool.title(),
-            "description": item.tool.description(), "verdict": then_word(then), "rule": rule,
+            "server": item.origin.server, "name": item.local, "wire": item.def.name(), "title": item.def.title(),
+            "description": item.def.description(), "verdict": then_word(then), "rule": rule,
             "hints": hints_json(hints), "trusted": item.origin.trusted, "withheld": item.withheld,
-            "input_schema": item.tool.input_schema().to_value(),
-            "output_schema": item.tool.output_schema().map(|s| s.to_value()),
+            "input_schema": item.def.input_schema().to_value(),
+            "output_schema": item.def.output_schema().map(|s| s.to_value()),
         })
     }
 
@@ -343,10 +347,10 @@ fn pending(view: &ApprovalView) -> Value {
     let item = &view.item;
     json!({
         "id": view.id, "call": view.calls.last(), "calls": view.calls, "at": millis(view.asked), "expires": millis(view.expires), "caller": view.binding.caller.name(),
-        "client": view.seen.client, "server": item.origin.server, "tool": item.local, "title": item.tool.title(),
-        "description": item.tool.description(), "hints": hints_json(item.tool.hints()), "trusted": item.origin.trusted,
+        "client": view.seen.client, "server": item.origin.server, "tool": item.local, "title": item.def.title(),
+        "description": item.def.description(), "hints": hints_json(item.def.hints()), "trusted": item.origin.trusted,
         "reasons": view.reasons, "arguments_pretty": show::exact(&view.arguments), "arguments_raw": view.arguments.as_str(),
-        "digest": view.binding.arguments, "schema": item.tool.input_schema().to_value(), "connected": view.connected,
+        "digest": view.binding.arguments, "schema": item.def.input_schema().to_value(), "connected": view.connected,
         "may_remember": view.may_remember, "state": "open",
     })
 }
@@ -373,12 +377,14 @@ fn then_word(then: Then) -> &'static str {
 }
 
 /// A result as the protocol writes it, for a terminal or the console.
-fn output_json(output: &Output) -> Value {
+fn output_json(output: &ToolResult) -> Value {
     let nobody = toolgate_wire::method::initialize::Implementation {
         name: String::new(),
         version: String::new(),
     };
-    let mut value = dialect::MODERN.output(output, &nobody).to_value();
+    let mut value = dialect::MODERN
+        .output(&Output::Tool(output.clone()), &nobody)
+        .to_value();
     if let Some(map) = value.as_object_mut() {
         map.remove("_meta");
         map.remove("resultType");

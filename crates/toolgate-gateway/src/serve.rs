@@ -314,10 +314,7 @@ impl Parts {
 
     /// Looks again when a list changed, or a server came or went.
     async fn feed_tools(&self) {
-        let want = Interest {
-            caller: Caller::new("operator"),
-            tools: true,
-        };
+        let want = Interest::lists(Caller::new("operator"));
         let mut servers = self.supervisor.watch();
         let mut tools = self.service.changes(want).await.ok();
         loop {

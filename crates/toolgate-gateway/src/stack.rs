@@ -59,8 +59,8 @@ pub(crate) fn aggregate(config: &Config, supervisor: &Supervisor) -> Result<Aggr
 pub(crate) struct Known(pub(crate) Arc<Aggregate>);
 
 impl Service for Known {
-    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
-        Box::pin(async { Ok(self.0.known()) })
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        Box::pin(async move { Ok(self.0.known(ask.kind)) })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {

@@ -1,4 +1,7 @@
-//! Arguments fit the schema of the tool before anybody is asked and before anything leaves.
+//! Arguments fit what the tool, prompt or resource takes before anybody is asked and before anything leaves.
+
+mod prompt;
+mod uri;
 
 use crate::{
     PerServer,
@@ -6,9 +9,9 @@ use crate::{
     text::clean,
 };
 use serde_json::{Map, Value};
-use toolgate_core::{Call, Decision, Error, Item, Kind, Problem, Refusal, Rule, Verdict};
+use toolgate_core::{Call, Decision, Error, Item, Kind, Op, Problem, Refusal, Rule, Verdict};
 
-/// Checks arguments against `inputSchema`.
+/// Checks arguments: of a tool against its `inputSchema`, of a prompt against what it names, and URIs of resources.
 #[derive(Clone, Debug)]
 pub struct Arguments {
     /// Whether arguments that a schema does not name are let through.
@@ -29,12 +32,33 @@ pub(crate) struct Input(pub(crate) Result<Schema, String>);
 
 impl Input {
     pub(crate) fn of(item: &Item, bounds: &Bounds) -> Input {
-        Input(Schema::compile(&item.tool.input_schema(), bounds))
+        Input(Schema::compile(&item.def.input_schema(), bounds))
     }
 }
 
 impl Arguments {
     fn check(&self, call: &Call, item: &Item) -> Result<(), Error> {
+        let (found, of) = match call.op {
+            Op::Tool => (self.of_tool(call, item)?, item.def.name()),
+            Op::Prompt => (
+                prompt::problems(&item.def, call.arguments().raw()),
+                item.def.name(),
+            ),
+            Op::Resource => (uri::problems(call.name()), "the resource"),
+            Op::Complete(_) => (
+                prompt::completed(&item.def, call.arguments().raw()),
+                item.def.name(),
+            ),
+        };
+        if found.is_empty() {
+            return Ok(());
+        }
+        let explained = Explained { problems: found };
+        let text = format!("invalid arguments for {of}: {}", explained.sentence());
+        Err(Error::new(Kind::Invalid(explained.problems), text))
+    }
+
+    fn of_tool(&self, call: &Call, item: &Item) -> Result<Vec<Problem>, Error> {
         let input = item.memo(|item| Input::of(item, &Bounds::default()));
         let schema = input.0.as_ref().map_err(|why| {
             Error::new(
@@ -57,17 +81,8 @@ impl Arguments {
                 found.extend(unknown(&schema.tree, value));
             }
         }
-        if found.is_empty() {
-            return Ok(());
-        }
         found.truncate(schema::MOST);
-        let explained = Explained { problems: found };
-        let text = format!(
-            "invalid arguments for {}: {}",
-            item.tool.name(),
-            explained.sentence()
-        );
-        Err(Error::new(Kind::Invalid(explained.problems), text))
+        Ok(found)
     }
 }
 

@@ -15,7 +15,7 @@ impl Definition {
 
 /// The digest of the item's definition; worked out once.
 pub(crate) fn definition(item: &Item) -> Arc<Definition> {
-    item.memo(|item| Definition(of(item.tool.json())))
+    item.memo(|item| Definition(of(item.def.json())))
 }
 
 /// SHA-256 of a JSON text in canonical form (sorted keys, number tokens as they stand), hexadecimal.

@@ -87,7 +87,11 @@ impl Open<'_> {
         let out = match outcome {
             Ok(Outcome::Done(output)) => {
                 size = output.size();
-                if output.is_error { "tool_error" } else { "ok" }
+                if output.is_error() {
+                    "tool_error"
+                } else {
+                    "ok"
+                }
             }
             Ok(Outcome::Ask(questions)) => {
                 approvals.extend(questions.asks.iter().filter_map(|ask| match &ask.kind {
@@ -166,7 +170,7 @@ fn word(kind: &Kind, begun: bool) -> &'static str {
         Kind::Late => "timeout",
         Kind::Cancelled if begun => "cancelled_unknown",
         Kind::Cancelled => "cancelled",
-        Kind::Answered => "rpc_error",
+        Kind::Answered(_) => "rpc_error",
         Kind::Upstream => "upstream_lost",
         Kind::Bug => "bug",
         Kind::NotFound | Kind::Invalid(_) | Kind::Unsupported(_) | Kind::Busy(_) if begun => {
@@ -192,7 +196,7 @@ fn code(kind: &Kind) -> &'static str {
         Kind::Refused(Refusal::Record) => "refused_record",
         Kind::Refused(Refusal::Result) => "refused_result",
         Kind::Unsupported(_) => "unsupported",
-        Kind::Answered => "answered",
+        Kind::Answered(_) => "answered",
         Kind::Upstream => "upstream",
     }
 }

@@ -53,7 +53,7 @@ impl Layer for Intent {
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
             let Some(item) = call.item().cloned() else {
-                return Err(Error::unknown_tool(call.name()));
+                return Err(call.unknown());
             };
             // Queued at once; only then is the mark set, so an end is written for exactly those that have a begin.
             let written = self.recorder.append(self.record(&call, &item))?;

@@ -33,7 +33,7 @@ pub(crate) struct Promised(pub(crate) Result<Option<Schema>, String>);
 impl Promised {
     pub(crate) fn of(item: &Item, bounds: &Bounds) -> Promised {
         Promised(
-            item.tool
+            item.def
                 .output_schema()
                 .map(|schema| Schema::compile(&schema, bounds))
                 .transpose(),
@@ -43,7 +43,10 @@ impl Promised {
 
 impl OutputSchema {
     fn judge(&self, item: &Item, output: &Output) -> Result<(), String> {
-        if output.is_error || self.broken.of(&item.origin.server) == Broken::Pass {
+        let Some(output) = output.tool().filter(|output| !output.is_error) else {
+            return Ok(());
+        };
+        if self.broken.of(&item.origin.server) == Broken::Pass {
             return Ok(());
         }
         let promised = item.memo(|item| Promised::of(item, &Bounds::default()));

@@ -131,7 +131,7 @@ pub(crate) fn about(event: toolgate_journal::Event, call: &Call) -> Entry {
         .with("call", id(&call.id))
         .with("caller", call.caller.name())
         .with("name", call.name())
-        .with("method", "tools/call")
+        .with("method", call.op.method())
         .with("era", call.seen.revision.as_str())
         .with("transport", call.seen.transport)
         .with("round", call.round.number);

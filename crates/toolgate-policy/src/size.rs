@@ -98,28 +98,29 @@ impl Size {
 
     fn definition(&self, item: &Item) -> Result<(), Error> {
         limit(
-            item.tool.json().as_str().len(),
+            item.def.json().as_str().len(),
             self.definition,
             "its definition",
         )?;
         limit(
-            item.tool.description().map_or(0, |text| text.len()),
+            item.def.description().map_or(0, |text| text.len()),
             self.description,
             "its description",
         )
     }
 
     fn output(&self, item: Option<&Arc<Item>>, output: &Output) -> Result<(), Error> {
-        let tool = item.map_or_else(|| "the tool".to_owned(), |item| item.full_name());
+        let source = item.map_or_else(|| "the tool".to_owned(), |item| item.full_name());
         let held = |what: String| {
-            let text =
-                format!("the tool ran, but its result was held back: {what}; ask {tool} for less");
+            let text = format!(
+                "the tool ran, but its result was held back: {what}; ask {source} for less"
+            );
             Err(Error::new(Kind::Refused(Refusal::Result), text))
         };
-        if output.content.len() > self.blocks {
+        if output.blocks() > self.blocks {
             return held(format!(
                 "it has {} blocks, the limit is {}",
-                output.content.len(),
+                output.blocks(),
                 self.blocks
             ));
         }

@@ -114,6 +114,8 @@ pub mod code {
     pub const INVALID_PARAMS: i64 = -32602;
     /// The server failed.
     pub const INTERNAL: i64 = -32603;
+    /// There is no such resource (revisions up to 2025-11-25).
+    pub const RESOURCE_NOT_FOUND: i64 = -32002;
     /// Headers and body disagree (2026-07-28).
     pub const HEADER_MISMATCH: i64 = -32020;
     /// The client did not declare an ability that is needed (2026-07-28).

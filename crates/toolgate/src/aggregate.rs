@@ -1,4 +1,5 @@
-//! Many services as one. A tool is called `prefix_tool` here, so that equal names do not meet.
+//! Many services as one. A tool or prompt is called `prefix_name` here, so that equal names do not meet; a resource
+//! keeps its URI, and of two with one URI the first member has it.
 
 mod changes;
 mod names;
@@ -13,7 +14,7 @@ use std::{
     time::Duration,
 };
 use toolgate_core::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, List, Op, Outcome, Service,
+    BoxFuture, Call, Catalog, Changes, Error, Interest, ItemKind, Kind, List, Outcome, Service,
 };
 
 /// How long a list waits for a member at most.
@@ -33,11 +34,12 @@ pub struct Member {
 pub struct Aggregate {
     members: Vec<Member>,
     wait: Duration,
-    state: Mutex<State>,
+    state: Mutex<[Known; 4]>,
     joint: Joint,
 }
 
-struct State {
+/// What is known of the lists of one kind.
+struct Known {
     /// The last list of each member, under the names used here; kept while the member is down.
     parts: Vec<Option<Arc<Part>>>,
     /// The last snapshot, and what it was made of.
@@ -52,11 +54,11 @@ impl Aggregate {
     /// `[A-Za-z0-9-]`, or an empty one beside others.
     pub fn new(members: Vec<Member>) -> Result<Aggregate, BadPrefix> {
         names::check(members.iter().map(|member| member.prefix.as_str()))?;
-        let parts = members.iter().map(|_| None).collect();
-        let state = Mutex::new(State {
-            parts,
+        let unknown = |_| Known {
+            parts: members.iter().map(|_| None).collect(),
             joined: None,
-        });
+        };
+        let state = Mutex::new(ItemKind::ALL.map(unknown));
         Ok(Aggregate {
             members,
             wait: WAIT,
@@ -73,45 +75,57 @@ impl Aggregate {
 
     /// All members are asked at once.
     async fn list_all(&self, ask: List) -> Catalog {
+        let kind = ask.kind;
         let lists = self
             .members
             .iter()
             .enumerate()
             .map(|(at, _)| self.refresh(at, ask.clone()));
         let parts = join_all(lists).await.into_iter().map(Result::ok).collect();
-        self.join(parts)
+        self.join(kind, parts)
     }
 
     /// Only the owner of the name is asked, so that a call to a good server never waits for a bad one. While the
     /// owner is down its last list answers for it: what cannot be seen stays unknown, and a call says why it fails.
     async fn list_for(&self, name: &str, ask: List) -> Catalog {
-        if let Some(at) = self.owner(name) {
-            let trail = ask.trail.clone();
-            let refreshed = self.refresh(at, ask).await;
-            // Nobody knows yet who may see it: it is unknown, and the cause is for the operator.
-            if let (Err(error), None) = (refreshed, &self.state().parts[at]) {
-                trail.add("aggregate", "unknown", error.public());
-            }
+        let kind = ask.kind;
+        let Some(at) = self.owner(kind, name) else {
+            // Nobody is known to have a resource of that URI: it may be new.
+            return match kind {
+                ItemKind::Tool | ItemKind::Prompt => self.known(kind),
+                ItemKind::Resource | ItemKind::Template => self.list_all(ask).await,
+            };
+        };
+        let trail = ask.trail.clone();
+        let refreshed = self.refresh(at, ask).await;
+        // Nobody knows yet who may see it: it is unknown, and the cause is for the operator.
+        if let (Err(error), None) = (refreshed, self.part(kind, at)) {
+            trail.add("aggregate", "unknown", error.public());
         }
-        self.known()
+        self.known(kind)
     }
 
     /// What is known without asking anybody; servers that never answered are named as missing.
-    pub fn known(&self) -> Catalog {
-        let parts = self.state().parts.clone();
-        self.join(parts)
+    pub fn known(&self, kind: ItemKind) -> Catalog {
+        let parts = self.state()[kind as usize].parts.clone();
+        self.join(kind, parts)
     }
 
     async fn refresh(&self, at: usize, ask: List) -> Result<Arc<Part>, Error> {
-        let member = &self.members[at];
-        let only = ask.only.as_ref().map(|name| self.inner_name(at, name));
+        let (member, kind) = (&self.members[at], ask.kind);
+        let only = ask
+            .only
+            .as_ref()
+            .map(|name| self.inner_name(kind, at, name));
         let asked = member.service.list(List { only, ..ask });
         let late = |_| {
             Error::new(
                 Kind::Upstream,
                 format!(
-                    "the server {} did not list its tools within {:?}",
-                    member.id, self.wait
+                    "the server {} did not list its {}s within {:?}",
+                    member.id,
+                    kind.word(),
+                    self.wait
                 ),
             )
         };
@@ -119,26 +133,34 @@ impl Aggregate {
             .await
             .map_err(late)??;
         let mut state = self.state();
-        let part = Part::of(member, catalog, state.parts[at].as_ref());
-        state.parts[at] = Some(part.clone());
+        let slot = &mut state[kind as usize].parts[at];
+        let part = Part::of(member, catalog, slot.as_ref());
+        *slot = Some(part.clone());
         Ok(part)
     }
 
     /// The same parts make the same snapshot.
-    fn join(&self, parts: Vec<Option<Arc<Part>>>) -> Catalog {
+    fn join(&self, kind: ItemKind, parts: Vec<Option<Arc<Part>>>) -> Catalog {
         let mut state = self.state();
-        if let Some((of, joined)) = &state.joined
+        let known = &mut state[kind as usize];
+        if let Some((of, joined)) = &known.joined
             && part::same(of, &parts)
         {
             return joined.clone();
         }
         let joined = part::join(&self.members, &parts);
-        state.joined = Some((parts, joined.clone()));
+        known.joined = Some((parts, joined.clone()));
         joined
     }
 
-    /// The member that a name belongs to. Prefixes have no `_`, so there is one at most.
-    fn owner(&self, name: &str) -> Option<usize> {
+    /// The member that a name belongs to. Prefixes have no `_`, so there is one at most; a URI belongs to the first
+    /// that is known to have it.
+    fn owner(&self, kind: ItemKind, name: &str) -> Option<usize> {
+        if matches!(kind, ItemKind::Resource | ItemKind::Template) {
+            let state = self.state();
+            let mut parts = state[kind as usize].parts.iter();
+            return parts.position(|part| part.as_ref().is_some_and(|part| part.has(name)));
+        }
         let is_owner = |member: &Member| match member.prefix.as_str() {
             "" => true,
             prefix => name
@@ -148,35 +170,85 @@ impl Aggregate {
         self.members.iter().position(is_owner)
     }
 
+    fn part(&self, kind: ItemKind, at: usize) -> Option<Arc<Part>> {
+        self.state()[kind as usize].parts[at].clone()
+    }
+
     /// The member's own word for a name, as far as it is known.
-    fn inner_name(&self, at: usize, name: &str) -> String {
-        let known = self.state().parts[at]
-            .as_ref()
-            .and_then(|part| part.route(name));
+    fn inner_name(&self, kind: ItemKind, at: usize, name: &str) -> String {
+        let part = self.part(kind, at).filter(|_| named(kind));
+        let known = part.and_then(|part| part.route(name));
         known.unwrap_or_else(|| name.to_owned())
     }
 
-    async fn forward(&self, mut call: Call) -> Result<Outcome, Error> {
-        let Some(at) = self.owner(call.name()) else {
-            return Err(Error::unknown_tool(call.name()));
-        };
-        if self.state().parts[at].is_none() {
-            self.refresh(at, List::all(call.caller.clone())).await?;
+    /// Where a call goes, and under which name.
+    async fn route(&self, call: &Call) -> Result<Option<(usize, String)>, Error> {
+        for kind in call.op.kinds() {
+            if !named(*kind) {
+                if self.owner(*kind, call.name()).is_none() {
+                    self.list_all(List::all(call.caller.clone(), *kind)).await;
+                }
+                match self.owner(*kind, call.name()) {
+                    Some(at) => return Ok(Some((at, call.name().to_owned()))),
+                    None => continue,
+                }
+            }
+            let Some(at) = self.owner(*kind, call.name()) else {
+                continue;
+            };
+            if self.part(*kind, at).is_none() {
+                self.refresh(at, List::all(call.caller.clone(), *kind))
+                    .await?;
+            }
+            let part = self.part(*kind, at);
+            if let Some(inner) = part.and_then(|part| part.route(call.name())) {
+                return Ok(Some((at, inner)));
+            }
         }
-        let route = self.state().parts[at]
-            .as_ref()
-            .and_then(|part| part.route(call.name()));
-        let Some(inner) = route else {
-            return Err(Error::unknown_tool(call.name()));
+        Ok(None)
+    }
+
+    async fn forward(&self, mut call: Call) -> Result<Outcome, Error> {
+        let Some((at, inner)) = self.route(&call).await? else {
+            return Err(call.unknown());
         };
-        let Op::Tool(tool) = &mut call.op;
-        tool.name = inner;
+        call.of.name = inner;
         self.members[at].service.call(call).await
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    /// Hears of lists of all members, and of each resource from the member that has it.
+    async fn hear(&self, want: Interest) -> Changes {
+        let mut changes = self.joint.listen(&self.members, &want).await;
+        for (at, member) in self.members.iter().enumerate() {
+            let owned = |uri: &&String| {
+                [ItemKind::Resource, ItemKind::Template]
+                    .iter()
+                    .any(|kind| self.owner(*kind, uri) == Some(at))
+            };
+            let uris: Vec<String> = want.uris.iter().filter(owned).cloned().collect();
+            if uris.is_empty() {
+                continue;
+            }
+            let theirs = Interest {
+                caller: want.caller.clone(),
+                lists: Vec::new(),
+                uris,
+            };
+            if let Ok(theirs) = member.service.changes(theirs).await {
+                changes = changes.holding(theirs);
+            }
+        }
+        changes
+    }
+
+    fn state(&self) -> MutexGuard<'_, [Known; 4]> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether things of that kind have names that are changed here, and not URIs.
+fn named(kind: ItemKind) -> bool {
+    matches!(kind, ItemKind::Tool | ItemKind::Prompt)
 }
 
 impl Service for Aggregate {
@@ -194,6 +266,6 @@ impl Service for Aggregate {
     }
 
     fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async move { Ok(self.joint.listen(&self.members, want).await) })
+        Box::pin(async move { Ok(self.hear(want).await) })
     }
 }

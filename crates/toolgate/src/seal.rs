@@ -133,11 +133,12 @@ fn kept(json: &Json) -> Option<Kept> {
     })
 }
 
-/// Caller, tool and arguments, so that state cannot be carried from one to another.
+/// Caller, method, name and arguments, so that state cannot be carried from one to another.
 fn binding(call: &Call) -> Vec<u8> {
     let mut context = digest::Context::new(&digest::SHA256);
     for part in [
         call.caller.name(),
+        call.op.method(),
         call.name(),
         &call.arguments().raw().canonical(),
     ] {

@@ -8,9 +8,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, Json, Kind, List, Origin,
-    Outcome, Service, Stale, Tool,
-    edge::{Server, ServerLimits, stdio},
+    BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
+    Kind, List, Op, Origin, Outcome, Service, Stale,
+    edge::{Offers, Server, ServerLimits, stdio},
 };
 
 /// Serves the demo tools on stdin and stdout until stdin ends.
@@ -22,7 +22,13 @@ pub(crate) async fn run() -> ExitCode {
         env!("CARGO_PKG_VERSION"),
         ServerLimits::default(),
     ) {
-        Ok(server) => Arc::new(server),
+        Ok(server) => Arc::new(server.with_offers(Offers {
+            resources: false,
+            subscribe: false,
+            prompts: false,
+            completions: false,
+            ..Offers::default()
+        })),
         Err(error) => {
             eprintln!("toolgate demo-server: {error}");
             return ExitCode::FAILURE;
@@ -57,7 +63,8 @@ impl Demo {
             server: "demo".into(),
             trusted: true,
         };
-        let read = |definition: serde_json::Value| Tool::read(Json::from_value(&definition)).ok();
+        let read =
+            |definition: serde_json::Value| Definition::tool(Json::from_value(&definition)).ok();
         let tools = tools::definitions().into_iter().filter_map(read);
         let items = tools
             .map(|tool| Arc::new(Item::new(origin.clone(), tool)))
@@ -72,14 +79,15 @@ impl Demo {
 }
 
 impl Service for Demo {
-    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
-        Box::pin(async { Ok(self.catalog.clone()) })
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        let tools = (ask.kind == ItemKind::Tool).then(|| self.catalog.clone());
+        Box::pin(async { Ok(tools.unwrap_or_default()) })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
-            if self.catalog.find(call.name()).is_none() {
-                return Err(Error::unknown_tool(call.name()));
+            if call.op != Op::Tool || self.catalog.find(call.name()).is_none() {
+                return Err(call.unknown());
             }
             tools::call(self, &call).await
         })

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::{io::Write, sync::PoisonError, time::Duration};
 use toolgate::{
     Ask, AskKind, Call, Content, Error, Event, Json, Outcome, Output, Progress, Questions,
+    ToolResult,
 };
 
 /// The definitions, as a server would publish them.
@@ -75,27 +76,27 @@ pub(crate) fn definitions() -> Vec<Value> {
 /// Uses one of them.
 pub(crate) async fn call(demo: &Demo, call: &Call) -> Result<Outcome, Error> {
     let arguments = call.arguments().value();
-    let done = |output| Ok(Outcome::Done(output));
+    let done = |result| Ok(Outcome::Done(Output::Tool(result)));
     match call.name() {
         "add" => done(add(arguments)?),
         "note" => done(note(demo, arguments)?),
         "delete_note" => done(delete_note(demo, arguments)?),
         "slow_count" => done(slow_count(call, arguments).await?),
         "ask_name" => Ok(ask_name(call)),
-        "picture" => done(Output {
+        "picture" => done(ToolResult {
             content: vec![Content::image(
                 &STANDARD.encode(include_bytes!("picture.png")),
                 "image/png",
             )],
-            ..Output::default()
+            ..ToolResult::default()
         }),
-        _ => done(Output::error(
+        _ => done(ToolResult::error(
             "this tool always fails: the printer is on fire",
         )),
     }
 }
 
-fn add(arguments: &Value) -> Result<Output, Error> {
+fn add(arguments: &Value) -> Result<ToolResult, Error> {
     let (Some(a), Some(b)) = (arguments["a"].as_f64(), arguments["b"].as_f64()) else {
         return Err(invalid("\"a\" and \"b\" must be numbers"));
     };
@@ -107,9 +108,9 @@ fn add(arguments: &Value) -> Result<Output, Error> {
         }
     };
     let structured = Json::from_value(&json!({"sum": whole(a + b)}));
-    Ok(Output {
+    Ok(ToolResult {
         structured: Some(structured.clone()),
-        ..Output::text(structured.as_str())
+        ..ToolResult::text(structured.as_str())
     })
 }
 
@@ -119,19 +120,19 @@ fn word<'a>(arguments: &'a Value, key: &'static str) -> Result<&'a str, Error> {
         .ok_or_else(|| invalid("\"name\" and \"text\" must be strings"))
 }
 
-fn note(demo: &Demo, arguments: &Value) -> Result<Output, Error> {
+fn note(demo: &Demo, arguments: &Value) -> Result<ToolResult, Error> {
     let (name, text) = (word(arguments, "name")?, word(arguments, "text")?);
     let mut notes = demo.notes.lock().unwrap_or_else(PoisonError::into_inner);
     if notes.len() >= 1000 && !notes.contains_key(name) {
-        return Ok(Output::error(
+        return Ok(ToolResult::error(
             "there are 1000 notes already; delete one first",
         ));
     }
     notes.insert(name.to_owned(), text.to_owned());
-    Ok(Output::text(&format!("the note {name:?} is written")))
+    Ok(ToolResult::text(&format!("the note {name:?} is written")))
 }
 
-fn delete_note(demo: &Demo, arguments: &Value) -> Result<Output, Error> {
+fn delete_note(demo: &Demo, arguments: &Value) -> Result<ToolResult, Error> {
     let name = word(arguments, "name")?;
     let gone = demo
         .notes
@@ -139,12 +140,12 @@ fn delete_note(demo: &Demo, arguments: &Value) -> Result<Output, Error> {
         .unwrap_or_else(PoisonError::into_inner)
         .remove(name);
     Ok(match gone {
-        Some(_) => Output::text(&format!("the note {name:?} is deleted")),
-        None => Output::error(&format!("there is no note {name:?}")),
+        Some(_) => ToolResult::text(&format!("the note {name:?} is deleted")),
+        None => ToolResult::error(&format!("there is no note {name:?}")),
     })
 }
 
-async fn slow_count(call: &Call, arguments: &Value) -> Result<Output, Error> {
+async fn slow_count(call: &Call, arguments: &Value) -> Result<ToolResult, Error> {
     let Some(to) = arguments["to"].as_u64() else {
         return Err(invalid("\"to\" must be an integer"));
     };
@@ -159,7 +160,7 @@ async fn slow_count(call: &Call, arguments: &Value) -> Result<Output, Error> {
             message,
         }));
     }
-    Ok(Output::text(&format!("counted to {to}")))
+    Ok(ToolResult::text(&format!("counted to {to}")))
 }
 
 /// Shows from outside whether the tool still works; for tests, and for those who want to see a cancel arrive.
@@ -197,8 +198,8 @@ fn ask_name(call: &Call) -> Outcome {
         .get("content")
         .and_then(|c| c.get("name"))
         .and_then(|n| n.string());
-    Outcome::Done(match (action.as_deref(), name) {
-        (Some("accept"), Some(name)) => Output::text(&format!("hello, {name}")),
-        _ => Output::text("hello, whoever you are"),
-    })
+    Outcome::Done(Output::Tool(match (action.as_deref(), name) {
+        (Some("accept"), Some(name)) => ToolResult::text(&format!("hello, {name}")),
+        _ => ToolResult::text("hello, whoever you are"),
+    }))
 }

@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use toolgate::{
-    BoxFuture, Caller, Interest, List, Origin, Service,
+    BoxFuture, Caller, Interest, ItemKind, List, Origin, Service,
     client::{OpenError, Remote, RemoteOptions},
 };
 
@@ -163,24 +163,19 @@ async fn run(
 /// Keeps the list filled, so that the console knows it before anybody asks, and passes its changes on.
 async fn watch_tools(server: &Supervised, remote: &Remote) {
     let caller = Caller::new("toolgate");
-    let mut changes = remote
-        .changes(Interest {
-            caller: caller.clone(),
-            tools: true,
-        })
-        .await;
+    let mut changes = remote.changes(Interest::lists(caller.clone())).await;
     loop {
         // What goes wrong here goes wrong again for whoever asks next, who is told.
-        let _ = remote.list(List::all(caller.clone())).await;
+        let _ = remote.list(List::all(caller.clone(), ItemKind::Tool)).await;
         server.show();
         let told = match &mut changes {
             Ok(changes) => changes.next().await,
             Err(_) => None,
         };
-        if told.is_none() {
+        let Some(changed) = told else {
             return pending().await;
-        }
-        server.stale();
+        };
+        server.tell(&changed);
         sleep(CALM).await;
     }
 }

@@ -7,7 +7,8 @@ use tokio::{
     time::{Instant, timeout},
 };
 use toolgate::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, List, Outcome, Service, Stale,
+    BoxFuture, Call, Catalog, Changed, Changes, Error, Interest, ItemKind, Kind, List, Outcome,
+    Service, Stale,
     client::{LeftOut, Remote, harmless},
 };
 
@@ -114,9 +115,21 @@ impl Supervised {
         }
     }
 
-    /// Its list of tools went stale.
+    /// All its lists went stale.
     pub(super) fn stale(&self) {
-        self.changes.send_modify(|stale| stale.tools += 1);
+        let all = [ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
+        self.tell(&Changed {
+            lists: all.to_vec(),
+            updated: Vec::new(),
+        });
+    }
+
+    /// Something of it went stale.
+    pub(super) fn tell(&self, changed: &Changed) {
+        self.changes.send_modify(|stale| {
+            changed.lists.iter().for_each(|kind| stale.list(*kind));
+            changed.updated.iter().for_each(|uri| stale.update(uri));
+        });
         self.show();
     }
 
@@ -175,7 +188,14 @@ impl Service for Supervised {
         Box::pin(async move { self.remote().await?.call(call).await })
     }
 
-    fn changes(&self, _want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async { Ok(Changes::new(self.changes.subscribe())) })
+    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        Box::pin(async move {
+            let changes = Changes::new(self.changes.subscribe());
+            if want.uris.is_empty() {
+                return Ok(changes);
+            }
+            // What it tells comes by `watch`; this only keeps the server telling.
+            Ok(changes.holding(self.remote().await?.changes(want).await?))
+        })
     }
 }

@@ -18,7 +18,7 @@ use tokio::{
     sync::watch,
     time::{Instant, timeout},
 };
-use toolgate::{BoxFuture, Call, Caller, Interest, Json, Kind, List, Service};
+use toolgate::{BoxFuture, Call, Caller, Interest, ItemKind, Json, Kind, List, Service};
 
 /// What the children of a server do, one after the other; the last one is what all later ones do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -222,7 +222,7 @@ async fn until(server: &Supervised, supervisor: &Supervisor, state: State) {
 }
 
 fn all() -> List {
-    List::all(Caller::new("test"))
+    List::all(Caller::new("test"), ItemKind::Tool)
 }
 
 fn call() -> Call {
@@ -294,10 +294,7 @@ async fn what_was_learned_about_the_probe_is_remembered() {
 async fn a_lost_call_is_never_sent_again() {
     let (script, supervisor, server) = start(&[Act::Once, Act::Serve]);
     let mut changes = server
-        .changes(Interest {
-            caller: Caller::new("test"),
-            tools: true,
-        })
+        .changes(Interest::lists(Caller::new("test")))
         .await
         .unwrap();
     let error = server.call(call()).await.unwrap_err();

@@ -3,7 +3,7 @@
 use super::Bounds;
 use crate::{arguments::Input, output_schema::Promised};
 use std::sync::Arc;
-use toolgate_core::{Error, Item, Kind, Origin, Returned, Scrub};
+use toolgate_core::{Error, Item, ItemKind, Kind, Origin, Returned, Scrub};
 
 /// Withholds tools whose `inputSchema` or `outputSchema` cannot be compiled within bounds: nothing is used unchecked.
 ///
@@ -25,6 +25,9 @@ impl Scrub for Schemas {
         let Returned::Item(item) = value else {
             return Ok(());
         };
+        if item.kind() != ItemKind::Tool {
+            return Ok(());
+        }
         let wrong = |which: &str, why: &str| {
             Error::new(Kind::Upstream, format!("its {which} cannot be used: {why}"))
         };

@@ -10,8 +10,8 @@ pub use clean::clean;
 use serde_json::Value;
 use std::sync::Arc;
 use toolgate_core::{
-    AskKind, Content, Error, Event, Item, Json, Kind, Origin, Output, Problem, Questions, Refusal,
-    Returned, Scrub, Tool,
+    AskKind, Content, Definition, Error, Event, Item, Json, Kind, Origin, Output, Problem,
+    Questions, Refusal, Returned, Scrub,
 };
 use toolgate_wire::json::Limits;
 
@@ -109,16 +109,36 @@ fn json(value: &mut Json) -> Result<(), Error> {
 }
 
 fn output(output: &mut Output) -> Result<(), Error> {
-    for block in &mut output.content {
-        json(&mut block.json)?;
-        if let Some(read) = Content::read(block.json.clone()) {
-            *block = read;
+    let meta = match output {
+        Output::Tool(result) => {
+            result.content.iter_mut().try_for_each(block)?;
+            result.structured.iter_mut().try_for_each(json)?;
+            &mut result.meta
         }
+        Output::Resource(result) => {
+            result.contents.iter_mut().try_for_each(json)?;
+            &mut result.meta
+        }
+        Output::Prompt(result) => {
+            result.description.iter_mut().for_each(string);
+            let mut contents = result.messages.iter_mut().map(|m| &mut m.content);
+            contents.try_for_each(block)?;
+            &mut result.meta
+        }
+        Output::Complete(result) => {
+            result.values.iter_mut().for_each(string);
+            &mut result.meta
+        }
+    };
+    meta.iter_mut().try_for_each(json)
+}
+
+fn block(block: &mut Content) -> Result<(), Error> {
+    json(&mut block.json)?;
+    if let Some(read) = Content::read(block.json.clone()) {
+        *block = read;
     }
-    [&mut output.structured, &mut output.meta]
-        .into_iter()
-        .flatten()
-        .try_for_each(json)
+    Ok(())
 }
 
 fn questions(questions: &mut Questions) -> Result<(), Error> {
@@ -147,21 +167,21 @@ fn definition(item: &mut Arc<Item>) -> Result<(), Error> {
             format!("{what} in its definition has invisible or control characters"),
         )
     };
-    let dirty = item.tool.json();
+    let dirty = item.def.json();
     let Some((clean, keys)) = cleaned(dirty) else {
         return Ok(());
     };
     if keys {
         return Err(withhold("a key"));
     }
-    let tool = Tool::read(clean).map_err(|_| withhold("a type"))?;
-    if tool.name() != item.tool.name() {
+    let def = Definition::read(item.kind(), clean).map_err(|_| withhold("a type"))?;
+    if def.name() != item.def.name() {
         return Err(withhold("the name"));
     }
-    if decides_otherwise(&dirty.to_value(), &tool.json().to_value()) {
+    if decides_otherwise(&dirty.to_value(), &def.json().to_value()) {
         return Err(withhold("a pattern or a fixed value"));
     }
-    *item = Arc::new(item.with_tool(tool));
+    *item = Arc::new(item.with_def(def));
     Ok(())
 }
 

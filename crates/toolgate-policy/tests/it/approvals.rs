@@ -3,9 +3,7 @@
 use crate::world::{World, again, approval, said, text};
 use serde_json::json;
 use std::time::Duration;
-use toolgate_core::{
-    Arguments, AskKind, Call, Caller, Json, Kind, Op, Outcome, Questions, Refusal,
-};
+use toolgate_core::{Arguments, AskKind, Call, Caller, Json, Kind, Outcome, Questions, Refusal};
 use toolgate_policy::{APPROVAL_KEY, By, DeskError, Standing, ViaClient};
 
 fn yes(world: &World, questions: &Questions) -> impl Future<Output = Result<(), DeskError>> {
@@ -521,7 +519,7 @@ async fn another_tool_of_the_same_look_is_another() {
     let same = |name: &str| {
         let mut item = toolgate_core::Item::new(
             toolgate_core::Origin { server: "demo".into(), trusted: true },
-            crate::world::item(json!({"name": "t", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}})).tool.clone(),
+            crate::world::item(json!({"name": "t", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}})).def.clone(),
         );
         item.local = name.to_owned();
         std::sync::Arc::new(item)
@@ -616,8 +614,7 @@ async fn a_used_approval_holds_for_nothing_but_its_own_call() {
     other.round = third.round.clone();
     world.asked(&other).await;
     let mut changed = third.clone();
-    let Op::Tool(tool) = &mut changed.op;
-    tool.arguments = Arguments::new(Json::from_value(&json!({"path": "/"})));
+    changed.of.arguments = Arguments::new(Json::from_value(&json!({"path": "/"})));
     world.asked(&changed).await;
     // Nor is it without the slot.
     let mut bare = third.clone();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolgate_core::{
     Ask, AskKind, Content, Error, Event, Json, Kind, List, LogMessage, Outcome, Output, Progress,
-    Questions, Report, Reporter, Service,
+    Questions, Report, Reporter, Service, ToolResult,
 };
 
 const DIRTY: &str = "a\u{1b}[31mb\u{200b}c\u{202e}d\u{e0041}e\r\n";
@@ -34,16 +34,17 @@ async fn outcome(
 async fn results() {
     let made = || {
         let content = vec![Content::read(dirty()).unwrap()];
-        Ok(Outcome::Done(Output {
+        Ok(Outcome::Done(Output::Tool(ToolResult {
             content,
             structured: Some(dirty()),
             is_error: false,
             meta: Some(dirty()),
-        }))
+        })))
     };
     let Ok(Outcome::Done(output)) = outcome(made).await else {
         panic!()
     };
+    let output = output.into_tool().unwrap();
     assert!(is_clean(&output.content[0].json));
     assert!(is_clean(&output.structured.unwrap()) && is_clean(&output.meta.unwrap()));
 }
@@ -163,13 +164,16 @@ async fn listed(definition: Value) -> Option<String> {
     world.tools(vec![item(definition)]);
     let catalog = world
         .pipeline()
-        .list(List::all(world.caller.clone()))
+        .list(List::all(
+            world.caller.clone(),
+            toolgate_core::ItemKind::Tool,
+        ))
         .await
         .unwrap();
     catalog
         .items()
         .first()
-        .map(|item| item.tool.json().as_str().to_owned())
+        .map(|item| item.def.json().as_str().to_owned())
 }
 
 #[tokio::test]
@@ -218,15 +222,18 @@ async fn keys_of_results() {
         (json!({"\u{feff}id": 1, "id": 2}), None),
     ] {
         world.handle(move |_| {
-            let output = Output {
+            let output = Output::Tool(ToolResult {
                 structured: Some(Json::from_value(&structured)),
-                ..Output::text("x")
-            };
+                ..ToolResult::text("x")
+            });
             Box::pin(async { Ok(Outcome::Done(output)) })
         });
         match (world.go(world.call("look", json!({}))).await, expected) {
             (Ok(Outcome::Done(output)), Some(text)) => {
-                assert_eq!(output.structured.unwrap().as_str(), text)
+                assert_eq!(
+                    output.into_tool().unwrap().structured.unwrap().as_str(),
+                    text
+                )
             }
             (Err(error), None) => assert!(error.public().contains("invisible characters")),
             (other, _) => panic!("{other:?}"),
@@ -261,7 +268,10 @@ async fn instructions() {
     let world = World::new();
     let pipeline = toolgate_policy::pipeline(&world.route, Arc::new(Fixed(catalog)));
     let listed = pipeline
-        .list(List::all(world.caller.clone()))
+        .list(List::all(
+            world.caller.clone(),
+            toolgate_core::ItemKind::Tool,
+        ))
         .await
         .unwrap();
     assert_eq!(listed.instructions(), Some(CLEAN));

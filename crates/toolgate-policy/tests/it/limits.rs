@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep};
-use toolgate_core::{Content, Event, Kind, List, Outcome, Output, Progress, Service};
+use toolgate_core::{Content, Event, Kind, List, Outcome, Output, Progress, Service, ToolResult};
 use toolgate_policy::PerServer;
 
 struct Flag(Arc<AtomicBool>);
@@ -98,10 +98,10 @@ async fn a_result_may_be_so_large() {
     for (blocks, length, fits) in [(1, 975, true), (1, 976, false), (3, 1, true), (4, 1, false)] {
         world.handle(move |_| {
             let block = Content::text(&"x".repeat(length));
-            let output = Output {
+            let output = Output::Tool(ToolResult {
                 content: vec![block; blocks],
-                ..Output::default()
-            };
+                ..ToolResult::default()
+            });
             Box::pin(async { Ok(Outcome::Done(output)) })
         });
         let outcome = world.go(world.call("look", json!({}))).await;
@@ -129,7 +129,10 @@ async fn a_definition_may_be_so_large() {
         world.tools(vec![item(definition)]);
         let listed = world
             .pipeline()
-            .list(List::all(world.caller.clone()))
+            .list(List::all(
+                world.caller.clone(),
+                toolgate_core::ItemKind::Tool,
+            ))
             .await
             .unwrap();
         assert_eq!(listed.items().len(), usize::from(fits));

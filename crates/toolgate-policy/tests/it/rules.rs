@@ -68,14 +68,17 @@ async fn a_hidden_tool_is_an_unknown_one() {
     let world = World::with(|m| m.rules = vec![rule("demo.wipe", Then::Deny)]);
     let listed = world
         .pipeline()
-        .list(List::all(world.caller.clone()))
+        .list(List::all(
+            world.caller.clone(),
+            toolgate_core::ItemKind::Tool,
+        ))
         .await
         .unwrap();
     assert_eq!(
         listed
             .items()
             .iter()
-            .map(|i| i.tool.name())
+            .map(|i| i.def.name())
             .collect::<Vec<_>>(),
         ["look", "add"]
     );
@@ -186,8 +189,7 @@ async fn a_number_that_would_be_rounded_is_refused() {
         &Default::default(),
     )
     .unwrap();
-    let toolgate_core::Op::Tool(tool) = &mut call.op;
-    tool.arguments = toolgate_core::Arguments::new(raw);
+    call.of.arguments = toolgate_core::Arguments::new(raw);
     assert!(text(world.go(call).await).contains("numbers that fit 64 bits exactly"));
     assert_eq!(world.reached(), 0);
 }
@@ -203,7 +205,10 @@ async fn a_tool_that_cannot_be_checked_is_withheld() {
         "unknown tool: odd"
     );
     let seen = toolgate_policy::inspect(&world.route, world.script.clone())
-        .list(List::all(world.caller.clone()))
+        .list(List::all(
+            world.caller.clone(),
+            toolgate_core::ItemKind::Tool,
+        ))
         .await
         .unwrap();
     let why = seen.items()[0].withheld.clone().unwrap();
@@ -231,9 +236,9 @@ async fn results_keep_their_promise() {
     ] {
         let given = structured.clone();
         world.handle(move |_| {
-            let mut output = toolgate_core::Output::text("x");
+            let mut output = toolgate_core::ToolResult::text("x");
             output.structured = given.as_ref().map(toolgate_core::Json::from_value);
-            Box::pin(async { Ok(Outcome::Done(output)) })
+            Box::pin(async { Ok(Outcome::Done(output.into())) })
         });
         let outcome = world.go(world.call("look", json!({}))).await;
         match expected {
@@ -274,7 +279,10 @@ async fn a_promise_that_cannot_be_checked_is_withheld() {
     let world = World::new();
     world.tools(vec![item(json!({"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": {"type": "strnig"}}))]);
     let seen = toolgate_policy::inspect(&world.route, world.script.clone())
-        .list(List::all(world.caller.clone()))
+        .list(List::all(
+            world.caller.clone(),
+            toolgate_core::ItemKind::Tool,
+        ))
         .await
         .unwrap();
     assert!(

@@ -65,7 +65,7 @@ async fn each_way_to_end_has_its_word() {
     for (kind, out) in [
         (Kind::Upstream, "upstream_lost"),
         (Kind::Cancelled, "cancelled_unknown"),
-        (Kind::Answered, "rpc_error"),
+        (Kind::Answered(-32603), "rpc_error"),
         (Kind::Bug, "bug"),
         (Kind::NotFound, "rpc_error"),
     ] {

@@ -13,8 +13,8 @@ use std::{
     time::Duration,
 };
 use toolgate_core::{
-    AskKind, BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, Json, List, Origin,
-    Outcome, Output, Pipeline, Progress, Questions, Service, Tool,
+    AskKind, BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, Json,
+    List, Origin, Outcome, Output, Pipeline, Progress, Questions, Service,
 };
 use toolgate_journal::{Journal, Options, read};
 use toolgate_policy::{
@@ -270,7 +270,7 @@ pub(crate) fn item(definition: Value) -> Arc<Item> {
 }
 
 pub(crate) fn item_of(server: &str, trusted: bool, definition: Value) -> Arc<Item> {
-    let tool = Tool::read(Json::from_value(&definition)).unwrap();
+    let tool = Definition::tool(Json::from_value(&definition)).unwrap();
     Arc::new(Item::new(
         Origin {
             server: server.into(),
@@ -314,7 +314,7 @@ pub(crate) fn text(outcome: Result<Outcome, Error>) -> String {
 /// The text of the first block of a result.
 pub(crate) fn said(outcome: Result<Outcome, Error>) -> String {
     match outcome {
-        Ok(Outcome::Done(output)) => output.content[0]
+        Ok(Outcome::Done(output)) => output.into_tool().unwrap().content[0]
             .json
             .get("text")
             .and_then(|t| t.string())

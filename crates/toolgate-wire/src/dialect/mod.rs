@@ -9,10 +9,16 @@ mod v2026_07_28;
 use crate::{
     json::{Json, Kind, ObjectWriter},
     method::{
+        complete::CompleteResult,
+        content::{Content, ContentKind},
+        definition::{Definition, ItemKind},
         initialize::Implementation,
+        list::CacheHint,
         meta,
-        tools_call::{Content, ContentKind, Output},
-        tools_list::Tool,
+        output::Output,
+        prompts_get::PromptResult,
+        resources_read::ReadResult,
+        tools_call::ToolResult,
     },
 };
 
@@ -25,8 +31,10 @@ pub struct Dialect {
     pub stateless: bool,
     /// The kinds of content it has.
     content: &'static [ContentKind],
-    /// The members of a tool's definition that it does not have.
-    unknown_tool_members: &'static [&'static str],
+    /// The members of definitions that it does not have.
+    unknown_members: &'static [&'static str],
+    /// Whether a tool may say what it claims to do.
+    tool_annotations: bool,
     /// What `structuredContent` may be.
     structured: Structured,
     /// Whether arguments that break the schema are an error of the tool, which a model can read.
@@ -35,8 +43,14 @@ pub struct Dialect {
     pub progress_message: bool,
     /// Whether a form can be put to the user.
     pub elicitation: bool,
-    /// Whether several messages may come as one JSON array.
+    /// Whether a page can be opened for the user.
+    pub elicitation_url: bool,
+    /// Whether completion has a capability of its own.
+    pub completions: bool,
+    /// Whether a session may send many messages as one array.
     pub batches: bool,
+    /// The code of the error for a resource that is not there.
+    pub resource_not_found: i64,
 }
 
 #[derive(Debug, PartialEq)]
@@ -66,11 +80,17 @@ pub fn find(revision: &str) -> Option<&'static Dialect> {
 }
 
 impl Dialect {
-    /// A tool's definition in the words of this revision.
-    pub fn tool(&self, tool: &Tool) -> Json {
-        let mut json = tool.json().clone();
-        for member in self.unknown_tool_members {
+    /// A definition in the words of this revision.
+    pub fn definition(&self, definition: &Definition) -> Json {
+        let mut json = definition.json().clone();
+        for member in self.unknown_members {
             json = without(json, member);
+        }
+        if definition.kind() != ItemKind::Tool {
+            return json;
+        }
+        if !self.tool_annotations {
+            json = without(json, "annotations");
         }
         if self.structured == Structured::Object && !describes_object(&json) {
             json = without(json, "outputSchema");
@@ -78,48 +98,111 @@ impl Dialect {
         json
     }
 
-    /// The result of `tools/list`.
-    pub fn tools_list(&self, tools: &[Json], next: Option<&str>, server: &Implementation) -> Json {
-        let mut o = ObjectWriter::new();
-        if self.stateless {
-            o.str("resultType", "complete");
-        }
-        o.array("tools", |a| tools.iter().for_each(|t| a.raw(t)));
+    /// The result of a list of that kind.
+    pub fn list(
+        &self,
+        kind: ItemKind,
+        items: &[Json],
+        next: Option<&str>,
+        hint: CacheHint,
+        server: &Implementation,
+    ) -> Json {
+        let mut o = self.begin();
+        o.array(kind.member(), |a| items.iter().for_each(|t| a.raw(t)));
         if let Some(next) = next {
             o.str("nextCursor", next);
         }
-        if self.stateless {
-            o.int("ttlMs", 0);
-            o.str("cacheScope", "private");
-        }
+        self.keep(&mut o, hint);
         self.finish(o, None, server)
     }
 
-    /// The result of `tools/call`. What this revision has no word for becomes text or is left out.
+    /// The result of a use. What this revision has no word for becomes text or is left out.
     pub fn output(&self, output: &Output, server: &Implementation) -> Json {
+        match output {
+            Output::Tool(result) => self.tool_result(result, server),
+            Output::Resource(result) => self.read_result(result, server),
+            Output::Prompt(result) => self.prompt_result(result, server),
+            Output::Complete(result) => self.complete_result(result, server),
+        }
+    }
+
+    fn tool_result(&self, result: &ToolResult, server: &Implementation) -> Json {
+        let mut o = self.begin();
+        o.array("content", |a| {
+            result.content.iter().for_each(|c| a.raw(&self.content(c)))
+        });
+        if let Some(structured) = result.structured.as_ref().filter(|s| self.takes(s)) {
+            o.raw("structuredContent", structured);
+        }
+        if result.is_error {
+            o.bool("isError", true);
+        }
+        self.finish(o, result.meta.as_ref(), server)
+    }
+
+    fn read_result(&self, result: &ReadResult, server: &Implementation) -> Json {
+        let mut o = self.begin();
+        o.array("contents", |a| {
+            result.contents.iter().for_each(|c| a.raw(c))
+        });
+        self.keep(&mut o, result.hint);
+        self.finish(o, result.meta.as_ref(), server)
+    }
+
+    fn prompt_result(&self, result: &PromptResult, server: &Implementation) -> Json {
+        let mut o = self.begin();
+        if let Some(description) = &result.description {
+            o.str("description", description);
+        }
+        o.array("messages", |a| {
+            for message in &result.messages {
+                a.object(|m| {
+                    m.str(
+                        "role",
+                        if message.assistant {
+                            "assistant"
+                        } else {
+                            "user"
+                        },
+                    );
+                    m.raw("content", &self.content(&message.content));
+                });
+            }
+        });
+        self.finish(o, result.meta.as_ref(), server)
+    }
+
+    fn complete_result(&self, result: &CompleteResult, server: &Implementation) -> Json {
+        let mut o = self.begin();
+        o.object("completion", |c| {
+            c.array("values", |a| result.values.iter().for_each(|v| a.str(v)));
+            if let Some(total) = result.total {
+                c.int("total", i64::try_from(total).unwrap_or(i64::MAX));
+            }
+            if let Some(more) = result.more {
+                c.bool("hasMore", more);
+            }
+        });
+        self.finish(o, result.meta.as_ref(), server)
+    }
+
+    fn begin(&self) -> ObjectWriter {
         let mut o = ObjectWriter::new();
         if self.stateless {
             o.str("resultType", "complete");
         }
-        o.array("content", |a| {
-            output.content.iter().for_each(|c| a.raw(&self.content(c)))
-        });
-        if let Some(structured) = output.structured.as_ref().filter(|s| self.takes(s)) {
-            o.raw("structuredContent", structured);
+        o
+    }
+
+    fn keep(&self, o: &mut ObjectWriter, hint: CacheHint) {
+        if self.stateless {
+            hint.write(o);
         }
-        if output.is_error {
-            o.bool("isError", true);
-        }
-        self.finish(o, output.meta.as_ref(), server)
     }
 
     /// An empty result.
     pub fn empty(&self, server: &Implementation) -> Json {
-        let mut o = ObjectWriter::new();
-        if self.stateless {
-            o.str("resultType", "complete");
-        }
-        self.finish(o, None, server)
+        self.finish(self.begin(), None, server)
     }
 
     fn finish(&self, mut o: ObjectWriter, foreign: Option<&Json>, server: &Implementation) -> Json {
@@ -205,9 +288,9 @@ mod tests {
     #[test]
     fn a_definition_keeps_its_bytes_where_the_revision_has_the_words() {
         let text = r#"{"name":"a", "inputSchema":{"type":"object"},"outputSchema":{"type":"array"},"icons":[],"x":1e400}"#;
-        let tool = Tool::read(json(text)).unwrap();
-        assert_eq!(MODERN.tool(&tool).as_str(), text);
-        let older = LEGACY.tool(&tool);
+        let tool = Definition::tool(json(text)).unwrap();
+        assert_eq!(MODERN.definition(&tool).as_str(), text);
+        let older = LEGACY.definition(&tool);
         assert!(
             older.get("outputSchema").is_none(),
             "only objects before 2026-07-28"
@@ -215,7 +298,7 @@ mod tests {
         assert!(
             find("2024-11-05")
                 .unwrap()
-                .tool(&tool)
+                .definition(&tool)
                 .get("icons")
                 .is_none()
         );
@@ -223,10 +306,10 @@ mod tests {
 
     #[test]
     fn structured_null_is_kept_for_modern_and_dropped_for_older() {
-        let output = Output {
+        let output = Output::Tool(ToolResult {
             structured: Some(json("null")),
-            ..Output::text("x")
-        };
+            ..ToolResult::text("x")
+        });
         assert!(
             MODERN
                 .output(&output, &server())
@@ -245,10 +328,10 @@ mod tests {
     fn a_link_becomes_text_where_there_are_no_links() {
         let link =
             Content::read(json(r#"{"type":"resource_link","uri":"a:b","name":"n"}"#)).unwrap();
-        let output = Output {
+        let output = Output::Tool(ToolResult {
             content: vec![link],
-            ..Output::default()
-        };
+            ..ToolResult::default()
+        });
         let old = find("2025-03-26").unwrap().output(&output, &server());
         assert_eq!(
             old.as_str(),

@@ -1,23 +1,21 @@
 //! Revision 2024-11-05.
 
 use super::{Dialect, Structured};
-use crate::method::tools_call::ContentKind::{Image, Resource, Text};
+use crate::message::code;
+use crate::method::content::ContentKind::{Image, Resource, Text};
 
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2024-11-05",
     stateless: false,
     content: &[Text, Image, Resource],
-    unknown_tool_members: &[
-        "annotations",
-        "title",
-        "outputSchema",
-        "_meta",
-        "icons",
-        "execution",
-    ],
+    unknown_members: &["title", "outputSchema", "_meta", "icons", "execution"],
+    tool_annotations: false,
     structured: Structured::Unknown,
     bad_arguments_are_tool_errors: false,
     progress_message: false,
     elicitation: false,
+    elicitation_url: false,
+    completions: false,
     batches: false,
+    resource_not_found: code::RESOURCE_NOT_FOUND,
 };

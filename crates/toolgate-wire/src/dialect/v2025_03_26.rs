@@ -1,16 +1,21 @@
 //! Revision 2025-03-26.
 
 use super::{Dialect, Structured};
-use crate::method::tools_call::ContentKind::{Audio, Image, Resource, Text};
+use crate::message::code;
+use crate::method::content::ContentKind::{Audio, Image, Resource, Text};
 
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2025-03-26",
     stateless: false,
     content: &[Text, Image, Resource, Audio],
-    unknown_tool_members: &["title", "outputSchema", "_meta", "icons", "execution"],
+    unknown_members: &["title", "outputSchema", "_meta", "icons", "execution"],
+    tool_annotations: true,
     structured: Structured::Unknown,
     bad_arguments_are_tool_errors: false,
     progress_message: true,
     elicitation: false,
+    elicitation_url: false,
+    completions: true,
     batches: true,
+    resource_not_found: code::RESOURCE_NOT_FOUND,
 };

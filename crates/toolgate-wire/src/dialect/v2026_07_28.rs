@@ -1,16 +1,21 @@
 //! Revision 2026-07-28.
 
 use super::{Dialect, Structured};
-use crate::method::tools_call::ContentKind::{Audio, Image, Resource, ResourceLink, Text};
+use crate::message::code;
+use crate::method::content::ContentKind::{Audio, Image, Resource, ResourceLink, Text};
 
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2026-07-28",
     stateless: true,
     content: &[Text, Image, Resource, Audio, ResourceLink],
-    unknown_tool_members: &["execution"],
+    unknown_members: &["execution"],
+    tool_annotations: true,
     structured: Structured::Any,
     bad_arguments_are_tool_errors: true,
     progress_message: true,
     elicitation: true,
+    elicitation_url: true,
+    completions: true,
     batches: false,
+    resource_not_found: code::INVALID_PARAMS,
 };

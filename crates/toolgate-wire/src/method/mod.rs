@@ -1,11 +1,19 @@
 //! The methods of the protocol: their words, parameters and results, one file each.
 
+pub mod complete;
+pub mod content;
+pub mod definition;
 pub mod discover;
 pub mod elicitation;
 pub mod initialize;
+pub mod list;
 pub mod notifications;
+pub mod output;
+pub mod prompts_get;
+pub mod resources_read;
 pub mod tools_call;
-pub mod tools_list;
+pub mod uri_template;
+pub mod usage;
 
 /// Asks whether the peer is there (revisions up to 2025-11-25).
 pub const PING: &str = "ping";

@@ -14,6 +14,14 @@ pub const PROGRESS: &str = "notifications/progress";
 pub const MESSAGE: &str = "notifications/message";
 /// The list of tools went stale.
 pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+/// The lists of resources and templates went stale.
+pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
+/// One resource went stale; its parameter is `uri`.
+pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+/// The list of prompts went stale.
+pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+/// The list of the client's roots went stale (revisions up to 2025-11-25).
+pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
 /// The first message of a subscription (2026-07-28).
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 

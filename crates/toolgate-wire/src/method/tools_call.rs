@@ -1,136 +1,14 @@
 //! `tools/call`: using a tool.
 
-use super::meta;
-use crate::json::{Json, Kind, ObjectWriter};
+use super::{content::Content, meta};
+use crate::json::{Json, Kind};
 
 /// The method.
 pub const NAME: &str = "tools/call";
 
-/// What a client sends.
-#[derive(Clone, Debug)]
-pub struct Params {
-    /// Which tool.
-    pub name: String,
-    /// The arguments as they came; `{}` where there are none.
-    pub arguments: Json,
-    /// Answers to the questions of the round before (2026-07-28).
-    pub answers: Vec<(String, Json)>,
-    /// What the server gave to carry along (2026-07-28).
-    pub state: Option<String>,
-}
-
-impl Params {
-    /// Reads the parameters.
-    ///
-    /// # Errors
-    /// Says which member is missing or wrong.
-    pub fn read(params: Option<&Json>) -> Result<Params, &'static str> {
-        let params = params.ok_or("\"params\" is missing")?;
-        let name = params
-            .get("name")
-            .and_then(|n| n.string())
-            .ok_or("\"params.name\" must be a string")?;
-        let arguments = match params.get("arguments") {
-            None => ObjectWriter::new().finish(),
-            Some(a) if a.kind() == Kind::Object => a,
-            Some(_) => return Err("\"params.arguments\" must be an object"),
-        };
-        let answers = match params.get("inputResponses") {
-            None => Vec::new(),
-            Some(a) if a.kind() == Kind::Object => {
-                a.members().map(|(k, v)| (k.into_owned(), v)).collect()
-            }
-            Some(_) => return Err("\"params.inputResponses\" must be an object"),
-        };
-        let state = match params.get("requestState") {
-            None => None,
-            Some(s) => Some(
-                s.string()
-                    .ok_or("\"params.requestState\" must be a string")?,
-            ),
-        };
-        Ok(Params {
-            name,
-            arguments,
-            answers,
-            state,
-        })
-    }
-}
-
-/// One block of a result: its kind, and the text as it came.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Content {
-    /// What it is.
-    pub kind: ContentKind,
-    /// The whole block.
-    pub json: Json,
-}
-
-/// The kinds of content.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ContentKind {
-    /// Plain text.
-    Text,
-    /// A picture in Base64.
-    Image,
-    /// Sound in Base64 (since 2025-03-26).
-    Audio,
-    /// A resource, whole.
-    Resource,
-    /// The address of a resource (since 2025-06-18).
-    ResourceLink,
-    /// None that this program knows.
-    Other,
-}
-
-impl ContentKind {
-    fn of(word: &str) -> ContentKind {
-        match word {
-            "text" => ContentKind::Text,
-            "image" => ContentKind::Image,
-            "audio" => ContentKind::Audio,
-            "resource" => ContentKind::Resource,
-            "resource_link" => ContentKind::ResourceLink,
-            _ => ContentKind::Other,
-        }
-    }
-}
-
-impl Content {
-    /// Reads a block; `None` where it has no `type`.
-    pub fn read(json: Json) -> Option<Content> {
-        let kind = ContentKind::of(&json.get("type")?.str_cow()?);
-        Some(Content { kind, json })
-    }
-
-    /// A block of text.
-    pub fn text(text: &str) -> Content {
-        let mut o = ObjectWriter::new();
-        o.str("type", "text");
-        o.str("text", text);
-        Content {
-            kind: ContentKind::Text,
-            json: o.finish(),
-        }
-    }
-
-    /// A picture; `data` is Base64.
-    pub fn image(data: &str, mime: &str) -> Content {
-        let mut o = ObjectWriter::new();
-        o.str("type", "image");
-        o.str("data", data);
-        o.str("mimeType", mime);
-        Content {
-            kind: ContentKind::Image,
-            json: o.finish(),
-        }
-    }
-}
-
 /// What a tool gave back.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Output {
+pub struct ToolResult {
     /// What a model reads.
     pub content: Vec<Content>,
     /// What a program reads; absent and `null` are two things.
@@ -141,12 +19,12 @@ pub struct Output {
     pub meta: Option<Json>,
 }
 
-impl Output {
+impl ToolResult {
     /// Reads a complete result.
     ///
     /// # Errors
     /// Says what is missing or wrong.
-    pub fn read(result: &Json) -> Result<Output, &'static str> {
+    pub fn read(result: &Json) -> Result<ToolResult, &'static str> {
         let structured = result.get("structuredContent");
         let content = match result.get("content") {
             Some(blocks) if blocks.kind() == Kind::Array => blocks,
@@ -154,7 +32,7 @@ impl Output {
             _ => return Err("the result has no \"content\" array"),
         };
         let content: Option<Vec<Content>> = content.items().map(Content::read).collect();
-        Ok(Output {
+        Ok(ToolResult {
             content: content.ok_or("a block of \"content\" has no \"type\"")?,
             structured,
             is_error: result
@@ -166,18 +44,18 @@ impl Output {
     }
 
     /// One block of text.
-    pub fn text(text: &str) -> Output {
-        Output {
+    pub fn text(text: &str) -> ToolResult {
+        ToolResult {
             content: vec![Content::text(text)],
-            ..Output::default()
+            ..ToolResult::default()
         }
     }
 
     /// A failure of the tool that a model can read.
-    pub fn error(text: &str) -> Output {
-        Output {
+    pub fn error(text: &str) -> ToolResult {
+        ToolResult {
             is_error: true,
-            ..Output::text(text)
+            ..ToolResult::text(text)
         }
     }
 

@@ -7,7 +7,7 @@ use tokio::{
     sync::{Mutex, watch},
     task::JoinHandle,
 };
-use toolgate_core::{Changes, Interest, Stale};
+use toolgate_core::{Changed, Changes, Interest, Stale};
 
 /// The changes of many members as those of one; listens to them once somebody listens to it.
 #[derive(Default)]
@@ -25,14 +25,19 @@ impl Drop for Running {
 }
 
 impl Joint {
-    /// The changes of all members.
-    pub(super) async fn listen(&self, members: &[Member], want: Interest) -> Changes {
+    /// The changes of all members. What is heard of single resources is the caller's to hold open.
+    pub(super) async fn listen(&self, members: &[Member], want: &Interest) -> Changes {
         let mut running = self.0.lock().await;
         if running.is_none() {
             let mut all = Vec::new();
             for member in members {
                 // A member that tells nothing takes nothing from the others.
-                all.extend(member.service.changes(want.clone()).await);
+                all.extend(
+                    member
+                        .service
+                        .changes(Interest::lists(want.caller.clone()))
+                        .await,
+                );
             }
             let stale = Arc::new(watch::Sender::new(Stale::default()));
             #[allow(
@@ -52,13 +57,16 @@ impl Joint {
 async fn join(all: Vec<Changes>, stale: Arc<watch::Sender<Stale>>) {
     let mut next: FuturesUnordered<_> = all.into_iter().map(next_of).collect();
     while let Some((change, changes)) = next.next().await {
-        if change.is_some() {
-            stale.send_modify(|stale| stale.tools += 1);
+        if let Some(change) = change {
+            stale.send_modify(|stale| {
+                change.lists.iter().for_each(|kind| stale.list(*kind));
+                change.updated.iter().for_each(|uri| stale.update(uri));
+            });
             next.push(next_of(changes));
         }
     }
 }
 
-fn next_of(mut changes: Changes) -> BoxFuture<'static, (Option<Stale>, Changes)> {
+fn next_of(mut changes: Changes) -> BoxFuture<'static, (Option<Changed>, Changes)> {
     async move { (changes.next().await, changes) }.boxed()
 }

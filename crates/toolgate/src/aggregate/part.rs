@@ -2,7 +2,7 @@
 
 use super::{Member, names::wire_name};
 use std::{collections::HashMap, sync::Arc};
-use toolgate_core::{Catalog, Item};
+use toolgate_core::{CacheHint, Catalog, Item, ItemKind};
 
 /// The list of one member under the names of the whole.
 pub(super) struct Part {
@@ -27,19 +27,27 @@ impl Part {
             routes: HashMap::new(),
         };
         for item in theirs.items() {
-            let name = part.free_name(member, item.tool.name());
-            part.routes
-                .insert(name.clone(), item.tool.name().to_owned());
+            let name = match item.kind() {
+                ItemKind::Tool | ItemKind::Prompt => part.free_name(member, item.def.name()),
+                // Where a URI leads is in the URI.
+                ItemKind::Resource | ItemKind::Template => item.def.name().to_owned(),
+            };
+            part.routes.insert(name.clone(), item.def.name().to_owned());
             let same = kept
                 .get(&Arc::as_ptr(item))
-                .filter(|kept| kept.tool.name() == name);
+                .filter(|kept| kept.def.name() == name);
             part.items
                 .push(same.map_or_else(|| rename(member, item, &name), |same| Arc::clone(same)));
         }
         Arc::new(part)
     }
 
-    /// The member's own name of a tool.
+    /// Whether a URI is that of a resource, or fits a template.
+    pub(super) fn has(&self, uri: &str) -> bool {
+        self.theirs.find(uri).is_some()
+    }
+
+    /// The member's own name of a tool or prompt.
     pub(super) fn route(&self, name: &str) -> Option<String> {
         self.routes.get(name).cloned()
     }
@@ -65,7 +73,13 @@ impl Part {
 }
 
 fn rename(member: &Member, item: &Arc<Item>, name: &str) -> Arc<Item> {
-    let mut renamed = item.with_tool(item.tool.renamed(name));
+    let same = item.def.name() == name;
+    let def = if same {
+        item.def.clone()
+    } else {
+        item.def.renamed(name)
+    };
+    let mut renamed = item.with_def(def);
     renamed.origin.server = member.id.clone();
     Arc::new(renamed)
 }
@@ -82,12 +96,15 @@ pub(super) fn same(one: &[Option<Arc<Part>>], two: &[Option<Arc<Part>>]) -> bool
 /// One snapshot of all parts. Members without one are missing.
 pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
     let (mut items, mut missing, mut words) = (Vec::new(), Vec::new(), Vec::new());
+    let mut hint: Option<CacheHint> = None;
     for (member, part) in members.iter().zip(parts) {
         let Some(part) = part else {
             missing.push(member.id.to_string());
             continue;
         };
         items.extend(part.items.iter().cloned());
+        let theirs = part.theirs.hint();
+        hint = Some(hint.map_or(theirs, |hint| hint.and(theirs)));
         missing.extend(
             part.theirs
                 .missing()
@@ -106,5 +123,12 @@ pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
                 .join("\n\n"),
         ),
     };
-    Catalog::of(items, missing, instructions)
+    // Absence of a server that is down must not be kept.
+    let hint = hint.filter(|_| missing.is_empty()).unwrap_or_default();
+    let hint = CacheHint {
+        // What one caller may see is not what another may.
+        public: false,
+        ..hint
+    };
+    Catalog::of(items, missing, instructions).with_hint(hint)
 }

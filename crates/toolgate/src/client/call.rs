@@ -12,7 +12,8 @@ use toolgate_wire::{
     method::{
         elicitation::{self, InputRequired, Request},
         meta,
-        tools_call::Output,
+        output::Output,
+        usage::{self, Op},
     },
 };
 
@@ -23,12 +24,16 @@ const APPROVAL: &str = "approval";
 
 /// What the server may ask the caller for.
 pub(super) fn granted(call: &Call, options: &RemoteOptions) -> Abilities {
-    let (caller, most) = (call.abilities, options.abilities);
+    let (caller, most) = (&call.abilities, &options.abilities);
     Abilities {
         elicitation: caller.elicitation && most.elicitation,
         elicitation_url: caller.elicitation_url && most.elicitation_url,
         sampling: caller.sampling && most.sampling,
+        sampling_tools: caller.sampling_tools && most.sampling_tools,
+        sampling_context: caller.sampling_context && most.sampling_context,
         roots: caller.roots && most.roots,
+        // What an extension means between us and the server is not the caller's to say.
+        extensions: most.extensions.clone(),
     }
 }
 
@@ -42,12 +47,11 @@ pub(super) fn params(call: &Call, id: &Id, peer: &Peer, options: &RemoteOptions)
                 m.raw(meta::PROGRESS, id.json());
             }
             if peer.dialect.stateless {
-                stamp(m, peer.dialect, &options.client, granted(call, options));
+                stamp(m, peer.dialect, &options.client, &granted(call, options));
             }
         });
     }
-    o.str("name", call.name());
-    o.raw("arguments", call.arguments().raw());
+    usage::write(&mut o, call.op, call.name(), call.arguments().raw());
     if peer.dialect.stateless {
         answers(&mut o, call);
     }
@@ -75,13 +79,18 @@ fn answers(o: &mut ObjectWriter, call: &Call) {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn outcome(result: &Json, peer: &Peer, granted: Abilities) -> Result<Outcome, String> {
+pub(super) fn outcome(
+    op: Op,
+    result: &Json,
+    peer: &Peer,
+    granted: &Abilities,
+) -> Result<Outcome, String> {
     let kind = result.get("resultType").filter(|_| peer.dialect.stateless);
     match kind
         .map(|kind| kind.string().unwrap_or_default())
         .as_deref()
     {
-        None | Some("complete") => Ok(Outcome::Done(Output::read(result)?)),
+        None | Some("complete") => Ok(Outcome::Done(Output::read(op, result)?)),
         Some("input_required") => Ok(Outcome::Ask(questions(
             InputRequired::read(result)?,
             granted,
@@ -92,7 +101,7 @@ pub(super) fn outcome(result: &Json, peer: &Peer, granted: Abilities) -> Result<
     }
 }
 
-fn questions(required: InputRequired, granted: Abilities) -> Result<Questions, String> {
+fn questions(required: InputRequired, granted: &Abilities) -> Result<Questions, String> {
     let asks: Result<Vec<Ask>, String> = required
         .requests
         .into_iter()
@@ -106,7 +115,7 @@ fn questions(required: InputRequired, granted: Abilities) -> Result<Questions, S
     Ok(Questions { asks: asks?, slots })
 }
 
-fn ask(request: Request, granted: Abilities) -> Result<Ask, String> {
+fn ask(request: Request, granted: &Abilities) -> Result<Ask, String> {
     if request.key == APPROVAL {
         return Err(format!(
             "a question has the key {APPROVAL:?}, which is ours"
@@ -144,7 +153,7 @@ fn ask(request: Request, granted: Abilities) -> Result<Ask, String> {
 pub(super) fn refused(error: &RpcError) -> Error {
     let kind = match error.code {
         code::MISSING_CAPABILITY => Kind::Unsupported(need(error.data.as_ref())),
-        _ => Kind::Answered,
+        code => Kind::Answered(code),
     };
     Error::new(
         kind,

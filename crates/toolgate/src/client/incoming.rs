@@ -10,8 +10,13 @@ use toolgate_wire::{
     json::{Json, Kind, Limits, ObjectWriter},
     message::{self, Id, Malformed, Message, RpcError, code},
     method::{
-        PING, meta,
-        notifications::{ACKNOWLEDGED, PROGRESS, Progress, TOOLS_CHANGED},
+        PING,
+        definition::ItemKind,
+        meta,
+        notifications::{
+            ACKNOWLEDGED, PROGRESS, PROMPTS_CHANGED, Progress, RESOURCE_UPDATED, RESOURCES_CHANGED,
+            TOOLS_CHANGED,
+        },
     },
 };
 
@@ -94,7 +99,14 @@ impl Link {
     fn told(&self, method: &str, params: Option<&Json>) {
         match method {
             PROGRESS => self.progress(params),
-            TOOLS_CHANGED if self.listened(params) => self.stale(),
+            TOOLS_CHANGED if self.listened(params) => self.stale(ItemKind::Tool),
+            RESOURCES_CHANGED if self.listened(params) => self.stale(ItemKind::Resource),
+            PROMPTS_CHANGED if self.listened(params) => self.stale(ItemKind::Prompt),
+            RESOURCE_UPDATED if self.listened(params) => {
+                if let Some(uri) = params.and_then(|p| p.get("uri")).and_then(|u| u.string()) {
+                    self.updated(&uri);
+                }
+            }
             // What changed before the stream was open was not told.
             ACKNOWLEDGED if self.listened(params) => drop(self.generation.fetch_add(1, Relaxed)),
             // Log messages carry no mark of the call they belong to; so do all others.

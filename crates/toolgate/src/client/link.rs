@@ -22,7 +22,7 @@ use toolgate_wire::{
     dialect::Dialect,
     json::Json,
     message::{self, Id, RpcError},
-    method::notifications,
+    method::{definition::ItemKind, notifications},
     session::Session,
 };
 
@@ -41,7 +41,7 @@ pub(super) struct Link {
     lost: watch::Sender<Option<String>>,
     pub(super) notes: Notes,
     pub(super) dialect: OnceLock<&'static Dialect>,
-    /// Raised with each sign that the list of tools is stale.
+    /// Raised with each sign that a list is stale.
     pub(super) generation: AtomicU64,
     pub(super) changes: watch::Sender<Stale>,
 }
@@ -167,6 +167,18 @@ impl Link {
         }
     }
 
+    /// Sends a request whose answer nobody waits for.
+    pub(super) fn ask_no_more(&self, method: &str, params: &Json) {
+        let (reply, _) = oneshot::channel();
+        let waiting = Waiting {
+            reply,
+            purpose: Purpose::List,
+            sent: AtomicBool::new(true),
+        };
+        let id = self.table().session.open(waiting);
+        self.hurry(message::request(&id, method, Some(params)));
+    }
+
     /// A reply came.
     pub(super) fn settle(&self, id: Option<&Id>, answer: Result<Json, Failure>) {
         let waiting = id.and_then(|id| self.table().session.settle(id));
@@ -188,10 +200,15 @@ impl Link {
             .map(|waiting| waiting.purpose.clone())
     }
 
-    /// The list of tools went stale.
-    pub(super) fn stale(&self) {
+    /// A list went stale.
+    pub(super) fn stale(&self, kind: ItemKind) {
         self.generation.fetch_add(1, Relaxed);
-        self.changes.send_modify(|stale| stale.tools += 1);
+        self.changes.send_modify(|stale| stale.list(kind));
+    }
+
+    /// A resource went stale.
+    pub(super) fn updated(&self, uri: &str) {
+        self.changes.send_modify(|stale| stale.update(uri));
     }
 
     /// The server is gone. All that waits ends.

@@ -4,19 +4,20 @@
 //! - `link`: the requests in flight and the two tasks that read and write.
 //! - `incoming`: what a line of the server means.
 //! - `open`: the probe and the handshake.
-//! - `tools`: the list, joined and cached.
-//! - `call`: the words of a tool call and what its answer means.
+//! - `lists`: the lists, joined and cached.
+//! - `call`: the words of a call and what its answer means.
 
 mod call;
+mod hearing;
 mod incoming;
 mod lines;
 mod link;
+mod lists;
 mod open;
 mod options;
 mod remote;
 mod status;
 mod subscription;
-mod tools;
 
 pub use open::OpenError;
 pub use options::RemoteOptions;

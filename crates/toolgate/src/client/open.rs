@@ -15,6 +15,7 @@ use toolgate_wire::{
     json::{Json, Kind, ObjectWriter},
     message::{RpcError, code},
     method::{
+        definition::ItemKind,
         discover,
         initialize::{self, Implementation},
         meta,
@@ -77,18 +78,27 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Whether it tells when its list of tools changes.
-    pub(super) fn tells_changes(&self) -> bool {
-        let tools = self.capabilities.get("tools");
-        tools
+    /// Whether it tells when a list changes.
+    pub(super) fn tells_changes(&self, kind: ItemKind) -> bool {
+        let capability = self.capabilities.get(kind.capability());
+        capability
             .and_then(|t| t.get("listChanged"))
             .and_then(|c| c.bool())
             .unwrap_or(false)
     }
 
-    /// Whether it says that it has tools.
-    pub(super) fn has_tools(&self) -> bool {
-        self.capabilities.get("tools").is_some()
+    /// Whether it tells when a resource changes, to those who asked.
+    pub(super) fn tells_updates(&self) -> bool {
+        let resources = self.capabilities.get("resources");
+        resources
+            .and_then(|r| r.get("subscribe"))
+            .and_then(|s| s.bool())
+            .unwrap_or(false)
+    }
+
+    /// Whether it says that it has such things.
+    pub(super) fn has(&self, kind: ItemKind) -> bool {
+        self.capabilities.get(kind.capability()).is_some()
     }
 }
 
@@ -111,7 +121,7 @@ async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> 
     let probe = link.request(discover::NAME, Purpose::Open, |_| {
         let mut o = ObjectWriter::new();
         o.object("_meta", |m| {
-            stamp(m, modern, &options.client, Abilities::default())
+            stamp(m, modern, &options.client, &Abilities::default())
         });
         o.finish()
     });
@@ -275,14 +285,14 @@ pub(super) fn stamp(
     m: &mut ObjectWriter,
     dialect: &Dialect,
     client: &Implementation,
-    abilities: Abilities,
+    abilities: &Abilities,
 ) {
     m.str(meta::VERSION, dialect.revision);
     m.raw(meta::CLIENT, &client.json());
     m.raw(meta::CAPABILITIES, &capabilities(abilities));
 }
 
-fn capabilities(abilities: Abilities) -> Json {
+pub(super) fn capabilities(abilities: &Abilities) -> Json {
     let mut o = ObjectWriter::new();
     if abilities.elicitation || abilities.elicitation_url {
         o.object("elicitation", |e| {
@@ -295,10 +305,20 @@ fn capabilities(abilities: Abilities) -> Json {
         });
     }
     if abilities.sampling {
-        o.object("sampling", |_| {});
+        o.object("sampling", |s| {
+            if abilities.sampling_tools {
+                s.object("tools", |_| {});
+            }
+            if abilities.sampling_context {
+                s.object("context", |_| {});
+            }
+        });
     }
     if abilities.roots {
         o.object("roots", |_| {});
+    }
+    if let Some(extensions) = &abilities.extensions {
+        o.raw("extensions", extensions);
     }
     o.finish()
 }

@@ -26,13 +26,13 @@ pub struct RemoteOptions {
     pub revisions: Vec<&'static Dialect>,
     /// What a caller's own abilities are cut down to before the server hears of them; all pass.
     pub abilities: Abilities,
-    /// Longest time for one list of all its tools; 30 s.
+    /// Longest time for one whole list; 30 s.
     pub list: Duration,
     /// Longest line that is read, in bytes; 16 MiB. A longer one is dropped.
     pub line: usize,
     /// What JSON may be.
     pub json: Limits,
-    /// Most tools that are taken; 1000.
+    /// Most things of one kind that are taken; 1000.
     pub tools: usize,
     /// Most pages that a list may have; 100.
     pub pages: usize,
@@ -55,7 +55,10 @@ impl RemoteOptions {
                 elicitation: true,
                 elicitation_url: true,
                 sampling: true,
+                sampling_tools: true,
+                sampling_context: true,
                 roots: true,
+                extensions: None,
             },
             list: Duration::from_secs(30),
             line: 16 << 20,

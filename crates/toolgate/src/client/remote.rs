@@ -2,26 +2,28 @@
 
 use super::{
     call,
+    hearing::Heard,
     link::{Failure, Link, Purpose, Tasks},
+    lists::Lists,
     open::{self, OpenError, Peer},
     options::RemoteOptions,
     status::{Status, harmless},
     subscription::Subscription,
-    tools::Tools,
 };
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate_core::{
     BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, List, Outcome, Service,
 };
-use toolgate_wire::method::tools_call;
+use toolgate_wire::method::definition::ItemKind;
 
 /// One server on a byte stream. Dropping it closes the stream.
 pub struct Remote {
     pub(super) link: Arc<Link>,
     pub(super) peer: Peer,
     pub(super) options: RemoteOptions,
-    pub(super) tools: Tools,
+    pub(super) lists: Lists,
+    pub(super) heard: Heard,
     _tasks: Tasks,
     _subscription: Option<Subscription>,
 }
@@ -39,14 +41,19 @@ impl Remote {
     ) -> Result<Remote, OpenError> {
         let (link, tasks) = Link::start(reader, writer, &options);
         let peer = open::open(&link, &options).await?;
-        let listens = peer.dialect.stateless && peer.tells_changes();
-        let subscription = listens
-            .then(|| Subscription::start(link.clone(), peer.dialect, options.client.clone()));
+        let mut told = vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
+        told.retain(|kind| peer.tells_changes(*kind));
+        let listens = peer.dialect.stateless && !told.is_empty();
+        let subscription = listens.then(|| {
+            let client = options.client.clone();
+            Subscription::start(link.clone(), peer.dialect, client, told, Vec::new())
+        });
         Ok(Remote {
             link,
             peer,
             options,
-            tools: Tools::default(),
+            lists: Lists::default(),
+            heard: Heard::default(),
             _tasks: tasks,
             _subscription: subscription,
         })
@@ -57,8 +64,8 @@ impl Remote {
         Status {
             revision: self.peer.dialect.revision,
             server: self.peer.server.clone(),
-            tools: self.tools.count(),
-            left_out: self.tools.left_out(),
+            tools: self.lists.of(ItemKind::Tool).count(),
+            left_out: self.lists.of(ItemKind::Tool).left_out(),
             counters: self.link.notes.counters(),
             note: self.link.notes.last(),
             lost: self.link.lost().borrow().clone(),
@@ -108,12 +115,13 @@ impl Remote {
         }
     }
 
-    async fn use_tool(&self, call: Call) -> Result<Outcome, Error> {
+    async fn used(&self, call: Call) -> Result<Outcome, Error> {
         let purpose = Purpose::Call(call.reporter.clone());
         let params = |id: &_| call::params(&call, id, &self.peer, &self.options);
-        let answer = self.link.request(tools_call::NAME, purpose, params).await;
+        let answer = self.link.request(call.op.method(), purpose, params).await;
         let result = answer.map_err(|failure| self.failed(failure))?;
-        call::outcome(&result, &self.peer, call::granted(&call, &self.options)).map_err(|reason| {
+        let granted = call::granted(&call, &self.options);
+        call::outcome(call.op, &result, &self.peer, &granted).map_err(|reason| {
             self.upstream(format_args!(
                 "sent an invalid result: {}",
                 harmless(&reason, 200)
@@ -124,14 +132,20 @@ impl Remote {
 
 impl Service for Remote {
     fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
-        Box::pin(self.tools_for(ask))
+        Box::pin(self.list_for(ask))
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
-        Box::pin(self.use_tool(call))
+        Box::pin(self.used(call))
     }
 
-    fn changes(&self, _want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async { Ok(Changes::new(self.link.changes.subscribe())) })
+    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        Box::pin(async move {
+            let changes = Changes::new(self.link.changes.subscribe());
+            if want.uris.is_empty() || !self.peer.tells_updates() {
+                return Ok(changes);
+            }
+            Ok(changes.holding(self.hear_of(want.uris).await))
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! The stream by which a modern server tells that its list of tools changed.
+//! The streams by which a modern server tells what changed.
 
 use super::{
     link::{Failure, Link, Purpose},
@@ -10,7 +10,7 @@ use toolgate_core::Abilities;
 use toolgate_wire::{
     dialect::Dialect,
     json::ObjectWriter,
-    method::{LISTEN, initialize::Implementation},
+    method::{LISTEN, definition::ItemKind, initialize::Implementation},
 };
 
 /// Shortest and longest wait before a stream that ended is opened again.
@@ -31,25 +31,49 @@ impl Subscription {
         link: Arc<Link>,
         dialect: &'static Dialect,
         client: Implementation,
+        kinds: Vec<ItemKind>,
+        uris: Vec<String>,
     ) -> Subscription {
         #[allow(
             clippy::disallowed_methods,
             reason = "an edge: one stream a server, ended with `Subscription`"
         )]
-        Subscription(tokio::spawn(listen(link, dialect, client)))
+        Subscription(tokio::spawn(listen(link, dialect, client, kinds, uris)))
     }
 }
 
-async fn listen(link: Arc<Link>, dialect: &'static Dialect, client: Implementation) {
+/// The member of the filter that stands for a list.
+fn filter(kind: ItemKind) -> &'static str {
+    match kind {
+        ItemKind::Tool => "toolsListChanged",
+        ItemKind::Resource | ItemKind::Template => "resourcesListChanged",
+        ItemKind::Prompt => "promptsListChanged",
+    }
+}
+
+async fn listen(
+    link: Arc<Link>,
+    dialect: &'static Dialect,
+    client: Implementation,
+    kinds: Vec<ItemKind>,
+    uris: Vec<String>,
+) {
     let mut wait = AGAIN.0;
     loop {
         let began = tokio::time::Instant::now();
         let ended = link.request(LISTEN, Purpose::Listen, |_| {
             let mut o = ObjectWriter::new();
             o.object("_meta", |m| {
-                stamp(m, dialect, &client, Abilities::default())
+                stamp(m, dialect, &client, &Abilities::default())
             });
-            o.object("notifications", |n| n.bool("toolsListChanged", true));
+            o.object("notifications", |n| {
+                kinds.iter().for_each(|kind| n.bool(filter(*kind), true));
+                if !uris.is_empty() {
+                    n.array("resourceSubscriptions", |a| {
+                        uris.iter().for_each(|uri| a.str(uri))
+                    });
+                }
+            });
             o.finish()
         });
         match ended.await {

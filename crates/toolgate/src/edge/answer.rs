@@ -6,7 +6,7 @@ use toolgate_wire::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
     message::{self, Id, RpcError, code},
-    method::initialize::Implementation,
+    method::{initialize::Implementation, usage::Op},
 };
 
 /// A reply, ready to leave.
@@ -17,12 +17,17 @@ pub(crate) fn frame(id: Option<&Id>, answer: &Result<Json, RpcError>) -> Frame {
     )
 }
 
-/// The answer to a call that failed. What a model can act on is a result; the rest is an error of the protocol.
+/// The answer to a use that failed. What a model can act on is the result of a tool; the rest is an error of the
+/// protocol.
 pub(crate) fn failed(
     error: &Error,
+    (op, name): &(Op, String),
     dialect: &Dialect,
     server: &Implementation,
 ) -> Result<Json, RpcError> {
+    if *op != Op::Tool {
+        return Err(refusal(error, *op, name, dialect));
+    }
     let as_result = || Ok(dialect.output(&Output::error(error.public()), server));
     match error.kind() {
         Kind::NotFound => Err(RpcError::new(code::INVALID_PARAMS, error.public())),
@@ -35,10 +40,38 @@ pub(crate) fn failed(
         }
         Kind::Unsupported(need) if dialect.stateless => Err(missing(*need, error)),
         Kind::Bug => Err(RpcError::new(code::INTERNAL, error.public())),
-        Kind::Answered | Kind::Busy(_) | Kind::Cancelled | Kind::Invalid(_) | Kind::Late => {
+        Kind::Answered(_) | Kind::Busy(_) | Kind::Cancelled | Kind::Invalid(_) | Kind::Late => {
             as_result()
         }
         Kind::Refused(_) | Kind::Unsupported(_) | Kind::Upstream => as_result(),
+    }
+}
+
+/// The error of a use that is not of a tool: only tools have a result for what failed.
+fn refusal(error: &Error, op: Op, name: &str, dialect: &Dialect) -> RpcError {
+    let missing_resource = || {
+        let mut data = ObjectWriter::new();
+        data.str("uri", name);
+        RpcError::new(dialect.resource_not_found, error.public()).with(data.finish())
+    };
+    match error.kind() {
+        Kind::NotFound if op == Op::Resource => missing_resource(),
+        Kind::Answered(code::RESOURCE_NOT_FOUND) if op == Op::Resource => missing_resource(),
+        Kind::NotFound => RpcError::new(code::INVALID_PARAMS, error.public()),
+        Kind::Invalid(problems) => {
+            let rpc = RpcError::new(code::INVALID_PARAMS, error.public());
+            match problems.first() {
+                Some(problem) => rpc.with(problem.json()),
+                None => rpc,
+            }
+        }
+        Kind::Unsupported(need) if dialect.stateless => missing(*need, error),
+        Kind::Answered(code::INVALID_PARAMS) => RpcError::new(code::INVALID_PARAMS, error.public()),
+        // Codes outside of what the protocol keeps for itself are the server's own.
+        Kind::Answered(own) if !(-32768..=-32000).contains(own) => {
+            RpcError::new(*own, error.public())
+        }
+        _ => RpcError::new(code::INTERNAL, error.public()),
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) async fn rounds(
                 Vec::new()
             }
             approval => {
-                able(&questions, context.abilities)?;
+                able(&questions, &context.abilities)?;
                 let Some(asker) = asker else {
                     return Ok(Left::Questions(call, questions));
                 };
@@ -173,7 +173,7 @@ async fn answered(
 }
 
 /// Whether the other end declared what the questions need.
-fn able(questions: &Questions, abilities: Abilities) -> Result<(), Error> {
+fn able(questions: &Questions, abilities: &Abilities) -> Result<(), Error> {
     for ask in &questions.asks {
         let (able, need, what) = match &ask.kind {
             AskKind::Approve(_) => continue,

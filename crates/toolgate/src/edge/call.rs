@@ -1,4 +1,4 @@
-//! One `tools/call`: from parameters to a [`Call`], through its rounds, to an answer.
+//! One use of something: from parameters to a [`Call`], through its rounds, to an answer.
 
 use super::{
     Refused, Server, answer,
@@ -11,7 +11,7 @@ use toolgate_wire::{
     dialect::Dialect,
     json::Json,
     message::{Id, RpcError},
-    method::{elicitation::InputRequired, meta, tools_call},
+    method::{elicitation::InputRequired, meta, usage},
 };
 
 /// What an edge knows about whoever calls, apart from the request itself.
@@ -25,19 +25,20 @@ pub(crate) struct Context {
     pub(crate) log_level: Option<u8>,
 }
 
-/// Works on a `tools/call` until there is an answer.
+/// Works on a `tools/call`, `resources/read`, `prompts/get` or `completion/complete` until there is an answer.
 pub(crate) async fn run(
     server: &Server,
     context: &Context,
     id: &Id,
+    method: &str,
     params: Option<&Json>,
     outlet: &Outlet,
     asker: Option<&dyn Asker>,
 ) -> Result<Json, RpcError> {
-    let params_read = match tools_call::Params::read(params) {
+    let params_read = match usage::Params::read(method, params) {
         Ok(read) => read,
         Err(reason) => {
-            server.refused(context.refused(None, reason)).await;
+            server.refused(context.refused(method, None, reason)).await;
             return Err(answer::bad_params(reason));
         }
     };
@@ -53,16 +54,17 @@ pub(crate) async fn run(
     if report.is_wanted() {
         call.reporter = Reporter::new(report);
     }
+    let named = (call.op, call.name().to_owned());
     if let Err(error) = resume(server, context, &mut call, params_read) {
         server
-            .refused(context.refused(Some(call.name()), error.public()))
+            .refused(context.refused(method, Some(call.name()), error.public()))
             .await;
         return Err(answer::bad_params(error.public()));
     }
     match ask::rounds(server, context, call, outlet, asker).await {
         Ok(Left::Done(output)) => Ok(context.dialect.output(&output, &server.info)),
         Ok(Left::Questions(call, questions)) => leave(server, context, &call, questions),
-        Err(error) => answer::failed(&error, context.dialect, &server.info),
+        Err(error) => answer::failed(&error, &named, context.dialect, &server.info),
     }
 }
 
@@ -71,7 +73,7 @@ fn resume(
     server: &Server,
     context: &Context,
     call: &mut Call,
-    params: tools_call::Params,
+    params: usage::Params,
 ) -> Result<(), toolgate_core::Error> {
     let Some(sealed) = params.state.filter(|_| context.dialect.stateless) else {
         return Ok(());
@@ -112,19 +114,23 @@ fn leave(
             state: Some(state),
         }
         .json()),
-        Err(error) => answer::failed(&error, context.dialect, &server.info),
+        Err(error) => {
+            let named = (call.op, call.name().to_owned());
+            answer::failed(&error, &named, context.dialect, &server.info)
+        }
     }
 }
 
 impl Context {
-    fn call(&self, params: &tools_call::Params, id: &Id) -> Call {
-        let mut call = Call::tool(
+    fn call(&self, params: &usage::Params, id: &Id) -> Call {
+        let mut call = Call::new(
             crate::ids::short("c"),
             self.caller.clone(),
+            params.op,
             params.name.as_str(),
             params.arguments.clone(),
         );
-        call.abilities = self.abilities;
+        call.abilities = self.abilities.clone();
         call.seen = Arc::new(Seen {
             revision: self.dialect.revision.to_owned(),
             transport: self.transport,
@@ -134,11 +140,11 @@ impl Context {
         call
     }
 
-    pub(crate) fn refused(&self, tool: Option<&str>, reason: &str) -> Refused {
+    pub(crate) fn refused(&self, method: &str, tool: Option<&str>, reason: &str) -> Refused {
         Refused {
             caller: self.caller.clone(),
             transport: self.transport,
-            method: Some(tools_call::NAME.to_owned()),
+            method: Some(method.to_owned()),
             tool: tool.map(str::to_owned),
             reason: reason.to_owned(),
         }
@@ -150,12 +156,18 @@ pub(crate) fn abilities(capabilities: &Json, dialect: &Dialect) -> Abilities {
     let elicitation = capabilities
         .get("elicitation")
         .filter(|_| dialect.elicitation);
+    let url = dialect.elicitation_url;
+    let sampling = capabilities.get("sampling");
+    let with = |name: &str| sampling.as_ref().is_some_and(|s| s.get(name).is_some());
     let mode = |name: &str| elicitation.as_ref().is_some_and(|e| e.get(name).is_some());
     Abilities {
         // An empty object means forms.
         elicitation: elicitation.is_some() && (mode("form") || !mode("url")),
-        elicitation_url: mode("url"),
-        sampling: capabilities.get("sampling").is_some(),
+        elicitation_url: url && mode("url"),
+        sampling: sampling.is_some(),
+        sampling_tools: with("tools"),
+        sampling_context: with("context"),
         roots: capabilities.get("roots").is_some(),
+        extensions: capabilities.get("extensions"),
     }
 }

@@ -4,24 +4,38 @@ use super::{
     Server, answer,
     ask::Asker,
     call::{self, Context},
-    lists,
+    changes, lists,
     outlet::{Frame, Outlet, level},
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use tokio::{
     sync::{Notify, oneshot},
     task::AbortHandle,
 };
-use toolgate_core::{BoxFuture, Caller, Error, Interest, Kind};
+use toolgate_core::{BoxFuture, Caller, Error, Interest, ItemKind, Kind};
 use toolgate_wire::{
     dialect::{self, Dialect},
     json::{Json, ObjectWriter},
     message::{self, Id, Message, RpcError, code},
-    method::{self, initialize, notifications, tools_call, tools_list},
+    method::{self, initialize, notifications, resources_read, usage},
     session::{Refusal, Session},
 };
 
 type Answered = oneshot::Sender<Result<Json, RpcError>>;
+
+/// Where changes are told, and of which resources.
+#[derive(Default)]
+struct Telling {
+    outlet: Option<Outlet>,
+    task: Option<AbortHandle>,
+    uris: BTreeSet<String>,
+}
+
+/// The resources that one peer may hear of.
+const MOST_URIS: usize = 1024;
 
 /// One peer after `initialize`.
 pub(crate) struct Legacy {
@@ -29,8 +43,8 @@ pub(crate) struct Legacy {
     context: Context,
     level: Mutex<Option<u8>>,
     table: Mutex<Session<Answered, AbortHandle>>,
-    /// Tells list changes until the peer is gone.
-    changes: Mutex<Option<AbortHandle>>,
+    /// Tells changes until the peer is gone.
+    telling: Mutex<Telling>,
     /// Told when work on a request ends.
     ended: Notify,
 }
@@ -63,9 +77,9 @@ impl Legacy {
         };
         let answer = initialize::Answer {
             version: dialect.revision.to_owned(),
-            capabilities: server.capabilities(),
+            capabilities: server.capabilities(dialect),
             server: server.info.clone(),
-            instructions: None,
+            instructions: server.instructions.clone(),
         };
         let table = Mutex::new(Session::new(server.limits.in_flight));
         let level = Mutex::new(level("info"));
@@ -74,7 +88,7 @@ impl Legacy {
             context,
             level,
             table,
-            changes: Mutex::new(None),
+            telling: Mutex::default(),
             ended: Notify::new(),
         };
         Ok((Arc::new(legacy), answer.json()))
@@ -153,23 +167,36 @@ impl Legacy {
         match method {
             method::PING => Ok(dialect.empty(&self.server.info)),
             method::SET_LEVEL => self.set_level(params),
-            tools_list::NAME => {
-                lists::tools(&self.server, dialect, &self.context.caller, params).await
-            }
-            tools_call::NAME => {
+            resources_read::SUBSCRIBE => self.subscribe(params, true).await,
+            resources_read::UNSUBSCRIBE => self.subscribe(params, false).await,
+            used if usage::is_usage(used) => {
                 let mut context = self.context.clone();
                 context.log_level = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
                 let asker = Inline {
                     legacy: self,
                     outlet,
                 };
-                call::run(&self.server, &context, id, params, outlet, Some(&asker)).await
+                call::run(
+                    &self.server,
+                    &context,
+                    id,
+                    used,
+                    params,
+                    outlet,
+                    Some(&asker),
+                )
+                .await
             }
             initialize::NAME => Err(RpcError::new(
                 code::INVALID_REQUEST,
                 "initialize comes once, and it came already",
             )),
-            other => Err(answer::no_method(other)),
+            other => match ItemKind::listed_by(other) {
+                Some(kind) => {
+                    lists::page(&self.server, dialect, &self.context.caller, kind, params).await
+                }
+                None => Err(answer::no_method(other)),
+            },
         }
     }
 
@@ -202,28 +229,37 @@ impl Legacy {
         }
     }
 
-    /// Tells list changes on `outlet` until the peer is gone; a second stream takes the place of the first.
+    /// Tells changes on `outlet` until the peer is gone; a second stream takes the place of the first.
     pub(crate) fn tell_changes(self: &Arc<Self>, outlet: Outlet) {
-        let (server, caller) = (self.server.clone(), self.context.caller.clone());
+        self.telling().outlet = Some(outlet);
+        self.tell_anew();
+    }
+
+    /// Listens to what the peer wants to hear of now, and no longer to what it wanted before.
+    fn tell_anew(&self) {
+        let mut telling = self.telling();
+        let Some(outlet) = telling.outlet.clone() else {
+            return;
+        };
+        let server = self.server.clone();
+        let want = Interest {
+            uris: telling.uris.iter().cloned().collect(),
+            ..Interest::lists(self.context.caller.clone())
+        };
         #[allow(
             clippy::disallowed_methods,
             reason = "an edge owns the stream of its peer and aborts it"
         )]
         let task = tokio::spawn(async move {
-            let Ok(mut changes) = server
-                .service
-                .changes(Interest {
-                    caller,
-                    tools: true,
-                })
-                .await
-            else {
+            let Ok(mut changes) = server.service.changes(want.clone()).await else {
                 return;
             };
             let telling = async {
-                while changes.next().await.is_some() {
-                    let text = message::notification(notifications::TOOLS_CHANGED, None);
-                    outlet.send(Frame::Before(text)).await;
+                while let Some(changed) = changes.next().await {
+                    for (method, params) in changes::told(&changed, &want) {
+                        let text = message::notification(method, Some(&params.finish()));
+                        outlet.send(Frame::Before(text)).await;
+                    }
                 }
             };
             tokio::select! {
@@ -231,10 +267,38 @@ impl Legacy {
                 () = server.closed() => {}
             }
         });
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = changes.replace(task.abort_handle()) {
+        if let Some(before) = telling.task.replace(task.abort_handle()) {
             before.abort();
         }
+    }
+
+    /// `resources/subscribe` and `resources/unsubscribe`.
+    async fn subscribe(&self, params: Option<&Json>, wanted: bool) -> Result<Json, RpcError> {
+        let Some(uri) = params.and_then(|p| p.get("uri")).and_then(|u| u.string()) else {
+            return Err(answer::bad_params("\"params.uri\" must be a string"));
+        };
+        if wanted {
+            changes::visible(&self.server, &self.context, &uri).await?;
+        }
+        {
+            let mut telling = self.telling();
+            if wanted && telling.uris.len() >= MOST_URIS {
+                return Err(RpcError::new(
+                    code::INTERNAL,
+                    format!("one session may hear of {MOST_URIS} resources; unsubscribe from some"),
+                ));
+            }
+            match wanted {
+                true => telling.uris.insert(uri),
+                false => telling.uris.remove(&uri),
+            };
+        }
+        self.tell_anew();
+        Ok(self.context.dialect.empty(&self.server.info))
+    }
+
+    fn telling(&self) -> MutexGuard<'_, Telling> {
+        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends all that runs for this peer.
@@ -243,13 +307,10 @@ impl Legacy {
             task.abort();
         }
         self.ended.notify_waiters();
-        if let Some(changes) = self
-            .changes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-        {
-            changes.abort();
+        let mut telling = self.telling();
+        telling.outlet = None;
+        if let Some(task) = telling.task.take() {
+            task.abort();
         }
     }
 

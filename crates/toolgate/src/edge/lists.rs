@@ -1,22 +1,23 @@
-//! `tools/list`: pages of what the caller may see.
+//! Lists: pages of what the caller may see.
 
 use super::{Server, answer};
-use toolgate_core::{Caller, Catalog, List};
+use toolgate_core::{Caller, Catalog, ItemKind, List};
 use toolgate_wire::{dialect::Dialect, json::Json, message::RpcError};
 
-/// What a cursor begins with; the rest is the name of the last tool on the page before.
+/// What a cursor begins with; the rest is the name of the last item on the page before.
 const AFTER: &str = "after:";
 
-/// The result of `tools/list`.
-pub(crate) async fn tools(
+/// The result of a list.
+pub(crate) async fn page(
     server: &Server,
     dialect: &Dialect,
     caller: &Caller,
+    kind: ItemKind,
     params: Option<&Json>,
 ) -> Result<Json, RpcError> {
     let catalog = server
         .service
-        .list(List::all(caller.clone()))
+        .list(List::all(caller.clone(), kind))
         .await
         .map_err(|e| answer::list_failed(&e))?;
     let start = start(&catalog, params.and_then(|p| p.get("cursor")))?;
@@ -26,9 +27,13 @@ pub(crate) async fn tools(
     let next = page
         .last()
         .filter(|_| more)
-        .map(|last| format!("{AFTER}{}", last.tool.name()));
-    let tools: Vec<Json> = page.iter().map(|item| dialect.tool(&item.tool)).collect();
-    Ok(dialect.tools_list(&tools, next.as_deref(), &server.info))
+        .map(|last| format!("{AFTER}{}", last.def.name()));
+    let page: Vec<Json> = page
+        .iter()
+        .map(|item| dialect.definition(&item.def))
+        .collect();
+    let hint = catalog.hint();
+    Ok(dialect.list(kind, &page, next.as_deref(), hint, &server.info))
 }
 
 /// A cursor names its place itself, so it needs no memory and survives a change of the list where it can.
@@ -41,7 +46,7 @@ fn start(catalog: &Catalog, cursor: Option<Json>) -> Result<usize, RpcError> {
         catalog
             .items()
             .iter()
-            .position(|item| item.tool.name() == name)
+            .position(|item| item.def.name() == name)
     });
     place.map(|at| at + 1).ok_or_else(|| {
         answer::bad_params("the cursor is not one of this list; list again from the start")

@@ -7,7 +7,7 @@ use super::{
     outlet::Outlet,
 };
 use std::sync::Arc;
-use toolgate_core::{Abilities, Call, Caller, Error, Kind, Output, Reporter, Seen};
+use toolgate_core::{Abilities, Call, Caller, Error, Kind, Reporter, Seen, ToolResult};
 use toolgate_wire::{dialect, json::Json};
 
 /// Uses a tool as `caller`, through the same pipeline as everybody. Waits where a person has to approve.
@@ -21,7 +21,7 @@ pub async fn call_here(
     tool: &str,
     arguments: Json,
     reporter: Reporter,
-) -> Result<Output, Error> {
+) -> Result<ToolResult, Error> {
     let abilities = Abilities::default();
     let dialect = dialect::MODERN;
     let context = Context {
@@ -43,7 +43,7 @@ pub async fn call_here(
     // Held open so that the caller does not read as gone.
     let (outlet, _frames) = Outlet::new();
     match ask::rounds(server, &context, call, &outlet, None).await? {
-        Left::Done(output) => Ok(output),
+        Left::Done(output) => Ok(output.into_tool().unwrap_or_default()),
         Left::Questions(..) => Err(Error::new(
             Kind::Unsupported(toolgate_core::Need::Elicitation),
             "this tool asks a question, and nobody can be asked here",

@@ -4,6 +4,7 @@ mod answer;
 mod ask;
 mod batch;
 mod call;
+mod changes;
 pub mod http;
 mod legacy;
 mod lists;
@@ -15,4 +16,4 @@ pub mod stdio;
 mod working;
 
 pub use local::call_here;
-pub use server::{Refused, Server, ServerLimits, Witness};
+pub use server::{Offers, Refused, Server, ServerLimits, Witness};

@@ -3,17 +3,15 @@
 use super::{
     Server, answer,
     call::{self, Context},
-    lists,
+    changes, lists,
     outlet::{Frame, Outlet, level},
 };
-use toolgate_core::{Caller, Interest};
+use toolgate_core::{Caller, Interest, ItemKind};
 use toolgate_wire::{
     dialect::{self, Dialect},
     json::{Json, Kind, ObjectWriter},
     message::{self, Id, RpcError, code},
-    method::{
-        self, discover, initialize::Implementation, meta, notifications, tools_call, tools_list,
-    },
+    method::{self, discover, initialize::Implementation, meta, notifications, usage},
 };
 
 /// Whether a request speaks of itself as one of this era.
@@ -90,22 +88,26 @@ pub(crate) async fn answer(
     outlet: &Outlet,
 ) -> Result<Json, RpcError> {
     match method {
-        discover::NAME => Ok(about(server)),
-        tools_list::NAME => lists::tools(server, context.dialect, &context.caller, params).await,
-        tools_call::NAME => call::run(server, context, id, params, outlet, None).await,
+        discover::NAME => Ok(about(server, context.dialect)),
+        used if usage::is_usage(used) => {
+            call::run(server, context, id, used, params, outlet, None).await
+        }
         method::LISTEN => listen(server, context, id, params, outlet).await,
-        other => Err(answer::no_method(other)),
+        other => match ItemKind::listed_by(other) {
+            Some(kind) => lists::page(server, context.dialect, &context.caller, kind, params).await,
+            None => Err(answer::no_method(other)),
+        },
     }
 }
 
-fn about(server: &Server) -> Json {
+fn about(server: &Server, dialect: &Dialect) -> Json {
     let versions = supported().map(|d| d.revision.to_owned()).collect();
-    let capabilities = server.capabilities();
+    let capabilities = server.capabilities(dialect);
     discover::Answer {
         versions,
         capabilities,
         server: Some(server.info.clone()),
-        instructions: None,
+        instructions: server.instructions.clone(),
     }
     .json()
 }
@@ -124,38 +126,27 @@ async fn listen(
     else {
         return Err(answer::bad_params("\"notifications\" must be an object"));
     };
-    let tools = filter
-        .get("toolsListChanged")
-        .and_then(|t| t.bool())
-        .unwrap_or(false);
-    let want = Interest {
-        caller: context.caller.clone(),
-        tools,
-    };
+    let want = interest(&context.caller, &filter)?;
     let mut changes = server
         .service
-        .changes(want)
+        .changes(want.clone())
         .await
         .map_err(|e| answer::list_failed(&e))?;
     outlet
         .send(told(notifications::ACKNOWLEDGED, id, |o| {
-            o.object("notifications", |n| {
-                if tools {
-                    n.bool("toolsListChanged", true)
-                }
-            })
+            o.object("notifications", |n| acknowledged(n, &want))
         }))
         .await;
     let telling = async {
-        // Where nothing was asked for that is told here, the stream stays until the client ends it.
-        while tools && changes.next().await.is_some() {
-            outlet
-                .send(told(notifications::TOOLS_CHANGED, id, |_| ()))
-                .await;
+        while let Some(changed) = changes.next().await {
+            for (method, params) in changes::told(&changed, &want) {
+                let params = params.finish();
+                let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));
+                outlet.send(told(method, id, more)).await;
+            }
         }
-        if !tools {
-            std::future::pending::<()>().await;
-        }
+        // Nothing will change any more: the stream stays until the client ends it.
+        std::future::pending::<()>().await;
     };
     tokio::select! {
         () = telling => {}
@@ -174,6 +165,48 @@ async fn listen(
         m.raw(meta::SERVER, &server.info.json());
     });
     Ok(result.finish())
+}
+
+/// The lists of the filter, and what stands for them.
+const FILTER: [(&str, ItemKind); 3] = [
+    ("toolsListChanged", ItemKind::Tool),
+    ("promptsListChanged", ItemKind::Prompt),
+    ("resourcesListChanged", ItemKind::Resource),
+];
+/// The resources that one stream may hear of.
+const MOST_URIS: usize = 1024;
+
+fn interest(caller: &Caller, filter: &Json) -> Result<Interest, RpcError> {
+    let wants = |key: &str| filter.get(key).and_then(|t| t.bool()).unwrap_or(false);
+    let lists = FILTER.iter().filter(|(key, _)| wants(key));
+    let subscriptions = filter.get("resourceSubscriptions");
+    let uris: Option<Vec<String>> = subscriptions
+        .iter()
+        .flat_map(Json::items)
+        .map(|uri| uri.string())
+        .collect();
+    let uris = uris.filter(|uris| uris.len() <= MOST_URIS).ok_or_else(|| {
+        let text = format!("\"resourceSubscriptions\" must be at most {MOST_URIS} strings");
+        RpcError::new(code::INVALID_PARAMS, text)
+    })?;
+    Ok(Interest {
+        caller: caller.clone(),
+        lists: lists.map(|(_, kind)| *kind).collect(),
+        uris,
+    })
+}
+
+fn acknowledged(o: &mut ObjectWriter, want: &Interest) {
+    for (key, kind) in FILTER {
+        if want.lists.contains(&kind) {
+            o.bool(key, true);
+        }
+    }
+    if !want.uris.is_empty() {
+        o.array("resourceSubscriptions", |a| {
+            want.uris.iter().for_each(|uri| a.str(uri))
+        });
+    }
 }
 
 fn told(method: &str, id: &Id, fill: impl FnOnce(&mut ObjectWriter)) -> Frame {

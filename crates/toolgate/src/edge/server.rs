@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 use toolgate_core::{BoxFuture, Caller, Error, Service};
 use toolgate_wire::{
-    json::{Json, Limits},
+    dialect::Dialect,
+    json::{Json, Limits, ObjectWriter},
     message::RpcError,
-    method::{initialize::Implementation, tools_call},
+    method::{initialize::Implementation, usage},
 };
 
 /// What all serving edges share.
@@ -17,6 +18,8 @@ pub struct Server {
     pub(crate) limits: ServerLimits,
     pub(crate) seal: Seal,
     pub(crate) witness: Option<Arc<dyn Witness>>,
+    pub(crate) instructions: Option<String>,
+    offers: Offers,
     closing: watch::Sender<bool>,
 }
 
@@ -27,7 +30,7 @@ pub struct ServerLimits {
     pub json: Limits,
     /// Requests of one connection or session at once.
     pub in_flight: usize,
-    /// Tools on one page of a list.
+    /// Items on one page of a list.
     pub page: usize,
     /// How long sealed state is good.
     pub seal_life: Duration,
@@ -72,6 +75,8 @@ impl Server {
             limits,
             seal,
             witness: None,
+            instructions: None,
+            offers: Offers::default(),
             closing: watch::Sender::new(false),
         })
     }
@@ -79,6 +84,18 @@ impl Server {
     /// Tells `witness` of every call that the edge refuses before any layer sees it.
     pub fn with_witness(mut self, witness: Arc<dyn Witness>) -> Server {
         self.witness = Some(witness);
+        self
+    }
+
+    /// Declares these abilities instead of all.
+    pub fn with_offers(mut self, offers: Offers) -> Server {
+        self.offers = offers;
+        self
+    }
+
+    /// Says how a model should use it all.
+    pub fn with_instructions(mut self, instructions: Option<String>) -> Server {
+        self.instructions = instructions;
         self
     }
 
@@ -117,10 +134,11 @@ impl Server {
         (method, params): (&str, Option<&Json>),
         why: &RpcError,
     ) {
-        if method != tools_call::NAME {
+        if !usage::is_usage(method) {
             return;
         }
-        let tool = params.and_then(|p| p.get("name")).and_then(|n| n.string());
+        let named = |key| params?.get(key)?.string();
+        let tool = named("name").or_else(|| named("uri"));
         self.refused(Refused {
             caller: caller.clone(),
             transport,
@@ -131,9 +149,76 @@ impl Server {
         .await;
     }
 
-    /// The abilities that both eras declare, as JSON.
-    pub(crate) fn capabilities(&self) -> Json {
-        Json::from_value(&serde_json::json!({"logging": {}, "tools": {"listChanged": true}}))
+    /// The abilities that are declared in this revision, as JSON.
+    pub(crate) fn capabilities(&self, dialect: &Dialect) -> Json {
+        self.offers.json(dialect)
+    }
+}
+
+/// What a server declares that it can do.
+#[derive(Clone, Debug)]
+pub struct Offers {
+    /// It has tools.
+    pub tools: bool,
+    /// It has resources.
+    pub resources: bool,
+    /// It tells changes of single resources to those who ask.
+    pub subscribe: bool,
+    /// It has prompts.
+    pub prompts: bool,
+    /// It completes arguments.
+    pub completions: bool,
+    /// It tells when its lists change.
+    pub list_changed: bool,
+    /// Its extensions: an object of settings by their identifiers (2026-07-28).
+    pub extensions: Option<Json>,
+}
+
+impl Default for Offers {
+    /// All, and no extension: what a gateway joins may change at any time.
+    fn default() -> Offers {
+        Offers {
+            tools: true,
+            resources: true,
+            subscribe: true,
+            prompts: true,
+            completions: true,
+            list_changed: true,
+            extensions: None,
+        }
+    }
+}
+
+impl Offers {
+    fn json(&self, dialect: &Dialect) -> Json {
+        let mut o = ObjectWriter::new();
+        let changes = |o: &mut ObjectWriter| {
+            if self.list_changed {
+                o.bool("listChanged", true);
+            }
+        };
+        if self.completions && dialect.completions {
+            o.object("completions", |_| {});
+        }
+        if let Some(extensions) = self.extensions.as_ref().filter(|_| dialect.stateless) {
+            o.raw("extensions", extensions);
+        }
+        o.object("logging", |_| {});
+        if self.prompts {
+            o.object("prompts", changes);
+        }
+        if self.resources {
+            o.object("resources", |r| {
+                changes(r);
+                if self.subscribe {
+                    r.bool("subscribe", true);
+                }
+            });
+        }
+        if self.tools {
+            o.object("tools", changes);
+        }
+        o.finish()
     }
 }
 
@@ -146,7 +231,7 @@ pub struct Refused {
     pub transport: &'static str,
     /// The method, where it could be read.
     pub method: Option<String>,
-    /// The tool, where it could be read.
+    /// The tool, prompt or URI, where it could be read.
     pub tool: Option<String>,
     /// Why, without anything that the caller sent.
     pub reason: String,

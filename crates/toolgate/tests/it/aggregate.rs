@@ -7,8 +7,8 @@ use std::{
 };
 use tokio::sync::watch;
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, Json, Kind, List, Origin,
-    Outcome, Output, Service, Stale, Tool,
+    BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
+    Kind, List, Origin, Outcome, Output, Service, Stale,
     aggregate::{Aggregate, Member},
 };
 use toolgate_wire::json::Limits;
@@ -44,7 +44,7 @@ impl Script {
                     server: "own".into(),
                     trusted: true,
                 },
-                Tool::read(json).unwrap(),
+                Definition::tool(json).unwrap(),
             ))
         };
         *self.catalog.lock().unwrap() = Some(Catalog::of(
@@ -102,7 +102,7 @@ fn join(members: &[(&str, &Arc<Script>)]) -> Aggregate {
 }
 
 fn all() -> List {
-    List::all(Caller::new("test"))
+    List::all(Caller::new("test"), ItemKind::Tool)
 }
 
 fn only(name: &str) -> List {
@@ -122,11 +122,7 @@ fn call(name: &str) -> Call {
 }
 
 fn names(catalog: &Catalog) -> Vec<&str> {
-    catalog
-        .items()
-        .iter()
-        .map(|item| item.tool.name())
-        .collect()
+    catalog.items().iter().map(|item| item.def.name()).collect()
 }
 
 #[tokio::test]
@@ -137,15 +133,15 @@ async fn tools_are_renamed_and_everything_else_stays() {
     assert_eq!(names(&listed)[0], "files_read");
     assert_eq!(names(&listed)[2], "git_read");
     let item = &listed.items()[1];
-    assert!(item.tool.name().starts_with("files_a-b-x"), "{item:?}");
+    assert!(item.def.name().starts_with("files_a-b-x"), "{item:?}");
     assert_eq!(
         (item.full_name().as_str(), item.origin.trusted),
         ("files.a.b", true)
     );
-    let json = item.tool.json();
+    let json = item.def.json();
     let expected = format!(
         r#"{{"x":1.0,"name":"{}","inputSchema":{{"type": "object"}},"y":{{"name":"n"}}}}"#,
-        item.tool.name()
+        item.def.name()
     );
     assert_eq!(json.as_str(), expected);
     assert_eq!(listed.instructions(), Some("files: use me\n\ngit: use me"));
@@ -285,10 +281,7 @@ async fn changes_of_all_members_are_told() {
     let (a, b) = (Script::of(&["read"]), Script::of(&["show"]));
     let both = join(&[("files", &a), ("git", &b)]);
     let mut changes = both
-        .changes(Interest {
-            caller: Caller::new("test"),
-            tools: true,
-        })
+        .changes(Interest::lists(Caller::new("test")))
         .await
         .unwrap();
     for script in [&a, &b, &a] {

@@ -17,12 +17,12 @@ use http::{HeaderValue, Response, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, Limited};
 use std::sync::Arc;
 use tokio::sync::mpsc;
-use toolgate_core::{BoxFuture, Caller, List};
+use toolgate_core::{BoxFuture, Caller, ItemKind, List};
 use toolgate_wire::{
     dialect,
     json::{Json, Kind},
     message::{Id, Message, RpcError, code},
-    method::{self, initialize, tools_call},
+    method::{self, initialize, tools_call, usage},
 };
 
 type Answer = Response<Body>;
@@ -51,12 +51,12 @@ where
     }
 }
 
-/// A message that is refused before any layer sees it; `call` where a tool was meant.
+/// A message that is refused before any layer sees it; `call` where a use was meant: its method, and of what.
 pub(crate) struct Bad {
     status: StatusCode,
     id: Option<Id>,
     error: RpcError,
-    call: Option<Option<String>>,
+    call: Option<(String, Option<String>)>,
 }
 
 async fn read<B>(endpoint: &Inner, parts: &Parts, body: B) -> Result<Json, Box<Answer>>
@@ -205,19 +205,16 @@ async fn mirrored(
     parts: &Parts,
     params: Option<&Json>,
 ) -> Result<(), RpcError> {
-    let Ok(call) = tools_call::Params::read(params) else {
+    let Ok(call) = usage::Params::read(tools_call::NAME, params) else {
         return Ok(());
     };
-    let ask = List {
-        only: Some(call.name.clone()),
-        ..List::all(caller.clone())
-    };
+    let ask = List::one(caller.clone(), ItemKind::Tool, call.name.as_str());
     let Ok(catalog) = endpoint.server.service.list(ask).await else {
         return Ok(());
     };
     match catalog.find(&call.name) {
         Some(item) => {
-            headers::params_agree(&parts.headers, &item.tool.input_schema(), &call.arguments)
+            headers::params_agree(&parts.headers, &item.def.input_schema(), &call.arguments)
         }
         None => Ok(()),
     }
@@ -373,8 +370,10 @@ impl Bad {
     pub(crate) fn new(message: &Message, status: StatusCode, error: RpcError) -> Bad {
         let (id, call) = match message {
             Message::Request { id, method, params } => {
-                let tool = || params.as_ref()?.get("name")?.string();
-                (Some(id.clone()), (method == tools_call::NAME).then(tool))
+                let named = |key| params.as_ref()?.get(key)?.string();
+                let name = || named("name").or_else(|| named("uri"));
+                let used = usage::is_usage(method).then(|| (method.clone(), name()));
+                (Some(id.clone()), used)
             }
             _ => (None, None),
         };
@@ -388,11 +387,11 @@ impl Bad {
 
     /// Puts a refused call on record, then says no.
     pub(crate) async fn answer(self, server: &Server, caller: &Caller) -> Answer {
-        if let Some(tool) = self.call {
+        if let Some((method, tool)) = self.call {
             let refused = Refused {
                 caller: caller.clone(),
                 transport: "http",
-                method: Some(tools_call::NAME.to_owned()),
+                method: Some(method),
                 tool,
                 reason: self.error.message.clone(),
             };

@@ -52,7 +52,7 @@ async fn the_arguments_are_the_very_bytes_that_came() {
     let Ok(Outcome::Done(output)) = done else {
         panic!("{done:?}")
     };
-    assert_eq!(output.content.len(), 1);
+    assert_eq!(output.blocks(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,6 +69,7 @@ async fn a_modern_call_carries_what_the_caller_declared_and_no_more() {
         elicitation_url: true,
         sampling: false,
         roots: true,
+        ..Abilities::default()
     };
     let (_, request) = answered(&remote, &mut peer, able, text("ok")).await;
     let meta = &request["params"]["_meta"];
@@ -232,8 +233,8 @@ async fn errors_keep_the_words_of_the_server_and_get_their_kind() {
     let (remote, mut peer) = modern(json!({})).await;
     let need = json!({"requiredCapabilities": {"sampling": {}}});
     let cases = [
-        (-32602, json!(null), Kind::Answered),
-        (-32603, json!({}), Kind::Answered),
+        (-32602, json!(null), Kind::Answered(-32602)),
+        (-32603, json!({}), Kind::Answered(-32603)),
         (-32021, need, Kind::Unsupported(Need::Sampling)),
     ];
     for (code, data, kind) in cases {
@@ -347,7 +348,7 @@ async fn answers_out_of_order_find_their_calls() {
             panic!("{outcome:?}")
         };
         assert_eq!(
-            output.content[0]
+            output.tool().unwrap().content[0]
                 .json
                 .get("text")
                 .unwrap()

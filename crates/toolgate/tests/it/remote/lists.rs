@@ -36,11 +36,7 @@ async fn list(
 }
 
 fn names(catalog: &Catalog) -> Vec<&str> {
-    catalog
-        .items()
-        .iter()
-        .map(|item| item.tool.name())
-        .collect()
+    catalog.items().iter().map(|item| item.def.name()).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,10 +112,7 @@ async fn while_nothing_changes_the_list_is_one_object() {
 
     advance(Duration::from_secs(61)).await;
     let mut changes = remote
-        .changes(Interest {
-            caller: Caller::new("test"),
-            tools: true,
-        })
+        .changes(Interest::lists(Caller::new("test")))
         .await
         .unwrap();
     let other = json!({"tools": [tool("a"), {"name": "b", "inputSchema": {}}]});
@@ -143,10 +136,7 @@ async fn while_nothing_changes_the_list_is_one_object() {
 async fn a_legacy_server_that_tells_changes_is_asked_when_it_does() {
     let (remote, mut peer) = legacy(json!({"tools": {"listChanged": true}})).await;
     let mut changes = remote
-        .changes(Interest {
-            caller: Caller::new("test"),
-            tools: true,
-        })
+        .changes(Interest::lists(Caller::new("test")))
         .await
         .unwrap();
     list(&remote, &mut peer, &[json!({"tools": [tool("a")]})])
@@ -179,10 +169,7 @@ async fn a_modern_server_tells_changes_by_a_subscription() {
     )
     .await;
     let mut changes = remote
-        .changes(Interest {
-            caller: Caller::new("test"),
-            tools: true,
-        })
+        .changes(Interest::lists(Caller::new("test")))
         .await
         .unwrap();
     peer.tell("notifications/tools/list_changed", json!({}))
@@ -192,8 +179,8 @@ async fn a_modern_server_tells_changes_by_a_subscription() {
     peer.tell("notifications/tools/list_changed", meta(&listen["id"]))
         .await;
     assert_eq!(
-        changes.next().await.unwrap().tools,
-        1,
+        changes.next().await.unwrap().lists,
+        [toolgate::ItemKind::Tool],
         "only the one that belongs to the subscription counts"
     );
     assert_eq!(remote.status().counters.stray_notifications, 2);

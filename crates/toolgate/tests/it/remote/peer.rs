@@ -7,7 +7,7 @@ use tokio::{
     task::JoinHandle,
 };
 use toolgate::{
-    Call, Caller, Json, List, Origin,
+    Call, Caller, ItemKind, Json, List, Origin,
     client::{OpenError, Remote, RemoteOptions},
 };
 use toolgate_wire::json::Limits;
@@ -86,7 +86,7 @@ pub(crate) async fn soon<T>(work: impl Future<Output = T>) -> T {
 }
 
 pub(crate) fn all() -> List {
-    List::all(Caller::new("test"))
+    List::all(Caller::new("test"), ItemKind::Tool)
 }
 
 pub(crate) fn call(name: &str, arguments: &str) -> Call {

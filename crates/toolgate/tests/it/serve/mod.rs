@@ -9,8 +9,9 @@ mod transcripts;
 
 use std::sync::Arc;
 use toolgate::{
-    Ask, AskKind, BoxFuture, Call, Catalog, Changes, Content, Error, Event, Interest, Item, Json,
-    Kind, List, Origin, Outcome, Output, Progress, Questions, Service, Stale, Tool,
+    Ask, AskKind, BoxFuture, Call, Catalog, Changes, Content, Definition, Error, Event, Interest,
+    Item, ItemKind, Json, Kind, List, Origin, Outcome, Output, Progress, Questions, Service, Stale,
+    ToolResult,
     edge::{Refused, Server, ServerLimits, Witness},
 };
 
@@ -35,7 +36,7 @@ impl Scripted {
             let schema = serde_json::json!({"name": name, "inputSchema": {"type": "object"}});
             Arc::new(Item::new(
                 origin.clone(),
-                Tool::read(Json::from_value(&schema)).unwrap(),
+                Definition::tool(Json::from_value(&schema)).unwrap(),
             ))
         };
         let names = [
@@ -88,8 +89,9 @@ impl Drop for Counted {
 }
 
 impl Service for Scripted {
-    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
-        Box::pin(async { Ok(self.catalog.clone()) })
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        let tools = (ask.kind == ItemKind::Tool).then(|| self.catalog.clone());
+        Box::pin(async { Ok(tools.unwrap_or_default()) })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
@@ -97,10 +99,10 @@ impl Service for Scripted {
             match call.name() {
                 "echo" => {
                     let text = call.arguments().raw().as_str().to_owned();
-                    Ok(Outcome::Done(Output {
+                    Ok(Outcome::Done(Output::Tool(ToolResult {
                         content: vec![Content::text(&text)],
-                        ..Output::default()
-                    }))
+                        ..ToolResult::default()
+                    })))
                 }
                 "count" => {
                     for n in [1.0, 2.0, 1.5, 3.0] {
@@ -132,7 +134,7 @@ impl Service for Scripted {
                     ))
                 }
                 "busy" => Err(Error::new(Kind::Busy(None), "rate limit: again in 12 s")),
-                name => Err(Error::unknown_tool(name)),
+                _ => Err(call.unknown()),
             }
         })
     }

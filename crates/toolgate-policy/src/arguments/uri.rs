@@ -1,0 +1,107 @@
+//! URIs of resources: of the form of RFC 3986, and without a way out of a folder.
+
+use toolgate_core::Problem;
+
+/// The longest URI that is taken, in bytes.
+const LONGEST: usize = 8 * 1024;
+
+/// What is wrong with the URI of a resource.
+pub(super) fn problems(uri: &str) -> Vec<Problem> {
+    wrong(uri)
+        .map(|(expected, got)| Problem {
+            path: "/uri".to_owned(),
+            expected: expected.to_owned(),
+            got: got.to_owned(),
+        })
+        .into_iter()
+        .collect()
+}
+
+fn wrong(uri: &str) -> Option<(&'static str, &'static str)> {
+    if uri.len() > LONGEST {
+        return Some(("a URI of at most 8 KiB", "a longer one"));
+    }
+    let Some((scheme, rest)) = uri.split_once(':') else {
+        return Some(("a URI with a scheme, such as file:///a", "no scheme"));
+    };
+    let mut letters = scheme.chars();
+    let good = letters.next().is_some_and(|c| c.is_ascii_alphabetic())
+        && letters.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    if !good {
+        return Some((
+            "a URI with a scheme, such as file:///a",
+            "a scheme with other characters",
+        ));
+    }
+    if rest.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Some((
+            "a URI without spaces and control characters",
+            "one with some",
+        ));
+    }
+    if climbs(rest) {
+        return Some((
+            "a URI without .. in its path",
+            "a path that leads out of its folder",
+        ));
+    }
+    None
+}
+
+/// Whether some step of the path is `..`, however often it was escaped.
+fn climbs(rest: &str) -> bool {
+    let mut path = rest.split(['?', '#']).next().unwrap_or_default().to_owned();
+    loop {
+        if path.split(['/', '\\']).any(|step| step == "..") {
+            return true;
+        }
+        let plain = unescaped(&path);
+        if plain == path {
+            return false;
+        }
+        path = plain;
+    }
+}
+
+/// Dots, slashes and percent signs that were escaped, as they are; all else stays.
+fn unescaped(path: &str) -> String {
+    let pairs = [
+        ("%2e", "."),
+        ("%2E", "."),
+        ("%2f", "/"),
+        ("%2F", "/"),
+        ("%5c", "\\"),
+        ("%5C", "\\"),
+        ("%25", "%"),
+    ];
+    pairs
+        .iter()
+        .fold(path.to_owned(), |path, (escaped, plain)| {
+            path.replace(escaped, plain)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Holds: RES-08, RES-09
+    #[test]
+    fn a_uri_is_checked_before_a_server_sees_it() {
+        let check = |uri: &str, good: bool| assert_eq!(wrong(uri).is_none(), good, "{uri}");
+        check("file:///srv/docs/a.txt", true);
+        check("test://template/1/data?x=..", true);
+        check("urn:a:b", true);
+        check("ui://app/a..b/...", true);
+        check("/etc/passwd", false);
+        check("9p://x", false);
+        check("file:///srv/../etc", false);
+        check("file:///srv/%2e%2E/etc", false);
+        check("file:///srv/%252e%252e/etc", false);
+        check("file:///srv/..%2fetc", false);
+        check("file:///srv/..%5cetc", false);
+        check("file:///a b", false);
+        check("file:///a\u{7}", false);
+        check(&format!("a:{}", "x".repeat(LONGEST)), false);
+    }
+}

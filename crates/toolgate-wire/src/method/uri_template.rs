@@ -1,0 +1,135 @@
+//! Whether a URI fits a template of RFC 6570, and what its variables are then.
+//!
+//! A variable takes what stands up to the next literal of the template: at least one character, and no `/` unless it
+//! is written `{+name}`, `{#name}` or `{name*}`. `{?a,b}` and `{&a,b}` take a query in any order. There is no going
+//! back, so the work is at most template times URI.
+
+/// Whether the whole of a URI fits.
+pub fn fits(template: &str, uri: &str) -> bool {
+    variables(template, uri).is_some()
+}
+
+/// The variables of a URI that fits, as they stand in it; `None` where it does not fit.
+pub fn variables(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    let (mut template, mut uri) = (template, uri);
+    while let Some((literal, rest)) = template.split_once('{') {
+        uri = uri.strip_prefix(literal)?;
+        let (expression, after) = rest.split_once('}')?;
+        template = after;
+        let next = stop(after);
+        uri = take(expression, next, uri, &mut found)?;
+    }
+    (uri == template).then_some(found)
+}
+
+/// Where a variable ends: at the next literal, or at the mark that the next expression begins with.
+fn stop(after: &str) -> &str {
+    match after.strip_prefix('{') {
+        Some(expression) if expression.starts_with(['/', '.', ';', '?', '&', '#']) => {
+            expression.get(..1).unwrap_or_default()
+        }
+        _ => after.split('{').next().unwrap_or_default(),
+    }
+}
+
+/// Takes what an expression stands for; what is left.
+fn take<'a>(
+    expression: &str,
+    next: &str,
+    uri: &'a str,
+    found: &mut Vec<(String, String)>,
+) -> Option<&'a str> {
+    let operator = expression.chars().next().filter(|c| "+#./;?&".contains(*c));
+    let names = expression.trim_start_matches(|c| Some(c) == operator);
+    if matches!(operator, Some('?' | '&')) {
+        return query(names, uri, found);
+    }
+    let uri = match operator {
+        Some(mark @ ('#' | '.' | '/' | ';')) => uri.strip_prefix(mark)?,
+        _ => uri,
+    };
+    let wide = matches!(operator, Some('+' | '#')) || names.ends_with('*');
+    let end = match next {
+        "" => uri.len(),
+        // A query may be absent.
+        "?" => uri.find('?').unwrap_or(uri.len()),
+        next => uri
+            .char_indices()
+            .skip(1)
+            .map(|(at, _)| at)
+            .find(|at| uri[*at..].starts_with(next))?,
+    };
+    let (value, rest) = uri.split_at(end);
+    if value.is_empty() || (!wide && value.contains('/')) {
+        return None;
+    }
+    let name = names.trim_end_matches('*').split(':').next()?;
+    found.push((name.to_owned(), value.to_owned()));
+    Some(rest)
+}
+
+/// The rest of the URI is a query of the named variables, each of which may be absent.
+fn query<'a>(names: &str, uri: &'a str, found: &mut Vec<(String, String)>) -> Option<&'a str> {
+    if uri.is_empty() {
+        return Some(uri);
+    }
+    let pairs = uri.strip_prefix(['?', '&'])?;
+    for pair in pairs.split('&') {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if !names
+            .split(',')
+            .any(|name| name.trim_end_matches('*') == key)
+        {
+            return None;
+        }
+        found.push((key.to_owned(), value.to_owned()));
+    }
+    Some("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_fits_what_it_can_make() {
+        let check = |template: &str, uri: &str, expected: Option<&[(&str, &str)]>| {
+            let expected = expected.map(|pairs| {
+                pairs
+                    .iter()
+                    .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                    .collect::<Vec<_>>()
+            });
+            assert_eq!(variables(template, uri), expected, "{template} on {uri}");
+        };
+        check(
+            "test://template/{id}/data",
+            "test://template/123/data",
+            Some(&[("id", "123")]),
+        );
+        check("test://template/{id}/data", "test://template//data", None);
+        check(
+            "test://template/{id}/data",
+            "test://template/1/2/data",
+            None,
+        );
+        check("test://template/{id}/data", "test://template/1/datax", None);
+        check("file:///{path}", "file:///a/b", None);
+        check("file:///{+path}", "file:///a/b", Some(&[("path", "a/b")]));
+        check("file:///{path*}", "file:///a/b", Some(&[("path", "a/b")]));
+        check("a{/b}{/c}", "a/1/2", Some(&[("b", "1"), ("c", "2")]));
+        check("a://{x}-{y}", "a://1-2", Some(&[("x", "1"), ("y", "2")]));
+        check(
+            "a://s{?q,n}",
+            "a://s?n=2&q=1",
+            Some(&[("n", "2"), ("q", "1")]),
+        );
+        check("a://s{?q,n}", "a://s", Some(&[]));
+        check("a://{s}{?q}", "a://x?q=1", Some(&[("s", "x"), ("q", "1")]));
+        check("a://{s}{?q}", "a://x", Some(&[("s", "x")]));
+        check("a://s{?q,n}", "a://s?z=1", None);
+        check("plain", "plain", Some(&[]));
+        check("a{broken", "ab", None);
+    }
+}

@@ -1,0 +1,182 @@
+//! The four methods by which something is used: what a client sends.
+
+use super::{definition::ItemKind, definition::reference, prompts_get, resources_read, tools_call};
+use crate::json::{Json, Kind, ObjectWriter};
+
+/// The method that completes an argument.
+pub const COMPLETE: &str = "completion/complete";
+
+/// What is done with something that a server offers. Closed on purpose: a new kind breaks the build wherever it matters.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Op {
+    /// A tool is called.
+    Tool,
+    /// A resource is read.
+    Resource,
+    /// A prompt is fetched.
+    Prompt,
+    /// An argument of a prompt or of a template is completed.
+    Complete(ItemKind),
+}
+
+impl Op {
+    /// The method on the wire.
+    pub fn method(self) -> &'static str {
+        match self {
+            Op::Tool => tools_call::NAME,
+            Op::Resource => resources_read::NAME,
+            Op::Prompt => prompts_get::NAME,
+            Op::Complete(_) => COMPLETE,
+        }
+    }
+
+    /// The kinds of things that it can be done with, in the order in which they are looked for.
+    pub fn kinds(self) -> &'static [ItemKind] {
+        match self {
+            Op::Tool => &[ItemKind::Tool],
+            Op::Resource => &[ItemKind::Resource, ItemKind::Template],
+            Op::Prompt => &[ItemKind::Prompt],
+            Op::Complete(ItemKind::Prompt) => &[ItemKind::Prompt],
+            Op::Complete(_) => &[ItemKind::Template, ItemKind::Resource],
+        }
+    }
+}
+
+/// Whether a method is one of the four.
+pub fn is_usage(method: &str) -> bool {
+    [
+        tools_call::NAME,
+        resources_read::NAME,
+        prompts_get::NAME,
+        COMPLETE,
+    ]
+    .contains(&method)
+}
+
+/// The parameters of one of the four methods.
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// What is done.
+    pub op: Op,
+    /// The name, or the URI.
+    pub name: String,
+    /// The arguments as they came; `{}` where there are none. Of a resource its `uri`; of a completion all parameters
+    /// but `ref`.
+    pub arguments: Json,
+    /// Answers to the questions of the round before (2026-07-28).
+    pub answers: Vec<(String, Json)>,
+    /// What the server gave to carry along (2026-07-28).
+    pub state: Option<String>,
+}
+
+impl Params {
+    /// Reads the parameters of a method.
+    ///
+    /// # Errors
+    /// Says which member is missing or wrong.
+    pub fn read(method: &str, params: Option<&Json>) -> Result<Params, &'static str> {
+        let params = params.ok_or("\"params\" is missing")?;
+        let (op, name, arguments) = match method {
+            resources_read::NAME => {
+                let uri = text(params, "uri").ok_or("\"params.uri\" must be a string")?;
+                let mut o = ObjectWriter::new();
+                o.str("uri", &uri);
+                (Op::Resource, uri, o.finish())
+            }
+            COMPLETE => completion(params)?,
+            _ => {
+                let name = text(params, "name").ok_or("\"params.name\" must be a string")?;
+                let op = match method {
+                    prompts_get::NAME => Op::Prompt,
+                    _ => Op::Tool,
+                };
+                (op, name, arguments(params)?)
+            }
+        };
+        if op == Op::Prompt && arguments.members().any(|(_, v)| v.kind() != Kind::String) {
+            return Err("the arguments of a prompt must be strings");
+        }
+        let answers = match params.get("inputResponses") {
+            None => Vec::new(),
+            Some(a) if a.kind() == Kind::Object => {
+                a.members().map(|(k, v)| (k.into_owned(), v)).collect()
+            }
+            Some(_) => return Err("\"params.inputResponses\" must be an object"),
+        };
+        let state = match params.get("requestState") {
+            None => None,
+            Some(s) => Some(
+                s.string()
+                    .ok_or("\"params.requestState\" must be a string")?,
+            ),
+        };
+        Ok(Params {
+            op,
+            name,
+            arguments,
+            answers,
+            state,
+        })
+    }
+}
+
+/// Writes what names the thing and its arguments.
+pub fn write(o: &mut ObjectWriter, op: Op, name: &str, arguments: &Json) {
+    match op {
+        Op::Tool => {
+            o.str("name", name);
+            o.raw("arguments", arguments);
+        }
+        Op::Prompt => {
+            o.str("name", name);
+            if arguments.members().next().is_some() {
+                o.raw("arguments", arguments);
+            }
+        }
+        Op::Resource => o.str("uri", name),
+        Op::Complete(kind) => {
+            o.raw("ref", &reference(kind, name));
+            arguments.members().for_each(|(k, v)| o.raw(&k, &v));
+        }
+    }
+}
+
+fn text(params: &Json, key: &str) -> Option<String> {
+    params.get(key)?.string()
+}
+
+fn empty() -> Json {
+    ObjectWriter::new().finish()
+}
+
+fn arguments(params: &Json) -> Result<Json, &'static str> {
+    match params.get("arguments") {
+        None => Ok(empty()),
+        Some(a) if a.kind() == Kind::Object => Ok(a),
+        Some(_) => Err("\"params.arguments\" must be an object"),
+    }
+}
+
+fn completion(params: &Json) -> Result<(Op, String, Json), &'static str> {
+    let of = params.get("ref").ok_or("\"params.ref\" is missing")?;
+    let (kind, key) = match text(&of, "type").as_deref() {
+        Some("ref/prompt") => (ItemKind::Prompt, "name"),
+        Some("ref/resource") => (ItemKind::Template, "uri"),
+        _ => return Err("\"params.ref.type\" must be ref/prompt or ref/resource"),
+    };
+    let name = text(&of, key).ok_or("\"params.ref\" must name a prompt or a resource")?;
+    let argument = params
+        .get("argument")
+        .filter(|a| text(a, "name").is_some() && text(a, "value").is_some())
+        .ok_or("\"params.argument\" needs \"name\" and \"value\", both strings")?;
+    let context = params.get("context");
+    if context.as_ref().is_some_and(|c| c.kind() != Kind::Object) {
+        return Err("\"params.context\" must be an object");
+    }
+    let mut o = ObjectWriter::new();
+    o.raw("argument", &argument);
+    if let Some(context) = context {
+        o.raw("context", &context);
+    }
+    Ok((Op::Complete(kind), name, o.finish()))
+}

@@ -1,0 +1,338 @@
+//! The lists of a server: pages joined under a cap, and kept until they are stale.
+
+use super::{
+    link::{Failure, Purpose},
+    open::stamp,
+    remote::Remote,
+    status::{LeftOut, harmless},
+};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
+};
+use tokio::time::{Duration, Instant, timeout};
+use toolgate_core::{Abilities, CacheHint, Catalog, Definition, Error, Item, ItemKind, Kind, List};
+use toolgate_wire::{
+    json::{Json, ObjectWriter},
+    message::{RpcError, code},
+    method::list::Page,
+};
+
+/// How long a list holds where the server tells nothing of changes.
+const UNTOLD: Duration = Duration::from_secs(60);
+/// How long a list holds at most.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a list holds once more after it could not be read again.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// The lists of all kinds.
+#[derive(Default)]
+pub(super) struct Lists([OneList; 4]);
+
+impl Lists {
+    pub(super) fn of(&self, kind: ItemKind) -> &OneList {
+        &self.0[kind as usize]
+    }
+}
+
+/// The last list of one kind.
+#[derive(Default)]
+pub(super) struct OneList {
+    kept: Mutex<Option<Kept>>,
+    left_out: Mutex<Vec<LeftOut>>,
+    /// One reads, all others wait for what it read.
+    reading: tokio::sync::Mutex<()>,
+}
+
+#[derive(Clone)]
+struct Kept {
+    catalog: Catalog,
+    /// Which signs of change it has seen.
+    generation: u64,
+    /// Until when it may be shown as the list.
+    shown_until: Instant,
+    /// Until when a name may be looked up in it.
+    used_until: Instant,
+}
+
+impl OneList {
+    /// How many items the last list had.
+    pub(super) fn count(&self) -> Option<usize> {
+        self.kept().as_ref().map(|kept| kept.catalog.items().len())
+    }
+
+    /// The items that were left out of the last list.
+    pub(super) fn left_out(&self) -> Vec<LeftOut> {
+        self.left_out
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All pages of a list.
+#[derive(Default)]
+struct Joined {
+    items: Vec<Json>,
+    hint: CacheHint,
+    cut: bool,
+}
+
+impl Remote {
+    /// A whole list, kept as long as it is good. While nothing changes it is the same object.
+    pub(super) async fn list_for(&self, ask: List) -> Result<Catalog, Error> {
+        let (kind, shown) = (ask.kind, ask.only.is_none());
+        if let Some(kept) = self.good(kind, shown) {
+            return Ok(kept);
+        }
+        let _reading = self.lists.of(kind).reading.lock().await;
+        if let Some(kept) = self.good(kind, shown) {
+            return Ok(kept);
+        }
+        let generation = self.link.generation.load(Relaxed);
+        match timeout(self.options.list, self.read_list(kind)).await {
+            Ok(Ok(joined)) => Ok(self.keep(kind, joined, generation)),
+            Ok(Err(error)) => self.old_list(kind, error),
+            Err(_) => self.old_list(
+                kind,
+                self.upstream(format_args!(
+                    "did not list its {} within {:?}",
+                    many(kind),
+                    self.options.list
+                )),
+            ),
+        }
+    }
+
+    fn good(&self, kind: ItemKind, shown: bool) -> Option<Catalog> {
+        if self.link.lost().borrow().is_some() {
+            return None;
+        }
+        let kept = self.lists.of(kind).kept();
+        let kept = kept.as_ref()?;
+        let until = if shown {
+            kept.shown_until
+        } else {
+            kept.used_until
+        };
+        let unchanged = kept.generation == self.link.generation.load(Relaxed);
+        (unchanged && Instant::now() < until).then(|| kept.catalog.clone())
+    }
+
+    /// The list could not be read again: the old one holds a little longer, as long as the server runs.
+    fn old_list(&self, kind: ItemKind, error: Error) -> Result<Catalog, Error> {
+        let mut kept = self.lists.of(kind).kept();
+        let Some(kept) = kept
+            .as_mut()
+            .filter(|_| self.link.lost().borrow().is_none())
+        else {
+            return Err(error);
+        };
+        self.link.notes.say(format!(
+            "an old list of its {} is used: {}",
+            many(kind),
+            error.public()
+        ));
+        kept.generation = self.link.generation.load(Relaxed);
+        kept.shown_until = Instant::now() + RETRY;
+        kept.used_until = kept.shown_until;
+        Ok(kept.catalog.clone())
+    }
+
+    async fn read_list(&self, kind: ItemKind) -> Result<Joined, Error> {
+        let mut joined = Joined::default();
+        // Servers without tools may say so by declaring none; all else is asked for only where it is declared.
+        if kind != ItemKind::Tool && !self.peer.has(kind) {
+            return Ok(joined);
+        }
+        let (mut cursor, mut cursors) = (None::<Json>, HashSet::new());
+        for _ in 0..self.options.pages {
+            let page = match self.read_page(kind, cursor.as_ref()).await {
+                Ok(page) => page,
+                Err(Failure::Rpc(error)) if cursor.is_none() && self.has_none(kind, &error) => {
+                    return Ok(joined);
+                }
+                Err(failure) => return Err(self.unlisted(kind, failure)),
+            };
+            joined.hint = match &cursor {
+                None => page.hint,
+                Some(_) => joined.hint.and(page.hint),
+            };
+            joined.items.extend(page.items);
+            joined.cut = joined.items.len() > self.options.tools;
+            match page.next {
+                None => return Ok(joined),
+                Some(_) if joined.cut => return Ok(joined),
+                Some(next) if !cursors.insert(next.as_str().to_owned()) => {
+                    return Err(self.upstream(format_args!(
+                        "repeats the pages of its {} without end",
+                        many(kind)
+                    )));
+                }
+                next => cursor = next,
+            }
+        }
+        Err(self.upstream(format_args!(
+            "has more than {} pages of {}",
+            self.options.pages,
+            many(kind)
+        )))
+    }
+
+    async fn read_page(&self, kind: ItemKind, cursor: Option<&Json>) -> Result<Page, Failure> {
+        let params = |_: &_| {
+            let mut o = ObjectWriter::new();
+            self.stamp(&mut o);
+            if let Some(cursor) = cursor {
+                o.raw("cursor", cursor);
+            }
+            o.finish()
+        };
+        let result = self
+            .link
+            .request(kind.list_method(), Purpose::List, params)
+            .await?;
+        let complete = result
+            .get("resultType")
+            .filter(|_| self.peer.dialect.stateless);
+        if complete.is_some_and(|kind| kind.str_cow().as_deref() != Some("complete")) {
+            return Err(Failure::Malformed("the list is not complete"));
+        }
+        Page::read(kind, &result).ok_or(Failure::Malformed("the list has no items"))
+    }
+
+    /// What a request of the modern era carries, where nobody is asked anything.
+    pub(super) fn stamp(&self, o: &mut ObjectWriter) {
+        if self.peer.dialect.stateless {
+            let (dialect, client) = (self.peer.dialect, &self.options.client);
+            o.object("_meta", |m| {
+                stamp(m, dialect, client, &Abilities::default())
+            });
+        }
+    }
+
+    /// A server may know the one list of a capability and not the other, or declare nothing and know no list.
+    fn has_none(&self, kind: ItemKind, error: &RpcError) -> bool {
+        error.code == code::METHOD_NOT_FOUND && (kind == ItemKind::Template || !self.peer.has(kind))
+    }
+
+    fn unlisted(&self, kind: ItemKind, failure: Failure) -> Error {
+        match failure {
+            Failure::Rpc(error) => self.upstream(format_args!(
+                "answered when asked for its {}: {}",
+                many(kind),
+                harmless(&error.message, 200)
+            )),
+            Failure::Malformed(reason) => {
+                self.upstream(format_args!("sent a malformed list: {reason}"))
+            }
+            Failure::Lost { .. } => Error::new(
+                Kind::Upstream,
+                format!("the server {} stopped", self.name()),
+            ),
+        }
+    }
+
+    fn keep(&self, kind: ItemKind, joined: Joined, generation: u64) -> Catalog {
+        let ttl = Duration::from_millis(joined.hint.ttl_ms);
+        let shown = if self.peer.dialect.stateless {
+            ttl.min(LONGEST)
+        } else if self.peer.tells_changes(kind) {
+            LONGEST
+        } else {
+            UNTOLD
+        };
+        let hint = joined.hint;
+        let (items, left_out) = self.items(kind, joined);
+        let list = self.lists.of(kind);
+        *list.left_out.lock().unwrap_or_else(PoisonError::into_inner) = left_out;
+        let mut kept = list.kept();
+        let old = kept.as_ref();
+        let catalog = match old.filter(|old| same_items(old.catalog.items(), &items)) {
+            Some(old) => old.catalog.clone(),
+            None => Catalog::of(items, Vec::new(), self.peer.instructions.clone()).with_hint(hint),
+        };
+        // A change that nobody told is told now.
+        if old.is_some_and(|old| old.generation == generation && !old.catalog.same(&catalog)) {
+            self.link.changes.send_modify(|stale| stale.list(kind));
+        }
+        // Looking a name up before each call must not double the traffic where a list is stale at once.
+        let (now, used) = (Instant::now(), shown.max(UNTOLD));
+        let made = Kept {
+            catalog: catalog.clone(),
+            generation,
+            shown_until: now + shown,
+            used_until: now + used,
+        };
+        *kept = Some(made);
+        catalog
+    }
+
+    /// The items that can be read; an unchanged one stays the same object.
+    fn items(&self, kind: ItemKind, joined: Joined) -> (Vec<Arc<Item>>, Vec<LeftOut>) {
+        let old = self.lists.of(kind).kept();
+        let old = old.as_ref().map(|kept| kept.catalog.clone());
+        let old = old.unwrap_or_default();
+        let (mut items, mut left_out, mut names) = (Vec::new(), Vec::new(), HashSet::new());
+        let most = self.options.tools;
+        for (at, json) in joined.items.into_iter().take(most).enumerate() {
+            let name = json.get(kind.key()).and_then(|name| name.string());
+            let shown =
+                name.map_or_else(|| format!("number {}", at + 1), |name| harmless(&name, 128));
+            match read(kind, json, &mut names) {
+                Ok(def) => items.push(match old.find(def.name()).filter(|item| item.def == def) {
+                    Some(item) => item.clone(),
+                    None => Arc::new(Item::new(self.options.origin.clone(), def)),
+                }),
+                Err(reason) => left_out.push(LeftOut {
+                    tool: shown,
+                    reason: reason.to_owned(),
+                }),
+            }
+        }
+        if joined.cut {
+            left_out.push(LeftOut {
+                tool: "all that follow".to_owned(),
+                reason: format!("the server lists more than {most} {}", many(kind)),
+            });
+        }
+        (items, left_out)
+    }
+}
+
+/// One definition of a list in which every name stands once.
+fn read(
+    kind: ItemKind,
+    json: Json,
+    names: &mut HashSet<String>,
+) -> Result<Definition, &'static str> {
+    let def = Definition::read(kind, json)?;
+    let reads_as_other = [Item::RESOURCE, Item::PROMPT]
+        .iter()
+        .any(|prefix| def.name().starts_with(prefix));
+    if kind == ItemKind::Tool && reads_as_other {
+        return Err("its name reads as that of a resource or a prompt");
+    }
+    if !names.insert(def.name().to_owned()) {
+        return Err("its name stands in the list already");
+    }
+    Ok(def)
+}
+
+/// The word for many of them.
+fn many(kind: ItemKind) -> &'static str {
+    match kind {
+        ItemKind::Tool => "tools",
+        ItemKind::Resource => "resources",
+        ItemKind::Template => "resource templates",
+        ItemKind::Prompt => "prompts",
+    }
+}
+
+fn same_items(old: &[Arc<Item>], new: &[Arc<Item>]) -> bool {
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| Arc::ptr_eq(old, new))
+}

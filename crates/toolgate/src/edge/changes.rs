@@ -1,0 +1,60 @@
+//! What changed, in the words of the protocol.
+
+use super::{Server, answer, call::Context};
+use toolgate_core::{Call, Changed, Interest, ItemKind, List, Op};
+use toolgate_wire::{
+    json::ObjectWriter,
+    message::RpcError,
+    method::notifications::{PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED},
+};
+
+/// The notifications of a change, for somebody who wants these and no others.
+pub(crate) fn told(changed: &Changed, want: &Interest) -> Vec<(&'static str, ObjectWriter)> {
+    let lists = changed
+        .lists
+        .iter()
+        .filter(|kind| want.lists.contains(kind));
+    let lists = lists.map(|kind| (method(*kind), ObjectWriter::new()));
+    let heard = |uri: &&std::sync::Arc<str>| want.uris.iter().any(|u| u.as_str() == uri.as_ref());
+    let updated = changed.updated.iter().filter(heard).map(|uri| {
+        let mut params = ObjectWriter::new();
+        params.str("uri", uri);
+        (RESOURCE_UPDATED, params)
+    });
+    lists.chain(updated).collect()
+}
+
+fn method(kind: ItemKind) -> &'static str {
+    match kind {
+        ItemKind::Tool => TOOLS_CHANGED,
+        ItemKind::Resource | ItemKind::Template => RESOURCES_CHANGED,
+        ItemKind::Prompt => PROMPTS_CHANGED,
+    }
+}
+
+/// Whether the caller may know of a resource.
+pub(crate) async fn visible(server: &Server, context: &Context, uri: &str) -> Result<(), RpcError> {
+    let call = Call::new(
+        "",
+        context.caller.clone(),
+        Op::Resource,
+        uri,
+        ObjectWriter::new().finish(),
+    );
+    for kind in Op::Resource.kinds() {
+        let ask = List::one(context.caller.clone(), *kind, uri);
+        let catalog = server.service.list(ask).await;
+        let catalog = catalog.map_err(|e| answer::list_failed(&e))?;
+        if catalog
+            .find(uri)
+            .is_some_and(|item| item.withheld.is_none())
+        {
+            return Ok(());
+        }
+    }
+    let named = (Op::Resource, uri.to_owned());
+    match answer::failed(&call.unknown(), &named, context.dialect, &server.info) {
+        Err(error) => Err(error),
+        Ok(_) => Ok(()),
+    }
+}
