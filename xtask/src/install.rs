@@ -1,4 +1,4 @@
-//! Puts the real clients and servers, and cargo-deny, into `target/interop`.
+//! Puts the real clients and servers, and cargo-deny, into `target/interop`, and the conformance suite beside it.
 //!
 //! Each part has a stamp made of the files that pin it: a warm run does nothing. The ordinary clients of npm and
 //! Python do the work.
@@ -7,6 +7,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
+use crate::conformance;
 use crate::run::{command, must, root, target, which};
 
 /// Where everything of the real clients is.
@@ -49,6 +50,7 @@ pub(crate) fn all() -> Vec<String> {
             "the check of licences, bans and sources",
             venv("tools", "requirements-tools.txt"),
         ),
+        ("the conformance suite", conformance::install()),
     ];
     parts
         .into_iter()
@@ -57,21 +59,26 @@ pub(crate) fn all() -> Vec<String> {
 }
 
 fn node() -> Result<(), String> {
-    let here = folder().join("node");
+    npm(&root().join("interop"), &folder().join("node"))
+}
+
+/// Puts into `here` what the manifest and the lock file in `source` pin.
+pub(crate) fn npm(source: &Path, here: &Path) -> Result<(), String> {
     let pins = ["package.json", "package-lock.json", ".npmrc"];
-    once(&here, &pins, || {
+    once(source, here, &pins, || {
         for file in pins {
-            let (from, to) = (root().join("interop").join(file), here.join(file));
+            let (from, to) = (source.join(file), here.join(file));
             fs::copy(&from, &to)
                 .map_err(|error| format!("cannot copy {}: {error}", from.display()))?;
         }
-        must(command("npm").args(["ci", "--silent"]).current_dir(&here))
+        must(command("npm").args(["ci", "--silent"]).current_dir(here))
     })
 }
 
 fn venv(name: &str, pins: &str) -> Result<(), String> {
     let here = folder().join(name);
-    once(&here, &[pins], || {
+    let source = root().join("interop");
+    once(&source, &here, &[pins], || {
         must(command("python3").args(["-m", "venv"]).arg(&here))?;
         let pip = here.join("bin/python");
         let quiet = [
@@ -83,16 +90,13 @@ fn venv(name: &str, pins: &str) -> Result<(), String> {
             "--no-deps",
             "-r",
         ];
-        must(
-            command(pip)
-                .args(quiet)
-                .arg(root().join("interop").join(pins)),
-        )
+        must(command(pip).args(quiet).arg(source.join(pins)))
     })
 }
 
 /// Fills `here` anew unless its stamp says that it was filled from the same pins.
 fn once(
+    source: &Path,
     here: &Path,
     pins: &[&str],
     fill: impl FnOnce() -> Result<(), String>,
@@ -100,7 +104,7 @@ fn once(
     let mut hasher = DefaultHasher::new();
     here.hash(&mut hasher);
     for pin in pins {
-        let file = root().join("interop").join(pin);
+        let file = source.join(pin);
         fs::read(&file)
             .map_err(|error| format!("cannot read {}: {error}", file.display()))?
             .hash(&mut hasher);

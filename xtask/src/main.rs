@@ -1,11 +1,12 @@
 //! The project's chores: `cargo xtask check` before a commit, `cargo xtask test` before a submission.
 //!
-//! Only the standard library is used, so that the chores start in seconds on a fresh machine.
+//! Hardly anything but the standard library is used, so that the chores start in seconds on a fresh machine.
 #![allow(
     clippy::print_stdout,
     reason = "a chore's report is what was asked for"
 )]
 
+mod conformance;
 mod first_use;
 mod install;
 mod report;
@@ -14,10 +15,13 @@ mod steps;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install
+const USAGE: &str = "usage: cargo xtask check | test | install | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
-  install  only puts the real clients and servers into the target folder";
+  install  only puts the real clients and servers into the target folder
+  conformance [RUN] [--skip-install] [--url URL] [--client COMMAND]
+           the official suite against our server and client, or those that are given;
+           RUN is the beginning of a name such as server-2026-07-28";
 
 fn main() -> ExitCode {
     let chore = std::env::args().nth(1).unwrap_or_default();
@@ -26,10 +30,31 @@ fn main() -> ExitCode {
         "check" => steps::check(&mut report),
         "test" => steps::test(&mut report),
         "install" => steps::install(&mut report),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        "conformance" => return conformance(),
+        _ => return usage(),
     }
     report.finish()
+}
+
+/// Its last line is the count, so it has no summary.
+fn conformance() -> ExitCode {
+    let options = match conformance::Options::read(std::env::args().skip(2)) {
+        Ok(options) => options,
+        Err(why) => {
+            eprintln!("{why}");
+            return usage();
+        }
+    };
+    match conformance::all(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("conformance: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
 }

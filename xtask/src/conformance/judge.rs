@@ -1,0 +1,160 @@
+//! Holds each scenario to the bar. The suite's own exit code is not asked: it lets too much pass.
+
+use std::collections::BTreeMap;
+
+use super::checks::Outcome;
+use super::table::Bar;
+
+/// What became of one scenario.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Verdict {
+    pub(crate) scenario: String,
+    pub(crate) success: usize,
+    pub(crate) least: usize,
+    pub(crate) skipped: usize,
+    /// Where it is not held to the bar: the issue that ends this.
+    pub(crate) known: Option<&'static str>,
+    /// Why it is below the bar; empty where it is not.
+    pub(crate) why: Vec<String>,
+    /// It passed only when it was run once more, alone.
+    pub(crate) second: bool,
+}
+
+impl Verdict {
+    pub(crate) fn passed(&self) -> bool {
+        self.why.is_empty()
+    }
+
+    /// Below the bar, and held to it.
+    pub(crate) fn counts_against(&self) -> bool {
+        !self.passed() && self.known.is_none()
+    }
+}
+
+/// Judges every scenario of the bar, and every one that is not in it.
+pub(crate) fn judge(bars: &[Bar], found: &BTreeMap<String, Outcome>) -> Vec<Verdict> {
+    let mut verdicts: Vec<Verdict> = bars
+        .iter()
+        .map(|bar| judge_one(bar, found.get(&bar.scenario)))
+        .collect();
+    let strange = |name: &&String| !bars.iter().any(|bar| bar.scenario == **name);
+    verdicts.extend(found.keys().filter(strange).map(|name| unheard_of(name)));
+    verdicts
+}
+
+/// Judges one scenario, which may not have run at all.
+pub(crate) fn judge_one(bar: &Bar, outcome: Option<&Outcome>) -> Verdict {
+    let mut verdict = Verdict {
+        scenario: bar.scenario.clone(),
+        success: 0,
+        least: bar.least,
+        skipped: 0,
+        known: bar.known,
+        why: Vec::new(),
+        second: false,
+    };
+    let Some(outcome) = outcome else {
+        verdict.why.push("it did not run".to_owned());
+        return verdict;
+    };
+    verdict.success = outcome.success;
+    verdict.skipped = outcome.skipped;
+    verdict.why.clone_from(&outcome.bad);
+    if let Some(words) = &outcome.gave_up {
+        verdict.why.push(format!("the client gave up: {words}"));
+    }
+    if outcome.success < bar.least {
+        let count = format!("{} successful checks of {}", outcome.success, bar.least);
+        verdict.why.push(count);
+    }
+    verdict
+}
+
+fn unheard_of(name: &str) -> Verdict {
+    Verdict {
+        scenario: name.to_owned(),
+        success: 0,
+        least: 0,
+        skipped: 0,
+        known: None,
+        why: vec!["it ran, but is not in the table of the bar".to_owned()],
+        second: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::checks::{Outcome, parse};
+    use super::super::table::Bar;
+    use super::{Verdict, judge, judge_one};
+    use std::collections::BTreeMap;
+
+    fn bar(least: usize, known: Option<&'static str>) -> Bar {
+        Bar {
+            scenario: "ping".to_owned(),
+            least,
+            known,
+        }
+    }
+
+    fn verdict(least: usize, checks: &str) -> Verdict {
+        judge_one(&bar(least, None), Some(&parse(checks).unwrap()))
+    }
+
+    const GOOD: &str = r#"[{"id":"a","status":"SUCCESS"},{"id":"b","status":"SUCCESS"},{"id":"c","status":"INFO"}]"#;
+
+    #[test]
+    fn enough_successes_and_nothing_else_pass() {
+        assert!(verdict(2, GOOD).passed());
+        assert!(verdict(1, GOOD).passed());
+    }
+
+    #[test]
+    fn a_failure_counts_even_where_enough_succeeded() {
+        let checks = r#"[{"id":"a","status":"SUCCESS"},{"id":"b","status":"FAILURE","errorMessage":"no pong"}]"#;
+        let verdict = verdict(1, checks);
+        assert_eq!(verdict.why, ["FAILURE b: no pong"]);
+        assert!(verdict.counts_against());
+    }
+
+    #[test]
+    fn a_warning_counts_as_a_failure() {
+        let checks = r#"[{"id":"a","status":"SUCCESS"},{"id":"b","status":"WARNING"}]"#;
+        assert_eq!(verdict(1, checks).why, ["WARNING b"]);
+    }
+
+    #[test]
+    fn no_checks_at_all_are_no_pass() {
+        assert_eq!(verdict(1, "[]").why, ["0 successful checks of 1"]);
+        let skipped = r#"[{"id":"a","status":"SKIPPED"},{"id":"b","status":"INFO"}]"#;
+        assert!(!verdict(1, skipped).passed());
+    }
+
+    #[test]
+    fn one_check_too_few_is_no_pass() {
+        assert_eq!(verdict(3, GOOD).why, ["2 successful checks of 3"]);
+    }
+
+    #[test]
+    fn a_client_that_gave_up_has_not_passed() {
+        let mut outcome = parse(GOOD).unwrap();
+        outcome.gave_up = Some("no route".to_owned());
+        let verdict = judge_one(&bar(2, None), Some(&outcome));
+        assert_eq!(verdict.why, ["the client gave up: no route"]);
+    }
+
+    #[test]
+    fn what_did_not_run_counts_and_so_does_what_nobody_knows() {
+        let found = BTreeMap::from([("new-one".to_owned(), Outcome::default())]);
+        let verdicts = judge(&[bar(1, None)], &found);
+        assert_eq!(verdicts[0].why, ["it did not run"]);
+        assert_eq!(verdicts[1].scenario, "new-one");
+        assert!(verdicts.iter().all(Verdict::counts_against));
+    }
+
+    #[test]
+    fn a_known_one_is_below_the_bar_but_does_not_count() {
+        let verdict = judge_one(&bar(1, Some("authorization")), None);
+        assert!(!verdict.passed() && !verdict.counts_against());
+    }
+}

@@ -1,0 +1,126 @@
+//! The bar: what each scenario must give at each revision, and what is not held to it yet.
+
+/// The revisions that the suite knows, in the order of the columns of the bar.
+pub(crate) const REVISIONS: [&str; 4] = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
+/// What is known not to pass, and what has to land before the line here is deleted.
+const KNOWN: [(&str, &str); 3] = [
+    ("auth/", "authorization"),
+    ("tasks-", "tasks"),
+    ("server-sse-polling", "resumption of streams"),
+];
+
+/// Which program is under test.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Side {
+    Server,
+    Client,
+}
+
+impl Side {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Side::Server => "server",
+            Side::Client => "client",
+        }
+    }
+
+    fn bar(self) -> &'static str {
+        match self {
+            Side::Server => include_str!("server.txt"),
+            Side::Client => include_str!("client.txt"),
+        }
+    }
+}
+
+/// What one scenario must give.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Bar {
+    pub(crate) scenario: String,
+    /// The least number of successful checks.
+    pub(crate) least: usize,
+    /// Where it is not held to the bar: the issue that ends this.
+    pub(crate) known: Option<&'static str>,
+}
+
+/// The bar of one run, in the order of the table.
+///
+/// # Errors
+/// The table or the revision cannot be read.
+pub(crate) fn bar(side: Side, revision: &str) -> Result<Vec<Bar>, String> {
+    let column = REVISIONS
+        .iter()
+        .position(|known| *known == revision)
+        .ok_or_else(|| format!("no revision {revision} in the table"))?;
+    let rows = side.bar().lines().filter(|line| !line.starts_with('#'));
+    let bars = rows.map(|line| row(line, column).map_err(|why| format!("{why}: {line}")));
+    bars.filter_map(Result::transpose).collect()
+}
+
+fn row(line: &str, column: usize) -> Result<Option<Bar>, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [scenario, cells @ ..] = words.as_slice() else {
+        return Err("an empty line in the table".to_owned());
+    };
+    if cells.len() != REVISIONS.len() {
+        return Err("a line of the table needs one cell a revision".to_owned());
+    }
+    let cell = cells[column];
+    if cell == "-" {
+        return Ok(None);
+    }
+    let least = cell
+        .parse()
+        .map_err(|_| format!("{cell} is not a number of checks"))?;
+    Ok(Some(Bar {
+        scenario: (*scenario).to_owned(),
+        least,
+        known: known(scenario),
+    }))
+}
+
+fn known(scenario: &str) -> Option<&'static str> {
+    let found = KNOWN.iter().find(|(start, _)| scenario.starts_with(start));
+    found.map(|(_, issue)| *issue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Side, bar};
+
+    fn shape(side: Side, revision: &str) -> (usize, usize) {
+        let bars = bar(side, revision).unwrap();
+        (bars.len(), bars.iter().map(|bar| bar.least).sum())
+    }
+
+    #[test]
+    fn the_table_has_the_scenarios_of_each_set() {
+        assert_eq!(shape(Side::Server, "2025-03-26"), (1, 3));
+        assert_eq!(shape(Side::Server, "2025-06-18"), (27, 56));
+        assert_eq!(shape(Side::Server, "2025-11-25"), (33, 83));
+        assert_eq!(shape(Side::Server, "2026-07-28").0, 50);
+        assert_eq!(shape(Side::Client, "2025-03-26").0, 2);
+        assert_eq!(shape(Side::Client, "2025-06-18"), (5, 51));
+        assert_eq!(shape(Side::Client, "2025-11-25").0, 25);
+        assert_eq!(shape(Side::Client, "2026-07-28").0, 39);
+    }
+
+    #[test]
+    fn only_the_named_scenarios_are_not_held_to_the_bar() {
+        for (side, revision, held) in [
+            (Side::Server, "2025-11-25", 32),
+            (Side::Server, "2026-07-28", 40),
+            (Side::Client, "2025-11-25", 5),
+            (Side::Client, "2026-07-28", 8),
+        ] {
+            let bars = bar(side, revision).unwrap();
+            let count = bars.iter().filter(|bar| bar.known.is_none()).count();
+            assert_eq!(count, held, "{} {revision}", side.name());
+        }
+    }
+
+    #[test]
+    fn an_unknown_revision_is_an_error() {
+        assert!(bar(Side::Server, "2024-11-05").is_err());
+    }
+}
