@@ -16,6 +16,7 @@ mod reporter;
 mod scrub;
 mod service;
 mod trail;
+mod visible;
 
 pub use call::{Abilities, Arguments, Call, Caller, Interest, List, Round, Seen, Slots, Use};
 pub use catalog::{Catalog, Item, Origin};
@@ -46,3 +47,4 @@ pub use toolgate_wire::{
     },
 };
 pub use trail::{Step, Trail};
+pub use visible::visible;

@@ -14,6 +14,7 @@ use std::{
     process::ExitCode,
     time::{Duration, SystemTime},
 };
+use toolgate::visible;
 
 /// Why a command did not do what it should.
 pub(crate) enum Failed {
@@ -218,9 +219,9 @@ fn all(gateways: &Gateways, action: &str) -> Result<Vec<Value>> {
 fn tools(gateways: &Gateways) -> Result<ExitCode> {
     let mut text = String::new();
     for tool in all(gateways, "tools")? {
-        let word = |key: &str| plain(tool[key].as_str().unwrap_or_default());
+        let word = |key: &str| visible(tool[key].as_str().unwrap_or_default());
         let verdict = match tool["withheld"].as_str() {
-            Some(why) => format!("withheld: {}", plain(why)),
+            Some(why) => format!("withheld: {}", visible(why)),
             None => word("verdict"),
         };
         let about = word("description");
@@ -237,9 +238,9 @@ fn tools(gateways: &Gateways) -> Result<ExitCode> {
 fn calls(gateways: &Gateways) -> Result<ExitCode> {
     let mut text = String::new();
     for call in all(gateways, "calls")? {
-        let word = |key: &str| plain(call[key].as_str().unwrap_or_default());
+        let word = |key: &str| visible(call[key].as_str().unwrap_or_default());
         let state = match call["outcome"].as_str() {
-            Some(outcome) => plain(outcome),
+            Some(outcome) => visible(outcome),
             None => word("state"),
         };
         text.push_str(&format!(
@@ -264,7 +265,7 @@ fn inbox(gateways: &Gateways) -> Result<ExitCode> {
         .map_or(0, |d| d.as_millis() as u64);
     let mut text = String::new();
     for one in pending {
-        let word = |key: &str| plain(one[key].as_str().unwrap_or_default());
+        let word = |key: &str| visible(one[key].as_str().unwrap_or_default());
         let left = one["expires"].as_u64().unwrap_or(0).saturating_sub(now) / 1000;
         text.push_str(&format!(
             "{} {}.{} for {} ({left} s left) {}\n",
@@ -321,33 +322,6 @@ fn tail(dir: &Path, count: usize, follow: bool) -> Result<ExitCode> {
     }
 }
 
-/// Foreign text for a terminal: what would move its cursor, hide something or turn it around is written out.
-fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' => out.push(c),
-            c if is_hidden(c) => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// Control, invisible, tag and bidirectional characters.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{e0000}'..='\u{e0fff}'
-        )
-}
-
 /// Writes to stdout what was asked for. A reader that went away is no fault.
 fn print(text: &str) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
@@ -358,18 +332,5 @@ fn print(text: &str) -> Result<ExitCode> {
         }
         Err(_) => std::process::exit(0),
         Ok(()) => Ok(ExitCode::SUCCESS),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::plain;
-
-    #[test]
-    fn nothing_hides_on_a_terminal() {
-        assert_eq!(
-            plain("a\u{1b}[2J\u{202e}b\u{200b}\u{e0041}é\n"),
-            "a\\u{1b}[2J\\u{202e}b\\u{200b}\\u{e0041}é\n"
-        );
     }
 }

@@ -296,6 +296,22 @@ fn a_client_that_can_ask_its_user_approves_a_write_but_never_a_deletion() {
 }
 
 #[test]
+fn nothing_hides_in_the_question_to_the_user_of_a_client() {
+    let Some(real) = real() else { return };
+    let gate = Setup::fast_demo("").start();
+    let text = "pay \u{202e}eve\u{202c}\u{200b} now\u{e0041}";
+    let job = json!({"http": gate.endpoint, "mode": "modern", "elicit": [{"action": "decline"}], "steps": [
+        {"do": "call", "name": "demo_note", "arguments": {"name": "a", "text": text}},
+    ]});
+    let asked = Client::TypeScript2.start(&real, &job).event("asked");
+    let message = asked["message"].as_str().unwrap();
+    assert!(
+        message.contains(r"pay \u202eeve\u202c\u200b now\udb40\udc41"),
+        "{message}"
+    );
+}
+
+#[test]
 fn a_user_who_says_no_in_the_client_stops_the_call() {
     let Some(real) = real() else { return };
     let gate = Setup::fast_demo("").start();

@@ -4,7 +4,7 @@ use super::{Server, call::Context, outlet::Outlet};
 use std::time::Duration;
 use toolgate_core::{
     Abilities, Approval, Ask, AskKind, BoxFuture, Call, Error, Event, Kind, Need, Outcome, Output,
-    Progress, Questions, Round,
+    Progress, Questions, Round, visible,
 };
 use toolgate_wire::{
     json::{Json, ObjectWriter},
@@ -221,13 +221,14 @@ pub(crate) fn request(ask: &Ask, call: &Call) -> elicitation::Request {
 
 /// The form that asks a user to let a call pass: the exact arguments, and why somebody has to look.
 fn form(approval: &Approval, call: &Call) -> Json {
-    let message = format!(
+    // A name or a reason may hide something too.
+    let message = visible(&format!(
         "Toolgate: may {} call {}?\n\nArguments (exact):\n{}\n\nWhy you are asked: {}",
         call.caller,
         approval.item.full_name(),
         approval.arguments.as_str(),
         approval.reasons.join("; "),
-    );
+    ));
     let schema = serde_json::json!({
         "type": "object",
         "properties": {
