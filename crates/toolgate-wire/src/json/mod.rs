@@ -160,6 +160,13 @@ impl Json {
         self.as_str().parse().ok().filter(|n: &f64| n.is_finite())
     }
 
+    /// Whether both are numbers, and the same one to the last digit: `42` and `4.2e1` are.
+    pub fn same_number(&self, other: &Json) -> bool {
+        self.kind() == Kind::Number
+            && other.kind() == Kind::Number
+            && number::same(self.as_str(), other.as_str())
+    }
+
     /// Whether it is `null`.
     pub fn is_null(&self) -> bool {
         self.kind() == Kind::Null

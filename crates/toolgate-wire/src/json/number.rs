@@ -53,6 +53,11 @@ fn is_lossy(token: &str) -> bool {
     }
 }
 
+/// Whether two numbers are the same, to the last digit, however they are written.
+pub(super) fn same(a: &str, b: &str) -> bool {
+    Decimal::of(a) == Decimal::of(b)
+}
+
 /// What all spellings of one number share: its digits without noughts around them, and where the point is before or
 /// behind the first of them. Nought has no digits.
 #[derive(PartialEq)]
@@ -113,7 +118,26 @@ pub(super) fn to_value(token: &str) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decimal, is_lossy, whole};
+    use super::{Decimal, is_lossy, same, whole};
+
+    #[test]
+    fn the_same_number_is_found_in_every_spelling() {
+        let check = |a: &str, b: &str, expected: bool| {
+            assert_eq!(same(a, b), expected, "{a} {b}");
+            assert_eq!(same(b, a), expected, "{b} {a}");
+        };
+        check("42", "42.0", true);
+        check("42", "4.2e1", true);
+        check("42", "420E-1", true);
+        check("0", "-0.0e9", true);
+        check("0.5", "5e-1", true);
+        check("9007199254740993", "9007199254740993.0", true);
+        check("9007199254740993", "9007199254740992", false);
+        check("18446744073709551617", "18446744073709551616", false);
+        check("0.1", "0.10000000000000001", false);
+        check("42", "-42", false);
+        check("42", "4.2", false);
+    }
 
     #[test]
     fn a_whole_number_is_found_in_every_spelling() {

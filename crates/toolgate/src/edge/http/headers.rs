@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use http::HeaderMap;
 use toolgate_wire::{
     dialect::Dialect,
-    json::{Json, Kind},
+    json::{Json, Kind, Limits},
     message::{RpcError, code},
     method::meta,
 };
@@ -151,21 +151,41 @@ fn param_agrees(headers: &HeaderMap, label: &str, value: Option<&Json>) -> Resul
     }
 }
 
-/// Integers compare as numbers, all else as text.
+/// Numbers compare as numbers, to the last digit, all else as text.
 fn same(header: &str, value: &Json) -> bool {
     match value.kind() {
         Kind::String => value.str_cow().as_deref() == Some(header),
-        Kind::Number => {
-            header == value.as_str()
-                || header
-                    .parse::<f64>()
-                    .ok()
-                    .is_some_and(|h| value.f64() == Some(h) && value.i64().is_some())
-        }
+        Kind::Number => Json::read(header.as_bytes().to_vec(), &Limits::default())
+            .is_ok_and(|header| header.same_number(value)),
         _ => header == value.as_str(),
     }
 }
 
 pub(crate) fn mismatch(text: String) -> RpcError {
     RpcError::new(code::HEADER_MISMATCH, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_says_the_same_number_in_any_spelling_and_no_other() {
+        let check = |header: &str, value: &str, expected: bool| {
+            let value = Json::read(value.as_bytes().to_vec(), &Limits::default()).unwrap();
+            assert_eq!(same(header, &value), expected, "{header} {value:?}");
+        };
+        for spelling in ["42", "42.0", "4.2e1"] {
+            check(spelling, "42", true);
+            check("42", spelling, true);
+        }
+        check("9007199254740993", "9007199254740992", false);
+        check("9007199254740993", "9007199254740993.0", true);
+        for none in ["", "0x2a", "042", "+42", "inf", "42 ,", "\"42\"", "NaN"] {
+            check(none, "42", false);
+        }
+        check("42", "\"42\"", true);
+        check("true", "true", true);
+        check("1", "true", false);
+    }
 }
