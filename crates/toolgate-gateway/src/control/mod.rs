@@ -1,8 +1,8 @@
 //! The control socket: how the commands of a terminal reach the running gateways of the same data directory.
 //!
 //! One socket per gateway, in a directory that only its owner can enter. A request is one line of JSON,
-//! `{"do": ACTION, "with": {…}}`; the answer is any number of lines `{"note": TEXT}` and then one line with `ok` or
-//! `error`.
+//! `{"do": ACTION, "with": {…}}`; the answer is a line `{"heard": true}` before anything is done, any number of lines
+//! `{"note": TEXT}`, and then one line with `ok` or `error`.
 
 mod client;
 mod server;

@@ -82,6 +82,10 @@ async fn answer(stream: UnixStream, operator: Arc<Operator>) {
         .and_then(Value::as_str)
         .unwrap_or_default();
     let with = request.get("with").cloned().unwrap_or_default();
+    // A terminal that gave up meanwhile, because this process was suspended, wants nothing done any more.
+    if send(&mut write, &json!({"heard": true})).await.is_err() {
+        return;
+    }
     let (notes, mut told) = mpsc::channel::<String>(16);
     let work = operator.act_noting(action, &with, "terminal", notes);
     let tell = async {

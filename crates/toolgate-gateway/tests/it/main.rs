@@ -14,6 +14,7 @@ mod cancel;
 mod clients;
 mod console_login;
 mod crash;
+mod gateways;
 mod hostile_config;
 mod listen;
 mod no_spawn;
