@@ -44,6 +44,24 @@ pub trait Rule: Send + Sync + 'static {
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a>;
 }
 
+impl Rule for Arc<dyn Rule> {
+    fn name(&self) -> &'static str {
+        self.as_ref().name()
+    }
+
+    fn sees(&self, caller: &Caller, item: &Item) -> bool {
+        self.as_ref().sees(caller, item)
+    }
+
+    fn why_hidden(&self, caller: &Caller, item: &Item) -> String {
+        self.as_ref().why_hidden(caller, item)
+    }
+
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+        self.as_ref().decide(call, item)
+    }
+}
+
 /// Settles what rules left open. Never waits itself: only edges wait.
 pub trait Confirm: Send + Sync + 'static {
     /// The reasons why somebody has to look, all of them, as one question.

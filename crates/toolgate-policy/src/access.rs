@@ -43,25 +43,44 @@ impl AccessRule {
 ///
 /// Where no rule speaks, a tool that a trusted server calls read-only may be used, and all others need a person.
 #[derive(Clone, Debug, Default)]
-pub struct Access(Arc<[AccessRule]>);
+pub struct Access {
+    rules: Arc<[AccessRule]>,
+    otherwise: Option<Then>,
+}
 
 impl Access {
     /// These rules, in the order of the config.
     pub fn new(rules: Vec<AccessRule>) -> Access {
-        Access(rules.into())
+        Access {
+            rules: rules.into(),
+            otherwise: None,
+        }
+    }
+
+    /// The same rules, with this verdict where none speaks.
+    pub fn otherwise(mut self, then: Then) -> Access {
+        self.otherwise = Some(then);
+        self
     }
 
     /// The verdict on a use of a tool by a caller, and which rule or default speaks.
     pub fn verdict(&self, caller: &Caller, item: &Item) -> (Then, String) {
         let tool = item.full_name();
         let mut strictest: Option<&AccessRule> = None;
-        for rule in self.0.iter().filter(|rule| rule.speaks_of(caller, &tool)) {
+        for rule in self
+            .rules
+            .iter()
+            .filter(|rule| rule.speaks_of(caller, &tool))
+        {
             if strictest.is_none_or(|so_far| rule.then > so_far.then) {
                 strictest = Some(rule);
             }
         }
         match strictest {
             Some(rule) => (rule.then, rule.label.clone()),
+            None if self.otherwise.is_some() => {
+                (self.otherwise.unwrap_or(Then::Ask), "no rule".to_owned())
+            }
             None if item.hints().read_only => (
                 Then::Allow,
                 format!(

@@ -34,10 +34,13 @@ impl Intent {
             .with("tool", item.full_name())
             .with("tool_hash", digest::definition(item).as_str())
             .with("args_len", arguments.len())
-            .with("args_mac", self.recorder.journal().mac(arguments))
             .with("dec", "allow")
             .with("policy_hash", self.policy.as_ref())
             .with("trail", trail(&steps));
+        let record = match self.recorder.mac(arguments) {
+            Some(mac) => record.with("args_mac", mac),
+            None => record,
+        };
         match approval(&steps) {
             Some(id) => record.with("approval", id),
             None => record,

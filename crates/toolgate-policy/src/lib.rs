@@ -29,7 +29,7 @@ pub use access::{Access, AccessRule, Then};
 pub use arguments::Arguments;
 pub use at_once::AtOnce;
 pub use confirm::{
-    ApprovalView, Binding, By, Confirm, Desk, DeskError, DeskLimits, GrantView,
+    ApprovalView, AskOnce, Binding, By, Confirm, Desk, DeskError, DeskLimits, GrantView,
     KEY as APPROVAL_KEY, Standing, ViaClient,
 };
 pub use contain::Contain;
@@ -44,6 +44,6 @@ pub use rate::{Quota, Rate, RateRule};
 pub use record::Recorder;
 pub use schema::{Bounds, Schemas};
 pub use size::Size;
-pub use standard::{Route, inspect, pipeline};
+pub use standard::{Route, Standard, inspect, pipeline};
 pub use stop::Stop;
 pub use text::{Text, clean};

@@ -1,4 +1,4 @@
-//! The way to the journal: what must not be lost is kept until the journal has room.
+//! The way to the record: what must not be lost is kept until the journal has room.
 
 use futures_util::FutureExt;
 use std::{
@@ -12,14 +12,19 @@ use toolgate_journal::{Entry, Error as Failed, Event, Journal};
 /// Ends when a record is on the disk.
 pub(crate) type Written = BoxFuture<'static, Result<(), Error>>;
 
-/// The journal, and the ends of calls that found its queue full.
+/// Where calls are recorded: the journal, with the ends of calls that found its queue full, or the program's log.
 ///
 /// A call that is dropped cannot wait for room. Its end waits here, in memory, and goes before whatever is recorded
 /// next; meanwhile no call begins. Should the program die before that, recovery closes the call as unknown. Refusals
 /// that find no room are counted, and the count is recorded as `overload`: a flood of them must not feed itself.
 pub struct Recorder {
-    journal: Arc<Journal>,
+    sink: Sink,
     late: Mutex<Late>,
+}
+
+enum Sink {
+    Journal(Arc<Journal>),
+    Log,
 }
 
 /// What found no room.
@@ -36,14 +41,31 @@ impl Recorder {
     /// A recorder over a journal.
     pub fn new(journal: Arc<Journal>) -> Recorder {
         Recorder {
-            journal,
+            sink: Sink::Journal(journal),
             late: Mutex::default(),
         }
     }
 
-    /// The journal.
-    pub fn journal(&self) -> &Arc<Journal> {
-        &self.journal
+    /// A recorder that writes events of `tracing` at level INFO under the target `toolgate::audit`, without contents.
+    /// Nothing of it stands as evidence: for a program of your own, until it has a journal.
+    pub fn log() -> Recorder {
+        Recorder {
+            sink: Sink::Log,
+            late: Mutex::default(),
+        }
+    }
+
+    /// The journal, where there is one.
+    pub fn journal(&self) -> Option<&Arc<Journal>> {
+        match &self.sink {
+            Sink::Journal(journal) => Some(journal),
+            Sink::Log => None,
+        }
+    }
+
+    /// By what contents are known again later: a keyed digest; `None` without a journal, which holds the key.
+    pub(crate) fn mac(&self, bytes: &[u8]) -> Option<String> {
+        self.journal().map(|journal| journal.mac(bytes))
     }
 
     /// Queues an entry now; the future ends when it is on the disk. Dropping the future does not drop the entry.
@@ -51,9 +73,13 @@ impl Recorder {
     /// # Errors
     /// Nothing was queued: there is no room, or the journal failed.
     pub(crate) fn append(&self, entry: Entry) -> Result<Written, Error> {
-        self.flush().map_err(unrecorded)?;
+        let Sink::Journal(journal) = &self.sink else {
+            log(&entry);
+            return Ok(Box::pin(async { Ok(()) }));
+        };
+        self.flush(journal).map_err(unrecorded)?;
         let mut written: Written = Box::pin(
-            self.journal
+            journal
                 .append(entry)
                 .map(|answer| answer.map(|_| ()).map_err(unrecorded)),
         );
@@ -71,7 +97,12 @@ impl Recorder {
 
     /// Queues an entry without waiting; keeps it if there is no room now.
     pub(crate) fn note(&self, entry: Entry) {
-        let noted = self.flush().and_then(|()| self.journal.note(entry.clone()));
+        let Sink::Journal(journal) = &self.sink else {
+            return log(&entry);
+        };
+        let noted = self
+            .flush(journal)
+            .and_then(|()| journal.note(entry.clone()));
         if matches!(noted, Err(Failed::Overloaded)) {
             self.keep(entry);
         }
@@ -87,15 +118,14 @@ impl Recorder {
     }
 
     /// Queues what waits, in its order.
-    fn flush(&self) -> Result<(), Failed> {
+    fn flush(&self, journal: &Journal) -> Result<(), Failed> {
         let mut late = self.late();
         while let Some(entry) = late.entries.front() {
-            self.journal.note(entry.clone())?;
+            journal.note(entry.clone())?;
             late.entries.pop_front();
         }
         if late.refusals > 0 {
-            self.journal
-                .note(Entry::new(Event::OVERLOAD).with("refused", late.refusals))?;
+            journal.note(Entry::new(Event::OVERLOAD).with("refused", late.refusals))?;
             late.refusals = 0;
         }
         Ok(())
@@ -108,8 +138,32 @@ impl Recorder {
 
 impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Recorder({})", self.journal.chain())
+        match &self.sink {
+            Sink::Journal(journal) => write!(f, "Recorder({})", journal.chain()),
+            Sink::Log => f.write_str("Recorder(log)"),
+        }
     }
+}
+
+fn log(entry: &Entry) {
+    let text = |name: &str| {
+        entry
+            .fields
+            .get(name)
+            .and_then(|v| v.as_str())
+            .unwrap_or_default()
+    };
+    tracing::info!(
+        target: "toolgate::audit",
+        event = entry.event.as_str(),
+        call = text("call"),
+        caller = text("caller"),
+        method = text("method"),
+        name = text("name"),
+        decision = text("dec"),
+        out = text("out"),
+        micros = entry.fields.get("dur_us").and_then(|v| v.as_u64()),
+    );
 }
 
 /// What the caller is told when a record cannot be written.

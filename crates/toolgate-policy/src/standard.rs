@@ -1,11 +1,11 @@
 //! The policy of a route, on one page.
 
 use crate::{
-    Access, Arguments, AtOnce, Confirm, Contain, Deadline, Desk, Entry, Intent, Observer,
-    OutputSchema, Rate, Recorder, Schemas, Size, Stop, Text, ViaClient,
+    Access, Arguments, AskOnce, AtOnce, Confirm, Contain, Deadline, Desk, Entry, Intent, Observer,
+    OutputSchema, Quota, Rate, Recorder, Schemas, Size, Stop, Text, Then, Unobserved, ViaClient,
 };
 use std::sync::Arc;
-use toolgate_core::{Pipeline, Service};
+use toolgate_core::{Pipeline, Rule, Service};
 
 /// What the duties of one route share. Cheap to clone; a new config makes a new route over the same desk and record.
 #[derive(Clone)]
@@ -85,6 +85,88 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         // First to see what comes back.
         .clean(route.size)
         .over(end)
+}
+
+/// What the duties of a program share that has no operator of its own: a server or a client. All have safe defaults.
+#[derive(Clone)]
+pub struct Standard {
+    /// Where calls are recorded; the log of the program.
+    pub recorder: Arc<Recorder>,
+    /// Who watches them; nobody.
+    pub observer: Arc<dyn Observer>,
+    /// How many at the same time; 64 of one caller, 1,024 in all.
+    pub at_once: AtOnce,
+    /// Who may use what; everybody all that there is.
+    pub access: Access,
+    /// More rules, asked after `access`.
+    pub rules: Vec<Arc<dyn Rule>>,
+    /// How often; 600 a minute of each caller and tool.
+    pub rate: Rate,
+    /// Which arguments.
+    pub arguments: Arguments,
+    /// Whether somebody in this very process settles what rules leave open; else that is refused.
+    pub ask: bool,
+    /// How long.
+    pub deadline: Deadline,
+    /// What becomes of results that break their schema.
+    pub output_schema: OutputSchema,
+    /// Which schemas.
+    pub schemas: Schemas,
+    /// How much.
+    pub size: Size,
+}
+
+impl Default for Standard {
+    fn default() -> Standard {
+        Standard {
+            recorder: Arc::new(Recorder::log()),
+            observer: Arc::new(Unobserved),
+            at_once: AtOnce::new(64, 1024),
+            access: Access::default().otherwise(Then::Allow),
+            rules: Vec::new(),
+            rate: Rate::new(Vec::new(), Quota::per_minute(600)),
+            arguments: Arguments::default(),
+            ask: false,
+            deadline: Deadline::default(),
+            output_schema: OutputSchema::default(),
+            schemas: Schemas::default(),
+            size: Size::default(),
+        }
+    }
+}
+
+impl Standard {
+    /// All duties in their order, from the caller to the service. What each does is told at [`pipeline`].
+    pub fn over(&self, end: Arc<dyn Service>) -> Pipeline {
+        let (recorder, observer) = (&self.recorder, &self.observer);
+        let mut resolved = Pipeline::new()
+            .wrap(Entry::new(recorder.clone(), observer.clone()))
+            .wrap(Contain)
+            .wrap(self.at_once.clone())
+            .resolve()
+            .guard(self.access.clone());
+        for rule in &self.rules {
+            resolved = resolved.guard(rule.clone());
+        }
+        resolved = resolved
+            .guard(self.rate.clone())
+            .guard(self.arguments.clone());
+        if self.ask {
+            resolved = resolved.confirm(AskOnce);
+        }
+        resolved
+            .wrap(Intent::new(
+                recorder.clone(),
+                observer.clone(),
+                "program".into(),
+            ))
+            .wrap(self.deadline.clone())
+            .wrap(self.output_schema.clone())
+            .clean(self.schemas)
+            .clean(Text)
+            .clean(self.size)
+            .over(end)
+    }
 }
 
 /// Only what cleans lists: for the operator's view, in which withheld tools stand with the reason.

@@ -298,16 +298,13 @@ impl Desk {
             waiters: 0,
             decided: watch::Sender::new(false),
         };
-        let arguments = self
-            .recorder
-            .journal()
-            .mac(slip.arguments.as_str().as_bytes());
+        let arguments = self.recorder.mac(slip.arguments.as_str().as_bytes());
         let record = slip
             .record()
             .with("call", &*call.id)
             .with("reasons", reasons)
             .with("args_len", slip.arguments.as_str().len())
-            .with("args_mac", arguments);
+            .with("args_mac", arguments.unwrap_or_default());
         let opened = self.opened(&slip);
         book.slips.push(slip);
         Ok((opened, Some(record)))

@@ -5,6 +5,7 @@ mod book;
 mod desk;
 mod grants;
 mod id;
+mod once;
 mod slip;
 mod view;
 mod waiting;
@@ -12,6 +13,7 @@ mod waiting;
 pub use binding::Binding;
 pub use desk::Desk;
 pub use grants::GrantView;
+pub use once::AskOnce;
 pub use slip::{By, Standing};
 pub use view::{ApprovalView, DeskError, DeskLimits};
 

@@ -208,6 +208,7 @@ impl World {
         self.route
             .recorder
             .journal()
+            .unwrap()
             .note(toolgate_journal::Entry::new("test.mark").with("mark", marker.as_str()))
             .unwrap();
         let end = std::time::Instant::now() + Duration::from_secs(20);
@@ -242,7 +243,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        self.route.recorder.journal().close();
+        self.route.recorder.journal().unwrap().close();
         let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
