@@ -9,16 +9,18 @@
 mod conformance;
 mod first_use;
 mod install;
+mod interop;
 mod report;
 mod run;
 mod steps;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | interop | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   install  only puts the real clients and servers into the target folder
+  interop  the real clients and servers of every revision, with those of the Rust SDK; writes docs/interop.md
   conformance [RUN] [--skip-install] [--url URL] [--client COMMAND]
            the official suite against our server and client, or those that are given;
            RUN is the beginning of a name such as server-2026-07-28";
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         "check" => steps::check(&mut report),
         "test" => steps::test(&mut report),
         "install" => steps::install(&mut report),
+        "interop" => interop::all(&mut report),
         "conformance" => return conformance(),
         _ => return usage(),
     }

@@ -13,5 +13,7 @@ pub(crate) use gate::{Gate, Setup, toolgate, traced_config};
 pub(crate) use http::{Response, all_of, raw, request, send, try_raw};
 pub(crate) use mcp::{Modern, Session, answer_of, message_of};
 pub(crate) use process::{Family, command, end_politely, kill_hard, lines, output};
+#[cfg(feature = "rmcp")]
+pub(crate) use real::rmcp;
 pub(crate) use real::{Client, Script, browser, real, shot, tool};
 pub(crate) use wait::{LONG, SOON, TempDir, until, within};

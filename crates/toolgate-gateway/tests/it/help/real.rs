@@ -5,7 +5,7 @@ use super::{LONG, command, kill_hard};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
@@ -63,6 +63,13 @@ pub(crate) fn shot(name: &str) -> PathBuf {
     folder.join(name)
 }
 
+/// The peers of the Rust SDK.
+#[cfg(feature = "rmcp")]
+pub(crate) fn rmcp() -> Command {
+    let program = std::env::var_os("TOOLGATE_RMCP");
+    command(program.expect("`cargo xtask interop` sets TOOLGATE_RMCP"))
+}
+
 /// One of the real clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Client {
@@ -71,6 +78,9 @@ pub(crate) enum Client {
     Release(&'static str),
     TypeScript2,
     Python,
+    /// The program of `interop/rmcp`, at TOOLGATE_RMCP.
+    #[cfg(feature = "rmcp")]
+    Rust,
 }
 
 impl Client {
@@ -80,6 +90,10 @@ impl Client {
             Client::TypeScript1 | Client::Release(_) => "ts1.mjs",
             Client::TypeScript2 => "ts2.mjs",
             Client::Python => "py_client.py",
+            #[cfg(feature = "rmcp")]
+            Client::Rust => {
+                return Script::run(&mut rmcp(), real, &["client".into(), job.to_string()]);
+            }
         };
         let mut job = job.clone();
         if let Client::Release(package) = self {
@@ -105,11 +119,12 @@ impl Script {
         } else {
             "node".into()
         };
-        let mut start = command(runner);
-        start
-            .arg(scripts.join(file))
-            .arg(job.to_string())
-            .env("TOOLGATE_INTEROP", real);
+        let script = scripts.join(file).to_string_lossy().into_owned();
+        Script::run(&mut command(runner), real, &[script, job.to_string()])
+    }
+
+    fn run(start: &mut Command, real: &Path, args: &[String]) -> Script {
+        start.args(args).env("TOOLGATE_INTEROP", real);
         start.env("PYTHONDONTWRITEBYTECODE", "1");
         let mut child = start
             .stdin(Stdio::piped())

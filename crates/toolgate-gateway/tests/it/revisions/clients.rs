@@ -9,14 +9,14 @@ use std::path::Path;
 
 /// A client, and what may be expected of it.
 #[derive(Clone, Copy)]
-struct Peer {
+pub(super) struct Peer {
     client: Client,
     mode: &'static str,
     revision: &'static str,
 }
 
 impl Peer {
-    const fn of(client: Client, mode: &'static str, revision: &'static str) -> Peer {
+    pub(super) const fn of(client: Client, mode: &'static str, revision: &'static str) -> Peer {
         Peer {
             client,
             mode,
@@ -180,7 +180,7 @@ fn grows(script: &mut Script) {
     );
 }
 
-fn over_http(peer: Peer) {
+pub(super) fn over_http(peer: Peer) {
     over(peer, "");
 }
 
@@ -199,7 +199,7 @@ fn over(peer: Peer, path: &str) {
     let Some(real) = real() else { return };
     let folder = TempDir::new("revision");
     let file = folder.file("notes");
-    let gate = Setup::config(server(&real, "peer", "ts2.mjs", "", &file)).start();
+    let gate = Setup::config(server(&real, "ts2.mjs", "", &file)).start();
     let address = match path {
         "" => gate.endpoint.clone(),
         path => gate.endpoint.replace("/mcp", &format!("/{path}")),
@@ -208,14 +208,11 @@ fn over(peer: Peer, path: &str) {
     gate.stop();
 }
 
-fn over_stdio(peer: Peer) {
+pub(super) fn over_stdio(peer: Peer) {
     let Some(real) = real() else { return };
     let folder = TempDir::new("revision");
     let (file, data) = (folder.file("notes"), folder.file("state"));
-    let config = folder.write(
-        "toolgate.toml",
-        &server(&real, "peer", "ts2.mjs", "", &file),
-    );
+    let config = folder.write("toolgate.toml", &server(&real, "ts2.mjs", "", &file));
     let program = env!("CARGO_BIN_EXE_toolgate");
     let command = json!([
         program, "serve", "--stdio", "--config", config, "--data", data

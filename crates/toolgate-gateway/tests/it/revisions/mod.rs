@@ -1,25 +1,35 @@
 //! Every revision of the protocol with real peers: clients before the gateway, servers behind it.
 
 mod clients;
+#[cfg(feature = "rmcp")]
+mod rmcp;
 mod servers;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// The config of a server of `interop/servers`, which writes its notes to this file.
-fn server(real: &Path, id: &str, script: &str, package: &str, notes: &Path) -> String {
+fn server(real: &Path, script: &str, package: &str, notes: &Path) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../interop/servers")
         .join(script);
-    let setting = json!({"interop": real, "package": package, "notes": notes}).to_string();
     let runner = if script.ends_with(".py") {
         real.join("venv/bin/python")
     } else {
         "node".into()
     };
-    format!(
-        "[server.{id}]\ncommand = [{runner:?}, {file:?}, {setting:?}]\ntrust_annotations = true\n"
+    let setting = json!({"interop": real, "package": package, "notes": notes});
+    section(
+        &[&runner.to_string_lossy(), &file.to_string_lossy()],
+        &setting,
     )
+}
+
+/// The section of a server `peer` that gets its setting as the last argument.
+fn section(command: &[&str], setting: &Value) -> String {
+    let setting = setting.to_string();
+    let words: Vec<&str> = command.iter().copied().chain([setting.as_str()]).collect();
+    format!("[server.peer]\ncommand = {words:?}\ntrust_annotations = true\n")
 }
 
 /// What a server noted so far.

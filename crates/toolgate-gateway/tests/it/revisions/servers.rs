@@ -21,10 +21,10 @@ struct Scene {
 }
 
 impl Scene {
-    fn open(real: &Path, script: &str, package: &str) -> Scene {
+    fn open(config: impl FnOnce(&Path) -> String) -> Scene {
         let folder = TempDir::new("upstream");
         let notes = folder.file("notes");
-        let gate = Setup::config(server(real, "peer", script, package, &notes)).start();
+        let gate = Setup::config(config(&notes)).start();
         Scene {
             gate,
             notes,
@@ -91,9 +91,14 @@ fn text(answer: &Value) -> &str {
         .unwrap_or_else(|| panic!("no text in {answer}"))
 }
 
-fn does_everything(script: &str, package: &str, revision: &str) {
+fn of_sdk(script: &str, package: &str, revision: &str) {
     let Some(real) = real() else { return };
-    let scene = Scene::open(&real, script, package);
+    does_everything(|notes| server(&real, script, package, notes), revision);
+}
+
+/// Starts a gateway before the server of this config, which is told where to write its notes.
+pub(super) fn does_everything(config: impl FnOnce(&Path) -> String, revision: &str) {
+    let scene = Scene::open(config);
     lists_and_answers(&scene);
     tells_progress(&scene);
     asks(&scene, revision);
@@ -225,30 +230,30 @@ fn lines(scene: &Scene, bytes: &[u8]) -> impl Iterator<Item = String> + use<> {
 
 #[test]
 fn typescript_of_2024_11_05() {
-    does_everything("ts1.mjs", "sdk-1.4.1", "2024-11-05");
+    of_sdk("ts1.mjs", "sdk-1.4.1", "2024-11-05");
 }
 
 #[test]
 fn typescript_of_2025_03_26() {
-    does_everything("ts1.mjs", "sdk-1.11.5", "2025-03-26");
+    of_sdk("ts1.mjs", "sdk-1.11.5", "2025-03-26");
 }
 
 #[test]
 fn typescript_of_2025_06_18() {
-    does_everything("ts1.mjs", "sdk-1.17.5", "2025-06-18");
+    of_sdk("ts1.mjs", "sdk-1.17.5", "2025-06-18");
 }
 
 #[test]
 fn typescript_of_2025_11_25() {
-    does_everything("ts1.mjs", "@modelcontextprotocol/sdk", "2025-11-25");
+    of_sdk("ts1.mjs", "@modelcontextprotocol/sdk", "2025-11-25");
 }
 
 #[test]
 fn typescript_of_2026_07_28() {
-    does_everything("ts2.mjs", "@modelcontextprotocol/server", "2026-07-28");
+    of_sdk("ts2.mjs", "@modelcontextprotocol/server", "2026-07-28");
 }
 
 #[test]
 fn python_of_2026_07_28() {
-    does_everything("py_server.py", "mcp", "2026-07-28");
+    of_sdk("py_server.py", "mcp", "2026-07-28");
 }

@@ -1,0 +1,52 @@
+//! The Rust SDK on both sides, in both eras.
+
+use super::{
+    clients::{Peer, over_http, over_stdio},
+    section, servers,
+};
+use crate::help::{Client, rmcp};
+use serde_json::json;
+
+const OF_2025_11: Peer = Peer::of(Client::Rust, "legacy", "2025-11-25");
+const OF_2026_07: Peer = Peer::of(Client::Rust, "modern", "2026-07-28");
+
+fn behind(legacy: bool, revision: &str) {
+    let program = rmcp().get_program().to_string_lossy().into_owned();
+    let config = |notes: &std::path::Path| {
+        section(
+            &[&program, "server"],
+            &json!({"notes": notes, "legacy": legacy}),
+        )
+    };
+    servers::does_everything(config, revision);
+}
+
+#[test]
+fn client_of_2025_11_25_over_stdio() {
+    over_stdio(OF_2025_11);
+}
+
+#[test]
+fn client_of_2025_11_25_over_http() {
+    over_http(OF_2025_11);
+}
+
+#[test]
+fn client_of_2026_07_28_over_stdio() {
+    over_stdio(OF_2026_07);
+}
+
+#[test]
+fn client_of_2026_07_28_over_http() {
+    over_http(OF_2026_07);
+}
+
+#[test]
+fn server_of_2025_11_25() {
+    behind(true, "2025-11-25");
+}
+
+#[test]
+fn server_of_2026_07_28() {
+    behind(false, "2026-07-28");
+}
