@@ -68,14 +68,19 @@ pub(crate) async fn run(
     }
 }
 
-/// Takes up the answers and the state of the round before.
+/// Takes up the answers and the state of the round before. Answers without state open a first round: whoever asks by a
+/// key of its own can use them, and whatever must not be answered out of the blue, such as an approval, needs its slot.
 fn resume(
     server: &Server,
     context: &Context,
     call: &mut Call,
     params: usage::Params,
 ) -> Result<(), toolgate_core::Error> {
-    let Some(sealed) = params.state.filter(|_| context.dialect.stateless) else {
+    if !context.dialect.stateless {
+        return Ok(());
+    }
+    let Some(sealed) = params.state else {
+        call.round.answers = params.answers;
         return Ok(());
     };
     let kept = server.seal.open(call, &sealed, SystemTime::now())?;

@@ -52,6 +52,15 @@ pub(crate) fn fits(version: Option<&str>, spoken: &Dialect) -> Result<(), RpcErr
     }
 }
 
+/// Checks that header and body do not name two revisions. Whether one of them is missing, others check.
+pub(crate) fn one_revision(header: Option<&str>, params: Option<&Json>) -> Result<(), RpcError> {
+    let body = meta::get(params, meta::VERSION).and_then(|v| v.string());
+    match (header, body) {
+        (Some(header), Some(body)) if header != body => Err(differs(VERSION)),
+        _ => Ok(()),
+    }
+}
+
 /// Checks the headers of a request of 2026-07-28 against its body.
 pub(crate) fn agree(
     headers: &HeaderMap,
@@ -87,10 +96,12 @@ fn required(headers: &HeaderMap, name: &str, body: &str) -> Result<(), RpcError>
     if decoded(value, name)? == body {
         Ok(())
     } else {
-        Err(mismatch(format!(
-            "the header {name} does not say what the body says"
-        )))
+        Err(differs(name))
     }
+}
+
+fn differs(name: &str) -> RpcError {
+    mismatch(format!("the header {name} does not say what the body says"))
 }
 
 /// A value that is not plain ASCII comes as `=?base64?…?=`.

@@ -151,6 +151,8 @@ async fn stateless(
     version: Option<&str>,
 ) -> Result<Answer, Bad> {
     let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
+    // Before the question whether it is spoken here: of two revisions neither may be believed.
+    headers::one_revision(version, params(&message)).map_err(bad)?;
     if let (Some(version), None) = (version, version.and_then(dialect::find)) {
         return Err(bad(modern::unsupported(version)));
     }
