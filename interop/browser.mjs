@@ -8,6 +8,7 @@
 //   {do: "deny", id, reason}       writes the reason, presses "deny" and waits until the card is gone
 //   {do: "call", state}            waits for a row of the calls view in that state; says its id
 //   {do: "stop", id}               presses "stop" on that running call
+//   {do: "fetch", url, init, read} asks from a script of the page; says status, text and the header `read`, or why not
 //   {do: "wait"}                   prints "waiting" and goes on when a line comes on standard input
 import { createInterface } from 'node:readline';
 import { job, need, say } from './job.mjs';
@@ -63,6 +64,16 @@ const acts = {
     if (!(await row.locator('[data-act="stop"]').count())) await row.click();
     await page.locator('[data-act="stop"]').first().click();
     return { id };
+  },
+  async fetch({ url, init, read }) {
+    return page.evaluate(async ({ url, init, read }) => {
+      try {
+        const res = await fetch(url, init);
+        return { status: res.status, text: await res.text(), read: read ? res.headers.get(read) : null };
+      } catch (error) {
+        return { refused: String(error) };
+      }
+    }, { url, init, read });
   },
   async wait() {
     say('waiting');

@@ -35,7 +35,7 @@ impl Routes {
     /// Answers one request.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let mut response = match self.guard.check(&request) {
-            Ok(()) => self.route(request).await,
+            Ok(()) => self.shared(request).await,
             Err(denied) => {
                 self.refused(&request, denied.reason()).await;
                 text(StatusCode::FORBIDDEN, denied.reason())
@@ -45,6 +45,21 @@ impl Routes {
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
         );
+        response
+    }
+
+    /// Pages of other origins have to do with the endpoint alone, never with the console.
+    async fn shared(&self, request: Request<Incoming>) -> Response<Body> {
+        let page = self.guard.page(&request);
+        let page = page.filter(|_| matches!(request.uri().path(), MCP | SSE | MESSAGES));
+        let Some(page) = page else {
+            return self.route(request).await;
+        };
+        let mut response = match page.preflight(&request) {
+            Some(response) => response,
+            None => self.route(request).await,
+        };
+        page.share(&mut response);
         response
     }
 

@@ -19,6 +19,7 @@ mod hostile_config;
 mod listen;
 mod no_spawn;
 mod one_no;
+mod other_origins;
 mod revisions;
 mod stdio;
 mod who_may_reach;

@@ -104,7 +104,12 @@ impl HostGuard {
         let own = given
             .strip_prefix("http://")
             .is_some_and(|host| self.is_own(host));
-        own || self.origins.contains(&origin(&given))
+        own || self.lists_origin(&given)
+    }
+
+    /// Whether the operator named the origin.
+    pub(super) fn lists_origin(&self, given: &str) -> bool {
+        self.origins.contains(&origin(given))
     }
 
     fn is_own(&self, host: &str) -> bool {

@@ -13,9 +13,12 @@ use toolgate_wire::{
 pub(crate) const VERSION: &str = "mcp-protocol-version";
 /// The session that a request belongs to.
 pub(crate) const SESSION: &str = "mcp-session-id";
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
-const PARAM: &str = "mcp-param-";
+/// The method that the body names.
+pub(crate) const METHOD: &str = "mcp-method";
+/// What the body asks for by name.
+pub(crate) const NAME: &str = "mcp-name";
+/// How the headers begin that repeat an argument.
+pub(crate) const PARAM: &str = "mcp-param-";
 /// The longest value of one of these headers that is read, in bytes.
 const LIMIT: usize = 8 * 1024;
 

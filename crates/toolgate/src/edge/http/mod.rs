@@ -2,6 +2,7 @@
 
 mod accept;
 mod body;
+mod cors;
 mod guard;
 mod headers;
 mod post;
@@ -9,6 +10,7 @@ mod sessions;
 mod sse_2024;
 
 pub use body::Body;
+pub use cors::Page;
 pub use guard::{Denied, HostGuard};
 
 use super::Server;
