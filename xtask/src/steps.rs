@@ -5,7 +5,7 @@ use std::thread;
 
 use crate::report::{Report, Tests};
 use crate::run::{cargo, command, each_line, must, output, target, without_warnings};
-use crate::{first_use, install};
+use crate::{conformance, first_use, install};
 
 /// The quick half.
 pub(crate) fn check(report: &mut Report) {
@@ -37,6 +37,10 @@ pub(crate) fn test(report: &mut Report) {
     missing.iter().for_each(|what| report.skip(what));
     licences(report);
     tests(report);
+    report.step("conformance", || {
+        // The client under test is not written yet.
+        conformance::all(&conformance::Options::only("server"))
+    });
     report.step(
         "first use with an empty home",
         first_use::starts_with_an_empty_home,

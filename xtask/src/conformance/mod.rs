@@ -63,6 +63,14 @@ impl Options {
         Ok(options)
     }
 
+    /// Only the runs whose names start with this.
+    pub(crate) fn only(runs: &str) -> Options {
+        Options {
+            only: runs.to_owned(),
+            ..Options::default()
+        }
+    }
+
     fn subject(&self, side: Side) -> Result<Subject, String> {
         let given = match side {
             Side::Server => &self.url,
