@@ -1,9 +1,11 @@
 """The same tools by the Python `mcp` server; `tools.mjs` says what they do and what the setting is."""
 
 import json
+import socket
 import sys
 
 import anyio
+import uvicorn
 from mcp import MCPError, types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -96,10 +98,20 @@ async def tools(_ctx, _params):
     return types.ListToolsResult(tools=list(TOOLS))
 
 
+async def over_http(app):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        print(json.dumps({"event": "listening", "url": url}), flush=True)
+        await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listener])
+
+
 async def main():
     server = Server(
         "python", version="1.0.0", on_list_tools=tools, on_call_tool=call, on_subscriptions_listen=ListenHandler(BUS)
     )
+    if SETTING.get("http"):
+        return await over_http(server.streamable_http_app())
     async with stdio_server() as (reader, writer):
         await server.run(reader, writer, server.create_initialization_options())
 

@@ -3,8 +3,10 @@
 // A server's setting is JSON in argv[2]:
 //   interop: FOLDER     where the packages are
 //   package: NAME       which of them
+//   http: true | "sse"  serves HTTP on a free port and prints {"event": "listening", "url": URL}; else stdio
 //   notes: FILE         one line for everything that a caller cannot see: "step N", "cancelled", "counted to N"
 import { appendFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -42,7 +44,7 @@ export const text = words => ({ content: [{ type: 'text', text: words }] });
 export const wrong = words => ({ ...text(words), isError: true });
 export const greet = answer => text(answer.action === 'accept' ? `hello, ${answer.content.name}` : `you said ${answer.action}`);
 
-/** The tools of one connection. */
+/** The tools, the same for all connections. */
 export class Tools {
   list = [...first];
 
@@ -76,16 +78,27 @@ export class Tools {
   }
 
   async slow(to, { signal, progress }) {
-    signal.addEventListener('abort', () => note('cancelled'), { once: true });
-    for (let n = 1; n <= to && !signal.aborted; n += 1) {
+    // Once more after the last step: some clients lose progress that comes together with the answer.
+    for (let n = 1; n <= to + 1; n += 1) {
       await sleep(50);
       if (signal.aborted) break;
+      if (n > to) continue;
       note(`step ${n}`);
       await progress(n, to);
     }
-    if (!signal.aborted) note(`counted to ${to}`);
+    // Some SDKs abort a call that ended well, too.
+    note(signal.aborted ? 'cancelled' : `counted to ${to}`);
     return text(`counted to ${to}`);
   }
+}
+
+/** Serves requests of Node on a free port; `path` is where MCP is. */
+export function listen(path, handler) {
+  const server = createServer(handler);
+  server.listen(0, '127.0.0.1', () => {
+    const url = `http://127.0.0.1:${server.address().port}${path}`;
+    process.stdout.write(JSON.stringify({ event: 'listening', url }) + '\n');
+  });
 }
 
 function note(line) {

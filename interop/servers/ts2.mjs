@@ -1,11 +1,12 @@
 // A server of the TypeScript SDK 2.x that speaks 2026-07-28 and nothing else.
-import { Tools, greet, need, question } from './tools.mjs';
+import { Tools, greet, listen, need, question, setting } from './tools.mjs';
 
-const { McpServer, fromJsonSchema, inputRequired } = need('@modelcontextprotocol/server');
+const { McpServer, createMcpHandler, fromJsonSchema, inputRequired } = need('@modelcontextprotocol/server');
 const { serveStdio } = need('@modelcontextprotocol/server/stdio');
 
+const tools = new Tools();
+
 function serve() {
-  const tools = new Tools();
   const server = new McpServer({ name: 'typescript-2', version: '1.0.0' }, { capabilities: { tools: { listChanged: true } } });
   const add = ({ name, inputSchema, outputSchema, ...config }) => {
     const schemas = { inputSchema: fromJsonSchema(inputSchema), ...(outputSchema && { outputSchema: fromJsonSchema(outputSchema) }) };
@@ -13,8 +14,8 @@ function serve() {
   };
   const means = cx => ({
     signal: cx.mcpReq.signal,
-    // The SDK itself tells of every tool that is added.
-    changed: () => add(tools.list.at(-1)),
+    // Over HTTP each request has a server of its own. Over stdio the SDK itself tells of every tool that is added.
+    changed: () => (http ? http.notify.toolsChanged() : add(tools.list.at(-1))),
     async progress(progress, total) {
       const progressToken = cx.mcpReq._meta?.progressToken;
       if (progressToken === undefined) return;
@@ -29,4 +30,6 @@ function serve() {
   return server;
 }
 
-serveStdio(serve, { legacy: 'reject' });
+const http = setting.http && createMcpHandler(serve, { legacy: 'reject' });
+if (http) listen('/mcp', need('@modelcontextprotocol/node').toNodeHandler(http));
+else serveStdio(serve, { legacy: 'reject' });
