@@ -33,6 +33,7 @@ const TS_2024_11: Peer = Peer::of(Client::Release("sdk-1.4.1"), "legacy", "2024-
 const TS_2025_03: Peer = Peer::of(Client::Release("sdk-1.11.5"), "legacy", "2025-03-26");
 const TS_2025_06: Peer = Peer::of(Client::Release("sdk-1.17.5"), "legacy", "2025-06-18");
 const TS_2025_11: Peer = Peer::of(Client::TypeScript1, "legacy", "2025-11-25");
+const TS2_2025_11: Peer = Peer::of(Client::TypeScript2, "legacy", "2025-11-25");
 const TS_2026_07: Peer = Peer::of(Client::TypeScript2, "modern", "2026-07-28");
 const PY_2025_11: Peer = Peer::of(Client::Python, "legacy", "2025-11-25");
 const PY_2026_07: Peer = Peer::of(Client::Python, "modern", "2026-07-28");
@@ -262,6 +263,16 @@ fn typescript_of_2025_11_25_over_stdio() {
 #[test]
 fn typescript_of_2025_11_25_over_http() {
     over_http(TS_2025_11);
+}
+
+#[test]
+fn typescript_2_of_2025_11_25_over_stdio() {
+    over_stdio(TS2_2025_11);
+}
+
+#[test]
+fn typescript_2_of_2025_11_25_over_http() {
+    over_http(TS2_2025_11);
 }
 
 #[test]
