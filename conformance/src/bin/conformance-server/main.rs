@@ -1,7 +1,8 @@
-//! The server that the official conformance suite drives: `conformance-server --port N`, where 0 lets the system pick.
+//! The server that the official conformance suite drives: `conformance-server --port N`, where 0 lets the system pick,
+//! or `conformance-server --stdio`, for a gateway that starts it.
 //!
-//! It offers the fixtures that the suite names, at one endpoint on loopback, in every revision. The first line that it
-//! writes is the URL.
+//! It offers the fixtures that the suite names, in every revision. With a port it serves one endpoint on loopback, and
+//! the first line that it writes is the URL.
 #![allow(clippy::print_stdout, reason = "the URL is what was asked for")]
 
 mod content;
@@ -17,16 +18,23 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use everything::Everything;
+use toolgate::Caller;
 use toolgate::edge::http::{Endpoint, HttpLimits};
-use toolgate::edge::{Server, ServerLimits};
+use toolgate::edge::{Server, ServerLimits, stdio};
+
+/// Where it is served.
+enum Link {
+    Http(u16),
+    Stdio,
+}
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Some(port) = port() else {
-        eprintln!("usage: conformance-server --port N");
+    let Some(link) = link() else {
+        eprintln!("usage: conformance-server --port N | --stdio");
         return ExitCode::from(2);
     };
-    match run(port).await {
+    match run(link).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("conformance-server: {why}");
@@ -35,23 +43,33 @@ async fn main() -> ExitCode {
     }
 }
 
-fn port() -> Option<u16> {
+fn link() -> Option<Link> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.as_slice() {
-        [flag, port] if flag == "--port" => port.parse().ok(),
+        [flag, port] if flag == "--port" => port.parse().ok().map(Link::Http),
+        [flag] if flag == "--stdio" => Some(Link::Stdio),
         _ => None,
     }
 }
 
-async fn run(port: u16) -> Result<(), Box<dyn std::error::Error>> {
-    let service = Arc::new(Everything::new()?);
-    let server = Server::new(
-        service,
+async fn run(link: Link) -> Result<(), Box<dyn std::error::Error>> {
+    let server = Arc::new(Server::new(
+        Arc::new(Everything::new()?),
         "toolgate-conformance-server",
         env!("CARGO_PKG_VERSION"),
         ServerLimits::default(),
-    )?;
-    let endpoint = Endpoint::new(Arc::new(server), HttpLimits::default());
+    )?);
+    match link {
+        Link::Http(port) => http(server, port).await,
+        Link::Stdio => {
+            let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+            Ok(stdio::serve(server, Caller::new("stdio"), input, output).await?)
+        }
+    }
+}
+
+async fn http(server: Arc<Server>, port: u16) -> Result<(), Box<dyn std::error::Error>> {
+    let endpoint = Endpoint::new(server, HttpLimits::default());
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     let address = listener.local_addr()?;
     println!("http://{address}/mcp");
