@@ -21,8 +21,8 @@ const USAGE: &str = "usage: cargo xtask check | test | install | interop | confo
   test     everything: check, licences, documents, all tests, the real clients and servers
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK; writes docs/interop.md
-  conformance [RUN] [--skip-install] [--url URL] [--client COMMAND]
-           the official suite against our server and client, or those that are given;
+  conformance [RUN]... [--skip-install] [--url URL] [--client COMMAND]
+           the official suite against our server, gateway and client, or those that are given;
            RUN is the beginning of a name such as server-2026-07-28";
 
 fn main() -> ExitCode {

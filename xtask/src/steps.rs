@@ -39,7 +39,7 @@ pub(crate) fn test(report: &mut Report) {
     tests(report);
     report.step("conformance", || {
         // The client under test is not written yet.
-        conformance::all(&conformance::Options::only("server"))
+        conformance::all(&conformance::Options::only(&["server", "gateway"]))
     });
     report.step(
         "first use with an empty home",

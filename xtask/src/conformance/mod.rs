@@ -1,4 +1,4 @@
-//! The official MCP conformance suite against our own server and client.
+//! The official MCP conformance suite against our own server, the same behind our gateway, and our client.
 //!
 //! - `plan`: the runs. `table`: what each scenario must give, and what is not held to it yet.
 //! - `suite`, `group`: the suite in its pinned form, and a bounded run of it.
@@ -35,8 +35,8 @@ const ONE: Duration = Duration::from_secs(90);
 #[derive(Default)]
 pub(crate) struct Options {
     skip_install: bool,
-    /// Only runs whose name starts with this.
-    only: String,
+    /// Only runs whose name starts with one of these; all where there are none.
+    only: Vec<String>,
     /// A server of somebody else.
     url: Option<String>,
     /// A client of somebody else.
@@ -56,24 +56,31 @@ impl Options {
                 "--skip-install" => options.skip_install = true,
                 "--url" => options.url = Some(value()?),
                 "--client" => options.client = Some(value()?),
-                name if RUNS.iter().any(|run| run.name().starts_with(name)) => options.only = word,
+                name if RUNS.iter().any(|run| run.name().starts_with(name)) => {
+                    options.only.push(word)
+                }
                 _ => return Err(format!("{word} is no option and no run")),
             }
         }
         Ok(options)
     }
 
-    /// Only the runs whose names start with this.
-    pub(crate) fn only(runs: &str) -> Options {
+    /// Only the runs whose names start with one of these.
+    pub(crate) fn only(runs: &[&str]) -> Options {
         Options {
-            only: runs.to_owned(),
+            only: runs.iter().map(|run| (*run).to_owned()).collect(),
             ..Options::default()
         }
     }
 
+    fn wants(&self, run: &Run) -> bool {
+        let name = run.name();
+        self.only.is_empty() || self.only.iter().any(|start| name.starts_with(start))
+    }
+
     fn subject(&self, side: Side) -> Result<Subject, String> {
         let given = match side {
-            Side::Server => &self.url,
+            Side::Server | Side::Gateway => &self.url,
             Side::Client => &self.client,
         };
         given
@@ -93,10 +100,7 @@ pub(crate) fn all(options: &Options) -> Result<(), String> {
     let suite = Suite::installed()?;
     subject::build()?;
     let mut verdicts = Vec::new();
-    for run in RUNS
-        .iter()
-        .filter(|run| run.name().starts_with(&options.only))
-    {
+    for run in RUNS.iter().filter(|run| options.wants(run)) {
         let judged = one(&suite, run, options)?;
         show::run(&run.name(), &judged);
         verdicts.extend(judged);
@@ -172,7 +176,7 @@ fn once_more(
 
 #[cfg(test)]
 mod tests {
-    use super::Options;
+    use super::{Options, RUNS};
 
     fn read(words: &[&str]) -> Result<Options, String> {
         Options::read(words.iter().map(|word| (*word).to_owned()))
@@ -182,7 +186,8 @@ mod tests {
     fn the_words_of_the_command_line_are_read() {
         let options = read(&["server-2026-07-28", "--skip-install", "--url", "http://x"]).unwrap();
         assert!(options.skip_install);
-        assert_eq!(options.only, "server-2026-07-28");
+        let wanted = RUNS.iter().filter(|run| options.wants(run));
+        assert_eq!(wanted.count(), 1);
         assert_eq!(options.url.as_deref(), Some("http://x"));
         assert!(read(&["client"]).is_ok());
     }

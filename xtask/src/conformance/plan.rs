@@ -12,11 +12,14 @@ pub(crate) struct Run {
 }
 
 /// Every run, quick ones first.
-pub(crate) const RUNS: [Run; 8] = [
+pub(crate) const RUNS: [Run; 11] = [
     run(Side::Server, "2025-03-26", false),
     run(Side::Server, "2025-06-18", false),
     run(Side::Server, "2025-11-25", true),
     run(Side::Server, "2026-07-28", true),
+    run(Side::Gateway, "2025-06-18", false),
+    run(Side::Gateway, "2025-11-25", true),
+    run(Side::Gateway, "2026-07-28", true),
     run(Side::Client, "2025-03-26", false),
     run(Side::Client, "2025-06-18", false),
     run(Side::Client, "2025-11-25", true),
@@ -55,10 +58,10 @@ impl Run {
 
     fn words_with(&self, target: &str, which: &[&str]) -> Vec<String> {
         let target_flag = match self.side {
-            Side::Server => "--url",
+            Side::Server | Side::Gateway => "--url",
             Side::Client => "--command",
         };
-        let words = [self.side.name(), target_flag, target];
+        let words = [self.side.word(), target_flag, target];
         let words = words.iter().chain(which);
         words.map(|word| (*word).to_owned()).collect()
     }

@@ -1,6 +1,8 @@
 //! Our own programs under test, or others that were named on the command line.
 
-use std::io::{BufRead, BufReader};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::mpsc;
@@ -11,38 +13,39 @@ use super::group::Group;
 use super::table::Side;
 use crate::run::{cargo, command, must, target};
 
-/// How long our server may take until it says where it listens.
+/// How long one of our programs may take until it says where it listens.
 const START: Duration = Duration::from_secs(30);
 
-/// What the suite is pointed at. Dropping it ends a server that was started for it.
+/// What the suite is pointed at. Dropping it ends what was started for it.
 pub(crate) struct Subject {
     /// The URL of a server or the command of a client.
     pub(crate) words: String,
-    _server: Option<Group>,
+    _running: Option<Group>,
 }
 
-/// Compiles both programs.
+/// Compiles our programs.
 ///
 /// # Errors
 /// They do not compile.
 pub(crate) fn build() -> Result<(), String> {
-    must(cargo().args([
-        "build",
-        "--locked",
+    let packages = [
         "--package",
         "toolgate-conformance",
-        "--bins",
-    ]))
+        "--package",
+        "toolgate-gateway",
+    ];
+    must(cargo().args(["build", "--locked", "--bins"]).args(packages))
 }
 
 impl Subject {
-    /// Our own program: a server that was just started on a free port, or the command of our client.
+    /// Our own program: a server or gateway that was just started on a free port, or the command of our client.
     ///
     /// # Errors
-    /// The server did not start.
+    /// It did not start.
     pub(crate) fn own(side: Side) -> Result<Subject, String> {
         match side {
-            Side::Server => start_server(),
+            Side::Server => server(),
+            Side::Gateway => gateway(),
             Side::Client => Ok(Subject::given(
                 &program("conformance-client").to_string_lossy(),
             )),
@@ -53,7 +56,7 @@ impl Subject {
     pub(crate) fn given(words: &str) -> Subject {
         Subject {
             words: words.to_owned(),
-            _server: None,
+            _running: None,
         }
     }
 }
@@ -62,28 +65,66 @@ fn program(name: &str) -> PathBuf {
     target().join("debug").join(name)
 }
 
-/// Starts it on a port that the system picks; the first line that it writes is its URL.
-fn start_server() -> Result<Subject, String> {
+/// The first line that it writes is its URL.
+fn server() -> Result<Subject, String> {
     let mut server = command(program("conformance-server"));
     server.args(["--port", "0"]).stdout(Stdio::piped());
     let mut group = Group::start(&mut server)?;
     let out = group.head().stdout.take().ok_or("no standard output")?;
-    let (send, line) = mpsc::sync_channel(1);
+    let url = first(out, |line| {
+        line.starts_with("http://").then(|| line.to_owned())
+    })?;
+    Ok(Subject {
+        words: url,
+        _running: Some(group),
+    })
+}
+
+/// The gateway with our server as its child, in an environment of its own. It lets every call through: what is looked
+/// at here is the protocol.
+fn gateway() -> Result<Subject, String> {
+    let here = target().join("conformance/gateway");
+    let _ = fs::remove_dir_all(&here);
+    let config = here.join("toolgate.toml");
+    let text = format!(
+        "data = {:?}\n[limits]\nrate = \"100000/s\"\n[server.all]\ncommand = [{:?}, \"--stdio\"]\nprefix = \"\"\n\
+         [[rule]]\ntools = [\"*\"]\nthen = \"allow\"\n",
+        here.join("data"),
+        program("conformance-server"),
+    );
+    fs::create_dir_all(&here)
+        .and_then(|()| fs::write(&config, text))
+        .and_then(|()| fs::set_permissions(&config, fs::Permissions::from_mode(0o600)))
+        .map_err(|error| format!("cannot write {}: {error}", config.display()))?;
+    let mut gateway = command(program("toolgate"));
+    gateway.args(["serve", "--listen", "127.0.0.1:0", "--config"]);
+    gateway.arg(&config).stderr(Stdio::piped());
+    let mut group = Group::start(&mut gateway)?;
+    let err = group.head().stderr.take().ok_or("no standard error")?;
+    let url = |line: &str| Some(line.strip_prefix("MCP endpoint")?.trim().to_owned());
+    Ok(Subject {
+        words: first(err, url)?,
+        _running: Some(group),
+    })
+}
+
+/// What `find` finds in the first line that has it.
+fn first(
+    from: impl Read + Send + 'static,
+    find: impl Fn(&str) -> Option<String> + Send + 'static,
+) -> Result<String, String> {
+    let (send, found) = mpsc::sync_channel(1);
     thread::spawn(move || {
-        let mut lines = BufReader::new(out).lines();
-        let _ = send.send(lines.next());
-        // Read on, so that a server that writes more does not wait for us.
-        lines.map_while(Result::ok).for_each(drop);
+        let mut lines = BufReader::new(from).lines().map_while(Result::ok);
+        let _ = send.send(lines.find_map(|line| find(&line)));
+        // Read on, so that a program that writes more does not wait for us.
+        lines.for_each(drop);
     });
-    match line.recv_timeout(START) {
-        Ok(Some(Ok(url))) if url.starts_with("http://") => Ok(Subject {
-            words: url,
-            _server: Some(group),
-        }),
-        Ok(Some(line)) => Err(format!("conformance-server said {line:?} and not its URL")),
-        Ok(None) => Err("conformance-server ended before it said its URL".to_owned()),
+    match found.recv_timeout(START) {
+        Ok(Some(found)) => Ok(found),
+        Ok(None) => Err("our program ended before it said its URL".to_owned()),
         Err(_) => Err(format!(
-            "conformance-server did not say its URL within {} s",
+            "our program did not say its URL within {} s",
             START.as_secs()
         )),
     }
