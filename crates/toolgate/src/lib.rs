@@ -3,11 +3,13 @@
 //! - [`Service`], [`Call`], [`Pipeline`] and their kin are the spine; see [`toolgate_core`].
 //! - [`edge`] serves a [`Service`] over stdio and HTTP.
 //! - [`client`] makes a server somewhere else a [`Service`].
+//! - [`handlers`] makes a server of plain functions.
 //! - [`aggregate`] makes many services one.
 
 pub mod aggregate;
 pub mod client;
 pub mod edge;
+pub mod handlers;
 pub mod ids;
 mod seal;
 

@@ -1,5 +1,6 @@
 //! JSON Schemas of tools: compiled once, within bounds, without ever fetching anything.
 
+mod author;
 mod bounds;
 mod dialect;
 mod explain;
@@ -9,6 +10,7 @@ mod tests;
 mod withhold;
 mod work;
 
+pub use author::{check_schemas, fits};
 pub use bounds::Bounds;
 pub(crate) use explain::{Explained, MOST, kind, problems, short, step, stranger};
 pub use withhold::Schemas;

@@ -61,13 +61,51 @@ impl Content {
 
     /// A picture; `data` is Base64.
     pub fn image(data: &str, mime: &str) -> Content {
+        Content::media("image", ContentKind::Image, data, mime)
+    }
+
+    /// Sound; `data` is Base64.
+    pub fn audio(data: &str, mime: &str) -> Content {
+        Content::media("audio", ContentKind::Audio, data, mime)
+    }
+
+    fn media(word: &str, kind: ContentKind, data: &str, mime: &str) -> Content {
         let mut o = ObjectWriter::new();
-        o.str("type", "image");
+        o.str("type", word);
         o.str("data", data);
         o.str("mimeType", mime);
         Content {
-            kind: ContentKind::Image,
+            kind,
             json: o.finish(),
         }
+    }
+
+    /// A resource, whole: an object with `uri`, and `text` or `blob`.
+    pub fn resource(contents: &Json) -> Content {
+        let mut o = ObjectWriter::new();
+        o.str("type", "resource");
+        o.raw("resource", contents);
+        Content {
+            kind: ContentKind::Resource,
+            json: o.finish(),
+        }
+    }
+
+    /// The address of a resource.
+    pub fn link(uri: &str, name: &str) -> Content {
+        let mut o = ObjectWriter::new();
+        o.str("type", "resource_link");
+        o.str("uri", uri);
+        o.str("name", name);
+        Content {
+            kind: ContentKind::ResourceLink,
+            json: o.finish(),
+        }
+    }
+
+    /// The same block with one more member, for example `annotations`.
+    pub fn with(mut self, member: &str, value: &Json) -> Content {
+        self.json = self.json.with(member, value);
+        self
     }
 }

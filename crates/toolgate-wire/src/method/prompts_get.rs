@@ -26,6 +26,24 @@ pub struct PromptMessage {
     pub content: Content,
 }
 
+impl PromptMessage {
+    /// A message of the user.
+    pub fn user(content: Content) -> PromptMessage {
+        PromptMessage {
+            assistant: false,
+            content,
+        }
+    }
+
+    /// A message of the model.
+    pub fn assistant(content: Content) -> PromptMessage {
+        PromptMessage {
+            assistant: true,
+            content,
+        }
+    }
+}
+
 impl PromptResult {
     /// Reads a complete result.
     ///

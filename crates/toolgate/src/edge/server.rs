@@ -87,6 +87,15 @@ impl Server {
         self
     }
 
+    /// Seals with this key, which replicas share.
+    ///
+    /// # Errors
+    /// The key cannot be used.
+    pub fn with_seal_key(mut self, key: &[u8; 32]) -> Result<Server, Error> {
+        self.seal = Seal::with_key(key, self.limits.seal_life)?;
+        Ok(self)
+    }
+
     /// Declares these abilities instead of all.
     pub fn with_offers(mut self, offers: Offers) -> Server {
         self.offers = offers;

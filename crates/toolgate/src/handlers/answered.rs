@@ -1,0 +1,43 @@
+//! The answers that a call has got in all its rounds.
+
+use toolgate_core::{Call, Json};
+use toolgate_wire::json::{Limits, ObjectWriter};
+
+/// The slot in which earlier answers wait for the next round. The edge seals it when it leaves.
+const SLOT: &str = "handlers";
+
+/// The answers so far, by the keys of their questions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Answered(Vec<(String, Json)>);
+
+impl Answered {
+    /// Those of earlier rounds and of this one. A question is answered once; what comes later under its key is another
+    /// answer to the same question, after the first one was of no use.
+    pub(super) fn of(call: &Call) -> Answered {
+        let kept = call.round.slots.get(SLOT);
+        let kept =
+            kept.and_then(|text| Json::read(text.as_bytes().to_vec(), &Limits::default()).ok());
+        let before = kept.iter().flat_map(Json::members);
+        let mut all: Vec<(String, Json)> = before.map(|(k, v)| (k.into_owned(), v)).collect();
+        for (key, answer) in &call.round.answers {
+            all.retain(|(k, _)| k != key);
+            all.push((key.clone(), answer.clone()));
+        }
+        Answered(all)
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&Json> {
+        self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v)
+    }
+
+    /// What has to be found again in the next round: the answers that were of use.
+    pub(super) fn keep(&self, used: &[String]) -> Option<(String, String)> {
+        let mut o = ObjectWriter::new();
+        let mut any = false;
+        for (key, answer) in self.0.iter().filter(|(key, _)| used.contains(key)) {
+            o.raw(key, answer);
+            any = true;
+        }
+        any.then(|| (SLOT.to_owned(), o.finish().as_str().to_owned()))
+    }
+}

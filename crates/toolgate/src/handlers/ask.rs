@@ -1,0 +1,282 @@
+//! The questions that a function may put: to the user, to the model, to the client.
+//!
+//! ```
+//! # use toolgate::handlers::{Cx, Stop, ask};
+//! # fn f(cx: &Cx) -> Result<(), Stop> {
+//! let unit = cx.ask("unit", ask::choice("Which unit?", ["C", "F"]))?;
+//! # let _: String = unit; Ok(())
+//! # }
+//! ```
+
+use super::{Cx, Stop, schema};
+use schemars::JsonSchema;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use toolgate_core::{Ask, AskKind, Json};
+use toolgate_wire::{json::ObjectWriter, method::elicitation::Answer};
+
+/// Reads an answer; `None` for one that is of no use.
+type Read<T> = Box<dyn Fn(&Json) -> Option<Reply<T>> + Send + Sync>;
+
+/// A question and how its answer is read.
+pub struct Question<T> {
+    kind: AskKind,
+    read: Read<T>,
+}
+
+/// What the user did with a question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply<T> {
+    /// Answered it.
+    Accepted(T),
+    /// Said no.
+    Declined,
+    /// Closed it without a choice.
+    Cancelled,
+}
+
+impl<T> Reply<T> {
+    /// The answer.
+    ///
+    /// # Errors
+    /// The user did not answer, in words for the model.
+    pub fn accepted(self) -> Result<T, Stop> {
+        match self {
+            Reply::Accepted(answer) => Ok(answer),
+            Reply::Declined => Err(Stop::new("the user declined to answer")),
+            Reply::Cancelled => Err(Stop::new("the user closed the question without an answer")),
+        }
+    }
+}
+
+impl<T> Question<T> {
+    pub(super) fn ask(&self, key: &str) -> Ask {
+        Ask {
+            key: key.to_owned(),
+            kind: self.kind.clone(),
+        }
+    }
+
+    pub(super) fn read(&self, answer: &Json) -> Option<Reply<T>> {
+        (self.read)(answer)
+    }
+}
+
+impl<T: 'static> Question<T> {
+    /// The same question, its answer turned into something else.
+    pub fn map<U>(self, f: impl Fn(T) -> U + Send + Sync + 'static) -> Question<U> {
+        let read = self.read;
+        Question {
+            kind: self.kind,
+            read: Box::new(move |answer| {
+                Some(match read(answer)? {
+                    Reply::Accepted(value) => Reply::Accepted(f(value)),
+                    Reply::Declined => Reply::Declined,
+                    Reply::Cancelled => Reply::Cancelled,
+                })
+            }),
+        }
+    }
+}
+
+/// The member of a form that holds the answer to a question of one value.
+const VALUE: &str = "value";
+
+/// Asks the user for a line of text. Never for a secret: use [`url`] for those.
+pub fn text(message: &str) -> Question<String> {
+    one(message, json!({"type": "string", "minLength": 1}))
+}
+
+/// Asks the user for a yes or a no.
+pub fn confirm(message: &str) -> Question<bool> {
+    one(message, json!({"type": "boolean", "default": false}))
+}
+
+/// Asks the user for a whole number.
+pub fn integer(message: &str) -> Question<i64> {
+    one(message, json!({"type": "integer"}))
+}
+
+/// Asks the user for a number.
+pub fn number(message: &str) -> Question<f64> {
+    one(message, json!({"type": "number"}))
+}
+
+/// Asks the user to choose one of several.
+pub fn choice<S: Into<String>>(
+    message: &str,
+    choices: impl IntoIterator<Item = S>,
+) -> Question<String> {
+    let choices: Vec<String> = choices.into_iter().map(Into::into).collect();
+    one(message, json!({"type": "string", "enum": choices}))
+}
+
+/// Asks the user to fill in a form, whose fields are those of `T`: strings, numbers, booleans and enums, not nested.
+pub fn form<T: DeserializeOwned + JsonSchema + 'static>(message: &str) -> Question<T> {
+    let schema = schema::input_schema::<T>().unwrap_or_else(|_| json!({"type": "object"}));
+    form_with(message, flat(schema)).parsed()
+}
+
+/// Asks the user to fill in a form with this `requestedSchema`.
+pub fn form_with(message: &str, requested: Value) -> Question<Value> {
+    let mut o = ObjectWriter::new();
+    o.str("mode", "form");
+    o.str("message", message);
+    o.raw("requestedSchema", &Json::from_value(&requested));
+    Question {
+        kind: AskKind::Elicit(o.finish()),
+        read: Box::new(move |answer| {
+            elicited(answer, |content| {
+                let value = content.map_or_else(|| json!({}), |content| content.to_value());
+                toolgate_policy::fits(&Json::from_value(&requested), &value).then_some(value)
+            })
+        }),
+    }
+}
+
+/// Asks the user to open a page, for what must not pass through the client: credentials, payments, consent.
+pub fn url(message: &str, url: &str) -> Question<()> {
+    let mut o = ObjectWriter::new();
+    o.str("mode", "url");
+    o.str("message", message);
+    o.str("url", url);
+    Question {
+        kind: AskKind::Elicit(o.finish()),
+        read: Box::new(|answer| elicited(answer, |_| Some(()))),
+    }
+}
+
+/// Asks the model: the parameters of `sampling/createMessage`, of which `messages` and `maxTokens` are needed. The
+/// answer is its result.
+pub fn sample(params: Value) -> Question<Value> {
+    Question {
+        kind: AskKind::Sample(Json::from_value(&params)),
+        read: Box::new(|answer| {
+            let good = answer.get("content").is_some() && answer.get("role").is_some();
+            good.then(|| Reply::Accepted(answer.to_value()))
+        }),
+    }
+}
+
+/// Asks the model one thing; its answer as text.
+pub fn model(prompt: &str, max_tokens: u32) -> Question<String> {
+    let content = json!({"type": "text", "text": prompt});
+    let params =
+        json!({"messages": [{"role": "user", "content": content}], "maxTokens": max_tokens});
+    sample(params).map(|result| text_of(&result["content"]))
+}
+
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::Array(blocks) => blocks.iter().map(text_of).collect(),
+        block => block["text"].as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+/// A folder or file that the client lets the server work on.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+pub struct Root {
+    /// Where it is: a `file://` URI.
+    pub uri: String,
+    /// What people call it.
+    pub name: Option<String>,
+}
+
+/// Asks the client for its roots.
+pub fn roots() -> Question<Vec<Root>> {
+    Question {
+        kind: AskKind::Roots,
+        read: Box::new(|answer| {
+            let roots = answer.get("roots")?.to_value();
+            serde_json::from_value(roots).ok().map(Reply::Accepted)
+        }),
+    }
+}
+
+/// A question of one value, as a form of one field.
+fn one<T: DeserializeOwned + 'static>(message: &str, field: Value) -> Question<T> {
+    let requested = json!({"type": "object", "properties": {VALUE: field}, "required": [VALUE]});
+    let question = form_with(message, requested);
+    Question {
+        kind: question.kind,
+        read: Box::new(move |answer| {
+            Some(match (question.read)(answer)? {
+                Reply::Accepted(mut form) => {
+                    Reply::Accepted(serde_json::from_value(form[VALUE].take()).ok()?)
+                }
+                Reply::Declined => Reply::Declined,
+                Reply::Cancelled => Reply::Cancelled,
+            })
+        }),
+    }
+}
+
+impl Question<Value> {
+    /// The same question, its answer as another type. An answer that does not fit is asked for again.
+    pub fn parsed<T: DeserializeOwned + 'static>(self) -> Question<T> {
+        let read = self.read;
+        Question {
+            kind: self.kind,
+            read: Box::new(move |answer| {
+                Some(match read(answer)? {
+                    Reply::Accepted(value) => Reply::Accepted(serde_json::from_value(value).ok()?),
+                    Reply::Declined => Reply::Declined,
+                    Reply::Cancelled => Reply::Cancelled,
+                })
+            }),
+        }
+    }
+}
+
+fn elicited<T>(answer: &Json, read: impl FnOnce(Option<&Json>) -> Option<T>) -> Option<Reply<T>> {
+    match Answer::read(answer)? {
+        Answer::Accept(content) => read(content.as_ref()).map(Reply::Accepted),
+        Answer::Decline => Some(Reply::Declined),
+        Answer::Cancel => Some(Reply::Cancelled),
+    }
+}
+
+/// What a form may say: clients take neither closed schemas nor definitions apart.
+fn flat(mut schema: Value) -> Value {
+    if let Some(map) = schema.as_object_mut() {
+        map.retain(|key, _| matches!(key.as_str(), "type" | "properties" | "required"));
+    }
+    schema
+}
+
+/// Several questions at once; implemented for pairs of a key and a question, up to four of them.
+pub trait Asks {
+    /// The answers, in the same order.
+    type Answers;
+
+    /// Asks them.
+    ///
+    /// # Errors
+    /// As [`Cx::ask`].
+    fn ask_all(self, cx: &Cx) -> Result<Self::Answers, Stop>;
+}
+
+macro_rules! asks {
+    ($($t:ident $n:tt),+) => {
+        impl<$($t),+> Asks for ($((&str, Question<$t>),)+) {
+            type Answers = ($($t,)+);
+
+            fn ask_all(self, cx: &Cx) -> Result<Self::Answers, Stop> {
+                let looked = ($(cx.look(self.$n.0, &self.$n.1),)+);
+                let mut open = Vec::new();
+                $(if let Err(ask) = &looked.$n {
+                    open.push(Ask::clone(ask));
+                })+
+                if !open.is_empty() {
+                    return Err(cx.leave(open));
+                }
+                Ok(($(looked.$n.map_err(|ask| cx.leave(vec![*ask]))?.accepted()?,)+))
+            }
+        }
+    };
+}
+
+asks!(A 0);
+asks!(A 0, B 1);
+asks!(A 0, B 1, C 2);
+asks!(A 0, B 1, C 2, D 3);

@@ -1,0 +1,96 @@
+//! What is wrong with what a server offers, found when it is built and not when it is used.
+
+use super::registry::Offered;
+use std::{collections::HashSet, fmt};
+use toolgate_core::{Definition, ItemKind};
+use toolgate_policy::{Bounds, check_schemas};
+
+/// Why a server cannot be built: which definition is wrong, and what is wrong with it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BuildError {
+    what: String,
+    why: String,
+}
+
+impl BuildError {
+    pub(super) fn new(what: impl Into<String>, why: impl Into<String>) -> BuildError {
+        BuildError {
+            what: what.into(),
+            why: why.into(),
+        }
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.why)
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+/// The longest name of a tool, in characters.
+const LONGEST: usize = 128;
+
+/// The definitions of all kinds, in the order of [`ItemKind::ALL`].
+pub(super) fn check(offered: &Offered) -> Result<[Vec<Definition>; 4], BuildError> {
+    let tools = list(
+        offered.tools.iter().map(|t| (t.name(), t.definition())),
+        ItemKind::Tool,
+    )?;
+    for tool in &tools {
+        tool_is_good(tool).map_err(|why| BuildError::new(about(tool), why))?;
+    }
+    let resources = offered.resources.iter().map(|r| (r.uri(), r.definition()));
+    let templates = offered
+        .templates
+        .iter()
+        .map(|t| (t.template(), t.definition()));
+    let prompts = offered.prompts.iter().map(|p| (p.name(), p.definition()));
+    Ok([
+        tools,
+        list(resources, ItemKind::Resource)?,
+        list(templates, ItemKind::Template)?,
+        list(prompts, ItemKind::Prompt)?,
+    ])
+}
+
+fn about(definition: &Definition) -> String {
+    format!("the {} {:?}", definition.kind().word(), definition.name())
+}
+
+/// Each definition is whole, and every name stands once.
+fn list<'a>(
+    definitions: impl Iterator<Item = (&'a str, Result<Definition, String>)>,
+    kind: ItemKind,
+) -> Result<Vec<Definition>, BuildError> {
+    let (mut seen, mut list) = (HashSet::new(), Vec::new());
+    for (name, definition) in definitions {
+        let wrong = |why: String| BuildError::new(format!("the {} {name:?}", kind.word()), why);
+        if !seen.insert(name) {
+            return Err(wrong("its name stands twice".to_owned()));
+        }
+        list.push(definition.map_err(wrong)?);
+    }
+    Ok(list)
+}
+
+fn tool_is_good(tool: &Definition) -> Result<(), String> {
+    let name = tool.name();
+    let good = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    if name.is_empty() || name.len() > LONGEST || !name.chars().all(good) {
+        return Err(format!(
+            "a name has 1 to {LONGEST} of the signs A-Z, a-z, 0-9, \"_\", \"-\" and \".\""
+        ));
+    }
+    if tool
+        .input_schema()
+        .get("type")
+        .and_then(|t| t.string())
+        .as_deref()
+        != Some("object")
+    {
+        return Err("the root of its inputSchema must have \"type\": \"object\"".to_owned());
+    }
+    check_schemas(tool, &Bounds::default())
+}

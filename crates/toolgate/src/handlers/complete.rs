@@ -1,0 +1,47 @@
+//! The functions that complete an argument.
+
+use super::{Cx, Stop};
+use std::{future::Future, sync::Arc};
+use toolgate_core::{BoxFuture, Call, CompleteResult};
+
+pub(super) type Completer =
+    Arc<dyn Fn(String, Cx) -> BoxFuture<'static, Result<Vec<String>, Stop>> + Send + Sync>;
+
+/// The functions of one prompt or template, by the argument.
+#[derive(Clone, Default)]
+pub(super) struct Completers(Vec<(String, Completer)>);
+
+impl Completers {
+    pub(super) fn add<F, Fut>(&mut self, argument: &str, f: F)
+    where
+        F: Fn(String, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Vec<String>, Stop>> + Send + 'static,
+    {
+        let f: Completer = Arc::new(move |value, cx| Box::pin(f(value, cx)));
+        self.0.push((argument.to_owned(), f));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Completes what a call asks for; no function, no values.
+    pub(super) async fn complete(&self, call: &Call, cx: Cx) -> Result<CompleteResult, Stop> {
+        let argument = call.arguments().raw().get("argument");
+        let member = |key: &str| argument.as_ref()?.get(key)?.string();
+        let (name, value) = (member("name"), member("value").unwrap_or_default());
+        let found = self.0.iter().find(|(n, _)| Some(n) == name.as_ref());
+        let Some((_, f)) = found else {
+            return Ok(CompleteResult::default());
+        };
+        let mut values = f(value, cx).await?;
+        let total = values.len() as u64;
+        values.truncate(CompleteResult::MOST);
+        Ok(CompleteResult {
+            more: Some(total > values.len() as u64),
+            total: Some(total),
+            values,
+            meta: None,
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! Definitions as they are written, member by member.
+
+use serde_json::{Map, Value, json};
+use toolgate_core::{Definition, ItemKind, Json};
+
+/// A definition that is being written.
+#[derive(Clone, Debug)]
+pub(super) struct Draft(Map<String, Value>);
+
+impl Draft {
+    pub(super) fn new(key: &str, name: &str) -> Draft {
+        Draft(Map::from_iter([(key.to_owned(), json!(name))]))
+    }
+
+    pub(super) fn set(&mut self, member: &str, value: impl Into<Value>) {
+        self.0.insert(member.to_owned(), value.into());
+    }
+
+    /// A member of an object that is itself a member.
+    pub(super) fn within(&mut self, object: &str, member: &str, value: impl Into<Value>) {
+        let inner = self.0.entry(object).or_insert_with(|| json!({}));
+        if let Some(inner) = inner.as_object_mut() {
+            inner.insert(member.to_owned(), value.into());
+        }
+    }
+
+    pub(super) fn text(&self, member: &str) -> Option<&str> {
+        self.0.get(member)?.as_str()
+    }
+
+    pub(super) fn finish(&self, kind: ItemKind) -> Result<Definition, String> {
+        let json = Json::from_value(&Value::Object(self.0.clone()));
+        Definition::read(kind, json).map_err(str::to_owned)
+    }
+}

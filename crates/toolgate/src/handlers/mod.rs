@@ -1,0 +1,53 @@
+//! A server from plain functions.
+//!
+//! - [`Server`] collects what is offered and builds what an edge serves, with all duties on.
+//! - [`Tool`], [`Prompt`], [`Resource`] and [`Template`] are a definition with the function behind it.
+//! - [`Cx`] is what a function knows about its call; [`ask`] are the questions that it may put.
+//! - [`Stop`] is why a function ends without a result.
+//!
+//! ```
+//! use toolgate::handlers::{Cx, Server, Stop, Tool};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let echo = Tool::dynamic(
+//!     "echo",
+//!     serde_json::json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}),
+//!     |args: serde_json::Value, _cx: Cx| async move {
+//!         Ok::<_, Stop>(args["text"].as_str().unwrap_or_default().to_owned())
+//!     },
+//! );
+//! let server = Server::new("echo", "1.0.0").tool(echo.description("Says it again.")).build()?;
+//! # let _ = server;
+//! # Ok(())
+//! # }
+//! ```
+
+mod answered;
+pub mod ask;
+mod build;
+mod complete;
+mod contents;
+mod cx;
+mod definition;
+mod messages;
+mod output;
+mod prompt;
+mod registry;
+mod resource;
+pub mod schema;
+mod server;
+mod service;
+mod stop;
+mod tool;
+
+pub use build::BuildError;
+pub use contents::{Contents, IntoContents};
+pub use cx::{Cx, Level};
+pub use messages::{IntoMessages, Message};
+pub use output::{IntoOutput, Structured};
+pub use prompt::Prompt;
+pub use registry::Registry;
+pub use resource::{Resource, Template, Vars};
+pub use server::Server;
+pub use stop::Stop;
+pub use tool::{IntoTool, Tool, ToolSet};

@@ -1,0 +1,180 @@
+//! What a server offers right now.
+
+use super::{Prompt, Resource, Template, Tool, build, build::BuildError};
+use std::sync::{Arc, PoisonError, RwLock};
+use tokio::sync::watch;
+use toolgate_core::{CacheHint, Catalog, Item, ItemKind, Origin, Stale};
+
+/// What a server offers right now, to be changed while it runs. Cheap to clone; all clones are one.
+///
+/// Whoever listens is told of each change; changes within 10 ms are told as one.
+#[derive(Clone)]
+pub struct Registry(Arc<Inner>);
+
+struct Inner {
+    origin: Origin,
+    offered: RwLock<Arc<Offered>>,
+    stale: watch::Sender<Stale>,
+}
+
+/// A snapshot: the lists, and the functions behind them.
+#[derive(Clone, Default)]
+pub(super) struct Offered {
+    pub(super) tools: Vec<Tool>,
+    pub(super) prompts: Vec<Prompt>,
+    pub(super) resources: Vec<Resource>,
+    pub(super) templates: Vec<Template>,
+    pub(super) hint: CacheHint,
+    catalogs: [Catalog; 4],
+}
+
+impl Offered {
+    pub(super) fn catalog(&self, kind: ItemKind) -> Catalog {
+        self.catalogs[kind as usize].clone()
+    }
+
+    /// Checks all definitions, and makes the lists of them.
+    fn checked(mut self, origin: &Origin) -> Result<Offered, BuildError> {
+        let found = build::check(&self)?;
+        let hint = self.hint;
+        let lists = found.map(|definitions| {
+            let items = definitions.into_iter();
+            let items = items.map(|def| Arc::new(Item::new(origin.clone(), def)));
+            Catalog::new(items.collect()).with_hint(hint)
+        });
+        self.catalogs = lists;
+        Ok(self)
+    }
+}
+
+impl Registry {
+    pub(super) fn new(name: &str, offered: Offered) -> Result<Registry, BuildError> {
+        let origin = Origin {
+            server: name.into(),
+            // Its own words about its own tools.
+            trusted: true,
+        };
+        let offered = Arc::new(offered.checked(&origin)?);
+        Ok(Registry(Arc::new(Inner {
+            origin,
+            offered: RwLock::new(offered),
+            stale: watch::Sender::default(),
+        })))
+    }
+
+    pub(super) fn offered(&self) -> Arc<Offered> {
+        let offered = self.0.offered.read();
+        offered.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn stale(&self) -> watch::Receiver<Stale> {
+        self.0.stale.subscribe()
+    }
+
+    fn change(&self, kind: ItemKind, change: impl FnOnce(&mut Offered)) -> Result<(), BuildError> {
+        let offered = self.0.offered.write();
+        let mut offered = offered.unwrap_or_else(PoisonError::into_inner);
+        let mut next = Offered::clone(&offered);
+        change(&mut next);
+        *offered = Arc::new(next.checked(&self.0.origin)?);
+        drop(offered);
+        self.0.stale.send_modify(|stale| stale.list(kind));
+        Ok(())
+    }
+
+    /// Adds a tool, or puts it in the place of the one of that name.
+    ///
+    /// # Errors
+    /// Its definition is wrong; then nothing changes.
+    pub fn set_tool(&self, tool: impl super::IntoTool) -> Result<(), BuildError> {
+        let tool = tool.into_tool();
+        self.change(ItemKind::Tool, |offered| {
+            put(&mut offered.tools, tool, |a, b| a.name() == b.name())
+        })
+    }
+
+    /// Takes a tool away; whether there was one. Calls that run go on.
+    pub fn remove_tool(&self, name: &str) -> bool {
+        self.remove(ItemKind::Tool, |offered| {
+            taken(&mut offered.tools, |tool| tool.name() == name)
+        })
+    }
+
+    /// Adds a prompt, or puts it in the place of the one of that name.
+    ///
+    /// # Errors
+    /// Its definition is wrong; then nothing changes.
+    pub fn set_prompt(&self, prompt: Prompt) -> Result<(), BuildError> {
+        self.change(ItemKind::Prompt, |offered| {
+            put(&mut offered.prompts, prompt, |a, b| a.name() == b.name())
+        })
+    }
+
+    /// Takes a prompt away; whether there was one.
+    pub fn remove_prompt(&self, name: &str) -> bool {
+        self.remove(ItemKind::Prompt, |offered| {
+            taken(&mut offered.prompts, |prompt| prompt.name() == name)
+        })
+    }
+
+    /// Adds a resource, or puts it in the place of the one of that URI.
+    ///
+    /// # Errors
+    /// Its definition is wrong; then nothing changes.
+    pub fn set_resource(&self, resource: Resource) -> Result<(), BuildError> {
+        self.change(ItemKind::Resource, |offered| {
+            put(&mut offered.resources, resource, |a, b| a.uri() == b.uri())
+        })
+    }
+
+    /// Takes a resource away; whether there was one.
+    pub fn remove_resource(&self, uri: &str) -> bool {
+        self.remove(ItemKind::Resource, |offered| {
+            taken(&mut offered.resources, |resource| resource.uri() == uri)
+        })
+    }
+
+    /// Adds a template, or puts it in the place of the same one.
+    ///
+    /// # Errors
+    /// Its definition is wrong; then nothing changes.
+    pub fn set_template(&self, template: Template) -> Result<(), BuildError> {
+        self.change(ItemKind::Resource, |offered| {
+            put(&mut offered.templates, template, |a, b| {
+                a.template() == b.template()
+            })
+        })
+    }
+
+    /// Takes a template away; whether there was one.
+    pub fn remove_template(&self, template: &str) -> bool {
+        self.remove(ItemKind::Resource, |offered| {
+            taken(&mut offered.templates, |t| t.template() == template)
+        })
+    }
+
+    /// Tells those who listen to it that a resource holds something else now.
+    pub fn updated(&self, uri: &str) {
+        self.0.stale.send_modify(|stale| stale.update(uri));
+    }
+
+    fn remove(&self, kind: ItemKind, remove: impl FnOnce(&mut Offered) -> bool) -> bool {
+        let mut removed = false;
+        // Fewer definitions cannot be worse than all of them.
+        let changed = self.change(kind, |offered| removed = remove(offered));
+        removed && changed.is_ok()
+    }
+}
+
+fn put<T>(list: &mut Vec<T>, new: T, same: impl Fn(&T, &T) -> bool) {
+    match list.iter_mut().find(|old| same(old, &new)) {
+        Some(old) => *old = new,
+        None => list.push(new),
+    }
+}
+
+fn taken<T>(list: &mut Vec<T>, is: impl Fn(&T) -> bool) -> bool {
+    let before = list.len();
+    list.retain(|one| !is(one));
+    list.len() < before
+}

@@ -1,0 +1,194 @@
+//! A resource or a template of resources: its definition, and the function behind it.
+
+use super::{Contents, Cx, IntoContents, Stop, complete::Completers, definition::Draft};
+use serde_json::Value;
+use std::{future::Future, sync::Arc};
+use toolgate_core::{BoxFuture, CacheHint, Definition, ItemKind, ReadResult};
+use toolgate_wire::method::uri_template;
+
+type Parts = BoxFuture<'static, Result<Vec<Contents>, Stop>>;
+
+/// A resource: its definition, and the function that reads it.
+#[derive(Clone)]
+pub struct Resource {
+    draft: Draft,
+    hint: CacheHint,
+    read: Arc<dyn Fn(Cx) -> Parts + Send + Sync>,
+}
+
+/// A template of resources: its definition, and the function that reads those that fit it.
+#[derive(Clone)]
+pub struct Template {
+    draft: Draft,
+    hint: CacheHint,
+    read: Arc<dyn Fn(Vars, Cx) -> Parts + Send + Sync>,
+    pub(super) completers: Completers,
+}
+
+/// The variables of a URI that fits a template, as they stand in it. They come from the caller: check them before they
+/// name a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Vars(Vec<(String, String)>);
+
+impl Vars {
+    /// The value of a variable; empty where the URI has none.
+    pub fn get(&self, name: &str) -> &str {
+        let found = self.0.iter().find(|(n, _)| n == name);
+        found.map_or("", |(_, value)| value)
+    }
+}
+
+macro_rules! described {
+    ($type:ident) => {
+        impl $type {
+            /// What people call it.
+            pub fn title(mut self, title: &str) -> $type {
+                self.draft.set("title", title);
+                self
+            }
+
+            /// What it holds.
+            pub fn description(mut self, text: &str) -> $type {
+                self.draft.set("description", text);
+                self
+            }
+
+            /// Its media type.
+            pub fn mime(mut self, mime: &str) -> $type {
+                self.draft.set("mimeType", mime);
+                self
+            }
+
+            /// Its icons, as the protocol writes them.
+            pub fn icons(mut self, icons: Value) -> $type {
+                self.draft.set("icons", icons);
+                self
+            }
+
+            /// Its annotations, as the protocol writes them: `audience`, `priority`, `lastModified`.
+            pub fn annotations(mut self, annotations: Value) -> $type {
+                self.draft.set("annotations", annotations);
+                self
+            }
+
+            /// A member of its `_meta`.
+            pub fn meta(mut self, key: &str, value: impl Into<Value>) -> $type {
+                self.draft.within("_meta", key, value);
+                self
+            }
+
+            /// How long its contents are fresh, in milliseconds, and whether one caller's may be given to another. Stale
+            /// at once and private, where nobody says more.
+            pub fn cache(mut self, ttl_ms: u64, public: bool) -> $type {
+                self.hint = CacheHint { ttl_ms, public };
+                self
+            }
+
+            fn result(&self, uri: &str, parts: &[Contents]) -> ReadResult {
+                let mime = self.draft.text("mimeType");
+                ReadResult {
+                    contents: parts.iter().map(|part| part.json(uri, mime)).collect(),
+                    hint: self.hint,
+                    meta: None,
+                }
+            }
+        }
+    };
+}
+
+described!(Resource);
+described!(Template);
+
+impl Resource {
+    /// A resource of that URI and name.
+    pub fn new<F, Fut, R>(uri: &str, name: &str, read: F) -> Resource
+    where
+        F: Fn(Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, Stop>> + Send + 'static,
+        R: IntoContents + 'static,
+    {
+        let read = Arc::new(read);
+        let mut draft = Draft::new("uri", uri);
+        draft.set("name", name);
+        Resource {
+            draft,
+            hint: CacheHint::default(),
+            read: Arc::new(move |cx| {
+                let read = read.clone();
+                Box::pin(async move { read(cx).await?.into_contents() })
+            }),
+        }
+    }
+
+    /// A resource that always holds the same.
+    pub fn fixed(uri: &str, name: &str, contents: Contents) -> Resource {
+        Resource::new(uri, name, move |_| {
+            let contents = contents.clone();
+            async move { Ok(contents) }
+        })
+    }
+
+    pub(super) fn uri(&self) -> &str {
+        self.draft.text("uri").unwrap_or_default()
+    }
+
+    pub(super) fn definition(&self) -> Result<Definition, String> {
+        self.draft.finish(ItemKind::Resource)
+    }
+
+    pub(super) async fn read(&self, cx: Cx) -> Result<ReadResult, Stop> {
+        let parts = (self.read)(cx).await?;
+        Ok(self.result(self.uri(), &parts))
+    }
+}
+
+impl Template {
+    /// A template of RFC 6570, such as `file:///{+path}` or `note://{id}`, with a name.
+    pub fn new<F, Fut, R>(template: &str, name: &str, read: F) -> Template
+    where
+        F: Fn(Vars, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, Stop>> + Send + 'static,
+        R: IntoContents + 'static,
+    {
+        let read = Arc::new(read);
+        let mut draft = Draft::new("uriTemplate", template);
+        draft.set("name", name);
+        Template {
+            draft,
+            hint: CacheHint::default(),
+            read: Arc::new(move |vars, cx| {
+                let read = read.clone();
+                Box::pin(async move { read(vars, cx).await?.into_contents() })
+            }),
+            completers: Completers::default(),
+        }
+    }
+
+    /// Completes a variable from what is typed so far, the best first.
+    pub fn complete<F, Fut>(mut self, variable: &str, f: F) -> Template
+    where
+        F: Fn(String, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Vec<String>, Stop>> + Send + 'static,
+    {
+        self.completers.add(variable, f);
+        self
+    }
+
+    pub(super) fn template(&self) -> &str {
+        self.draft.text("uriTemplate").unwrap_or_default()
+    }
+
+    pub(super) fn definition(&self) -> Result<Definition, String> {
+        self.draft.finish(ItemKind::Template)
+    }
+
+    /// The variables of a URI that fits.
+    pub(super) fn fits(&self, uri: &str) -> Option<Vars> {
+        uri_template::variables(self.template(), uri).map(Vars)
+    }
+
+    pub(super) async fn read(&self, uri: &str, vars: Vars, cx: Cx) -> Result<ReadResult, Stop> {
+        let parts = (self.read)(vars, cx).await?;
+        Ok(self.result(uri, &parts))
+    }
+}

@@ -1,0 +1,209 @@
+//! Collects what is offered, and builds what an edge serves.
+
+use super::{
+    BuildError, IntoTool, Prompt, Registry, Resource, Template, ToolSet, registry::Offered,
+    service::Handlers,
+};
+use crate::edge::{self, Offers, ServerLimits};
+use std::sync::Arc;
+use toolgate_core::{CacheHint, Json, Rule};
+use toolgate_policy::{AtOnce, Deadline, OutputSchema, Quota, Rate, Recorder, Size, Standard};
+
+/// A server in the making. Every duty of a server is on: arguments are checked against their schemas, calls are limited
+/// in number, rate and time and recorded, results are checked, cleaned and limited in size, and a panic ends one call.
+///
+/// ```
+/// use toolgate::handlers::{Cx, Server, Stop, Tool};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let now = Tool::dynamic("now", serde_json::json!({"type": "object"}), |_, _: Cx| async {
+///     Ok::<_, Stop>("noon")
+/// });
+/// let server = Server::new("clock", "1.0.0").tool(now.read_only()).build()?;
+/// # let _ = server;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Server {
+    name: String,
+    version: String,
+    instructions: Option<String>,
+    offered: Offered,
+    duties: Standard,
+    limits: ServerLimits,
+    extensions: Vec<(String, Json)>,
+    completions: bool,
+    key: Option<[u8; 32]>,
+}
+
+impl Server {
+    /// A server that offers nothing yet.
+    pub fn new(name: &str, version: &str) -> Server {
+        Server {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            instructions: None,
+            offered: Offered::default(),
+            duties: Standard::default(),
+            limits: ServerLimits::default(),
+            extensions: Vec::new(),
+            completions: false,
+            key: None,
+        }
+    }
+
+    /// How a model should use it all.
+    pub fn instructions(mut self, text: &str) -> Server {
+        self.instructions = Some(text.to_owned());
+        self
+    }
+
+    /// Offers a tool.
+    pub fn tool(mut self, tool: impl IntoTool) -> Server {
+        self.offered.tools.push(tool.into_tool());
+        self
+    }
+
+    /// Offers tools over one state.
+    pub fn tools(mut self, tools: impl ToolSet) -> Server {
+        self.offered.tools.extend(Arc::new(tools).tools());
+        self
+    }
+
+    /// Offers a prompt.
+    pub fn prompt(mut self, prompt: Prompt) -> Server {
+        self.completions |= !prompt.completers.is_empty();
+        self.offered.prompts.push(prompt);
+        self
+    }
+
+    /// Offers a resource.
+    pub fn resource(mut self, resource: Resource) -> Server {
+        self.offered.resources.push(resource);
+        self
+    }
+
+    /// Offers resources by a template.
+    pub fn template(mut self, template: Template) -> Server {
+        self.completions |= !template.completers.is_empty();
+        self.offered.templates.push(template);
+        self
+    }
+
+    /// How long its lists are fresh, in milliseconds, and whether one caller's may be given to another (2026-07-28).
+    /// Stale at once and private, where nobody says more.
+    pub fn cache(mut self, ttl_ms: u64, public: bool) -> Server {
+        self.offered.hint = CacheHint { ttl_ms, public };
+        self
+    }
+
+    /// Declares an extension by its identifier, with its settings: an object (2026-07-28).
+    pub fn extension(mut self, id: &str, settings: Json) -> Server {
+        self.extensions.push((id.to_owned(), settings));
+        self
+    }
+
+    /// Adds a rule about who may use what. What a caller may not see is told not to exist.
+    pub fn guard(mut self, rule: impl Rule) -> Server {
+        self.duties.rules.push(Arc::new(rule));
+        self
+    }
+
+    /// How often each caller may use each tool; 600 a minute.
+    pub fn rate(mut self, quota: Quota) -> Server {
+        self.duties.rate = Rate::new(Vec::new(), quota);
+        self
+    }
+
+    /// How many calls may run at once, of one caller and in all; 64 and 1,024.
+    pub fn at_once(mut self, per_caller: usize, all: usize) -> Server {
+        self.duties.at_once = AtOnce::new(per_caller, all);
+        self
+    }
+
+    /// How long a call may take; 60 s without progress, at most 15 minutes.
+    pub fn deadline(mut self, deadline: Deadline) -> Server {
+        self.duties.deadline = deadline;
+        self
+    }
+
+    /// What becomes of results that break their schema; they are held back.
+    pub fn output_schema(mut self, duty: OutputSchema) -> Server {
+        self.duties.output_schema = duty;
+        self
+    }
+
+    /// How large things may be.
+    pub fn size(mut self, size: Size) -> Server {
+        self.duties.size = size;
+        self
+    }
+
+    /// Where calls are recorded; as events of `tracing`, without contents.
+    pub fn record(mut self, recorder: Arc<Recorder>) -> Server {
+        self.duties.recorder = recorder;
+        self
+    }
+
+    /// The limits of the serving edge.
+    pub fn limits(mut self, limits: ServerLimits) -> Server {
+        self.limits = limits;
+        self
+    }
+
+    /// The key by which state is sealed that leaves with a question. Replicas that answer each other's calls share one;
+    /// else each process has its own.
+    pub fn seal_key(mut self, key: [u8; 32]) -> Server {
+        self.key = Some(key);
+        self
+    }
+
+    /// Builds it: what an edge serves.
+    ///
+    /// # Errors
+    /// [`BuildError`] names the definition that is wrong, and says why.
+    pub fn build(self) -> Result<Arc<edge::Server>, BuildError> {
+        self.build_with_registry().map(|(server, _)| server)
+    }
+
+    /// Builds it, with the means to change what it offers while it runs.
+    ///
+    /// # Errors
+    /// As [`Server::build`].
+    pub fn build_with_registry(self) -> Result<(Arc<edge::Server>, Registry), BuildError> {
+        let offers = self.offers()?;
+        let registry = Registry::new(&self.name, self.offered)?;
+        let service = Arc::new(self.duties.over(Arc::new(Handlers(registry.clone()))));
+        let unsealed = |error: toolgate_core::Error| BuildError::new("the seal", error.public());
+        let mut server = edge::Server::new(service, &self.name, &self.version, self.limits)
+            .map_err(unsealed)?
+            .with_offers(offers)
+            .with_instructions(self.instructions);
+        if let Some(key) = self.key {
+            server = server.with_seal_key(&key).map_err(unsealed)?;
+        }
+        Ok((Arc::new(server), registry))
+    }
+
+    fn offers(&self) -> Result<Offers, BuildError> {
+        let resources = !self.offered.resources.is_empty() || !self.offered.templates.is_empty();
+        let mut extensions = toolgate_wire::json::ObjectWriter::new();
+        for (id, settings) in &self.extensions {
+            if settings.kind() != toolgate_wire::json::Kind::Object || !id.contains('/') {
+                let why = "an identifier has a prefix, as in com.example/thing, and settings are an object";
+                return Err(BuildError::new(format!("the extension {id:?}"), why));
+            }
+            extensions.raw(id, settings);
+        }
+        Ok(Offers {
+            // Tools can come later, and an empty list is legal.
+            tools: true,
+            resources,
+            subscribe: resources,
+            prompts: !self.offered.prompts.is_empty(),
+            completions: self.completions,
+            list_changed: true,
+            extensions: (!self.extensions.is_empty()).then(|| extensions.finish()),
+        })
+    }
+}

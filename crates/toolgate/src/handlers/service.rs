@@ -1,0 +1,91 @@
+//! What is offered, as a service.
+
+use super::{Cx, Registry, Stop, registry::Offered, stop::Why};
+use toolgate_core::{
+    BoxFuture, Call, Catalog, Changes, Error, Interest, ItemKind, List, Op, Outcome, Output,
+    Service, ToolResult,
+};
+
+/// The innermost service: calls the functions.
+pub(super) struct Handlers(pub(super) Registry);
+
+impl Handlers {
+    async fn run(&self, call: Call) -> Result<Outcome, Error> {
+        let offered = self.0.offered();
+        let cx = Cx::new(call.clone(), self.0.clone());
+        let done = match call.op {
+            Op::Tool => tool(&offered, &call, cx).await,
+            Op::Prompt => prompt(&offered, &call, cx).await,
+            Op::Resource => resource(&offered, &call, cx).await,
+            Op::Complete(kind) => complete(&offered, kind, &call, cx).await,
+        };
+        let stop = match done {
+            Ok(output) => return Ok(Outcome::Done(output)),
+            Err(stop) => stop,
+        };
+        match stop.0 {
+            Why::Ask(questions) => Ok(Outcome::Ask(questions)),
+            Why::Failed(text) if call.op == Op::Tool => {
+                Ok(Outcome::Done(ToolResult::error(&text).into()))
+            }
+            Why::Failed(text) => Err(Error::new(toolgate_core::Kind::Upstream, text)),
+            Why::Error(error) => Err(error),
+        }
+    }
+}
+
+fn unknown(call: &Call) -> Stop {
+    Stop::error(call.unknown())
+}
+
+async fn tool(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> {
+    let tool = offered.tools.iter().find(|tool| tool.name() == call.name());
+    let tool = tool.ok_or_else(|| unknown(call))?;
+    tool.run(call, cx).await.map(Output::Tool)
+}
+
+async fn prompt(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> {
+    let mut prompts = offered.prompts.iter();
+    let prompt = prompts.find(|prompt| prompt.name() == call.name());
+    let prompt = prompt.ok_or_else(|| unknown(call))?;
+    prompt.run(call, cx).await.map(Output::Prompt)
+}
+
+async fn resource(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> {
+    let uri = call.name();
+    if let Some(resource) = offered.resources.iter().find(|r| r.uri() == uri) {
+        return resource.read(cx).await.map(Output::Resource);
+    }
+    let mut templates = offered.templates.iter();
+    let found = templates.find_map(|template| Some((template, template.fits(uri)?)));
+    let (template, vars) = found.ok_or_else(|| unknown(call))?;
+    template.read(uri, vars, cx).await.map(Output::Resource)
+}
+
+async fn complete(offered: &Offered, kind: ItemKind, call: &Call, cx: Cx) -> Result<Output, Stop> {
+    let (name, mut prompts) = (call.name(), offered.prompts.iter());
+    let completers = match kind {
+        ItemKind::Prompt => prompts.find(|p| p.name() == name).map(|p| &p.completers),
+        _ => {
+            let mut templates = offered.templates.iter();
+            let found = templates.find(|t| t.template() == name || t.fits(name).is_some());
+            found.map(|t| &t.completers)
+        }
+    };
+    let completers = completers.ok_or_else(|| unknown(call))?;
+    completers.complete(call, cx).await.map(Output::Complete)
+}
+
+impl Service for Handlers {
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        Box::pin(async move { Ok(self.0.offered().catalog(ask.kind)) })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(self.run(call))
+    }
+
+    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        Box::pin(async { Ok(Changes::new(self.0.stale())) })
+    }
+}
