@@ -71,7 +71,7 @@ pub(crate) fn npm(source: &Path, here: &Path) -> Result<(), String> {
             fs::copy(&from, &to)
                 .map_err(|error| format!("cannot copy {}: {error}", from.display()))?;
         }
-        must(command("npm").args(["ci", "--silent"]).current_dir(here))
+        must(command("npm").args(["ci", "--loglevel=error"]).current_dir(here))
     })
 }
 
