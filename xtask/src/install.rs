@@ -47,6 +47,10 @@ pub(crate) fn all() -> Vec<String> {
             venv("venv", "requirements-clients.txt"),
         ),
         (
+            "the Python SDK 1.x",
+            venv("venv1", "requirements-python1.txt"),
+        ),
+        (
             "the check of licences, bans and sources",
             venv("tools", "requirements-tools.txt"),
         ),

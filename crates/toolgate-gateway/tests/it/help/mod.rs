@@ -15,5 +15,5 @@ pub(crate) use mcp::{Modern, Session, answer_of, message_of};
 pub(crate) use process::{Family, command, end_politely, kill_hard, lines, output};
 #[cfg(feature = "rmcp")]
 pub(crate) use real::rmcp;
-pub(crate) use real::{Client, Script, browser, real, shot, tool};
+pub(crate) use real::{Client, Script, browser, real, runner, shot, tool};
 pub(crate) use wait::{LONG, SOON, TempDir, until, within};

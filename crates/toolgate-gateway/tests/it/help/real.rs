@@ -28,9 +28,13 @@ pub(crate) fn real() -> Option<PathBuf> {
     let given = std::env::var_os("TOOLGATE_INTEROP").map(PathBuf::from);
     let folder =
         given.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("interop"));
-    let ready = ["node/toolgate-stamp", "venv/toolgate-stamp"]
-        .iter()
-        .all(|mark| folder.join(mark).is_file());
+    let ready = [
+        "node/toolgate-stamp",
+        "venv/toolgate-stamp",
+        "venv1/toolgate-stamp",
+    ]
+    .iter()
+    .all(|mark| folder.join(mark).is_file());
     if !ready {
         skip("the real clients and servers are not installed; `cargo xtask install` does it");
     }
@@ -77,6 +81,8 @@ pub(crate) enum Client {
     /// An older release of it, by the name of its package here.
     Release(&'static str),
     TypeScript2,
+    /// The SDK 1.x.
+    Python1,
     Python,
     /// The program of `interop/rmcp`, at TOOLGATE_RMCP.
     #[cfg(feature = "rmcp")]
@@ -89,6 +95,7 @@ impl Client {
         let file = match self {
             Client::TypeScript1 | Client::Release(_) => "ts1.mjs",
             Client::TypeScript2 => "ts2.mjs",
+            Client::Python1 => "py1_client.py",
             Client::Python => "py_client.py",
             #[cfg(feature = "rmcp")]
             Client::Rust => {
@@ -103,6 +110,15 @@ impl Client {
     }
 }
 
+/// What runs a script of `interop`.
+pub(crate) fn runner(real: &Path, file: &str) -> PathBuf {
+    match file {
+        file if !file.ends_with(".py") => "node".into(),
+        file if file.contains("py1_") => real.join("venv1/bin/python"),
+        _ => real.join("venv/bin/python"),
+    }
+}
+
 /// A running client, browser or other script that prints a JSON line for everything that happens.
 pub(crate) struct Script {
     child: Child,
@@ -114,11 +130,7 @@ pub(crate) struct Script {
 impl Script {
     pub(crate) fn start(real: &Path, file: &str, job: &Value) -> Script {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop");
-        let runner = if file.ends_with(".py") {
-            real.join("venv/bin/python")
-        } else {
-            "node".into()
-        };
+        let runner = runner(real, file);
         let script = scripts.join(file).to_string_lossy().into_owned();
         Script::run(&mut command(runner), real, &[script, job.to_string()])
     }

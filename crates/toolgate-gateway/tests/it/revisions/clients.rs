@@ -35,6 +35,7 @@ const TS_2025_06: Peer = Peer::of(Client::Release("sdk-1.17.5"), "legacy", "2025
 const TS_2025_11: Peer = Peer::of(Client::TypeScript1, "legacy", "2025-11-25");
 const TS2_2025_11: Peer = Peer::of(Client::TypeScript2, "legacy", "2025-11-25");
 const TS_2026_07: Peer = Peer::of(Client::TypeScript2, "modern", "2026-07-28");
+const PY1_2025_11: Peer = Peer::of(Client::Python1, "legacy", "2025-11-25");
 const PY_2025_11: Peer = Peer::of(Client::Python, "legacy", "2025-11-25");
 const PY_2026_07: Peer = Peer::of(Client::Python, "modern", "2026-07-28");
 
@@ -283,6 +284,16 @@ fn typescript_of_2026_07_28_over_stdio() {
 #[test]
 fn typescript_of_2026_07_28_over_http() {
     over_http(TS_2026_07);
+}
+
+#[test]
+fn python_1_of_2025_11_25_over_stdio() {
+    over_stdio(PY1_2025_11);
+}
+
+#[test]
+fn python_1_of_2025_11_25_over_http() {
+    over_http(PY1_2025_11);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod clients;
 mod rmcp;
 mod servers;
 
+use crate::help::runner;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -13,11 +14,7 @@ fn server(real: &Path, script: &str, package: &str, notes: &Path) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../interop/servers")
         .join(script);
-    let runner = if script.ends_with(".py") {
-        real.join("venv/bin/python")
-    } else {
-        "node".into()
-    };
+    let runner = runner(real, script);
     let setting = json!({"interop": real, "package": package, "notes": notes});
     section(
         &[&runner.to_string_lossy(), &file.to_string_lossy()],

@@ -254,6 +254,11 @@ fn typescript_of_2026_07_28() {
 }
 
 #[test]
+fn python_1_of_2025_11_25() {
+    of_sdk("py1_server.py", "mcp", "2025-11-25");
+}
+
+#[test]
 fn python_of_2026_07_28() {
     of_sdk("py_server.py", "mcp", "2026-07-28");
 }
