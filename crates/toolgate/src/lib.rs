@@ -12,5 +12,7 @@ pub mod edge;
 pub mod handlers;
 pub mod ids;
 mod seal;
+mod serve;
 
+pub use serve::{Http, ServeError, http, stdio};
 pub use toolgate_core::*;

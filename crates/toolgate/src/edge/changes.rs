@@ -1,7 +1,9 @@
 //! What changed, in the words of the protocol.
 
 use super::{Server, answer, call::Context};
-use toolgate_core::{Call, Changed, Interest, ItemKind, List, Op};
+use futures_util::FutureExt;
+use std::time::Duration;
+use toolgate_core::{Call, Changed, Changes, Interest, ItemKind, List, Op};
 use toolgate_wire::{
     json::ObjectWriter,
     message::RpcError,
@@ -30,6 +32,24 @@ fn method(kind: ItemKind) -> &'static str {
         ItemKind::Resource | ItemKind::Template => RESOURCES_CHANGED,
         ItemKind::Prompt => PROMPTS_CHANGED,
     }
+}
+
+/// How long changes are gathered before they are told as one.
+const TOGETHER: Duration = Duration::from_millis(10);
+
+/// The next change, together with those that follow at once; `None` when there will be none any more.
+pub(crate) async fn next(changes: &mut Changes) -> Option<Changed> {
+    let mut all = changes.next().await?;
+    tokio::time::sleep(TOGETHER).await;
+    if let Some(Some(more)) = changes.next().now_or_never() {
+        all.lists.extend(more.lists);
+        all.updated.extend(more.updated);
+        all.lists.sort_unstable();
+        all.lists.dedup();
+        all.updated.sort_unstable();
+        all.updated.dedup();
+    }
+    Some(all)
 }
 
 /// Whether the caller may know of a resource.

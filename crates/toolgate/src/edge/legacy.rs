@@ -255,7 +255,7 @@ impl Legacy {
                 return;
             };
             let telling = async {
-                while let Some(changed) = changes.next().await {
+                while let Some(changed) = changes::next(&mut changes).await {
                     for (method, params) in changes::told(&changed, &want) {
                         let text = message::notification(method, Some(&params.finish()));
                         outlet.send(Frame::Before(text)).await;

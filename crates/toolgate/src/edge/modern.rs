@@ -138,7 +138,7 @@ async fn listen(
         }))
         .await;
     let telling = async {
-        while let Some(changed) = changes.next().await {
+        while let Some(changed) = changes::next(&mut changes).await {
             for (method, params) in changes::told(&changed, &want) {
                 let params = params.finish();
                 let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));

@@ -10,7 +10,8 @@ use http::{HeaderMap, HeaderName, Request, header};
 pub struct HostGuard {
     hosts: Vec<String>,
     origins: Vec<String>,
-    port: u16,
+    /// The listener's; `None` where it is not known, and any will do.
+    port: Option<u16>,
 }
 
 /// Why a request was refused.
@@ -39,6 +40,15 @@ impl Denied {
 impl HostGuard {
     /// Loopback names on `port`, and nothing else.
     pub fn loopback(port: u16) -> HostGuard {
+        HostGuard::of(Some(port))
+    }
+
+    /// Loopback names on whatever port, for a service that is mounted into a program which listens itself.
+    pub fn loopback_on_any_port() -> HostGuard {
+        HostGuard::of(None)
+    }
+
+    fn of(port: Option<u16>) -> HostGuard {
         let hosts = ["127.0.0.1", "localhost", "[::1]"]
             .map(str::to_owned)
             .to_vec();
@@ -80,30 +90,39 @@ impl HostGuard {
             (Ok(None), Some(authority)) => authority.as_str().to_owned(),
             _ => return Err(Denied::Host),
         };
-        if !self.allows_host(&host.to_ascii_lowercase()) {
+        let host = host.to_ascii_lowercase();
+        if !self.allows_host(&host) {
             return Err(Denied::Host);
         }
         match only(request.headers(), header::ORIGIN) {
             Ok(None) => Ok(()),
-            Ok(Some(origin)) if self.allows_origin(origin) => Ok(()),
+            Ok(Some(origin)) if self.allows_origin(origin, &host) => Ok(()),
             _ => Err(Denied::Origin),
         }
     }
 
     fn allows_host(&self, host: &str) -> bool {
+        let on = |port: &str| match self.port {
+            Some(own) => port == format!(":{own}"),
+            None => port
+                .strip_prefix(':')
+                .is_some_and(|p| p.parse::<u16>().is_ok()),
+        };
         let named = |allowed: &String| {
-            host == allowed
-                || host.strip_prefix(allowed.as_str()) == Some(&format!(":{}", self.port))
+            host == allowed || host.strip_prefix(allowed.as_str()).is_some_and(on)
         };
         self.hosts.iter().any(named)
     }
 
     /// The listener's own pages, and those that the operator named. `null` is nobody.
-    fn allows_origin(&self, given: &str) -> bool {
+    fn allows_origin(&self, given: &str, host: &str) -> bool {
         let given = given.to_ascii_lowercase();
         let own = given
             .strip_prefix("http://")
-            .is_some_and(|host| self.is_own(host));
+            .is_some_and(|own| match self.port {
+                Some(_) => self.is_own(own),
+                None => own == host,
+            });
         own || self.lists_origin(&given)
     }
 
@@ -117,7 +136,7 @@ impl HostGuard {
             Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
             _ => (host, Some(80)),
         };
-        port == Some(self.port) && self.hosts.iter().any(|h| h == name || h == host)
+        port == self.port && self.hosts.iter().any(|h| h == name || h == host)
     }
 }
 

@@ -1,0 +1,166 @@
+//! A server in one line: on standard input and output, or as an HTTP service to mount.
+
+use crate::{
+    edge::{
+        self,
+        http::{Body, Endpoint, HostGuard, HttpLimits},
+    },
+    handlers::{BuildError, Server},
+};
+use http::{Request, Response, StatusCode};
+use std::{convert::Infallible, fmt, future::Future, io, pin::Pin, sync::Arc, task};
+use toolgate_core::Caller;
+
+/// Why serving ended with an error.
+#[derive(Debug)]
+pub enum ServeError {
+    /// The server cannot be built.
+    Build(BuildError),
+    /// A stream broke.
+    Stream(io::Error),
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServeError::Build(error) => write!(f, "the server cannot be built: {error}"),
+            ServeError::Stream(error) => write!(f, "the stream broke: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ServeError::Build(error) => Some(error),
+            ServeError::Stream(error) => Some(error),
+        }
+    }
+}
+
+/// Serves on standard input and output until the input ends, in every revision. Nothing else may be written to standard
+/// output meanwhile. The caller is called `stdio`.
+///
+/// ```no_run
+/// # use toolgate::handlers::Server;
+/// # async fn f() -> Result<(), toolgate::ServeError> {
+/// toolgate::stdio(Server::new("clock", "1.0.0")).await
+/// # }
+/// ```
+///
+/// # Errors
+/// [`ServeError`].
+pub async fn stdio(server: Server) -> Result<(), ServeError> {
+    let server = server.build().map_err(ServeError::Build)?;
+    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    let served = edge::stdio::serve(server, Caller::new("stdio"), input, output);
+    served.await.map_err(ServeError::Stream)
+}
+
+/// An HTTP service for one path, to mount in axum or in whatever takes a `tower` service.
+///
+/// It answers requests whose Host is loopback, and pages of the same origin only; more are allowed with
+/// [`Http::allow_hosts`] and [`Http::allow_origins`].
+///
+/// ```
+/// # use toolgate::handlers::Server;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let service = toolgate::http(Server::new("clock", "1.0.0"))?;
+/// // axum::Router::new().nest_service("/mcp", service)
+/// # let _ = service;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// The server cannot be built.
+pub fn http(server: Server) -> Result<Http, BuildError> {
+    Ok(Http::new(server.build()?, HttpLimits::default()))
+}
+
+/// A server as a `tower` service. The caller is the [`Caller`] that an authentication layer put into the extensions of
+/// the request, or `anonymous@http`.
+#[derive(Clone)]
+pub struct Http {
+    endpoint: Endpoint,
+    guard: Arc<HostGuard>,
+}
+
+impl Http {
+    /// Serves what `server` serves.
+    pub fn new(server: Arc<edge::Server>, limits: HttpLimits) -> Http {
+        Http {
+            endpoint: Endpoint::new(server, limits),
+            guard: Arc::new(HostGuard::loopback_on_any_port()),
+        }
+    }
+
+    /// Another guard, for example one that knows the port of the listener.
+    pub fn guard(mut self, guard: HostGuard) -> Http {
+        self.guard = Arc::new(guard);
+        self
+    }
+
+    /// Allows more names under which the service may be reached: `name` on any port, or `name:port`.
+    pub fn allow_hosts<'a>(mut self, hosts: impl IntoIterator<Item = &'a str>) -> Http {
+        self.guard = Arc::new(HostGuard::clone(&self.guard).allow_hosts(hosts));
+        self
+    }
+
+    /// Allows pages of other origins: `scheme://host` or `scheme://host:port`.
+    pub fn allow_origins<'a>(mut self, origins: impl IntoIterator<Item = &'a str>) -> Http {
+        self.guard = Arc::new(HostGuard::clone(&self.guard).allow_origins(origins));
+        self
+    }
+
+    /// The endpoint behind the guard, for example to end its sessions.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Answers one request.
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = bytes::Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        if let Err(denied) = self.guard.check(&request) {
+            let mut response = Response::new(Body::full(denied.reason()));
+            *response.status_mut() = StatusCode::FORBIDDEN;
+            return response;
+        }
+        let page = self.guard.page(&request);
+        let preflight = page.as_ref().and_then(|page| page.preflight(&request));
+        let mut response = match preflight {
+            Some(response) => response,
+            None => {
+                let caller = request.extensions().get::<Caller>().cloned();
+                let caller = caller.unwrap_or_else(|| Caller::new("anonymous@http"));
+                self.endpoint.handle(caller, request).await
+            }
+        };
+        if let Some(page) = page {
+            page.share(&mut response);
+        }
+        response
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for Http
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut task::Context<'_>) -> task::Poll<Result<(), Infallible>> {
+        task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.handle(request).await) })
+    }
+}
