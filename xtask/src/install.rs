@@ -75,7 +75,11 @@ pub(crate) fn npm(source: &Path, here: &Path) -> Result<(), String> {
             fs::copy(&from, &to)
                 .map_err(|error| format!("cannot copy {}: {error}", from.display()))?;
         }
-        must(command("npm").args(["ci", "--loglevel=error"]).current_dir(here))
+        must(
+            command("npm")
+                .args(["ci", "--loglevel=error"])
+                .current_dir(here),
+        )
     })
 }
 

@@ -7,5 +7,6 @@
 )]
 
 mod aggregate;
+mod handlers;
 mod remote;
 mod serve;

@@ -1,0 +1,171 @@
+//! One way to ask, in every revision.
+
+use super::peer::{MODERN, Peer};
+use serde_json::{Value, json};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+use toolgate::{
+    edge,
+    handlers::{Cx, Server, Stop, Tool, ask},
+};
+
+fn server(runs: &Arc<AtomicUsize>) -> Arc<edge::Server> {
+    let object = || json!({"type": "object"});
+    let count = runs.clone();
+    let chain = Tool::dynamic("chain", object(), move |_, cx: Cx| {
+        count.fetch_add(1, Relaxed);
+        async move {
+            let name = cx.ask("name", ask::text("Who?"))?;
+            let sure = cx.ask("sure", ask::confirm("Sure?"))?;
+            Ok(format!("{name} {sure}"))
+        }
+    });
+    let all = Tool::dynamic("all", object(), |_, cx: Cx| async move {
+        let (name, said, roots) = cx.ask_all((
+            ("name", ask::text("Who?")),
+            ("said", ask::model("Say hello", 10)),
+            ("roots", ask::roots()),
+        ))?;
+        Ok::<_, Stop>(format!("{name} {said} {}", roots[0].uri))
+    });
+    let no = Tool::dynamic("no", object(), |_, cx: Cx| async move {
+        Ok(
+            match cx.ask_reply("q", ask::choice("Which?", ["a", "b"]))? {
+                ask::Reply::Accepted(choice) => choice,
+                other => format!("{other:?}"),
+            },
+        )
+    });
+    Server::new("asking", "1")
+        .tool(chain)
+        .tool(all)
+        .tool(no)
+        .build()
+        .unwrap()
+}
+
+fn able() -> Value {
+    json!({"elicitation": {}, "sampling": {}, "roots": {}})
+}
+
+fn answer(method: &str, params: &Value) -> Value {
+    match method {
+        "sampling/createMessage" => {
+            json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "hello"}})
+        }
+        "roots/list" => json!({"roots": [{"uri": "file:///r"}]}),
+        _ => {
+            let boolean = params["requestedSchema"]["properties"]["value"]["type"] == "boolean";
+            let value = if boolean { json!(true) } else { json!("Ada") };
+            json!({"action": "accept", "content": {"value": value}})
+        }
+    }
+}
+
+/// The revisions in which a user can be asked.
+const ASKING: [&str; 3] = ["2025-06-18", "2025-11-25", MODERN];
+
+/// Holds: MRTR-01, MRTR-03, MRTR-04, ELIC-06, ELIC-13
+#[tokio::test]
+async fn answers_of_earlier_rounds_are_kept() {
+    for revision in ASKING {
+        let runs = Arc::default();
+        let mut peer = Peer::open(&server(&runs), revision, able()).await;
+        let result = peer.call("chain", json!({}), answer).await;
+        assert_eq!(result["content"][0]["text"], "Ada true", "{revision}");
+        assert_eq!(
+            runs.load(Relaxed),
+            3,
+            "once for each question, and once to the end"
+        );
+    }
+}
+
+#[tokio::test]
+async fn several_questions_leave_together() {
+    for revision in ASKING {
+        let mut peer = Peer::open(&server(&Arc::default()), revision, able()).await;
+        let result = peer.call("all", json!({}), answer).await;
+        assert_eq!(
+            result["content"][0]["text"], "Ada hello file:///r",
+            "{revision}"
+        );
+    }
+}
+
+/// Holds: ELIC-12, ELIC-13, MRTR-14, MRTR-15, MRTR-16
+#[tokio::test]
+async fn a_no_is_a_value_and_a_useless_answer_is_asked_for_again() {
+    for revision in ASKING {
+        let mut peer = Peer::open(&server(&Arc::default()), revision, able()).await;
+        let decline = |_: &str, _: &Value| json!({"action": "decline"});
+        let result = peer.call("no", json!({}), decline).await;
+        assert_eq!(result["content"][0]["text"], "Declined");
+        let result = peer.call("chain", json!({}), decline).await;
+        assert_eq!(
+            (&result["isError"], &result["content"][0]["text"]),
+            (&json!(true), &json!("the user declined to answer"))
+        );
+        let asked = AtomicUsize::new(0);
+        let result = peer
+            .call("no", json!({}), |_, _| match asked.fetch_add(1, Relaxed) {
+                0 => json!({"action": "accept", "content": {"value": "c"}}),
+                1 => json!(7),
+                _ => json!({"action": "accept", "content": {"value": "b"}, "extra": 1}),
+            })
+            .await;
+        assert_eq!(result["content"][0]["text"], "b", "{revision}");
+    }
+}
+
+/// Holds: MRTR-05, BASE-38, BASE-39, ELIC-04
+#[tokio::test]
+async fn nobody_is_asked_for_what_he_did_not_declare() {
+    let server = server(&Arc::default());
+    let mut peer = Peer::open(&server, MODERN, json!({"sampling": {}})).await;
+    let error = peer.error("tools/call", json!({"name": "chain"})).await;
+    assert_eq!(error["code"], -32021);
+    assert!(
+        error["data"]["requiredCapabilities"]
+            .get("elicitation")
+            .is_some(),
+        "{error}"
+    );
+    for revision in ["2024-11-05", "2025-11-25"] {
+        let mut peer = Peer::open(&server, revision, json!({"sampling": {}})).await;
+        let result = peer.result("tools/call", json!({"name": "chain"})).await;
+        assert_eq!(result["isError"], true);
+        assert!(
+            result["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .contains("did not declare")
+        );
+    }
+}
+
+/// State is bound to the tool and its arguments, and cannot be changed.
+///
+/// Holds: MRTR-06, MRTR-07
+#[tokio::test]
+async fn state_belongs_to_its_call() {
+    let server = server(&Arc::default());
+    let mut peer = Peer::open(&server, MODERN, able()).await;
+    let asked = peer.result("tools/call", json!({"name": "chain"})).await;
+    let state = asked["requestState"].as_str().unwrap().to_owned();
+    let answers = json!({"name": {"action": "accept", "content": {"value": "Ada"}}});
+    let with = |name: &str, arguments: Value, state: String| json!({"name": name, "arguments": arguments, "requestState": state, "inputResponses": answers});
+    for bad in [
+        with("chain", json!({}), format!("{state}-TAMPERED")),
+        with("all", json!({}), state.clone()),
+        with("chain", json!({"x": 1}), state.clone()),
+    ] {
+        assert_eq!(peer.error("tools/call", bad).await["code"], -32602);
+    }
+    let good = peer
+        .result("tools/call", with("chain", json!({}), state))
+        .await;
+    assert_eq!(good["resultType"], "input_required", "the next question");
+}

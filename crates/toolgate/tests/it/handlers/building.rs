@@ -1,0 +1,55 @@
+//! What is wrong is found when the server is built, and named.
+
+use serde_json::{Value, json};
+use toolgate::handlers::{Server, Tool};
+
+fn tool(name: &str, schema: Value) -> Tool {
+    Tool::dynamic(name, schema, |_, _| async { Ok("x") })
+}
+
+fn check(server: Server, expected: &str) {
+    let error = match server.build() {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("built, though {expected}"),
+    };
+    assert!(error.contains(expected), "{error}");
+}
+
+/// Holds: TOOL-08, TOOL-24, TOOL-26, TOOL-27, BASE-47
+#[test]
+fn wrong_definitions_are_named() {
+    let server = || Server::new("s", "1");
+    let object = || json!({"type": "object"});
+    check(
+        server().tool(tool("a b", object())),
+        "the tool \"a b\": a name has 1 to 128",
+    );
+    check(server().tool(tool("", object())), "the tool \"\": ");
+    check(
+        server().tool(tool(&"x".repeat(129), object())),
+        "a name has 1 to 128",
+    );
+    check(
+        server().tool(tool("a", object())).tool(tool("a", object())),
+        "the tool \"a\": its name stands twice",
+    );
+    check(
+        server().tool(tool("a", json!({"type": "string"}))),
+        "the root of its inputSchema",
+    );
+    check(
+        server().tool(tool("a", json!(null))),
+        "\"inputSchema\" is not an object",
+    );
+    check(
+        server().tool(tool(
+            "a",
+            json!({"type": "object", "properties": {"x": {"type": 7}}}),
+        )),
+        "its inputSchema cannot be used",
+    );
+    check(
+        server().tool(tool("a", object()).output_schema(json!({"$ref": "https://example.com/x"}))),
+        "its outputSchema cannot be used",
+    );
+}

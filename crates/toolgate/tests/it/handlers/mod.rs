@@ -1,0 +1,7 @@
+//! Servers made of plain functions, from outside, in every revision.
+
+mod asking;
+mod building;
+mod changing;
+mod offering;
+mod peer;

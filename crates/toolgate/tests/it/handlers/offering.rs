@@ -1,0 +1,366 @@
+//! Tools, resources, templates, prompts and completion.
+
+use super::peer::{MODERN, Peer, REVISIONS};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use toolgate::{
+    Content, PromptMessage, edge,
+    handlers::{Contents, Cx, Prompt, Resource, Server, Stop, Structured, Template, Tool},
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Add {
+    /// The one.
+    a: i64,
+    /// The other.
+    b: i64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Sum {
+    sum: i64,
+}
+
+fn server() -> Arc<edge::Server> {
+    let add = Tool::new("add", |args: Add, cx: Cx| async move {
+        cx.progress(1.0, 2.0, "half");
+        let sum = args.a.checked_add(args.b).ok_or(Stop::new("too large"))?;
+        Ok(Structured(Sum { sum }))
+    });
+    let read = Tool::dynamic("read", json!({"type": "object"}), |_, _| async {
+        std::fs::read_to_string("/nowhere/at/all")?;
+        Ok("never")
+    });
+    let all = Tool::dynamic("all", json!({"type": "object"}), |_, _| async {
+        let contents = Contents::text("x").json("test://a", Some("text/plain"));
+        Ok(vec![
+            Content::text("t"),
+            Content::image("AAAA", "image/png"),
+            Content::audio("AAAA", "audio/wav"),
+            Content::resource(&contents),
+            Content::link("test://a", "a"),
+        ])
+    });
+    let panics = Tool::dynamic("panics", json!({"type": "object"}), |_, _| async {
+        let nothing: Option<&str> = None;
+        Ok(nothing.unwrap())
+    });
+    let prompt = Prompt::new("greet", |args, _| async move {
+        Ok(vec![
+            PromptMessage::user(Content::text(&format!("Greet {}", args["name"]))),
+            PromptMessage::assistant(Content::audio("AAAA", "audio/wav")),
+        ])
+    });
+    let note = Template::new("note://{id}", "note", |vars, _| async move {
+        match vars.get("id") {
+            "9" => Err(Stop::not_found("unknown note: 9")),
+            id => Ok(format!("note {id}")),
+        }
+    });
+    Server::new("offering", "1.0.0")
+        .instructions("Add first.")
+        .cache(60_000, true)
+        .tool(add.description("Adds.").read_only())
+        .tool(read)
+        .tool(all)
+        .tool(panics)
+        .prompt(
+            prompt
+                .description("A greeting.")
+                .argument("name", "Whom.", true)
+                .complete("name", |typed, _| async move {
+                    let names = (0..200).map(|n| format!("{typed}{n}"));
+                    Ok(names.collect())
+                }),
+        )
+        .resource(Resource::fixed(
+            "test://bytes",
+            "bytes",
+            Contents::bytes([0, 159]).mime("application/x"),
+        ))
+        .template(note.mime("text/plain"))
+        .build()
+        .unwrap()
+}
+
+/// Holds: TOOL-01, TOOL-02, TOOL-07, TOOL-12, TOOL-14, TOOL-16, TOOL-17, TOOL-18, LIFE-03, LIFE-08, BASE-15
+#[tokio::test]
+async fn tools_in_every_revision() {
+    let server = server();
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server, revision, json!({})).await;
+        let list = peer.result("tools/list", json!({})).await;
+        let names: Vec<&str> = list["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|t| t["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["add", "read", "all", "panics"]);
+        let schema = &list["tools"][0]["inputSchema"];
+        assert_eq!(schema["type"], "object");
+        assert_eq!(schema["properties"]["a"]["description"], "The one.");
+        let newer = revision >= "2025-06-18";
+        assert_eq!(
+            list["tools"][0].get("outputSchema").is_some(),
+            newer,
+            "{revision}"
+        );
+        assert_eq!(
+            list["tools"][0].get("annotations").is_some(),
+            revision > "2024-11-05"
+        );
+
+        let sum = peer
+            .result(
+                "tools/call",
+                json!({"name": "add", "arguments": {"a": 1, "b": 2}}),
+            )
+            .await;
+        assert_eq!(
+            sum["content"],
+            json!([{"type": "text", "text": "{\"sum\":3}"}])
+        );
+        assert_eq!(sum.get("structuredContent").is_some(), newer, "{revision}");
+        let over = peer
+            .result(
+                "tools/call",
+                json!({"name": "add", "arguments": {"a": i64::MAX, "b": 2}}),
+            )
+            .await;
+        assert_eq!(over["isError"], true);
+        assert_eq!(over["content"][0]["text"], "too large");
+        let failed = peer.result("tools/call", json!({"name": "read"})).await;
+        assert_eq!(
+            failed["isError"], true,
+            "an error by ? is a failure of the tool"
+        );
+        assert!(
+            failed["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .contains("No such file")
+        );
+        let unknown = peer.error("tools/call", json!({"name": "nothing"})).await;
+        assert_eq!(
+            (&unknown["code"], &unknown["message"]),
+            (&json!(-32602), &json!("unknown tool: nothing"))
+        );
+        let panicked = peer.error("tools/call", json!({"name": "panics"})).await;
+        assert_eq!(panicked["code"], -32603);
+        assert!(!panicked.to_string().contains("unwrap"), "{panicked}");
+
+        let all = peer.result("tools/call", json!({"name": "all"})).await;
+        let kinds: Vec<&str> = all["content"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|c| c["type"].as_str().unwrap())
+            .collect();
+        let expected = match revision {
+            "2024-11-05" => ["text", "image", "text", "resource", "text"],
+            "2025-03-26" => ["text", "image", "audio", "resource", "text"],
+            _ => ["text", "image", "audio", "resource", "resource_link"],
+        };
+        assert_eq!(kinds, expected, "{revision}");
+    }
+}
+
+/// Bad arguments are a failure of the tool since 2025-11-25, and an error of the protocol before.
+///
+/// Holds: TOOL-19, TOOL-41
+#[tokio::test]
+async fn arguments_are_checked_before_the_function_runs() {
+    let server = server();
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server, revision, json!({})).await;
+        let reply = peer
+            .ask(
+                "tools/call",
+                json!({"name": "add", "arguments": {"a": "1", "b": 2}}),
+            )
+            .await;
+        let text = match revision >= "2025-11-25" {
+            true => &reply["result"]["content"][0]["text"],
+            false => &reply["error"]["message"],
+        };
+        assert!(
+            text.as_str().unwrap().contains("at /a expected an integer"),
+            "{revision}: {reply}"
+        );
+    }
+}
+
+/// Holds: PROG-01, PROG-02
+#[tokio::test]
+async fn progress_carries_the_callers_token() {
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server(), revision, json!({})).await;
+        let params =
+            json!({"name": "add", "arguments": {"a": 1, "b": 2}, "_meta": {"progressToken": "p"}});
+        peer.send("tools/call", params).await;
+        let told = peer.hear().await;
+        assert_eq!(told["method"], "notifications/progress");
+        assert_eq!(told["params"]["progressToken"], "p");
+        assert_eq!(
+            told["params"].get("message").is_some(),
+            revision > "2024-11-05"
+        );
+    }
+}
+
+/// Holds: RES-01, RES-02, RES-04, RES-05, RES-06, CACHE-01, CACHE-02, CACHE-03, PAG-01
+#[tokio::test]
+async fn resources_in_every_revision() {
+    let server = server();
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server, revision, json!({})).await;
+        let list = peer.result("resources/list", json!({})).await;
+        assert_eq!(
+            list["resources"],
+            json!([{"uri": "test://bytes", "name": "bytes"}])
+        );
+        hinted(&list, revision, json!(60_000), "public");
+        let templates = peer.result("resources/templates/list", json!({})).await;
+        assert_eq!(
+            templates["resourceTemplates"][0]["uriTemplate"],
+            "note://{id}"
+        );
+        let bytes = peer
+            .result("resources/read", json!({"uri": "test://bytes"}))
+            .await;
+        assert_eq!(
+            bytes["contents"],
+            json!([{"uri": "test://bytes", "mimeType": "application/x", "blob": "AJ8="}])
+        );
+        hinted(&bytes, revision, json!(0), "private");
+        let note = peer
+            .result("resources/read", json!({"uri": "note://7"}))
+            .await;
+        assert_eq!(
+            note["contents"],
+            json!([{"uri": "note://7", "mimeType": "text/plain", "text": "note 7"}])
+        );
+        for missing in ["note://9", "note://1/2", "other://x"] {
+            let error = peer.error("resources/read", json!({"uri": missing})).await;
+            let code = if revision == MODERN { -32602 } else { -32002 };
+            assert_eq!(
+                (&error["code"], &error["data"]["uri"]),
+                (&json!(code), &json!(missing)),
+                "{revision}"
+            );
+        }
+        let climbing = peer
+            .error("resources/read", json!({"uri": "note://.."}))
+            .await;
+        assert_eq!(climbing["code"], -32602);
+    }
+}
+
+fn hinted(result: &Value, revision: &str, ttl: Value, scope: &str) {
+    match revision {
+        MODERN => assert_eq!(
+            (&result["ttlMs"], &result["cacheScope"]),
+            (&ttl, &json!(scope))
+        ),
+        _ => assert!(result.get("ttlMs").is_none() && result.get("cacheScope").is_none()),
+    }
+}
+
+/// Holds: PROM-01, PROM-03, PROM-04
+#[tokio::test]
+async fn prompts_in_every_revision() {
+    let server = server();
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server, revision, json!({})).await;
+        let list = peer.result("prompts/list", json!({})).await;
+        assert_eq!(
+            list["prompts"][0]["arguments"],
+            json!([{"name": "name", "description": "Whom.", "required": true}])
+        );
+        let got = peer
+            .result(
+                "prompts/get",
+                json!({"name": "greet", "arguments": {"name": "Ada"}}),
+            )
+            .await;
+        assert_eq!(got["description"], "A greeting.");
+        assert_eq!(
+            got["messages"][0],
+            json!({"role": "user", "content": {"type": "text", "text": "Greet Ada"}})
+        );
+        let sound = if revision == "2024-11-05" {
+            "text"
+        } else {
+            "audio"
+        };
+        assert_eq!(
+            (
+                &got["messages"][1]["role"],
+                &got["messages"][1]["content"]["type"]
+            ),
+            (&json!("assistant"), &json!(sound))
+        );
+        for bad in [
+            json!({"name": "greet"}),
+            json!({"name": "greet", "arguments": {"name": "a", "x": "y"}}),
+            json!({"name": "greet", "arguments": {"name": 1}}),
+            json!({"name": "nobody"}),
+        ] {
+            assert_eq!(
+                peer.error("prompts/get", bad).await["code"],
+                -32602,
+                "{revision}"
+            );
+        }
+    }
+}
+
+/// Holds: COMP-01, COMP-02, COMP-03
+#[tokio::test]
+async fn completion_has_at_most_a_hundred_values() {
+    let server = server();
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server, revision, json!({})).await;
+        let of = json!({"type": "ref/prompt", "name": "greet"});
+        let params = json!({"ref": of, "argument": {"name": "name", "value": "A"}});
+        let completed = peer.result("completion/complete", params).await["completion"].take();
+        assert_eq!(completed["values"].as_array().unwrap().len(), 100);
+        assert_eq!(
+            (
+                &completed["values"][0],
+                &completed["total"],
+                &completed["hasMore"]
+            ),
+            (&json!("A0"), &json!(200), &json!(true))
+        );
+        let strange = json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "name", "value": ""}});
+        assert_eq!(
+            peer.error("completion/complete", strange).await["code"],
+            -32602
+        );
+    }
+}
+
+/// What nobody offers is not declared, and instructions are sent.
+///
+/// Holds: VER-03
+#[tokio::test]
+async fn only_what_is_offered_is_declared() {
+    let bare = Server::new("bare", "1").build().unwrap();
+    let mut peer = Peer::open(&bare, MODERN, json!({})).await;
+    let about = peer.result("server/discover", json!({})).await;
+    assert_eq!(
+        about["capabilities"],
+        json!({"logging": {}, "tools": {"listChanged": true}})
+    );
+    let mut peer = Peer::open(&server(), MODERN, json!({})).await;
+    let about = peer.result("server/discover", json!({})).await;
+    assert_eq!(about["instructions"], "Add first.");
+    for declared in ["completions", "prompts", "resources", "tools"] {
+        assert!(about["capabilities"].get(declared).is_some(), "{about}");
+    }
+}
