@@ -45,7 +45,7 @@ fn server() -> Arc<edge::Server> {
         ])
     });
     let panics = Tool::dynamic("panics", json!({"type": "object"}), |_, _| async {
-        let nothing: Option<&str> = None;
+        let nothing: Result<&str, &str> = "x".parse::<i32>().map(|_| "").map_err(|_| "secret");
         Ok(nothing.unwrap())
     });
     let prompt = Prompt::new("greet", |args, _| async move {
@@ -151,7 +151,7 @@ async fn tools_in_every_revision() {
         );
         let panicked = peer.error("tools/call", json!({"name": "panics"})).await;
         assert_eq!(panicked["code"], -32603);
-        assert!(!panicked.to_string().contains("unwrap"), "{panicked}");
+        assert!(!panicked.to_string().contains("secret"), "{panicked}");
 
         let all = peer.result("tools/call", json!({"name": "all"})).await;
         let kinds: Vec<&str> = all["content"]
