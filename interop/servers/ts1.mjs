@@ -9,13 +9,19 @@ const tools = new Tools();
 
 function serve() {
   const server = new Server({ name: setting.package, version: '1.0.0' }, { capabilities: { tools: { listChanged: true } } });
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.list }));
+  server.setRequestHandler(ListToolsRequestSchema, ({ params }) => page(Number(params?.cursor ?? 0)));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     const result = await tools.use(params.name, params.arguments ?? {}, means(server, params, extra));
     if (!result) throw new McpError(ErrorCode.InvalidParams, `unknown tool: ${params.name}`);
     return result;
   });
   return server;
+}
+
+/** A list in pages of four, so that whoever lists must ask again. */
+function page(from) {
+  const to = from + 4;
+  return { tools: tools.list.slice(from, to), ...(to < tools.list.length && { nextCursor: String(to) }) };
 }
 
 function means(server, params, extra) {
