@@ -10,9 +10,9 @@ use std::path::Path;
 /// A client, and what may be expected of it.
 #[derive(Clone, Copy)]
 pub(super) struct Peer {
-    client: Client,
-    mode: &'static str,
-    revision: &'static str,
+    pub(super) client: Client,
+    pub(super) mode: &'static str,
+    pub(super) revision: &'static str,
 }
 
 impl Peer {
@@ -38,6 +38,21 @@ const TS_2026_07: Peer = Peer::of(Client::TypeScript2, "modern", "2026-07-28");
 const PY1_2025_11: Peer = Peer::of(Client::Python1, "legacy", "2025-11-25");
 const PY_2025_11: Peer = Peer::of(Client::Python, "legacy", "2025-11-25");
 const PY_2026_07: Peer = Peer::of(Client::Python, "modern", "2026-07-28");
+
+/// Every client over HTTP, each in the way that it has.
+pub(super) const EVERY: [Peer; 8] = [
+    Peer {
+        mode: "sse",
+        ..TS_2024_11
+    },
+    TS_2025_03,
+    TS_2025_06,
+    TS_2025_11,
+    TS_2026_07,
+    PY1_2025_11,
+    PY_2025_11,
+    PY_2026_07,
+];
 
 fn steps() -> Value {
     let call = |name: &str, arguments: Value| json!({"do": "call", "name": format!("peer_{name}"), "arguments": arguments});
@@ -192,13 +207,11 @@ pub(super) fn over_http(peer: Peer) {
 
 /// The transport of 2024-11-05 has an address of its own.
 fn over_sse(peer: Peer) {
-    over(
-        Peer {
-            mode: "sse",
-            ..peer
-        },
-        "sse",
-    );
+    let peer = Peer {
+        mode: "sse",
+        ..peer
+    };
+    over(peer, "sse");
 }
 
 fn over(peer: Peer, path: &str) {

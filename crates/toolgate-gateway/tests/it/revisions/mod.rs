@@ -1,5 +1,6 @@
 //! Every revision of the protocol with real peers: clients before the gateway, servers behind it.
 
+mod approval;
 mod clients;
 #[cfg(feature = "rmcp")]
 mod rmcp;
