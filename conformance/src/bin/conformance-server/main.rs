@@ -5,9 +5,8 @@
 //! the first line that it writes is the URL.
 #![allow(clippy::print_stdout, reason = "the URL is what was asked for")]
 
+mod asking;
 mod content;
-mod everything;
-mod input;
 mod listener;
 mod prompts;
 mod resources;
@@ -17,10 +16,10 @@ mod tools;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use everything::Everything;
 use toolgate::Caller;
 use toolgate::edge::http::{Endpoint, HttpLimits};
-use toolgate::edge::{Server, ServerLimits, stdio};
+use toolgate::edge::{self, stdio};
+use toolgate::handlers::{BuildError, Server};
 
 /// Where it is served.
 enum Link {
@@ -53,12 +52,7 @@ fn link() -> Option<Link> {
 }
 
 async fn run(link: Link) -> Result<(), Box<dyn std::error::Error>> {
-    let server = Arc::new(Server::new(
-        Arc::new(Everything::new()?),
-        "toolgate-conformance-server",
-        env!("CARGO_PKG_VERSION"),
-        ServerLimits::default(),
-    )?);
+    let server = everything()?;
     match link {
         Link::Http(port) => http(server, port).await,
         Link::Stdio => {
@@ -68,7 +62,22 @@ async fn run(link: Link) -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-async fn http(server: Arc<Server>, port: u16) -> Result<(), Box<dyn std::error::Error>> {
+/// All fixtures, with all duties on.
+fn everything() -> Result<Arc<edge::Server>, BuildError> {
+    let mut server = Server::new("toolgate-conformance-server", env!("CARGO_PKG_VERSION"));
+    for tool in tools::all().into_iter().chain(asking::all()) {
+        server = server.tool(tool);
+    }
+    for resource in resources::all() {
+        server = server.resource(resource);
+    }
+    for prompt in prompts::all() {
+        server = server.prompt(prompt);
+    }
+    server.template(resources::template()).build()
+}
+
+async fn http(server: Arc<edge::Server>, port: u16) -> Result<(), Box<dyn std::error::Error>> {
     let endpoint = Endpoint::new(server, HttpLimits::default());
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     let address = listener.local_addr()?;

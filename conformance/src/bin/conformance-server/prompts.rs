@@ -1,79 +1,71 @@
 //! The prompts, and the completion of their arguments.
 
-use serde_json::{Value, json};
-use toolgate::{Call, CompleteResult, Error, Outcome, Output, PromptMessage, PromptResult};
+use std::collections::BTreeMap;
 
-use crate::content::{block, embedded, image, text};
-use crate::input;
+use toolgate::Content;
+use toolgate::handlers::{Cx, Message, Prompt, Stop, ask};
 
-pub(crate) fn definitions() -> Vec<Value> {
-    let one = |name: &str, arguments: &[&str]| {
-        let argument =
-            |name: &&str| json!({"name": name, "description": "a word", "required": true});
-        let arguments: Vec<Value> = arguments.iter().map(argument).collect();
-        json!({"name": name, "description": format!("{name} for testing"), "arguments": arguments})
-    };
-    vec![
-        one("test_simple_prompt", &[]),
-        one("test_prompt_with_arguments", &["arg1", "arg2"]),
-        one("test_prompt_with_embedded_resource", &["resourceUri"]),
-        one("test_prompt_with_image", &[]),
-        one("test_input_required_result_prompt", &[]),
-    ]
+use crate::content::{embedded, image};
+use crate::schemas::field;
+
+type Arguments = BTreeMap<String, String>;
+
+/// Every prompt.
+pub(crate) fn all() -> Vec<Prompt> {
+    let all = [
+        Prompt::new("test_simple_prompt", simple),
+        Prompt::new("test_prompt_with_arguments", with_arguments)
+            .argument("arg1", "The first word", true)
+            .argument("arg2", "The second word", true)
+            .complete("arg1", words),
+        Prompt::new("test_prompt_with_embedded_resource", with_resource).argument(
+            "resourceUri",
+            "Which resource",
+            true,
+        ),
+        Prompt::new("test_prompt_with_image", with_image),
+        Prompt::new("test_input_required_result_prompt", with_question),
+    ];
+    all.map(|prompt| prompt.description("A prompt for testing"))
+        .into()
 }
 
-/// Fetches one.
-pub(crate) fn get(call: &Call) -> Result<Outcome, Error> {
-    let argument = |name: &str| call.arguments().value()[name].as_str().unwrap_or_default();
-    match call.name() {
-        "test_simple_prompt" => messages(&[text("This is a simple prompt for testing.")]),
-        "test_prompt_with_arguments" => {
-            let (one, two) = (argument("arg1"), argument("arg2"));
-            messages(&[text(&format!(
-                "Prompt with arguments: arg1='{one}', arg2='{two}'"
-            ))])
-        }
-        "test_prompt_with_embedded_resource" => {
-            let resource = embedded(argument("resourceUri"));
-            messages(&[
-                resource,
-                text("Please process the embedded resource above."),
-            ])
-        }
-        "test_prompt_with_image" => messages(&[image(), text("Please look at the image above.")]),
-        "test_input_required_result_prompt" => match input::answer(call, "user_context", "context")
-        {
-            Some(context) => messages(&[text(&format!("Use this context: {context}"))]),
-            None => input::ask_context(),
-        },
-        _ => Err(call.unknown()),
-    }
+async fn simple(_: Arguments, _: Cx) -> Result<&'static str, Stop> {
+    Ok("This is a simple prompt for testing.")
+}
+
+async fn with_arguments(arguments: Arguments, _: Cx) -> Result<String, Stop> {
+    let word = |name: &str| arguments.get(name).cloned().unwrap_or_default();
+    Ok(format!(
+        "Prompt with arguments: arg1='{}', arg2='{}'",
+        word("arg1"),
+        word("arg2")
+    ))
+}
+
+async fn with_resource(arguments: Arguments, _: Cx) -> Result<Vec<Message>, Stop> {
+    let uri = arguments.get("resourceUri").cloned().unwrap_or_default();
+    let look = Content::text("Please look at the resource above.");
+    Ok(vec![Message::user(embedded(&uri)), Message::user(look)])
+}
+
+async fn with_image(_: Arguments, _: Cx) -> Result<Vec<Message>, Stop> {
+    let look = Content::text("Please look at the image above.");
+    Ok(vec![Message::user(image()), Message::user(look)])
+}
+
+async fn with_question(_: Arguments, cx: Cx) -> Result<String, Stop> {
+    let question = ask::form_with(
+        "What context should the prompt use?",
+        field("context", "string"),
+    );
+    let context = cx.ask("user_context", question)?;
+    Ok(format!("Use this: {}", context["context"]))
 }
 
 /// Words that begin like what was typed.
-pub(crate) fn complete(call: &Call) -> Outcome {
-    let typed = call.arguments().value()["argument"]["value"]
-        .as_str()
-        .unwrap_or_default();
+async fn words(typed: String, _: Cx) -> Result<Vec<String>, Stop> {
     let words = ["paris", "park", "party", "test", "testing"];
-    let values = words.iter().filter(|word| word.starts_with(typed));
-    Outcome::Done(Output::Complete(CompleteResult {
-        values: values.map(|word| (*word).to_owned()).collect(),
-        more: Some(false),
-        ..CompleteResult::default()
-    }))
-}
-
-fn messages(contents: &[Value]) -> Result<Outcome, Error> {
-    let message = |content: &Value| {
-        Ok(PromptMessage {
-            assistant: false,
-            content: block(content)?,
-        })
-    };
-    let messages = contents.iter().map(message).collect::<Result<_, Error>>()?;
-    Ok(Outcome::Done(Output::Prompt(PromptResult {
-        messages,
-        ..PromptResult::default()
-    })))
+    let found = words.iter().filter(|word| word.starts_with(&typed));
+    Ok(found.map(|word| (*word).to_owned()).collect())
 }

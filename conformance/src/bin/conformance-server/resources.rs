@@ -1,48 +1,40 @@
 //! The resources.
 
-use serde_json::{Value, json};
-use toolgate::{Call, Error, Json, Outcome, Output, ReadResult};
+use serde_json::json;
+use toolgate::handlers::{Contents, Cx, Resource, Stop, Template, Vars};
 
-use crate::content::blob;
+/// Bytes that are no text.
+const BYTES: [u8; 6] = [0xff, 0x00, 0xfe, 0x01, 0xfd, 0x02];
 
-const TEMPLATE: &str = "test://template/";
-
-pub(crate) fn definitions() -> Vec<Value> {
-    let one = |uri: &str, name: &str, mime: &str| json!({"uri": uri, "name": name, "description": format!("{name} for testing"), "mimeType": mime});
-    vec![
-        one("test://static-text", "Static text", "text/plain"),
-        one("test://static-binary", "Static binary", "image/png"),
-        one("test://watched-resource", "Watched resource", "text/plain"),
+/// Every resource.
+pub(crate) fn all() -> [Resource; 3] {
+    let text = |text: &str| Contents::text(text);
+    let static_text = text("This is the content of the static text resource.");
+    [
+        Resource::fixed("test://static-text", "Static text", static_text).mime("text/plain"),
+        Resource::fixed(
+            "test://static-binary",
+            "Static binary",
+            Contents::bytes(BYTES),
+        )
+        .mime("application/octet-stream"),
+        Resource::fixed(
+            "test://watched-resource",
+            "Watched resource",
+            text("watched"),
+        )
+        .mime("text/plain"),
     ]
 }
 
-pub(crate) fn templates() -> Vec<Value> {
-    vec![json!({
-        "uriTemplate": format!("{TEMPLATE}{{id}}/data"),
-        "name": "Template",
-        "description": "One resource for each id",
-        "mimeType": "application/json",
-    })]
+/// The one template.
+pub(crate) fn template() -> Template {
+    Template::new("test://template/{id}/data", "Template", of_template)
+        .description("One resource for each id")
+        .mime("application/json")
 }
 
-/// Reads one.
-pub(crate) fn read(call: &Call) -> Result<Outcome, Error> {
-    let uri = call.name();
-    let text = |text: &str| json!({"uri": uri, "mimeType": "text/plain", "text": text});
-    let contents = match uri {
-        "test://static-text" => text("This is the content of the static text resource."),
-        "test://static-binary" => json!({"uri": uri, "mimeType": "image/png", "blob": blob()}),
-        "test://watched-resource" => text("watched"),
-        _ => of_template(uri).ok_or_else(|| call.unknown())?,
-    };
-    Ok(Outcome::Done(Output::Resource(ReadResult {
-        contents: vec![Json::from_value(&contents)],
-        ..ReadResult::default()
-    })))
-}
-
-fn of_template(uri: &str) -> Option<Value> {
-    let id = uri.strip_prefix(TEMPLATE)?.strip_suffix("/data")?;
-    let data = json!({"id": id, "data": format!("Data for ID: {id}")}).to_string();
-    Some(json!({"uri": uri, "mimeType": "application/json", "text": data}))
+async fn of_template(vars: Vars, _: Cx) -> Result<String, Stop> {
+    let id = vars.get("id");
+    Ok(json!({"id": id, "data": format!("Data for ID: {id}")}).to_string())
 }

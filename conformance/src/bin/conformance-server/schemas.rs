@@ -1,9 +1,21 @@
 //! The schemas of the fixtures. The words in them are fixed by the suite.
 
 use serde_json::{Value, json};
+use toolgate::handlers::{Cx, IntoOutput, Stop, Tool};
 
-pub(crate) fn tool(name: &str, description: &str, schema: Value) -> Value {
-    json!({"name": name, "description": description, "inputSchema": schema})
+/// A tool of that name, schema and function.
+pub(crate) fn tool<F, Fut, R>(name: &str, schema: Value, run: F) -> Tool
+where
+    F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<R, Stop>> + Send + 'static,
+    R: IntoOutput + 'static,
+{
+    Tool::dynamic(name, schema, run)
+}
+
+/// No arguments, or any.
+pub(crate) fn nothing() -> Value {
+    json!({"type": "object"})
 }
 
 /// One string, which has to be there.
@@ -11,25 +23,20 @@ pub(crate) fn one(name: &str) -> Value {
     json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]})
 }
 
-/// A tool whose argument is mirrored in a header.
+/// An argument that is mirrored in a header.
 pub(crate) fn custom_header() -> Value {
     let value = json!({"type": "string", "x-mcp-header": "Value"});
-    let schema = json!({"type": "object", "properties": {"value": value}, "required": ["value"]});
-    tool(
-        "test_custom_header",
-        "Takes an argument that a header repeats",
-        schema,
-    )
+    json!({"type": "object", "properties": {"value": value}, "required": ["value"]})
 }
 
-/// A tool whose schema has the words that are lost most easily.
+/// The words of a schema that are lost most easily.
 pub(crate) fn json_schema_2020_12() -> Value {
     let address = json!({
         "$anchor": "addressDef",
         "type": "object",
         "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
     });
-    let schema = json!({
+    json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "$defs": {"address": address},
@@ -45,17 +52,22 @@ pub(crate) fn json_schema_2020_12() -> Value {
         "then": {"required": ["phone"]},
         "else": {"required": ["email"]},
         "additionalProperties": false,
-    });
-    tool(
-        "json_schema_2020_12_tool",
-        "Tool with JSON Schema 2020-12 features",
-        schema,
-    )
+    })
+}
+
+/// A form with one field, which has to be filled in.
+pub(crate) fn field(name: &str, kind: &str) -> Value {
+    json!({"type": "object", "properties": {name: {"type": kind}}, "required": [name]})
+}
+
+/// A form whose fields may all be left empty.
+fn optional(fields: Value) -> Value {
+    json!({"type": "object", "properties": fields, "required": []})
 }
 
 /// What `test_elicitation` asks for.
 pub(crate) fn user() -> Value {
-    json!({"username": {"type": "string"}, "email": {"type": "string"}})
+    optional(json!({"username": {"type": "string"}, "email": {"type": "string"}}))
 }
 
 /// A default of every kind.
@@ -65,13 +77,13 @@ pub(crate) fn defaults() -> Value {
         "enum": ["active", "inactive", "pending"],
         "default": "active",
     });
-    json!({
+    optional(json!({
         "name": {"type": "string", "default": "John Doe"},
         "age": {"type": "integer", "default": 30},
         "score": {"type": "number", "default": 95.5},
         "status": status,
         "verified": {"type": "boolean", "default": true},
-    })
+    }))
 }
 
 /// A choice of every kind.
@@ -82,7 +94,7 @@ pub(crate) fn choices() -> Value {
         {"const": "value2", "title": "Second Option"},
         {"const": "value3", "title": "Third Option"},
     ]);
-    json!({
+    optional(json!({
         "untitledSingle": {"type": "string", "enum": plain},
         "titledSingle": {"type": "string", "oneOf": titled},
         "legacyEnum": {
@@ -92,10 +104,5 @@ pub(crate) fn choices() -> Value {
         },
         "untitledMulti": {"type": "array", "items": {"type": "string", "enum": plain}},
         "titledMulti": {"type": "array", "items": {"anyOf": titled}},
-    })
-}
-
-/// The form that asks for a name.
-pub(crate) fn name() -> Value {
-    json!({"name": {"type": "string"}})
+    }))
 }

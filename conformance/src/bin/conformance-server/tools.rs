@@ -1,177 +1,144 @@
-//! The tools that answer at once, and those of the revisions with sessions that ask in the middle.
+//! The tools that answer without a question.
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use toolgate::{
-    AskKind, Call, Error, Event, ItemKind, Json, Kind, LogMessage, Need, Outcome, Output, Progress,
-    ToolResult,
-};
+use serde_json::Value;
+use toolgate::handlers::{Cx, Level, Prompt, Stop, Tool};
+use toolgate::{Content, Need};
 
-use crate::content::{asked, audio, blocks, embedded, form, image, said, sample, text};
-use crate::everything::Everything;
-use crate::schemas;
+use crate::content::{audio, embedded, image};
+use crate::schemas::{self, nothing, tool};
 
-const NOTHING: &str = r#"{"type": "object"}"#;
 /// How far apart messages of one call are, so that they are not told as one.
 const APART: Duration = Duration::from_millis(50);
 
+type Done<T> = Result<T, Stop>;
+
 /// Every tool of this page.
-pub(crate) fn definitions() -> Vec<Value> {
-    let plain = [
-        ("test_simple_text", "Gives one line of text"),
-        ("test_image_content", "Gives a picture"),
-        ("test_audio_content", "Gives a sound"),
-        ("test_embedded_resource", "Gives a resource, whole"),
-        (
-            "test_multiple_content_types",
-            "Gives text, a picture and a resource",
-        ),
-        ("test_tool_with_logging", "Logs three messages"),
-        ("test_tool_with_progress", "Tells three times how far it is"),
-        ("test_error_handling", "Fails"),
-        ("test_elicitation_sep1034_defaults", "Asks with defaults"),
-        ("test_elicitation_sep1330_enums", "Asks for choices"),
-        ("test_reconnection", "Answers after a while"),
-        ("test_missing_capability", "Needs a client that samples"),
-        (
-            "test_streaming_elicitation",
-            "Tells progress and asks nothing",
-        ),
-        ("test_logging_tool", "Logs where it may"),
-        ("test_trigger_tool_change", "Tells that the tools changed"),
-        (
-            "test_trigger_prompt_change",
-            "Tells that the prompts changed",
-        ),
-    ];
-    let nothing: Value = serde_json::from_str(NOTHING).unwrap_or_default();
-    let mut all: Vec<Value> = plain
-        .into_iter()
-        .map(|(name, description)| schemas::tool(name, description, nothing.clone()))
-        .collect();
-    all.push(schemas::tool(
-        "test_sampling",
-        "Asks the model",
-        schemas::one("prompt"),
-    ));
-    all.push(schemas::tool(
-        "test_elicitation",
-        "Asks the user",
-        schemas::one("message"),
-    ));
-    all.push(schemas::custom_header());
-    all.push(schemas::json_schema_2020_12());
+pub(crate) fn all() -> Vec<Tool> {
+    let mut all = Vec::from(plain());
+    all.extend(telling());
+    all.extend([
+        tool("test_custom_header", schemas::custom_header(), again)
+            .description("Takes an argument that a header repeats"),
+        tool(
+            "json_schema_2020_12_tool",
+            schemas::json_schema_2020_12(),
+            again,
+        )
+        .description("Tool with JSON Schema 2020-12 features"),
+    ]);
     all
 }
 
-/// Uses one of them.
-pub(crate) async fn call(all: &Everything, call: &Call) -> Result<Outcome, Error> {
-    match call.name() {
-        "test_simple_text" => said("This is a simple text response for testing."),
-        "test_image_content" => blocks(&[image()]),
-        "test_audio_content" => blocks(&[audio()]),
-        "test_embedded_resource" => blocks(&[embedded("test://embedded-resource")]),
-        "test_multiple_content_types" => {
-            let resource = embedded("test://mixed-content-resource");
-            blocks(&[text("several kinds of content:"), image(), resource])
-        }
-        "test_tool_with_logging" | "test_logging_tool" => logging(call).await,
-        "test_tool_with_progress" | "test_streaming_elicitation" => progress(call).await,
-        "test_error_handling" => Ok(Outcome::Done(Output::Tool(ToolResult::error(
-            "this tool fails on purpose",
-        )))),
-        "test_reconnection" => {
-            tokio::time::sleep(2 * APART).await;
-            said("the stream was closed and opened again")
-        }
-        "test_missing_capability" => needs_sampling(call),
-        "test_trigger_tool_change" => changed(all, ItemKind::Tool),
-        "test_trigger_prompt_change" => changed(all, ItemKind::Prompt),
-        "test_sampling" => model(call),
-        "test_elicitation" => user(
-            call,
-            form(&argument(call, "message"), schemas::user(), json!([])),
-        ),
-        "test_elicitation_sep1034_defaults" => user(
-            call,
-            form("Look through the defaults", schemas::defaults(), json!([])),
-        ),
-        "test_elicitation_sep1330_enums" => {
-            user(call, form("Choose", schemas::choices(), json!([])))
-        }
-        "test_custom_header" | "json_schema_2020_12_tool" => said(call.arguments().raw().as_str()),
-        _ => Err(call.unknown()),
-    }
+/// Those that give one kind of content each.
+fn plain() -> [Tool; 7] {
+    [
+        tool("test_simple_text", nothing(), simple_text).description("Gives one line of text"),
+        tool("test_image_content", nothing(), image_content).description("Gives a picture"),
+        tool("test_audio_content", nothing(), audio_content).description("Gives a sound"),
+        tool("test_embedded_resource", nothing(), embedded_resource)
+            .description("Gives a resource, whole"),
+        tool(
+            "test_multiple_content_types",
+            nothing(),
+            multiple_content_types,
+        )
+        .description("Gives text, a picture and a resource"),
+        tool("test_error_handling", nothing(), error_handling).description("Fails"),
+        tool("test_reconnection", nothing(), reconnection).description("Answers after a while"),
+    ]
 }
 
-fn argument(call: &Call, name: &str) -> String {
-    let value = &call.arguments().value()[name];
-    value.as_str().unwrap_or_default().to_owned()
+/// Those that tell something on the way, or need something of the client.
+fn telling() -> [Tool; 7] {
+    [
+        tool("test_tool_with_logging", nothing(), logging).description("Logs three messages"),
+        tool("test_logging_tool", nothing(), logging).description("Logs where it may"),
+        tool("test_tool_with_progress", nothing(), progress).description("Tells how far it is"),
+        tool("test_streaming_elicitation", nothing(), progress)
+            .description("Tells how far it is, and asks nothing"),
+        tool("test_missing_capability", nothing(), missing_capability)
+            .description("Needs a client that samples"),
+        tool("test_trigger_tool_change", nothing(), change_tools).description("Changes the tools"),
+        tool("test_trigger_prompt_change", nothing(), change_prompts)
+            .description("Changes the prompts"),
+    ]
 }
 
-async fn logging(call: &Call) -> Result<Outcome, Error> {
+async fn simple_text(_: Value, _: Cx) -> Done<&'static str> {
+    Ok("This is a simple text response for testing.")
+}
+
+async fn image_content(_: Value, _: Cx) -> Done<Content> {
+    Ok(image())
+}
+
+async fn audio_content(_: Value, _: Cx) -> Done<Content> {
+    Ok(audio())
+}
+
+async fn embedded_resource(_: Value, _: Cx) -> Done<Content> {
+    Ok(embedded("test://embedded-resource"))
+}
+
+async fn multiple_content_types(_: Value, _: Cx) -> Done<Vec<Content>> {
+    let resource = embedded("test://mixed-content-resource");
+    Ok(vec![
+        Content::text("several kinds of content:"),
+        image(),
+        resource,
+    ])
+}
+
+async fn error_handling(_: Value, _: Cx) -> Done<()> {
+    Err(Stop::new("this tool fails on purpose"))
+}
+
+async fn reconnection(_: Value, _: Cx) -> Done<&'static str> {
+    tokio::time::sleep(2 * APART).await;
+    Ok("the stream was closed and opened again")
+}
+
+async fn again(arguments: Value, _: Cx) -> Done<String> {
+    Ok(arguments.to_string())
+}
+
+async fn logging(_: Value, cx: Cx) -> Done<&'static str> {
     for step in [
         "Tool execution started",
         "Tool processing data",
         "Tool execution completed",
     ] {
-        call.reporter.tell(Event::Log(LogMessage {
-            level: "info".to_owned(),
-            logger: Some("fixture".to_owned()),
-            data: Json::from_value(&step.into()),
-        }));
+        cx.log(Level::Info, step);
         tokio::time::sleep(APART).await;
     }
-    said("three messages were logged")
+    Ok("three messages were logged")
 }
 
-async fn progress(call: &Call) -> Result<Outcome, Error> {
-    for progress in [0.0, 50.0, 100.0] {
-        call.reporter.tell(Event::Progress(Progress {
-            progress,
-            total: Some(100.0),
-            message: Some(format!("{progress} of 100")),
-        }));
+async fn progress(_: Value, cx: Cx) -> Done<&'static str> {
+    for done in [0.0, 50.0, 100.0] {
+        cx.progress(done, 100.0, &format!("{done} of 100"));
         tokio::time::sleep(APART).await;
     }
-    said("done")
+    Ok("done")
 }
 
-fn needs_sampling(call: &Call) -> Result<Outcome, Error> {
-    if call.abilities.sampling {
-        return said("the client samples");
-    }
-    let why = "this tool needs a client that declares sampling";
-    Err(Error::new(Kind::Unsupported(Need::Sampling), why))
+async fn missing_capability(_: Value, cx: Cx) -> Done<&'static str> {
+    cx.require(Need::Sampling)?;
+    Ok("the client samples")
 }
 
-fn changed(all: &Everything, kind: ItemKind) -> Result<Outcome, Error> {
-    all.changed(kind);
-    said("told")
+async fn change_tools(_: Value, cx: Cx) -> Done<&'static str> {
+    let new = tool("test_that_came_later", nothing(), simple_text);
+    cx.registry().set_tool(new.description("Came later"))?;
+    Ok("a tool came in")
 }
 
-fn model(call: &Call) -> Result<Outcome, Error> {
-    match call.round.answer("model") {
-        None => asked(vec![("model", sample(&argument(call, "prompt")))]),
-        Some(answer) => {
-            let answer = answer.to_value();
-            let text = answer["content"]["text"].as_str().unwrap_or_default();
-            said(&format!("LLM response: {text}"))
-        }
-    }
-}
-
-fn user(call: &Call, question: AskKind) -> Result<Outcome, Error> {
-    match call.round.answer("user") {
-        None => asked(vec![("user", question)]),
-        Some(answer) => {
-            let answer = answer.to_value();
-            let action = answer["action"].as_str().unwrap_or_default();
-            said(&format!(
-                "Elicitation completed: action={action}, content={}",
-                answer["content"]
-            ))
-        }
-    }
+async fn change_prompts(_: Value, cx: Cx) -> Done<&'static str> {
+    let new = Prompt::new("test_prompt_that_came_later", |_, _| async {
+        Done::Ok("Later.")
+    });
+    cx.registry().set_prompt(new.description("Came later"))?;
+    Ok("a prompt came in")
 }
