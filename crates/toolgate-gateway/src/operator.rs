@@ -378,10 +378,7 @@ fn then_word(then: Then) -> &'static str {
 
 /// A result as the protocol writes it, for a terminal or the console.
 fn output_json(output: &ToolResult) -> Value {
-    let nobody = toolgate_wire::method::initialize::Implementation {
-        name: String::new(),
-        version: String::new(),
-    };
+    let nobody = toolgate_wire::method::initialize::Implementation::default();
     let mut value = dialect::MODERN
         .output(&Output::Tool(output.clone()), &nobody)
         .to_value();

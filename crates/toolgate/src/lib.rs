@@ -14,5 +14,6 @@ pub mod ids;
 mod seal;
 mod serve;
 
+pub use handlers::{Cx, IntoOutput, Prompt, Resource, Server, Stop, Structured, Template, Tool};
 pub use serve::{Http, ServeError, http, stdio};
 pub use toolgate_core::*;

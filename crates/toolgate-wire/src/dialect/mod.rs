@@ -49,8 +49,17 @@ pub struct Dialect {
     pub completions: bool,
     /// Whether a session may send many messages as one array.
     pub batches: bool,
+    /// What a program says of itself, besides its name and version.
+    about: About,
     /// The code of the error for a resource that is not there.
     pub resource_not_found: i64,
+}
+
+#[derive(Debug, PartialEq)]
+enum About {
+    Nothing,
+    Title,
+    All,
 }
 
 #[derive(Debug, PartialEq)]
@@ -96,6 +105,22 @@ impl Dialect {
             json = without(json, "outputSchema");
         }
         json
+    }
+
+    /// A program in the words of this revision.
+    pub fn implementation(&self, mut program: Implementation) -> Implementation {
+        if self.about == About::Nothing {
+            program.title = None;
+        }
+        if self.about != About::All {
+            program = Implementation {
+                name: program.name,
+                version: program.version,
+                title: program.title,
+                ..Implementation::default()
+            };
+        }
+        program
     }
 
     /// The result of a list of that kind.
@@ -279,10 +304,7 @@ mod tests {
     }
 
     fn server() -> Implementation {
-        Implementation {
-            name: "s".into(),
-            version: "1".into(),
-        }
+        Implementation::new("s", "1")
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Revision 2024-11-05.
 
-use super::{Dialect, Structured};
+use super::{About, Dialect, Structured};
 use crate::message::code;
 use crate::method::content::ContentKind::{Image, Resource, Text};
 
@@ -17,5 +17,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     elicitation_url: false,
     completions: false,
     batches: false,
+    about: About::Nothing,
     resource_not_found: code::RESOURCE_NOT_FOUND,
 };

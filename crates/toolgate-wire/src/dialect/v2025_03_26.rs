@@ -1,6 +1,6 @@
 //! Revision 2025-03-26.
 
-use super::{Dialect, Structured};
+use super::{About, Dialect, Structured};
 use crate::message::code;
 use crate::method::content::ContentKind::{Audio, Image, Resource, Text};
 
@@ -17,5 +17,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     elicitation_url: false,
     completions: true,
     batches: true,
+    about: About::Nothing,
     resource_not_found: code::RESOURCE_NOT_FOUND,
 };

@@ -1,6 +1,6 @@
 //! Revision 2025-11-25.
 
-use super::{Dialect, Structured};
+use super::{About, Dialect, Structured};
 use crate::message::code;
 use crate::method::content::ContentKind::{Audio, Image, Resource, ResourceLink, Text};
 
@@ -18,5 +18,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     elicitation_url: true,
     completions: true,
     batches: false,
+    about: About::All,
     resource_not_found: code::RESOURCE_NOT_FOUND,
 };

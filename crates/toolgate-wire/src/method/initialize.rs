@@ -1,6 +1,6 @@
 //! `initialize`: the handshake of the revisions up to 2025-11-25.
 
-use crate::json::{Json, ObjectWriter};
+use crate::json::{Json, Kind, ObjectWriter};
 
 /// The method.
 pub const NAME: &str = "initialize";
@@ -8,23 +8,43 @@ pub const NAME: &str = "initialize";
 pub const DONE: &str = "notifications/initialized";
 
 /// Name and version of a program, as it says itself.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Implementation {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
+    /// What people call it (since 2025-06-18).
+    pub title: Option<String>,
+    /// What it is (since 2025-11-25).
+    pub description: Option<String>,
+    /// Where people read more (since 2025-11-25).
+    pub website: Option<String>,
+    /// Its icons, an array of objects with `src` (since 2025-11-25).
+    pub icons: Option<Json>,
 }
 
 impl Implementation {
+    /// A program of that name and version.
+    pub fn new(name: &str, version: &str) -> Implementation {
+        Implementation {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            ..Implementation::default()
+        }
+    }
+
     /// Reads `clientInfo` or `serverInfo`.
     pub fn read(json: &Json) -> Option<Implementation> {
-        let name = json.get("name")?.string()?;
-        let version = json
-            .get("version")
-            .and_then(|v| v.string())
-            .unwrap_or_default();
-        Some(Implementation { name, version })
+        let text = |key: &str| json.get(key).and_then(|v| v.string());
+        Some(Implementation {
+            name: text("name")?,
+            version: text("version").unwrap_or_default(),
+            title: text("title"),
+            description: text("description"),
+            website: text("websiteUrl"),
+            icons: json.get("icons").filter(|i| i.kind() == Kind::Array),
+        })
     }
 
     /// Writes it.
@@ -32,6 +52,19 @@ impl Implementation {
         let mut o = ObjectWriter::new();
         o.str("name", &self.name);
         o.str("version", &self.version);
+        let more = [
+            ("title", &self.title),
+            ("description", &self.description),
+            ("websiteUrl", &self.website),
+        ];
+        for (key, text) in more {
+            if let Some(text) = text {
+                o.str(key, text);
+            }
+        }
+        if let Some(icons) = &self.icons {
+            o.raw("icons", icons);
+        }
         o.finish()
     }
 }

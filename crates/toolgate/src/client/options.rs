@@ -43,10 +43,7 @@ impl RemoteOptions {
     pub fn new(origin: Origin) -> RemoteOptions {
         RemoteOptions {
             origin,
-            client: Implementation {
-                name: "toolgate".to_owned(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-            },
+            client: Implementation::new("toolgate", env!("CARGO_PKG_VERSION")),
             start: Duration::from_secs(30),
             probe_wait: Duration::from_secs(5),
             probe: true,

@@ -78,7 +78,7 @@ impl Legacy {
         let answer = initialize::Answer {
             version: dialect.revision.to_owned(),
             capabilities: server.capabilities(dialect),
-            server: server.info.clone(),
+            server: dialect.implementation(server.info.clone()),
             instructions: server.instructions.clone(),
         };
         let table = Mutex::new(Session::new(server.limits.in_flight));

@@ -64,10 +64,7 @@ impl Server {
         version: &str,
         limits: ServerLimits,
     ) -> Result<Server, Error> {
-        let info = Implementation {
-            name: name.to_owned(),
-            version: version.to_owned(),
-        };
+        let info = Implementation::new(name, version);
         let seal = Seal::random(limits.seal_life)?;
         Ok(Server {
             service,
@@ -94,6 +91,12 @@ impl Server {
     pub fn with_seal_key(mut self, key: &[u8; 32]) -> Result<Server, Error> {
         self.seal = Seal::with_key(key, self.limits.seal_life)?;
         Ok(self)
+    }
+
+    /// Says more of the program than its name and version.
+    pub fn with_info(mut self, info: Implementation) -> Server {
+        self.info = info;
+        self
     }
 
     /// Declares these abilities instead of all.

@@ -8,6 +8,7 @@ use crate::edge::{self, Offers, ServerLimits};
 use std::sync::Arc;
 use toolgate_core::{CacheHint, Json, Rule};
 use toolgate_policy::{AtOnce, Deadline, OutputSchema, Quota, Rate, Recorder, Size, Standard};
+use toolgate_wire::method::initialize::Implementation;
 
 /// A server in the making. Every duty of a server is on: arguments are checked against their schemas, calls are limited
 /// in number, rate and time and recorded, results are checked, cleaned and limited in size, and a panic ends one call.
@@ -25,8 +26,7 @@ use toolgate_policy::{AtOnce, Deadline, OutputSchema, Quota, Rate, Recorder, Siz
 /// # }
 /// ```
 pub struct Server {
-    name: String,
-    version: String,
+    info: Implementation,
     instructions: Option<String>,
     offered: Offered,
     duties: Standard,
@@ -40,8 +40,7 @@ impl Server {
     /// A server that offers nothing yet.
     pub fn new(name: &str, version: &str) -> Server {
         Server {
-            name: name.to_owned(),
-            version: version.to_owned(),
+            info: Implementation::new(name, version),
             instructions: None,
             offered: Offered::default(),
             duties: Standard::default(),
@@ -50,6 +49,30 @@ impl Server {
             completions: false,
             key: None,
         }
+    }
+
+    /// What people call it.
+    pub fn title(mut self, title: &str) -> Server {
+        self.info.title = Some(title.to_owned());
+        self
+    }
+
+    /// What it is.
+    pub fn description(mut self, text: &str) -> Server {
+        self.info.description = Some(text.to_owned());
+        self
+    }
+
+    /// Where people read more.
+    pub fn website(mut self, url: &str) -> Server {
+        self.info.website = Some(url.to_owned());
+        self
+    }
+
+    /// Its icons, as the protocol writes them: an array of objects with `src`.
+    pub fn icons(mut self, icons: serde_json::Value) -> Server {
+        self.info.icons = Some(Json::from_value(&icons));
+        self
     }
 
     /// How a model should use it all.
@@ -172,13 +195,15 @@ impl Server {
     /// As [`Server::build`].
     pub fn build_with_registry(self) -> Result<(Arc<edge::Server>, Registry), BuildError> {
         let offers = self.offers()?;
-        let registry = Registry::new(&self.name, self.offered)?;
+        let registry = Registry::new(&self.info.name, self.offered)?;
         let service = Arc::new(self.duties.over(Arc::new(Handlers(registry.clone()))));
         let unsealed = |error: toolgate_core::Error| BuildError::new("the seal", error.public());
-        let mut server = edge::Server::new(service, &self.name, &self.version, self.limits)
-            .map_err(unsealed)?
-            .with_offers(offers)
-            .with_instructions(self.instructions);
+        let mut server =
+            edge::Server::new(service, &self.info.name, &self.info.version, self.limits)
+                .map_err(unsealed)?
+                .with_info(self.info)
+                .with_offers(offers)
+                .with_instructions(self.instructions);
         if let Some(key) = self.key {
             server = server.with_seal_key(&key).map_err(unsealed)?;
         }

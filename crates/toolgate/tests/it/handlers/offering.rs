@@ -345,6 +345,42 @@ async fn completion_has_at_most_a_hundred_values() {
     }
 }
 
+/// Each revision hears what it has words for.
+#[tokio::test]
+async fn a_server_says_who_it_is() {
+    let server = Server::new("s", "1").title("The S").description("It is S.");
+    let server = server
+        .website("https://example.com")
+        .icons(json!([{"src": "data:x"}]));
+    let server = server.build().unwrap();
+    for revision in REVISIONS {
+        let about = match revision {
+            MODERN => {
+                let mut peer = Peer::open(&server, MODERN, json!({})).await;
+                let mut result = peer.result("server/discover", json!({})).await;
+                result["_meta"]["io.modelcontextprotocol/serverInfo"].take()
+            }
+            old => Peer::opened(&server, old).await["serverInfo"].take(),
+        };
+        let members: Vec<&String> = about.as_object().unwrap().keys().collect();
+        match revision {
+            "2024-11-05" | "2025-03-26" => assert_eq!(members, ["name", "version"]),
+            "2025-06-18" => assert_eq!(members, ["name", "title", "version"]),
+            _ => assert_eq!(
+                members,
+                [
+                    "description",
+                    "icons",
+                    "name",
+                    "title",
+                    "version",
+                    "websiteUrl"
+                ]
+            ),
+        }
+    }
+}
+
 /// What nobody offers is not declared, and instructions are sent.
 ///
 /// Holds: VER-03

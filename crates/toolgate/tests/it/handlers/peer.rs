@@ -25,6 +25,7 @@ pub(crate) struct Peer {
     revision: &'static str,
     abilities: Value,
     next: u64,
+    opened: Value,
 }
 
 impl Peer {
@@ -43,6 +44,7 @@ impl Peer {
         );
         let (from, to) = split(ours);
         let mut peer = Peer {
+            opened: Value::Null,
             from: BufReader::new(from),
             to,
             revision,
@@ -53,11 +55,17 @@ impl Peer {
             let params = json!({"protocolVersion": revision, "capabilities": peer.abilities,
                 "clientInfo": {"name": "t", "version": "1"}});
             let opened = peer.ask("initialize", params).await;
+            peer.opened = opened["result"].clone();
             assert_eq!(opened["result"]["protocolVersion"], revision, "{opened}");
             peer.say(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
                 .await;
         }
         peer
+    }
+
+    /// What the server said when the session was opened.
+    pub(crate) async fn opened(server: &Arc<edge::Server>, revision: &'static str) -> Value {
+        Peer::open(server, revision, json!({})).await.opened
     }
 
     pub(crate) async fn say(&mut self, message: Value) {
