@@ -55,6 +55,16 @@ impl Recorder {
         }
     }
 
+    /// A recorder over a journal of its own in that folder, which is made if it is not there. Each process has its own
+    /// chain in it; `toolgate audit verify` checks them.
+    ///
+    /// # Errors
+    /// The folder or its files cannot be written, or a record in them was changed.
+    pub fn in_folder(folder: impl Into<std::path::PathBuf>) -> Result<Recorder, Failed> {
+        let journal = Journal::open(toolgate_journal::Options::new(folder.into()))?;
+        Ok(Recorder::new(Arc::new(journal)))
+    }
+
     /// The journal, where there is one.
     pub fn journal(&self) -> Option<&Arc<Journal>> {
         match &self.sink {

@@ -100,7 +100,7 @@ pub struct Standard {
     pub access: Access,
     /// More rules, asked after `access`.
     pub rules: Vec<Arc<dyn Rule>>,
-    /// How often; 600 a minute of each caller and tool.
+    /// How often; 6,000 a minute of each caller and tool.
     pub rate: Rate,
     /// Which arguments.
     pub arguments: Arguments,
@@ -124,7 +124,7 @@ impl Default for Standard {
             at_once: AtOnce::new(64, 1024),
             access: Access::default().otherwise(Then::Allow),
             rules: Vec::new(),
-            rate: Rate::new(Vec::new(), Quota::per_minute(600)),
+            rate: Rate::new(Vec::new(), Quota::per_minute(6000)),
             arguments: Arguments::default(),
             ask: false,
             deadline: Deadline::default(),

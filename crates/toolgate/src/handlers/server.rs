@@ -5,7 +5,7 @@ use super::{
     service::Handlers,
 };
 use crate::edge::{self, Offers, ServerLimits};
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 use toolgate_core::{CacheHint, Json, Rule};
 use toolgate_policy::{AtOnce, Deadline, OutputSchema, Quota, Rate, Recorder, Size, Standard};
 use toolgate_wire::method::initialize::Implementation;
@@ -34,6 +34,7 @@ pub struct Server {
     extensions: Vec<(String, Json)>,
     completions: bool,
     key: Option<[u8; 32]>,
+    audit: Option<PathBuf>,
 }
 
 impl Server {
@@ -48,6 +49,7 @@ impl Server {
             extensions: Vec::new(),
             completions: false,
             key: None,
+            audit: None,
         }
     }
 
@@ -132,7 +134,7 @@ impl Server {
         self
     }
 
-    /// How often each caller may use each tool; 600 a minute.
+    /// How often each caller may use each tool; 6,000 a minute.
     pub fn rate(mut self, quota: Quota) -> Server {
         self.duties.rate = Rate::new(Vec::new(), quota);
         self
@@ -162,9 +164,18 @@ impl Server {
         self
     }
 
-    /// Where calls are recorded; as events of `tracing`, without contents.
+    /// Where calls are recorded; as events of `tracing`, without contents. [`Server::audit_in`] keeps a log that stands
+    /// as evidence.
     pub fn record(mut self, recorder: Arc<Recorder>) -> Server {
+        self.audit = None;
         self.duties.recorder = recorder;
+        self
+    }
+
+    /// Records calls in a hash-chained log in that folder: on the disk before the function runs and before the answer
+    /// leaves. Where it cannot be written, nothing is called.
+    pub fn audit_in(mut self, folder: impl Into<PathBuf>) -> Server {
+        self.audit = Some(folder.into());
         self
     }
 
@@ -193,8 +204,18 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::build`].
-    pub fn build_with_registry(self) -> Result<(Arc<edge::Server>, Registry), BuildError> {
+    pub fn build_with_registry(mut self) -> Result<(Arc<edge::Server>, Registry), BuildError> {
         let offers = self.offers()?;
+        if let Some(folder) = &self.audit {
+            let recorder = Recorder::in_folder(folder);
+            let unwritable = |error| {
+                BuildError::new(
+                    format!("the log in {}", folder.display()),
+                    format!("{error}"),
+                )
+            };
+            self.duties.recorder = Arc::new(recorder.map_err(unwritable)?);
+        }
         let registry = Registry::new(&self.info.name, self.offered)?;
         let service = Arc::new(self.duties.over(Arc::new(Handlers(registry.clone()))));
         let unsealed = |error: toolgate_core::Error| BuildError::new("the seal", error.public());

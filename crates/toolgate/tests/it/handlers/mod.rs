@@ -5,3 +5,4 @@ mod building;
 mod changing;
 mod offering;
 mod peer;
+mod recording;
