@@ -1,32 +1,29 @@
-//! HTTP on loopback, with the check of Host and Origin before everything.
+//! HTTP on loopback.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use toolgate::Caller;
-use toolgate::edge::http::{Body, Endpoint, HostGuard};
+use toolgate::Http;
+use toolgate::edge::http::Body;
 
-/// Serves for ever. Connections are not counted: the only client is the suite.
-pub(crate) async fn serve(listener: TcpListener, endpoint: Endpoint, port: u16) {
-    let guard = Arc::new(HostGuard::loopback(port));
+/// Serves at `/mcp`, for ever. Connections are not counted: the only client is the suite.
+pub(crate) async fn serve(listener: TcpListener, server: Http) {
     let mut connections = JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (guard, endpoint) = (guard.clone(), endpoint.clone());
+        let server = server.clone();
         connections.spawn(async move {
-            let service =
-                service_fn(move |request| answer(guard.clone(), endpoint.clone(), request));
+            let service = service_fn(move |request| answer(server.clone(), request));
             let _ = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .serve_connection(TokioIo::new(stream), service)
@@ -36,23 +33,11 @@ pub(crate) async fn serve(listener: TcpListener, endpoint: Endpoint, port: u16) 
     }
 }
 
-async fn answer(
-    guard: Arc<HostGuard>,
-    endpoint: Endpoint,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, Infallible> {
-    if let Err(denied) = guard.check(&request) {
-        return Ok(plain(StatusCode::FORBIDDEN, denied.reason()));
+async fn answer(server: Http, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    if request.uri().path() == "/mcp" {
+        return Ok(server.handle(request).await);
     }
-    if request.uri().path() != "/mcp" {
-        return Ok(plain(StatusCode::NOT_FOUND, "only /mcp is here"));
-    }
-    let caller = Caller::new("anonymous@http");
-    Ok(endpoint.handle(caller, request).await)
-}
-
-fn plain(status: StatusCode, text: &str) -> Response<Body> {
-    let mut response = Response::new(Body::full(text.to_owned()));
-    *response.status_mut() = status;
-    response
+    let mut response = Response::new(Body::full("only /mcp is here"));
+    *response.status_mut() = http::StatusCode::NOT_FOUND;
+    Ok(response)
 }

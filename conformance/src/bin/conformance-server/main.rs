@@ -14,12 +14,8 @@ mod schemas;
 mod tools;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use toolgate::Caller;
-use toolgate::edge::http::{Endpoint, HttpLimits};
-use toolgate::edge::{self, stdio};
-use toolgate::handlers::{BuildError, Server};
+use toolgate::handlers::Server;
 
 /// Where it is served.
 enum Link {
@@ -52,18 +48,19 @@ fn link() -> Option<Link> {
 }
 
 async fn run(link: Link) -> Result<(), Box<dyn std::error::Error>> {
-    let server = everything()?;
     match link {
-        Link::Http(port) => http(server, port).await,
-        Link::Stdio => {
-            let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-            Ok(stdio::serve(server, Caller::new("stdio"), input, output).await?)
+        Link::Http(port) => {
+            let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
+            println!("http://{}/mcp", listener.local_addr()?);
+            listener::serve(listener, toolgate::http(everything())?).await;
+            Ok(())
         }
+        Link::Stdio => Ok(toolgate::stdio(everything()).await?),
     }
 }
 
 /// All fixtures, with all duties on.
-fn everything() -> Result<Arc<edge::Server>, BuildError> {
+fn everything() -> Server {
     let mut server = Server::new("toolgate-conformance-server", env!("CARGO_PKG_VERSION"));
     for tool in tools::all().into_iter().chain(asking::all()) {
         server = server.tool(tool);
@@ -74,14 +71,5 @@ fn everything() -> Result<Arc<edge::Server>, BuildError> {
     for prompt in prompts::all() {
         server = server.prompt(prompt);
     }
-    server.template(resources::template()).build()
-}
-
-async fn http(server: Arc<edge::Server>, port: u16) -> Result<(), Box<dyn std::error::Error>> {
-    let endpoint = Endpoint::new(server, HttpLimits::default());
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
-    let address = listener.local_addr()?;
-    println!("http://{address}/mcp");
-    listener::serve(listener, endpoint, address.port()).await;
-    Ok(())
+    server.template(resources::template())
 }
