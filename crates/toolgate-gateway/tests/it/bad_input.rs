@@ -187,13 +187,18 @@ fn methods_and_tools_that_are_not_there_and_headers_that_disagree() {
             in_headers(&gate, header, line)
         });
     }
-    check(&gate, "another revision", recorded(400, -32022), || {
-        in_headers(
-            &gate,
-            "MCP-Protocol-Version",
-            "MCP-Protocol-Version: 1999-01-01",
-        )
-    });
+    check(
+        &gate,
+        "another revision than the body names",
+        recorded(400, -32020),
+        || {
+            in_headers(
+                &gate,
+                "MCP-Protocol-Version",
+                "MCP-Protocol-Version: 1999-01-01",
+            )
+        },
+    );
     let begun = gate.audit().iter().any(|r| r["ev"] == "call.begin");
     assert!(!begun, "nothing went upstream");
 }
