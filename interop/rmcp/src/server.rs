@@ -1,6 +1,7 @@
 //! The server: the tools that all servers of the tests have.
 
-use crate::Failed;
+use crate::{Failed, say};
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt,
     model::{
@@ -10,26 +11,49 @@ use rmcp::{
         SubscriptionFilter, Tool,
     },
     service::{RequestContext, SubscriptionContext},
-    transport::stdio,
+    transport::{
+        stdio,
+        streamable_http_server::{StreamableHttpService, session::local::LocalSessionManager},
+    },
 };
 use serde_json::{Value, json};
-use std::{borrow::Cow, io::Write, time::Duration};
-use tokio::sync::watch;
+use std::{borrow::Cow, io::Write, sync::Arc, time::Duration};
+use tokio::{net::TcpListener, sync::watch};
 
-/// The tools; whether the last one is there already is what changes.
+/// The tools, the same for all sessions; whether the last one is there already is what changes.
+#[derive(Clone)]
 struct Tools {
     setting: Value,
     grown: watch::Sender<bool>,
 }
 
-/// Serves standard input and output until the input ends.
+/// Serves standard input and output until the input ends, or HTTP on a free port.
 pub(crate) async fn run(setting: &str) -> Result<(), Failed> {
     let tools = Tools {
         setting: serde_json::from_str(setting)?,
         grown: watch::Sender::new(false),
     };
+    if tools.setting["http"] == true {
+        return over_http(tools).await;
+    }
     tools.serve(stdio()).await?.waiting().await?;
     Ok(())
+}
+
+async fn over_http(tools: Tools) -> Result<(), Failed> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}/mcp", listener.local_addr()?);
+    let sessions = Arc::<LocalSessionManager>::default();
+    let each = move || Ok(tools.clone());
+    let service = StreamableHttpService::new(each, sessions, Default::default());
+    say("listening", json!({"url": url}));
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let service = TowerToHyperService::new(service.clone());
+        let serving = hyper::server::conn::http1::Builder::new()
+            .serve_connection(TokioIo::new(stream), service);
+        tokio::spawn(serving);
+    }
 }
 
 fn definitions(grown: bool) -> Value {
