@@ -17,3 +17,8 @@ mod serve;
 pub use handlers::{Cx, IntoOutput, Prompt, Resource, Server, Stop, Structured, Template, Tool};
 pub use serve::{Http, ServeError, http, stdio};
 pub use toolgate_core::*;
+
+/// The examples of the front page compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
