@@ -7,7 +7,7 @@ use super::{
 use std::sync::atomic::Ordering::Relaxed;
 use toolgate_core::Event;
 use toolgate_wire::{
-    json::{Json, Kind, Limits, ObjectWriter},
+    json::{Json, Kind, ObjectWriter},
     message::{self, Id, Malformed, Message, RpcError, code},
     method::{
         PING,
@@ -22,36 +22,44 @@ use toolgate_wire::{
 
 impl Link {
     /// Takes one line.
-    pub(super) fn take(&self, line: Vec<u8>, limits: &Limits) {
+    pub(super) fn take(&self, line: Vec<u8>) {
+        self.take_in(line, self.is_stateless());
+    }
+
+    /// Takes one line, where the era is that of the stream it came on: the answer to a probe may come on a modern
+    /// stream before the era of the server is known.
+    pub(super) fn take_in(&self, line: Vec<u8>, stateless: bool) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
         // The reader's own words may quote the line, so they are not kept.
-        let Ok(json) = Json::read(line, limits) else {
-            return self.notes.count(
-                Trouble::BadLine,
-                "a line on its standard output was not JSON",
-            );
+        let Ok(json) = Json::read(line, &self.limits) else {
+            let from = if self.is_http() {
+                "an event on its stream was not JSON"
+            } else {
+                "a line on its standard output was not JSON"
+            };
+            return self.notes.count(Trouble::BadLine, from);
         };
         let batches = self.dialect.get().is_some_and(|dialect| dialect.batches);
         if !batches || json.kind() != Kind::Array {
-            return self.one(&json, Message::read(&json));
+            return self.one(&json, Message::read(&json), stateless);
         }
         match message::batch(&json) {
             Ok(messages) => json
                 .items()
                 .zip(messages)
-                .for_each(|(json, message)| self.one(&json, message)),
+                .for_each(|(json, message)| self.one(&json, message, stateless)),
             Err(malformed) => self.malformed(&json, malformed),
         }
     }
 
-    fn one(&self, json: &Json, message: Result<Message, Malformed>) {
+    pub(super) fn one(&self, json: &Json, message: Result<Message, Malformed>, stateless: bool) {
         match message {
             Ok(Message::Reply { id, answer }) => {
                 self.settle(id.as_ref(), answer.map_err(Failure::Rpc))
             }
-            Ok(Message::Request { id, method, .. }) => self.asked(&id, &method),
+            Ok(Message::Request { id, method, .. }) => self.asked(&id, &method, stateless),
             Ok(Message::Notification { method, params }) => self.told(&method, params.as_ref()),
             Err(malformed) => self.malformed(json, malformed),
         }
@@ -73,8 +81,8 @@ impl Link {
 
     /// The server asks something of us. Legacy servers may, and ping is all they get: a question carries no
     /// mark of the call it belongs to, so no ability is declared to a server that several callers share.
-    fn asked(&self, id: &Id, method: &str) {
-        if self.dialect.get().is_some_and(|dialect| dialect.stateless) {
+    fn asked(&self, id: &Id, method: &str, stateless: bool) {
+        if stateless {
             return self.notes.count(
                 Trouble::StrayRequest,
                 "it sent a request, which 2026-07-28 does not have",
@@ -132,7 +140,7 @@ impl Link {
 
     /// Whether a change notification was asked for: always up to 2025-11-25, by a subscription since.
     fn listened(&self, params: Option<&Json>) -> bool {
-        if !self.dialect.get().is_some_and(|dialect| dialect.stateless) {
+        if !self.is_stateless() {
             return true;
         }
         let id = meta::get(params, meta::SUBSCRIPTION)

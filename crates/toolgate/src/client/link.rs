@@ -1,49 +1,40 @@
-//! The requests in flight with one server, and the two tasks that read and write.
+//! The requests in flight with one server, whatever carries them.
 
 use super::{
-    lines::{Line, Lines},
     options::RemoteOptions,
     status::{Notes, Trouble},
+    transport::{Mirrored, Outgoing, Transport},
 };
-use std::{
-    sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
-    sync::{mpsc, oneshot, watch},
+    sync::{oneshot, watch},
     task::JoinHandle,
 };
 use toolgate_core::{Reporter, Stale};
 use toolgate_wire::{
     dialect::Dialect,
-    json::Json,
+    json::{Json, Limits},
     message::{self, Id, RpcError},
     method::{definition::ItemKind, notifications},
     session::Session,
 };
 
-/// Messages that wait for the server to read. A caller waits with its request where the queue is full.
-const QUEUE: usize = 32;
-/// Cancellations and answers that wait; they may overtake requests.
-const URGENT: usize = 1024;
-/// How long answers that are still in the pipe may come in after the server stopped reading.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-
-/// What both tasks and all calls share.
+/// What the transport and all calls share.
 pub(super) struct Link {
     table: Mutex<Table>,
-    out: mpsc::Sender<(Id, String)>,
-    urgent: mpsc::Sender<String>,
+    transport: Arc<dyn Transport>,
+    pub(super) limits: Limits,
     lost: watch::Sender<Option<String>>,
     pub(super) notes: Notes,
     pub(super) dialect: OnceLock<&'static Dialect>,
     /// Raised with each sign that a list is stale.
     pub(super) generation: AtomicU64,
     pub(super) changes: watch::Sender<Stale>,
+    /// Whether no stream is open on which a server with a handshake could tell changes.
+    pub(super) deaf: AtomicBool,
 }
 
 struct Table {
@@ -84,51 +75,51 @@ pub(super) enum Failure {
         /// Whether any byte of the request may have left.
         sent: bool,
     },
+    /// HTTP says no, or there is no HTTP server.
+    Http {
+        /// What happened, with the server as its subject.
+        words: String,
+        /// The status, where there is one.
+        status: Option<u16>,
+        /// Whether the server may have acted on the request.
+        sent: bool,
+    },
 }
 
-/// The two tasks; dropping them ends the stream.
-pub(super) struct Tasks([JoinHandle<()>; 2]);
+/// What works for a link; dropping it ends the work.
+pub(super) enum Tasks {
+    /// Ended at once.
+    Aborted([JoinHandle<()>; 2]),
+    /// It ends by itself once the link is lost: it has a goodbye to say.
+    Told(Arc<Link>),
+}
 
 impl Drop for Tasks {
     fn drop(&mut self) {
-        self.0.iter().for_each(JoinHandle::abort);
+        match self {
+            Tasks::Aborted(tasks) => tasks.iter().for_each(JoinHandle::abort),
+            Tasks::Told(link) => link.lose("it is no longer used"),
+        }
     }
 }
 
 impl Link {
-    /// Starts to read and write.
-    pub(super) fn start(
-        reader: impl AsyncRead + Send + Unpin + 'static,
-        writer: impl AsyncWrite + Send + Unpin + 'static,
-        options: &RemoteOptions,
-    ) -> (Arc<Link>, Tasks) {
-        let (out, requests) = mpsc::channel(QUEUE);
-        let (urgent, first) = mpsc::channel(URGENT);
-        let link = Arc::new(Link {
+    /// A link over a transport.
+    pub(super) fn over(transport: Arc<dyn Transport>, options: &RemoteOptions) -> Arc<Link> {
+        Arc::new(Link {
             table: Mutex::new(Table {
                 session: Session::new(0),
                 open: true,
             }),
-            out,
-            urgent,
+            transport,
+            limits: options.json.clone(),
             lost: watch::Sender::new(None),
             notes: Notes::default(),
             dialect: OnceLock::new(),
             generation: AtomicU64::new(0),
             changes: watch::Sender::new(Stale::default()),
-        });
-        let read = read(
-            link.clone(),
-            Lines::new(reader, options.line),
-            options.json.clone(),
-        );
-        let write = write(link.clone(), writer, requests, first);
-        #[allow(
-            clippy::disallowed_methods,
-            reason = "an edge: one reader and one writer a server, ended with `Tasks`"
-        )]
-        let tasks = Tasks([tokio::spawn(read), tokio::spawn(write)]);
-        (link, tasks)
+            deaf: AtomicBool::new(false),
+        })
     }
 
     /// Sends a request and waits for its reply. Dropping the future forgets the request, and cancels it
@@ -139,17 +130,57 @@ impl Link {
         purpose: Purpose,
         params: impl FnOnce(&Id) -> Json,
     ) -> Result<Json, Failure> {
-        let (reply, answer) = oneshot::channel();
+        self.request_with(method, purpose, &Vec::new(), params)
+            .await
+    }
+
+    /// The same, with headers for a transport that has them.
+    pub(super) async fn request_with(
+        &self,
+        method: &str,
+        purpose: Purpose,
+        mirrored: &Mirrored,
+        params: impl FnOnce(&Id) -> Json,
+    ) -> Result<Json, Failure> {
+        let (reply, mut answer) = oneshot::channel();
         let guard = self.enter(Waiting {
             reply,
             purpose,
             sent: AtomicBool::new(false),
         })?;
-        let line = message::request(&guard.id, method, Some(&params(&guard.id)));
-        if self.out.send((guard.id.clone(), line)).await.is_err() {
-            return Err(Failure::Lost { sent: false });
+        let request = Outgoing {
+            id: &guard.id,
+            method,
+            params: params(&guard.id),
+            mirrored,
+        };
+        tokio::select! {
+            biased;
+            answer = &mut answer => return answer.unwrap_or(Err(Failure::Lost { sent: true })),
+            carried = self.transport.carry(self, &request) => if let Err(failure) = carried {
+                // It is over for the server too, so there is nothing to cancel.
+                self.table().session.settle(&guard.id);
+                return answer.try_recv().unwrap_or(Err(failure));
+            }
         }
         answer.await.unwrap_or(Err(Failure::Lost { sent: true }))
+    }
+
+    /// The handshake is over: says so to the server, before any request that follows.
+    pub(super) async fn ready(&self, method: &str) {
+        self.transport
+            .ready(self, message::notification(method, None))
+            .await;
+    }
+
+    /// Whether the rules on HTTP headers hold.
+    pub(super) fn is_http(&self) -> bool {
+        self.transport.is_http()
+    }
+
+    /// Whether it is known that the revision has no handshake.
+    pub(super) fn is_stateless(&self) -> bool {
+        self.dialect.get().is_some_and(|dialect| dialect.stateless)
     }
 
     /// Sends a notification, before all requests that wait.
@@ -159,7 +190,7 @@ impl Link {
 
     /// Sends a line before all requests that wait. Never waits: where even this queue is full, the line is lost.
     pub(super) fn hurry(&self, line: String) {
-        if self.urgent.try_send(line).is_err() {
+        if !self.transport.hurry(line) {
             self.notes.count(
                 Trouble::Unsent,
                 "the server does not read, so a message to it was dropped",
@@ -244,7 +275,7 @@ impl Link {
     }
 
     /// Marks a request as sent; false where it was dropped before it left.
-    fn leaves(&self, id: &Id) -> bool {
+    pub(super) fn leaves(&self, id: &Id) -> bool {
         let table = self.table();
         let waiting = table.session.waiting(id);
         waiting
@@ -268,65 +299,10 @@ impl Drop for Guard<'_> {
         let Some(waiting) = self.link.table().session.settle(&self.id) else {
             return;
         };
-        if waiting.sent.load(Relaxed) && !matches!(waiting.purpose, Purpose::Open) {
+        let told = self.link.transport.tells_cancel(self.link.is_stateless());
+        if told && waiting.sent.load(Relaxed) && !matches!(waiting.purpose, Purpose::Open) {
             let params = notifications::cancelled(&self.id, "no longer wanted");
             self.link.notify(notifications::CANCELLED, Some(&params));
         }
     }
-}
-
-async fn read(
-    link: Arc<Link>,
-    mut lines: Lines<impl AsyncRead + Unpin>,
-    limits: toolgate_wire::json::Limits,
-) {
-    loop {
-        match lines.next().await {
-            Ok(Some(Line::Text(line))) => link.take(line, &limits),
-            Ok(Some(Line::TooLong)) => link.notes.count(
-                Trouble::LongLine,
-                "a line was over the limit and was dropped",
-            ),
-            Ok(None) => return link.lose("it closed its output"),
-            Err(error) => return link.lose(&format!("its output cannot be read: {error}")),
-        }
-    }
-}
-
-async fn write(
-    link: Arc<Link>,
-    mut to: impl AsyncWrite + Unpin,
-    mut requests: mpsc::Receiver<(Id, String)>,
-    mut urgent: mpsc::Receiver<String>,
-) {
-    let mut lost = link.lost();
-    let work = async {
-        loop {
-            let line = tokio::select! {
-                biased;
-                Some(line) = urgent.recv() => line,
-                Some((id, line)) = requests.recv() => if link.leaves(&id) { line } else { continue },
-                else => return Ok(()),
-            };
-            put(&mut to, line).await?;
-        }
-    };
-    let failed: std::io::Result<()> = tokio::select! {
-        _ = lost.wait_for(Option::is_some) => Ok(()),
-        failed = work => failed,
-    };
-    // Not all writers end with their drop: one half of a stream does not.
-    let _ = to.shutdown().await;
-    if let Err(error) = failed {
-        // What the server wrote before it stopped reading is still worth having.
-        let mut lost = link.lost();
-        let _ = tokio::time::timeout(LAST_WORDS, lost.wait_for(Option::is_some)).await;
-        link.lose(&format!("its input cannot be written: {error}"));
-    }
-}
-
-async fn put(to: &mut (impl AsyncWrite + Unpin), mut line: String) -> std::io::Result<()> {
-    line.push('\n');
-    to.write_all(line.as_bytes()).await?;
-    to.flush().await
 }

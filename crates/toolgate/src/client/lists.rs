@@ -1,6 +1,7 @@
 //! The lists of a server: pages joined under a cap, and kept until they are stale.
 
 use super::{
+    http::Marks,
     link::{Failure, Purpose},
     open::stamp,
     remote::Remote,
@@ -59,6 +60,11 @@ impl OneList {
     /// How many items the last list had.
     pub(super) fn count(&self) -> Option<usize> {
         self.kept().as_ref().map(|kept| kept.catalog.items().len())
+    }
+
+    /// The item of that name in the last list.
+    pub(super) fn known(&self, name: &str) -> Option<Arc<Item>> {
+        self.kept().as_ref()?.catalog.find(name).cloned()
     }
 
     /// The items that were left out of the last list.
@@ -234,6 +240,9 @@ impl Remote {
                 Kind::Upstream,
                 format!("the server {} stopped", self.name()),
             ),
+            Failure::Http { words, .. } => {
+                self.upstream(format_args!("did not list its {}: it {words}", many(kind)))
+            }
         }
     }
 
@@ -241,7 +250,7 @@ impl Remote {
         let ttl = Duration::from_millis(joined.hint.ttl_ms);
         let shown = if self.peer.dialect.stateless {
             ttl.min(LONGEST)
-        } else if self.peer.tells_changes(kind) {
+        } else if self.peer.tells_changes(kind) && !self.link.deaf.load(Relaxed) {
             LONGEST
         } else {
             UNTOLD
@@ -283,7 +292,7 @@ impl Remote {
             let name = json.get(kind.key()).and_then(|name| name.string());
             let shown =
                 name.map_or_else(|| format!("number {}", at + 1), |name| harmless(&name, 128));
-            match read(kind, json, &mut names) {
+            match self.readable(kind, json, &mut names) {
                 Ok(def) => items.push(match old.find(def.name()).filter(|item| item.def == def) {
                     Some(item) => item.clone(),
                     None => Arc::new(Item::new(self.options.origin.clone(), def)),
@@ -301,6 +310,23 @@ impl Remote {
             });
         }
         (items, left_out)
+    }
+
+    /// A definition that can be used. What a server wants repeated as headers is bound by rules.
+    fn readable(
+        &self,
+        kind: ItemKind,
+        json: Json,
+        names: &mut HashSet<String>,
+    ) -> Result<Definition, &'static str> {
+        let def = read(kind, json, names)?;
+        if kind == ItemKind::Tool && self.mirrors() {
+            Marks::read(&def.input_schema()).inspect_err(|_| {
+                let words = "a tool breaks the rules on \"x-mcp-header\" and was left out";
+                self.link.notes.say(words);
+            })?;
+        }
+        Ok(def)
     }
 }
 

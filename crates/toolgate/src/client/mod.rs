@@ -1,14 +1,17 @@
-//! One server on a byte stream, as a service: both eras, one way to call.
+//! One server as a service: both eras, a byte stream or HTTP, one way to call.
 //!
-//! - [`Remote`]: the service. [`Remote::open`] finds out what the server speaks and shakes hands.
-//! - `link`: the requests in flight and the two tasks that read and write.
+//! - [`Remote`]: the service. [`Remote::open`] and [`Remote::connect`] find out what the server speaks and shake hands.
+//! - `link`: the requests in flight.
+//! - `transport`: what carries them: `stream` is a stream of bytes, `http` is HTTP.
 //! - `incoming`: what a line of the server means.
 //! - `open`: the probe and the handshake.
+//! - `sending`: a call on its way out.
 //! - `lists`: the lists, joined and cached.
 //! - `call`: the words of a call and what its answer means.
 
 mod call;
 mod hearing;
+mod http;
 mod incoming;
 mod lines;
 mod link;
@@ -16,9 +19,13 @@ mod lists;
 mod open;
 mod options;
 mod remote;
+mod sending;
 mod status;
+mod stream;
 mod subscription;
+mod transport;
 
+pub use http::{BadHeader, HttpOptions};
 pub use open::OpenError;
 pub use options::RemoteOptions;
 pub use remote::Remote;

@@ -38,6 +38,10 @@ pub enum OpenError {
     Late(Duration),
     /// It answered the handshake with an error.
     Refused(String),
+    /// Nobody answers at its address, or not in HTTP; what happened, with the server as its subject.
+    Unreachable(String),
+    /// Its address cannot be used; why.
+    Unusable(String),
     /// It speaks no revision that we may speak; what it offered.
     NoRevision(Vec<String>),
     /// Its answer to the handshake is malformed.
@@ -52,6 +56,8 @@ impl fmt::Display for OpenError {
                 write!(f, "it ended before the handshake was over: {reason}")
             }
             OpenError::Late(limit) => write!(f, "it did not answer the handshake within {limit:?}"),
+            OpenError::Unreachable(words) => write!(f, "it {words}"),
+            OpenError::Unusable(reason) => write!(f, "its address cannot be used: {reason}"),
             OpenError::Refused(words) => write!(f, "it refused the handshake: {words}"),
             OpenError::NoRevision(offered) => {
                 write!(
@@ -118,17 +124,13 @@ async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> 
             .await
             .map_err(|failure| failed(link, failure, false));
     };
-    let probe = link.request(discover::NAME, Purpose::Open, |_| {
-        let mut o = ObjectWriter::new();
-        o.object("_meta", |m| {
-            stamp(m, modern, &options.client, &Abilities::default())
-        });
-        o.finish()
-    });
+    let probe = probe(link, modern, options);
     tokio::pin!(probe);
     let early = timeout(options.probe_wait.min(options.start / 2), &mut probe).await;
     let slow = early.is_err();
+    let refused = matches!(early, Ok(Err(Failure::Rpc(_))));
     match early.map(|answer| era(answer, options)) {
+        Ok(Era::Modern(peer)) if refused => return Ok(retried(link, options, *peer).await),
         Ok(Era::Modern(peer)) => return Ok(*peer),
         Ok(Era::Neither(error)) => return Err(error),
         Ok(Era::Legacy) | Err(_) => {}
@@ -145,6 +147,31 @@ async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> 
         }
     }
     Err(error)
+}
+
+async fn probe(
+    link: &Link,
+    dialect: &'static Dialect,
+    options: &RemoteOptions,
+) -> Result<Json, Failure> {
+    let params = |_: &_| {
+        let mut o = ObjectWriter::new();
+        o.object("_meta", |m| {
+            stamp(m, dialect, &options.client, &Abilities::default())
+        });
+        o.finish()
+    };
+    link.request(discover::NAME, Purpose::Open, params).await
+}
+
+/// Asks once more, in a revision that the refusal named. A server that refuses again has no capabilities to tell.
+async fn retried(link: &Link, options: &RemoteOptions, named: Peer) -> Peer {
+    let again = probe(link, named.dialect, options);
+    let again = timeout(options.probe_wait.min(options.start / 2), again).await;
+    match again.map(|answer| era(answer, options)) {
+        Ok(Era::Modern(peer)) => *peer,
+        _ => named,
+    }
 }
 
 /// What the answer to the probe says.
@@ -169,7 +196,13 @@ fn era(answer: Result<Json, Failure>, options: &RemoteOptions) -> Era {
             }
             None => Era::Legacy,
         },
-        Err(Failure::Malformed(_) | Failure::Lost { .. }) => Era::Legacy,
+        // What nobody answers, or only to others, a handshake does not reach either.
+        Err(Failure::Http {
+            words,
+            status: None | Some(401 | 403 | 407 | 429),
+            ..
+        }) => Era::Neither(OpenError::Unreachable(words)),
+        Err(Failure::Malformed(_) | Failure::Lost { .. } | Failure::Http { .. }) => Era::Legacy,
     }
 }
 
@@ -210,6 +243,15 @@ fn choose(answer: discover::Answer, options: &RemoteOptions) -> Era {
     }
 }
 
+/// Shakes hands once more, after the server ended a session.
+pub(super) async fn again(link: &Link, options: &RemoteOptions) -> Result<(), OpenError> {
+    timeout(options.start, initialize(link, options))
+        .await
+        .map_err(|_| OpenError::Late(options.start))?
+        .map_err(|failure| failed(link, failure, false))?;
+    Ok(())
+}
+
 /// Why the handshake failed.
 enum Handshake {
     Failed(Failure),
@@ -240,10 +282,17 @@ async fn initialize(link: &Link, options: &RemoteOptions) -> Result<Peer, Handsh
         .revisions
         .iter()
         .find(|d| !d.stateless && d.revision == answer.version);
-    let Some(dialect) = allowed else {
+    // A second handshake must bring the revision of the first: all that is known of the server is read by it.
+    let same = |d: &&&'static Dialect| {
+        let spoken = link.dialect.get();
+        spoken.is_none_or(|spoken| spoken.revision == d.revision)
+    };
+    let Some(dialect) = allowed.filter(same) else {
         return wrong(OpenError::NoRevision(tame_all(&[answer.version])));
     };
-    link.notify(initialize::DONE, None);
+    // The message that ends the handshake names the revision already, where there is a header for it.
+    let _ = link.dialect.set(dialect);
+    link.ready(initialize::DONE).await;
     let (server, capabilities, instructions) = (
         Some(answer.server),
         answer.capabilities,
@@ -262,6 +311,15 @@ fn failed(link: &Link, failure: Handshake, probed: bool) -> OpenError {
         Handshake::Wrong(error) => error,
         Handshake::Failed(Failure::Rpc(error)) => OpenError::Refused(harmless(&error.message, 200)),
         Handshake::Failed(Failure::Malformed(reason)) => OpenError::Malformed(reason),
+        Handshake::Failed(Failure::Http {
+            words,
+            status: Some(_),
+            ..
+        }) => OpenError::Refused(format!("it {words}")),
+        Handshake::Failed(Failure::Http { words, .. }) => OpenError::Unreachable(words),
+        Handshake::Failed(Failure::Lost { .. }) if link.is_http() => {
+            OpenError::Unreachable("broke the connection during the handshake".to_owned())
+        }
         Handshake::Failed(Failure::Lost { .. }) if probed => OpenError::ClosedDuringProbe,
         Handshake::Failed(Failure::Lost { .. }) => OpenError::Closed(
             link.lost()

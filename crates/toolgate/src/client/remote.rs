@@ -3,11 +3,13 @@
 use super::{
     call,
     hearing::Heard,
-    link::{Failure, Link, Purpose, Tasks},
+    http::{self, HttpOptions},
+    link::{Failure, Link, Tasks},
     lists::Lists,
     open::{self, OpenError, Peer},
     options::RemoteOptions,
     status::{Status, harmless},
+    stream,
     subscription::Subscription,
 };
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use toolgate_core::{
 };
 use toolgate_wire::method::definition::ItemKind;
 
-/// One server on a byte stream. Dropping it closes the stream.
+/// One server. Dropping it closes the stream, or ends the session.
 pub struct Remote {
     pub(super) link: Arc<Link>,
     pub(super) peer: Peer,
@@ -39,7 +41,32 @@ impl Remote {
         writer: impl AsyncWrite + Send + Unpin + 'static,
         options: RemoteOptions,
     ) -> Result<Remote, OpenError> {
-        let (link, tasks) = Link::start(reader, writer, &options);
+        let (link, tasks) = stream::start(reader, writer, &options);
+        Remote::over(link, tasks, options).await
+    }
+
+    /// Opens a server over HTTP: Streamable HTTP in all revisions, or HTTP with SSE where it speaks nothing newer.
+    ///
+    /// No single connection is the server: where one fails, its requests fail, and later ones may succeed. Only the
+    /// end of the one stream of 2024-11-05 is the end of the server. Dropping it, or [`Remote::close`], ends the
+    /// session, as long as the runtime lives.
+    ///
+    /// # Errors
+    /// [`OpenError`]. [`OpenError::Unusable`] says that the address is at fault.
+    pub async fn connect(
+        url: &str,
+        options: RemoteOptions,
+        http: HttpOptions,
+    ) -> Result<Remote, OpenError> {
+        let (link, tasks) = http::start(url, &options, http)?;
+        Remote::over(link, tasks, options).await
+    }
+
+    async fn over(
+        link: Arc<Link>,
+        tasks: Tasks,
+        options: RemoteOptions,
+    ) -> Result<Remote, OpenError> {
         let peer = open::open(&link, &options).await?;
         let mut told = vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
         told.retain(|kind| peer.tells_changes(*kind));
@@ -112,13 +139,22 @@ impl Remote {
             Failure::Lost { sent: false } => {
                 self.upstream("stopped before the call was sent; nothing was done")
             }
+            Failure::Http {
+                words, sent: true, ..
+            } => self.upstream(format_args!(
+                "{words}; it is not known whether the call took effect"
+            )),
+            Failure::Http {
+                words,
+                status: None,
+                ..
+            } => self.upstream(format_args!("{words}; nothing was done")),
+            Failure::Http { words, .. } => self.upstream(words),
         }
     }
 
     async fn used(&self, call: Call) -> Result<Outcome, Error> {
-        let purpose = Purpose::Call(call.reporter.clone());
-        let params = |id: &_| call::params(&call, id, &self.peer, &self.options);
-        let answer = self.link.request(call.op.method(), purpose, params).await;
+        let answer = self.sent(&call).await;
         let result = answer.map_err(|failure| self.failed(failure))?;
         let granted = call::granted(&call, &self.options);
         call::outcome(call.op, &result, &self.peer, &granted).map_err(|reason| {

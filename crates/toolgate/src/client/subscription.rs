@@ -82,7 +82,15 @@ async fn listen(
             Err(Failure::Rpc(_) | Failure::Malformed(_)) => {
                 return link.notes.say("it refused to tell changes of its tools");
             }
-            Err(Failure::Lost { .. }) => return,
+            Err(Failure::Http {
+                status: Some(400..=499),
+                ..
+            }) => return link.notes.say("it refused to tell changes of its tools"),
+            Err(Failure::Lost { .. } | Failure::Http { .. }) if link.lost().borrow().is_some() => {
+                return;
+            }
+            // Over HTTP a stream may end by itself.
+            Err(Failure::Lost { .. } | Failure::Http { .. }) => {}
         }
         wait = if began.elapsed() > AGAIN.1 {
             AGAIN.0

@@ -9,4 +9,5 @@
 mod aggregate;
 mod handlers;
 mod remote;
+mod remote_http;
 mod serve;

@@ -3,5 +3,5 @@
 mod calls;
 mod lists;
 mod opening;
-mod peer;
+pub(crate) mod peer;
 mod trouble;

@@ -1,0 +1,115 @@
+//! Addresses: what may be configured, and what a server may send us on to.
+
+use http::{Uri, uri};
+
+/// Reads an address as it was configured.
+///
+/// # Errors
+/// What is wrong with it. Says nothing of its text, which may hold a secret.
+pub(super) fn read(text: &str) -> Result<Uri, &'static str> {
+    let uri: Uri = text.parse().map_err(|_| "it is no address")?;
+    let scheme = uri.scheme_str().unwrap_or_default();
+    if scheme != "https" && scheme != "http" {
+        return Err("it begins neither with https:// nor with http://");
+    }
+    let Some(authority) = uri.authority().filter(|a| !a.host().is_empty()) else {
+        return Err("it has no host");
+    };
+    if authority.as_str().contains('@') {
+        return Err("it has a user name; a secret belongs into a header");
+    }
+    Ok(uri)
+}
+
+/// Where a reference of the server leads, if it stays on the same origin.
+pub(super) fn follow(base: &Uri, reference: &str) -> Option<Uri> {
+    let joined = join(base, reference)?;
+    let target = read(&joined).ok()?;
+    (origin(&target) == origin(base)).then_some(target)
+}
+
+/// Scheme, host and port.
+fn origin(uri: &Uri) -> (Option<&str>, Option<String>, Option<u16>) {
+    let port = match uri.scheme_str() {
+        Some("https") => 443,
+        _ => 80,
+    };
+    (
+        uri.scheme_str(),
+        uri.host().map(str::to_ascii_lowercase),
+        Some(uri.port_u16().unwrap_or(port)),
+    )
+}
+
+fn join(base: &Uri, reference: &str) -> Option<String> {
+    let reference = reference.trim();
+    let reference = reference.split('#').next().unwrap_or_default();
+    let (scheme, authority) = (base.scheme_str()?, base.authority()?);
+    let end = reference.find(['/', '?']).unwrap_or(reference.len());
+    if reference[..end].contains(':') {
+        return Some(reference.to_owned());
+    }
+    if reference.starts_with("//") {
+        return Some(format!("{scheme}:{reference}"));
+    }
+    let path = if reference.starts_with('/') {
+        reference.to_owned()
+    } else if reference.starts_with('?') {
+        format!("{}{reference}", base.path())
+    } else {
+        let folder = base.path().rfind('/').map_or("/", |at| &base.path()[..=at]);
+        format!("{folder}{reference}")
+    };
+    let path: uri::PathAndQuery = path.parse().ok()?;
+    Some(format!("{scheme}://{authority}{path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_stays_on_its_origin() {
+        let check = |base: &str, reference: &str, expected: Option<&str>| {
+            let target = follow(&base.parse().unwrap(), reference);
+            let target = target.map(|target| target.to_string());
+            assert_eq!(target.as_deref(), expected, "{reference} from {base}");
+        };
+        let base = "http://a.test/x/sse?k=1";
+        check(base, "/m?s=1", Some("http://a.test/m?s=1"));
+        check(base, "m?s=1", Some("http://a.test/x/m?s=1"));
+        check(base, "?s=1", Some("http://a.test/x/sse?s=1"));
+        check(base, "http://a.test/m", Some("http://a.test/m"));
+        check(base, "http://A.TEST:80/m", Some("http://A.TEST:80/m"));
+        check(base, "//a.test/m", Some("http://a.test/m"));
+        check(
+            base,
+            "/m?to=http://b.test/",
+            Some("http://a.test/m?to=http://b.test/"),
+        );
+        check(base, "https://a.test/m", None);
+        check(base, "http://a.test:81/m", None);
+        check(base, "http://b.test/m", None);
+        check(base, "//b.test/m", None);
+        check(base, "http://a.test@b.test/m", None);
+        check(base, "http://u:p@a.test/m", None);
+        check(base, "file:///etc/passwd", None);
+        check(base, "", Some("http://a.test/x/"));
+    }
+
+    #[test]
+    fn an_address_has_a_scheme_a_host_and_no_secret() {
+        assert!(read("https://a.test/mcp").is_ok());
+        assert!(read("http://127.0.0.1:1/mcp").is_ok());
+        for wrong in [
+            "a.test/mcp",
+            "ftp://a.test",
+            "http://",
+            "/mcp",
+            "https://u:p@a.test/",
+            "",
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

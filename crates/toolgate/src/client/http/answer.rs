@@ -1,0 +1,166 @@
+//! What a response means.
+
+use super::{
+    super::{
+        link::{Failure, Link},
+        status::{Trouble, harmless},
+        transport::Outgoing,
+    },
+    Http,
+};
+use http::{HeaderMap, Response, StatusCode, header};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use toolgate_wire::{
+    json::{Json, Kind},
+    message::{Message, code},
+};
+
+/// Most bytes that are read of a refusal.
+const REFUSAL: usize = 256 << 10;
+/// Most characters of a server's words that are repeated.
+const WORDS: usize = 300;
+
+/// Of which era the request was that is answered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Era {
+    /// It carried all it needs.
+    Modern,
+    /// It came after a handshake, or was one.
+    Legacy,
+}
+
+/// Whether a refused handshake may mean the transport of 2024-11-05.
+pub(super) fn may_be_old(status: StatusCode, refused: &Failure) -> bool {
+    let modern = matches!(
+        refused,
+        Failure::Rpc(error) if matches!(
+            error.code,
+            code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION
+        )
+    );
+    !modern && matches!(status.as_u16(), 400 | 404 | 405)
+}
+
+/// Whether a refusal says that the session has ended. The protocol has 404 for it; servers made after a well-known
+/// example say 400 and some words.
+pub(super) fn no_session(status: StatusCode, refused: &Failure) -> bool {
+    let words = match refused {
+        Failure::Rpc(error) => &error.message,
+        Failure::Http { words, .. } => words,
+        _ => "",
+    };
+    let said = || words.to_ascii_lowercase().contains("session");
+    status == StatusCode::NOT_FOUND || status == StatusCode::BAD_REQUEST && said()
+}
+
+/// Whether a response has that type.
+pub(super) fn is_type(headers: &HeaderMap, wanted: &str) -> bool {
+    let value = headers.get(header::CONTENT_TYPE);
+    let value = value.and_then(|value| value.to_str().ok());
+    let kind = value.and_then(|value| value.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(wanted))
+}
+
+impl Http {
+    /// Reads the response to a request until its reply is there.
+    pub(super) async fn answered(
+        &self,
+        link: &Link,
+        request: &Outgoing<'_>,
+        response: Response<Incoming>,
+        era: Era,
+    ) -> Result<(), Failure> {
+        let status = response.status();
+        if !status.is_success() {
+            return Err(self.refused(response).await);
+        }
+        if is_type(response.headers(), "text/event-stream") {
+            return self
+                .follow(link, request.id, response.into_body(), era)
+                .await;
+        }
+        if status == StatusCode::ACCEPTED {
+            let reason = "it took the request as if no answer were due (HTTP 202)";
+            return Err(Failure::Malformed(reason));
+        }
+        if !is_type(response.headers(), "application/json") {
+            let reason = "it is neither JSON nor a stream of events";
+            return Err(Failure::Malformed(reason));
+        }
+        self.whole(link, response.into_body(), era).await
+    }
+
+    /// A reply in one piece.
+    async fn whole(&self, link: &Link, body: Incoming, era: Era) -> Result<(), Failure> {
+        let body = Limited::new(body, self.options.line).collect().await;
+        let body = body.map_err(|error| {
+            if error.is::<http_body_util::LengthLimitError>() {
+                link.notes
+                    .count(Trouble::LongLine, "an answer was over the limit");
+                return Failure::Malformed("it is over the limit");
+            }
+            Failure::Lost { sent: true }
+        })?;
+        let Ok(json) = Json::read(body.to_bytes().into(), &link.limits) else {
+            link.notes.count(Trouble::BadLine, "an answer was not JSON");
+            return Err(Failure::Malformed("it is not JSON"));
+        };
+        match Message::read(&json) {
+            // The server could not read the id, or so it says.
+            Ok(Message::Reply {
+                id: None,
+                answer: Err(error),
+            }) => return Err(Failure::Rpc(error)),
+            message => link.one(&json, message, era == Era::Modern),
+        }
+        // Where it was the reply, nobody waits for this any more.
+        Err(Failure::Malformed("it is no reply to this request"))
+    }
+
+    /// A status that says no.
+    pub(super) async fn refused(&self, response: Response<Incoming>) -> Failure {
+        let status = response.status();
+        let is_text = is_type(response.headers(), "text/plain");
+        let limit = REFUSAL.min(self.options.line);
+        let body = Limited::new(response.into_body(), limit).collect().await;
+        let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+        let text = is_text.then(|| String::from_utf8_lossy(&body).into_owned());
+        let json = Json::read(body.into(), &self.options.json).ok();
+        let message = json.as_ref().map(Message::read);
+        let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        match message {
+            Some(Ok(Message::Reply {
+                answer: Err(error), ..
+            })) if !denied => Failure::Rpc(error),
+            _ => said(status, json.as_ref().and_then(words).or(text)),
+        }
+    }
+}
+
+/// The words of a body of JSON: of JSON-RPC, of OAuth, or of nobody's.
+fn words(json: &Json) -> Option<String> {
+    let inner = json
+        .get("error")
+        .filter(|error| error.kind() == Kind::Object);
+    let inner = inner.as_ref().unwrap_or(json);
+    ["message", "error_description", "error"]
+        .iter()
+        .find_map(|key| inner.get(key)?.string())
+}
+
+fn said(status: StatusCode, words: Option<String>) -> Failure {
+    let words = words.map(|words| harmless(words.trim(), WORDS));
+    let words = words.filter(|words| !words.is_empty());
+    let after = words.map_or_else(String::new, |words| format!(": {words}"));
+    let name = match status.as_u16() {
+        401 => "asks for credentials, or does not take the ones it got: HTTP 401".to_owned(),
+        403 => "forbids it: HTTP 403".to_owned(),
+        _ => format!("answered HTTP {status}"),
+    };
+    Failure::Http {
+        words: format!("{name}{after}"),
+        status: Some(status.as_u16()),
+        sent: status.is_server_error(),
+    }
+}

@@ -1,0 +1,177 @@
+//! Connections: pooled, limited in time, TLS by rustls, redirects within one origin.
+
+use super::{super::link::Failure, super::status::harmless, address, options::HttpOptions};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{self, Client, connect::HttpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
+use std::{
+    error::Error as StdError,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tower_service::Service;
+
+/// How long an unused connection is kept. Shorter than the five seconds after which many servers close it: a request
+/// that meets such a close would be lost without anybody knowing whether it ran.
+const IDLE: Duration = Duration::from_secs(4);
+/// Unused connections that are kept.
+const SPARE: usize = 8;
+/// After which time of silence the system asks the other side whether it still lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
+/// Most redirects of one request.
+const REDIRECTS: usize = 3;
+/// Most bytes that the head of a response may have.
+const HEAD: usize = 64 << 10;
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// All connections to one server.
+pub(super) struct Connections(Client<InTime<HttpsConnector<HttpConnector>>, Full<Bytes>>);
+
+impl Connections {
+    /// None are open yet.
+    ///
+    /// # Errors
+    /// TLS is wanted and the system has no certificates to trust.
+    pub(super) fn new(uri: &Uri, options: &HttpOptions) -> Result<Connections, String> {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(KEEP_ALIVE));
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let https = HttpsConnectorBuilder::new();
+        let https = if uri.scheme_str() == Some("https") {
+            https
+                .with_provider_and_native_roots(provider)
+                .map_err(|error| format!("the system has no certificates to trust: {error}"))?
+        } else {
+            // Nothing to trust: the origin never changes, so no connection of this client is ever encrypted.
+            let config = rustls::ClientConfig::builder_with_provider(provider)
+                .with_safe_default_protocol_versions()
+                .map_err(|error| error.to_string())?
+                .with_root_certificates(rustls::RootCertStore::empty())
+                .with_no_client_auth();
+            https.with_tls_config(config)
+        };
+        let connector = InTime {
+            inner: https.https_or_http().enable_http1().wrap_connector(tcp),
+            limit: options.connect,
+        };
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .pool_max_idle_per_host(SPARE)
+            .http1_max_buf_size(HEAD)
+            .build(connector);
+        Ok(Connections(client))
+    }
+
+    /// Sends a request and waits for the head of its response.
+    ///
+    /// # Errors
+    /// [`Failure::Http`]: the server cannot be reached, or leads elsewhere.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
+        let mut uri = uri.clone();
+        for _ in 0..=REDIRECTS {
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = uri.clone();
+            *request.headers_mut() = headers.clone();
+            let response = self
+                .0
+                .request(request)
+                .await
+                .map_err(|error| lost(&error))?;
+            match response.status() {
+                StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {
+                    uri = redirect(&uri, response.headers().get(header::LOCATION))?;
+                }
+                _ => return Ok(response),
+            }
+        }
+        Err(elsewhere(format!("redirected more than {REDIRECTS} times")))
+    }
+}
+
+fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, Failure> {
+    let reference = to.and_then(|to| to.to_str().ok());
+    let target = reference.and_then(|reference| address::follow(from, reference));
+    target
+        .ok_or_else(|| elsewhere("redirected to another origin, which is not followed".to_owned()))
+}
+
+fn elsewhere(words: String) -> Failure {
+    Failure::Http {
+        words,
+        status: None,
+        sent: false,
+    }
+}
+
+fn lost(error: &legacy::Error) -> Failure {
+    let mut words = String::new();
+    let mut next = error.source();
+    while let Some(source) = next {
+        words = source.to_string();
+        next = source.source();
+    }
+    let words = harmless(&words, 200);
+    if error.is_connect() {
+        return Failure::Http {
+            words: format!("cannot be reached: {words}"),
+            status: None,
+            sent: false,
+        };
+    }
+    Failure::Http {
+        words: format!("broke the connection: {words}"),
+        status: None,
+        sent: true,
+    }
+}
+
+/// A connector with a limit of time over all its steps.
+#[derive(Clone)]
+struct InTime<C> {
+    inner: C,
+    limit: Duration,
+}
+
+impl<C> Service<Uri> for InTime<C>
+where
+    C: Service<Uri, Error = BoxError>,
+    C::Response: Send,
+    C::Future: Send + 'static,
+{
+    type Response = C::Response;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<C::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let (connect, limit) = (self.inner.call(uri), self.limit);
+        Box::pin(async move {
+            match tokio::time::timeout(limit, connect).await {
+                Ok(connected) => connected,
+                Err(_) => Err(format!("no connection within {limit:?}").into()),
+            }
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! The headers of a message: what they repeat of its body.
+
+use super::super::transport::Outgoing;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use toolgate_wire::method::meta;
+
+/// The revision.
+pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// The session.
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+/// The last event that was seen.
+pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// What stands around a value in Base64.
+const MARKS: (&str, &str) = ("=?base64?", "?=");
+
+/// Adds what every POST has.
+pub(super) fn of_post(headers: &mut HeaderMap) {
+    let both = HeaderValue::from_static("application/json, text/event-stream");
+    headers.insert(header::ACCEPT, both);
+    let json = HeaderValue::from_static("application/json");
+    headers.insert(header::CONTENT_TYPE, json);
+}
+
+/// Adds what every GET of a stream has.
+pub(super) fn of_stream(headers: &mut HeaderMap) {
+    let events = HeaderValue::from_static("text/event-stream");
+    headers.insert(header::ACCEPT, events);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+}
+
+/// Adds what a request without a handshake has; false for one of the older era.
+pub(super) fn of_modern(headers: &mut HeaderMap, request: &Outgoing<'_>) -> bool {
+    let Some(version) = meta::get(Some(&request.params), meta::VERSION).and_then(|v| v.string())
+    else {
+        return false;
+    };
+    headers.insert(VERSION, value(&version));
+    headers.insert(METHOD, value(request.method));
+    let name = named_by(request.method).and_then(|key| request.params.get(key)?.string());
+    if let Some(name) = name {
+        headers.insert(NAME, value(&name));
+    }
+    headers.extend(request.mirrored.iter().cloned());
+    true
+}
+
+/// Which parameter the header `Mcp-Name` repeats.
+fn named_by(method: &str) -> Option<&'static str> {
+    match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        _ => None,
+    }
+}
+
+/// A text as the value of a header: as it is where that is safe, else in Base64 between marks.
+pub(in super::super) fn value(text: &str) -> HeaderValue {
+    let plain = Some(text).filter(|text| is_plain(text));
+    let plain = plain.and_then(|text| HeaderValue::from_str(text).ok());
+    plain.unwrap_or_else(|| {
+        let coded = format!("{}{}{}", MARKS.0, STANDARD.encode(text), MARKS.1);
+        HeaderValue::from_str(&coded).unwrap_or_else(|_| HeaderValue::from_static(""))
+    })
+}
+
+fn is_plain(text: &str) -> bool {
+    let printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    // A reader that takes the marks in any case would decode what only looks like them.
+    let marked = text
+        .get(..MARKS.0.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(MARKS.0));
+    printable && !marked && text.trim() == text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Holds: HTTPM-25, HTTPM-29.
+    #[test]
+    fn a_value_that_is_not_plain_is_base64() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(value(text).to_str().unwrap(), expected, "{text:?}");
+        };
+        check("read_file", "read_file");
+        check("a b, c: ~", "a b, c: ~");
+        check("", "");
+        check("=?base64", "=?base64");
+        check(" a", "=?base64?IGE=?=");
+        check("a ", "=?base64?YSA=?=");
+        check("a\tb", "=?base64?YQli?=");
+        check("a\r\nb", "=?base64?YQ0KYg==?=");
+        check("é", "=?base64?w6k=?=");
+        check("=?base64?YQ==?=", "=?base64?PT9iYXNlNjQ/WVE9PT89?=");
+        check("=?BASE64?YQ==?=", "=?base64?PT9CQVNFNjQ/WVE9PT89?=");
+    }
+}

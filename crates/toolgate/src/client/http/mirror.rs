@@ -1,0 +1,229 @@
+//! Arguments that a tool wants repeated as headers: `x-mcp-header`.
+//!
+//! Source: the pages on tools and on the transports of 2026-07-28.
+
+use super::headers;
+use http::HeaderName;
+use std::collections::HashSet;
+use toolgate_wire::json::{Json, Kind};
+
+use super::super::transport::Mirrored;
+
+const MARK: &str = "x-mcp-header";
+const PREFIX: &str = "mcp-param-";
+/// Members of a schema that hold data, not schemas: what looks like a mark there is none.
+const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
+/// Members of a schema whose members are schemas under names of the author.
+const NAMED: [&str; 5] = [
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "patternProperties",
+    "dependencies",
+];
+
+/// One argument that is repeated.
+#[derive(Debug, PartialEq)]
+struct Mark {
+    path: Vec<String>,
+    name: HeaderName,
+}
+
+/// What a tool wants repeated.
+#[derive(Debug, Default, PartialEq)]
+pub(in super::super) struct Marks(Vec<Mark>);
+
+impl Marks {
+    /// Reads a schema.
+    ///
+    /// # Errors
+    /// Which rule it breaks; such a tool must not be used over HTTP.
+    pub(in super::super) fn read(schema: &Json) -> Result<Marks, &'static str> {
+        let mut marks = Marks::default();
+        if schema.as_str().contains("mcp-header") || schema.as_str().contains('\\') {
+            marks.walk(schema, &mut Vec::new(), true)?;
+        }
+        let mut names = HashSet::new();
+        if marks.0.iter().all(|mark| names.insert(&mark.name)) {
+            Ok(marks)
+        } else {
+            Err("two of its arguments have the same \"x-mcp-header\"")
+        }
+    }
+
+    /// The headers for these arguments. An argument that is absent or `null` has none.
+    pub(in super::super) fn of(&self, arguments: &Json) -> Mirrored {
+        let header = |mark: &Mark| {
+            let found = mark
+                .path
+                .iter()
+                .try_fold(arguments.clone(), |at, key| at.get(key))?;
+            Some((mark.name.clone(), headers::value(&text(&found)?)))
+        };
+        self.0.iter().filter_map(header).collect()
+    }
+
+    /// `plain` says that `properties` alone led here.
+    fn walk(
+        &mut self,
+        schema: &Json,
+        path: &mut Vec<String>,
+        plain: bool,
+    ) -> Result<(), &'static str> {
+        for (key, value) in schema.members() {
+            match &*key {
+                MARK => self.mark(schema, &value, path, plain)?,
+                "properties" => {
+                    for (name, property) in value.members() {
+                        path.push(name.into_owned());
+                        self.walk(&property, path, plain)?;
+                        path.pop();
+                    }
+                }
+                key if DATA.contains(&key) => {}
+                key if NAMED.contains(&key) => {
+                    for (_, schema) in value.members() {
+                        self.walk(&schema, path, false)?;
+                    }
+                }
+                _ => {
+                    self.walk(&value, path, false)?;
+                    for schema in value.items() {
+                        self.walk(&schema, path, false)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn mark(
+        &mut self,
+        schema: &Json,
+        value: &Json,
+        path: &[String],
+        plain: bool,
+    ) -> Result<(), &'static str> {
+        if !plain || path.is_empty() {
+            return Err("\"x-mcp-header\" stands where \"properties\" alone do not lead");
+        }
+        let Some(label) = value.string().filter(|label| !label.is_empty()) else {
+            return Err("an \"x-mcp-header\" is empty or no text");
+        };
+        let name = HeaderName::from_bytes(format!("{PREFIX}{label}").as_bytes())
+            .map_err(|_| "an \"x-mcp-header\" is no name of a header")?;
+        let kind = schema.get("type").and_then(|kind| kind.string());
+        if !matches!(kind.as_deref(), Some("string" | "integer" | "boolean")) {
+            return Err(
+                "an \"x-mcp-header\" stands at something else than a string, an integer or a boolean",
+            );
+        }
+        self.0.push(Mark {
+            path: path.to_vec(),
+            name,
+        });
+        Ok(())
+    }
+}
+
+/// The words of a value; never by way of a float.
+fn text(value: &Json) -> Option<String> {
+    match value.kind() {
+        Kind::String => value.string(),
+        Kind::Number => Some(
+            value
+                .i64()
+                .map_or_else(|| value.as_str().to_owned(), |n| n.to_string()),
+        ),
+        Kind::Bool => Some(value.as_str().to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_wire::json::Limits;
+
+    fn json(text: &str) -> Json {
+        Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap()
+    }
+
+    fn properties(inner: &str) -> Json {
+        json(&format!(r#"{{"type":"object","properties":{{{inner}}}}}"#))
+    }
+
+    /// Holds: TOOL-30, TOOL-31, TOOL-32, TOOL-33.
+    #[test]
+    fn a_schema_that_breaks_a_rule_is_refused() {
+        let refused = |inner: &str| {
+            assert!(Marks::read(&properties(inner)).is_err(), "{inner}");
+        };
+        refused(r#""a":{"type":"string","x-mcp-header":""}"#);
+        refused(r#""a":{"type":"string","x-mcp-header":7}"#);
+        refused(r#""a":{"type":"string","x-mcp-header":"a b"}"#);
+        refused(r#""a":{"type":"string","x-mcp-header":"a:b"}"#);
+        refused(r#""a":{"type":"string","x-mcp-header":"é"}"#);
+        refused(r#""a":{"type":"string","x-mcp-header":"a\r\nb"}"#);
+        refused(r#""a":{"type":"string","x-mcp-he\u0061der":""}"#);
+        refused(r#""a":{"type":"number","x-mcp-header":"a"}"#);
+        refused(r#""a":{"type":"object","x-mcp-header":"a"}"#);
+        refused(r#""a":{"type":"array","x-mcp-header":"a"}"#);
+        refused(r#""a":{"type":"null","x-mcp-header":"a"}"#);
+        refused(r#""a":{"x-mcp-header":"a"}"#);
+        refused(
+            r#""a":{"type":"string","x-mcp-header":"X"},"b":{"type":"string","x-mcp-header":"x"}"#,
+        );
+        refused(r#""a":{"type":"array","items":{"type":"string","x-mcp-header":"x"}}"#);
+        refused(r#""a":{"anyOf":[{"type":"string","x-mcp-header":"x"}]}"#);
+        let elsewhere = r#"{"type":"object","$defs":{"s":{"type":"string","x-mcp-header":"x"}}}"#;
+        assert!(Marks::read(&json(elsewhere)).is_err());
+        assert!(Marks::read(&json(r#"{"type":"object","x-mcp-header":"x"}"#)).is_err());
+    }
+
+    #[test]
+    fn what_only_looks_like_a_mark_is_none() {
+        let schema = properties(
+            r#""x-mcp-header":{"type":"number"},"b":{"default":{"x-mcp-header":""},"enum":[{"x-mcp-header":1}]}"#,
+        );
+        assert_eq!(Marks::read(&schema), Ok(Marks::default()));
+    }
+
+    /// Holds: HTTPM-26, HTTPM-27, HTTPM-28, HTTPM-29.
+    #[test]
+    fn arguments_are_repeated_to_the_letter() {
+        let schema = properties(
+            r#""s":{"type":"string","x-mcp-header":"S"},"i":{"type":"integer","x-mcp-header":"I"},
+            "b":{"type":"boolean","x-mcp-header":"B"},"n":{"type":"string","x-mcp-header":"N"},
+            "o":{"type":"object","properties":{"s":{"type":"string","x-mcp-header":"Deep"}}},"p":{"type":"string"}"#,
+        );
+        let marks = Marks::read(&schema).unwrap();
+        let check = |arguments: &str, expected: &[(&str, &str)]| {
+            let made = marks.of(&json(arguments));
+            let made: Vec<(&str, &str)> = made
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+                .collect();
+            assert_eq!(made, expected, "{arguments}");
+        };
+        check(
+            r#"{"s":"a\u0041","i":-9007199254740991,"b":false,"n":null,"p":"no"}"#,
+            &[
+                ("mcp-param-s", "aA"),
+                ("mcp-param-i", "-9007199254740991"),
+                ("mcp-param-b", "false"),
+            ],
+        );
+        check(
+            r#"{"i":9223372036854775807}"#,
+            &[("mcp-param-i", "9223372036854775807")],
+        );
+        check(r#"{"i":4.2e1}"#, &[("mcp-param-i", "42")]);
+        check(
+            r#"{"o":{"s":" é"}}"#,
+            &[("mcp-param-deep", "=?base64?IMOp?=")],
+        );
+        check(r#"{"o":"s","s":{"s":1}}"#, &[]);
+        check("{}", &[]);
+    }
+}

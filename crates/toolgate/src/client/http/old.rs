@@ -1,0 +1,65 @@
+//! HTTP with SSE, the transport of 2024-11-05: one stream for all that the server says, one address for all that we say.
+
+use super::{
+    super::link::{Failure, Link},
+    Http, address,
+    answer::Era,
+    events::Events,
+    follow::{hear, is_stream},
+    headers,
+    work::Job,
+};
+use bytes::Bytes;
+use http::Method;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Longest time until the server has said where messages go.
+const ENDPOINT: Duration = Duration::from_secs(10);
+/// Longest such address, in bytes.
+const LIMIT: usize = 8 << 10;
+
+impl Http {
+    /// Looks whether the server speaks this transport, and opens its stream.
+    ///
+    /// # Errors
+    /// It does not; the words are for nobody.
+    pub(super) async fn find_old(&self) -> Result<(), Failure> {
+        let found = timeout(ENDPOINT, self.old_stream()).await;
+        let (endpoint, events) = found.map_err(|_| no())??;
+        if self.endpoint.set(endpoint).is_err() || self.jobs.try_send(Job::Hear(events)).is_err() {
+            return Err(no());
+        }
+        Ok(())
+    }
+
+    async fn old_stream(&self) -> Result<(http::Uri, Events), Failure> {
+        let mut headers = self.http.headers().clone();
+        headers::of_stream(&mut headers);
+        let response = self
+            .connections
+            .send(Method::GET, &self.uri, &headers, Bytes::new())
+            .await?;
+        if !is_stream(&response) {
+            return Err(no());
+        }
+        let mut events = Events::new(response.into_body(), self.options.line);
+        let first = events.next().await.map_err(|_| no())?;
+        if first.kind != b"endpoint" || first.data.len() > LIMIT {
+            return Err(no());
+        }
+        let reference = String::from_utf8(first.data).map_err(|_| no())?;
+        let endpoint = address::follow(&self.uri, &reference).ok_or_else(no)?;
+        Ok((endpoint, events))
+    }
+
+    /// Hands over all that the server says. The end of the stream is the end of the server.
+    pub(super) async fn hear_old(&self, link: &Link, mut events: Events) {
+        hear(link, &mut events, None, Era::Legacy).await;
+        link.lose("it ended its stream of events");
+    }
+}
+
+fn no() -> Failure {
+    Failure::Malformed("it does not speak the transport of 2024-11-05")
+}

@@ -1,0 +1,105 @@
+//! How a server is reached over HTTP.
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use std::{fmt, time::Duration};
+
+/// Names that are ours to set, or that would change what a message is.
+const OURS: [HeaderName; 9] = [
+    header::ACCEPT,
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::CONTENT_TYPE,
+    header::HOST,
+    header::TE,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    HeaderName::from_static("last-event-id"),
+];
+
+/// How a server is reached over HTTP. Its `Debug` form has no values of headers.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HttpOptions {
+    /// Longest time until a connection stands, TLS included; 10 s.
+    pub connect: Duration,
+    /// Sent with every request, and only to the origin of the address.
+    headers: HeaderMap,
+}
+
+/// A header that cannot be sent along.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum BadHeader {
+    /// The name has signs that no header name has.
+    Name,
+    /// The value has signs that no header value has.
+    Value,
+    /// The name is one that the protocol sets.
+    Ours,
+}
+
+impl fmt::Display for BadHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BadHeader::Name => "it is no name of a header",
+            BadHeader::Value => "its value has signs that a header cannot carry",
+            BadHeader::Ours => "the protocol itself sets this header",
+        })
+    }
+}
+
+impl std::error::Error for BadHeader {}
+
+impl Default for HttpOptions {
+    fn default() -> HttpOptions {
+        HttpOptions {
+            connect: Duration::from_secs(10),
+            headers: HeaderMap::new(),
+        }
+    }
+}
+
+impl HttpOptions {
+    /// The same with one more header; a second one of the same name replaces the first. The value is a secret:
+    /// nothing prints it.
+    ///
+    /// # Errors
+    /// [`BadHeader`]
+    pub fn header(mut self, name: &str, value: &str) -> Result<HttpOptions, BadHeader> {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| BadHeader::Name)?;
+        if OURS.contains(&name) || name.as_str().starts_with("mcp-") {
+            return Err(BadHeader::Ours);
+        }
+        let mut value = HeaderValue::from_str(value).map_err(|_| BadHeader::Value)?;
+        value.set_sensitive(true);
+        self.headers.insert(name, value);
+        Ok(self)
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_never_printed_and_what_is_ours_stays_ours() {
+        let options = HttpOptions::default()
+            .header("Authorization", "Bearer s3cret")
+            .unwrap();
+        let shown = format!("{options:?}");
+        assert!(!shown.contains("s3cret"), "{shown}");
+        for (name, value, wrong) in [
+            ("Host", "x", BadHeader::Ours),
+            ("Mcp-Session-Id", "x", BadHeader::Ours),
+            ("a b", "x", BadHeader::Name),
+            ("x-a", "a\r\nb: c", BadHeader::Value),
+        ] {
+            let refused = HttpOptions::default().header(name, value);
+            assert_eq!(refused.err(), Some(wrong), "{name}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What goes out: each message its own POST.
+
+use super::{
+    super::{
+        link::{Failure, Link},
+        status::Trouble,
+        transport::Outgoing,
+    },
+    Http,
+    answer::{self, Era},
+    headers::{self, SESSION, VERSION},
+    session::Session,
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Response};
+use hyper::body::Incoming;
+use std::time::Duration;
+use tokio::time::timeout;
+use toolgate_wire::method::initialize;
+
+/// Longest time that a notification may take.
+const NOTICE: Duration = Duration::from_secs(10);
+
+impl Http {
+    /// Sends a request, and reads its response until the reply is there.
+    pub(super) async fn exchange(
+        &self,
+        link: &Link,
+        request: &Outgoing<'_>,
+    ) -> Result<(), Failure> {
+        let mut headers = self.http.headers().clone();
+        let modern = headers::of_modern(&mut headers, request);
+        if !link.leaves(request.id) {
+            return Err(Failure::Lost { sent: false });
+        }
+        if modern {
+            let response = self.post(request.line(), headers).await?;
+            return self.answered(link, request, response, Era::Modern).await;
+        }
+        if request.method == initialize::NAME {
+            return self.shake(link, request, headers).await;
+        }
+        self.within(link, request, headers).await
+    }
+
+    /// A handshake: without a session, and with the transport of 2024-11-05 where the server knows no other.
+    async fn shake(
+        &self,
+        link: &Link,
+        request: &Outgoing<'_>,
+        headers: HeaderMap,
+    ) -> Result<(), Failure> {
+        if self.endpoint.get().is_some() {
+            return self.post_old(request.line(), headers).await;
+        }
+        let response = self.post(request.line(), headers.clone()).await?;
+        let status = response.status();
+        if status.is_success() {
+            self.sessions.begin(response.headers().get(SESSION))?;
+            return self.answered(link, request, response, Era::Legacy).await;
+        }
+        let refused = self.refused(response).await;
+        let first = link.dialect.get().is_none();
+        if first && answer::may_be_old(status, &refused) && self.find_old().await.is_ok() {
+            return self.post_old(request.line(), headers).await;
+        }
+        Err(refused)
+    }
+
+    /// A request within a session. One that the server no longer knows is opened anew, once: it did not run there.
+    async fn within(
+        &self,
+        link: &Link,
+        request: &Outgoing<'_>,
+        headers: HeaderMap,
+    ) -> Result<(), Failure> {
+        let mut again = false;
+        loop {
+            let session = self.sessions.usable(link, &self.options).await?;
+            let headers = self.in_session(link, headers.clone(), &session);
+            if self.endpoint.get().is_some() {
+                return self.post_old(request.line(), headers).await;
+            }
+            let response = self.post(request.line(), headers).await?;
+            if response.status().is_success() {
+                return self.answered(link, request, response, Era::Legacy).await;
+            }
+            let status = response.status();
+            let refused = self.refused(response).await;
+            if again || session.id.is_none() || !answer::no_session(status, &refused) {
+                return Err(refused);
+            }
+            again = true;
+            self.sessions.ended(session.number);
+        }
+    }
+
+    /// Sends a notification or an answer.
+    pub(super) async fn tell(&self, link: &Link, line: String) {
+        let session = self.sessions.now();
+        let headers = self.in_session(link, self.http.headers().clone(), &session);
+        let sent = async {
+            if self.endpoint.get().is_some() {
+                return self.post_old(line, headers).await;
+            }
+            let response = self.post(line, headers).await?;
+            if response.status().is_success() {
+                return Ok(());
+            }
+            Err(self.refused(response).await)
+        };
+        if !matches!(timeout(NOTICE, sent).await, Ok(Ok(()))) {
+            link.notes.count(
+                Trouble::Unsent,
+                "the server did not take a notification or an answer",
+            );
+        }
+    }
+
+    /// Ends the session at the server.
+    pub(super) async fn end_session(&self, link: &Link) {
+        let session = self.sessions.now();
+        if session.id.is_none() || !session.ready {
+            return;
+        }
+        let headers = self.in_session(link, self.http.headers().clone(), &session);
+        let sent = self
+            .connections
+            .send(Method::DELETE, &self.uri, &headers, Bytes::new());
+        // A server may well not let a client end a session.
+        drop(timeout(NOTICE, sent).await);
+    }
+
+    /// Adds what every request after a handshake has.
+    pub(super) fn in_session(
+        &self,
+        link: &Link,
+        mut headers: HeaderMap,
+        session: &Session,
+    ) -> HeaderMap {
+        if let Some(dialect) = link.dialect.get() {
+            headers.insert(VERSION, HeaderValue::from_static(dialect.revision));
+        }
+        if let Some(id) = &session.id {
+            headers.insert(SESSION, id.clone());
+        }
+        headers
+    }
+
+    async fn post(
+        &self,
+        line: String,
+        mut headers: HeaderMap,
+    ) -> Result<Response<Incoming>, Failure> {
+        headers::of_post(&mut headers);
+        let body = Bytes::from(line);
+        self.connections
+            .send(Method::POST, &self.uri, &headers, body)
+            .await
+    }
+
+    /// Sends a message the way of 2024-11-05: its reply comes on the one stream.
+    async fn post_old(&self, line: String, mut headers: HeaderMap) -> Result<(), Failure> {
+        headers::of_post(&mut headers);
+        let uri = self.endpoint.get().unwrap_or(&self.uri);
+        let body = Bytes::from(line);
+        let response = self
+            .connections
+            .send(Method::POST, uri, &headers, body)
+            .await?;
+        if response.status().is_success() {
+            return Ok(());
+        }
+        Err(self.refused(response).await)
+    }
+}

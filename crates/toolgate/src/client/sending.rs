@@ -1,0 +1,64 @@
+//! A call on its way out, with the headers that repeat its arguments where the transport has headers.
+
+use super::{
+    call,
+    http::Marks,
+    link::{Failure, Purpose},
+    remote::Remote,
+    transport::Mirrored,
+};
+use toolgate_core::{Call, List, Op};
+use toolgate_wire::{json::Json, message::code, method::definition::ItemKind};
+
+impl Remote {
+    /// Sends a call and waits for its result.
+    pub(super) async fn sent(&self, call: &Call) -> Result<Json, Failure> {
+        let answer = self.send(call, &self.mirrored(call)).await;
+        match answer {
+            Err(Failure::Rpc(error)) if error.code == code::HEADER_MISMATCH && self.mirrors() => {
+                self.send_again(call, Failure::Rpc(error)).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Whether arguments may have to be repeated as headers.
+    pub(super) fn mirrors(&self) -> bool {
+        self.link.is_http() && self.peer.dialect.stateless
+    }
+
+    async fn send(&self, call: &Call, mirrored: &Mirrored) -> Result<Json, Failure> {
+        let purpose = Purpose::Call(call.reporter.clone());
+        let params = |id: &_| call::params(call, id, &self.peer, &self.options);
+        let method = call.op.method();
+        self.link
+            .request_with(method, purpose, mirrored, params)
+            .await
+    }
+
+    /// The server may have changed which arguments it wants repeated. It refused the call unread, so the call may go
+    /// out once more, by a new list. The arguments stay those that were judged.
+    async fn send_again(&self, call: &Call, first: Failure) -> Result<Json, Failure> {
+        self.link.stale(ItemKind::Tool);
+        match self
+            .list_for(List::all(call.caller.clone(), ItemKind::Tool))
+            .await
+        {
+            Ok(_) => self.send(call, &self.mirrored(call)).await,
+            Err(_) => Err(first),
+        }
+    }
+
+    /// The arguments that the server wants repeated, by the last list, or by the item that was looked up.
+    fn mirrored(&self, call: &Call) -> Mirrored {
+        if call.op != Op::Tool || !self.mirrors() {
+            return Mirrored::new();
+        }
+        let item = self.lists.of(ItemKind::Tool).known(call.name());
+        let Some(item) = item.or_else(|| call.item().cloned()) else {
+            return Mirrored::new();
+        };
+        let marks = item.memo(|item| Marks::read(&item.def.input_schema()).unwrap_or_default());
+        marks.of(call.arguments().raw())
+    }
+}

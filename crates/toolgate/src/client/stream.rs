@@ -1,0 +1,130 @@
+//! A server on a stream of bytes: one task reads its lines, one writes ours.
+
+use super::{
+    lines::{Line, Lines},
+    link::{Failure, Link, Tasks},
+    options::RemoteOptions,
+    status::Trouble,
+    transport::{Outgoing, Transport},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    sync::mpsc,
+};
+use toolgate_core::BoxFuture;
+use toolgate_wire::message::Id;
+
+/// Messages that wait for the server to read. A caller waits with its request where the queue is full.
+const QUEUE: usize = 32;
+/// Cancellations and answers that wait; they may overtake requests.
+const URGENT: usize = 1024;
+/// How long answers that are still in the pipe may come in after the server stopped reading.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// The two queues to the task that writes.
+struct Stream {
+    out: mpsc::Sender<(Id, String)>,
+    urgent: mpsc::Sender<String>,
+}
+
+/// Starts to read and write.
+pub(super) fn start(
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+    options: &RemoteOptions,
+) -> (Arc<Link>, Tasks) {
+    let (out, requests) = mpsc::channel(QUEUE);
+    let (urgent, first) = mpsc::channel(URGENT);
+    let link = Link::over(Arc::new(Stream { out, urgent }), options);
+    let read = read(link.clone(), Lines::new(reader, options.line));
+    let write = write(link.clone(), writer, requests, first);
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "an edge: one reader and one writer a server, ended with `Tasks`"
+    )]
+    let tasks = Tasks::Aborted([tokio::spawn(read), tokio::spawn(write)]);
+    (link, tasks)
+}
+
+impl Transport for Stream {
+    fn carry<'a>(
+        &'a self,
+        _link: &'a Link,
+        request: &'a Outgoing<'a>,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        Box::pin(async {
+            let sent = self.out.send((request.id.clone(), request.line())).await;
+            sent.map_err(|_| Failure::Lost { sent: false })
+        })
+    }
+
+    fn hurry(&self, line: String) -> bool {
+        self.urgent.try_send(line).is_ok()
+    }
+
+    fn ready<'a>(&'a self, link: &'a Link, line: String) -> BoxFuture<'a, ()> {
+        link.hurry(line);
+        Box::pin(async {})
+    }
+
+    fn tells_cancel(&self, _stateless: bool) -> bool {
+        true
+    }
+
+    fn is_http(&self) -> bool {
+        false
+    }
+}
+
+async fn read(link: Arc<Link>, mut lines: Lines<impl AsyncRead + Unpin>) {
+    loop {
+        match lines.next().await {
+            Ok(Some(Line::Text(line))) => link.take(line),
+            Ok(Some(Line::TooLong)) => link.notes.count(
+                Trouble::LongLine,
+                "a line was over the limit and was dropped",
+            ),
+            Ok(None) => return link.lose("it closed its output"),
+            Err(error) => return link.lose(&format!("its output cannot be read: {error}")),
+        }
+    }
+}
+
+async fn write(
+    link: Arc<Link>,
+    mut to: impl AsyncWrite + Unpin,
+    mut requests: mpsc::Receiver<(Id, String)>,
+    mut urgent: mpsc::Receiver<String>,
+) {
+    let mut lost = link.lost();
+    let work = async {
+        loop {
+            let line = tokio::select! {
+                biased;
+                Some(line) = urgent.recv() => line,
+                Some((id, line)) = requests.recv() => if link.leaves(&id) { line } else { continue },
+                else => return Ok(()),
+            };
+            put(&mut to, line).await?;
+        }
+    };
+    let failed: std::io::Result<()> = tokio::select! {
+        _ = lost.wait_for(Option::is_some) => Ok(()),
+        failed = work => failed,
+    };
+    // Not all writers end with their drop: one half of a stream does not.
+    let _ = to.shutdown().await;
+    if let Err(error) = failed {
+        // What the server wrote before it stopped reading is still worth having.
+        let mut lost = link.lost();
+        let _ = tokio::time::timeout(LAST_WORDS, lost.wait_for(Option::is_some)).await;
+        link.lose(&format!("its input cannot be written: {error}"));
+    }
+}
+
+async fn put(to: &mut (impl AsyncWrite + Unpin), mut line: String) -> std::io::Result<()> {
+    line.push('\n');
+    to.write_all(line.as_bytes()).await?;
+    to.flush().await
+}

@@ -1,0 +1,142 @@
+//! Against our own edge, in both eras, over real HTTP.
+
+use super::{
+    super::{
+        remote::peer::{all, call, options},
+        serve::{Scripted, server},
+    },
+    server::{Heard, changes_of, soon},
+};
+use hyper_util::rt::TokioIo;
+use std::{
+    convert::Infallible,
+    sync::{Arc, atomic::Ordering::SeqCst},
+    time::Duration,
+};
+use tokio::{net::TcpListener, task::JoinHandle};
+use toolgate::{
+    Caller, Outcome, Service,
+    client::{HttpOptions, Remote},
+    edge::http::{Endpoint, HttpLimits},
+};
+
+/// A listener that serves until it is dropped.
+struct Serving {
+    url: String,
+    task: JoinHandle<()>,
+    scripted: Arc<Scripted>,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the server of the test")]
+async fn serve() -> Serving {
+    let scripted = Scripted::new();
+    let limits = HttpLimits {
+        stream_after: Duration::from_millis(50),
+        ..HttpLimits::default()
+    };
+    let endpoint = Endpoint::new(server(scripted.clone()), limits);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let task = tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let endpoint = endpoint.clone();
+            let service = hyper::service::service_fn(move |request| {
+                let endpoint = endpoint.clone();
+                async move {
+                    let response = endpoint.handle(Caller::new("test"), request).await;
+                    Ok::<_, Infallible>(response)
+                }
+            });
+            tokio::spawn(
+                hyper::server::conn::http1::Builder::new()
+                    .serve_connection(TokioIo::new(stream), service),
+            );
+        }
+    });
+    Serving {
+        url,
+        task,
+        scripted,
+    }
+}
+
+async fn connect(serving: &Serving, probe: bool) -> Remote {
+    let mut options = options();
+    options.probe = probe;
+    let opening = Remote::connect(&serving.url, options, HttpOptions::default());
+    soon(opening).await.unwrap()
+}
+
+/// Holds: VER-08, VER-10, HTTPM-10, HTTPL-08.
+#[tokio::test]
+async fn lists_calls_progress_changes_and_cancels() {
+    let serving = serve().await;
+    for (probe, revision) in [(true, "2026-07-28"), (false, "2025-11-25")] {
+        let remote = connect(&serving, probe).await;
+        assert_eq!(remote.status().revision, revision);
+        let list = soon(remote.list(all())).await.unwrap();
+        assert!(list.find("echo").is_some());
+        let outcome = soon(remote.call(call("echo", r#"{"n":1.50}"#))).await;
+        let Ok(Outcome::Done(output)) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert!(
+            output.tool().unwrap().content[0]
+                .json
+                .as_str()
+                .contains("1.50")
+        );
+        let (reporter, heard) = Heard::reporter();
+        let mut counted = call("count", "{}");
+        counted.reporter = reporter;
+        soon(remote.call(counted)).await.unwrap();
+        assert!(!heard.progress().is_empty());
+        changes(&serving, &remote).await;
+        cancels(&serving, &remote).await;
+        assert_eq!(remote.status().counters.stray_replies, 0);
+    }
+}
+
+async fn changes(serving: &Serving, remote: &Remote) {
+    let mut changes = changes_of(remote).await;
+    let next = changes.next();
+    tokio::pin!(next);
+    // The stream may not be open yet, and what is told before is not heard.
+    let told = async {
+        loop {
+            serving.scripted.change();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    soon(async {
+        tokio::select! {
+            _ = &mut next => {}
+            () = told => {}
+        }
+    })
+    .await;
+}
+
+async fn cancels(serving: &Serving, remote: &Remote) {
+    let running = || serving.scripted.running.load(SeqCst);
+    let until = async |wanted: usize| {
+        while running() != wanted {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    soon(async {
+        tokio::select! {
+            _ = remote.call(call("forever", "{}")) => panic!("it ended"),
+            () = until(1) => {}
+        }
+    })
+    .await;
+    soon(until(0)).await;
+}

@@ -1,0 +1,133 @@
+//! Arguments that go into headers too.
+
+use super::{
+    super::remote::peer::{all, call},
+    posts::done,
+    server::{Server, legacy, modern, soon},
+};
+use serde_json::{Value, json};
+use toolgate::{Catalog, Service, client::Remote};
+
+fn marked(name: &str, properties: Value) -> Value {
+    json!({"name": name, "inputSchema": {"type": "object", "properties": properties}})
+}
+
+async fn listed(remote: &Remote, server: &Server, tools: Value) -> Catalog {
+    let (list, ()) = soon(async {
+        tokio::join!(remote.list(all()), async {
+            let asked = server.next().await;
+            assert_eq!(asked.body["method"], "tools/list");
+            asked.result(json!({"tools": tools, "ttlMs": 60000})).await;
+        })
+    })
+    .await;
+    list.unwrap()
+}
+
+/// Holds: HTTPM-26, HTTPM-27, HTTPM-28, HTTPM-29.
+#[tokio::test]
+async fn marked_arguments_are_repeated() {
+    let (remote, server) = modern(json!({"tools": {}})).await;
+    let tool = marked(
+        "echo",
+        json!({"region": {"type": "string", "x-mcp-header": "Region"}, "n": {"type": "integer", "x-mcp-header": "N"}, "secret": {"type": "string"}}),
+    );
+    listed(&remote, &server, json!([tool])).await;
+    let sent = call(
+        "echo",
+        r#"{"region":"zürich","n":9007199254740991,"secret":"s"}"#,
+    );
+    let (outcome, ()) = tokio::join!(remote.call(sent), async {
+        let asked = server.next().await;
+        assert_eq!(
+            asked.header("mcp-param-region"),
+            Some("=?base64?esO8cmljaA==?=")
+        );
+        assert_eq!(asked.header("mcp-param-n"), Some("9007199254740991"));
+        assert_eq!(asked.header("mcp-param-secret"), None);
+        asked.result(done("x")).await;
+    });
+    outcome.unwrap();
+    let sent = call("echo", r#"{"region":null}"#);
+    let (outcome, ()) = tokio::join!(remote.call(sent), async {
+        let asked = server.next().await;
+        assert!(
+            !asked
+                .names()
+                .iter()
+                .any(|name| name.starts_with("mcp-param"))
+        );
+        asked.result(done("x")).await;
+    });
+    outcome.unwrap();
+}
+
+/// Holds: TOOL-34, TOOL-35.
+#[tokio::test]
+async fn a_tool_that_breaks_the_rules_is_left_out_and_the_others_stay() {
+    let (remote, server) = modern(json!({"tools": {}})).await;
+    let tools = json!([
+        marked("bad", json!({"a": {"type": "number", "x-mcp-header": "A"}})),
+        marked(
+            "good",
+            json!({"a": {"type": "string", "x-mcp-header": "A"}})
+        ),
+    ]);
+    let catalog = listed(&remote, &server, tools.clone()).await;
+    let names: Vec<String> = catalog
+        .items()
+        .iter()
+        .map(|item| item.full_name())
+        .collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    assert!(catalog.find("good").is_some());
+    let status = remote.status();
+    assert_eq!(status.left_out[0].tool, "bad");
+    assert!(status.left_out[0].reason.contains("x-mcp-header"));
+    assert!(status.note.unwrap().contains("x-mcp-header"));
+    // Older revisions do not know the mark.
+    let (remote, server) = legacy("2025-11-25").await;
+    assert_eq!(listed(&remote, &server, tools).await.items().len(), 2);
+}
+
+/// Holds: HTTPM-31.
+#[tokio::test]
+async fn after_a_mismatch_the_tools_are_listed_again_and_the_call_goes_out_once_more() {
+    let (remote, server) = modern(json!({"tools": {}})).await;
+    let old = marked(
+        "echo",
+        json!({"a": {"type": "string", "x-mcp-header": "Old"}}),
+    );
+    let new = marked(
+        "echo",
+        json!({"a": {"type": "string", "x-mcp-header": "New"}}),
+    );
+    listed(&remote, &server, json!([old])).await;
+    let sent = call("echo", r#"{"a":"x"}"#);
+    let (outcome, ()) = soon(async {
+        tokio::join!(remote.call(sent), async {
+            let first = server.next().await;
+            assert_eq!(first.header("mcp-param-old"), Some("x"));
+            let id = first.body["id"].clone();
+            first
+                .error("400 Bad Request", -32020, "header mismatch", Value::Null)
+                .await;
+            let list = server.next().await;
+            assert_eq!(list.body["method"], "tools/list");
+            list.result(json!({"tools": [new]})).await;
+            let again = server.next().await;
+            assert_eq!(again.header("mcp-param-new"), Some("x"));
+            assert_eq!(again.header("mcp-param-old"), None);
+            assert_ne!(again.body["id"], id);
+            again
+                .error("400 Bad Request", -32020, "header mismatch", Value::Null)
+                .await;
+        })
+    })
+    .await;
+    let error = outcome.err().unwrap();
+    assert!(
+        error.public().contains("header mismatch"),
+        "only once: {error:?}"
+    );
+}

@@ -1,0 +1,10 @@
+//! A server over HTTP, played by hand: what goes over the wire, and what comes of it.
+
+mod edge;
+mod mirrored;
+mod old;
+mod opening;
+mod posts;
+mod server;
+mod sessions;
+mod streams;
