@@ -62,6 +62,8 @@ pub enum Need {
     ElicitationUrl,
     /// To ask its model.
     Sampling,
+    /// To let its model use tools when it is asked.
+    SamplingTools,
     /// To name its roots.
     Roots,
 }

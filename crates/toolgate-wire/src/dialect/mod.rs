@@ -45,6 +45,8 @@ pub struct Dialect {
     pub elicitation: bool,
     /// Whether a page can be opened for the user.
     pub elicitation_url: bool,
+    /// Whether a page that is opened has an id of its own.
+    pub elicitation_id: bool,
     /// Whether completion has a capability of its own.
     pub completions: bool,
     /// Whether a session may send many messages as one array.

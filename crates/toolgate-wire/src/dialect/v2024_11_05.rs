@@ -15,6 +15,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     progress_message: false,
     elicitation: false,
     elicitation_url: false,
+    elicitation_id: false,
     completions: false,
     batches: false,
     about: About::Nothing,

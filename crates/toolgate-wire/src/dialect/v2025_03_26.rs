@@ -15,6 +15,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     progress_message: true,
     elicitation: false,
     elicitation_url: false,
+    elicitation_id: false,
     completions: true,
     batches: true,
     about: About::Nothing,

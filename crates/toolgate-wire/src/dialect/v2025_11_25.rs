@@ -16,6 +16,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     progress_message: true,
     elicitation: true,
     elicitation_url: true,
+    elicitation_id: true,
     completions: true,
     batches: false,
     about: About::All,

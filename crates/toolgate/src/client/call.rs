@@ -165,6 +165,7 @@ fn need(data: Option<&Json>) -> Need {
     let required = data.and_then(|data| data.get("requiredCapabilities"));
     let has = |key: &str| required.as_ref().and_then(|required| required.get(key));
     match (has("elicitation"), has("sampling"), has("roots")) {
+        (None, Some(how), _) if how.get("tools").is_some() => Need::SamplingTools,
         (None, Some(_), _) => Need::Sampling,
         (None, None, Some(_)) => Need::Roots,
         (Some(how), ..) if how.get("url").is_some() && how.get("form").is_none() => {

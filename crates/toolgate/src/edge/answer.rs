@@ -85,6 +85,7 @@ fn missing(need: Need, error: &Error) -> RpcError {
         Need::Elicitation => serde_json::json!({"elicitation": {"form": {}}}),
         Need::ElicitationUrl => serde_json::json!({"elicitation": {"url": {}}}),
         Need::Sampling => serde_json::json!({"sampling": {}}),
+        Need::SamplingTools => serde_json::json!({"sampling": {"tools": {}}}),
         Need::Roots => serde_json::json!({"roots": {}}),
     };
     let mut data = ObjectWriter::new();

@@ -7,6 +7,7 @@ use toolgate_core::{
     Progress, Questions, Round, visible,
 };
 use toolgate_wire::{
+    dialect::Dialect,
     json::{Json, ObjectWriter},
     method::elicitation,
 };
@@ -63,7 +64,15 @@ pub(crate) async fn rounds(
                 let Some(asker) = asker else {
                     return Ok(Left::Questions(call, questions));
                 };
-                inline(server, &call, &questions, approval, outlet, asker).await?
+                inline(
+                    (server, context),
+                    &call,
+                    &questions,
+                    approval,
+                    outlet,
+                    asker,
+                )
+                .await?
             }
         };
         call.round = Round {
@@ -125,7 +134,7 @@ async fn held(
 
 /// Asks the client. A decision that falls elsewhere meanwhile ends the question.
 async fn inline(
-    server: &Server,
+    (server, context): (&Server, &Context),
     call: &Call,
     questions: &Questions,
     approval: Option<&Approval>,
@@ -135,7 +144,7 @@ async fn inline(
     let mut answers = Vec::new();
     let _attending = approval.map(|a| a.waiting.attend());
     for ask in &questions.asks {
-        let request = request(ask, call);
+        let request = request(ask, call, context.dialect);
         let asked = asker.ask(&request.method, request.params);
         let AskKind::Approve(approval) = &ask.kind else {
             answers.push((ask.key.clone(), answered(server, outlet, asked).await?));
@@ -187,6 +196,11 @@ fn able(questions: &Questions, abilities: &Abilities) -> Result<(), Error> {
                 Need::Elicitation,
                 "put a question to its user",
             ),
+            AskKind::Sample(params) if with_tools(params) => (
+                abilities.sampling && abilities.sampling_tools,
+                Need::SamplingTools,
+                "let its model use tools",
+            ),
             AskKind::Sample(_) => (abilities.sampling, Need::Sampling, "ask its model"),
             AskKind::Roots => (abilities.roots, Need::Roots, "name its roots"),
         };
@@ -200,15 +214,22 @@ fn able(questions: &Questions, abilities: &Abilities) -> Result<(), Error> {
     Ok(())
 }
 
+fn with_tools(params: &Json) -> bool {
+    params.get("tools").is_some() || params.get("toolChoice").is_some()
+}
+
 fn is_url(params: &Json) -> bool {
     params.get("mode").and_then(|m| m.string()).as_deref() == Some("url")
 }
 
 /// A question in the words of the protocol.
-pub(crate) fn request(ask: &Ask, call: &Call) -> elicitation::Request {
+pub(crate) fn request(ask: &Ask, call: &Call, dialect: &Dialect) -> elicitation::Request {
     let (method, params) = match &ask.kind {
-        AskKind::Approve(approval) => (elicitation::NAME, Some(form(approval, call))),
-        AskKind::Elicit(params) => (elicitation::NAME, Some(params.clone())),
+        AskKind::Approve(approval) => (
+            elicitation::NAME,
+            Some(elicited(&form(approval, call), dialect)),
+        ),
+        AskKind::Elicit(params) => (elicitation::NAME, Some(elicited(params, dialect))),
         AskKind::Sample(params) => (elicitation::SAMPLING, Some(params.clone())),
         AskKind::Roots => (elicitation::ROOTS, None),
     };
@@ -216,6 +237,20 @@ pub(crate) fn request(ask: &Ask, call: &Call) -> elicitation::Request {
         key: ask.key.clone(),
         method: method.to_owned(),
         params,
+    }
+}
+
+/// A question to the user in the words of a revision.
+fn elicited(params: &Json, dialect: &Dialect) -> Json {
+    match (is_url(params), dialect.elicitation_id) {
+        (true, true) if params.get("elicitationId").is_none() => {
+            let id = Json::from_value(&crate::ids::short("e").into());
+            params.with("elicitationId", &id)
+        }
+        (true, false) => params.without("elicitationId"),
+        // Where there are only forms there is no word for it.
+        (false, _) if !dialect.elicitation_url => params.without("mode"),
+        _ => params.clone(),
     }
 }
 

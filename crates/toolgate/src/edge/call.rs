@@ -111,7 +111,7 @@ fn leave(
     let requests = questions
         .asks
         .iter()
-        .map(|a| ask::request(a, call))
+        .map(|a| ask::request(a, call, context.dialect))
         .collect();
     match state {
         Ok(state) => Ok(InputRequired {

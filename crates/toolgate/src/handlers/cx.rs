@@ -201,6 +201,7 @@ impl Cx {
             Need::Elicitation => (able.elicitation, "put a question to its user"),
             Need::ElicitationUrl => (able.elicitation_url, "open a page for its user"),
             Need::Sampling => (able.sampling, "ask its model"),
+            Need::SamplingTools => (able.sampling_tools, "let its model use tools"),
             Need::Roots => (able.roots, "name its roots"),
         };
         if able {

@@ -11,7 +11,7 @@ use toolgate::{
     handlers::{Cx, Server, Stop, Tool, ask},
 };
 
-fn server(runs: &Arc<AtomicUsize>) -> Arc<edge::Server> {
+fn server_of(runs: &Arc<AtomicUsize>) -> Arc<edge::Server> {
     let object = || json!({"type": "object"});
     let count = runs.clone();
     let chain = Tool::dynamic("chain", object(), move |_, cx: Cx| {
@@ -72,7 +72,7 @@ const ASKING: [&str; 3] = ["2025-06-18", "2025-11-25", MODERN];
 async fn answers_of_earlier_rounds_are_kept() {
     for revision in ASKING {
         let runs = Arc::default();
-        let mut peer = Peer::open(&server(&runs), revision, able()).await;
+        let mut peer = Peer::open(&server_of(&runs), revision, able()).await;
         let result = peer.call("chain", json!({}), answer).await;
         assert_eq!(result["content"][0]["text"], "Ada true", "{revision}");
         assert_eq!(
@@ -86,7 +86,7 @@ async fn answers_of_earlier_rounds_are_kept() {
 #[tokio::test]
 async fn several_questions_leave_together() {
     for revision in ASKING {
-        let mut peer = Peer::open(&server(&Arc::default()), revision, able()).await;
+        let mut peer = Peer::open(&server_of(&Arc::default()), revision, able()).await;
         let result = peer.call("all", json!({}), answer).await;
         assert_eq!(
             result["content"][0]["text"], "Ada hello file:///r",
@@ -99,7 +99,7 @@ async fn several_questions_leave_together() {
 #[tokio::test]
 async fn a_no_is_a_value_and_a_useless_answer_is_asked_for_again() {
     for revision in ASKING {
-        let mut peer = Peer::open(&server(&Arc::default()), revision, able()).await;
+        let mut peer = Peer::open(&server_of(&Arc::default()), revision, able()).await;
         let decline = |_: &str, _: &Value| json!({"action": "decline"});
         let result = peer.call("no", json!({}), decline).await;
         assert_eq!(result["content"][0]["text"], "Declined");
@@ -123,7 +123,7 @@ async fn a_no_is_a_value_and_a_useless_answer_is_asked_for_again() {
 /// Holds: MRTR-05, BASE-38, BASE-39, ELIC-04
 #[tokio::test]
 async fn nobody_is_asked_for_what_he_did_not_declare() {
-    let server = server(&Arc::default());
+    let server = server_of(&Arc::default());
     let mut peer = Peer::open(&server, MODERN, json!({"sampling": {}})).await;
     let error = peer.error("tools/call", json!({"name": "chain"})).await;
     assert_eq!(error["code"], -32021);
@@ -146,12 +146,69 @@ async fn nobody_is_asked_for_what_he_did_not_declare() {
     }
 }
 
+/// Each revision has its own words for a page and for a form.
+///
+/// Holds: ELIC-09, ELIC-11, ELIC-06, ELIC-07
+#[tokio::test]
+async fn a_page_has_an_id_in_one_revision_only() {
+    let page = Tool::dynamic("page", json!({"type": "object"}), |_, cx: Cx| async move {
+        cx.ask("page", ask::url("Sign in.", "https://example.com/in"))?;
+        cx.ask("form", ask::text("Who?"))
+    });
+    let server = Server::new("s", "1").tool(page).build().unwrap();
+    for revision in ["2025-11-25", MODERN] {
+        let abilities = json!({"elicitation": {"form": {}, "url": {}}});
+        let mut peer = Peer::open(&server, revision, abilities).await;
+        let result = peer
+            .call("page", json!({}), |method, params| {
+                if params["mode"] == "url" {
+                    assert_eq!(params["url"], "https://example.com/in");
+                    assert_eq!(params.get("elicitationId").is_some(), revision != MODERN);
+                }
+                answer(method, params)
+            })
+            .await;
+        assert_eq!(result["content"][0]["text"], "Ada");
+    }
+    let mut peer = Peer::open(&server_of(&Arc::default()), "2025-06-18", able()).await;
+    let result = peer
+        .call("chain", json!({}), |method, params| {
+            assert!(params.get("mode").is_none(), "{params}");
+            answer(method, params)
+        })
+        .await;
+    assert_eq!(result["content"][0]["text"], "Ada true");
+}
+
+/// Holds: SAMP-02
+#[tokio::test]
+async fn a_model_gets_tools_only_where_that_was_declared() {
+    let sample = Tool::dynamic(
+        "sample",
+        json!({"type": "object"}),
+        |_, cx: Cx| async move {
+            let params = json!({"messages": [], "maxTokens": 1, "tools": []});
+            cx.ask("m", ask::sample(params)).map(|_| "said")
+        },
+    );
+    let server = Server::new("s", "1").tool(sample).build().unwrap();
+    let mut peer = Peer::open(&server, MODERN, able()).await;
+    let error = peer.error("tools/call", json!({"name": "sample"})).await;
+    assert_eq!(
+        error["data"]["requiredCapabilities"],
+        json!({"sampling": {"tools": {}}})
+    );
+    let mut peer = Peer::open(&server, MODERN, json!({"sampling": {"tools": {}}})).await;
+    let result = peer.call("sample", json!({}), answer).await;
+    assert_eq!(result["content"][0]["text"], "said");
+}
+
 /// State is bound to the tool and its arguments, and cannot be changed.
 ///
 /// Holds: MRTR-06, MRTR-07
 #[tokio::test]
 async fn state_belongs_to_its_call() {
-    let server = server(&Arc::default());
+    let server = server_of(&Arc::default());
     let mut peer = Peer::open(&server, MODERN, able()).await;
     let asked = peer.result("tools/call", json!({"name": "chain"})).await;
     let state = asked["requestState"].as_str().unwrap().to_owned();
