@@ -9,7 +9,7 @@ use std::{
 };
 use toolgate_wire::{
     json::Json,
-    method::{definition::ItemKind, usage::Op},
+    method::{definition::ItemKind, trace::TraceContext, usage::Op},
 };
 
 /// One use of one thing. There is no second argument to lose.
@@ -30,6 +30,8 @@ pub struct Call {
     pub abilities: Abilities,
     /// Progress and log: the only way back before the outcome.
     pub reporter: Reporter,
+    /// The trace that it belongs to; passed on, and nothing decides by it.
+    pub trace: TraceContext,
     /// How the edge saw it. For the record and the console; nothing decides by it.
     pub seen: Arc<Seen>,
     /// What was decided on the way, step by step.
@@ -175,6 +177,7 @@ impl Call {
             round: Round::default(),
             abilities: Abilities::default(),
             reporter: Reporter::default(),
+            trace: TraceContext::default(),
             seen: Arc::default(),
             trail: Trail::default(),
             item: None,

@@ -43,6 +43,7 @@ pub use toolgate_wire::{
         prompts_get::{PromptMessage, PromptResult},
         resources_read::ReadResult,
         tools_call::ToolResult,
+        trace::TraceContext,
         usage::Op,
     },
 };

@@ -12,6 +12,7 @@ pub mod output;
 pub mod prompts_get;
 pub mod resources_read;
 pub mod tools_call;
+pub mod trace;
 pub mod uri_template;
 pub mod usage;
 

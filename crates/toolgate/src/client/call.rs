@@ -41,8 +41,9 @@ pub(super) fn granted(call: &Call, options: &RemoteOptions) -> Abilities {
 pub(super) fn params(call: &Call, id: &Id, peer: &Peer, options: &RemoteOptions) -> Json {
     let mut o = ObjectWriter::new();
     let listens = call.reporter.listens();
-    if listens || peer.dialect.stateless {
+    if listens || peer.dialect.stateless || !call.trace.is_empty() {
         o.object("_meta", |m| {
+            call.trace.write(m);
             if listens {
                 m.raw(meta::PROGRESS, id.json());
             }

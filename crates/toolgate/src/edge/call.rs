@@ -11,7 +11,7 @@ use toolgate_wire::{
     dialect::Dialect,
     json::Json,
     message::{Id, RpcError},
-    method::{elicitation::InputRequired, meta, usage},
+    method::{elicitation::InputRequired, meta, trace::TraceContext, usage},
 };
 
 /// What an edge knows about whoever calls, apart from the request itself.
@@ -51,6 +51,7 @@ pub(crate) async fn run(
     ));
     let _closer = report.closer();
     let mut call = context.call(&params_read, id);
+    call.trace = TraceContext::read(params);
     if report.is_wanted() {
         call.reporter = Reporter::new(report);
     }

@@ -13,7 +13,7 @@ use std::{
 };
 use toolgate_core::{
     Abilities, Ask, Call, Caller, Error, Event, Item, Json, Kind, LogMessage, Need, Progress,
-    Questions, Reporter,
+    Questions, Reporter, TraceContext,
 };
 
 /// What a function knows about its call, and its ways back to the caller before the result. Cheap to clone.
@@ -85,6 +85,11 @@ impl Cx {
     /// The revision of the protocol that the caller speaks; for the log, nothing should hang on it.
     pub fn revision(&self) -> &str {
         &self.0.call.seen.revision
+    }
+
+    /// The trace that the call belongs to, for spans and for requests to other services.
+    pub fn trace(&self) -> &TraceContext {
+        &self.0.call.trace
     }
 
     /// The definition that is used.

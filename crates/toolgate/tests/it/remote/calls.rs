@@ -228,6 +228,21 @@ async fn results_that_are_none_are_errors_of_the_server() {
     assert!(outcome.is_err());
 }
 
+/// Holds: BASE-43
+#[tokio::test(start_paused = true)]
+async fn the_trace_of_a_call_is_passed_on() {
+    let (remote, mut peer) = modern(json!({})).await;
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let mut traced = call("a", "{}");
+    traced.trace.parent = Some(parent.to_owned());
+    let (outcome, ()) = join!(soon(remote.call(traced)), async {
+        let request = peer.read().await;
+        assert_eq!(request["params"]["_meta"]["traceparent"], parent);
+        peer.reply(&request, json!({"content": []})).await;
+    });
+    outcome.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn errors_keep_the_words_of_the_server_and_get_their_kind() {
     let (remote, mut peer) = modern(json!({})).await;
