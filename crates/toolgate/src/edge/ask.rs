@@ -27,7 +27,7 @@ pub(crate) enum Left {
     /// With an outcome.
     Done(Output),
     /// With questions that the client answers in a later request.
-    Questions(Call, Questions),
+    Questions(Box<Call>, Questions),
 }
 
 /// How often a caller that waits for a person hears that it still waits.
@@ -62,7 +62,7 @@ pub(crate) async fn rounds(
             approval => {
                 able(&questions, &context.abilities)?;
                 let Some(asker) = asker else {
-                    return Ok(Left::Questions(call, questions));
+                    return Ok(Left::Questions(Box::new(call), questions));
                 };
                 inline(
                     (server, context),
