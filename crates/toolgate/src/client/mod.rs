@@ -11,7 +11,7 @@
 
 mod call;
 mod hearing;
-mod http;
+pub(crate) mod http;
 mod incoming;
 mod lines;
 mod link;

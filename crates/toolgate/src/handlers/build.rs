@@ -1,6 +1,7 @@
 //! What is wrong with what a server offers, found when it is built and not when it is used.
 
 use super::registry::Offered;
+use crate::client::http::Marks;
 use std::{collections::HashSet, fmt};
 use toolgate_core::{Definition, ItemKind};
 use toolgate_policy::{Bounds, check_schemas};
@@ -92,5 +93,6 @@ fn tool_is_good(tool: &Definition) -> Result<(), String> {
     {
         return Err("the root of its inputSchema must have \"type\": \"object\"".to_owned());
     }
+    Marks::read(&tool.input_schema())?;
     check_schemas(tool, &Bounds::default())
 }

@@ -31,14 +31,14 @@ struct Mark {
 
 /// What a tool wants repeated.
 #[derive(Debug, Default, PartialEq)]
-pub(in super::super) struct Marks(Vec<Mark>);
+pub(crate) struct Marks(Vec<Mark>);
 
 impl Marks {
     /// Reads a schema.
     ///
     /// # Errors
     /// Which rule it breaks; such a tool must not be used over HTTP.
-    pub(in super::super) fn read(schema: &Json) -> Result<Marks, &'static str> {
+    pub(crate) fn read(schema: &Json) -> Result<Marks, &'static str> {
         let mut marks = Marks::default();
         if schema.as_str().contains("mcp-header") || schema.as_str().contains('\\') {
             marks.walk(schema, &mut Vec::new(), true)?;

@@ -23,7 +23,7 @@ mod session;
 mod sse;
 mod work;
 
-pub(super) use mirror::Marks;
+pub(crate) use mirror::Marks;
 pub use options::{BadHeader, HttpOptions};
 
 use super::{

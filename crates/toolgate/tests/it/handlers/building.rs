@@ -15,6 +15,39 @@ fn check(server: Server, expected: &str) {
     assert!(error.contains(expected), "{error}");
 }
 
+/// Holds: TOOL-30, TOOL-31, TOOL-32, TOOL-33
+#[test]
+fn headers_that_cannot_be_sent_are_named() {
+    let with = |properties: Value| {
+        let schema = json!({"type": "object", "properties": properties});
+        Server::new("s", "1").tool(tool("a", schema))
+    };
+    let marked = |kind: &str, label: &str| json!({"type": kind, "x-mcp-header": label});
+    assert!(
+        with(json!({"x": marked("string", "Region")}))
+            .build()
+            .is_ok()
+    );
+    check(
+        with(json!({"x": marked("string", "")})),
+        "the tool \"a\": an \"x-mcp-header\" is empty",
+    );
+    check(
+        with(json!({"x": marked("string", "a b")})),
+        "is no name of a header",
+    );
+    check(
+        with(json!({"x": marked("number", "N")})),
+        "a string, an integer or a boolean",
+    );
+    check(
+        with(json!({"x": marked("string", "A"), "y": marked("string", "a")})),
+        "the same",
+    );
+    let items = json!({"x": {"type": "array", "items": marked("string", "A")}});
+    check(with(items), "where \"properties\" alone do not lead");
+}
+
 /// Holds: TOOL-08, TOOL-24, TOOL-26, TOOL-27, BASE-47
 #[test]
 fn wrong_definitions_are_named() {
