@@ -8,6 +8,7 @@
 
 mod aggregate;
 mod handlers;
+mod official;
 mod remote;
 mod remote_http;
 mod serve;

@@ -1,5 +1,6 @@
 //! A client of plain JSON over a stream in memory, in any revision.
 
+use crate::official::{Side, Talk};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::io::{
@@ -26,6 +27,7 @@ pub(crate) struct Peer {
     abilities: Value,
     next: u64,
     opened: Value,
+    talk: Talk,
 }
 
 impl Peer {
@@ -45,6 +47,7 @@ impl Peer {
         let (from, to) = split(ours);
         let mut peer = Peer {
             opened: Value::Null,
+            talk: Talk::of(Side::Server),
             from: BufReader::new(from),
             to,
             revision,
@@ -69,6 +72,7 @@ impl Peer {
     }
 
     pub(crate) async fn say(&mut self, message: Value) {
+        self.talk.heard(&message.to_string());
         self.to
             .write_all(format!("{message}\n").as_bytes())
             .await
@@ -79,6 +83,7 @@ impl Peer {
         let mut line = String::new();
         let read = tokio::time::timeout(HANG, self.from.read_line(&mut line)).await;
         assert!(read.expect("nothing came").unwrap() > 0, "the stream ended");
+        self.talk.said(&line);
         serde_json::from_str(&line).unwrap()
     }
 

@@ -1,5 +1,6 @@
 //! The other end of the stream.
 
+use crate::official::{Side, Talk};
 use serde_json::{Value, json};
 use std::{future::Future, time::Duration};
 use tokio::{
@@ -16,6 +17,7 @@ use toolgate_wire::json::Limits;
 pub(crate) struct Peer {
     from: BufReader<ReadHalf<DuplexStream>>,
     to: WriteHalf<DuplexStream>,
+    talk: Talk,
 }
 
 pub(crate) fn options() -> RemoteOptions {
@@ -41,6 +43,7 @@ pub(crate) fn start(options: RemoteOptions) -> (Opening, Peer) {
         Peer {
             from: BufReader::new(from),
             to,
+            talk: Talk::of(Side::Client),
         },
     )
 }
@@ -103,6 +106,7 @@ impl Peer {
             .await
             .expect("the client says something")
             .unwrap();
+        self.talk.said(&line);
         line
     }
 
@@ -121,6 +125,7 @@ impl Peer {
     }
 
     pub(crate) async fn send(&mut self, line: &str) {
+        self.talk.heard(line);
         self.to.write_all(line.as_bytes()).await.unwrap();
         self.to.write_all(b"\n").await.unwrap();
     }

@@ -1,13 +1,17 @@
 //! The HTTP endpoint: what each request gets, in both eras.
 
 use super::{Scripted, desk::until, server};
+use crate::official::Checked;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use std::{sync::atomic::Ordering, time::Duration};
 use toolgate::{
     Caller,
-    edge::http::{Body, Endpoint, HttpLimits},
+    edge::http::{Endpoint, HttpLimits},
 };
+
+/// Every message in it is checked against the official schema.
+type Body = Checked<toolgate::edge::http::Body>;
 
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
@@ -43,7 +47,9 @@ pub(super) async fn send(
     let request = request
         .body(Full::<bytes::Bytes>::from(body.to_owned()))
         .unwrap();
-    endpoint.handle(Caller::new("test"), request).await
+    let session = headers.iter().find(|(name, _)| *name == "mcp-session-id");
+    let response = endpoint.handle(Caller::new("test"), request).await;
+    Checked::new(body, session.map(|(_, id)| *id), response)
 }
 
 pub(super) async fn text(response: Response<Body>) -> String {

@@ -1,6 +1,7 @@
 //! The transport of 2024-11-05: a stream of events, and posts beside it.
 
 use super::{HANG, Scripted, Seen, desk::until, server};
+use crate::official::{Side, Talk};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use std::{
@@ -31,6 +32,7 @@ struct Old {
     caller: Caller,
     stream: Body,
     address: String,
+    talk: Talk,
 }
 
 impl Old {
@@ -45,6 +47,7 @@ impl Old {
             caller,
             stream,
             address: String::new(),
+            talk: Talk::of(Side::Server),
         };
         let first = old.event().await.unwrap();
         let address = first.strip_prefix("event: endpoint\ndata: ").unwrap();
@@ -63,7 +66,8 @@ impl Old {
         old
     }
 
-    async fn post(&self, body: &str) -> u16 {
+    async fn post(&mut self, body: &str) -> u16 {
+        self.talk.heard(body);
         let response = post(&self.endpoint, &self.caller, &self.address, &[], body).await;
         response.status().as_u16()
     }
@@ -80,6 +84,7 @@ impl Old {
     async fn message(&mut self) -> String {
         let event = self.event().await.expect("a message");
         let data = event.strip_prefix("event: message\ndata: ").unwrap();
+        self.talk.said(data);
         data.trim_end().to_owned()
     }
 }
@@ -142,7 +147,7 @@ async fn a_closed_stream_ends_all_that_runs() {
     let scripted = Scripted::new();
     let running = scripted.running.clone();
     let endpoint = endpoint(scripted, HttpLimits::default());
-    let old = Old::initialized(&endpoint).await;
+    let mut old = Old::initialized(&endpoint).await;
     assert_eq!(old.post(FOREVER).await, 202);
     until("it runs", || running.load(Ordering::SeqCst) == 1).await;
     let Old {
@@ -197,6 +202,7 @@ async fn what_is_no_message_is_refused_at_the_post() {
     check(&[("mcp-protocol-version", "2024-11-05")], PING, 202).await;
     let long = " ".repeat(ServerLimits::default().json.bytes + 1);
     check(&[], &long, 413).await;
+    old.talk.heard(PING);
     assert!(old.message().await.contains(r#""id":"p""#));
     let wrong = Request::get(&old.address)
         .body(Full::<bytes::Bytes>::default())
@@ -232,7 +238,7 @@ async fn a_call_before_initialize_is_refused_on_record() {
     let server = Server::new(Scripted::new(), "test", "1", ServerLimits::default()).unwrap();
     let server = Arc::new(server.with_witness(seen.clone()));
     let endpoint = Endpoint::new(server, HttpLimits::default());
-    let old = Old::open(&endpoint).await;
+    let mut old = Old::open(&endpoint).await;
     assert_eq!(old.post(ECHO).await, 400);
     assert_eq!(seen.calls(), ["http echo"]);
 }

@@ -1,6 +1,7 @@
 //! What stdio refuses by itself, and how it ends.
 
 use super::{Scripted, Seen, desk::until};
+use crate::official::{Side, Talk};
 use std::sync::{Arc, atomic::Ordering};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf};
 use toolgate::{
@@ -19,6 +20,7 @@ struct Client {
     write: tokio::io::WriteHalf<DuplexStream>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     served: tokio::task::JoinHandle<std::io::Result<()>>,
+    talk: Talk,
 }
 
 impl Client {
@@ -46,17 +48,23 @@ impl Client {
             write,
             lines: BufReader::new(read).lines(),
             served,
+            talk: Talk::of(Side::Server),
         }
     }
 
     async fn send(&mut self, line: &str) {
+        self.talk.heard(line);
         let line = format!("{line}\n");
         self.write.write_all(line.as_bytes()).await.unwrap();
     }
 
     async fn next(&mut self) -> Option<String> {
         let next = tokio::time::timeout(super::HANG, self.lines.next_line());
-        next.await.expect("a line, or the end").unwrap()
+        let next = next.await.expect("a line, or the end").unwrap();
+        if let Some(line) = &next {
+            self.talk.said(line);
+        }
+        next
     }
 
     /// Sends a line and gives the next one that comes.

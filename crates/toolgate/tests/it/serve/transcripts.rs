@@ -2,6 +2,7 @@
 //! `UPDATE=1 cargo test -p toolgate` writes what came into the files.
 
 use super::{HANG, Scripted, server};
+use crate::official::{Side, Talk};
 use std::path::PathBuf;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use toolgate::{Caller, edge::stdio};
@@ -18,8 +19,10 @@ async fn play(name: &str) {
         let (read, mut write) = tokio::io::split(near);
         let mut lines = BufReader::new(read).lines();
         let mut got = String::new();
+        let mut talk = Talk::of(Side::Server);
         for line in text.lines() {
             if let Some(sent) = line.strip_prefix("> ") {
+                talk.heard(sent);
                 write
                     .write_all(format!("{sent}\n").as_bytes())
                     .await
@@ -31,6 +34,7 @@ async fn play(name: &str) {
                     .expect("an answer")
                     .unwrap()
                     .unwrap();
+                talk.said(&came);
                 got.push_str(&format!("< {}\n", mask(&came)));
             } else {
                 got.push_str(&format!("{line}\n"));

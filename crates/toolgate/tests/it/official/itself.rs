@@ -1,0 +1,64 @@
+//! The check is no yes-man.
+
+use super::{Side, Talk, schema};
+
+/// What we answer to a request of that revision, and whether it is taken.
+fn check(revision: &str, method: &str, result: &str, good: bool) {
+    if !schema::here() {
+        return;
+    }
+    let mut talk = Talk::of(Side::Server);
+    let meta = format!(r#"{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"{revision}"}}}}"#);
+    talk.heard(&format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{meta}}}"#
+    ));
+    let checked = talk.check(&format!(r#"{{"jsonrpc":"2.0","id":1,{result}}}"#));
+    assert_eq!(
+        checked.is_ok(),
+        good,
+        "{revision} {method} {result}: {checked:?}"
+    );
+}
+
+#[test]
+fn a_reply_is_read_by_its_method_and_revision() {
+    let ok = r#""result":{"resultType":"complete","content":[]}"#;
+    check("2026-07-28", "tools/call", ok, true);
+    check("2026-07-28", "tools/list", ok, false);
+    check("2026-07-28", "resources/read", ok, false);
+    let old = r#""result":{"content":[]}"#;
+    check("2026-07-28", "tools/call", old, false);
+    check("2025-11-25", "tools/call", old, true);
+    let sound = r#""result":{"content":[{"type":"audio","data":"AA==","mimeType":"a/b"}]}"#;
+    check("2024-11-05", "tools/call", sound, false);
+    check("2025-03-26", "tools/call", sound, true);
+    let list = r#""result":{"structuredContent":[1],"content":[]}"#;
+    check("2025-06-18", "tools/call", list, false);
+    check("2026-07-28", "ping", r#""result":{}"#, false);
+}
+
+#[test]
+fn an_error_is_read_by_its_code() {
+    let bare = r#""error":{"code":-32022,"message":"no"}"#;
+    check("2026-07-28", "tools/call", bare, false);
+    check("2025-11-25", "tools/call", bare, true);
+    let whole = r#""error":{"code":-32022,"message":"no","data":{"requested":"x","supported":[]}}"#;
+    check("2026-07-28", "tools/call", whole, true);
+    let words = r#""error":{"code":"-1","message":"no"}"#;
+    check("2024-11-05", "ping", words, false);
+}
+
+#[test]
+fn we_send_what_is_ours_to_send() {
+    if !schema::here() {
+        return;
+    }
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    assert!(Talk::of(Side::Server).check(told).is_ok());
+    assert!(Talk::of(Side::Client).check(told).is_err());
+    let reply = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+    let nobody = Talk::of(Side::Server).check(reply).unwrap_err();
+    assert!(nobody.contains("nobody asked"), "{nobody}");
+    let array = format!("[{told}]");
+    assert!(Talk::of(Side::Server).check(&array).is_err());
+}

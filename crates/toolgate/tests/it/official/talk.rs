@@ -1,0 +1,204 @@
+//! A conversation of which one side is ours: what ours says must fit the schema of its method and revision.
+
+pub(crate) use super::table::Side;
+use super::{schema, table};
+use serde_json::Value;
+use std::collections::HashMap;
+use toolgate_wire::json::{Json, Limits};
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// What was said so far, as far as it decides what the next message has to be.
+pub(crate) struct Talk {
+    ours: Side,
+    /// Once there was a handshake.
+    session: Option<&'static str>,
+    /// The requests of either side: method and revision by id.
+    asked: HashMap<(Side, String), (String, &'static str)>,
+    /// The methods of the questions of the last result that had some.
+    questions: HashMap<String, String>,
+}
+
+impl Talk {
+    /// A conversation of which that side is ours.
+    pub(crate) fn of(ours: Side) -> Talk {
+        Talk {
+            ours,
+            session: None,
+            asked: HashMap::new(),
+            questions: HashMap::new(),
+        }
+    }
+
+    /// The other side sent this, good or bad.
+    pub(crate) fn heard(&mut self, line: &str) {
+        let Some(message) = read(line) else {
+            return;
+        };
+        for message in each(&message) {
+            self.remember(self.ours.other(), message);
+        }
+    }
+
+    /// We sent this. Panics where it is not what the schema wants.
+    pub(crate) fn said(&mut self, line: &str) {
+        if let Err(why) = self.check(line) {
+            panic!("{why}\nin {line}");
+        }
+    }
+
+    /// The same, with what is wrong as a value.
+    pub(crate) fn check(&mut self, line: &str) -> Result<(), String> {
+        if !schema::here() || line.trim().is_empty() {
+            return Ok(());
+        }
+        let whole = read(line).ok_or("no JSON")?;
+        if whole.is_array() && self.session != Some(table::BATCHES) {
+            return Err(format!("an array of messages in {:?}", self.session));
+        }
+        for message in each(&whole) {
+            self.remember(self.ours, message);
+            self.message(message)?;
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, from: Side, message: &Value) {
+        let method = message["method"].as_str();
+        if let (Some(method), Some(id)) = (method, message.get("id")) {
+            if method == "initialize" {
+                self.session = known(&message["params"]["protocolVersion"]).or(self.session);
+            }
+            let revision = self.revision(from, message);
+            self.asked
+                .insert((from, id.to_string()), (method.to_owned(), revision));
+        }
+        if let Some(opened) = known(&message["result"]["protocolVersion"]) {
+            self.session = Some(opened);
+        }
+        for (key, ask) in members(&message["result"]["inputRequests"]) {
+            let method = ask["method"].as_str().unwrap_or_default();
+            self.questions.insert(key.clone(), method.to_owned());
+        }
+    }
+
+    /// The revision of a request or notification: its own, else that of the session.
+    fn revision(&self, from: Side, message: &Value) -> &'static str {
+        let own = known(&message["params"]["_meta"][VERSION]);
+        let session = match self.ours {
+            // A server with a session takes all as its messages.
+            Side::Server => self.session.or(own),
+            Side::Client => own.or(self.session),
+        };
+        let method = message["method"].as_str().unwrap_or_default();
+        session.unwrap_or_else(|| table::newest_with(method, from))
+    }
+
+    fn message(&self, message: &Value) -> Result<(), String> {
+        match message["method"].as_str() {
+            Some(method) => self.request(method, message),
+            None if message.get("error").is_some() => self.error(message),
+            None => self.reply(message),
+        }
+    }
+
+    fn request(&self, method: &str, message: &Value) -> Result<(), String> {
+        let revision = self.revision(self.ours, message);
+        let row = table::row(revision, method, self.ours)
+            .ok_or_else(|| format!("{revision} has no {method} from {:?}", self.ours))?;
+        let envelope = match row.result {
+            Some(_) => "JSONRPCRequest",
+            None => "JSONRPCNotification",
+        };
+        if row.result.is_none() && message.get("id").is_some() {
+            return Err("a notification with an id".to_owned());
+        }
+        fits(revision, envelope, message)?;
+        fits(revision, row.message, message)?;
+        for (key, answer) in members(&message["params"]["inputResponses"]) {
+            let asked = self.questions.get(key).and_then(|m| table::question(m));
+            let (_, answers) = asked.ok_or_else(|| format!("nobody asked for {key:?}"))?;
+            fits(revision, answers, answer)?;
+        }
+        Ok(())
+    }
+
+    fn error(&self, message: &Value) -> Result<(), String> {
+        let revision = match message.get("id") {
+            Some(id) => self.asked_by_them(id).map(|(_, revision)| *revision),
+            None => None,
+        };
+        let revision = revision.or(self.session).unwrap_or(table::NEWEST);
+        let mut message = message.clone();
+        if message.get("id").is_none() && table::errors_have_ids(revision) {
+            message["id"] = 0.into();
+        }
+        fits(revision, table::error_reply(revision), &message)?;
+        let code = message["error"]["code"].as_i64().unwrap_or_default();
+        match table::error_of(revision, code) {
+            Some(definition) => fits(revision, definition, &message),
+            None => Ok(()),
+        }
+    }
+
+    fn reply(&self, message: &Value) -> Result<(), String> {
+        let id = message.get("id").ok_or("a reply without an id")?;
+        let (method, revision) = self
+            .asked_by_them(id)
+            .ok_or_else(|| format!("a reply to {id}, which nobody asked"))?;
+        fits(revision, table::good_reply(revision), message)?;
+        let row = table::row(revision, method, self.ours.other())
+            .ok_or_else(|| format!("a result of {method}, which {revision} has not"))?;
+        let result = &message["result"];
+        if result["resultType"] == "input_required" {
+            return questions(revision, result);
+        }
+        fits(revision, row.result.ok_or("no request")?, result)
+    }
+
+    fn asked_by_them(&self, id: &Value) -> Option<&(String, &'static str)> {
+        self.asked.get(&(self.ours.other(), id.to_string()))
+    }
+}
+
+fn questions(revision: &str, result: &Value) -> Result<(), String> {
+    fits(revision, "InputRequiredResult", result)?;
+    for (_, ask) in members(&result["inputRequests"]) {
+        let method = ask["method"].as_str().unwrap_or_default();
+        let (asks, _) =
+            table::question(method).ok_or_else(|| format!("{method} is no question"))?;
+        fits(revision, asks, ask)?;
+    }
+    Ok(())
+}
+
+fn fits(revision: &str, definition: &str, value: &Value) -> Result<(), String> {
+    match schema::wrong(revision, definition, value) {
+        Some(why) => Err(why),
+        None => Ok(()),
+    }
+}
+
+/// Our reader takes numbers that serde_json does not.
+fn read(line: &str) -> Option<Value> {
+    let read = serde_json::from_str(line).ok();
+    let ours = || Json::read(line.as_bytes().to_vec(), &Limits::default()).ok();
+    read.or_else(|| Some(ours()?.to_value()))
+}
+
+fn each(message: &Value) -> &[Value] {
+    match message {
+        Value::Array(messages) => messages,
+        one => std::slice::from_ref(one),
+    }
+}
+
+fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
+}
+
+fn known(revision: &Value) -> Option<&'static str> {
+    table::REVISIONS
+        .into_iter()
+        .find(|r| Some(*r) == revision.as_str())
+}
