@@ -1,0 +1,127 @@
+//! Definitions where they are used.
+
+use super::{merge, walk};
+use serde_json::{Map, Value};
+use std::collections::{BTreeSet, HashMap};
+
+/// The longest definition that may stand in more than one place, in bytes.
+const SMALL: usize = 200;
+
+/// Puts definitions where they are used: those used once, and small ones. Recursive ones stay, and those of no use go.
+pub(super) fn definitions(root: &mut Value) {
+    let names: Vec<String> = match root.get("$defs").and_then(Value::as_object) {
+        Some(definitions) => definitions.keys().cloned().collect(),
+        None => return,
+    };
+    for name in inner_first(root, &names) {
+        let Some(body) = root["$defs"].get(&name).cloned() else {
+            continue;
+        };
+        if reaches(root, &name, &name) {
+            continue;
+        }
+        if body.to_string().len() <= SMALL || count(root, &name) <= 1 {
+            put(root, &name, &body);
+            remove(root, &name);
+        }
+    }
+    remove_unused(root);
+}
+
+fn remove(root: &mut Value, name: &str) {
+    let Some(definitions) = root.get_mut("$defs").and_then(Value::as_object_mut) else {
+        return;
+    };
+    definitions.remove(name);
+    if definitions.is_empty()
+        && let Value::Object(root) = root
+    {
+        root.remove("$defs");
+    }
+}
+
+fn remove_unused(root: &mut Value) {
+    let mut used = BTreeSet::new();
+    let mut top = root.clone();
+    if let Value::Object(top) = &mut top {
+        top.remove("$defs");
+    }
+    let mut waiting: Vec<String> = targets(&top);
+    while let Some(name) = waiting.pop() {
+        if used.insert(name.clone()) {
+            waiting.extend(root["$defs"].get(&name).map(targets).unwrap_or_default());
+        }
+    }
+    let names: Vec<String> = match root.get("$defs").and_then(Value::as_object) {
+        Some(definitions) => definitions.keys().cloned().collect(),
+        None => return,
+    };
+    for name in names.iter().filter(|name| !used.contains(*name)) {
+        remove(root, name);
+    }
+}
+
+/// All names that a schema refers to, each as often as it does.
+fn targets(schema: &Value) -> Vec<String> {
+    let mut names: Vec<String> = walk::target(schema).into_iter().collect();
+    for inner in walk::inside(schema) {
+        names.extend(targets(inner));
+    }
+    names
+}
+
+fn count(root: &Value, name: &str) -> usize {
+    targets(root)
+        .iter()
+        .filter(|target| *target == name)
+        .count()
+}
+
+/// Whether what `from` is made of comes to `to`.
+fn reaches(root: &Value, from: &str, to: &str) -> bool {
+    let (mut seen, mut waiting) = (BTreeSet::new(), vec![from.to_owned()]);
+    while let Some(name) = waiting.pop() {
+        for target in root["$defs"].get(&name).map(targets).unwrap_or_default() {
+            if target == to {
+                return true;
+            }
+            if seen.insert(target.clone()) {
+                waiting.push(target);
+            }
+        }
+    }
+    false
+}
+
+/// What others are made of comes before them, so that a size is known when it is asked for.
+fn inner_first(root: &Value, names: &[String]) -> Vec<String> {
+    fn visit(root: &Value, name: &str, done: &mut HashMap<String, ()>, order: &mut Vec<String>) {
+        if done.insert(name.to_owned(), ()).is_some() {
+            return;
+        }
+        for target in root["$defs"].get(name).map(targets).unwrap_or_default() {
+            visit(root, &target, done, order);
+        }
+        order.push(name.to_owned());
+    }
+    let (mut done, mut order) = (HashMap::new(), Vec::new());
+    for name in names {
+        visit(root, name, &mut done, &mut order);
+    }
+    order
+}
+
+/// The body in the place of every reference to it.
+fn put(schema: &mut Value, name: &str, body: &Value) {
+    for inner in walk::inside_mut(schema) {
+        put(inner, name, body);
+    }
+    if walk::target(schema).is_some_and(|target| target == name) {
+        let outer: &mut Map<String, Value> = match schema {
+            Value::Object(outer) => outer,
+            _ => return,
+        };
+        outer.remove("$ref");
+        merge::into(outer, body.clone());
+    }
+}

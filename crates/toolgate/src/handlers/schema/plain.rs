@@ -1,0 +1,300 @@
+//! One schema, in fewer kinds of words.
+
+use super::{merge, range, walk};
+use serde_json::{Map, Value, json};
+
+/// What is asked of a value decides whether `null` can be left out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Plain {
+    /// It is read: what may be left out need not be `null`.
+    Input,
+    /// It is written, and what is written decides.
+    Output,
+}
+
+impl Plain {
+    /// Makes a schema plain, and all that stand in it. What is plain stays as it is.
+    pub(super) fn make(self, schema: &mut Value) {
+        for inner in walk::inside_mut(schema) {
+            self.make(inner);
+        }
+        let Value::Object(object) = schema else {
+            return;
+        };
+        range::instead_of_format(object);
+        no_bare_booleans(object);
+        no_const(object);
+        no_list_of_types(object);
+        any_for_one(object);
+        tuple_items(object);
+        if self == Plain::Input {
+            no_null_for_absent(object);
+        }
+        simple_any(object);
+        for key in ["required", "properties"] {
+            if object
+                .get(key)
+                .is_some_and(|v| *v == json!([]) || *v == json!({}))
+            {
+                object.remove(key);
+            }
+        }
+    }
+}
+
+/// `true` is `{}`. `additionalProperties: false` and its kin stay: everybody knows them.
+fn no_bare_booleans(object: &mut Map<String, Value>) {
+    for (key, value) in object.iter_mut() {
+        match (key.as_str(), value) {
+            (
+                "items"
+                | "additionalProperties"
+                | "propertyNames"
+                | "contains"
+                | "not"
+                | "unevaluatedProperties",
+                value @ Value::Bool(true),
+            ) => *value = json!({}),
+            ("properties" | "patternProperties" | "$defs", Value::Object(map)) => {
+                map.values_mut().for_each(no_bare_boolean);
+            }
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(list)) => {
+                list.iter_mut().for_each(no_bare_boolean);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn no_bare_boolean(schema: &mut Value) {
+    match schema {
+        Value::Bool(true) => *schema = json!({}),
+        Value::Bool(false) => *schema = json!({"not": {}}),
+        _ => {}
+    }
+}
+
+fn no_const(object: &mut Map<String, Value>) {
+    match object.remove("const") {
+        Some(Value::Null) => {
+            object.insert("type".to_owned(), json!("null"));
+        }
+        Some(value) => {
+            object.insert("enum".to_owned(), json!([value]));
+        }
+        None => {}
+    }
+}
+
+/// A list of types is a choice between schemas of one type each.
+fn no_list_of_types(object: &mut Map<String, Value>) {
+    let Some(Value::Array(types)) = object.get("type").cloned() else {
+        return;
+    };
+    if object.contains_key("anyOf") {
+        return;
+    }
+    let (telling, checking): (Map<_, _>, Map<_, _>) = std::mem::take(object)
+        .into_iter()
+        .partition(|(key, _)| merge::tells(key) || key == "$defs");
+    let mut any: Vec<Value> = types.iter().map(|one| of_type(one, &checking)).collect();
+    *object = telling;
+    if any.len() == 1 {
+        merge::into(object, any.remove(0));
+    } else {
+        object.insert("anyOf".to_owned(), Value::Array(any));
+    }
+}
+
+fn of_type(one: &Value, checking: &Map<String, Value>) -> Value {
+    if one == "null" {
+        return json!({"type": "null"});
+    }
+    let mut schema = checking.clone();
+    schema.insert("type".to_owned(), one.clone());
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    Value::Object(schema)
+}
+
+/// The forms of a type exclude each other already.
+fn any_for_one(object: &mut Map<String, Value>) {
+    if !object.contains_key("anyOf")
+        && let Some(one) = object.remove("oneOf")
+    {
+        object.insert("anyOf".to_owned(), one);
+    }
+}
+
+/// Clients that do not know `prefixItems` still want `items`.
+fn tuple_items(object: &mut Map<String, Value>) {
+    let Some(Value::Array(list)) = object.get("prefixItems").cloned() else {
+        return;
+    };
+    let mut kinds: Vec<Value> = Vec::new();
+    for one in &list {
+        if !kinds.contains(one) {
+            kinds.push(one.clone());
+        }
+    }
+    let exact = json!(list.len());
+    let whole = object.get("minItems") == Some(&exact) && object.get("maxItems") == Some(&exact);
+    if object.contains_key("items") || !whole {
+        return;
+    }
+    if kinds.len() == 1 {
+        object.remove("prefixItems");
+        object.insert("items".to_owned(), kinds.remove(0));
+    } else {
+        object.insert("items".to_owned(), json!({"anyOf": kinds}));
+    }
+}
+
+fn no_null_for_absent(object: &mut Map<String, Value>) {
+    let required = object.get("required").cloned().unwrap_or_default();
+    let needed = |name: &String| {
+        let list = required.as_array();
+        list.is_some_and(|list| list.iter().any(|r| r.as_str() == Some(name)))
+    };
+    let Some(Value::Object(properties)) = object.get_mut("properties") else {
+        return;
+    };
+    for (_, property) in properties.iter_mut().filter(|(name, _)| !needed(name)) {
+        without_null(property);
+    }
+}
+
+fn without_null(property: &mut Value) {
+    let Value::Object(object) = property else {
+        return;
+    };
+    let null = json!({"type": "null"});
+    if let Some(Value::Array(any)) = object.get_mut("anyOf") {
+        if any.iter().any(|one| *one != null) {
+            any.retain(|one| *one != null);
+        }
+        simple_any(object);
+    }
+    if object.get("default").is_some_and(Value::is_null) {
+        object.remove("default");
+    }
+}
+
+/// A choice between lists of values is one list, and a choice of one is none.
+fn simple_any(object: &mut Map<String, Value>) {
+    let Some(Value::Array(any)) = object.remove("anyOf") else {
+        return;
+    };
+    let mut kept: Vec<Value> = Vec::new();
+    let mut words = Vec::new();
+    for one in any.into_iter().flat_map(spread) {
+        if kept.contains(&one) {
+            continue;
+        }
+        match kept
+            .iter_mut()
+            .find(|k| is_values(k) && is_values(&one) && k["type"] == one["type"])
+        {
+            Some(values) => add_values(values, one, &mut words),
+            None if is_values(&one) => kept.push(first_values(one, &mut words)),
+            None => kept.push(one),
+        }
+    }
+    tell_values(object, &mut kept, &words);
+    if kept.len() == 1 && !kept[0].as_object().is_some_and(Map::is_empty) {
+        merge::into(object, kept.remove(0));
+    } else {
+        object.insert("anyOf".to_owned(), Value::Array(kept));
+    }
+}
+
+/// A choice right in a choice is the same choice.
+fn spread(one: Value) -> Vec<Value> {
+    match one {
+        Value::Object(mut object) if object.len() == 1 && object.contains_key("anyOf") => {
+            match object.remove("anyOf") {
+                Some(Value::Array(any)) => any,
+                other => vec![json!({"anyOf": other})],
+            }
+        }
+        one => vec![one],
+    }
+}
+
+/// Nothing but a list of values of one type, with at most a word on it.
+fn is_values(schema: &Value) -> bool {
+    let Value::Object(object) = schema else {
+        return false;
+    };
+    object.contains_key("enum")
+        && object
+            .keys()
+            .all(|k| ["type", "enum", "description"].contains(&k.as_str()))
+}
+
+/// What each value means: the value, and its description.
+type Words = Vec<(String, String)>;
+
+fn first_values(mut one: Value, words: &mut Words) -> Value {
+    take_word(&mut one, words);
+    one
+}
+
+fn add_values(values: &mut Value, mut one: Value, words: &mut Words) {
+    take_word(&mut one, words);
+    if let (Some(values), Some(more)) = (values["enum"].as_array_mut(), one["enum"].as_array()) {
+        let new: Vec<Value> = more
+            .iter()
+            .filter(|m| !values.contains(m))
+            .cloned()
+            .collect();
+        values.extend(new);
+    }
+}
+
+/// A description of a list of several values is one of none of them.
+fn take_word(one: &mut Value, words: &mut Words) {
+    let Value::Object(object) = one else {
+        return;
+    };
+    let single = match object
+        .get("enum")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+    {
+        Some([Value::String(value)]) => value.clone(),
+        Some([value]) => value.to_string(),
+        _ => return,
+    };
+    if let Some(Value::String(text)) = object.remove("description") {
+        words.push((single, text));
+    }
+}
+
+/// What the single values mean goes where the list of them is described.
+fn tell_values(object: &mut Map<String, Value>, kept: &mut [Value], words: &Words) {
+    if words.is_empty() {
+        return;
+    }
+    let lines: Vec<String> = words
+        .iter()
+        .map(|(value, text)| format!("- `{value}`: {text}"))
+        .collect();
+    let lines = lines.join("\n");
+    let place = match kept.len() {
+        1 => Some(object),
+        _ => kept
+            .iter_mut()
+            .find(|k| is_values(k))
+            .and_then(Value::as_object_mut),
+    };
+    let Some(place) = place else {
+        return;
+    };
+    let text = match place.get("description").and_then(Value::as_str) {
+        Some(before) => format!("{before}\n{lines}"),
+        None => lines,
+    };
+    place.insert("description".to_owned(), json!(text));
+}

@@ -1,0 +1,201 @@
+//! The root of a schema.
+
+use super::walk;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// A root that says what it is itself, and does not refer to a definition.
+pub(super) fn at_top(mut schema: Value) -> Value {
+    for _ in 0..DEEPEST {
+        let Some(name) = walk::target(&schema) else {
+            break;
+        };
+        let Some(body) = schema["$defs"].get(&name).cloned() else {
+            break;
+        };
+        if let Value::Object(top) = &mut schema {
+            top.remove("$ref");
+            super::merge::into(top, body);
+        }
+    }
+    schema
+}
+
+/// How many definitions may lead from one to the next.
+const DEEPEST: usize = 16;
+
+/// A root that is an object, and no choice: some clients refuse a whole list for one tool whose root is a choice.
+pub(super) fn object(schema: Value) -> Result<Value, String> {
+    let mut schema = at_top(schema);
+    if schema["type"] == "null" {
+        return Ok(json!({"type": "object", "additionalProperties": false}));
+    }
+    let kept = schema.get("$defs").cloned().unwrap_or_default();
+    let choice = ["anyOf", "oneOf", "allOf"]
+        .iter()
+        .any(|key| schema.get(key).is_some());
+    if choice {
+        let shape = Shape::of(&schema, &kept, DEEPEST).ok_or(NO_OBJECT)?;
+        shape.put(&mut schema);
+    }
+    match schema.get("type") {
+        None => schema["type"] = json!("object"),
+        Some(Value::String(object)) if object == "object" => {}
+        Some(_) => return Err(NO_OBJECT.to_owned()),
+    }
+    Ok(schema)
+}
+
+const NO_OBJECT: &str = "arguments are an object of names and values, and this type is read from something else; \
+    use a struct with named fields";
+
+/// What all forms of an object say together.
+#[derive(Default)]
+struct Shape {
+    properties: Map<String, Value>,
+    required: BTreeSet<String>,
+    closed: bool,
+    description: Option<String>,
+    /// A line on each form.
+    words: Vec<String>,
+}
+
+impl Shape {
+    /// `None` where it is no object.
+    fn of(schema: &Value, kept: &Value, deep: usize) -> Option<Shape> {
+        if let Some(name) = walk::target(schema) {
+            return Shape::of(kept.get(&name)?, kept, deep.checked_sub(1)?);
+        }
+        if schema.get("type").is_some_and(|t| t != "object") || schema.get("enum").is_some() {
+            return None;
+        }
+        let mut shape = Shape::own(schema);
+        for all in list(schema, "allOf") {
+            shape.and(Shape::of(all, kept, deep.checked_sub(1)?)?);
+        }
+        for key in ["anyOf", "oneOf"]
+            .into_iter()
+            .filter(|key| schema.get(key).is_some())
+        {
+            let deep = deep.checked_sub(1)?;
+            let forms = list(schema, key)
+                .iter()
+                .filter_map(|one| Shape::of(one, kept, deep));
+            shape.and(forms.map(Shape::told).reduce(Shape::or)?);
+        }
+        Some(shape)
+    }
+
+    fn own(schema: &Value) -> Shape {
+        let properties = schema["properties"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
+        let required = list(schema, "required").iter();
+        let required: BTreeSet<String> = required
+            .filter_map(|r| r.as_str().map(str::to_owned))
+            .collect();
+        let closed = ["additionalProperties", "unevaluatedProperties"]
+            .iter()
+            .any(|key| schema.get(key) == Some(&json!(false)));
+        Shape {
+            properties,
+            required,
+            closed,
+            description: schema["description"].as_str().map(str::to_owned),
+            words: Vec::new(),
+        }
+    }
+
+    /// One form of a choice: if one of its members tells it, a line says what the choice said.
+    fn told(mut self) -> Shape {
+        let tag = |name: &&String| {
+            let property = self.properties.get(*name);
+            property.is_some_and(|p| list(p, "enum").len() == 1)
+        };
+        let Some(tag) = self.required.iter().find(tag) else {
+            return self;
+        };
+        let others = self.required.iter().filter(|r| *r != tag);
+        let others: Vec<String> = others.map(|r| format!("`{r}`")).collect();
+        let needs = if others.is_empty() { "" } else { " needs " };
+        let text = self.description.iter().map(|text| format!(": {text}"));
+        let line = format!(
+            "- `{tag}` = {}{needs}{}{}",
+            self.properties[tag]["enum"][0],
+            others.join(", "),
+            text.collect::<String>()
+        );
+        self.words.push(line);
+        self
+    }
+
+    fn and(&mut self, other: Shape) {
+        for (name, property) in other.properties {
+            self.properties.entry(name).or_insert(property);
+        }
+        self.required.extend(other.required);
+        self.closed |= other.closed;
+        self.words.extend(other.words);
+    }
+
+    fn or(mut self, other: Shape) -> Shape {
+        for (name, property) in other.properties {
+            let known = self.properties.remove(&name);
+            let both = match known {
+                Some(known) if known != property => either(known, property),
+                _ => property,
+            };
+            self.properties.insert(name, both);
+        }
+        self.required.retain(|name| other.required.contains(name));
+        self.closed &= other.closed;
+        self.words.extend(other.words);
+        self
+    }
+
+    fn put(self, schema: &mut Value) {
+        let Value::Object(top) = schema else {
+            return;
+        };
+        let gone = [
+            "anyOf",
+            "oneOf",
+            "allOf",
+            "unevaluatedProperties",
+            "required",
+        ];
+        top.retain(|key, _| !gone.contains(&key.as_str()));
+        if !self.properties.is_empty() {
+            top.insert("properties".to_owned(), Value::Object(self.properties));
+        }
+        if !self.required.is_empty() {
+            top.insert("required".to_owned(), json!(self.required));
+        }
+        if self.closed {
+            top.insert("additionalProperties".to_owned(), json!(false));
+        }
+        let told = top.get("description").and_then(Value::as_str);
+        let told: Vec<String> = told
+            .map(str::to_owned)
+            .into_iter()
+            .chain(self.words)
+            .collect();
+        if !told.is_empty() {
+            top.insert("description".to_owned(), json!(told.join("\n")));
+        }
+    }
+}
+
+fn either(a: Value, b: Value) -> Value {
+    let mut both = json!({"anyOf": [a, b]});
+    super::plain::Plain::Output.make(&mut both);
+    both
+}
+
+fn list<'a>(schema: &'a Value, key: &str) -> &'a [Value] {
+    schema
+        .get(key)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}

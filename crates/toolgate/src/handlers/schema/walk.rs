@@ -1,0 +1,88 @@
+//! The schemas that stand in a schema.
+
+use serde_json::Value;
+
+/// Keywords whose value is a schema. `true` and `false` have a meaning of their own in some of them.
+const ONE: [&str; 11] = [
+    "items",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "propertyNames",
+    "contains",
+    "contentSchema",
+    "not",
+    "if",
+    "then",
+    "else",
+];
+/// Keywords whose value is a list of schemas.
+const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
+/// Keywords whose value is an object of schemas.
+const MAPS: [&str; 4] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "dependentSchemas",
+];
+
+/// The schemas right inside a schema.
+pub(super) fn inside(schema: &Value) -> Vec<&Value> {
+    let Value::Object(object) = schema else {
+        return Vec::new();
+    };
+    let parts = object.iter().map(|(key, value)| match value {
+        Value::Array(list) if LISTS.contains(&key.as_str()) => list.iter().collect(),
+        Value::Object(map) if MAPS.contains(&key.as_str()) => map.values().collect(),
+        value if ONE.contains(&key.as_str()) => vec![value],
+        _ => Vec::new(),
+    });
+    parts.flatten().collect()
+}
+
+/// The same, to change them.
+pub(super) fn inside_mut(schema: &mut Value) -> Vec<&mut Value> {
+    let Value::Object(object) = schema else {
+        return Vec::new();
+    };
+    let mut parts = Vec::new();
+    for (key, value) in object.iter_mut() {
+        let key = key.as_str();
+        if ONE.contains(&key) {
+            parts.push(value);
+        } else if LISTS.contains(&key) {
+            parts.extend(value.as_array_mut().into_iter().flatten());
+        } else if MAPS.contains(&key) {
+            let map = value.as_object_mut().into_iter();
+            parts.extend(map.flat_map(|map| map.values_mut()));
+        }
+    }
+    parts
+}
+
+/// How deep schemas stand in schemas.
+pub(super) fn depth(schema: &Value) -> usize {
+    let inner = inside(schema).into_iter().map(|inner| depth(inner) + 1);
+    inner.max().unwrap_or(0)
+}
+
+/// The name of the definition that a schema refers to.
+pub(super) fn target(schema: &Value) -> Option<String> {
+    let name = schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
+    Some(unpercent(name).replace("~1", "/").replace("~0", "~"))
+}
+
+/// References are parts of a URI.
+fn unpercent(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text);
+    while let Some((before, after)) = rest.split_once('%') {
+        bytes.extend_from_slice(before.as_bytes());
+        let code = after
+            .get(..2)
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(code.unwrap_or(b'%'));
+        rest = if code.is_some() { &after[2..] } else { after };
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
