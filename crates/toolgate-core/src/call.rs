@@ -259,6 +259,8 @@ pub struct Interest {
     pub lists: Vec<ItemKind>,
     /// Of changes of these resources, by their URIs.
     pub uris: Vec<String>,
+    /// Where resources come from that were looked up for this caller: nobody else is asked about them.
+    pub owners: BTreeMap<String, Arc<str>>,
 }
 
 impl Interest {
@@ -268,6 +270,7 @@ impl Interest {
             caller,
             lists: vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt],
             uris: Vec::new(),
+            owners: BTreeMap::new(),
         }
     }
 }

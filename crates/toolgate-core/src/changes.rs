@@ -1,5 +1,6 @@
 //! What went stale, never the new content.
 
+use crate::Interest;
 use std::{any::Any, collections::BTreeMap, fmt, sync::Arc};
 use tokio::sync::watch;
 use toolgate_wire::method::definition::ItemKind;
@@ -13,12 +14,12 @@ pub struct Stale {
     pub resources: u64,
     /// The list of prompts.
     pub prompts: u64,
-    /// Single resources, by their URIs.
+    /// Single resources, by their URIs: the number of the last change, counted over all of them.
     pub updated: BTreeMap<Arc<str>, u64>,
 }
 
 impl Stale {
-    /// How many resources are remembered at most; the rest are forgotten, the first in order first.
+    /// How many resources are remembered at most; of more, the one that changed longest ago is forgotten.
     const MOST: usize = 4096;
 
     /// Counts a change of a list.
@@ -33,9 +34,13 @@ impl Stale {
     /// Counts a change of a resource.
     pub fn update(&mut self, uri: &str) {
         if self.updated.len() >= Stale::MOST && !self.updated.contains_key(uri) {
-            self.updated.pop_first();
+            let oldest = self.updated.iter().min_by_key(|(_, number)| **number);
+            let oldest = oldest.map(|(uri, _)| uri.clone());
+            oldest.and_then(|uri| self.updated.remove(&uri));
         }
-        *self.updated.entry(uri.into()).or_default() += 1;
+        // A number of its own, so that one that was forgotten meanwhile still reads as changed.
+        let number = self.updated.values().max().map_or(1, |last| last + 1);
+        self.updated.insert(uri.into(), number);
     }
 
     /// What is different from before.
@@ -72,6 +77,8 @@ pub struct Changed {
 pub struct Changes {
     from: watch::Receiver<Stale>,
     seen: Stale,
+    /// What is told; all where nothing was said.
+    only: Option<Interest>,
     _held: Vec<Box<dyn Any + Send + Sync>>,
 }
 
@@ -82,6 +89,7 @@ impl Changes {
         Changes {
             from,
             seen,
+            only: None,
             _held: Vec::new(),
         }
     }
@@ -92,18 +100,66 @@ impl Changes {
         self
     }
 
+    /// Tells of these lists and resources only. Said twice, it tells what both name.
+    pub fn only(mut self, want: &Interest) -> Changes {
+        let mut want = want.clone();
+        if let Some(before) = &self.only {
+            want.lists.retain(|kind| before.lists.contains(kind));
+            want.uris.retain(|uri| before.uris.contains(uri));
+        }
+        self.only = Some(want);
+        self
+    }
+
+    /// What is told; `None` for all.
+    pub fn told(&self) -> Option<&Interest> {
+        self.only.as_ref()
+    }
+
     /// Waits for the next change; `None` when there will be none any more.
     pub async fn next(&mut self) -> Option<Changed> {
-        self.from.changed().await.ok()?;
-        let now = self.from.borrow_and_update().clone();
-        let changed = now.since(&self.seen);
-        self.seen = now;
-        Some(changed)
+        loop {
+            self.from.changed().await.ok()?;
+            let now = self.from.borrow_and_update().clone();
+            let mut changed = now.since(&self.seen);
+            self.seen = now;
+            let Some(only) = &self.only else {
+                return Some(changed);
+            };
+            changed.narrow(only);
+            if !changed.is_empty() {
+                return Some(changed);
+            }
+        }
+    }
+}
+
+impl Changed {
+    /// Leaves what is wanted. Templates change with the resources.
+    fn narrow(&mut self, want: &Interest) {
+        let wanted = |kind: &ItemKind| {
+            want.lists.contains(kind)
+                || (*kind == ItemKind::Resource && want.lists.contains(&ItemKind::Template))
+        };
+        self.lists.retain(wanted);
+        self.updated
+            .retain(|uri| want.uris.iter().any(|wanted| **wanted == **uri));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lists.is_empty() && self.updated.is_empty()
     }
 }
 
 impl fmt::Debug for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Changes").field("seen", &self.seen).finish()
+        f.debug_struct("Changes")
+            .field("seen", &self.seen)
+            .field("only", &self.only)
+            .finish()
     }
 }
+
+#[cfg(test)]
+#[path = "changes/tests.rs"]
+mod tests;

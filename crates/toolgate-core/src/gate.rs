@@ -2,7 +2,7 @@
 
 use crate::{
     BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, Kind, Layer, List, Next, Op,
-    Outcome, Questions, Refusal, Trail, pipeline::find,
+    Outcome, Questions, Refusal,
 };
 use std::sync::Arc;
 
@@ -107,16 +107,40 @@ impl Gate {
         Some((rule.name(), rule.why_hidden(caller, item)))
     }
 
-    /// The one item, or none if it is hidden; the trail takes down why.
+    /// The one item, or none if it is hidden; the trail takes down why. Where a hidden template fits, one that the
+    /// caller sees may fit as well.
     fn one(&self, ask: &List, catalog: Catalog, name: &str) -> Catalog {
-        let hidden = catalog.find(name).map(|item| self.hides(&ask.caller, item));
-        if let Some(Some((by, why))) = &hidden {
-            ask.trail.add(by, "hide", why.as_str());
+        let Some(found) = catalog.find(name) else {
+            return catalog.with_items(Vec::new());
+        };
+        let Some((by, why)) = self.hides(&ask.caller, found) else {
+            return catalog;
+        };
+        ask.trail.add(by, "hide", why);
+        let seen = catalog.items().iter();
+        let seen = seen.filter(|item| self.sees(&ask.caller, item));
+        let other = catalog.with_items(seen.cloned().collect());
+        match other.find(name) {
+            Some(_) => other,
+            None => catalog.with_items(Vec::new()),
         }
-        match hidden {
-            Some(None) => catalog,
-            _ => catalog.with_items(Vec::new()),
+    }
+
+    /// The item behind a URI, as this caller sees it.
+    async fn find(
+        &self,
+        next: &Next<'_>,
+        caller: &Caller,
+        uri: &str,
+    ) -> Result<Option<Arc<Item>>, Error> {
+        for kind in Op::Resource.kinds() {
+            let ask = List::one(caller.clone(), *kind, uri);
+            let catalog = next.fork().list(ask.clone()).await?;
+            if let Some(item) = self.one(&ask, catalog, uri).find(uri) {
+                return Ok(Some(item.clone()));
+            }
         }
+        Ok(None)
     }
 
     /// A refusal stops; every wish to ask is collected.
@@ -184,13 +208,14 @@ impl Layer for Gate {
         Box::pin(async move {
             let mut seen = Vec::new();
             for uri in std::mem::take(&mut want.uris) {
-                let item = find(&next, &want.caller, Op::Resource, &uri, &Trail::default()).await?;
-                if item.is_some_and(|item| self.sees(&want.caller, &item)) {
+                if let Some(item) = self.find(&next, &want.caller, &uri).await? {
+                    want.owners.insert(uri.clone(), item.origin.server.clone());
                     seen.push(uri);
                 }
             }
             want.uris = seen;
-            next.changes(want).await
+            // Below, all who listen may share one source: what this caller hears is cut here.
+            Ok(next.changes(want.clone()).await?.only(&want))
         })
     }
 

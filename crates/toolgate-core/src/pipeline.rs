@@ -139,7 +139,7 @@ impl Layer for Resolve {
 }
 
 /// The item behind a name, as the rest of the pipeline shows it to this caller.
-pub(crate) async fn find(
+async fn find(
     next: &Next<'_>,
     caller: &Caller,
     op: Op,

@@ -14,7 +14,8 @@ use std::{
     time::Duration,
 };
 use toolgate_core::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, ItemKind, Kind, List, Outcome, Service,
+    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, ItemKind, Kind, List, Op, Outcome,
+    Service,
 };
 
 /// How long a list waits for a member at most.
@@ -90,10 +91,11 @@ impl Aggregate {
     async fn list_for(&self, name: &str, ask: List) -> Catalog {
         let kind = ask.kind;
         let Some(at) = self.owner(kind, name) else {
-            // Nobody is known to have a resource of that URI: it may be new.
-            return match kind {
-                ItemKind::Tool | ItemKind::Prompt => self.known(kind),
-                ItemKind::Resource | ItemKind::Template => self.list_all(ask).await,
+            // Nobody is known to have a resource of that URI: it may be new, unless a template has it.
+            let known = named(kind) || self.owner(ItemKind::Template, name).is_some();
+            return match known {
+                true => self.known(kind),
+                false => self.list_all(ask).await,
             };
         };
         let trail = ask.trail.clone();
@@ -154,12 +156,16 @@ impl Aggregate {
     }
 
     /// The member that a name belongs to. Prefixes have no `_`, so there is one at most; a URI belongs to the first
-    /// that is known to have it.
+    /// that is known to list it, or else to the first with a template that it fits.
     fn owner(&self, kind: ItemKind, name: &str) -> Option<usize> {
-        if matches!(kind, ItemKind::Resource | ItemKind::Template) {
+        if !named(kind) {
             let state = self.state();
-            let mut parts = state[kind as usize].parts.iter();
-            return parts.position(|part| part.as_ref().is_some_and(|part| part.has(name)));
+            let parts = &state[kind as usize].parts;
+            let first = |has: fn(&Part, &str) -> bool| {
+                let mut parts = parts.iter();
+                parts.position(|part| part.as_ref().is_some_and(|part| has(part, name)))
+            };
+            return first(Part::lists).or_else(|| first(Part::fits));
         }
         let is_owner = |member: &Member| match member.prefix.as_str() {
             "" => true,
@@ -181,18 +187,36 @@ impl Aggregate {
         known.unwrap_or_else(|| name.to_owned())
     }
 
+    /// The member that has a resource: where it was looked up, the one that was judged; else one that lists it, or
+    /// one with a template that it fits.
+    async fn holder(
+        &self,
+        caller: &Caller,
+        kinds: &[ItemKind],
+        uri: &str,
+        of: Option<&Arc<str>>,
+    ) -> Option<usize> {
+        let judged = |server: &Arc<str>| self.members.iter().position(|m| m.id == *server);
+        let known = || kinds.iter().find_map(|kind| self.owner(*kind, uri));
+        if let Some(at) = of.and_then(judged).or_else(known) {
+            return Some(at);
+        }
+        let lists = kinds
+            .iter()
+            .map(|kind| self.list_all(List::all(caller.clone(), *kind)));
+        join_all(lists).await;
+        known()
+    }
+
     /// Where a call goes, and under which name.
     async fn route(&self, call: &Call) -> Result<Option<(usize, String)>, Error> {
-        for kind in call.op.kinds() {
-            if !named(*kind) {
-                if self.owner(*kind, call.name()).is_none() {
-                    self.list_all(List::all(call.caller.clone(), *kind)).await;
-                }
-                match self.owner(*kind, call.name()) {
-                    Some(at) => return Ok(Some((at, call.name().to_owned()))),
-                    None => continue,
-                }
-            }
+        let kinds = call.op.kinds();
+        if !kinds.iter().any(|kind| named(*kind)) {
+            let judged = call.item().map(|item| &item.origin.server);
+            let at = self.holder(&call.caller, kinds, call.name(), judged).await;
+            return Ok(at.map(|at| (at, call.name().to_owned())));
+        }
+        for kind in kinds {
             let Some(at) = self.owner(*kind, call.name()) else {
                 continue;
             };
@@ -216,23 +240,24 @@ impl Aggregate {
         self.members[at].service.call(call).await
     }
 
-    /// Hears of lists of all members, and of each resource from the member that has it.
+    /// Hears of lists of all members, and of each resource from the one member that has it.
     async fn hear(&self, want: Interest) -> Changes {
-        let mut changes = self.joint.listen(&self.members, &want).await;
-        for (at, member) in self.members.iter().enumerate() {
-            let owned = |uri: &&String| {
-                [ItemKind::Resource, ItemKind::Template]
-                    .iter()
-                    .any(|kind| self.owner(*kind, uri) == Some(at))
-            };
-            let uris: Vec<String> = want.uris.iter().filter(owned).cloned().collect();
+        let mut changes = self.joint.listen(&self.members, &want).await.only(&want);
+        let mut theirs = vec![Vec::new(); self.members.len()];
+        for uri in want.uris {
+            let (kinds, judged) = (Op::Resource.kinds(), want.owners.get(&uri));
+            if let Some(at) = self.holder(&want.caller, kinds, &uri, judged).await {
+                theirs[at].push(uri);
+            }
+        }
+        for (member, uris) in self.members.iter().zip(theirs) {
             if uris.is_empty() {
                 continue;
             }
             let theirs = Interest {
-                caller: want.caller.clone(),
                 lists: Vec::new(),
                 uris,
+                ..Interest::lists(want.caller.clone())
             };
             if let Ok(theirs) = member.service.changes(theirs).await {
                 changes = changes.holding(theirs);

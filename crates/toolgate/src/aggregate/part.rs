@@ -42,8 +42,13 @@ impl Part {
         Arc::new(part)
     }
 
-    /// Whether a URI is that of a resource, or fits a template.
-    pub(super) fn has(&self, uri: &str) -> bool {
+    /// Whether it is the URI of a resource or of a template.
+    pub(super) fn lists(&self, uri: &str) -> bool {
+        self.routes.contains_key(uri)
+    }
+
+    /// Whether a URI is listed, or fits a template.
+    pub(super) fn fits(&self, uri: &str) -> bool {
         self.theirs.find(uri).is_some()
     }
 

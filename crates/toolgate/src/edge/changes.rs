@@ -3,22 +3,18 @@
 use super::{Server, answer, call::Context};
 use futures_util::FutureExt;
 use std::time::Duration;
-use toolgate_core::{Call, Changed, Changes, Interest, ItemKind, List, Op};
+use toolgate_core::{Call, Changed, Changes, ItemKind, List, Op};
 use toolgate_wire::{
     json::ObjectWriter,
     message::RpcError,
     method::notifications::{PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED},
 };
 
-/// The notifications of a change, for somebody who wants these and no others.
-pub(crate) fn told(changed: &Changed, want: &Interest) -> Vec<(&'static str, ObjectWriter)> {
-    let lists = changed
-        .lists
-        .iter()
-        .filter(|kind| want.lists.contains(kind));
+/// The notifications of a change.
+pub(crate) fn told(changed: &Changed) -> Vec<(&'static str, ObjectWriter)> {
+    let lists = changed.lists.iter();
     let lists = lists.map(|kind| (method(*kind), ObjectWriter::new()));
-    let heard = |uri: &&std::sync::Arc<str>| want.uris.iter().any(|u| u.as_str() == uri.as_ref());
-    let updated = changed.updated.iter().filter(heard).map(|uri| {
+    let updated = changed.updated.iter().map(|uri| {
         let mut params = ObjectWriter::new();
         params.str("uri", uri);
         (RESOURCE_UPDATED, params)
@@ -35,13 +31,19 @@ fn method(kind: ItemKind) -> &'static str {
 }
 
 /// How long changes are gathered before they are told as one.
-const TOGETHER: Duration = Duration::from_millis(10);
+pub(super) const TOGETHER: Duration = Duration::from_millis(10);
 
 /// The next change, together with those that follow at once; `None` when there will be none any more.
 pub(crate) async fn next(changes: &mut Changes) -> Option<Changed> {
-    let mut all = changes.next().await?;
+    let first = changes.next().await?;
     tokio::time::sleep(TOGETHER).await;
-    if let Some(Some(more)) = changes.next().now_or_never() {
+    let more = changes.next().now_or_never().flatten();
+    Some(together(first, more))
+}
+
+/// Two changes as one.
+pub(super) fn together(mut all: Changed, more: Option<Changed>) -> Changed {
+    if let Some(more) = more {
         all.lists.extend(more.lists);
         all.updated.extend(more.updated);
         all.lists.sort_unstable();
@@ -49,7 +51,7 @@ pub(crate) async fn next(changes: &mut Changes) -> Option<Changed> {
         all.updated.sort_unstable();
         all.updated.dedup();
     }
-    Some(all)
+    all
 }
 
 /// Whether the caller may know of a resource.

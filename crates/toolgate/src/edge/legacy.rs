@@ -6,16 +6,14 @@ use super::{
     call::{self, Context},
     changes, lists,
     outlet::{Frame, Outlet, level},
+    telling::Telling,
 };
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::{
     sync::{Notify, oneshot},
     task::AbortHandle,
 };
-use toolgate_core::{BoxFuture, Caller, Error, Interest, ItemKind, Kind};
+use toolgate_core::{BoxFuture, Caller, Error, ItemKind, Kind};
 use toolgate_wire::{
     dialect::{self, Dialect},
     json::{Json, ObjectWriter},
@@ -26,17 +24,6 @@ use toolgate_wire::{
 
 type Answered = oneshot::Sender<Result<Json, RpcError>>;
 
-/// Where changes are told, and of which resources.
-#[derive(Default)]
-struct Telling {
-    outlet: Option<Outlet>,
-    task: Option<AbortHandle>,
-    uris: BTreeSet<String>,
-}
-
-/// The resources that one peer may hear of.
-const MOST_URIS: usize = 1024;
-
 /// One peer after `initialize`.
 pub(crate) struct Legacy {
     server: Arc<Server>,
@@ -44,7 +31,7 @@ pub(crate) struct Legacy {
     level: Mutex<Option<u8>>,
     table: Mutex<Session<Answered, AbortHandle>>,
     /// Tells changes until the peer is gone.
-    telling: Mutex<Telling>,
+    telling: Arc<Telling>,
     /// Told when work on a request ends.
     ended: Notify,
 }
@@ -83,12 +70,13 @@ impl Legacy {
         };
         let table = Mutex::new(Session::new(server.limits.in_flight));
         let level = Mutex::new(level("info"));
+        let telling = Telling::new(server.clone(), context.caller.clone());
         let legacy = Legacy {
             server,
             context,
             level,
             table,
-            telling: Mutex::default(),
+            telling,
             ended: Notify::new(),
         };
         Ok((Arc::new(legacy), answer.json()))
@@ -229,47 +217,9 @@ impl Legacy {
         }
     }
 
-    /// Tells changes on `outlet` until the peer is gone; a second stream takes the place of the first.
-    pub(crate) fn tell_changes(self: &Arc<Self>, outlet: Outlet) {
-        self.telling().outlet = Some(outlet);
-        self.tell_anew();
-    }
-
-    /// Listens to what the peer wants to hear of now, and no longer to what it wanted before.
-    fn tell_anew(&self) {
-        let mut telling = self.telling();
-        let Some(outlet) = telling.outlet.clone() else {
-            return;
-        };
-        let server = self.server.clone();
-        let want = Interest {
-            uris: telling.uris.iter().cloned().collect(),
-            ..Interest::lists(self.context.caller.clone())
-        };
-        #[allow(
-            clippy::disallowed_methods,
-            reason = "an edge owns the stream of its peer and aborts it"
-        )]
-        let task = tokio::spawn(async move {
-            let Ok(mut changes) = server.service.changes(want.clone()).await else {
-                return;
-            };
-            let telling = async {
-                while let Some(changed) = changes::next(&mut changes).await {
-                    for (method, params) in changes::told(&changed, &want) {
-                        let text = message::notification(method, Some(&params.finish()));
-                        outlet.send(Frame::Before(text)).await;
-                    }
-                }
-            };
-            tokio::select! {
-                () = telling => {}
-                () = server.closed() => {}
-            }
-        });
-        if let Some(before) = telling.task.replace(task.abort_handle()) {
-            before.abort();
-        }
+    /// Tells changes on `outlet` until nobody reads it; a second stream takes the place of the first.
+    pub(crate) fn tell_changes(&self, outlet: Outlet) {
+        self.telling.start(outlet);
     }
 
     /// `resources/subscribe` and `resources/unsubscribe`.
@@ -279,26 +229,11 @@ impl Legacy {
         };
         if wanted {
             changes::visible(&self.server, &self.context, &uri).await?;
+            self.telling.hear(uri).await?;
+        } else {
+            self.telling.forget(&uri).await?;
         }
-        {
-            let mut telling = self.telling();
-            if wanted && telling.uris.len() >= MOST_URIS {
-                return Err(RpcError::new(
-                    code::INTERNAL,
-                    format!("one session may hear of {MOST_URIS} resources; unsubscribe from some"),
-                ));
-            }
-            match wanted {
-                true => telling.uris.insert(uri),
-                false => telling.uris.remove(&uri),
-            };
-        }
-        self.tell_anew();
         Ok(self.context.dialect.empty(&self.server.info))
-    }
-
-    fn telling(&self) -> MutexGuard<'_, Telling> {
-        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends all that runs for this peer.
@@ -307,11 +242,7 @@ impl Legacy {
             task.abort();
         }
         self.ended.notify_waiters();
-        let mut telling = self.telling();
-        telling.outlet = None;
-        if let Some(task) = telling.task.take() {
-            task.abort();
-        }
+        self.telling.close();
     }
 
     /// Whether a request of the peer is being worked on.

@@ -13,6 +13,7 @@ mod modern;
 mod outlet;
 mod server;
 pub mod stdio;
+mod telling;
 mod working;
 
 pub use local::call_here;

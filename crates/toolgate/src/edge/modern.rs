@@ -131,7 +131,10 @@ async fn listen(
         .service
         .changes(want.clone())
         .await
-        .map_err(|e| answer::list_failed(&e))?;
+        .map_err(|e| answer::list_failed(&e))?
+        .only(&want);
+    // What this caller may not see is not acknowledged.
+    let want = changes.told().cloned().unwrap_or(want);
     outlet
         .send(told(notifications::ACKNOWLEDGED, id, |o| {
             o.object("notifications", |n| acknowledged(n, &want))
@@ -139,7 +142,7 @@ async fn listen(
         .await;
     let telling = async {
         while let Some(changed) = changes::next(&mut changes).await {
-            for (method, params) in changes::told(&changed, &want) {
+            for (method, params) in changes::told(&changed) {
                 let params = params.finish();
                 let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));
                 outlet.send(told(method, id, more)).await;
@@ -190,9 +193,9 @@ fn interest(caller: &Caller, filter: &Json) -> Result<Interest, RpcError> {
         RpcError::new(code::INVALID_PARAMS, text)
     })?;
     Ok(Interest {
-        caller: caller.clone(),
         lists: lists.map(|(_, kind)| *kind).collect(),
         uris,
+        ..Interest::lists(caller.clone())
     })
 }
 

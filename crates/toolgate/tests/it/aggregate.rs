@@ -1,5 +1,9 @@
 //! Many services as one.
 
+mod changes;
+mod items;
+mod offer;
+
 use serde_json::json;
 use std::{
     sync::{Arc, Mutex},

@@ -1,0 +1,169 @@
+//! What one peer of the revisions with a handshake hears of changes.
+
+use super::{
+    Server,
+    changes::{self, TOGETHER},
+    outlet::{Frame, Outlet},
+};
+use futures_util::FutureExt;
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::{sync::mpsc, task::AbortHandle};
+use toolgate_core::{Caller, Changed, Changes, Error, Interest};
+use toolgate_wire::message::{self, RpcError, code};
+
+/// The resources that one peer may hear of.
+const MOST_URIS: usize = 1024;
+
+/// What one peer hears of changes.
+pub(super) struct Telling {
+    server: Arc<Server>,
+    caller: Caller,
+    state: Mutex<State>,
+    /// One listens anew at a time, so that what was wanted last is what is heard last.
+    anew: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    uris: BTreeSet<String>,
+    stream: Option<Stream>,
+}
+
+/// A running stream; dropping it ends it.
+struct Stream {
+    swaps: mpsc::Sender<Changes>,
+    task: AbortHandle,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Telling {
+    pub(super) fn new(server: Arc<Server>, caller: Caller) -> Arc<Telling> {
+        Arc::new(Telling {
+            server,
+            caller,
+            state: Mutex::default(),
+            anew: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// Tells changes on `outlet` until nobody reads it; a second stream takes the place of the first.
+    pub(super) fn start(self: &Arc<Self>, outlet: Outlet) {
+        let (swaps, next) = mpsc::channel(1);
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "an edge owns the stream of its peer and aborts it"
+        )]
+        let task = tokio::spawn(self.clone().run(outlet, next)).abort_handle();
+        self.state().stream = Some(Stream { swaps, task });
+    }
+
+    /// Ends the stream.
+    pub(super) fn close(&self) {
+        self.state().stream = None;
+    }
+
+    /// The peer wants to hear of a resource, and does so once this ends.
+    pub(super) async fn hear(&self, uri: String) -> Result<(), RpcError> {
+        if !self.state().enter(uri) {
+            let text =
+                format!("one session may hear of {MOST_URIS} resources; unsubscribe from some");
+            return Err(RpcError::new(code::INTERNAL, text));
+        }
+        self.listen_anew().await
+    }
+
+    /// The peer wants to hear of a resource no longer.
+    pub(super) async fn forget(&self, uri: &str) -> Result<(), RpcError> {
+        self.state().uris.remove(uri);
+        self.listen_anew().await
+    }
+
+    /// The new listening begins before the old one ends, so that no change falls between the two.
+    async fn listen_anew(&self) -> Result<(), RpcError> {
+        let _one = self.anew.lock().await;
+        let Some(swaps) = self.state().stream.as_ref().map(|s| s.swaps.clone()) else {
+            return Ok(());
+        };
+        let changes = self
+            .changes()
+            .await
+            .map_err(|e| super::answer::list_failed(&e))?;
+        // Where the stream ended meanwhile there is nobody to tell.
+        let _ = swaps.send(changes).await;
+        Ok(())
+    }
+
+    async fn changes(&self) -> Result<Changes, Error> {
+        let want = Interest {
+            uris: self.state().uris.iter().cloned().collect(),
+            ..Interest::lists(self.caller.clone())
+        };
+        Ok(self.server.service.changes(want.clone()).await?.only(&want))
+    }
+
+    async fn run(self: Arc<Self>, outlet: Outlet, swaps: mpsc::Receiver<Changes>) {
+        tokio::select! {
+            () = self.tell(&outlet, swaps) => {}
+            () = self.server.closed() => {}
+            () = outlet.closed() => {}
+        }
+    }
+
+    async fn tell(&self, outlet: &Outlet, mut swaps: mpsc::Receiver<Changes>) {
+        let first = {
+            let _one = self.anew.lock().await;
+            self.changes().await
+        };
+        let Ok(mut changes) = first else { return };
+        let mut over = false;
+        loop {
+            let swapped = tokio::select! {
+                new = swaps.recv() => new,
+                changed = changes.next(), if !over => {
+                    over = changed.is_none();
+                    if let Some(changed) = changed {
+                        tokio::time::sleep(TOGETHER).await;
+                        let more = changes.next().now_or_never().flatten();
+                        told(outlet, changes::together(changed, more)).await;
+                    }
+                    continue;
+                }
+            };
+            let Some(new) = swapped else { return };
+            // What the old one heard and did not yet tell.
+            let last = changes.next().now_or_never().flatten();
+            told(outlet, last.unwrap_or_default()).await;
+            (changes, over) = (new, false);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// False where there are too many.
+    fn enter(&mut self, uri: String) -> bool {
+        let fits = self.uris.len() < MOST_URIS || self.uris.contains(&uri);
+        if fits {
+            self.uris.insert(uri);
+        }
+        fits
+    }
+}
+
+async fn told(outlet: &Outlet, changed: Changed) {
+    for (method, params) in changes::told(&changed) {
+        let text = message::notification(method, Some(&params.finish()));
+        outlet.send(Frame::Before(text)).await;
+    }
+}

@@ -1,0 +1,194 @@
+//! A member with things of every kind.
+
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+use tokio::sync::watch;
+use toolgate::{
+    BoxFuture, Call, Caller, Catalog, Changes, Decision, Definition, Error, Interest, Item,
+    ItemKind, Json, Kind, List, Op, Origin, Outcome, Output, Rule, Service, Stale, Verdict,
+    aggregate::{Aggregate, Member},
+};
+
+/// A member with things of every kind. It answers with its own name.
+pub(crate) struct Offer {
+    name: &'static str,
+    lists: Mutex<Option<BTreeMap<ItemKind, Catalog>>>,
+    pub(crate) called: Mutex<Vec<(Op, String)>>,
+    /// How many listen to each resource.
+    heard: Arc<Mutex<BTreeMap<String, u32>>>,
+    pub(crate) stale: watch::Sender<Stale>,
+    /// How often it was asked for a list.
+    pub(crate) listed: Mutex<Vec<ItemKind>>,
+    pub(crate) slow: bool,
+}
+
+impl Offer {
+    pub(crate) fn new(name: &'static str) -> Offer {
+        Offer {
+            name,
+            lists: Mutex::new(Some(BTreeMap::new())),
+            called: Mutex::default(),
+            heard: Arc::default(),
+            stale: watch::Sender::default(),
+            listed: Mutex::default(),
+            slow: false,
+        }
+    }
+
+    pub(crate) fn with(self, kind: ItemKind, names: &[&str]) -> Offer {
+        self.set(kind, names);
+        self
+    }
+
+    pub(crate) fn set(&self, kind: ItemKind, names: &[&str]) {
+        let item = |name: &&str| {
+            let origin = Origin {
+                server: "own".into(),
+                trusted: true,
+            };
+            let json =
+                json!({kind.key(): name, "name": self.name, "inputSchema": {"type": "object"}});
+            let def = match kind {
+                ItemKind::Prompt => json!({"name": name}),
+                _ => json,
+            };
+            Arc::new(Item::new(
+                origin,
+                Definition::read(kind, Json::from_value(&def)).unwrap(),
+            ))
+        };
+        let catalog = Catalog::new(names.iter().map(item).collect());
+        let mut lists = self.lists.lock().unwrap();
+        lists.get_or_insert_default().insert(kind, catalog);
+    }
+
+    pub(crate) fn go_down(&self) {
+        *self.lists.lock().unwrap() = None;
+    }
+
+    pub(crate) fn called(&self) -> Vec<String> {
+        let called = self.called.lock().unwrap();
+        called.iter().map(|(_, name)| name.clone()).collect()
+    }
+
+    /// The resources that somebody listens to.
+    pub(crate) fn heard(&self) -> Vec<String> {
+        let heard = self.heard.lock().unwrap();
+        let some = heard.iter().filter(|(_, count)| **count > 0);
+        some.map(|(uri, _)| uri.clone()).collect()
+    }
+
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Stale)) {
+        self.stale.send_modify(change);
+    }
+}
+
+/// Somebody listens.
+struct Hearing(Arc<Mutex<BTreeMap<String, u32>>>, Vec<String>);
+
+impl Drop for Hearing {
+    fn drop(&mut self) {
+        let mut heard = self.0.lock().unwrap();
+        self.1
+            .iter()
+            .for_each(|uri| *heard.get_mut(uri).unwrap() -= 1);
+    }
+}
+
+impl Service for Offer {
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        self.listed.lock().unwrap().push(ask.kind);
+        Box::pin(async move {
+            if self.slow {
+                std::future::pending::<()>().await;
+            }
+            let lists = self.lists.lock().unwrap();
+            let lists = lists
+                .as_ref()
+                .ok_or_else(|| Error::new(Kind::Upstream, "down"))?;
+            Ok(lists.get(&ask.kind).cloned().unwrap_or_default())
+        })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        let used = (call.op, call.name().to_owned());
+        self.called.lock().unwrap().push(used);
+        Box::pin(async { Ok(Outcome::Done(Output::text(self.name))) })
+    }
+
+    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        let mut heard = self.heard.lock().unwrap();
+        for uri in &want.uris {
+            *heard.entry(uri.clone()).or_default() += 1;
+        }
+        drop(heard);
+        let hearing = Hearing(self.heard.clone(), want.uris);
+        Box::pin(async { Ok(Changes::new(self.stale.subscribe()).holding(hearing)) })
+    }
+}
+
+/// The members under their own names.
+pub(crate) fn join(members: &[&Arc<Offer>]) -> Aggregate {
+    let member = |offer: &&Arc<Offer>| {
+        let service: Arc<dyn Service> = (*offer).clone();
+        Member {
+            id: offer.name.into(),
+            prefix: offer.name.to_owned(),
+            service,
+        }
+    };
+    Aggregate::new(members.iter().map(member).collect()).unwrap()
+}
+
+pub(crate) fn who() -> Caller {
+    Caller::new("test")
+}
+
+pub(crate) fn all(kind: ItemKind) -> List {
+    List::all(who(), kind)
+}
+
+pub(crate) fn call(op: Op, name: &str) -> Call {
+    Call::new("c1", who(), op, name, Json::from_value(&json!({})))
+}
+
+/// The answer, which is the name of the member that gave it.
+pub(crate) async fn use_it(service: &dyn Service, op: Op, name: &str) -> Result<String, Error> {
+    match service.call(call(op, name)).await? {
+        Outcome::Done(Output::Tool(result)) => Ok(result.content[0]
+            .json
+            .get("text")
+            .unwrap()
+            .string()
+            .unwrap()),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn names(catalog: &Catalog) -> Vec<&str> {
+    catalog.items().iter().map(|item| item.def.name()).collect()
+}
+
+/// Hides a server from all.
+pub(crate) struct Hide(pub(crate) &'static str);
+
+impl Rule for Hide {
+    fn name(&self) -> &'static str {
+        "hide"
+    }
+
+    fn sees(&self, _: &Caller, item: &Item) -> bool {
+        &*item.origin.server != self.0
+    }
+
+    fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> Decision<'a> {
+        assert_ne!(
+            &*item.origin.server, self.0,
+            "a hidden item is never judged"
+        );
+        Decision::Now(Verdict::Allow)
+    }
+}
