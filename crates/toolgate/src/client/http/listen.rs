@@ -3,11 +3,10 @@
 use super::{
     super::link::Link,
     Http,
-    answer::Era,
+    answer::{Era, no_session},
     events::{Events, Place},
     follow::{AGAIN, backoff, hear, is_final, is_stream, pause},
 };
-use http::StatusCode;
 use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 use tokio::time::{Instant, sleep};
 
@@ -19,42 +18,62 @@ enum Over {
     Later,
     /// It ended after a time.
     Ended(Place),
+    /// Its session has ended.
+    Gone,
 }
 
 impl Http {
     /// Listens for as long as the server has such a stream, in one session after the other.
     pub(super) async fn listen(&self, link: &Link) {
-        let mut watch = self.sessions.watch();
+        let (mut watch, mut failures, mut had) = (self.sessions.watch(), 0_u32, false);
         loop {
             link.deaf.store(true, Relaxed);
-            let ready = watch.wait_for(|session| session.ready).await;
-            let Ok(number) = ready.map(|session| session.number) else {
-                return;
+            // A session that ended while nobody asked anything is opened anew here, else changes go unheard.
+            let Ok(session) = self.sessions.usable(link, &self.options).await else {
+                sleep(backoff(failures)).await;
+                failures = failures.saturating_add(1);
+                continue;
             };
-            let mut next = watch.clone();
+            let began = Instant::now();
+            let number = session.number;
             let over = tokio::select! {
-                over = self.listen_in_session(link, number) => over,
-                _ = next.wait_for(|session| session.number != number) => true,
+                over = self.listen_in_session(link, number, &mut had) => over,
+                _ = watch.wait_for(|session| session.number != number) => Over::Gone,
             };
-            link.deaf.store(true, Relaxed);
-            if !over {
+            // What is told between two sessions is not heard.
+            link.generation.fetch_add(1, Relaxed);
+            if matches!(over, Over::Never) {
+                link.deaf.store(true, Relaxed);
                 return;
             }
+            let lasted = began.elapsed() > AGAIN.1;
+            failures = if lasted {
+                0
+            } else {
+                failures.saturating_add(1)
+            };
+            sleep(backoff(failures)).await;
         }
     }
 
-    /// False where the server has no such stream at all. After the end of the session it waits to be dropped.
-    async fn listen_in_session(&self, link: &Link, number: u64) -> bool {
+    /// Listens until the session ends, or the server turns out to have no such stream. `had` says that there was one.
+    async fn listen_in_session(&self, link: &Link, number: u64, had: &mut bool) -> Over {
         let (mut place, mut failures) = (Place::default(), 0_u32);
         loop {
             let began = Instant::now();
-            match self.listen_once(link, &place, number).await {
-                Over::Never => return false,
+            match self.listen_once(link, &place).await {
+                Over::Gone if *had => {
+                    self.sessions.ended(number);
+                    return Over::Gone;
+                }
+                // A server without such a stream may say 404 too, and its session lives on.
+                Over::Gone | Over::Never => return Over::Never,
                 Over::Later => {
                     sleep(backoff(failures)).await;
                     failures = failures.saturating_add(1);
                 }
                 Over::Ended(end) => {
+                    *had = true;
                     // A server that says when to come again closes its streams on purpose.
                     let lasted = began.elapsed() > AGAIN.1 || end.retry.is_some();
                     let grown = if lasted {
@@ -74,7 +93,7 @@ impl Http {
         }
     }
 
-    async fn listen_once(&self, link: &Link, place: &Place, number: u64) -> Over {
+    async fn listen_once(&self, link: &Link, place: &Place) -> Over {
         let response = match self.stream(link, place).await {
             Ok(response) => response,
             Err(_) => return Over::Later,
@@ -82,15 +101,14 @@ impl Http {
         let in_session = self.sessions.now().id.is_some();
         if !is_stream(&response) {
             let status = response.status();
-            if status == StatusCode::NOT_FOUND && in_session {
-                // The next request finds out too, and opens a new session.
-                self.sessions.ended(number);
-                std::future::pending::<()>().await;
+            if !is_final(status) {
+                return Over::Later;
             }
-            return if is_final(status) {
-                Over::Never
+            let refused = self.refused(response).await;
+            return if in_session && no_session(status, &refused) {
+                Over::Gone
             } else {
-                Over::Later
+                Over::Never
             };
         }
         // What was told while nobody listened is not known, unless it is told again.

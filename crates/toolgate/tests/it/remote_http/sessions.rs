@@ -2,7 +2,7 @@
 
 use super::{
     posts::{called, done},
-    server::{Asked, Server, legacy, soon, start},
+    server::{Asked, Server, legacy, quiet_legacy, soon, start},
 };
 use serde_json::{Value, json};
 use toolgate::client::OpenError;
@@ -128,4 +128,24 @@ async fn a_session_id_is_plain_text_and_is_not_told() {
     });
     let words = format!("{:?} {:?}", outcome.await, remote.status());
     assert!(!words.contains("s1"), "{words}");
+}
+
+/// Holds: HTTPL-27.
+#[tokio::test]
+async fn a_session_that_ends_while_nobody_asks_is_opened_anew_to_listen() {
+    for status in ["404 Not Found", "400 Bad Request"] {
+        let (_remote, server) = quiet_legacy("2025-11-25").await;
+        let mut told = server.next().await.stream().await;
+        told.raw("id: 1\nretry: 1\ndata:\n\n").await;
+        told.end().await;
+        let again = server.next().await;
+        assert_eq!(again.header("mcp-session-id"), Some("s1"));
+        let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "No valid session ID"}});
+        again.json(status, error).await;
+        handshake(&server, "s2").await;
+        let listen = server.next().await;
+        assert_eq!(listen.method, "GET");
+        assert_eq!(listen.header("mcp-session-id"), Some("s2"));
+        assert_eq!(listen.header("last-event-id"), None);
+    }
 }
