@@ -1,7 +1,10 @@
 //! What a server offers right now.
 
 use super::{Prompt, Resource, Template, Tool, build, build::BuildError};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
 use tokio::sync::watch;
 use toolgate_core::{CacheHint, Catalog, Item, ItemKind, Origin, Stale};
 
@@ -26,6 +29,8 @@ pub(super) struct Offered {
     pub(super) templates: Vec<Template>,
     pub(super) hint: CacheHint,
     catalogs: [Catalog; 4],
+    /// Where things of a name or a URI stand.
+    places: HashMap<(ItemKind, String), usize>,
 }
 
 impl Offered {
@@ -33,10 +38,32 @@ impl Offered {
         self.catalogs[kind as usize].clone()
     }
 
+    pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.get(self.place(ItemKind::Tool, name)?)
+    }
+
+    pub(super) fn prompt(&self, name: &str) -> Option<&Prompt> {
+        self.prompts.get(self.place(ItemKind::Prompt, name)?)
+    }
+
+    pub(super) fn resource(&self, uri: &str) -> Option<&Resource> {
+        self.resources.get(self.place(ItemKind::Resource, uri)?)
+    }
+
+    fn place(&self, kind: ItemKind, name: &str) -> Option<usize> {
+        self.places.get(&(kind, name.to_owned())).copied()
+    }
+
     /// Checks all definitions, and makes the lists of them.
     fn checked(mut self, origin: &Origin) -> Result<Offered, BuildError> {
         let found = build::check(&self)?;
         let hint = self.hint;
+        self.places.clear();
+        for definition in found.iter().flat_map(|list| list.iter().enumerate()) {
+            let (at, definition) = definition;
+            let key = (definition.kind(), definition.name().to_owned());
+            self.places.insert(key, at);
+        }
         let lists = found.map(|definitions| {
             let items = definitions.into_iter();
             let items = items.map(|def| Arc::new(Item::new(origin.clone(), def)));

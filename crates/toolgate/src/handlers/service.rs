@@ -39,21 +39,18 @@ fn unknown(call: &Call) -> Stop {
 }
 
 async fn tool(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> {
-    let tool = offered.tools.iter().find(|tool| tool.name() == call.name());
-    let tool = tool.ok_or_else(|| unknown(call))?;
+    let tool = offered.tool(call.name()).ok_or_else(|| unknown(call))?;
     tool.run(call, cx).await.map(Output::Tool)
 }
 
 async fn prompt(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> {
-    let mut prompts = offered.prompts.iter();
-    let prompt = prompts.find(|prompt| prompt.name() == call.name());
-    let prompt = prompt.ok_or_else(|| unknown(call))?;
+    let prompt = offered.prompt(call.name()).ok_or_else(|| unknown(call))?;
     prompt.run(call, cx).await.map(Output::Prompt)
 }
 
 async fn resource(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> {
     let uri = call.name();
-    if let Some(resource) = offered.resources.iter().find(|r| r.uri() == uri) {
+    if let Some(resource) = offered.resource(uri) {
         return resource.read(cx).await.map(Output::Resource);
     }
     let mut templates = offered.templates.iter();
@@ -63,9 +60,9 @@ async fn resource(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop
 }
 
 async fn complete(offered: &Offered, kind: ItemKind, call: &Call, cx: Cx) -> Result<Output, Stop> {
-    let (name, mut prompts) = (call.name(), offered.prompts.iter());
+    let name = call.name();
     let completers = match kind {
-        ItemKind::Prompt => prompts.find(|p| p.name() == name).map(|p| &p.completers),
+        ItemKind::Prompt => offered.prompt(name).map(|p| &p.completers),
         _ => {
             let mut templates = offered.templates.iter();
             let found = templates.find(|t| t.template() == name || t.fits(name).is_some());
