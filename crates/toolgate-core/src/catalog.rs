@@ -21,6 +21,15 @@ pub struct Origin {
     pub trusted: bool,
 }
 
+/// What a server says of how to use it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct About {
+    /// Which one, where there are several.
+    pub server: Option<Arc<str>>,
+    /// Its words.
+    pub text: String,
+}
+
 /// One thing that can be used.
 pub struct Item {
     /// Where it comes from.
@@ -122,6 +131,15 @@ impl fmt::Debug for Item {
     }
 }
 
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.server {
+            Some(server) => write!(f, "{server}: {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
 /// A snapshot of what is offered of one kind, with an index by name. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog(Arc<Inner>);
@@ -131,7 +149,7 @@ struct Inner {
     items: Vec<Arc<Item>>,
     index: HashMap<String, usize>,
     missing: Vec<String>,
-    instructions: Option<String>,
+    about: Vec<About>,
     hint: CacheHint,
 }
 
@@ -147,9 +165,15 @@ impl Catalog {
         missing: Vec<String>,
         instructions: Option<String>,
     ) -> Catalog {
+        let text = instructions.into_iter();
+        let about = text.map(|text| About { server: None, text }).collect();
+        Catalog::made(items, missing, about)
+    }
+
+    fn made(items: Vec<Arc<Item>>, missing: Vec<String>, about: Vec<About>) -> Catalog {
         let mut inner = Inner {
             missing,
-            instructions,
+            about,
             ..Inner::default()
         };
         for item in items {
@@ -189,21 +213,27 @@ impl Catalog {
         &self.0.missing
     }
 
-    /// How a model should use it all.
-    pub fn instructions(&self) -> Option<&str> {
-        self.0.instructions.as_deref()
+    /// What the servers say of how to use them.
+    pub fn about(&self) -> &[About] {
+        &self.0.about
+    }
+
+    /// How a model should use it all: the words of the servers, each under its name where there are several.
+    pub fn instructions(&self) -> Option<String> {
+        let words = self.0.about.iter().map(About::to_string);
+        let words: Vec<String> = words.collect();
+        (!words.is_empty()).then(|| words.join("\n\n"))
     }
 
     /// The same snapshot with other items.
     pub fn with_items(&self, items: Vec<Arc<Item>>) -> Catalog {
-        Catalog::of(items, self.0.missing.clone(), self.0.instructions.clone())
-            .with_hint(self.0.hint)
+        Catalog::made(items, self.0.missing.clone(), self.0.about.clone()).with_hint(self.0.hint)
     }
 
-    /// The same snapshot with other instructions.
-    pub fn with_instructions(&self, instructions: Option<String>) -> Catalog {
-        Catalog::of(self.0.items.clone(), self.0.missing.clone(), instructions)
-            .with_hint(self.0.hint)
+    /// The same snapshot with other words of the servers.
+    pub fn with_about(&self, about: Vec<About>) -> Catalog {
+        let items = self.0.items.clone();
+        Catalog::made(items, self.0.missing.clone(), about).with_hint(self.0.hint)
     }
 
     /// The same snapshot with another word on how long it may be kept.
@@ -215,7 +245,7 @@ impl Catalog {
                     items: self.0.items.clone(),
                     index: self.0.index.clone(),
                     missing: self.0.missing.clone(),
-                    instructions: self.0.instructions.clone(),
+                    about: self.0.about.clone(),
                     hint,
                 };
                 self.0 = Arc::new(inner);

@@ -81,14 +81,11 @@ impl Cleaner {
             }
         });
         let clean = dirty.with_items(clean.collect());
-        let Some(mut about) = dirty.instructions().map(str::to_owned) else {
-            return clean;
-        };
-        let kept = self
-            .scrub
-            .scrub(None, None, Returned::About(&mut about))
-            .is_ok();
-        clean.with_instructions(kept.then_some(about))
+        let about = dirty.about().iter().cloned().filter_map(|mut about| {
+            let text = Returned::About(&mut about.text);
+            self.scrub.scrub(None, None, text).ok().map(|()| about)
+        });
+        clean.with_about(about.collect())
     }
 
     fn clean_outcome(&self, item: Option<&Arc<Item>>, outcome: &mut Result<Outcome, Error>) {

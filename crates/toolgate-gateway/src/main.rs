@@ -8,6 +8,7 @@ mod console;
 mod control;
 mod demo;
 mod http_server;
+mod instructions;
 mod operator;
 mod paths;
 mod routes;

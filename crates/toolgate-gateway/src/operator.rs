@@ -6,6 +6,7 @@ use crate::{
     servers::Supervisor,
     show,
 };
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::SystemTime};
 use tokio::sync::{broadcast, mpsc};
@@ -227,12 +228,10 @@ impl Operator {
         }))
     }
 
-    /// Asks all servers for their tools; a slow one takes its time.
+    /// Asks all servers for all that they have; a slow one takes its time.
     pub(crate) async fn refresh(&self) {
-        let _ = self
-            .servers
-            .list(List::all(Caller::new("operator"), ItemKind::Tool))
-            .await;
+        let list = |kind| self.servers.list(List::all(Caller::new("operator"), kind));
+        join_all(ItemKind::ALL.map(list)).await;
     }
 
     /// What is known of all tools; waits for no server.

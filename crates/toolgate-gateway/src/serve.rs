@@ -6,6 +6,7 @@ use crate::{
     console::{Console, Logins},
     control::Control,
     http_server::{self, ListenLimits},
+    instructions::Instructions,
     operator::Operator,
     routes::Routes,
     servers::{State, Supervisor},
@@ -173,9 +174,15 @@ impl Parts {
             env!("CARGO_PKG_VERSION"),
             stack::server_limits(config),
         );
+        let instructions = Instructions {
+            known: tools.clone(),
+            access: stack::access(config),
+            most: config.limits.instructions_bytes,
+        };
         let server = Arc::new(
             server
                 .map_err(|e| e.public().to_owned())?
+                .with_instructions_of(Arc::new(instructions))
                 .with_witness(witness.clone()),
         );
         let logins = address.map(|address| Arc::new(Logins::new(reachable(address))));

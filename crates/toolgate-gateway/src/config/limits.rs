@@ -109,6 +109,8 @@ limits! {
     definition_bytes: usize = 65_536, 1_024 to 16_777_216;
     /// The longest description of a tool.
     description_bytes: usize = 8_192, 64 to 1_048_576;
+    /// The longest text that tells a client how to use the servers.
+    instructions_bytes: usize = 32_768, 0 to 1_048_576;
     /// How deep a schema may nest.
     schema_depth: usize = 32, 4 to 128;
     /// Schemas within one schema.

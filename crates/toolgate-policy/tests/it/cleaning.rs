@@ -243,7 +243,7 @@ async fn keys_of_results() {
 
 #[tokio::test]
 async fn instructions() {
-    let catalog = toolgate_core::Catalog::default().with_instructions(Some(DIRTY.to_owned()));
+    let catalog = toolgate_core::Catalog::of(Vec::new(), Vec::new(), Some(DIRTY.to_owned()));
     struct Fixed(toolgate_core::Catalog);
     impl Service for Fixed {
         fn list(
@@ -274,5 +274,5 @@ async fn instructions() {
         ))
         .await
         .unwrap();
-    assert_eq!(listed.instructions(), Some(CLEAN));
+    assert_eq!(listed.instructions().as_deref(), Some(CLEAN));
 }

@@ -2,7 +2,7 @@
 
 use super::{Member, names::wire_name};
 use std::{collections::HashMap, sync::Arc};
-use toolgate_core::{CacheHint, Catalog, Item, ItemKind};
+use toolgate_core::{About, CacheHint, Catalog, Item, ItemKind};
 
 /// The list of one member under the names of the whole.
 pub(super) struct Part {
@@ -100,7 +100,7 @@ pub(super) fn same(one: &[Option<Arc<Part>>], two: &[Option<Arc<Part>>]) -> bool
 
 /// One snapshot of all parts. Members without one are missing.
 pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
-    let (mut items, mut missing, mut words) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut items, mut missing, mut about) = (Vec::new(), Vec::new(), Vec::new());
     let mut hint: Option<CacheHint> = None;
     for (member, part) in members.iter().zip(parts) {
         let Some(part) = part else {
@@ -116,18 +116,11 @@ pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
                 .iter()
                 .map(|inner| format!("{}/{inner}", member.id)),
         );
-        words.extend(part.theirs.instructions().map(|words| (member, words)));
+        about.extend(part.theirs.about().iter().map(|about| About {
+            server: (!member.prefix.is_empty()).then(|| member.id.clone()),
+            text: about.to_string(),
+        }));
     }
-    let instructions = match words.as_slice() {
-        [] => None,
-        [(member, words)] if member.prefix.is_empty() => Some((*words).to_owned()),
-        all => Some(
-            all.iter()
-                .map(|(m, words)| format!("{}: {words}", m.id))
-                .collect::<Vec<_>>()
-                .join("\n\n"),
-        ),
-    };
     // Absence of a server that is down must not be kept.
     let hint = hint.filter(|_| missing.is_empty()).unwrap_or_default();
     let hint = CacheHint {
@@ -135,5 +128,6 @@ pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
         public: false,
         ..hint
     };
-    Catalog::of(items, missing, instructions).with_hint(hint)
+    let joined = Catalog::of(items, missing, None);
+    joined.with_about(about).with_hint(hint)
 }

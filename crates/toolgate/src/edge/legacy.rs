@@ -66,7 +66,7 @@ impl Legacy {
             version: dialect.revision.to_owned(),
             capabilities: server.capabilities(dialect),
             server: dialect.implementation(server.info.clone()),
-            instructions: server.instructions.clone(),
+            instructions: server.instructions(&context.caller),
         };
         let table = Mutex::new(Session::new(server.limits.in_flight));
         let level = Mutex::new(level("info"));

@@ -17,4 +17,4 @@ mod telling;
 mod working;
 
 pub use local::call_here;
-pub use server::{Offers, Refused, Server, ServerLimits, Witness};
+pub use server::{Instructs, Offers, Refused, Server, ServerLimits, Witness};

@@ -88,7 +88,7 @@ pub(crate) async fn answer(
     outlet: &Outlet,
 ) -> Result<Json, RpcError> {
     match method {
-        discover::NAME => Ok(about(server, context.dialect)),
+        discover::NAME => Ok(about(server, context)),
         used if usage::is_usage(used) => {
             call::run(server, context, id, used, params, outlet, None).await
         }
@@ -100,14 +100,14 @@ pub(crate) async fn answer(
     }
 }
 
-fn about(server: &Server, dialect: &Dialect) -> Json {
+fn about(server: &Server, context: &Context) -> Json {
     let versions = supported().map(|d| d.revision.to_owned()).collect();
-    let capabilities = server.capabilities(dialect);
+    let capabilities = server.capabilities(context.dialect);
     discover::Answer {
         versions,
         capabilities,
         server: Some(server.info.clone()),
-        instructions: server.instructions.clone(),
+        instructions: server.instructions(&context.caller),
     }
     .json()
 }

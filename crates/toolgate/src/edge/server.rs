@@ -18,7 +18,7 @@ pub struct Server {
     pub(crate) limits: ServerLimits,
     pub(crate) seal: Seal,
     pub(crate) witness: Option<Arc<dyn Witness>>,
-    pub(crate) instructions: Option<String>,
+    instructions: Option<Arc<dyn Instructs>>,
     offers: Offers,
     closing: watch::Sender<bool>,
 }
@@ -106,9 +106,22 @@ impl Server {
     }
 
     /// Says how a model should use it all.
-    pub fn with_instructions(mut self, instructions: Option<String>) -> Server {
-        self.instructions = instructions;
+    pub fn with_instructions(self, instructions: Option<String>) -> Server {
+        match instructions {
+            Some(text) => self.with_instructions_of(Arc::new(Fixed(text))),
+            None => self,
+        }
+    }
+
+    /// Says how a model should use it all, as somebody else knows it.
+    pub fn with_instructions_of(mut self, instructions: Arc<dyn Instructs>) -> Server {
+        self.instructions = Some(instructions);
         self
+    }
+
+    /// How a model of this caller should use it all.
+    pub(crate) fn instructions(&self, caller: &Caller) -> Option<String> {
+        self.instructions.as_ref()?.instructions(caller)
     }
 
     /// Ends what would wait for ever: streams of changes, and calls that only wait for a person. What runs may end.
@@ -231,6 +244,21 @@ impl Offers {
             o.object("tools", changes);
         }
         o.finish()
+    }
+}
+
+/// Knows how a model should use it all.
+pub trait Instructs: Send + Sync + 'static {
+    /// The words for a model of this caller. Waits for nobody.
+    fn instructions(&self, caller: &Caller) -> Option<String>;
+}
+
+/// The same words for all.
+struct Fixed(String);
+
+impl Instructs for Fixed {
+    fn instructions(&self, _: &Caller) -> Option<String> {
+        Some(self.0.clone())
     }
 }
 

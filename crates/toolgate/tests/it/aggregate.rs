@@ -148,7 +148,10 @@ async fn tools_are_renamed_and_everything_else_stays() {
         item.def.name()
     );
     assert_eq!(json.as_str(), expected);
-    assert_eq!(listed.instructions(), Some("files: use me\n\ngit: use me"));
+    assert_eq!(
+        listed.instructions().as_deref(),
+        Some("files: use me\n\ngit: use me")
+    );
 }
 
 #[tokio::test]
@@ -196,7 +199,7 @@ async fn a_single_member_may_keep_its_names() {
     .unwrap();
     let listed = one.list(all()).await.unwrap();
     assert_eq!(
-        (names(&listed), listed.instructions()),
+        (names(&listed), listed.instructions().as_deref()),
         (vec!["read"], Some("use me"))
     );
     one.call(call("read")).await.unwrap();

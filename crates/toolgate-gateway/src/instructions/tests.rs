@@ -1,0 +1,93 @@
+use super::*;
+use toolgate::{
+    BoxFuture, Call, Changes, Definition, Error, Interest, Item, Json, Origin, Outcome,
+};
+use toolgate_policy::{AccessRule, Pattern, Then};
+
+/// Two servers: `files` has a tool, `notes` a resource.
+struct Known;
+
+impl Service for Known {
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        let item = |server: &str, json| {
+            let origin = Origin {
+                server: server.into(),
+                trusted: true,
+            };
+            let def = Definition::read(ask.kind, Json::from_value(&json)).unwrap();
+            Arc::new(Item::new(origin, def))
+        };
+        let items = match ask.kind {
+            ItemKind::Tool => {
+                vec![item(
+                    "files",
+                    serde_json::json!({"name": "read", "inputSchema": {"type": "object"}}),
+                )]
+            }
+            ItemKind::Resource => {
+                vec![item(
+                    "notes",
+                    serde_json::json!({"name": "n", "uri": "notes://1"}),
+                )]
+            }
+            ItemKind::Template | ItemKind::Prompt => Vec::new(),
+        };
+        let about = |server: &str| About {
+            server: Some(server.into()),
+            text: format!("{server} help"),
+        };
+        let about = vec![about("files"), about("notes"), about("nothing")];
+        let catalog = Catalog::new(items).with_about(about);
+        Box::pin(async { Ok(catalog) })
+    }
+
+    fn call(&self, _: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        unreachable!()
+    }
+
+    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        unreachable!()
+    }
+}
+
+fn told(denied: Option<&str>, most: usize) -> Option<String> {
+    let rule = |tools: &str| AccessRule {
+        tools: vec![Pattern::new(tools)],
+        callers: Vec::new(),
+        except: Vec::new(),
+        then: Then::Deny,
+        label: "rule 1".to_owned(),
+    };
+    let instructions = Instructions {
+        known: Arc::new(Known),
+        access: Access::new(denied.into_iter().map(rule).collect()),
+        most,
+    };
+    instructions.instructions(&Caller::new("test"))
+}
+
+#[test]
+fn the_words_of_the_servers_that_the_caller_sees() {
+    let all = "files: files help\n\nnotes: notes help";
+    assert_eq!(told(None, 1000).as_deref(), Some(all));
+    assert_eq!(
+        told(Some("files.*"), 1000).as_deref(),
+        Some("notes: notes help")
+    );
+    assert_eq!(
+        told(Some("notes.*"), 1000).as_deref(),
+        Some("files: files help")
+    );
+    assert_eq!(told(Some("*"), 1000), None);
+}
+
+#[test]
+fn a_long_text_is_cut() {
+    let all = told(None, 1000).unwrap();
+    assert_eq!(told(None, 0), None);
+    assert_eq!(told(None, all.len()), Some(all.clone()));
+    assert_eq!(
+        told(None, all.len() - 1),
+        Some(format!("{}…", &all[..all.len() - 1]))
+    );
+}
