@@ -30,6 +30,11 @@ impl Talk {
         }
     }
 
+    /// A header says the revision.
+    pub(crate) fn speaks(&mut self, revision: &str) {
+        self.session = known(&Value::from(revision)).or(self.session);
+    }
+
     /// The other side sent this, good or bad.
     pub(crate) fn heard(&mut self, line: &str) {
         let Some(message) = read(line) else {

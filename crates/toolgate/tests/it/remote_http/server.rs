@@ -1,8 +1,12 @@
 //! The other end of the wire. Each request comes on a connection of its own.
 
 use super::super::remote::peer::{Opening, options, welcome};
+use crate::official::{Side, Talk};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -56,6 +60,8 @@ pub(super) async fn changes_of(remote: &Remote) -> Changes {
 pub(super) struct Server {
     listener: TcpListener,
     pub(super) url: String,
+    /// Every message of the client is checked against the official schema.
+    talk: Arc<Mutex<Talk>>,
 }
 
 /// One request, and the way to answer it.
@@ -65,6 +71,7 @@ pub(super) struct Asked {
     headers: Vec<(String, String)>,
     pub(super) body: Value,
     stream: TcpStream,
+    talk: Arc<Mutex<Talk>>,
 }
 
 /// Starts to open a server.
@@ -123,7 +130,12 @@ impl Server {
     pub(super) async fn new() -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        Server { listener, url }
+        let talk = Arc::new(Mutex::new(Talk::of(Side::Client)));
+        Server {
+            listener,
+            url,
+            talk,
+        }
     }
 
     /// The next request.
@@ -165,13 +177,24 @@ impl Server {
             );
         }
         let body = serde_json::from_slice(&bytes[end..]).unwrap_or_default();
+        self.check(&headers, &bytes[end..]);
         Asked {
             method: method.to_owned(),
             path: path.to_owned(),
             headers,
             body,
             stream,
+            talk: self.talk.clone(),
         }
+    }
+
+    fn check(&self, headers: &[(String, String)], body: &[u8]) {
+        let mut talk = self.talk.lock().unwrap();
+        let mut headers = headers.iter();
+        if let Some((_, revision)) = headers.find(|(name, _)| name == "mcp-protocol-version") {
+            talk.speaks(revision);
+        }
+        talk.said(std::str::from_utf8(body).unwrap());
     }
 }
 
@@ -247,6 +270,7 @@ impl Asked {
             id: self.body["id"].clone(),
             token: self.body["params"]["_meta"]["progressToken"].clone(),
             stream: self.stream,
+            talk: self.talk,
         }
     }
 }
@@ -257,6 +281,7 @@ pub(super) struct Told {
     /// What names the progress of the request.
     pub(super) token: Value,
     stream: TcpStream,
+    talk: Arc<Mutex<Talk>>,
 }
 
 impl Told {
@@ -267,6 +292,7 @@ impl Told {
     }
 
     pub(super) async fn message(&mut self, message: &Value) {
+        self.talk.lock().unwrap().heard(&message.to_string());
         self.raw(&format!("event: message\ndata: {message}\n\n"))
             .await;
     }
