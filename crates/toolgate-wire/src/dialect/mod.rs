@@ -1,5 +1,6 @@
 //! What is different from revision to revision: one file each, and this one writer that reads them.
 
+mod questions;
 mod v2024_11_05;
 mod v2025_03_26;
 mod v2025_06_18;
@@ -47,6 +48,10 @@ pub struct Dialect {
     pub elicitation_url: bool,
     /// Whether a page that is opened has an id of its own.
     pub elicitation_id: bool,
+    /// Whether a form may offer named choices and choices of several as the newer revisions do.
+    form_choices: bool,
+    /// Whether a model that is asked may use tools, in messages of several blocks.
+    pub sampling_tools: bool,
     /// Whether completion has a capability of its own.
     pub completions: bool,
     /// Whether a session may send many messages as one array.

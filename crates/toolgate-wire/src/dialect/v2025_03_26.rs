@@ -16,6 +16,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     elicitation: false,
     elicitation_url: false,
     elicitation_id: false,
+    form_choices: false,
+    sampling_tools: false,
     completions: true,
     batches: true,
     about: About::Nothing,

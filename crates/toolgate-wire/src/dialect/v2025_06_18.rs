@@ -16,6 +16,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     elicitation: true,
     elicitation_url: false,
     elicitation_id: false,
+    form_choices: false,
+    sampling_tools: false,
     completions: true,
     batches: false,
     about: About::Title,

@@ -17,6 +17,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     elicitation: true,
     elicitation_url: true,
     elicitation_id: true,
+    form_choices: true,
+    sampling_tools: true,
     completions: true,
     batches: false,
     about: About::All,

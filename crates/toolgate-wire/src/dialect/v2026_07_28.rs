@@ -16,6 +16,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     elicitation: true,
     elicitation_url: true,
     elicitation_id: false,
+    form_choices: true,
+    sampling_tools: true,
     completions: true,
     batches: false,
     about: About::All,

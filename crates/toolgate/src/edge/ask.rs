@@ -3,8 +3,8 @@
 use super::{Server, call::Context, outlet::Outlet};
 use std::time::Duration;
 use toolgate_core::{
-    Abilities, Approval, Ask, AskKind, BoxFuture, Call, Error, Event, Kind, Need, Outcome, Output,
-    Progress, Questions, Round, visible,
+    Approval, Ask, AskKind, BoxFuture, Call, Error, Event, Kind, Need, Outcome, Output, Progress,
+    Questions, Round, visible,
 };
 use toolgate_wire::{
     dialect::Dialect,
@@ -60,7 +60,7 @@ pub(crate) async fn rounds(
                 Vec::new()
             }
             approval => {
-                able(&questions, &context.abilities)?;
+                able(&questions, context)?;
                 let Some(asker) = asker else {
                     return Ok(Left::Questions(Box::new(call), questions));
                 };
@@ -181,8 +181,11 @@ async fn answered(
     }
 }
 
-/// Whether the other end declared what the questions need.
-fn able(questions: &Questions, abilities: &Abilities) -> Result<(), Error> {
+/// Whether the other end declared what the questions need, and its revision has words for them.
+fn able(questions: &Questions, context: &Context) -> Result<(), Error> {
+    let Context {
+        abilities, dialect, ..
+    } = context;
     for ask in &questions.asks {
         let (able, need, what) = match &ask.kind {
             AskKind::Approve(_) => continue,
@@ -210,8 +213,26 @@ fn able(questions: &Questions, abilities: &Abilities) -> Result<(), Error> {
             );
             return Err(Error::new(Kind::Unsupported(need), text));
         }
+        if !has_words(ask, dialect) {
+            let text = format!(
+                "this tool has to ask in the middle of the call, and revision {} of the client has no words for it",
+                dialect.revision
+            );
+            return Err(Error::new(Kind::Unsupported(need), text));
+        }
     }
     Ok(())
+}
+
+fn has_words(ask: &Ask, dialect: &Dialect) -> bool {
+    match &ask.kind {
+        AskKind::Elicit(params) => {
+            let requested = params.get("requestedSchema");
+            requested.is_none_or(|requested| dialect.form(&requested).is_some())
+        }
+        AskKind::Sample(params) => dialect.sampling(params).is_some(),
+        AskKind::Approve(_) | AskKind::Roots => true,
+    }
 }
 
 fn with_tools(params: &Json) -> bool {
@@ -230,7 +251,7 @@ pub(crate) fn request(ask: &Ask, call: &Call, dialect: &Dialect) -> elicitation:
             Some(elicited(&form(approval, call), dialect)),
         ),
         AskKind::Elicit(params) => (elicitation::NAME, Some(elicited(params, dialect))),
-        AskKind::Sample(params) => (elicitation::SAMPLING, Some(params.clone())),
+        AskKind::Sample(params) => (elicitation::SAMPLING, dialect.sampling(params)),
         AskKind::Roots => (elicitation::ROOTS, None),
     };
     elicitation::Request {
@@ -242,6 +263,11 @@ pub(crate) fn request(ask: &Ask, call: &Call, dialect: &Dialect) -> elicitation:
 
 /// A question to the user in the words of a revision.
 fn elicited(params: &Json, dialect: &Dialect) -> Json {
+    let requested = params.get("requestedSchema");
+    let params = match requested.and_then(|requested| dialect.form(&requested)) {
+        Some(form) => &params.with("requestedSchema", &form),
+        None => params,
+    };
     match (is_url(params), dialect.elicitation_id) {
         (true, true) if params.get("elicitationId").is_none() => {
             let id = Json::from_value(&crate::ids::short("e").into());

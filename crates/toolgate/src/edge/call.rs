@@ -171,7 +171,7 @@ pub(crate) fn abilities(capabilities: &Json, dialect: &Dialect) -> Abilities {
         elicitation: elicitation.is_some() && (mode("form") || !mode("url")),
         elicitation_url: url && mode("url"),
         sampling: sampling.is_some(),
-        sampling_tools: with("tools"),
+        sampling_tools: dialect.sampling_tools && with("tools"),
         sampling_context: with("context"),
         roots: capabilities.get("roots").is_some(),
         extensions: capabilities.get("extensions"),

@@ -1,0 +1,108 @@
+//! Questions in the words of a revision: what a model is asked, and the form that a user fills in.
+
+use super::Dialect;
+use crate::{
+    json::{ArrayWriter, Json, Kind},
+    method::content::Content,
+};
+
+impl Dialect {
+    /// The parameters of `sampling/createMessage`. Before 2025-11-25 a message has one block: one of several becomes
+    /// several messages. `None` where there is no word for what is asked: tools.
+    pub fn sampling(&self, params: &Json) -> Option<Json> {
+        if self.sampling_tools {
+            return Some(params.clone());
+        }
+        if params.get("tools").is_some() || params.get("toolChoice").is_some() {
+            return None;
+        }
+        let mut messages = ArrayWriter::new();
+        for message in params.get("messages")?.items() {
+            let content = message.get("content")?;
+            let blocks = match content.kind() {
+                Kind::Array => content.items().collect(),
+                _ => vec![content],
+            };
+            for block in blocks {
+                let block = self.content(&Content::read(block)?);
+                messages.raw(&message.with("content", &block));
+            }
+        }
+        Some(params.with("messages", &messages.finish()))
+    }
+
+    /// The `requestedSchema` of a form. Before 2025-11-25 choices have their names beside them, and there is no word for
+    /// a choice of several: `None`.
+    pub fn form(&self, requested: &Json) -> Option<Json> {
+        let Some(fields) = requested.get("properties").filter(|_| !self.form_choices) else {
+            return Some(requested.clone());
+        };
+        let mut written = crate::json::ObjectWriter::new();
+        for (name, field) in fields.members() {
+            if field.get("type")?.str_cow()? == "array" {
+                return None;
+            }
+            written.raw(&name, &named(&field).unwrap_or(field));
+        }
+        Some(requested.with("properties", &written.finish()))
+    }
+}
+
+/// A choice whose names stand beside the values.
+fn named(field: &Json) -> Option<Json> {
+    let choices = field.get("oneOf")?;
+    let (mut values, mut names) = (ArrayWriter::new(), ArrayWriter::new());
+    for choice in choices.items() {
+        values.raw(&choice.get("const")?);
+        names.raw(&choice.get("title")?);
+    }
+    let field = field.without("oneOf").with("enum", &values.finish());
+    Some(field.with("enumNames", &names.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::find;
+    use crate::json::{Json, Limits};
+
+    fn json(text: &str) -> Json {
+        Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn a_message_of_several_blocks_becomes_several_messages() {
+        let params = json(
+            r#"{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"audio","data":"","mimeType":"a/b"}]}],"maxTokens":9}"#,
+        );
+        let old = find("2025-06-18").unwrap().sampling(&params).unwrap();
+        assert_eq!(
+            old.as_str(),
+            r#"{"messages":[{"role":"user","content":{"type":"text","text":"a"}},{"role":"user","content":{"type":"audio","data":"","mimeType":"a/b"}}],"maxTokens":9}"#
+        );
+        let oldest = find("2024-11-05").unwrap().sampling(&params).unwrap();
+        assert!(oldest.as_str().contains("[audio of type a/b"), "{oldest:?}");
+        let new = find("2025-11-25").unwrap().sampling(&params).unwrap();
+        assert_eq!(new.as_str(), params.as_str());
+    }
+
+    #[test]
+    fn tools_and_choices_of_several_have_no_words_before_2025_11_25() {
+        let (old, new) = (find("2025-06-18").unwrap(), find("2025-11-25").unwrap());
+        let tools = json(r#"{"messages":[],"tools":[]}"#);
+        assert!(old.sampling(&tools).is_none() && new.sampling(&tools).is_some());
+        let several = json(r#"{"type":"object","properties":{"a":{"type":"array"}}}"#);
+        assert!(old.form(&several).is_none() && new.form(&several).is_some());
+    }
+
+    #[test]
+    fn a_choice_keeps_its_names() {
+        let form = json(
+            r#"{"type":"object","properties":{"a":{"type":"string","oneOf":[{"const":"x","title":"X"}]}}}"#,
+        );
+        let old = find("2025-06-18").unwrap().form(&form).unwrap();
+        assert_eq!(
+            old.as_str(),
+            r#"{"type":"object","properties":{"a":{"type":"string","enum":["x"],"enumNames":["X"]}}}"#
+        );
+    }
+}

@@ -1,0 +1,210 @@
+//! Every method of our server, in every revision, with all that it can say. The peer checks each message.
+
+mod offer;
+
+use crate::handlers::peer::{MODERN, Peer, REVISIONS};
+use offer::{object, offer, resource};
+use serde_json::{Value, json};
+use toolgate::handlers::{Prompt, Registry, Tool};
+
+fn able() -> Value {
+    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {"listChanged": true}})
+}
+
+fn answer(method: &str, params: &Value) -> Value {
+    match method {
+        "sampling/createMessage" => {
+            json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "hello"}})
+        }
+        "roots/list" => json!({"roots": [{"uri": "file:///r", "name": "r"}]}),
+        _ if params.get("url").is_some() => json!({"action": "accept"}),
+        _ => {
+            let mut content = json!({});
+            for (name, field) in params["requestedSchema"]["properties"].as_object().unwrap() {
+                content[name] = match field["type"].as_str() {
+                    Some("boolean") => json!(true),
+                    Some("integer" | "number") => json!(7),
+                    Some("array") => json!(["a"]),
+                    _ => json!("a"),
+                };
+            }
+            json!({"action": "accept", "content": content})
+        }
+    }
+}
+
+/// Every page of a list.
+async fn pages(peer: &mut Peer, method: &str, member: &str) -> usize {
+    let (mut params, mut count) = (json!({}), 0);
+    loop {
+        let page = peer.result(method, params).await;
+        count += page[member].as_array().unwrap().len();
+        let Some(next) = page.get("nextCursor") else {
+            return count;
+        };
+        params = json!({"cursor": next});
+    }
+}
+
+/// Holds: BASE-15, TOOL-10, TOOL-11, TOOL-16, PROM-03, LOG-02, STDIO-03
+#[tokio::test]
+async fn what_is_used_in_every_revision() {
+    let (server, _) = offer();
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server, revision, able()).await;
+        for (method, member) in [
+            ("tools/list", "tools"),
+            ("prompts/list", "prompts"),
+            ("resources/list", "resources"),
+            ("resources/templates/list", "resourceTemplates"),
+        ] {
+            assert!(pages(&mut peer, method, member).await > 0, "{method}");
+        }
+        for tool in [
+            "blocks", "object", "list", "null", "typed", "empty", "fails", "missing", "broken",
+            "panics", "noisy", "meta",
+        ] {
+            let meta = json!({"progressToken": tool, "io.modelcontextprotocol/logLevel": "debug"});
+            let params = json!({"name": tool, "arguments": {}, "_meta": meta});
+            peer.ask("tools/call", params).await;
+        }
+        for uri in ["test://text", "test://bytes", "test://parts", "note://1"] {
+            peer.result("resources/read", json!({"uri": uri})).await;
+        }
+        for (name, argument) in [("blocks", "a"), ("typed", "city")] {
+            let params = json!({"name": name, "arguments": {argument: "x"}});
+            peer.result("prompts/get", params).await;
+        }
+        for of in [
+            json!({"type": "ref/prompt", "name": "blocks"}),
+            json!({"type": "ref/resource", "uri": "note://{a}"}),
+        ] {
+            let params = json!({"ref": of, "argument": {"name": "a", "value": "x"}});
+            peer.result("completion/complete", params).await;
+        }
+        if revision == MODERN {
+            peer.result("server/discover", json!({})).await;
+        } else {
+            peer.result("ping", json!({})).await;
+            let level = json!({"level": "debug"});
+            peer.result("logging/setLevel", level).await;
+            peer.result("tools/call", json!({"name": "noisy"})).await;
+        }
+    }
+}
+
+/// Holds: TOOL-17, RES-05, LOG-02, STDIO-03
+#[tokio::test]
+async fn what_goes_wrong_in_every_revision() {
+    let (server, _) = offer();
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server, revision, json!({})).await;
+        for (method, params) in [
+            ("no/such", json!({})),
+            ("tools/call", json!({"name": "nobody"})),
+            ("tools/call", json!({"name": 1})),
+            ("tools/list", json!({"cursor": "strange"})),
+            ("resources/read", json!({"uri": "test://nowhere"})),
+            ("resources/read", json!({"uri": "note://9"})),
+            ("prompts/get", json!({"name": "nobody"})),
+            ("prompts/get", json!({"name": "blocks"})),
+            ("prompts/get", json!({"name": "coded"})),
+            ("completion/complete", json!({})),
+        ] {
+            peer.error(method, params).await;
+        }
+        for tool in ["typed", "text", "page", "model"] {
+            let params = json!({"name": tool, "arguments": {"city": 1}});
+            peer.ask("tools/call", params).await;
+        }
+        if revision == MODERN {
+            let version = "io.modelcontextprotocol/protocolVersion";
+            let mut peer = Peer::open(&server, MODERN, json!({})).await;
+            let params = json!({"_meta": {version: "2099-01-01", "io.modelcontextprotocol/clientCapabilities": {}}});
+            let asked =
+                json!({"jsonrpc": "2.0", "id": 900, "method": "tools/list", "params": params});
+            peer.say(asked).await;
+            assert_eq!(peer.hear().await["error"]["code"], -32022);
+            peer.error("subscriptions/listen", json!({})).await;
+        } else {
+            let level = json!({"level": "loud"});
+            peer.error("logging/setLevel", level).await;
+            let nowhere = json!({"uri": "test://nowhere"});
+            peer.error("resources/subscribe", nowhere).await;
+        }
+    }
+}
+
+/// Holds: MRTR-01, ELIC-06, SAMP-02
+#[tokio::test]
+async fn questions_in_every_revision() {
+    let (server, _) = offer();
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server, revision, able()).await;
+        for tool in [
+            "text", "sure", "whole", "number", "choice", "form", "fields", "titled", "many",
+            "page", "model", "sample", "tools", "roots", "all",
+        ] {
+            peer.call(tool, json!({}), answer).await;
+        }
+    }
+}
+
+fn change(registry: &Registry, name: &str) {
+    let tool = Tool::dynamic(name, object(), |_, _| async { Ok("x") });
+    registry.set_tool(tool).unwrap();
+    registry.updated("test://text");
+    registry
+        .set_prompt(Prompt::new(name, |_, _| async { Ok("x") }))
+        .unwrap();
+    registry
+        .set_resource(resource(&format!("test://{name}")))
+        .unwrap();
+}
+
+/// What is told before an empty reply comes, by its method.
+async fn told(peer: &mut Peer, count: usize) -> Vec<String> {
+    let mut told = Vec::new();
+    while told.len() < count {
+        let message = peer.hear().await;
+        told.push(message["method"].as_str().unwrap().to_owned());
+    }
+    told.sort_unstable();
+    told
+}
+
+const CHANGES: [&str; 4] = [
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+    "notifications/resources/updated",
+    "notifications/tools/list_changed",
+];
+
+/// Holds: TOOL-05, PROM-02, RES-03, SUB-01, SUB-02
+#[tokio::test]
+async fn changes_in_every_revision() {
+    for revision in REVISIONS {
+        let (server, registry) = offer();
+        let mut peer = Peer::open(&server, revision, json!({})).await;
+        let uri = json!({"uri": "test://text"});
+        if revision == MODERN {
+            let all = json!({"toolsListChanged": true, "promptsListChanged": true,
+                "resourcesListChanged": true, "resourceSubscriptions": ["test://text"]});
+            let params = json!({"notifications": all});
+            peer.send("subscriptions/listen", params).await;
+            let opened = peer.hear().await;
+            assert_eq!(opened["method"], "notifications/subscriptions/acknowledged");
+        } else {
+            peer.result("resources/subscribe", uri.clone()).await;
+        }
+        change(&registry, "new");
+        assert_eq!(told(&mut peer, 4).await, CHANGES, "{revision}");
+        if revision == MODERN {
+            server.close();
+            assert_eq!(peer.hear().await["method"], "notifications/cancelled");
+            assert_eq!(peer.hear().await["result"]["resultType"], "complete");
+        } else {
+            peer.result("resources/unsubscribe", uri).await;
+        }
+    }
+}
