@@ -4,5 +4,5 @@ mod asking;
 mod building;
 mod changing;
 mod offering;
-mod peer;
+pub(crate) mod peer;
 mod recording;

@@ -3,6 +3,7 @@
 //! The schemas are no part of the project. They are looked for in the folder that `TOOLGATE_SPEC` names, else in
 //! `../shared/spec` beside the project, as `REVISION/schema.json`. Without them nothing is checked, and a line says so.
 
+mod every;
 mod http;
 mod itself;
 mod schema;
