@@ -11,14 +11,17 @@ mod first_use;
 mod install;
 mod interop;
 mod report;
+mod requirements;
 mod run;
 mod steps;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | interop | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | requirements | interop | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
+  requirements [--write]
+           docs/requirements.md against the tests; --write puts the tests that were found into it
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK; writes docs/interop.md
   conformance [RUN]... [--skip-install] [--url URL] [--client COMMAND]
@@ -32,6 +35,10 @@ fn main() -> ExitCode {
         "check" => steps::check(&mut report),
         "test" => steps::test(&mut report),
         "install" => steps::install(&mut report),
+        "requirements" => {
+            let write = std::env::args().nth(2).as_deref() == Some("--write");
+            report.step("requirements", || requirements::check(write));
+        }
         "interop" => interop::all(&mut report),
         "conformance" => return conformance(),
         _ => return usage(),

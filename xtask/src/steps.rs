@@ -5,12 +5,13 @@ use std::thread;
 
 use crate::report::{Report, Tests};
 use crate::run::{cargo, command, each_line, must, output, target, without_warnings};
-use crate::{conformance, first_use, install};
+use crate::{conformance, first_use, install, requirements};
 
 /// The quick half.
 pub(crate) fn check(report: &mut Report) {
     report.step("format", format);
     report.step("clippy", clippy);
+    report.step("requirements", || requirements::check(false));
     let mut tests = Tests::default();
     report.step("unit tests", || {
         each_line(
@@ -26,6 +27,7 @@ pub(crate) fn test(report: &mut Report) {
     let installs = thread::spawn(install::all);
     report.step("format", format);
     report.step("clippy", clippy);
+    report.step("requirements", || requirements::check(false));
     report.step("documents", documents);
     report.step("features of dependencies", features);
     report.step("build of the tests", || {

@@ -174,6 +174,11 @@ fn once_more(
     Ok(())
 }
 
+/// Whether the suite has a scenario of that name that is held to a bar.
+pub(crate) fn is_scenario(name: &str) -> bool {
+    table::names().any(|known| known == name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Options, RUNS};

@@ -56,6 +56,15 @@ pub(crate) struct Bar {
     pub(crate) known: Option<&'static str>,
 }
 
+/// The scenarios of both sides.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let lines = [Side::Server, Side::Client]
+        .into_iter()
+        .flat_map(|side| side.bar().lines());
+    let names = lines.filter(|line| !line.starts_with('#'));
+    names.filter_map(|line| line.split_whitespace().next())
+}
+
 /// The bar of one run, in the order of the table.
 ///
 /// # Errors
