@@ -6,6 +6,9 @@
 //! - [`handlers`] makes a server of plain functions.
 //! - [`aggregate`] makes many services one.
 
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
 pub mod aggregate;
 pub mod client;
 pub mod edge;
@@ -17,6 +20,75 @@ mod serve;
 pub use handlers::{Cx, IntoOutput, Prompt, Resource, Server, Stop, Structured, Template, Tool};
 pub use serve::{Http, ServeError, http, stdio};
 pub use toolgate_core::*;
+/// ```
+/// use toolgate::{Cx, Server, Stop, tool};
+///
+/// /// Weather of tomorrow.
+/// #[tool(read_only)]
+/// async fn forecast(
+///     /// City name or postal code.
+///     place: String,
+///     cx: Cx,
+/// ) -> Result<String, Stop> {
+///     cx.progress(1.0, 2.0, "asking the station");
+///     Ok(format!("rain in {place}"))
+/// }
+///
+/// let server = Server::new("weather", "1.0.0").tool(forecast);
+/// # assert!(server.build().is_ok());
+/// ```
+///
+/// A parameter is an argument, so it needs a name:
+///
+/// ```compile_fail
+/// # use toolgate::tool;
+/// #[tool]
+/// async fn add((a, b): (u8, u8)) -> String {
+///     (a + b).to_string()
+/// }
+/// ```
+pub use toolgate_macros::tool;
+
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use toolgate::{Server, tools};
+///
+/// #[derive(Default)]
+/// struct Counter(AtomicU64);
+///
+/// #[tools]
+/// impl Counter {
+///     /// Counts up.
+///     #[tool(destructive = false)]
+///     async fn up(&self, by: u64) -> String {
+///         (self.0.fetch_add(by, Ordering::Relaxed) + by).to_string()
+///     }
+/// }
+///
+/// let server = Server::new("counter", "1.0.0").tools(Counter::default());
+/// # assert!(server.build().is_ok());
+/// ```
+pub use toolgate_macros::tools;
+
+/// ```
+/// use toolgate::{Server, prompt};
+///
+/// /// Reviews a text.
+/// #[prompt]
+/// fn review(
+///     /// The text.
+///     text: String,
+///     /// How strict, from mild to harsh.
+///     tone: Option<String>,
+/// ) -> String {
+///     let tone = tone.unwrap_or_else(|| "mild".to_owned());
+///     format!("Give a {tone} review of this text:\n\n{text}")
+/// }
+///
+/// let server = Server::new("reviews", "1.0.0").prompt(review);
+/// # assert!(server.build().is_ok());
+/// ```
+pub use toolgate_macros::prompt;
 
 /// The examples of the front page compile.
 #[cfg(doctest)]

@@ -45,7 +45,7 @@ pub use contents::{Contents, IntoContents};
 pub use cx::{Cx, Level};
 pub use messages::{IntoMessages, Message};
 pub use output::{IntoOutput, Structured};
-pub use prompt::Prompt;
+pub use prompt::{IntoPrompt, Prompt};
 pub use registry::Registry;
 pub use resource::{Resource, Template, Vars};
 pub use server::Server;

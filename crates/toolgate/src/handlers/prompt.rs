@@ -19,6 +19,18 @@ pub struct Prompt {
     pub(super) completers: Completers,
 }
 
+/// What can be added to a server as a prompt: a [`Prompt`], or what `#[prompt]` makes of a function.
+pub trait IntoPrompt {
+    /// The prompt.
+    fn into_prompt(self) -> Prompt;
+}
+
+impl IntoPrompt for Prompt {
+    fn into_prompt(self) -> Prompt {
+        self
+    }
+}
+
 impl Prompt {
     /// A prompt whose arguments are named with [`Prompt::argument`].
     pub fn new<F, Fut, R>(name: &str, handler: F) -> Prompt
@@ -94,6 +106,16 @@ impl Prompt {
     /// A member of its `_meta`.
     pub fn meta(mut self, key: &str, value: impl Into<Value>) -> Prompt {
         self.draft.within("_meta", key, value);
+        self
+    }
+
+    /// Puts the arguments of these names first, in this order. People fill them in one after the other.
+    pub fn in_order(mut self, names: &[&str]) -> Prompt {
+        let place = |argument: &Value| {
+            let place = names.iter().position(|name| argument["name"] == *name);
+            place.unwrap_or(names.len())
+        };
+        self.arguments.sort_by_key(place);
         self
     }
 

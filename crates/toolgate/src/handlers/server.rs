@@ -1,7 +1,7 @@
 //! Collects what is offered, and builds what an edge serves.
 
 use super::{
-    BuildError, IntoTool, Prompt, Registry, Resource, Template, ToolSet, registry::Offered,
+    BuildError, IntoPrompt, IntoTool, Registry, Resource, Template, ToolSet, registry::Offered,
     service::Handlers,
 };
 use crate::edge::{self, Offers, ServerLimits};
@@ -96,7 +96,8 @@ impl Server {
     }
 
     /// Offers a prompt.
-    pub fn prompt(mut self, prompt: Prompt) -> Server {
+    pub fn prompt(mut self, prompt: impl IntoPrompt) -> Server {
+        let prompt = prompt.into_prompt();
         self.completions |= !prompt.completers.is_empty();
         self.offered.prompts.push(prompt);
         self

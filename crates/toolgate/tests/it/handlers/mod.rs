@@ -1,6 +1,7 @@
 //! Servers made of plain functions, from outside, in every revision.
 
 mod asking;
+mod attributes;
 mod building;
 mod changing;
 mod offering;

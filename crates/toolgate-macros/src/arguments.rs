@@ -1,0 +1,198 @@
+//! The parameters of a function as the fields of a struct.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{
+    Attribute, Error, FnArg, Ident, Pat, PatType, Result, ReturnType, Signature, Type,
+    spanned::Spanned,
+};
+
+/// What is behind the parameters of a function.
+pub(crate) struct Arguments {
+    fields: Vec<Field>,
+    /// The parameters in their order; `None` is the context.
+    order: Vec<Option<usize>>,
+    has_self: bool,
+}
+
+struct Field {
+    attributes: Vec<Attribute>,
+    name: Ident,
+    ty: Type,
+}
+
+impl Arguments {
+    /// Takes the attributes off the parameters, where the compiler refuses them, and keeps them for the fields.
+    pub(crate) fn take(signature: &mut Signature) -> Result<Arguments> {
+        plain(signature)?;
+        let mut arguments = Arguments {
+            fields: Vec::new(),
+            order: Vec::new(),
+            has_self: false,
+        };
+        for input in &mut signature.inputs {
+            match input {
+                FnArg::Receiver(receiver) if is_shared(receiver) => arguments.has_self = true,
+                FnArg::Receiver(receiver) => {
+                    return Err(Error::new_spanned(
+                        receiver,
+                        "calls run side by side, so a tool takes `&self`; put what changes behind a lock",
+                    ));
+                }
+                FnArg::Typed(parameter) => arguments.add(parameter)?,
+            }
+        }
+        Ok(arguments)
+    }
+
+    fn add(&mut self, parameter: &mut PatType) -> Result<()> {
+        let attributes = std::mem::take(&mut parameter.attrs);
+        let name = name(&parameter.pat)?;
+        if is_context(&parameter.ty)? {
+            if self.order.contains(&None) {
+                let text =
+                    "there is one context for a call; this is the second parameter of type `Cx`";
+                return Err(Error::new_spanned(parameter, text));
+            }
+            self.order.push(None);
+            return Ok(());
+        }
+        self.order.push(Some(self.fields.len()));
+        self.fields.push(Field {
+            attributes,
+            name,
+            ty: Type::clone(&parameter.ty),
+        });
+        Ok(())
+    }
+
+    pub(crate) fn has_self(&self) -> bool {
+        self.has_self
+    }
+
+    /// The names in their order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let name = |field: &Field| {
+            let name = field.name.to_string();
+            name.strip_prefix("r#").unwrap_or(&name).to_owned()
+        };
+        self.fields.iter().map(name).collect()
+    }
+
+    /// `struct Arguments`, to be read from the arguments of a call. `of` stands in errors about it.
+    pub(crate) fn definition(&self, private: &TokenStream, of: &str) -> TokenStream {
+        let fields = self.fields.iter().map(|field| {
+            let Field {
+                attributes,
+                name,
+                ty,
+            } = field;
+            quote!(#(#attributes)* #name: #ty)
+        });
+        let serde = quote!(#private::serde).to_string();
+        let schemars = quote!(#private::schemars).to_string();
+        quote! {
+            #[derive(#private::serde::Deserialize, #private::schemars::JsonSchema)]
+            #[serde(crate = #serde, deny_unknown_fields)]
+            #[schemars(crate = #schemars, rename = #of)]
+            struct Arguments { #(#fields,)* }
+        }
+    }
+
+    /// What the function is called with, from `arguments` and `context`.
+    pub(crate) fn passed(&self) -> TokenStream {
+        let one = |place: &Option<usize>| match place {
+            None => quote!(__context),
+            Some(at) => {
+                let name = &self.fields[*at].name;
+                quote!(__arguments.#name)
+            }
+        };
+        let all = self.order.iter().map(one);
+        quote!(#(#all),*)
+    }
+}
+
+/// Whether a function returns a `Result`, as far as its signature says.
+pub(crate) fn may_fail(signature: &Signature) -> bool {
+    match &signature.output {
+        ReturnType::Type(_, ty) => last_word(ty).is_some_and(|word| word == "Result"),
+        ReturnType::Default => false,
+    }
+}
+
+fn last_word(ty: &Type) -> Option<&Ident> {
+    match ty {
+        Type::Path(path) => path.path.segments.last().map(|segment| &segment.ident),
+        Type::Group(group) => last_word(&group.elem),
+        Type::Paren(paren) => last_word(&paren.elem),
+        _ => None,
+    }
+}
+
+/// Nothing that cannot be called with values out of JSON.
+fn plain(signature: &Signature) -> Result<()> {
+    let generics = &signature.generics;
+    if !generics.params.is_empty() {
+        let text =
+            "a tool or prompt cannot be generic: its arguments are described before it is called";
+        return Err(Error::new_spanned(&generics.params, text));
+    }
+    if let Some(clause) = &generics.where_clause {
+        return Err(Error::new_spanned(
+            clause,
+            "a tool or prompt cannot be generic",
+        ));
+    }
+    let odd: [(&dyn ToTokens, bool, &str); 3] = [
+        (&signature.unsafety, signature.unsafety.is_some(), "unsafe"),
+        (&signature.abi, signature.abi.is_some(), "extern"),
+        (
+            &signature.variadic,
+            signature.variadic.is_some(),
+            "variadic",
+        ),
+    ];
+    match odd.into_iter().find(|(_, is, _)| *is) {
+        Some((tokens, _, word)) => {
+            let text = format!("a tool or prompt cannot be {word}");
+            Err(Error::new(tokens.to_token_stream().span(), text))
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_shared(receiver: &syn::Receiver) -> bool {
+    receiver.colon_token.is_none() && receiver.reference.is_some() && receiver.mutability.is_none()
+}
+
+fn name(pattern: &Pat) -> Result<Ident> {
+    match pattern {
+        Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
+            Ok(name.ident.clone())
+        }
+        _ => Err(Error::new_spanned(
+            pattern,
+            "a parameter needs a name, which is that of the argument; take it apart in the function",
+        )),
+    }
+}
+
+fn is_context(ty: &Type) -> Result<bool> {
+    match ty {
+        Type::Reference(reference) if last_word(&reference.elem).is_some_and(|w| w == "Cx") => {
+            let text = "take the context by value, as `Cx`; it is cheap to clone";
+            Err(Error::new_spanned(ty, text))
+        }
+        Type::Reference(_) => {
+            let text =
+                "an argument is owned by the function; use `String` for text and `Vec` for lists";
+            Err(Error::new_spanned(ty, text))
+        }
+        Type::ImplTrait(_) => {
+            let text = "a tool or prompt cannot be generic: its arguments are described before it is called";
+            Err(Error::new_spanned(ty, text))
+        }
+        ty => Ok(last_word(ty).is_some_and(|word| word == "Cx")),
+    }
+}

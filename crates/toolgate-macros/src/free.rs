@@ -1,0 +1,177 @@
+//! `#[tool]` and `#[prompt]` on a function.
+
+use crate::{
+    arguments::{self, Arguments},
+    docs,
+    options::Options,
+};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Attribute, Error, FnArg, Ident, ItemFn, Result};
+
+/// What is made of a function.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Kind {
+    Tool,
+    Prompt,
+}
+
+/// A tool of a function.
+pub(crate) fn tool(options: &Options, function: ItemFn) -> Result<TokenStream> {
+    made(options, function, Kind::Tool)
+}
+
+/// A prompt of a function.
+pub(crate) fn prompt(options: &Options, function: ItemFn) -> Result<TokenStream> {
+    made(options, function, Kind::Prompt)
+}
+
+fn made(options: &Options, mut function: ItemFn, kind: Kind) -> Result<TokenStream> {
+    if let Some(FnArg::Receiver(receiver)) = function.sig.inputs.first() {
+        let text = "a method is a tool only in an `impl` block that carries `#[tools]`";
+        return Err(Error::new_spanned(receiver, text));
+    }
+    let arguments = Arguments::take(&mut function.sig)?;
+    let (told, others) = std::mem::take(&mut function.attrs)
+        .into_iter()
+        .partition::<Vec<_>, _>(|attribute| attribute.path().is_ident("doc"));
+    let cfgs = conditions(&others);
+    let name = function.sig.ident.clone();
+    let visibility = function.vis.clone();
+    let making = making(options, &name, &function.sig, &arguments, &told, kind);
+    function.sig.ident = format_ident!("call", span = name.span());
+    Ok(quote! {
+        #(#cfgs)*
+        #(#told)*
+        #[allow(missing_docs, non_camel_case_types, unreachable_pub, reason = "made of a function")]
+        #[derive(Clone, Copy, Debug)]
+        #visibility struct #name;
+
+        #(#cfgs)*
+        #[allow(
+            missing_docs,
+            unreachable_pub,
+            clippy::needless_pass_by_value,
+            clippy::too_many_arguments,
+            clippy::unused_async,
+            reason = "its parameters are arguments out of JSON"
+        )]
+        impl #name {
+            #(#told)*
+            #(#others)*
+            #function
+        }
+
+        #(#cfgs)*
+        #making
+    })
+}
+
+/// Attributes that decide whether there is anything at all.
+pub(crate) fn conditions(attributes: &[Attribute]) -> Vec<&Attribute> {
+    let is = |a: &&Attribute| a.path().is_ident("cfg");
+    attributes.iter().filter(is).collect()
+}
+
+/// The `impl` that turns the unit struct into a definition.
+fn making(
+    options: &Options,
+    name: &Ident,
+    signature: &syn::Signature,
+    arguments: &Arguments,
+    told: &[Attribute],
+    kind: Kind,
+) -> TokenStream {
+    let private = options.private();
+    let target = Target {
+        options,
+        signature,
+        arguments,
+        docs: docs::text(told),
+    };
+    let passed = arguments.passed();
+    let call = quote!(#name::call(#passed));
+    match kind {
+        Kind::Tool => {
+            let tool = target.tool(&call, &TokenStream::new());
+            quote! {
+                #[automatically_derived]
+                #[allow(clippy::all, clippy::pedantic, reason = "nobody wrote it")]
+                impl #private::IntoTool for #name {
+                    fn into_tool(self) -> #private::Tool { #tool }
+                }
+            }
+        }
+        Kind::Prompt => {
+            let prompt = target.prompt(&call);
+            quote! {
+                #[automatically_derived]
+                #[allow(clippy::all, clippy::pedantic, reason = "nobody wrote it")]
+                impl #private::IntoPrompt for #name {
+                    fn into_prompt(self) -> #private::Prompt { #prompt }
+                }
+            }
+        }
+    }
+}
+
+/// A function of which a definition is made.
+pub(crate) struct Target<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) signature: &'a syn::Signature,
+    pub(crate) arguments: &'a Arguments,
+    pub(crate) docs: Option<String>,
+}
+
+impl Target<'_> {
+    fn name(&self) -> String {
+        let own = self.signature.ident.to_string();
+        let own = own.strip_prefix("r#").unwrap_or(&own).to_owned();
+        self.options.name.as_ref().map_or(own, syn::LitStr::value)
+    }
+
+    /// An expression that is a tool. `before` stands in the closure, ahead of the future.
+    pub(crate) fn tool(&self, call: &TokenStream, before: &TokenStream) -> TokenStream {
+        let (private, name) = (self.options.private(), self.name());
+        let definition = self.arguments.definition(&private, &name);
+        let mut result = self.result(call);
+        if !self.options.tells_output() {
+            result = quote!(#private::Untold(#result));
+        }
+        let chain = self.options.chain(self.docs.as_deref());
+        quote! {{
+            #definition
+            #private::Tool::new(#name, move |__arguments: Arguments, __context: #private::Cx| {
+                #before
+                async move {
+                    let _ = (&__arguments, &__context);
+                    ::core::result::Result::<_, #private::Stop>::Ok(#result)
+                }
+            })
+            #chain
+        }}
+    }
+
+    fn prompt(&self, call: &TokenStream) -> TokenStream {
+        let (private, name) = (self.options.private(), self.name());
+        let definition = self.arguments.definition(&private, &name);
+        let (result, order) = (self.result(call), self.arguments.names());
+        let chain = self.options.chain(self.docs.as_deref());
+        quote! {{
+            #definition
+            #private::Prompt::typed(#name, move |__arguments: Arguments, __context: #private::Cx| async move {
+                let _ = (&__arguments, &__context);
+                ::core::result::Result::<_, #private::Stop>::Ok(#result)
+            })
+            .in_order(&[#(#order),*])
+            #chain
+        }}
+    }
+
+    /// The call, waited for, and its error passed on.
+    fn result(&self, call: &TokenStream) -> TokenStream {
+        let waits = self.signature.asyncness.map(|_| quote!(.await));
+        let fails = arguments::may_fail(self.signature).then(|| quote!(?));
+        quote!(#call #waits #fails)
+    }
+}

@@ -1,0 +1,120 @@
+//! What stands in the brackets of an attribute.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{LitBool, LitStr, Path, Result, meta::ParseNestedMeta, parse::Parser};
+
+/// The options of `#[tool]`.
+pub(crate) const TOOL: &[&str] = &[
+    "name",
+    "title",
+    "description",
+    "read_only",
+    "destructive",
+    "idempotent",
+    "open_world",
+    "output",
+    "crate",
+];
+/// The options of `#[tools]`.
+pub(crate) const TOOLS: &[&str] = &["crate"];
+/// The options of `#[prompt]`.
+pub(crate) const PROMPT: &[&str] = &["name", "title", "description", "crate"];
+
+/// What stands in the brackets of an attribute.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) name: Option<LitStr>,
+    title: Option<LitStr>,
+    description: Option<LitStr>,
+    read_only: Option<LitBool>,
+    destructive: Option<LitBool>,
+    idempotent: Option<LitBool>,
+    open_world: Option<LitBool>,
+    output: Option<LitBool>,
+    pub(crate) krate: Option<Path>,
+    seen: Vec<String>,
+}
+
+impl Options {
+    /// The options in the brackets; only those in `known` may stand there.
+    pub(crate) fn of(tokens: TokenStream, known: &[&str]) -> Result<Options> {
+        let mut options = Options::default();
+        syn::meta::parser(|meta| options.read(&meta, known)).parse2(tokens)?;
+        Ok(options)
+    }
+
+    /// One option.
+    pub(crate) fn read(&mut self, meta: &ParseNestedMeta<'_>, known: &[&str]) -> Result<()> {
+        let name = meta.path.get_ident().map(ToString::to_string);
+        let name = name.filter(|name| known.contains(&name.as_str()));
+        let Some(name) = name else {
+            let known = known.join("`, `");
+            return Err(meta.error(format!("unknown option; there are `{known}`")));
+        };
+        if self.seen.contains(&name) {
+            return Err(meta.error(format!("`{name}` stands twice")));
+        }
+        match name.as_str() {
+            "name" => self.name = Some(meta.value()?.parse()?),
+            "title" => self.title = Some(meta.value()?.parse()?),
+            "description" => self.description = Some(meta.value()?.parse()?),
+            "read_only" => self.read_only = Some(flag(meta)?),
+            "destructive" => self.destructive = Some(flag(meta)?),
+            "idempotent" => self.idempotent = Some(flag(meta)?),
+            "open_world" => self.open_world = Some(flag(meta)?),
+            "output" => self.output = Some(flag(meta)?),
+            _ => self.krate = Some(meta.value()?.parse::<LitStr>()?.parse()?),
+        }
+        self.seen.push(name);
+        Ok(())
+    }
+
+    /// Where the things are that the code refers to.
+    pub(crate) fn private(&self) -> TokenStream {
+        match &self.krate {
+            Some(path) => quote!(#path::__private),
+            None => quote!(::toolgate::__private),
+        }
+    }
+
+    /// Whether the schema of the result is told.
+    pub(crate) fn tells_output(&self) -> bool {
+        self.output.as_ref().is_none_or(LitBool::value)
+    }
+
+    /// What is added to a definition that has the name already.
+    pub(crate) fn chain(&self, docs: Option<&str>) -> TokenStream {
+        let mut chain = TokenStream::new();
+        if let Some(title) = &self.title {
+            chain.extend(quote!(.title(#title)));
+        }
+        match (&self.description, docs) {
+            (Some(text), _) => chain.extend(quote!(.description(#text))),
+            (None, Some(text)) => chain.extend(quote!(.description(#text))),
+            (None, None) => {}
+        }
+        let is_on = |flag: &Option<LitBool>| flag.as_ref().is_some_and(LitBool::value);
+        if is_on(&self.read_only) {
+            chain.extend(quote!(.read_only()));
+        }
+        if is_on(&self.idempotent) {
+            chain.extend(quote!(.idempotent()));
+        }
+        if let Some(destroys) = &self.destructive {
+            chain.extend(quote!(.destructive(#destroys)));
+        }
+        if let Some(reaches) = &self.open_world {
+            chain.extend(quote!(.open_world(#reaches)));
+        }
+        chain
+    }
+}
+
+/// `read_only`, or `read_only = true`.
+fn flag(meta: &ParseNestedMeta<'_>) -> Result<LitBool> {
+    if meta.input.peek(syn::Token![=]) {
+        return meta.value()?.parse();
+    }
+    Ok(LitBool::new(true, proc_macro2::Span::call_site()))
+}

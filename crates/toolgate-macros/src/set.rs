@@ -1,0 +1,82 @@
+//! `#[tools]` on an `impl` block.
+
+use crate::{
+    arguments::Arguments,
+    docs,
+    free::{Target, conditions},
+    options::{self, Options},
+};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, Meta, Result};
+
+/// The block as it is, and the set of the tools in it.
+pub(crate) fn tools(options: &Options, mut block: ItemImpl) -> Result<TokenStream> {
+    if let Some((_, path, _)) = &block.trait_ {
+        let text = "`#[tools]` stands on an `impl` block of the type itself, not of a trait";
+        return Err(Error::new_spanned(path, text));
+    }
+    let mut pushes = Vec::new();
+    for item in &mut block.items {
+        if let ImplItem::Fn(method) = item
+            && let Some(attribute) = take_tool(&mut method.attrs)
+        {
+            pushes.push(push(options, &attribute, method)?);
+        }
+    }
+    if pushes.is_empty() {
+        let text = "no method here carries `#[tool]`, so there are no tools";
+        return Err(Error::new_spanned(&block.self_ty, text));
+    }
+    let private = options.private();
+    let (generics, _, clause) = block.generics.split_for_impl();
+    let (conditions, ty) = (conditions(&block.attrs), &block.self_ty);
+    Ok(quote! {
+        #block
+
+        #(#conditions)*
+        #[automatically_derived]
+        #[allow(clippy::all, clippy::pedantic, reason = "nobody wrote it")]
+        impl #generics #private::ToolSet for #ty #clause {
+            fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#private::Tool> {
+                let mut __tools = ::std::vec::Vec::new();
+                #(#pushes)*
+                __tools
+            }
+        }
+    })
+}
+
+/// Takes `#[tool]` off a method.
+fn take_tool(attributes: &mut Vec<Attribute>) -> Option<Attribute> {
+    let is = |a: &Attribute| a.path().segments.last().is_some_and(|s| s.ident == "tool");
+    let at = attributes.iter().position(is)?;
+    Some(attributes.remove(at))
+}
+
+fn push(block: &Options, attribute: &Attribute, method: &mut ImplItemFn) -> Result<TokenStream> {
+    let mut options = Options::default();
+    if let Meta::List(_) = &attribute.meta {
+        attribute.parse_nested_meta(|meta| options.read(&meta, options::TOOL))?;
+    }
+    if options.krate.is_none() {
+        options.krate.clone_from(&block.krate);
+    }
+    let arguments = Arguments::take(&mut method.sig)?;
+    let (name, passed) = (&method.sig.ident, arguments.passed());
+    let target = Target {
+        options: &options,
+        signature: &method.sig,
+        arguments: &arguments,
+        docs: docs::text(&method.attrs),
+    };
+    let tool = if arguments.has_self() {
+        let before = quote!(let __this = ::std::sync::Arc::clone(&__this););
+        let tool = target.tool(&quote!(__this.#name(#passed)), &before);
+        quote!({ let __this = ::std::sync::Arc::clone(&self); #tool })
+    } else {
+        target.tool(&quote!(Self::#name(#passed)), &TokenStream::new())
+    };
+    let conditions = conditions(&method.attrs);
+    Ok(quote!(#(#conditions)* __tools.push(#tool);))
+}

@@ -1,0 +1,153 @@
+//! What is refused: the sentence, and the text that it stands on.
+
+use crate::{
+    free,
+    options::{self, Options},
+    set,
+};
+use proc_macro2::TokenStream;
+use syn::{Error, Result, parse_str};
+
+#[track_caller]
+fn refused(made: Result<TokenStream>, place: &str, sentence: &str) {
+    let error: Error = made.expect_err("it was not refused");
+    assert!(error.to_string().contains(sentence), "{error}");
+    assert_eq!(error.span().source_text().as_deref(), Some(place));
+}
+
+/// `#[tool]` on this function is refused, at `place`.
+#[track_caller]
+fn tool(function: &str, place: &str, sentence: &str) {
+    refused(
+        free::tool(&Options::default(), parse_str(function).unwrap()),
+        place,
+        sentence,
+    );
+}
+
+/// `#[tools]` on this block is refused, at `place`.
+#[track_caller]
+fn tools(block: &str, place: &str, sentence: &str) {
+    refused(
+        set::tools(&Options::default(), parse_str(block).unwrap()),
+        place,
+        sentence,
+    );
+}
+
+/// `#[tool(…)]` with these options is refused, at `place`.
+#[track_caller]
+fn option(options: &str, place: &str, sentence: &str) {
+    let read = Options::of(options.parse().unwrap(), options::TOOL);
+    refused(read.map(|_| TokenStream::new()), place, sentence);
+}
+
+#[test]
+fn functions() {
+    tool("async fn f<T>(a: T) {}", "T", "cannot be generic");
+    tool("async fn f<'a>(a: &'a str) {}", "'a", "cannot be generic");
+    tool(
+        "fn f(a: u8) where u8: Copy {}",
+        "where u8: Copy",
+        "cannot be generic",
+    );
+    tool("fn f(a: impl Copy) {}", "impl Copy", "cannot be generic");
+    tool("unsafe fn f() {}", "unsafe", "cannot be unsafe");
+    tool("extern \"C\" fn f() {}", "extern \"C\"", "cannot be extern");
+    tool(
+        "async fn f(&self) {}",
+        "&self",
+        "only in an `impl` block that carries `#[tools]`",
+    );
+}
+
+#[test]
+fn parameters() {
+    tool(
+        "fn f((a, b): (u8, u8)) {}",
+        "(a, b)",
+        "a parameter needs a name",
+    );
+    tool("fn f(_: u8) {}", "_", "a parameter needs a name");
+    tool("fn f(ref a: u8) {}", "ref a", "a parameter needs a name");
+    tool("fn f(a: &str) {}", "&str", "use `String` for text");
+    tool("fn f(cx: &Cx) {}", "&Cx", "take the context by value");
+    tool(
+        "fn f(a: Cx, b: toolgate::Cx) {}",
+        "b: toolgate::Cx",
+        "the second parameter of type `Cx`",
+    );
+}
+
+#[test]
+fn words_in_brackets() {
+    option(
+        "readonly",
+        "readonly",
+        "unknown option; there are `name`, `title`, ",
+    );
+    option(
+        "read_only, read_only",
+        "read_only",
+        "`read_only` stands twice",
+    );
+    option("name = 1", "1", "expected string literal");
+    option("destructive = \"no\"", "\"no\"", "expected boolean literal");
+    option("a::b", "a::b", "unknown option");
+}
+
+#[test]
+fn blocks() {
+    tools(
+        "impl A { fn f(&self) {} }",
+        "A",
+        "no method here carries `#[tool]`",
+    );
+    tools(
+        "impl T for A { #[tool] fn f(&self) {} }",
+        "T",
+        "of the type itself",
+    );
+    tools(
+        "impl A { #[tool] fn f(&mut self) {} }",
+        "&mut self",
+        "a tool takes `&self`",
+    );
+    tools(
+        "impl A { #[tool] fn f(self) {} }",
+        "self",
+        "a tool takes `&self`",
+    );
+    tools(
+        "impl A { #[tool] fn f<T>(&self, t: T) {} }",
+        "T",
+        "cannot be generic",
+    );
+    tools(
+        "impl A { #[tool(colour)] fn f(&self) {} }",
+        "colour",
+        "unknown option",
+    );
+}
+
+/// Attributes that the compiler refuses on parameters do not stay there.
+#[test]
+fn attributes_move_to_the_fields() {
+    let function = "/// F.\n#[inline] fn f(/** A. */ #[serde(default)] a: u8) -> String { g(a) }";
+    let made = free::tool(&Options::default(), parse_str(function).unwrap()).unwrap();
+    let made: syn::File = syn::parse2(made).unwrap();
+    let syn::Item::Impl(block) = &made.items[1] else {
+        panic!("an impl block is second");
+    };
+    let syn::ImplItem::Fn(call) = &block.items[0] else {
+        panic!("with the function");
+    };
+    assert_eq!(call.sig.ident, "call");
+    assert_eq!(call.attrs.len(), 2);
+    assert!(
+        call.sig
+            .inputs
+            .iter()
+            .all(|i| matches!(i, syn::FnArg::Typed(t) if t.attrs.is_empty()))
+    );
+}
