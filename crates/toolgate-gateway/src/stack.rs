@@ -28,6 +28,7 @@ pub(crate) fn specs(config: &Config) -> Vec<ServerSpec> {
             env: server.env.clone(),
             pass_env: server.env_pass.clone(),
             cwd: server.cwd.clone(),
+            address: server.address.clone(),
             trusted: server.trust_annotations,
             start: seconds(server.start_seconds.unwrap_or(limits.start_seconds)),
             line: limits.line_bytes,

@@ -2,15 +2,19 @@
 
 use super::{
     Config, Source,
+    address::{self, Address},
     environment::check_env_name,
     error::{ConfigError, Doc},
     json::{Entries, Json, syntax},
     limits::Limits,
     names::{duplicate, normalised},
-    server::{NO_URL, Server},
+    server::Server,
 };
 use serde_json::value::RawValue;
 use std::path::Path;
+
+/// The names that hosts have for an address.
+const URLS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 
 /// Reads a config in JSON; relative paths in it start at `base`.
 pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, ConfigError> {
@@ -80,12 +84,6 @@ fn entry(
             json.0.at(json.offset(value))
         )))
     };
-    if let Some(key) = ["url", "serverUrl", "httpUrl"]
-        .into_iter()
-        .find(|key| entries.get(key).is_some())
-    {
-        return left_out(format!("{key:?} {NO_URL}"));
-    }
     if entries
         .get("disabled")
         .is_some_and(|value| value.get() == "true")
@@ -101,7 +99,43 @@ fn entry(
             ),
         ));
     }
-    server(json, name, id, value, &entries, base).map(Ok)
+    let url = URLS.iter().find(|key| entries.get(key).is_some());
+    match url {
+        Some(key) => reached(json, name, id, key, &entries).map(Ok),
+        None => server(json, name, id, value, &entries, base).map(Ok),
+    }
+}
+
+/// A server with an address.
+fn reached<'a>(
+    json: Json<'a>,
+    name: &str,
+    id: String,
+    key: &str,
+    entries: &Entries<'a>,
+) -> Result<Server, ConfigError> {
+    let what = |key: &str| format!("{key:?} of {name:?}");
+    let mut address = Address {
+        url: String::new(),
+        headers: Vec::new(),
+        headers_env: Vec::new(),
+    };
+    if let Some(value) = entries.get(key) {
+        address.url = text(json, value, &what(key))?;
+        address::check(&address.url).map_err(|reason| {
+            json.wrong(value, format!("{} cannot be used: {reason}", what(key)))
+        })?;
+    }
+    if let Some(value) = entries.get("headers") {
+        for (name, value) in json.object(value, &what("headers"))?.0 {
+            let word = text(json, value, &format!("{name:?} in {}", what("headers")))?;
+            address::check_header(&name, &word).map_err(|text| json.wrong(value, text))?;
+            address.headers.push((name, word));
+        }
+    }
+    let mut server = Server::new(id, Vec::new());
+    server.address = Some(address);
+    Ok(server)
 }
 
 fn server<'a>(

@@ -2,6 +2,7 @@
 //!
 //! Every wrong config is one error with file, line and column. What is not understood is refused, never ignored.
 
+mod address;
 mod environment;
 mod error;
 mod file;
@@ -20,6 +21,7 @@ mod tests;
 mod token;
 mod top;
 
+pub(crate) use address::Address;
 pub(crate) use error::ConfigError;
 pub(crate) use glob::Glob;
 pub(crate) use limits::Limits;

@@ -1,6 +1,7 @@
 //! What the operator says of a server: `[server.NAME]`.
 
 use super::{
+    address::Address,
     environment::{env, env_pass},
     error::ConfigError,
     limits::Limits,
@@ -12,12 +13,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A server that the gateway starts.
+/// A server that the gateway starts, or reaches.
 #[derive(Clone)]
 pub(crate) struct Server {
     /// Its name in rules, on the command line and in the console: `[a-z0-9-]{1,32}`.
     pub(crate) id: String,
-    /// Program and arguments; never a shell.
+    /// Program and arguments; never a shell. Empty where it has an address.
     pub(crate) command: Vec<String>,
     /// What is set in its environment. The values may be secret.
     pub(crate) env: Vec<(String, String)>,
@@ -25,6 +26,8 @@ pub(crate) struct Server {
     pub(crate) env_pass: Vec<String>,
     /// Where it runs; our own directory where absent.
     pub(crate) cwd: Option<PathBuf>,
+    /// Where it is, if it is not started here.
+    pub(crate) address: Option<Address>,
     /// Whether what it says of its tools is believed.
     pub(crate) trust_annotations: bool,
     /// What stands before its tools on the wire; empty only where it is the only server.
@@ -65,11 +68,12 @@ impl fmt::Debug for Server {
         f.debug_struct("Server")
             .field("id", &self.id)
             .field("program", &self.command.first())
+            .field("address", &self.address)
             .finish_non_exhaustive()
     }
 }
 
-/// Every key of a server. `url` is known and refused with words of its own.
+/// Every key of a server.
 pub(super) const KEYS: &[&str] = &[
     "command",
     "env",
@@ -82,11 +86,12 @@ pub(super) const KEYS: &[&str] = &[
     "unknown_arguments",
     "output",
     "url",
+    "headers",
+    "headers_env",
 ];
 
-/// Said of every server that is reached by an address.
-pub(super) const NO_URL: &str =
-    "is not supported yet: only servers that run as a child process over stdio are served so far";
+/// Keys that only a server with a command has.
+const CHILD: &[&str] = &["command", "env", "env_pass", "cwd"];
 
 /// What a command looks like.
 const COMMAND: &str = "[\"program\", \"argument\"]";
@@ -102,6 +107,7 @@ impl Server {
             env: Vec::new(),
             env_pass: Vec::new(),
             cwd: None,
+            address: None,
             trust_annotations: false,
             start_seconds: None,
             call_seconds: None,
@@ -140,12 +146,28 @@ impl Server {
     ) -> Result<Server, ConfigError> {
         let name = format!("[server.{id}]");
         let section = field.section(&*name, &format!("a section that begins with {name}"), KEYS)?;
-        if let Some(url) = section.get("url") {
-            return Err(url.is(NO_URL));
-        }
-        let mut server = Server::new(id, command(&section.need("command", COMMAND)?)?);
-        server.read_environment(&section, base)?;
+        let mut server = match Address::read(&section, id)? {
+            Some(address) => Server::reached(id, &section, address)?,
+            None => {
+                let words = command(&section.need("command", COMMAND)?)?;
+                let mut server = Server::new(id, words);
+                server.read_environment(&section, base)?;
+                server
+            }
+        };
         server.read_wire(&section, limits)?;
+        Ok(server)
+    }
+
+    /// A server with an address, which is none of ours to start.
+    fn reached(id: &str, section: &Section<'_>, address: Address) -> Result<Server, ConfigError> {
+        if let Some(field) = CHILD.iter().find_map(|key| section.get(key)) {
+            return Err(field.is(
+                "is for a server that is started here, and this one has a url; keep one of the two",
+            ));
+        }
+        let mut server = Server::new(id, Vec::new());
+        server.address = Some(address);
         Ok(server)
     }
 

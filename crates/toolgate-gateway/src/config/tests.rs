@@ -43,7 +43,7 @@ fn the_example_of_the_reference() {
         .iter()
         .map(|server| server.id.as_str())
         .collect();
-    assert_eq!(ids, ["files", "github"]);
+    assert_eq!(ids, ["files", "github", "search"]);
     let rules: Vec<_> = config
         .rules
         .iter()
@@ -213,4 +213,23 @@ fn no_secret_of_the_config_is_printed() {
         parse("[server.s]\ncommand = [\"x\", \"--key=canary\"]\nenv = { KEY = \"canary\" }")
             .unwrap();
     assert!(!format!("{config:?}").contains("canary"));
+    let text = "[server.s]\nurl = \"https://a.test/m?key=canary\"\nheaders = { A = \"canary\" }";
+    let config = parse(text).unwrap();
+    assert!(!format!("{config:?}").contains("canary"));
+}
+
+#[test]
+fn a_server_with_an_address() {
+    let text = "[server.s]\nurl = \"https://a.test/mcp\"\nheaders = { X-Tenant = \"acme\" }\n\
+                headers_env = { Authorization = \"S_AUTHORIZATION\" }\ncall_seconds = 9";
+    let server = parse(text).unwrap().servers.remove(0);
+    let address = server.address.unwrap();
+    let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+    assert_eq!(address.headers, [pair("X-Tenant", "acme")]);
+    let env = [pair("Authorization", "S_AUTHORIZATION")];
+    assert_eq!(
+        (address.headers_env, server.call_seconds),
+        (env.to_vec(), Some(9))
+    );
+    assert!(server.command.is_empty());
 }

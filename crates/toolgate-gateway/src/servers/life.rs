@@ -1,9 +1,10 @@
-//! The loop that starts a child, opens it, watches it and ends it, again and again.
+//! The loop that starts a child or reaches a server, opens it, watches it and ends it, again and again.
 
 use super::{
     State, Supervised,
     backoff::Backoff,
     launch::{Launch, Pipes},
+    reach::reach,
 };
 use futures_util::future::{Either, select};
 use std::{
@@ -30,7 +31,7 @@ const END: Duration = Duration::from_secs(10);
 const CALM: Duration = Duration::from_secs(1);
 
 /// How a life ended.
-enum End {
+pub(super) enum End {
     /// The child is gone; why, and for how long it could be used, if ever.
     Gone(String, Option<Duration>),
     /// It could not be started; whether another try makes sense.
@@ -48,7 +49,11 @@ pub(super) async fn supervise(
     let (mut backoff, mut probe, mut again) = (Backoff::default(), true, false);
     while !*stop.borrow() {
         server.starting(again);
-        let (state, error, ran) = match live(&server, launch.as_ref(), probe, stop.clone()).await {
+        let life = match &server.spec.address {
+            Some(address) => reach(&server, address, stop.clone()).await,
+            None => live(&server, launch.as_ref(), probe, stop.clone()).await,
+        };
+        let (state, error, ran) = match life {
             End::Probed => {
                 (probe, again) = (false, false);
                 continue;
@@ -125,12 +130,12 @@ async fn live(
     }
 }
 
-fn stopping() -> End {
+pub(super) fn stopping() -> End {
     End::Gone("the gateway stops".to_owned(), None)
 }
 
 /// Opens the server and keeps it in use until it is gone.
-async fn run(
+pub(super) async fn run(
     server: &Supervised,
     exited: BoxFuture<'static, String>,
     opening: impl Future<Output = Result<Remote, OpenError>>,
@@ -148,6 +153,7 @@ async fn run(
     let remote = match opened {
         Ok(remote) => Arc::new(remote),
         Err(OpenError::ClosedDuringProbe) => return End::Probed,
+        Err(OpenError::Unusable(why)) => return End::NotStarted(why, false),
         Err(error) => return End::Gone(error.to_string(), None),
     };
     let began = Instant::now();
@@ -180,7 +186,7 @@ async fn watch_tools(server: &Supervised, remote: &Remote) {
     }
 }
 
-fn options(server: &Supervised, probe: bool) -> RemoteOptions {
+pub(super) fn options(server: &Supervised, probe: bool) -> RemoteOptions {
     let origin = Origin {
         server: server.spec.id.clone(),
         trusted: server.spec.trusted,

@@ -8,6 +8,7 @@
 mod backoff;
 mod launch;
 mod life;
+mod reach;
 mod spec;
 mod status;
 mod supervised;

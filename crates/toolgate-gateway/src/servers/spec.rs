@@ -1,5 +1,6 @@
 //! What the operator says of a server.
 
+use crate::config::Address;
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use toolgate_wire::json::Limits;
 
@@ -8,7 +9,7 @@ use toolgate_wire::json::Limits;
 pub(crate) struct ServerSpec {
     /// Its id; a word of the operator.
     pub(crate) id: Arc<str>,
-    /// Program and arguments. No shell.
+    /// Program and arguments. No shell. Empty where it has an address.
     pub(crate) command: Vec<String>,
     /// What is set in its environment besides the usual names.
     pub(crate) env: Vec<(String, String)>,
@@ -16,6 +17,8 @@ pub(crate) struct ServerSpec {
     pub(crate) pass_env: Vec<String>,
     /// Where it runs; our own directory where absent.
     pub(crate) cwd: Option<PathBuf>,
+    /// Where it is, if it is not started here.
+    pub(crate) address: Option<Address>,
     /// Whether the operator believes its annotations.
     pub(crate) trusted: bool,
     /// Longest time from the start to the end of the handshake; 30 s.
@@ -39,12 +42,21 @@ impl ServerSpec {
             env: Vec::new(),
             pass_env: Vec::new(),
             cwd: None,
+            address: None,
             trusted: false,
             start: Duration::from_secs(30),
             line: 16 << 20,
             json: Limits::default(),
             tools: 1000,
             wait: Duration::from_secs(10),
+        }
+    }
+
+    /// What the console shows of where it comes from.
+    pub(crate) fn shown(&self) -> String {
+        match &self.address {
+            Some(address) => address.shown().to_owned(),
+            None => self.command.join(" "),
         }
     }
 }

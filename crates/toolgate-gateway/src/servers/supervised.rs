@@ -72,7 +72,7 @@ impl Supervised {
             tools: remote.as_ref().and_then(|r| r.tools).unwrap_or(0),
             revision: remote.as_ref().map(|r| r.revision),
             server: itself.map(|s| harmless(&format!("{} {}", s.name, s.version), 100)),
-            command: self.spec.command.join(" "),
+            command: self.spec.shown(),
             left_out: remote
                 .iter()
                 .flat_map(|r| r.left_out.iter().map(line))
@@ -106,6 +106,14 @@ impl Supervised {
             seat.due = due;
         });
         self.stale();
+    }
+
+    /// Ends its session, where it has one.
+    pub(super) async fn end(&self) {
+        let remote = self.seat.borrow().remote.clone();
+        if let Some(remote) = remote {
+            remote.end().await;
+        }
     }
 
     /// Closes the stream to the child, so that the child sees the end of its input.

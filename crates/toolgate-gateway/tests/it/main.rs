@@ -14,6 +14,7 @@ mod cancel;
 mod clients;
 mod console_login;
 mod crash;
+mod far_server;
 mod gateways;
 mod hostile_config;
 mod listen;

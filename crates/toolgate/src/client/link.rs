@@ -91,14 +91,23 @@ pub(super) enum Tasks {
     /// Ended at once.
     Aborted([JoinHandle<()>; 2]),
     /// It ends by itself once the link is lost: it has a goodbye to say.
-    Told(Arc<Link>),
+    Told(Arc<Link>, watch::Receiver<()>),
+}
+
+impl Tasks {
+    /// Waits until goodbye is said, where there is one to say.
+    pub(super) async fn over(&self) {
+        if let Tasks::Told(_, working) = self {
+            let _ = working.clone().changed().await;
+        }
+    }
 }
 
 impl Drop for Tasks {
     fn drop(&mut self) {
         match self {
             Tasks::Aborted(tasks) => tasks.iter().for_each(JoinHandle::abort),
-            Tasks::Told(link) => link.lose("it is no longer used"),
+            Tasks::Told(link, _) => link.lose("it is no longer used"),
         }
     }
 }

@@ -25,7 +25,7 @@ mod stream;
 mod subscription;
 mod transport;
 
-pub use http::{BadHeader, HttpOptions};
+pub use http::{BadHeader, HttpOptions, check_url};
 pub use open::OpenError;
 pub use options::RemoteOptions;
 pub use remote::Remote;

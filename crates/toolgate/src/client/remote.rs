@@ -26,7 +26,7 @@ pub struct Remote {
     pub(super) options: RemoteOptions,
     pub(super) lists: Lists,
     pub(super) heard: Heard,
-    _tasks: Tasks,
+    tasks: Tasks,
     _subscription: Option<Subscription>,
 }
 
@@ -81,7 +81,7 @@ impl Remote {
             options,
             lists: Lists::default(),
             heard: Heard::default(),
-            _tasks: tasks,
+            tasks,
             _subscription: subscription,
         })
     }
@@ -111,6 +111,12 @@ impl Remote {
     /// Closes the stream: the server sees the end of its input, and all calls in flight end.
     pub fn close(&self) {
         self.link.lose("the gateway closed it");
+    }
+
+    /// Closes it, and waits until the session is ended too, where there is one: 3 s at most.
+    pub async fn end(&self) {
+        self.close();
+        self.tasks.over().await;
     }
 
     /// The configured id.

@@ -12,7 +12,7 @@ fn the_config_of_a_host() {
         "mcpServers": {
             "My Files": {"command": "npx", "args": ["-y", "server"], "env": {"KEY": "v\u0061"}, "autoApprove": ["x"]},
             "git": {"type": "stdio", "command": "git-mcp", "cwd": "repo"},
-            "far": {"type": "http", "url": "https://api.example.com/mcp"},
+            "far": {"type": "http", "url": "https://api.example.com/mcp", "headers": {"X-Key": "canary"}},
             "off": {"command": "x", "disabled": true}
         }
     }"#;
@@ -22,7 +22,11 @@ fn the_config_of_a_host() {
         .iter()
         .map(|server| server.id.as_str())
         .collect();
-    assert_eq!(ids, ["my-files", "git"]);
+    assert_eq!(ids, ["my-files", "git", "far"]);
+    let far = config.servers[2].address.as_ref().unwrap();
+    assert_eq!(far.url, "https://api.example.com/mcp");
+    assert_eq!(far.headers, [("X-Key".to_owned(), "canary".to_owned())]);
+    assert!(!format!("{config:?}").contains("canary"));
     let files = &config.servers[0];
     assert_eq!(
         (&files.command[..], files.prefix.as_str()),
@@ -33,12 +37,7 @@ fn the_config_of_a_host() {
     assert_eq!(config.servers[1].cwd, Some("/etc/repo".into()));
     assert_eq!(
         config.notes,
-        [
-            "hosts.json:6:20: server \"far\" is left out: \"url\" is not supported yet: \
-             only servers that run as a child process over stdio are served so far"
-                .replace("hosts", "/etc/hosts"),
-            "/etc/hosts.json:7:20: server \"off\" is left out: it is disabled".to_owned(),
-        ]
+        ["/etc/hosts.json:7:20: server \"off\" is left out: it is disabled".to_owned(),]
     );
 }
 
@@ -103,9 +102,8 @@ fn wrong_ones() {
             "1:22: \"é\" cannot become a server id; rename it to 1 to 32 of a-z, 0-9 and \"-\"",
         ),
         (
-            server("{\"url\": \"https://x\"}"),
-            "1:16: \"mcpServers\" has no server that can be started: hosts.json:1:22: server \"a\" is left out: \"url\" is \
-             not supported yet: only servers that run as a child process over stdio are served so far",
+            server("{\"url\": \"x\"}"),
+            "1:30: \"url\" of \"a\" cannot be used: it begins neither with https:// nor with http://",
         ),
     ] {
         assert_eq!(

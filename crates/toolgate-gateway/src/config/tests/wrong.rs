@@ -240,8 +240,36 @@ fn servers() {
         "2:11: \"command\" in [server.s] begins with ~, which only a shell understands; write the whole path",
     );
     check(
-        "[server.s]\nurl = \"https://x\"",
-        "2:7: \"url\" in [server.s] is not supported yet: only servers that run as a child process over stdio are served so far",
+        "[server.s]\nurl = \"ftp://x\"",
+        "2:7: \"url\" in [server.s] cannot be used: it begins neither with https:// nor with http://; write url = \"https://mcp.example.com/mcp\"",
+    );
+    check(
+        "[server.s]\nurl = \"http://a.test/\"",
+        "2:7: \"url\" in [server.s] cannot be used: http:// reaches only this machine, because everybody on the way could read and change it; write url = \"https://mcp.example.com/mcp\"",
+    );
+    check(
+        "[server.s]\nurl = \"https://x\"\ncwd = \"y\"",
+        "3:7: \"cwd\" in [server.s] is for a server that is started here, and this one has a url; keep one of the two",
+    );
+    check(
+        "[server.s]\nurl = \"https://x\"\ncommand = [\"y\"]",
+        "3:11: \"command\" in [server.s] is for a server that is started here, and this one has a url; keep one of the two",
+    );
+    check(
+        "[server.s]\ncommand = [\"y\"]\nheaders = { A = \"b\" }",
+        "3:11: \"headers\" in [server.s] is for a server with a url; write url = \"https://mcp.example.com/mcp\"",
+    );
+    check(
+        "[server.s]\nurl = \"https://x\"\nheaders = { Host = \"b\" }",
+        "3:13: the header \"Host\" cannot be sent along: the protocol itself sets this header",
+    );
+    check(
+        "[server.s]\nurl = \"https://x\"\nheaders = { A = \"b\" }\nheaders_env = { a = \"B\" }",
+        "4:17: \"a\" is in headers and in headers_env; keep one of the two",
+    );
+    check(
+        "[server.s]\nurl = \"https://x\"\nheaders_env = { a = \"B C\" }",
+        "3:21: \"B C\" is no name of an environment variable; write one name of letters, digits and _",
     );
     server(
         "cwd = \"\"",

@@ -36,7 +36,7 @@ use connection::Connections;
 use http::Uri;
 use session::Sessions;
 use std::sync::{Arc, OnceLock};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use toolgate_core::BoxFuture;
 use work::Job;
 
@@ -54,6 +54,14 @@ pub(super) struct Http {
     endpoint: OnceLock<Uri>,
     listening: OnceLock<()>,
     jobs: mpsc::Sender<Job>,
+}
+
+/// Whether a URL can be the address of a server, without asking anybody.
+///
+/// # Errors
+/// What is wrong with it, without its text, which may hold a secret.
+pub fn check_url(url: &str) -> Result<(), &'static str> {
+    address::read(url).map(drop)
 }
 
 /// Starts to work for a server. Nothing is sent yet.
@@ -78,12 +86,13 @@ pub(super) fn start(
         jobs,
     });
     let link = Link::over(way.clone(), options);
+    let (working, over) = watch::channel(());
     #[allow(
         clippy::disallowed_methods,
         reason = "an edge: one task a server for what no caller waits for; it ends once the link is lost"
     )]
-    tokio::spawn(work::work(way, link.clone(), todo));
-    Ok((link.clone(), Tasks::Told(link)))
+    tokio::spawn(work::work(way, link.clone(), todo, working));
+    Ok((link.clone(), Tasks::Told(link, over)))
 }
 
 impl Transport for Http {

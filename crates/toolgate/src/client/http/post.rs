@@ -20,6 +20,8 @@ use toolgate_wire::method::initialize;
 
 /// Longest time that a notification may take.
 const NOTICE: Duration = Duration::from_secs(10);
+/// Longest time that the end of a session may take.
+const GOODBYE: Duration = Duration::from_secs(3);
 
 impl Http {
     /// Sends a request, and reads its response until the reply is there.
@@ -128,7 +130,7 @@ impl Http {
             .connections
             .send(Method::DELETE, &self.uri, &headers, Bytes::new());
         // A server may well not let a client end a session.
-        drop(timeout(NOTICE, sent).await);
+        drop(timeout(GOODBYE, sent).await);
     }
 
     /// Adds what every request after a handshake has.

@@ -3,7 +3,10 @@
 use super::{super::link::Link, Http, events::Events};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::{sync::Arc, time::Duration};
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::{mpsc, watch},
+    time::timeout,
+};
 use toolgate_core::BoxFuture;
 
 /// What is done at once; what comes in above that waits.
@@ -23,8 +26,13 @@ pub(super) enum Job {
     Drain(Events),
 }
 
-/// Works until the link is lost, and says goodbye.
-pub(super) async fn work(http: Arc<Http>, link: Arc<Link>, mut jobs: mpsc::Receiver<Job>) {
+/// Works until the link is lost, and says goodbye. Then `working` is dropped.
+pub(super) async fn work(
+    http: Arc<Http>,
+    link: Arc<Link>,
+    mut jobs: mpsc::Receiver<Job>,
+    working: watch::Sender<()>,
+) {
     let mut lost = link.lost();
     let work = async {
         let mut running = FuturesUnordered::new();
@@ -43,6 +51,7 @@ pub(super) async fn work(http: Arc<Http>, link: Arc<Link>, mut jobs: mpsc::Recei
         () = work => {}
     }
     http.end_session(&link).await;
+    drop(working);
 }
 
 fn run<'a>(http: &'a Http, link: &'a Link, job: Job) -> BoxFuture<'a, ()> {

@@ -262,6 +262,12 @@ async fn a_session_is_ended_when_it_is_no_longer_used() {
     assert_eq!(end.header("mcp-session-id"), Some("s1"));
     assert_eq!(end.header("mcp-protocol-version"), Some("2025-11-25"));
     end.answer("405 Method Not Allowed", &[], "").await;
+    let (remote, server) = legacy("2025-11-25").await;
+    let ((), ()) = tokio::join!(soon(remote.end()), async {
+        let end = server.next().await;
+        assert_eq!(end.method, "DELETE");
+        end.answer("204 No Content", &[], "").await;
+    });
 }
 
 /// Holds: HTTPM-41.
