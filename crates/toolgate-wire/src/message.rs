@@ -385,6 +385,7 @@ mod tests {
         Message::read(&Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap())
     }
 
+    /// Holds: BASE-07
     #[test]
     fn an_id_comes_back_byte_for_byte() {
         for text in ["1", "1.0", "\"a\\u0062\"", "-7", "9007199254740993"] {
@@ -400,6 +401,7 @@ mod tests {
         }
     }
 
+    /// Holds: BASE-01, BASE-04, BASE-08, BASE-09, BASE-10
     #[test]
     fn bad_envelopes_say_what_is_wrong() {
         let check = |text: &str, reason: &str| {

@@ -102,6 +102,8 @@ mod tests {
     use super::*;
 
     /// All orders of a cancel, an answer and a time-out: exactly one of them ends the request.
+    ///
+    /// Holds: CANC-10
     #[test]
     fn a_request_ends_exactly_once() {
         for order in [
@@ -133,6 +135,7 @@ mod tests {
         }
     }
 
+    /// Holds: BASE-05, BASE-06
     #[test]
     fn the_first_of_two_equal_ids_wins_and_the_id_is_free_afterwards() {
         let mut s: Session<(), &str> = Session::new(8);

@@ -72,6 +72,7 @@ mod tests {
         tail.lines()
     }
 
+    /// Holds: STDIO-06
     #[tokio::test]
     async fn the_last_fifty_lines_are_kept() {
         let text: String = (0..70).map(|n| format!("line {n}\n")).collect();

@@ -290,6 +290,7 @@ async fn what_was_learned_about_the_probe_is_remembered() {
     assert_eq!(script.started(), 3, "no further child was lost to a probe");
 }
 
+/// Holds: STDIO-15, SUB-08
 #[tokio::test(start_paused = true)]
 async fn a_lost_call_is_never_sent_again() {
     let (script, supervisor, server) = start(&[Act::Once, Act::Serve]);

@@ -81,6 +81,7 @@ fn decide(scene: &Scene, real: &Path, picture: &str, decision: Value) -> Script 
     person
 }
 
+/// Holds: TOOL-46
 #[test]
 fn a_file_is_written_only_after_a_person_approved_in_the_browser() {
     let (Some(real), Some(_)) = (real(), browser()) else {
@@ -123,6 +124,7 @@ fn a_file_is_written_only_after_a_person_approved_in_the_browser() {
     assert!(scene.gate.cli(&["audit", "verify"]).contains("intact"));
 }
 
+/// Holds: TOOL-45
 #[test]
 fn a_denied_write_leaves_no_file_and_tells_the_model_why() {
     let (Some(real), Some(_)) = (real(), browser()) else {

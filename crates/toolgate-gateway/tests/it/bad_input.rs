@@ -147,6 +147,7 @@ fn a_body_over_the_limit_is_refused() {
     });
 }
 
+/// Holds: HTTPM-39, TOOL-25
 #[test]
 fn methods_and_tools_that_are_not_there_and_headers_that_disagree() {
     let gate = gate();

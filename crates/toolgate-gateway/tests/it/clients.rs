@@ -295,6 +295,7 @@ fn a_client_that_can_ask_its_user_approves_a_write_but_never_a_deletion() {
     }
 }
 
+/// Holds: ELIC-17
 #[test]
 fn nothing_hides_in_the_question_to_the_user_of_a_client() {
     let Some(real) = real() else { return };

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::Stdio;
 
+/// Holds: HTTPM-03, HTTPL-03
 #[test]
 fn t03_no_listener_beyond_loopback_without_a_token() {
     for address in ["0.0.0.0:0", "[::]:0"] {
@@ -23,6 +24,7 @@ fn t03_no_listener_beyond_loopback_without_a_token() {
     }
 }
 
+/// Holds: HTTPM-04
 #[test]
 fn a_token_where_one_is_set_is_asked_of_every_request() {
     let token = "correct-horse-battery-staple";

@@ -7,6 +7,7 @@ use crate::help::{
     FOREVER, SHORT, TERM, alive, all, eventually, guardian, numbers, program, send, shell, soon,
 };
 
+/// Holds: STDIO-13
 #[tokio::test]
 async fn a_child_that_leaves_at_the_end_of_its_input_is_not_signalled() {
     let script = "trap 'echo signalled; exit 9' TERM; echo $$; cat; sleep 0.2; echo left; exit 7";
@@ -26,6 +27,7 @@ async fn a_child_that_stays_gets_sigterm() {
     assert_eq!(soon(child.end()).await, Exit::Signal(15));
 }
 
+/// Holds: LIFE-15
 #[tokio::test]
 async fn a_child_that_ignores_sigterm_is_killed_with_its_group() {
     let script = "trap '' TERM; sleep 1000 & echo $$; echo $!; while :; do sleep 1000; done";

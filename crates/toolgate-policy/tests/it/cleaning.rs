@@ -30,6 +30,7 @@ async fn outcome(
     world.go(world.call("look", json!({}))).await
 }
 
+/// Holds: TOOL-44, PROM-05
 #[tokio::test]
 async fn results() {
     let made = || {

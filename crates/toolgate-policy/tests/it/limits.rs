@@ -49,6 +49,7 @@ async fn works(
     (start.elapsed(), outcome, dropped.load(Ordering::SeqCst))
 }
 
+/// Holds: TOOL-48, LIFE-13
 #[tokio::test(start_paused = true)]
 async fn silence_ends_a_call() {
     let world = World::new();
@@ -64,6 +65,7 @@ async fn silence_ends_a_call() {
     assert_eq!(world.events("call.end")[0]["out"], "timeout");
 }
 
+/// Holds: CANC-14
 #[tokio::test(start_paused = true)]
 async fn progress_buys_time_up_to_a_hard_cap() {
     let world = World::new();

@@ -22,6 +22,7 @@ async fn the_order_of_the_duties() {
     assert_eq!(duties, order);
 }
 
+/// Holds: TOOL-21, TOOL-22
 #[tokio::test]
 async fn read_only_of_a_trusted_server_passes_without_a_rule() {
     let world = World::new();
@@ -63,6 +64,7 @@ async fn rules_look_at_callers_and_exceptions() {
     world.asked(&other).await;
 }
 
+/// Holds: TOOL-42
 #[tokio::test]
 async fn a_hidden_tool_is_an_unknown_one() {
     let world = World::with(|m| m.rules = vec![rule("demo.wipe", Then::Deny)]);
@@ -101,6 +103,7 @@ async fn a_hidden_tool_is_an_unknown_one() {
     );
 }
 
+/// Holds: TOOL-43, COMP-05
 #[tokio::test(start_paused = true)]
 async fn so_often_and_no_more() {
     let world = World::with(|m| {
@@ -194,6 +197,7 @@ async fn a_number_that_would_be_rounded_is_refused() {
     assert_eq!(world.reached(), 0);
 }
 
+/// Holds: BASE-46, BASE-53, TOOL-50
 #[tokio::test]
 async fn a_tool_that_cannot_be_checked_is_withheld() {
     let world = World::new();
@@ -220,6 +224,7 @@ async fn a_tool_that_cannot_be_checked_is_withheld() {
     assert_eq!(denied["trail"][0]["why"], why);
 }
 
+/// Holds: TOOL-13, TOOL-47
 #[tokio::test]
 async fn results_keep_their_promise() {
     let world = World::new();

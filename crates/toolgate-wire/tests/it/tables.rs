@@ -273,6 +273,7 @@ fn not_taken() {
     check("\u{feff}", K::ByteOrderMark);
 }
 
+/// Holds: BASE-14
 #[test]
 fn bytes_that_are_no_text() {
     let bad: [&[u8]; 10] = [

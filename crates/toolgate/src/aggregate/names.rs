@@ -150,6 +150,8 @@ mod tests {
 
     proptest! {
         /// Two tools never meet, whatever their servers and names.
+        ///
+        /// Holds: TOOL-28
         #[test]
         fn names_are_injective_and_fit(one in (prefix(), pieces()), two in (prefix(), pieces())) {
             let (a, b) = (wire_name(&one.0, &one.1, 0), wire_name(&two.0, &two.1, 0));

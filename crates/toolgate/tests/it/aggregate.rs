@@ -129,6 +129,7 @@ fn names(catalog: &Catalog) -> Vec<&str> {
     catalog.items().iter().map(|item| item.def.name()).collect()
 }
 
+/// Holds: TOOL-29, BASE-49
 #[tokio::test]
 async fn tools_are_renamed_and_everything_else_stays() {
     let (a, b) = (Script::of(&["read", "a.b"]), Script::of(&["read"]));

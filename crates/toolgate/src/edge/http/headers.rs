@@ -183,6 +183,7 @@ pub(crate) fn mismatch(text: String) -> RpcError {
 mod tests {
     use super::*;
 
+    /// Holds: HTTPM-38
     #[test]
     fn a_header_says_the_same_number_in_any_spelling_and_no_other() {
         let check = |header: &str, value: &str, expected: bool| {

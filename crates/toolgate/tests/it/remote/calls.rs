@@ -37,6 +37,7 @@ impl Report for Heard {
     }
 }
 
+/// Holds: STDIO-04, STDIO-02
 #[tokio::test(start_paused = true)]
 async fn the_arguments_are_the_very_bytes_that_came() {
     let (remote, mut peer) = legacy(json!({})).await;
@@ -55,6 +56,7 @@ async fn the_arguments_are_the_very_bytes_that_came() {
     assert_eq!(output.blocks(), 1);
 }
 
+/// Holds: ELIC-02
 #[tokio::test(start_paused = true)]
 async fn a_modern_call_carries_what_the_caller_declared_and_no_more() {
     let (remote, mut peer) = modern(json!({})).await;
@@ -83,6 +85,7 @@ async fn a_modern_call_carries_what_the_caller_declared_and_no_more() {
     );
 }
 
+/// Holds: PROG-05
 #[tokio::test(start_paused = true)]
 async fn progress_reaches_the_call_it_belongs_to_and_only_while_it_runs() {
     let (remote, mut peer) = legacy(json!({})).await;
@@ -133,6 +136,7 @@ async fn progress_reaches_the_call_it_belongs_to_and_only_while_it_runs() {
     assert_eq!(remote.status().counters.stray_notifications, 3);
 }
 
+/// Holds: MRTR-11, MRTR-12, TOOL-39
 #[tokio::test(start_paused = true)]
 async fn a_question_is_an_outcome_and_its_answer_goes_back_with_the_state() {
     let (remote, mut peer) = modern(json!({})).await;
@@ -185,6 +189,7 @@ async fn a_question_is_an_outcome_and_its_answer_goes_back_with_the_state() {
     );
 }
 
+/// Holds: BASE-16, BASE-17
 #[tokio::test(start_paused = true)]
 async fn results_that_are_none_are_errors_of_the_server() {
     let ask = |method: &str| json!({"resultType": "input_required", "inputRequests": {"k": {"method": method}}});
@@ -243,6 +248,7 @@ async fn the_trace_of_a_call_is_passed_on() {
     outcome.unwrap();
 }
 
+/// Holds: TOOL-20, BASE-19
 #[tokio::test(start_paused = true)]
 async fn errors_keep_the_words_of_the_server_and_get_their_kind() {
     let (remote, mut peer) = modern(json!({})).await;
@@ -265,6 +271,7 @@ async fn errors_keep_the_words_of_the_server_and_get_their_kind() {
     }
 }
 
+/// Holds: STDIO-10, CANC-01, CANC-05
 #[tokio::test(start_paused = true)]
 async fn a_dropped_call_is_cancelled_once_it_has_left() {
     for (remote, mut peer) in [legacy(json!({})).await, modern(json!({})).await] {
@@ -310,6 +317,7 @@ async fn a_call_dropped_before_it_left_never_reaches_the_server() {
     );
 }
 
+/// Holds: BASE-22
 #[tokio::test(start_paused = true)]
 async fn a_lost_server_ends_its_calls_and_says_what_is_known() {
     let (remote, mut peer) = legacy(json!({})).await;

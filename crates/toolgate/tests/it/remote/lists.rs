@@ -39,6 +39,7 @@ fn names(catalog: &Catalog) -> Vec<&str> {
     catalog.items().iter().map(|item| item.def.name()).collect()
 }
 
+/// Holds: PAG-02, PAG-04, PAG-05, PAG-07
 #[tokio::test(start_paused = true)]
 async fn pages_are_joined_and_an_empty_cursor_is_a_cursor() {
     let (remote, mut peer) = legacy(json!({"tools": {}})).await;
@@ -153,6 +154,7 @@ async fn a_legacy_server_that_tells_changes_is_asked_when_it_does() {
     assert_eq!(names(&listed), ["b"]);
 }
 
+/// Holds: CACHE-11, STDIO-09, SUB-05
 #[tokio::test(start_paused = true)]
 async fn a_modern_server_tells_changes_by_a_subscription() {
     let (remote, mut peer) = modern(json!({"tools": {"listChanged": true}})).await;
@@ -199,6 +201,7 @@ async fn a_modern_server_tells_changes_by_a_subscription() {
     );
 }
 
+/// Holds: CACHE-07, CACHE-08
 #[tokio::test(start_paused = true)]
 async fn the_time_to_live_of_a_modern_list_is_honoured() {
     let (remote, mut peer) = modern(json!({"tools": {}})).await;

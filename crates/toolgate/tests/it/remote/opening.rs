@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use toolgate::client::OpenError;
 
+/// Holds: VER-14, BASE-35, BASE-36
 #[tokio::test(start_paused = true)]
 async fn a_modern_server_is_found_by_one_request() {
     let (opening, mut peer) = start(options());
@@ -53,6 +54,7 @@ async fn handshake(
     Ok(remote.status().revision)
 }
 
+/// Holds: LIFE-04, LIFE-07
 #[tokio::test(start_paused = true)]
 async fn any_other_answer_to_the_probe_means_legacy() {
     let errors = [
@@ -89,6 +91,7 @@ async fn any_other_answer_to_the_probe_means_legacy() {
     }
 }
 
+/// Holds: LIFE-09, LIFE-10, LIFE-11, LIFE-14
 #[tokio::test(start_paused = true)]
 async fn every_legacy_revision_is_accepted_and_no_other() {
     for revision in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] {
@@ -196,6 +199,7 @@ async fn a_server_that_ends_at_the_probe_is_worth_another_try() {
     assert!(matches!(opening.await.unwrap(), Err(OpenError::Closed(_))));
 }
 
+/// Holds: CANC-02, CANC-13
 #[tokio::test(start_paused = true)]
 async fn the_handshake_has_an_end() {
     let (opening, _peer) = start(options());
@@ -205,6 +209,7 @@ async fn the_handshake_has_an_end() {
     );
 }
 
+/// Holds: LIFE-05
 #[tokio::test(start_paused = true)]
 async fn a_ping_is_answered_during_the_handshake() {
     let (opening, mut peer) = start(options());
@@ -223,6 +228,7 @@ async fn a_ping_is_answered_during_the_handshake() {
     );
 }
 
+/// Holds: STDIO-07
 #[tokio::test(start_paused = true)]
 async fn requests_of_the_server_are_refused_in_the_old_era_and_dropped_in_the_new() {
     let asks = ["roots/list", "sampling/createMessage", "elicitation/create"];

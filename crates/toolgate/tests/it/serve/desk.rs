@@ -20,6 +20,7 @@ const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"p
 const FOREVER: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
 
+/// Holds: STDIO-11, STDIO-12, CANC-12
 #[tokio::test]
 async fn a_cancelled_call_is_dropped_and_never_answered() {
     let scripted = Scripted::new();
@@ -55,6 +56,7 @@ async fn a_cancelled_call_is_dropped_and_never_answered() {
     tokio::join!(serving, playing).0.unwrap();
 }
 
+/// Holds: STDIO-14
 #[tokio::test]
 async fn the_end_of_input_cancels_what_runs() {
     let scripted = Scripted::new();

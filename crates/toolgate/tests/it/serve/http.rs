@@ -79,6 +79,7 @@ fn modern(name: &str) -> Vec<(&str, &str)> {
     ]
 }
 
+/// Holds: HTTPM-01, HTTPM-13, HTTPM-14, HTTPL-12
 #[tokio::test]
 async fn a_modern_call_is_answered_as_json_and_a_slow_one_as_a_stream() {
     let endpoint = endpoint(Scripted::new());
@@ -99,6 +100,7 @@ async fn a_modern_call_is_answered_as_json_and_a_slow_one_as_a_stream() {
     assert!(events[3].contains("counted"), "the reply is last: {stream}");
 }
 
+/// Holds: CANC-08
 #[tokio::test]
 async fn a_closed_modern_stream_cancels_the_call() {
     let scripted = Scripted::new();
@@ -110,6 +112,7 @@ async fn a_closed_modern_stream_cancels_the_call() {
     assert_eq!(running.load(Ordering::SeqCst), 0);
 }
 
+/// Holds: HTTPL-01, HTTPL-13
 #[tokio::test]
 async fn a_lost_connection_of_a_session_ends_nothing_but_delete_does() {
     let scripted = Scripted::new();
@@ -162,6 +165,7 @@ async fn a_lost_connection_of_a_session_ends_nothing_but_delete_does() {
     );
 }
 
+/// Holds: HTTPL-17
 #[tokio::test]
 async fn list_changes_reach_the_stream_of_the_session() {
     let scripted = Scripted::new();
@@ -205,6 +209,7 @@ async fn check(headers: &[(&str, &str)], body: &str, status: u16, code: i64) {
     );
 }
 
+/// Holds: HTTPM-09, HTTPM-19, HTTPM-20, HTTPM-21, HTTPM-23, HTTPL-31, VER-01
 #[tokio::test]
 async fn bad_requests_get_the_right_status_and_code() {
     let good = modern("echo");
