@@ -128,6 +128,19 @@ pub(crate) fn params_agree(
     schema: &Json,
     arguments: &Json,
 ) -> Result<(), RpcError> {
+    // Most tools mark nothing.
+    if schema.as_str().contains("mcp-header") || schema.as_str().contains('\\') {
+        marked_agree(headers, schema, Some(arguments))?;
+    }
+    Ok(())
+}
+
+/// Goes on below an argument that is absent: a header may be there nevertheless.
+fn marked_agree(
+    headers: &HeaderMap,
+    schema: &Json,
+    arguments: Option<&Json>,
+) -> Result<(), RpcError> {
     let Some(properties) = schema
         .get("properties")
         .filter(|p| p.kind() == Kind::Object)
@@ -135,13 +148,11 @@ pub(crate) fn params_agree(
         return Ok(());
     };
     for (key, property) in properties.members() {
-        let value = arguments.get(&key);
+        let value = arguments.and_then(|a| a.get(&key));
         if let Some(label) = property.get("x-mcp-header").and_then(|l| l.string()) {
             param_agrees(headers, &label, value.as_ref())?;
         }
-        if let Some(value) = value.filter(|v| v.kind() == Kind::Object) {
-            params_agree(headers, &property, &value)?;
-        }
+        marked_agree(headers, &property, value.as_ref())?;
     }
     Ok(())
 }
