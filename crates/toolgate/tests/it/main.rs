@@ -7,6 +7,7 @@
 )]
 
 mod aggregate;
+mod corpus;
 mod handlers;
 mod official;
 mod remote;

@@ -71,6 +71,11 @@ impl Peer {
         Peer::open(server, revision, json!({})).await.opened
     }
 
+    /// Sends text as it is.
+    pub(crate) async fn raw(&mut self, text: &str) {
+        self.to.write_all(text.as_bytes()).await.unwrap();
+    }
+
     pub(crate) async fn say(&mut self, message: Value) {
         self.talk.heard(&message.to_string());
         self.to

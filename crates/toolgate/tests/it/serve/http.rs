@@ -11,12 +11,12 @@ use toolgate::{
 };
 
 /// Every message in it is checked against the official schema.
-type Body = Checked<toolgate::edge::http::Body>;
+pub(crate) type Body = Checked<toolgate::edge::http::Body>;
 
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
-pub(super) fn endpoint(scripted: std::sync::Arc<Scripted>) -> Endpoint {
+pub(crate) fn endpoint(scripted: std::sync::Arc<Scripted>) -> Endpoint {
     Endpoint::new(
         server(scripted),
         HttpLimits {
@@ -26,7 +26,7 @@ pub(super) fn endpoint(scripted: std::sync::Arc<Scripted>) -> Endpoint {
     )
 }
 
-pub(super) async fn send(
+pub(crate) async fn send(
     endpoint: &Endpoint,
     method: &str,
     headers: &[(&str, &str)],
@@ -52,7 +52,7 @@ pub(super) async fn send(
     Checked::new(body, session.map(|(_, id)| *id), response)
 }
 
-pub(super) async fn text(response: Response<Body>) -> String {
+pub(crate) async fn text(response: Response<Body>) -> String {
     String::from_utf8(
         response
             .into_body()

@@ -1,8 +1,8 @@
 //! What a client sends to a serving edge, and what must come back.
 
 mod batch;
-mod desk;
-mod http;
+pub(crate) mod desk;
+pub(crate) mod http;
 mod sse_2024;
 mod stdio;
 mod transcripts;

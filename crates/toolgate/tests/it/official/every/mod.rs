@@ -46,7 +46,7 @@ async fn pages(peer: &mut Peer, method: &str, member: &str) -> usize {
     }
 }
 
-/// Holds: BASE-15, TOOL-10, TOOL-11, TOOL-16, PROM-03, LOG-02, STDIO-03
+/// Holds: BASE-15, TOOL-10, TOOL-11, TOOL-16, PROM-03, LOG-02, BASE-01, BASE-09, STDIO-03
 #[tokio::test]
 async fn what_is_used_in_every_revision() {
     let (server, _) = offer();
@@ -93,7 +93,7 @@ async fn what_is_used_in_every_revision() {
     }
 }
 
-/// Holds: TOOL-17, RES-05, LOG-02, STDIO-03
+/// Holds: TOOL-17, RES-05, LOG-02, BASE-07, BASE-10, STDIO-03
 #[tokio::test]
 async fn what_goes_wrong_in_every_revision() {
     let (server, _) = offer();

@@ -1,0 +1,137 @@
+//! Headers of requests over HTTP.
+
+use crate::serve::{
+    Scripted, Seen,
+    http::{endpoint, send, text},
+};
+use serde_json::{Value, json};
+use toolgate::{
+    edge::http::{Endpoint, HttpLimits},
+    handlers::{Server, Stop, Tool},
+};
+
+const CALL: [(&str, &str); 3] = [
+    ("mcp-protocol-version", "2026-07-28"),
+    ("mcp-method", "tools/call"),
+    ("mcp-name", "echo"),
+];
+
+fn body(name: &str, arguments: &Value) -> String {
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": name, "arguments": arguments, "_meta": meta}})
+    .to_string()
+}
+
+/// Status, and code of the error if there is one.
+async fn post(endpoint: &Endpoint, headers: &[(&str, &str)], body: &str) -> (u16, Option<i64>) {
+    let response = send(endpoint, "POST", headers, body).await;
+    let status = response.status().as_u16();
+    let reply: Value = serde_json::from_str(&text(response).await).unwrap_or_default();
+    (status, reply["error"]["code"].as_i64())
+}
+
+/// A header of the protocol that comes twice says nothing, even where both say the same.
+///
+/// Holds: HTTPM-37
+#[tokio::test]
+async fn a_header_of_the_protocol_stands_once() {
+    let endpoint = endpoint(Scripted::new());
+    let call = body("echo", &json!({}));
+    assert_eq!(post(&endpoint, &CALL, &call).await, (200, None));
+    for twice in CALL {
+        let mut headers = CALL.to_vec();
+        headers.push(twice);
+        let answer = post(&endpoint, &headers, &call).await;
+        assert_eq!(answer, (400, Some(-32020)), "{twice:?}");
+    }
+}
+
+/// A POST that neither opens a session nor names one, nor carries all it needs, is a bad request.
+///
+/// Holds: HTTPL-25
+#[tokio::test]
+async fn a_post_without_a_session_is_a_bad_request() {
+    let endpoint = endpoint(Scripted::new());
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
+    ] {
+        let (status, _) = post(&endpoint, &[], &message.to_string()).await;
+        assert_eq!(status, 400, "{message}");
+    }
+}
+
+fn marked() -> Endpoint {
+    let schema = json!({"type": "object", "properties": {
+        "plain": {"type": "string", "x-mcp-header": "Plain"},
+        "deep": {"type": "object", "properties": {"inner": {"type": "string", "x-mcp-header": "Inner"}}},
+    }});
+    let tool = Tool::dynamic("echo", schema, |_, _| async { Ok::<_, Stop>("x") });
+    let server = Server::new("s", "1").tool(tool).build().unwrap();
+    Endpoint::new(server, HttpLimits::default())
+}
+
+async fn check(headers: &[(&str, &str)], arguments: Value, good: bool) {
+    let mut all = CALL.to_vec();
+    all.extend(headers);
+    let answer = post(&marked(), &all, &body("echo", &arguments)).await;
+    let expected = if good {
+        (200, None)
+    } else {
+        (400, Some(-32020))
+    };
+    assert_eq!(answer, expected, "{headers:?} {arguments}");
+}
+
+/// An argument deep inside that is repeated as a header is looked for where it stands.
+///
+/// Holds: HTTPM-27, HTTPM-34, HTTPM-35
+#[tokio::test]
+async fn a_marked_argument_deep_inside_is_compared() {
+    let deep = || json!({"deep": {"inner": "x"}});
+    check(&[("mcp-param-inner", "x")], deep(), true).await;
+    check(&[("mcp-param-inner", "y")], deep(), false).await;
+    check(&[], deep(), false).await;
+    check(&[], json!({"deep": {}}), true).await;
+    check(&[], json!({"deep": {"inner": null}}), true).await;
+    check(&[], json!({}), true).await;
+    for absent in [json!({"deep": {}}), json!({}), json!({"deep": null})] {
+        check(&[("mcp-param-inner", "x")], absent, false).await;
+    }
+}
+
+/// What is no plain text comes as Base64; what cannot be read as that is refused.
+///
+/// Holds: HTTPM-30, HTTPM-33
+#[tokio::test]
+async fn a_repeated_argument_has_good_characters() {
+    let plain = |value: &str| json!({"plain": value});
+    check(
+        &[("mcp-param-plain", "=?base64?w7w=?=")],
+        plain("\u{fc}"),
+        true,
+    )
+    .await;
+    check(&[("mcp-param-plain", "\u{fc}")], plain("\u{fc}"), false).await;
+    for broken in ["=?base64?!!?=", "=?base64?/w==?=", "=?base64?w7w?="] {
+        check(&[("mcp-param-plain", broken)], plain(broken), false).await;
+    }
+}
+
+/// What is refused by its headers reaches no tool, and is on record.
+#[tokio::test]
+async fn a_refused_header_is_on_record() {
+    let seen = std::sync::Arc::new(Seen::default());
+    let limits = toolgate::edge::ServerLimits::default();
+    let server = toolgate::edge::Server::new(Scripted::new(), "s", "1", limits).unwrap();
+    let server = std::sync::Arc::new(server.with_witness(seen.clone()));
+    let endpoint = Endpoint::new(server, HttpLimits::default());
+    let mut headers = CALL.to_vec();
+    headers.push(CALL[2]);
+    let (status, _) = post(&endpoint, &headers, &body("echo", &json!({}))).await;
+    assert_eq!((status, seen.calls()), (400, vec!["http echo".to_owned()]));
+}
