@@ -31,24 +31,47 @@ pub trait Report: Send + Sync + 'static {
 
 /// The way back to the caller before the outcome. Without a listener it does nothing.
 #[derive(Clone, Default)]
-pub struct Reporter(Option<Arc<dyn Report>>);
+pub struct Reporter {
+    to: Option<Arc<dyn Report>>,
+    logs: Option<&'static str>,
+}
 
 impl Reporter {
     /// Hands all events to `to`.
     pub fn new(to: Arc<dyn Report>) -> Reporter {
-        Reporter(Some(to))
+        Reporter {
+            to: Some(to),
+            logs: None,
+        }
+    }
+
+    /// The same, where log messages of that level and graver ones are wanted, in the words of the protocol. A server
+    /// somewhere else is asked for none that nobody wants.
+    pub fn with_logs(mut self, least: Option<&'static str>) -> Reporter {
+        self.logs = least;
+        self
+    }
+
+    /// Hands all events to `to` instead: for a layer that looks at them on their way. What is wanted stays the same.
+    pub fn through(&self, to: Arc<dyn Report>) -> Reporter {
+        Reporter::new(to).with_logs(self.logs)
     }
 
     /// Tells something.
     pub fn tell(&self, event: Event) {
-        if let Some(to) = &self.0 {
+        if let Some(to) = &self.to {
             to.report(event);
         }
     }
 
     /// Whether anybody listens. Where nobody does, making an event is wasted work.
     pub fn listens(&self) -> bool {
-        self.0.is_some()
+        self.to.is_some()
+    }
+
+    /// The least grave level of log messages that are wanted; `None` where none are.
+    pub fn logs(&self) -> Option<&'static str> {
+        self.logs
     }
 }
 

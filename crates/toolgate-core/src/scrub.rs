@@ -115,7 +115,9 @@ impl Layer for Cleaner {
             let item = call.item().cloned();
             if call.reporter.listens() {
                 let (scrub, item, to) = (self.scrub.clone(), item.clone(), call.reporter.clone());
-                call.reporter = Reporter::new(Arc::new(CleanReport { scrub, item, to }));
+                call.reporter = call
+                    .reporter
+                    .through(Arc::new(CleanReport { scrub, item, to }));
             }
             let mut outcome = next.call(call).await;
             self.clean_outcome(item.as_ref(), &mut outcome);

@@ -76,9 +76,9 @@ impl Deadline {
         let end = start + self.hard;
         let beat = Arc::new(Beat {
             last: Mutex::new(start),
-            to: std::mem::take(&mut call.reporter),
+            to: call.reporter.clone(),
         });
-        call.reporter = Reporter::new(beat.clone());
+        call.reporter = call.reporter.through(beat.clone());
         let mut work = next.call(call);
         loop {
             let due = (beat.last() + silence).min(end);

@@ -34,9 +34,9 @@ impl Entry {
             start: Instant::now(),
             closed: false,
         };
-        let to = std::mem::take(&mut call.reporter);
+        let to = call.reporter.clone();
         let (id, observer) = (call.id.clone(), self.observer.clone());
-        call.reporter = Reporter::new(Arc::new(Told { id, observer, to }));
+        call.reporter = call.reporter.through(Arc::new(Told { id, observer, to }));
         let outcome = next.call(call).await;
         open.close(outcome).await
     }

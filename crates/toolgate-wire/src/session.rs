@@ -56,6 +56,11 @@ impl<T, R> Session<T, R> {
         }
     }
 
+    /// Everything that waits for a reply, in no order.
+    pub fn all_waiting(&self) -> impl Iterator<Item = &T> {
+        self.sent.values()
+    }
+
     /// The peer is gone: everything that waited.
     pub fn lost(&mut self) -> Vec<T> {
         self.sent.drain().map(|(_, waiting)| waiting).collect()

@@ -12,6 +12,17 @@ pub const CANCELLED: &str = "notifications/cancelled";
 pub const PROGRESS: &str = "notifications/progress";
 /// A log message.
 pub const MESSAGE: &str = "notifications/message";
+/// The levels of log messages, the least grave first.
+pub const LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
 /// The list of tools went stale.
 pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 /// The lists of resources and templates went stale.

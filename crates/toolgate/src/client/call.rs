@@ -49,6 +49,9 @@ pub(super) fn params(call: &Call, id: &Id, peer: &Peer, options: &RemoteOptions)
             }
             if peer.dialect.stateless {
                 stamp(m, peer.dialect, &options.client, &granted(call, options));
+                if let Some(least) = call.reporter.logs() {
+                    m.str(meta::LOG_LEVEL, least);
+                }
             }
         });
     }

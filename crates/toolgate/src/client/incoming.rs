@@ -14,8 +14,8 @@ use toolgate_wire::{
         definition::ItemKind,
         meta,
         notifications::{
-            ACKNOWLEDGED, PROGRESS, PROMPTS_CHANGED, Progress, RESOURCE_UPDATED, RESOURCES_CHANGED,
-            TOOLS_CHANGED,
+            ACKNOWLEDGED, MESSAGE, PROGRESS, PROMPTS_CHANGED, Progress, RESOURCE_UPDATED,
+            RESOURCES_CHANGED, TOOLS_CHANGED,
         },
     },
 };
@@ -117,7 +117,7 @@ impl Link {
             }
             // What changed before the stream was open was not told.
             ACKNOWLEDGED if self.listened(params) => drop(self.generation.fetch_add(1, Relaxed)),
-            // Log messages carry no mark of the call they belong to; so do all others.
+            MESSAGE if self.is_stateless() && self.log(params) => {}
             _ => self.notes.count(
                 Trouble::StrayNotification,
                 "it sent a notification that belongs to no call",
@@ -130,7 +130,9 @@ impl Link {
         let found =
             read.and_then(|(token, progress)| Some((self.purpose(&Id::read(&token)?)?, progress)));
         match found {
-            Some((Purpose::Call(reporter), progress)) => reporter.tell(Event::Progress(progress)),
+            Some((Purpose::Call(reporter, _), progress)) => {
+                reporter.tell(Event::Progress(progress))
+            }
             _ => self.notes.count(
                 Trouble::StrayNotification,
                 "it sent progress for no running call",

@@ -1,6 +1,7 @@
 //! The requests in flight with one server, whatever carries them.
 
 use super::{
+    logs::GaveUp,
     options::RemoteOptions,
     status::{Notes, Trouble},
     transport::{Mirrored, Outgoing, Transport},
@@ -13,7 +14,7 @@ use tokio::{
     sync::{oneshot, watch},
     task::JoinHandle,
 };
-use toolgate_core::{Reporter, Stale};
+use toolgate_core::{Caller, Reporter, Stale};
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Limits},
@@ -33,6 +34,7 @@ pub(super) struct Link {
     /// Raised with each sign that a list is stale.
     pub(super) generation: AtomicU64,
     pub(super) changes: watch::Sender<Stale>,
+    pub(super) gave_up: GaveUp,
     /// Whether no stream is open on which a server with a handshake could tell changes.
     pub(super) deaf: AtomicBool,
 }
@@ -57,8 +59,8 @@ pub(super) enum Purpose {
     Open,
     /// A list.
     List,
-    /// A call, with a way back for its progress.
-    Call(Reporter),
+    /// A call, with a way back for its events, and whose it is.
+    Call(Reporter, Caller),
     /// A stream of change notifications.
     Listen,
 }
@@ -127,6 +129,7 @@ impl Link {
             dialect: OnceLock::new(),
             generation: AtomicU64::new(0),
             changes: watch::Sender::new(Stale::default()),
+            gave_up: GaveUp::default(),
             deaf: AtomicBool::new(false),
         })
     }
@@ -240,6 +243,15 @@ impl Link {
             .map(|waiting| waiting.purpose.clone())
     }
 
+    /// What is found in just one purpose of all requests in flight.
+    pub(super) fn only<T>(&self, find: impl Fn(&Purpose) -> Option<T>) -> Option<T> {
+        let table = self.table();
+        let waiting = table.session.all_waiting();
+        let mut found = waiting.filter_map(|waiting| find(&waiting.purpose));
+        let first = found.next();
+        first.filter(|_| found.next().is_none())
+    }
+
     /// A list went stale.
     pub(super) fn stale(&self, kind: ItemKind) {
         self.generation.fetch_add(1, Relaxed);
@@ -308,6 +320,10 @@ impl Drop for Guard<'_> {
         let Some(waiting) = self.link.table().session.settle(&self.id) else {
             return;
         };
+        // Over HTTP the end of its stream ends its messages, too.
+        if !self.link.is_http() {
+            self.link.gave_up.note(&waiting.purpose);
+        }
         let told = self.link.transport.tells_cancel(self.link.is_stateless());
         if told && waiting.sent.load(Relaxed) && !matches!(waiting.purpose, Purpose::Open) {
             let params = notifications::cancelled(&self.id, "no longer wanted");

@@ -7,6 +7,7 @@
 //! - `open`: the probe and the handshake.
 //! - `sending`: a call on its way out.
 //! - `lists`: the lists, joined and cached.
+//! - `logs`: whose a log message is.
 //! - `call`: the words of a call and what its answer means.
 
 mod call;
@@ -16,6 +17,7 @@ mod incoming;
 mod lines;
 mod link;
 mod lists;
+mod logs;
 mod open;
 mod options;
 mod remote;

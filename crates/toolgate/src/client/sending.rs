@@ -28,7 +28,7 @@ impl Remote {
     }
 
     async fn send(&self, call: &Call, mirrored: &Mirrored) -> Result<Json, Failure> {
-        let purpose = Purpose::Call(call.reporter.clone());
+        let purpose = Purpose::Call(call.reporter.clone(), call.caller.clone());
         let params = |id: &_| call::params(call, id, &self.peer, &self.options);
         let method = call.op.method();
         self.link

@@ -53,7 +53,8 @@ pub(crate) async fn run(
     let mut call = context.call(&params_read, id);
     call.trace = TraceContext::read(params);
     if report.is_wanted() {
-        call.reporter = Reporter::new(report);
+        let logs = report.logs();
+        call.reporter = Reporter::new(report).with_logs(logs);
     }
     let named = (call.op, call.name().to_owned());
     if let Err(error) = resume(server, context, &mut call, params_read) {

@@ -90,6 +90,12 @@ impl CallReport {
         self.token.is_some() || self.log_level.is_some()
     }
 
+    /// The least grave level that is wanted.
+    pub(crate) fn logs(&self) -> Option<&'static str> {
+        let rank = self.log_level?;
+        notifications::LEVELS.get(usize::from(rank)).copied()
+    }
+
     /// Ends the events: late progress is dropped.
     pub(crate) fn closer(&self) -> Closer {
         Closer(self.over.clone())
@@ -149,18 +155,6 @@ impl Drop for Closer {
 
 /// The rank of a log level; `None` for a word that is none.
 pub(crate) fn level(word: &str) -> Option<u8> {
-    let levels = [
-        "debug",
-        "info",
-        "notice",
-        "warning",
-        "error",
-        "critical",
-        "alert",
-        "emergency",
-    ];
-    levels
-        .iter()
-        .position(|l| *l == word)
-        .map(|rank| rank as u8)
+    let found = notifications::LEVELS.iter().position(|l| *l == word);
+    found.map(|rank| rank as u8)
 }

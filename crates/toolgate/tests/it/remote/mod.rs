@@ -2,6 +2,7 @@
 
 mod calls;
 mod lists;
+mod logs;
 mod opening;
 pub(crate) mod peer;
 mod trouble;
