@@ -61,7 +61,9 @@ fn scenario(side: Side, folder: &str) -> &str {
     let cut = folder.len().saturating_sub(STAMP);
     let name = folder.get(..cut).unwrap_or(folder);
     match side {
-        Side::Server | Side::Gateway => name.strip_prefix("server-").unwrap_or(name),
+        Side::Server | Side::Gateway | Side::GatewayHttp => {
+            name.strip_prefix("server-").unwrap_or(name)
+        }
         Side::Client => name,
     }
 }

@@ -80,7 +80,7 @@ impl Options {
 
     fn subject(&self, side: Side) -> Result<Subject, String> {
         let given = match side {
-            Side::Server | Side::Gateway => &self.url,
+            Side::Server | Side::Gateway | Side::GatewayHttp => &self.url,
             Side::Client => &self.client,
         };
         given

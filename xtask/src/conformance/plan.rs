@@ -12,7 +12,7 @@ pub(crate) struct Run {
 }
 
 /// Every run, quick ones first.
-pub(crate) const RUNS: [Run; 11] = [
+pub(crate) const RUNS: [Run; 14] = [
     run(Side::Server, "2025-03-26", false),
     run(Side::Server, "2025-06-18", false),
     run(Side::Server, "2025-11-25", true),
@@ -20,6 +20,9 @@ pub(crate) const RUNS: [Run; 11] = [
     run(Side::Gateway, "2025-06-18", false),
     run(Side::Gateway, "2025-11-25", true),
     run(Side::Gateway, "2026-07-28", true),
+    run(Side::GatewayHttp, "2025-06-18", false),
+    run(Side::GatewayHttp, "2025-11-25", true),
+    run(Side::GatewayHttp, "2026-07-28", true),
     run(Side::Client, "2025-03-26", false),
     run(Side::Client, "2025-06-18", false),
     run(Side::Client, "2025-11-25", true),
@@ -58,7 +61,7 @@ impl Run {
 
     fn words_with(&self, target: &str, which: &[&str]) -> Vec<String> {
         let target_flag = match self.side {
-            Side::Server | Side::Gateway => "--url",
+            Side::Server | Side::Gateway | Side::GatewayHttp => "--url",
             Side::Client => "--command",
         };
         let words = [self.side.word(), target_flag, target];

@@ -20,7 +20,8 @@ const START: Duration = Duration::from_secs(30);
 pub(crate) struct Subject {
     /// The URL of a server or the command of a client.
     pub(crate) words: String,
-    _running: Option<Group>,
+    /// The last one started stands first, and ends first.
+    running: Vec<Group>,
 }
 
 /// Compiles our programs.
@@ -45,7 +46,17 @@ impl Subject {
     pub(crate) fn own(side: Side) -> Result<Subject, String> {
         match side {
             Side::Server => server(),
-            Side::Gateway => gateway(),
+            Side::Gateway => {
+                let command = format!(
+                    "command = [{:?}, \"--stdio\"]",
+                    program("conformance-server")
+                );
+                gateway(&command, Vec::new())
+            }
+            Side::GatewayHttp => {
+                let server = server()?;
+                gateway(&format!("url = {:?}", server.words), server.running)
+            }
             Side::Client => Ok(Subject::given(
                 &program("conformance-client").to_string_lossy(),
             )),
@@ -56,7 +67,7 @@ impl Subject {
     pub(crate) fn given(words: &str) -> Subject {
         Subject {
             words: words.to_owned(),
-            _running: None,
+            running: Vec::new(),
         }
     }
 }
@@ -76,21 +87,20 @@ fn server() -> Result<Subject, String> {
     })?;
     Ok(Subject {
         words: url,
-        _running: Some(group),
+        running: vec![group],
     })
 }
 
-/// The gateway with our server as its child, in an environment of its own. It lets every call through: what is looked
-/// at here is the protocol.
-fn gateway() -> Result<Subject, String> {
+/// The gateway over our server, with a data folder of its own. It lets every call through: what is looked at here is
+/// the protocol.
+fn gateway(server: &str, mut running: Vec<Group>) -> Result<Subject, String> {
     let here = target().join("conformance/gateway");
     let _ = fs::remove_dir_all(&here);
     let config = here.join("toolgate.toml");
     let text = format!(
-        "data = {:?}\n[limits]\nrate = \"100000/s\"\n[server.all]\ncommand = [{:?}, \"--stdio\"]\nprefix = \"\"\n\
+        "data = {:?}\n[limits]\nrate = \"100000/s\"\n[server.all]\n{server}\nprefix = \"\"\n\
          [[rule]]\ntools = [\"*\"]\nthen = \"allow\"\n",
         here.join("data"),
-        program("conformance-server"),
     );
     fs::create_dir_all(&here)
         .and_then(|()| fs::write(&config, text))
@@ -102,10 +112,9 @@ fn gateway() -> Result<Subject, String> {
     let mut group = Group::start(&mut gateway)?;
     let err = group.head().stderr.take().ok_or("no standard error")?;
     let url = |line: &str| Some(line.strip_prefix("MCP endpoint")?.trim().to_owned());
-    Ok(Subject {
-        words: first(err, url)?,
-        _running: Some(group),
-    })
+    let words = first(err, url)?;
+    running.insert(0, group);
+    Ok(Subject { words, running })
 }
 
 /// What `find` finds in the first line that has it.

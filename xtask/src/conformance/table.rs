@@ -14,8 +14,10 @@ const KNOWN: [(&str, &str); 3] = [
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Side {
     Server,
-    /// The same server, behind our gateway.
+    /// The same server, behind our gateway, which starts it.
     Gateway,
+    /// The same server, behind our gateway, which reaches it over HTTP.
+    GatewayHttp,
     Client,
 }
 
@@ -24,6 +26,7 @@ impl Side {
         match self {
             Side::Server => "server",
             Side::Gateway => "gateway",
+            Side::GatewayHttp => "gateway-http",
             Side::Client => "client",
         }
     }
@@ -31,14 +34,14 @@ impl Side {
     /// The suite's word for it.
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Side::Server | Side::Gateway => "server",
+            Side::Server | Side::Gateway | Side::GatewayHttp => "server",
             Side::Client => "client",
         }
     }
 
     fn bar(self) -> &'static str {
         match self {
-            Side::Server | Side::Gateway => include_str!("server.txt"),
+            Side::Server | Side::Gateway | Side::GatewayHttp => include_str!("server.txt"),
             Side::Client => include_str!("client.txt"),
         }
     }
