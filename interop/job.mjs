@@ -7,7 +7,9 @@
 //   headers: {NAME: VALUE}          sent with every HTTP request
 //   elicit: null | [{action, content}...]   null declares no elicitation; else one answer per question, the last repeats
 //   steps: [{do: "list"} | {do: "call", name, arguments, cancel_after, leave_after, timeout_ms} | {do: "wait"} |
-//           {do: "changed"}]
+//           {do: "changed"} | {do: "ask", method, params} | {do: "updated", uri}]
+//     ask                sends a request of another method and prints its result as it came
+//     updated            waits until the server told that this resource changed, at any time before or now
 //     cancel_after: N    cancels the call by the revision's own means after N progress messages
 //     leave_after: N     ends the process at once after N progress messages: a lost connection, not a cancel
 //     wait               prints "waiting" and goes on when a line comes on standard input
@@ -56,12 +58,38 @@ const hearing = new Promise(resolve => (heard = resolve));
 /** To be called when the server tells that its list of tools changed. */
 export const changed = () => heard();
 
+const WAYS = {
+  'resources/list': 'listResources',
+  'resources/templates/list': 'listResourceTemplates',
+  'resources/read': 'readResource',
+  'resources/subscribe': 'subscribeResource',
+  'resources/unsubscribe': 'unsubscribeResource',
+  'prompts/list': 'listPrompts',
+  'prompts/get': 'getPrompt',
+  'completion/complete': 'complete'
+};
+
+const updates = new Map();
+function update(uri) {
+  if (!updates.has(uri)) {
+    let tell;
+    const told = new Promise(resolve => (tell = resolve));
+    updates.set(uri, { told, tell });
+  }
+  return updates.get(uri);
+}
+
+/** To be called when the server tells that a resource changed. */
+export const updated = uri => update(uri).tell();
+
 /** Runs the steps with `list()` and `call(params, options)` of one SDK, then `close()`. */
-export async function run({ list, call, close }) {
+export async function run({ client, list, call, close }) {
   for (const step of job.steps) {
     try {
       if (step.do === 'list') sayTools(await list());
       else if (step.do === 'changed') await hearing.then(() => say('changed'));
+      else if (step.do === 'updated') await update(step.uri).told.then(() => say('updated', { uri: step.uri }));
+      else if (step.do === 'ask') say('answer', { result: await client[WAYS[step.method]](step.params) });
       else if (step.do === 'wait') await wait();
       else await oneCall(step, call);
     } catch (error) {

@@ -1,9 +1,10 @@
 // The TypeScript SDK 1.x over Streamable HTTP, the older HTTP with SSE, or stdio; each release has its newest revision.
-import { answerer, changed, job, need, run, say } from './job.mjs';
+import { answerer, changed, job, need, run, say, updated } from './job.mjs';
 
 const sdk = job.package ?? '@modelcontextprotocol/sdk';
 const { Client } = need(`${sdk}/client/index.js`);
-const { CallToolResultSchema, ElicitRequestSchema, ToolListChangedNotificationSchema } = need(`${sdk}/types.js`);
+const types = need(`${sdk}/types.js`);
+const { CallToolResultSchema, ElicitRequestSchema, ToolListChangedNotificationSchema } = types;
 
 /** Older releases do not tell which revision was agreed on. */
 class Telling extends Client {
@@ -19,6 +20,7 @@ const asks = job.elicit && ElicitRequestSchema;
 const capabilities = asks ? { elicitation: {} } : {};
 const client = new Telling({ name: 'interop-ts1', version: '1.0.0' }, { capabilities });
 client.setNotificationHandler(ToolListChangedNotificationSchema, changed);
+client.setNotificationHandler(types.ResourceUpdatedNotificationSchema, told => updated(told.params.uri));
 if (asks) {
   const answer = answerer();
   client.setRequestHandler(ElicitRequestSchema, async request => answer(request.params));
@@ -38,9 +40,10 @@ function connection() {
 
 const transport = connection();
 await client.connect(transport);
-say('connected', { revision: client.revision, server: client.getServerVersion() ?? null });
+say('connected', { revision: client.revision, server: client.getServerVersion() ?? null, instructions: client.getInstructions?.() ?? null });
 
 await run({
+  client,
   list: async () => (await client.listTools()).tools,
   call: (params, options) => client.callTool(params, CallToolResultSchema, options),
   close: async () => {

@@ -8,7 +8,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::broadcast;
-use toolgate::{Caller, Catalog, Item, Progress, Seen, Trail};
+use toolgate::{Caller, Catalog, Item, ItemKind, Op, Progress, Seen, Trail};
 use toolgate_policy::{CallView, End, Observer, Stage, Stop};
 
 /// Calls that are kept for the console.
@@ -24,8 +24,8 @@ pub(crate) type Told = (&'static str, String);
 /// The calls as they happen.
 pub(crate) struct Board {
     calls: Mutex<VecDeque<Shown>>,
-    /// The tools by the names that callers use, to show a call under its full name from the start.
-    names: Mutex<Catalog>,
+    /// All things by the names that callers use, to show a call under its full name from the start.
+    names: Mutex<[Catalog; 4]>,
     /// What runs, and the hand on it.
     pub(crate) stop: Stop,
     feed: broadcast::Sender<Told>,
@@ -38,7 +38,11 @@ struct Shown {
     seen: Arc<Seen>,
     at: SystemTime,
     server: String,
+    /// The name behind the server, also of a resource or a prompt.
     tool: String,
+    op: Op,
+    /// As the caller wrote it.
+    name: String,
     state: &'static str,
     arguments: String,
     masked: usize,
@@ -76,9 +80,20 @@ impl Board {
         let _ = self.feed.send((name, value.to_string()));
     }
 
-    /// Learns which tools there are.
-    pub(crate) fn know(&self, catalog: Catalog) {
-        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = catalog;
+    /// Learns what there is of one kind.
+    pub(crate) fn know(&self, kind: ItemKind, catalog: Catalog) {
+        self.names()[kind as usize] = catalog;
+    }
+
+    /// The thing that a call is about, where it is known.
+    fn find(&self, call: &CallView) -> Option<Arc<Item>> {
+        let names = self.names();
+        let mut kinds = call.op.kinds().iter();
+        kinds.find_map(|kind| names[*kind as usize].find(&call.name).cloned())
+    }
+
+    fn names(&self) -> MutexGuard<'_, [Catalog; 4]> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The newest calls first.
@@ -129,9 +144,7 @@ impl Observer for Board {
             }
             return;
         }
-        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let shown = Shown::new(call, names.find(&call.name));
-        drop(names);
+        let shown = Shown::new(call, self.find(call).as_deref());
         self.tell("call", &shown.json());
         calls.push_front(shown);
         calls.truncate(KEPT);
@@ -142,7 +155,8 @@ impl Observer for Board {
         self.update(id, |call| {
             call.state = "running";
             call.server = item.origin.server.to_string();
-            call.tool.clone_from(&item.local);
+            let name = shown_name(item, call.op, &call.name);
+            call.tool = name;
         });
     }
 
@@ -176,7 +190,7 @@ fn word(out: &'static str) -> &'static str {
 }
 
 impl Shown {
-    fn new(view: &CallView, item: Option<&Arc<Item>>) -> Shown {
+    fn new(view: &CallView, item: Option<&Item>) -> Shown {
         let (arguments, masked) = show::masked(&view.arguments, SHOWN);
         Shown {
             id: view.id.clone(),
@@ -184,7 +198,9 @@ impl Shown {
             seen: view.seen.clone(),
             at: SystemTime::now(),
             server: item.map_or(String::new(), |i| i.origin.server.to_string()),
-            tool: item.map_or_else(|| name(view), |i| i.local.clone()),
+            tool: item.map_or_else(|| name(view), |i| shown_name(i, view.op, &view.name)),
+            op: view.op,
+            name: view.name.chars().take(LONGEST).collect(),
             state: "judging",
             arguments,
             masked,
@@ -218,7 +234,7 @@ impl Shown {
             .map(|p| json!({"progress": p.progress, "total": p.total, "message": p.message}));
         json!({
             "id": self.id, "at": millis(self.at), "caller": self.caller.name(),
-            "client": self.seen.client, "server": self.server, "tool": self.tool,
+            "client": self.seen.client, "server": self.server, "tool": self.tool, "method": self.op.method(),
             "revision": self.seen.revision, "transport": self.seen.transport, "state": self.state,
             "arguments": self.arguments, "masked": self.masked, "verdict": verdict,
             "rule": rule.map(|s| s.why.clone()), "trail": trail, "outcome": self.outcome,
@@ -228,9 +244,25 @@ impl Shown {
     }
 }
 
-/// The name of a tool that nobody knows, as long as names may be.
+/// How long a name may be that nobody knows.
+const LONGEST: usize = 2048;
+
+/// The name as the caller wrote it, as long as names may be, with what it is of.
 fn name(view: &CallView) -> String {
-    view.name.chars().take(128).collect()
+    let kind = match view.op.kinds().first() {
+        Some(ItemKind::Resource | ItemKind::Template) => Item::RESOURCE,
+        Some(ItemKind::Prompt) => Item::PROMPT,
+        Some(ItemKind::Tool) | None => "",
+    };
+    kind.chars().chain(view.name.chars().take(128)).collect()
+}
+
+/// The name of a thing behind its server; where a template is read, the URI, which says more.
+fn shown_name(item: &Item, op: Op, name: &str) -> String {
+    match op {
+        Op::Resource => format!("{}{name}", Item::RESOURCE),
+        _ => item.own_name(),
+    }
 }
 
 /// Milliseconds since 1970.

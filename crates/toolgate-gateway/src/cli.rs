@@ -28,6 +28,10 @@ pub(crate) enum Command {
     Run(Run),
     /// List the tools of the running gateways
     Tools,
+    /// List the resources and resource templates of the running gateways
+    Resources,
+    /// List the prompts of the running gateways
+    Prompts,
     /// Call a tool of a running gateway
     Call {
         /// Which tool

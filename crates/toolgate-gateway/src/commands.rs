@@ -78,7 +78,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::DemoServer) => demo_server(),
         Some(Command::Check { config }) => check(config.as_deref()),
         Some(Command::Audit(audit)) => self::audit(&data()?.join("audit"), audit),
-        Some(Command::Tools) => tools(&Gateways::find(&data()?)?),
+        Some(Command::Tools) => offered(&Gateways::find(&data()?)?, "tools"),
+        Some(Command::Resources) => offered(&Gateways::find(&data()?)?, "resources"),
+        Some(Command::Prompts) => offered(&Gateways::find(&data()?)?, "prompts"),
         Some(Command::Calls) => calls(&Gateways::find(&data()?)?),
         Some(Command::Inbox) => inbox(&Gateways::find(&data()?)?),
         Some(Command::Console) => console(&Gateways::find(&data()?)?),
@@ -216,9 +218,10 @@ fn all(gateways: &Gateways, action: &str) -> Result<Vec<Value>> {
     Ok(lists.collect::<Result<Vec<_>>>()?.concat())
 }
 
-fn tools(gateways: &Gateways) -> Result<ExitCode> {
+/// What the servers offer of one kind, a line each, by the names that rules match.
+fn offered(gateways: &Gateways, list: &str) -> Result<ExitCode> {
     let mut text = String::new();
-    for tool in all(gateways, "tools")? {
+    for tool in all(gateways, list)? {
         let word = |key: &str| visible(tool[key].as_str().unwrap_or_default());
         let verdict = match tool["withheld"].as_str() {
             Some(why) => format!("withheld: {}", visible(why)),

@@ -9,6 +9,7 @@ mod control;
 mod demo;
 mod http_server;
 mod instructions;
+mod offered;
 mod operator;
 mod paths;
 mod routes;

@@ -3,6 +3,7 @@
 use crate::{
     board::{Board, Told, millis},
     console::Logins,
+    offered::{self, LISTS},
     servers::Supervisor,
     show,
 };
@@ -15,7 +16,7 @@ use toolgate::{
     ToolResult,
     edge::{Server, call_here},
 };
-use toolgate_policy::{Access, ApprovalView, By, Desk, DeskError, GrantView, Standing, Then};
+use toolgate_policy::{Access, ApprovalView, By, Desk, DeskError, GrantView, Standing};
 use toolgate_wire::dialect;
 
 /// Everything that the operator can see and do.
@@ -68,11 +69,15 @@ impl Operator {
 
     /// Everything as it is now.
     pub(crate) async fn snapshot(&self) -> Value {
-        json!({
+        let mut all = json!({
             "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint, "data": self.data,
-            "now": millis(SystemTime::now()), "servers": self.server_status(), "tools": self.tools().await,
+            "now": millis(SystemTime::now()), "servers": self.server_status(),
             "calls": self.board.json(), "pending": self.pending(), "grants": self.grants(),
-        })
+        });
+        for (name, kinds) in LISTS {
+            all[name] = self.list(kinds).await;
+        }
+        all
     }
 
     /// Does one thing.
@@ -107,11 +112,13 @@ impl Operator {
         } else {
             By::Terminal
         };
+        if let Some((_, kinds)) = LISTS.iter().find(|(name, _)| *name == action) {
+            return Ok(self.list(kinds).await);
+        }
         match action {
             "state" => Ok(self.snapshot().await),
             "calls" => Ok(self.board.json()),
             "inbox" => Ok(self.pending()),
-            "tools" => Ok(self.tools().await),
             "grants" => Ok(self.grants()),
             "console" => self.link(),
             "approve" => {
@@ -210,12 +217,12 @@ impl Operator {
             let found = items.find(|item| item.full_name() == tool || item.def.name() == tool);
             found.map(|item| item.def.name().to_owned())
         };
-        if let Some(name) = find(&self.catalog().await) {
+        if let Some(name) = find(&self.known(ItemKind::Tool).await) {
             return Ok(name);
         }
         // A server may just have started: ask them all.
         self.refresh().await;
-        let catalog = self.catalog().await;
+        let catalog = self.known(ItemKind::Tool).await;
         if let Some(name) = find(&catalog) {
             return Ok(name);
         }
@@ -234,33 +241,23 @@ impl Operator {
         join_all(ItemKind::ALL.map(list)).await;
     }
 
-    /// What is known of all tools; waits for no server.
-    async fn catalog(&self) -> Catalog {
-        let ask = List::all(Caller::new("operator"), ItemKind::Tool);
+    /// What is known of one kind; waits for no server.
+    async fn known(&self, kind: ItemKind) -> Catalog {
+        let ask = List::all(Caller::new("operator"), kind);
         let catalog = self.tools.list(ask).await.unwrap_or_default();
-        self.board.know(catalog.clone());
+        self.board.know(kind, catalog.clone());
         catalog
     }
 
-    async fn tools(&self) -> Value {
-        let catalog = self.catalog().await;
-        catalog
-            .items()
-            .iter()
-            .map(|item| self.tool(item, &self.caller))
-            .collect()
-    }
-
-    fn tool(&self, item: &Item, caller: &Caller) -> Value {
-        let (then, rule) = self.access.verdict(caller, item);
-        let hints = item.def.hints();
-        json!({
-            "server": item.origin.server, "name": item.local, "wire": item.def.name(), "title": item.def.title(),
-            "description": item.def.description(), "verdict": then_word(then), "rule": rule,
-            "hints": hints_json(hints), "trusted": item.origin.trusted, "withheld": item.withheld,
-            "input_schema": item.def.input_schema().to_value(),
-            "output_schema": item.def.output_schema().map(|s| s.to_value()),
-        })
+    /// One of the lists of [`LISTS`], with the verdicts.
+    async fn list(&self, kinds: &[ItemKind]) -> Value {
+        let mut all = Vec::new();
+        for kind in kinds {
+            let catalog = self.known(*kind).await;
+            let items = catalog.items().iter();
+            all.extend(items.map(|item| offered::item(item, &self.access, &self.caller)));
+        }
+        Value::Array(all)
     }
 
     /// The open questions, the one that expires first on top.
@@ -320,8 +317,12 @@ impl Operator {
         }
     }
 
-    pub(crate) async fn tell_tools(&self) {
-        self.board.tell("tools", &self.tools().await);
+    /// Tells the console of all that the servers offer.
+    pub(crate) async fn tell_offered(&self) {
+        for (name, kinds) in LISTS {
+            let list = self.list(kinds).await;
+            self.board.tell(name, &list);
+        }
     }
 }
 
@@ -346,12 +347,21 @@ fn pending(view: &ApprovalView) -> Value {
     let item = &view.item;
     json!({
         "id": view.id, "call": view.calls.last(), "calls": view.calls, "at": millis(view.asked), "expires": millis(view.expires), "caller": view.binding.caller.name(),
-        "client": view.seen.client, "server": item.origin.server, "tool": item.local, "title": item.def.title(),
-        "description": item.def.description(), "hints": hints_json(item.def.hints()), "trusted": item.origin.trusted,
+        "client": view.seen.client, "server": item.origin.server, "tool": used(view), "kind": item.kind().word(), "title": item.def.title(),
+        "description": item.def.description(), "hints": offered::hints_json(item.def.hints()), "trusted": item.origin.trusted,
         "reasons": view.reasons, "arguments_pretty": show::exact(&view.arguments), "arguments_raw": view.arguments.as_str(),
-        "digest": view.binding.arguments, "schema": item.def.input_schema().to_value(), "connected": view.connected,
+        "digest": view.binding.arguments, "schema": offered::schema(item), "connected": view.connected,
         "may_remember": view.may_remember, "state": "open",
     })
+}
+
+/// The part of the full name behind the server; of a template the URI that is read, which is what matters.
+fn used(view: &ApprovalView) -> String {
+    let uri = view.arguments.get("uri").and_then(|uri| uri.string());
+    match uri.filter(|_| view.item.kind() == ItemKind::Template) {
+        Some(uri) => format!("{}{uri}", Item::RESOURCE),
+        None => view.item.own_name(),
+    }
 }
 
 fn grant(grant: &GrantView) -> Value {
@@ -359,20 +369,6 @@ fn grant(grant: &GrantView) -> Value {
         "id": grant.id, "caller": grant.caller.name(), "server": grant.server, "tool": grant.tool,
         "until": "the gateway stops", "made": millis(grant.since), "used": grant.used, "last": grant.last.map(millis),
     })
-}
-
-fn hints_json(hints: toolgate::Hints) -> Value {
-    json!({
-        "readOnly": hints.read_only, "destructive": hints.destructive, "idempotent": hints.idempotent, "openWorld": hints.open_world,
-    })
-}
-
-fn then_word(then: Then) -> &'static str {
-    match then {
-        Then::Allow => "allow",
-        Then::Ask => "ask",
-        Then::Deny => "deny",
-    }
 }
 
 /// A result as the protocol writes it, for a terminal or the console.

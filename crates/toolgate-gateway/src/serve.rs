@@ -327,7 +327,7 @@ impl Parts {
         loop {
             let running = self.running();
             self.operator.refresh().await;
-            self.operator.tell_tools().await;
+            self.operator.tell_offered().await;
             tokio::time::sleep(CALM).await;
             let stale = async {
                 match &mut tools {

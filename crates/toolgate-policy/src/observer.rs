@@ -1,7 +1,7 @@
 //! Who watches calls as they happen.
 
 use std::{sync::Arc, time::Duration};
-use toolgate_core::{Call, Caller, Item, Json, Progress, Seen, Trail};
+use toolgate_core::{Call, Caller, Item, Json, Op, Progress, Seen, Trail};
 
 /// Sees every round of every call from its start to its end. Must not block.
 ///
@@ -27,6 +27,8 @@ pub struct CallView {
     pub id: Arc<str>,
     /// Who calls.
     pub caller: Caller,
+    /// What is done.
+    pub op: Op,
     /// The name as the caller wrote it.
     pub name: String,
     /// The exact arguments.
@@ -44,6 +46,7 @@ impl CallView {
         CallView {
             id: call.id.clone(),
             caller: call.caller.clone(),
+            op: call.op,
             name: call.name().to_owned(),
             arguments: call.arguments().raw().clone(),
             seen: call.seen.clone(),

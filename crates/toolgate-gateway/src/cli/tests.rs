@@ -31,6 +31,8 @@ fn the_contract() {
         "run --stdio -- server",
         "run --listen 127.0.0.1:0 --data d -- server",
         "tools",
+        "resources",
+        "prompts",
         "call demo.add",
         "call demo.add {\"a\":1,\"b\":2}",
         "inbox --data d",

@@ -17,6 +17,7 @@ mod crash;
 mod far_server;
 mod gateways;
 mod hostile_config;
+mod items;
 mod listen;
 mod no_spawn;
 mod one_no;

@@ -11,7 +11,7 @@ pub struct Binding {
     pub caller: Caller,
     /// The configured id of the server.
     pub server: Arc<str>,
-    /// The tool, under the server's own name.
+    /// The tool under the server's own name, `resource:URI` or `prompt:NAME`.
     pub tool: String,
     /// SHA-256 of the definition that the caller sees.
     pub definition: String,
@@ -27,7 +27,7 @@ impl Binding {
         Binding {
             caller: call.caller.clone(),
             server: item.origin.server.clone(),
-            tool: item.local.clone(),
+            tool: item.own_name(),
             definition: digest::definition(item).as_str().to_owned(),
             arguments: digest::of(call.arguments().raw()),
             policy: policy.clone(),

@@ -174,7 +174,7 @@ $("keys").addEventListener("click", () => $("help").showModal());
 
 // Drawing ----------------------------------------------------------------
 
-const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, servers: renderServers, grants: renderGrants };
+const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, grants: renderGrants };
 
 on("change", (dirty) => {
   if ($("console").hidden && $("login").hidden && state.ready) { attr($("console"), "hidden", false); dirty.add("first"); }

@@ -35,7 +35,7 @@ function pick(id) {
   renderCalls();
 }
 
-const nameOf = (c) => (c.server ? `${c.server}.${c.tool}` : c.tool);
+const nameOf = (c) => (c.server ? `${c.server}.${c.tool}` : c.tool) + (c.method === "completion/complete" ? " (completion)" : "");
 const haystack = (c) => `${c.id} ${nameOf(c)} ${c.caller} ${c.client ?? ""} ${c.state} ${WORDS[c.outcome] ?? ""} ${c.detail ?? ""} ${c.arguments}`.toLowerCase();
 
 export function renderCalls() {

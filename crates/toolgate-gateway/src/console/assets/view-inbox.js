@@ -92,6 +92,14 @@ export function riskTags(hints = {}, trusted = false) {
   return out;
 }
 
+const isTool = (p) => (p.kind ?? "tool") === "tool";
+
+/** What a question is about that is no tool. */
+function kindTags(p) {
+  const word = p.kind === "prompt" ? "fetches a prompt" : "reads a resource";
+  return [h("span", { class: "tag" }, word), h("span", { class: "dim claim" }, p.trusted ? "of a server that your configuration trusts" : "of a server that is not trusted")];
+}
+
 function makeCard(first) {
   let p = first, sent = false, asking = false;
   const name = t("h3", { id: "name-" + p.id }, `${p.server}.${p.tool}`);
@@ -157,7 +165,7 @@ function makeCard(first) {
     drawn = key;
     put(name, `${p.server}.${p.tool}`);
     put(title, p.title ?? "");
-    tags.replaceChildren(...riskTags(p.hints, p.trusted));
+    tags.replaceChildren(...(isTool(p) ? riskTags(p.hints, p.trusted) : kindTags(p)));
     drawFacts(facts, p, presence);
     args.update(p);
     if (!p.may_remember) remember.remove();
@@ -165,8 +173,8 @@ function makeCard(first) {
     put(note, !p.may_remember
       ? "Remembering is not offered: " + (p.hints?.destructive === true
         ? "the server says this tool destroys things, so each call is asked about."
-        : "this server is not trusted, so its word that the tool is harmless does not count.")
-      : "Approve and remember: this tool, for this caller, with any arguments, until the gateway stops.");
+        : `this server is not trusted, so its word that the ${p.kind ?? "tool"} is harmless does not count.`)
+      : `Approve and remember: this ${p.kind ?? "tool"}, for this caller, ${p.kind === "resource template" ? "with any URI that fits" : "with any arguments"}, until the gateway stops.`);
   }
   return { node, update, tick, reason, approve: () => run("approve") };
 }

@@ -1,4 +1,5 @@
-// The tools as callers see them: what each is said to do, what the rules say, and a form to try it.
+// The tools, resources and prompts as callers see them: what each is said to do, what the rules say, and of a tool a
+// form to try it.
 
 import { state, postText } from "./api.js";
 import { h, t, put, attr, keyed, button, textBox, span, visText } from "./dom.js";
@@ -6,21 +7,26 @@ import { members, pretty, sample, typeOf, valid } from "./json.js";
 import { riskTags } from "./view-inbox.js";
 
 const root = document.getElementById("view-tools");
-const filter = h("input", { type: "search", id: "tools-filter", placeholder: "Filter: server, name, description, verdict", "aria-label": "Filter the tools", on: { input: renderTools } });
+const filter = h("input", { type: "search", id: "tools-filter", placeholder: "Filter: server, name, kind, description, verdict", "aria-label": "Filter the tools, resources and prompts", on: { input: renderTools } });
 const count = h("span", { class: "dim", "aria-live": "polite" });
 const list = h("div", { class: "tools" });
 root.append(h("h2", { class: "sr" }, "Tools"), h("div", { class: "tools-bar" }, filter, count), list);
 
 const idOf = (tool) => `${tool.server}.${tool.name}`;
+const isTool = (x) => (x.kind ?? "tool") === "tool";
 const sync = keyed(list, idOf, makeTool);
 
 export function renderTools() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const hay = (x) => `${idOf(x)} ${x.wire} ${x.title ?? ""} ${x.description} ${x.verdict} ${x.rule} ${x.withheld ? "withheld" : ""}`.toLowerCase();
-  const all = [...state.tools].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
+  const hay = (x) => `${idOf(x)} ${x.kind} ${x.wire} ${x.title ?? ""} ${x.description} ${x.verdict} ${x.rule} ${x.withheld ? "withheld" : ""}`.toLowerCase();
+  const offered = [state.tools, state.resources, state.prompts].flatMap((part) => [...part].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)));
+  // A resource and a template may stand under one text; the list shows each name once.
+  const all = [...new Map(offered.map((x) => [idOf(x), x])).values()];
   const seen = all.filter((x) => words.every((w) => hay(x).includes(w)));
   sync(seen);
-  put(count, seen.length === all.length ? `${all.length} tools` : `${seen.length} of ${all.length} tools`);
+  const parts = [[state.tools, "tools"], [state.resources, "resources"], [state.prompts, "prompts"]].filter(([part]) => part.length);
+  const whole = parts.map(([part, word]) => `${part.length} ${word}`).join(", ") || "0 tools";
+  put(count, seen.length === all.length ? whole : `${seen.length} of ${all.length}`);
 }
 
 export function toolsKey(key) {
@@ -36,16 +42,17 @@ function makeTool(first) {
   const title = h("span", { class: "dim" });
   const held = h("span", { class: "tag bad", hidden: true }, "withheld");
   const tags = h("span", { class: "tags" });
+  const what = tool.kind && tool.kind !== "tool" ? h("span", { class: "tag" }, tool.kind) : null;
   const detail = h("div", { class: "detail" });
   const tryBox = h("div", {});
   const body = h("div", { class: "tool-body" }, detail, tryBox);
   const node = h("details", { class: "tool", "data-tool": idOf(tool), on: { toggle: () => fill() } },
-    h("summary", {}, verdict, h("span", { class: "name" }, t("b", {}, idOf(tool)), title), held, tags), body);
+    h("summary", {}, verdict, h("span", { class: "name" }, t("b", {}, idOf(tool)), title), held, ...(what ? [what] : []), tags), body);
   function fill() {
     if (!node.open || detail.dataset.key === drawn) return;
     detail.dataset.key = drawn;
     detail.replaceChildren(...describe(tool));
-    form ??= tryForm(tool, tryBox);
+    if (isTool(tool)) form ??= tryForm(tool, tryBox);
   }
   function update(next) {
     const key = JSON.stringify(next);
@@ -56,7 +63,7 @@ function makeTool(first) {
     verdict.className = "verdict " + tool.verdict;
     put(title, tool.title ?? "");
     attr(held, "hidden", !tool.withheld);
-    tags.replaceChildren(...riskTags(tool.hints, tool.trusted).slice(0, -1));
+    tags.replaceChildren(...(isTool(tool) ? riskTags(tool.hints, tool.trusted).slice(0, -1) : []));
     fill();
   }
   return { node, update };
@@ -64,17 +71,25 @@ function makeTool(first) {
 
 function describe(tool) {
   const row = (label, node) => [h("dt", {}, label), h("dd", {}, node)];
+  const about = isTool(tool) ? describeTool(tool) : tool.kind === "prompt" ? [inputs(tool.input_schema)] : [];
   return [
     tool.withheld ? h("p", { class: "warning" }, "Withheld from callers: ", t("span", {}, tool.withheld)) : null,
     t("div", { class: "prose" }, tool.description || "The server gives no description.", true),
     h("dl", { class: "facts" },
       ...row("Rule", t("span", {}, `${tool.verdict}: ${tool.rule}`)),
-      ...row("On the wire", t("code", {}, tool.wire)),
-      ...row("Hints", h("span", { class: "tags" }, ...riskTags(tool.hints, tool.trusted)))),
+      ...row(tool.kind === "resource template" ? "Template" : tool.kind === "resource" ? "URI" : "On the wire", t("code", {}, tool.wire)),
+      ...(tool.mime ? row("Type", t("code", {}, tool.mime)) : []),
+      ...(isTool(tool) ? row("Hints", h("span", { class: "tags" }, ...riskTags(tool.hints, tool.trusted))) : [])),
+    ...about,
+  ].filter(Boolean);
+}
+
+function describeTool(tool) {
+  return [
     inputs(tool.input_schema),
     h("details", {}, h("summary", {}, "Input schema"), textBox("Input schema", JSON.stringify(tool.input_schema, null, 2))),
     tool.output_schema ? h("details", {}, h("summary", {}, "Output schema"), textBox("Output schema", JSON.stringify(tool.output_schema, null, 2))) : null,
-  ].filter(Boolean);
+  ];
 }
 
 function inputs(schema) {

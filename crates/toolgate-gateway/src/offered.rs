@@ -1,0 +1,66 @@
+//! What the servers offer, as the operator sees it: each thing with the verdict that a caller gets.
+
+use serde_json::{Map, Value, json};
+use toolgate::{Caller, Hints, Item, ItemKind};
+use toolgate_policy::{Access, Then};
+
+/// The lists by their names in the console and on the socket, and what is in them.
+pub(crate) const LISTS: [(&str, &[ItemKind]); 3] = [
+    ("tools", &[ItemKind::Tool]),
+    ("resources", &[ItemKind::Resource, ItemKind::Template]),
+    ("prompts", &[ItemKind::Prompt]),
+];
+
+/// One thing for the console and the terminal.
+pub(crate) fn item(item: &Item, access: &Access, caller: &Caller) -> Value {
+    let (then, rule) = access.verdict(caller, item);
+    let hints = item.def.hints();
+    json!({
+        "kind": item.kind().word(), "server": item.origin.server, "name": item.own_name(), "wire": item.def.name(),
+        "title": item.def.title(), "description": item.def.description(), "verdict": then_word(then), "rule": rule,
+        "hints": hints_json(hints), "trusted": item.origin.trusted, "withheld": item.withheld,
+        "mime": item.def.json().get("mimeType").and_then(|mime| mime.string()),
+        "input_schema": schema(item), "output_schema": item.def.output_schema().map(|s| s.to_value()),
+    })
+}
+
+/// What it takes, as a schema: of a prompt its arguments, of a resource its URI.
+pub(crate) fn schema(item: &Item) -> Value {
+    match item.kind() {
+        ItemKind::Tool => item.def.input_schema().to_value(),
+        ItemKind::Resource | ItemKind::Template => {
+            json!({"type": "object", "properties": {"uri": {"type": "string"}}, "required": ["uri"]})
+        }
+        ItemKind::Prompt => prompt_schema(item),
+    }
+}
+
+fn prompt_schema(item: &Item) -> Value {
+    let list = item.def.json().get("arguments");
+    let list: Vec<Value> = list
+        .map(|list| list.items().map(|one| one.to_value()).collect())
+        .unwrap_or_default();
+    let name = |argument: &Value| argument["name"].as_str().unwrap_or_default().to_owned();
+    let property = |argument: &Value| {
+        let about = json!({"type": "string", "description": argument["description"]});
+        (name(argument), about)
+    };
+    let properties: Map<String, Value> = list.iter().map(property).collect();
+    let required = list.iter().filter(|argument| argument["required"] == true);
+    let required: Vec<String> = required.map(name).collect();
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+pub(crate) fn hints_json(hints: Hints) -> Value {
+    json!({
+        "readOnly": hints.read_only, "destructive": hints.destructive, "idempotent": hints.idempotent, "openWorld": hints.open_world,
+    })
+}
+
+fn then_word(then: Then) -> &'static str {
+    match then {
+        Then::Allow => "allow",
+        Then::Ask => "ask",
+        Then::Deny => "deny",
+    }
+}
