@@ -7,13 +7,22 @@ use crate::{
 };
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Attribute, Error, FnArg, Ident, ItemFn, Result};
+use syn::{Attribute, Error, FnArg, ItemFn, Result};
 
 /// What is made of a function.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Kind {
     Tool,
     Prompt,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Tool => "tool",
+            Kind::Prompt => "prompt",
+        }
+    }
 }
 
 /// A tool of a function.
@@ -38,14 +47,19 @@ fn made(options: &Options, mut function: ItemFn, kind: Kind) -> Result<TokenStre
     let cfgs = conditions(&others);
     let name = function.sig.ident.clone();
     let visibility = function.vis.clone();
-    let making = making(options, &name, &function.sig, &arguments, &told, kind);
+    let making = making(options, &function, &arguments, &told, kind);
     function.sig.ident = format_ident!("call", span = name.span());
+    // The name of a function may be that of a variable; the name of a unit struct may not.
+    let behind = format!("The function behind the {} `{name}`.", kind.word());
     Ok(quote! {
         #(#cfgs)*
-        #(#told)*
-        #[allow(missing_docs, non_camel_case_types, unreachable_pub, reason = "made of a function")]
-        #[derive(Clone, Copy, Debug)]
-        #visibility struct #name;
+        #making
+
+        #(#cfgs)*
+        #[doc = #behind]
+        #[allow(non_camel_case_types, unreachable_pub, reason = "it has the name of the function")]
+        #[derive(Debug)]
+        #visibility enum #name {}
 
         #(#cfgs)*
         #[allow(
@@ -61,9 +75,6 @@ fn made(options: &Options, mut function: ItemFn, kind: Kind) -> Result<TokenStre
             #(#others)*
             #function
         }
-
-        #(#cfgs)*
-        #making
     })
 }
 
@@ -73,45 +84,33 @@ pub(crate) fn conditions(attributes: &[Attribute]) -> Vec<&Attribute> {
     attributes.iter().filter(is).collect()
 }
 
-/// The `impl` that turns the unit struct into a definition.
+/// The function that makes the definition, under the name of the one that is behind it.
 fn making(
     options: &Options,
-    name: &Ident,
-    signature: &syn::Signature,
+    function: &ItemFn,
     arguments: &Arguments,
     told: &[Attribute],
     kind: Kind,
 ) -> TokenStream {
-    let private = options.private();
+    let (private, name, visibility) = (options.private(), &function.sig.ident, &function.vis);
     let target = Target {
         options,
-        signature,
+        signature: &function.sig,
         arguments,
         docs: docs::text(told),
     };
     let passed = arguments.passed();
     let call = quote!(#name::call(#passed));
-    match kind {
-        Kind::Tool => {
-            let tool = target.tool(&call, &TokenStream::new());
-            quote! {
-                #[automatically_derived]
-                #[allow(clippy::all, clippy::pedantic, reason = "nobody wrote it")]
-                impl #private::IntoTool for #name {
-                    fn into_tool(self) -> #private::Tool { #tool }
-                }
-            }
-        }
-        Kind::Prompt => {
-            let prompt = target.prompt(&call);
-            quote! {
-                #[automatically_derived]
-                #[allow(clippy::all, clippy::pedantic, reason = "nobody wrote it")]
-                impl #private::IntoPrompt for #name {
-                    fn into_prompt(self) -> #private::Prompt { #prompt }
-                }
-            }
-        }
+    let (ty, made) = match kind {
+        Kind::Tool => (quote!(Tool), target.tool(&call, &TokenStream::new())),
+        Kind::Prompt => (quote!(Prompt), target.prompt(&call)),
+    };
+    quote! {
+        #(#told)*
+        #[allow(missing_docs, unreachable_pub, reason = "as the function behind it")]
+        #[allow(clippy::all, clippy::pedantic, reason = "nobody wrote it")]
+        #[must_use]
+        #visibility fn #name() -> #private::#ty { #made }
     }
 }
 

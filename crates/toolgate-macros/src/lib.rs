@@ -15,7 +15,8 @@ use proc_macro::TokenStream;
 
 /// Makes a tool of a function: its parameters are the arguments, its doc comment is the description.
 ///
-/// `forecast` is a unit struct that implements `IntoTool`. The function itself is `forecast::call`.
+/// The name is then that of a function without parameters, which makes the `Tool`: `server.tool(forecast)`, or
+/// `server.tool(forecast().icons(…))`. The function that was written is `forecast::call`.
 ///
 /// - A parameter of type `Cx` is the context of the call. It may stand anywhere, or be left out.
 /// - Doc comments on parameters are descriptions of arguments. `#[serde(…)]` and `#[schemars(…)]` on a parameter work
@@ -53,9 +54,9 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a prompt of a function: its parameters are the arguments, its doc comment is the description.
 ///
-/// `review` is a unit struct that implements `IntoPrompt`. The function itself is `review::call`. Clients send texts, so
-/// a parameter is a `String`, an `Option<String>`, or an enum of words. It returns what implements `IntoMessages`, or a
-/// `Result` of that. Options: `name`, `title`, `description` and `crate`, as of `#[tool]`.
+/// The name is then that of a function without parameters, which makes the `Prompt`: `server.prompt(review)`. The
+/// function that was written is `review::call`. Clients send texts, so a parameter is a `String`, an `Option<String>`, or
+/// an enum of words. It returns what implements `IntoMessages`, or a `Result` of that. Options: `name`, `title`, `description` and `crate`, as of `#[tool]`.
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     let options = Options::of(options.into(), options::PROMPT);

@@ -136,8 +136,8 @@ fn attributes_move_to_the_fields() {
     let function = "/// F.\n#[inline] fn f(/** A. */ #[serde(default)] a: u8) -> String { g(a) }";
     let made = free::tool(&Options::default(), parse_str(function).unwrap()).unwrap();
     let made: syn::File = syn::parse2(made).unwrap();
-    let syn::Item::Impl(block) = &made.items[1] else {
-        panic!("an impl block is second");
+    let syn::Item::Impl(block) = &made.items[2] else {
+        panic!("an impl block is last");
     };
     let syn::ImplItem::Fn(call) = &block.items[0] else {
         panic!("with the function");

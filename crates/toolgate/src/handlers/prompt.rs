@@ -19,7 +19,8 @@ pub struct Prompt {
     pub(super) completers: Completers,
 }
 
-/// What can be added to a server as a prompt: a [`Prompt`], or what `#[prompt]` makes of a function.
+/// What can be added to a server as a prompt: a [`Prompt`], or a function that makes one, as `#[prompt]`
+/// does.
 pub trait IntoPrompt {
     /// The prompt.
     fn into_prompt(self) -> Prompt;
@@ -28,6 +29,12 @@ pub trait IntoPrompt {
 impl IntoPrompt for Prompt {
     fn into_prompt(self) -> Prompt {
         self
+    }
+}
+
+impl<F: FnOnce() -> Prompt> IntoPrompt for F {
+    fn into_prompt(self) -> Prompt {
+        self()
     }
 }
 

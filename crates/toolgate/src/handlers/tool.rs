@@ -21,7 +21,7 @@ pub struct Tool {
     repeats: bool,
 }
 
-/// What can be added to a server as a tool: a [`Tool`], or what `#[tool]` makes of a function.
+/// What can be added to a server as a tool: a [`Tool`], or a function that makes one, as `#[tool]` does.
 pub trait IntoTool {
     /// The tool.
     fn into_tool(self) -> Tool;
@@ -30,6 +30,12 @@ pub trait IntoTool {
 impl IntoTool for Tool {
     fn into_tool(self) -> Tool {
         self
+    }
+}
+
+impl<F: FnOnce() -> Tool> IntoTool for F {
+    fn into_tool(self) -> Tool {
+        self()
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod aggregate;
 mod corpus;
+mod examples;
 mod handlers;
 mod official;
 mod remote;

@@ -18,11 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicI64, Ordering};
-use toolgate::{
-    Cx, Server, Stop, Structured,
-    handlers::{IntoPrompt, IntoTool},
-    prompt, tool, tools,
-};
+use toolgate::{Cx, Server, Stop, Structured, prompt, tool, tools};
 
 #[derive(Debug, JsonSchema, Serialize)]
 struct Sum {
@@ -49,8 +45,9 @@ async fn forecast(
     #[schemars(range(max = 14))]
     days: u8,
 ) -> Result<String, Stop> {
-    let caller = cx.caller().name().to_owned();
-    Ok(format!("{place} {unit:?} {days} for {caller}"))
+    // A variable may have the name of a tool.
+    let forecast = format!("{place} {unit:?} {days} for {}", cx.caller().name());
+    Ok(forecast)
 }
 
 #[tool(name = "math.add", destructive = false)]
@@ -143,10 +140,10 @@ async fn peer() -> Peer {
         .tool(untold)
         .tool(number)
         .tool(nothing)
-        .tool(public::undocumented.into_tool().title("Loud"))
+        .tool(public::undocumented().title("Loud"))
         .tools(counter)
         .prompt(review)
-        .prompt(noted.into_prompt());
+        .prompt(noted());
     Peer::open(&server.build().unwrap(), MODERN, json!({})).await
 }
 
