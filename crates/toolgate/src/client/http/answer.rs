@@ -16,6 +16,8 @@ use toolgate_wire::{
     message::{Message, code},
 };
 
+/// The code by which many servers refuse what comes before a handshake.
+const NO_HANDSHAKE: i64 = -32000;
 /// Most bytes that are read of a refusal.
 const REFUSAL: usize = 256 << 10;
 /// Most characters of a server's words that are repeated.
@@ -52,6 +54,18 @@ pub(super) fn no_session(status: StatusCode, refused: &Failure) -> bool {
     };
     let said = || words.to_ascii_lowercase().contains("session");
     status == StatusCode::NOT_FOUND || status == StatusCode::BAD_REQUEST && said()
+}
+
+/// Whether a refused request without a handshake says that the server has changed its era: it names other revisions,
+/// or it is one of the many that ask for a session by this code.
+pub(super) fn other_era(status: StatusCode, refused: &Failure) -> bool {
+    match refused {
+        Failure::Rpc(error) => {
+            error.code == code::UNSUPPORTED_VERSION
+                || error.code == NO_HANDSHAKE && status == StatusCode::BAD_REQUEST
+        }
+        _ => false,
+    }
 }
 
 /// Whether a response has that type.

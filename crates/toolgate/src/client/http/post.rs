@@ -37,7 +37,17 @@ impl Http {
         }
         if modern {
             let response = self.post(request.line(), headers).await?;
-            return self.answered(link, request, response, Era::Modern).await;
+            let status = response.status();
+            let refused = self.answered(link, request, response, Era::Modern).await;
+            let known = link.dialect.get().is_some();
+            if known
+                && refused
+                    .as_ref()
+                    .is_err_and(|r| answer::other_era(status, r))
+            {
+                link.lose("it no longer speaks the revision that it was opened with");
+            }
+            return refused;
         }
         if request.method == initialize::NAME {
             return self.shake(link, request, headers).await;

@@ -74,7 +74,7 @@ async fn connect(serving: &Serving, probe: bool) -> Remote {
     soon(opening).await.unwrap()
 }
 
-/// Holds: VER-08, VER-10, HTTPM-10, HTTPL-08.
+/// Holds: VER-10, HTTPM-10, HTTPM-16, CANC-07, HTTPL-08.
 #[tokio::test]
 async fn lists_calls_progress_changes_and_cancels() {
     let serving = serve().await;

@@ -40,7 +40,7 @@ async fn open() -> (Remote, Server, Told) {
     (soon(opening).await.unwrap().unwrap(), server, told)
 }
 
-/// Holds: HTTPM-43, HTTPL-32, SSE1-03, SSE1-04.
+/// Holds: HTTPM-43, HTTPL-32, SSE1-04.
 #[tokio::test]
 async fn a_server_of_the_old_transport_is_found_and_used() {
     let (remote, server, mut told) = open().await;

@@ -62,7 +62,7 @@ async fn a_modern_error_means_modern_and_the_probe_is_repeated() {
     }
 }
 
-/// Holds: VER-12, VER-13, VER-15, HTTPL-04, HTTPL-24, HTTPL-27, HTTPL-29.
+/// Holds: VER-12, VER-13, VER-15, HTTPL-04, HTTPL-24, HTTPL-29.
 #[tokio::test]
 async fn any_other_refusal_means_a_handshake() {
     let refusals = [
@@ -203,6 +203,7 @@ async fn a_modern_server_that_asks_is_not_answered() {
     list.0.unwrap();
 }
 
+/// Holds: HTTPL-05.
 #[tokio::test]
 async fn a_ping_during_the_handshake_is_answered_in_the_session() {
     let (opening, server) = start().await;
@@ -252,6 +253,25 @@ async fn headers_of_the_operator_go_with_every_request() {
     list.unwrap();
 }
 
+/// Holds: VER-08.
+#[tokio::test]
+async fn a_server_that_changes_its_era_has_to_be_opened_anew() {
+    let refusals = [
+        (-32022, json!({"supported": ["2027-01-01"]})),
+        (-32000, Value::Null),
+    ];
+    for (code, data) in refusals {
+        let (remote, server) = modern(json!({})).await;
+        let (list, ()) = tokio::join!(remote.list(all()), async {
+            let asked = server.next().await;
+            asked.error("400 Bad Request", code, "no", data).await;
+        });
+        assert!(list.is_err());
+        let why = soon(remote.closed()).await;
+        assert!(why.contains("no longer speaks"), "{code}: {why}");
+    }
+}
+
 /// Holds: HTTPL-28.
 #[tokio::test]
 async fn a_session_is_ended_when_it_is_no_longer_used() {
@@ -270,7 +290,6 @@ async fn a_session_is_ended_when_it_is_no_longer_used() {
     });
 }
 
-/// Holds: HTTPM-41.
 #[tokio::test]
 async fn a_modern_server_has_no_session_to_end() {
     let (remote, server) = modern(json!({})).await;

@@ -5,7 +5,7 @@ use super::{
     server::{Asked, Server, legacy, modern},
 };
 use serde_json::{Value, json};
-use toolgate::{Error, Outcome, Service, client::Remote};
+use toolgate::{Call, Caller, Error, Json, Op, Outcome, Service, client::Remote};
 
 fn text(outcome: Result<Outcome, Error>) -> Result<String, String> {
     match outcome.map_err(|error| error.public().to_owned())? {
@@ -79,6 +79,26 @@ async fn a_name_that_is_not_plain_goes_in_base64() {
         assert_eq!(asked.header("mcp-name"), Some("=?base64?w6k=?="));
         asked.result(done("x")).await;
     });
+}
+
+/// Holds: HTTPM-24.
+#[tokio::test]
+async fn what_is_read_or_fetched_is_named_in_a_header() {
+    let (remote, server) = modern(json!({"resources": {}, "prompts": {}})).await;
+    let uses = [
+        (Op::Resource, "resources/read", "file:///a%20b"),
+        (Op::Prompt, "prompts/get", "greet"),
+    ];
+    for (op, method, name) in uses {
+        let arguments = Json::from_value(&json!({"uri": name}));
+        let used = Call::new("c", Caller::new("test"), op, name, arguments);
+        let (_, ()) = tokio::join!(remote.call(used), async {
+            let asked = server.next().await;
+            assert_eq!(asked.header("mcp-method"), Some(method));
+            assert_eq!(asked.header("mcp-name"), Some(name));
+            asked.result(json!({"contents": [], "messages": []})).await;
+        });
+    }
 }
 
 #[tokio::test]

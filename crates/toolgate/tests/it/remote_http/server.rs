@@ -255,6 +255,11 @@ impl Asked {
         self.answer("200 OK", &headers, &body.to_string()).await;
     }
 
+    /// Waits until the client closes the connection.
+    pub(super) async fn closed(self) {
+        closed(self.stream).await;
+    }
+
     /// The answer is a stream of events.
     pub(super) async fn stream(self) -> Told {
         self.stream_with("").await
@@ -311,8 +316,12 @@ impl Told {
     }
 
     /// Waits until the client closes the connection.
-    pub(super) async fn closed(mut self) {
-        let mut rest = [0; 64];
-        soon(async { while self.stream.read(&mut rest).await.is_ok_and(|n| n > 0) {} }).await;
+    pub(super) async fn closed(self) {
+        closed(self.stream).await;
     }
+}
+
+async fn closed(mut stream: TcpStream) {
+    let mut rest = [0; 64];
+    soon(async { while stream.read(&mut rest).await.is_ok_and(|n| n > 0) {} }).await;
 }

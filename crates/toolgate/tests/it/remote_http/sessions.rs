@@ -27,7 +27,7 @@ async fn next_post(server: &Server) -> Asked {
     server.next().await
 }
 
-/// Holds: HTTPL-24, HTTPL-26, HTTPL-27.
+/// Holds: HTTPL-24, HTTPL-27.
 #[tokio::test]
 async fn after_the_end_of_a_session_the_call_goes_out_in_a_new_one() {
     let endings = [
@@ -112,7 +112,7 @@ async fn a_404_without_a_session_is_a_404() {
     assert!(outcome.await.unwrap_err().contains("HTTP 404"));
 }
 
-/// Holds: HTTPL-22, HTTPL-23.
+/// Holds: HTTPL-23.
 #[tokio::test]
 async fn a_session_id_is_plain_text_and_is_not_told() {
     for wrong in ["a b", "é", &"x".repeat(2000)] {
