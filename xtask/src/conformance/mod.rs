@@ -26,8 +26,8 @@ use table::Side;
 
 pub(crate) use suite::install;
 
-/// How long one whole run may take; it takes seconds.
-const RUN: Duration = Duration::from_secs(300);
+/// How long one whole run may take; it takes ten seconds.
+const RUN: Duration = Duration::from_secs(120);
 /// How long one scenario alone may take.
 const ONE: Duration = Duration::from_secs(90);
 
@@ -130,6 +130,14 @@ fn one(suite: &Suite, run: &Run, options: &Options) -> Result<Vec<Verdict>, Stri
         println!("{}: {why}", run.name());
         Default::default()
     });
+    if found.is_empty() && !bars.is_empty() {
+        let log = out.join("suite.log");
+        println!(
+            "{}: no result; the suite's words: {}",
+            run.name(),
+            log.display()
+        );
+    }
     let mut verdicts = judge::judge(&bars, &found);
     if run.side == Side::Client && !found.is_empty() {
         for verdict in verdicts
