@@ -5,6 +5,8 @@
 //! - [`client`] makes a server somewhere else a [`Service`].
 //! - [`handlers`] makes a server of plain functions.
 //! - [`aggregate`] makes many services one.
+//!
+//! The [`guide`] shows how to use it all. The examples in the repository are whole programs.
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -12,6 +14,7 @@ pub mod __private;
 pub mod aggregate;
 pub mod client;
 pub mod edge;
+pub mod guide;
 pub mod handlers;
 pub mod ids;
 mod seal;

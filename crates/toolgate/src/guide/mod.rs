@@ -1,0 +1,4 @@
+//! How to write servers and clients, one page each. All code on them is compiled.
+
+#[doc = include_str!("server.md")]
+pub mod server {}
