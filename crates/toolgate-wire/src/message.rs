@@ -386,6 +386,23 @@ mod tests {
     }
 
     /// Holds: BASE-07
+    /// Of the codes that the protocol keeps for itself only those stand here that it gave a meaning.
+    ///
+    /// Holds: BASE-18, BASE-20
+    #[test]
+    fn no_code_is_made_up() {
+        let source = include_str!("message.rs");
+        let codes = source.lines().filter_map(|line| {
+            let (_, value) = line
+                .trim()
+                .strip_prefix("pub const ")?
+                .split_once(": i64 = ")?;
+            value.strip_suffix(';')?.parse::<i64>().ok()
+        });
+        let kept: Vec<i64> = codes.filter(|c| (-32099..=-32000).contains(c)).collect();
+        assert_eq!(kept, [-32002, -32020, -32021, -32022]);
+    }
+
     #[test]
     fn an_id_comes_back_byte_for_byte() {
         for text in ["1", "1.0", "\"a\\u0062\"", "-7", "9007199254740993"] {

@@ -205,6 +205,7 @@ mod tests {
         )
     }
 
+    /// Holds: ELIC-14
     #[test]
     fn it_opens_for_the_same_call_only() {
         let seal = Seal::random(Duration::from_secs(60)).unwrap();

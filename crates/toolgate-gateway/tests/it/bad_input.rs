@@ -299,6 +299,7 @@ fn note(gate: &Gate, text: &str) -> std::thread::JoinHandle<Response> {
     std::thread::spawn(move || Modern::call(port, &json!(2), "demo_note", arguments))
 }
 
+/// Holds: MRTR-08
 #[test]
 fn an_approval_is_good_for_the_identical_call_once_and_for_no_other() {
     let gate = gate();

@@ -35,6 +35,7 @@ fn dialect(schema: Value) -> Draft {
     super::dialect::of(&graph).unwrap()
 }
 
+/// Holds: BASE-45
 #[test]
 fn dialects() {
     assert_eq!(dialect(json!({"type": "object"})), Draft::Draft202012);
@@ -153,6 +154,7 @@ fn endless_schemas_are_refused() {
     );
 }
 
+/// Holds: BASE-54
 #[test]
 fn bounds() {
     let text = |n: usize| json!({"description": "x".repeat(n)});

@@ -44,6 +44,37 @@ pub mod meta {
     /// Names the progress notifications of a request.
     pub const PROGRESS: &str = "progressToken";
 
+    /// Whether a text can be a key of `_meta`: an optional prefix of labels with dots between and a slash behind, then a
+    /// name, which may be empty where there is a prefix.
+    pub fn is_key(key: &str) -> bool {
+        let (prefix, name) = match key.split_once('/') {
+            Some((prefix, name)) => (Some(prefix), name),
+            None => (None, key),
+        };
+        let label = |label: &str| {
+            label.starts_with(|c: char| c.is_ascii_alphabetic())
+                && label.ends_with(|c: char| c.is_ascii_alphanumeric())
+                && label
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        };
+        let edge = |c: char| c.is_ascii_alphanumeric();
+        let named = name.starts_with(edge)
+            && name.ends_with(edge)
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+        prefix.is_none_or(|prefix| prefix.split('.').all(label))
+            && (named || (name.is_empty() && prefix.is_some()))
+    }
+
+    /// Whether a key belongs to the protocol: the second label of its prefix is `modelcontextprotocol` or `mcp`.
+    pub fn is_reserved(key: &str) -> bool {
+        let prefix = key.split_once('/').map(|(prefix, _)| prefix);
+        let second = prefix.and_then(|prefix| prefix.split('.').nth(1));
+        matches!(second, Some("modelcontextprotocol" | "mcp"))
+    }
+
     /// A member of `params._meta`.
     pub fn get(params: Option<&Json>, key: &str) -> Option<Json> {
         params?.get("_meta")?.get(key)
@@ -59,5 +90,56 @@ pub mod meta {
         }
         let empty = kept.members().next().is_none();
         (!empty).then_some(kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meta::{is_key, is_reserved};
+
+    /// Holds: BASE-30, BASE-32
+    #[test]
+    fn keys_have_a_form() {
+        for good in [
+            "a",
+            "ui",
+            "progressToken",
+            "com.example/a",
+            "a-b.c/d_e.f",
+            "com.example/",
+            "A.b1/9",
+        ] {
+            assert!(is_key(good), "{good}");
+        }
+        for bad in [
+            "",
+            "/a",
+            "1a.b/c",
+            "a-.b/c",
+            "a..b/c",
+            "a b",
+            "com.example/-a",
+            "com.example/a.",
+            "a/b/c",
+            "é/a",
+        ] {
+            assert!(!is_key(bad), "{bad}");
+        }
+    }
+
+    /// Holds: BASE-34
+    #[test]
+    fn some_keys_belong_to_the_protocol() {
+        for ours in ["io.modelcontextprotocol/a", "dev.mcp/", "com.mcp.tools/x"] {
+            assert!(is_reserved(ours), "{ours}");
+        }
+        for free in [
+            "a",
+            "mcp/a",
+            "com.example.mcp/a",
+            "modelcontextprotocol.io/a",
+        ] {
+            assert!(!is_reserved(free), "{free}");
+        }
     }
 }

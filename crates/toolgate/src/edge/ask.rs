@@ -144,7 +144,7 @@ async fn inline(
     let mut answers = Vec::new();
     let _attending = approval.map(|a| a.waiting.attend());
     for ask in &questions.asks {
-        let request = request(ask, call, context.dialect);
+        let request = request(ask, call, context);
         let asked = asker.ask(&request.method, request.params);
         let AskKind::Approve(approval) = &ask.kind else {
             answers.push((ask.key.clone(), answered(server, outlet, asked).await?));
@@ -244,13 +244,23 @@ fn is_url(params: &Json) -> bool {
 }
 
 /// A question in the words of the protocol.
-pub(crate) fn request(ask: &Ask, call: &Call, dialect: &Dialect) -> elicitation::Request {
+pub(crate) fn request(ask: &Ask, call: &Call, context: &Context) -> elicitation::Request {
+    let dialect = context.dialect;
     let (method, params) = match &ask.kind {
         AskKind::Approve(approval) => (
             elicitation::NAME,
             Some(elicited(&form(approval, call), dialect)),
         ),
         AskKind::Elicit(params) => (elicitation::NAME, Some(elicited(params, dialect))),
+        // Context that the client cannot include is not asked for; before 2025-11-25 nobody could say so.
+        AskKind::Sample(params)
+            if dialect.sampling_tools && !context.abilities.sampling_context =>
+        {
+            (
+                elicitation::SAMPLING,
+                Some(params.without("includeContext")),
+            )
+        }
         AskKind::Sample(params) => (elicitation::SAMPLING, dialect.sampling(params)),
         AskKind::Roots => (elicitation::ROOTS, None),
     };

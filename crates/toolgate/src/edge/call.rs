@@ -113,7 +113,7 @@ fn leave(
     let requests = questions
         .asks
         .iter()
-        .map(|a| ask::request(a, call, context.dialect))
+        .map(|a| ask::request(a, call, context))
         .collect();
     match state {
         Ok(state) => Ok(InputRequired {

@@ -5,6 +5,7 @@ use crate::client::http::Marks;
 use std::{collections::HashSet, fmt};
 use toolgate_core::{Definition, ItemKind};
 use toolgate_policy::{Bounds, check_schemas};
+use toolgate_wire::method::meta;
 
 /// Why a server cannot be built: which definition is wrong, and what is wrong with it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -60,6 +61,20 @@ fn about(definition: &Definition) -> String {
     format!("the {} {:?}", definition.kind().word(), definition.name())
 }
 
+/// The keys of `_meta` are keys, and none belongs to the protocol. Extensions of the protocol have theirs.
+fn meta_is_good(definition: &Definition) -> Result<(), String> {
+    let meta = definition.json().get("_meta");
+    for (key, _) in meta.iter().flat_map(toolgate_core::Json::members) {
+        if !meta::is_key(&key) {
+            return Err(format!("{key:?} cannot be a key of _meta"));
+        }
+        if meta::is_reserved(&key) && !key.starts_with(meta::PREFIX) {
+            return Err(format!("the key {key:?} of _meta belongs to the protocol"));
+        }
+    }
+    Ok(())
+}
+
 /// Each definition is whole, and every name stands once.
 fn list<'a>(
     definitions: impl Iterator<Item = (&'a str, Result<Definition, String>)>,
@@ -71,7 +86,9 @@ fn list<'a>(
         if !seen.insert(name) {
             return Err(wrong("its name stands twice".to_owned()));
         }
-        list.push(definition.map_err(wrong)?);
+        let definition = definition.map_err(wrong)?;
+        meta_is_good(&definition).map_err(wrong)?;
+        list.push(definition);
     }
     Ok(list)
 }

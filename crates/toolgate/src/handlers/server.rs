@@ -8,7 +8,7 @@ use crate::edge::{self, Offers, ServerLimits};
 use std::{path::PathBuf, sync::Arc};
 use toolgate_core::{CacheHint, Json, Rule};
 use toolgate_policy::{AtOnce, Deadline, OutputSchema, Quota, Rate, Recorder, Size, Standard};
-use toolgate_wire::method::initialize::Implementation;
+use toolgate_wire::method::{initialize::Implementation, meta};
 
 /// A server in the making. Every duty of a server is on: arguments are checked against their schemas, calls are limited
 /// in number, rate and time and recorded, results are checked, cleaned and limited in size, and a panic ends one call.
@@ -236,7 +236,10 @@ impl Server {
         let resources = !self.offered.resources.is_empty() || !self.offered.templates.is_empty();
         let mut extensions = toolgate_wire::json::ObjectWriter::new();
         for (id, settings) in &self.extensions {
-            if settings.kind() != toolgate_wire::json::Kind::Object || !id.contains('/') {
+            if settings.kind() != toolgate_wire::json::Kind::Object
+                || !id.contains('/')
+                || !meta::is_key(id)
+            {
                 let why = "an identifier has a prefix, as in com.example/thing, and settings are an object";
                 return Err(BuildError::new(format!("the extension {id:?}"), why));
             }

@@ -266,6 +266,7 @@ fn structs() {
     );
 }
 
+/// Holds: TOOL-09
 #[test]
 fn arguments_are_an_object() {
     let none = json!({"type": "object", "additionalProperties": false});

@@ -67,7 +67,7 @@ fn answer(method: &str, params: &Value) -> Value {
 /// The revisions in which a user can be asked.
 const ASKING: [&str; 3] = ["2025-06-18", "2025-11-25", MODERN];
 
-/// Holds: MRTR-01, MRTR-03, MRTR-04, ELIC-06, ELIC-13
+/// Holds: MRTR-01, MRTR-03, MRTR-04, ELIC-06, ELIC-13, ELIC-03
 #[tokio::test]
 async fn answers_of_earlier_rounds_are_kept() {
     for revision in ASKING {
@@ -203,9 +203,52 @@ async fn a_model_gets_tools_only_where_that_was_declared() {
     assert_eq!(result["content"][0]["text"], "said");
 }
 
+/// Holds: SAMP-05
+#[tokio::test]
+async fn context_is_asked_for_only_where_it_can_be_included() {
+    let sample = Tool::dynamic(
+        "sample",
+        json!({"type": "object"}),
+        |_, cx: Cx| async move {
+            let params = json!({"messages": [], "maxTokens": 1, "includeContext": "thisServer"});
+            cx.ask("m", ask::sample(params)).map(|_| "said")
+        },
+    );
+    let server = Server::new("s", "1").tool(sample).build().unwrap();
+    for revision in ["2025-11-25", MODERN] {
+        for (abilities, asked) in [
+            (json!({"sampling": {}}), false),
+            (json!({"sampling": {"context": {}}}), true),
+        ] {
+            let mut peer = Peer::open(&server, revision, abilities).await;
+            peer.call("sample", json!({}), |method, params| {
+                assert_eq!(params.get("includeContext").is_some(), asked, "{params}");
+                answer(method, params)
+            })
+            .await;
+        }
+    }
+}
+
+/// Holds: ROOT-04
+#[tokio::test]
+async fn roots_are_asked_for_only_where_they_were_declared() {
+    let roots = Tool::dynamic("roots", json!({"type": "object"}), |_, cx: Cx| async move {
+        let roots = cx.ask("r", ask::roots())?;
+        Ok::<_, Stop>(roots.len().to_string())
+    });
+    let server = Server::new("s", "1").tool(roots).build().unwrap();
+    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+    let error = peer.error("tools/call", json!({"name": "roots"})).await;
+    assert_eq!(error["data"]["requiredCapabilities"], json!({"roots": {}}));
+    let mut peer = Peer::open(&server, MODERN, able()).await;
+    let result = peer.call("roots", json!({}), answer).await;
+    assert_eq!(result["content"][0]["text"], "1");
+}
+
 /// State is bound to the tool and its arguments, and cannot be changed.
 ///
-/// Holds: MRTR-06, MRTR-07
+/// Holds: MRTR-06, MRTR-07, BASE-27
 #[tokio::test]
 async fn state_belongs_to_its_call() {
     let server = server_of(&Arc::default());

@@ -4,6 +4,7 @@ mod asking;
 mod attributes;
 mod building;
 mod changing;
+mod facts;
 mod offering;
 pub(crate) mod peer;
 mod recording;

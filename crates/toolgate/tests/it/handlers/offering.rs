@@ -212,7 +212,7 @@ async fn progress_carries_the_callers_token() {
     }
 }
 
-/// Holds: RES-01, RES-02, RES-04, RES-05, RES-06, CACHE-01, CACHE-02, CACHE-03, PAG-01
+/// Holds: RES-01, RES-02, RES-04, RES-05, RES-06, CACHE-01, CACHE-02, CACHE-03, PAG-01, BASE-21
 #[tokio::test]
 async fn resources_in_every_revision() {
     let server = server();

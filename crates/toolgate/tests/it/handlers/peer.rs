@@ -66,6 +66,11 @@ impl Peer {
         peer
     }
 
+    /// Declares something else from now on.
+    pub(crate) fn declare(&mut self, abilities: Value) {
+        self.abilities = abilities;
+    }
+
     /// What the server said when the session was opened.
     pub(crate) async fn opened(server: &Arc<edge::Server>, revision: &'static str) -> Value {
         Peer::open(server, revision, json!({})).await.opened

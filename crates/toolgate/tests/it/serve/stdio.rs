@@ -127,7 +127,7 @@ async fn calls_that_no_layer_saw_are_on_record_in_a_session() {
     assert_eq!(client.seen.calls(), ["stdio twice", "stdio many"]);
 }
 
-/// Holds: SUB-06, SUB-07.
+/// Holds: SUB-06, SUB-07., CANC-06
 #[tokio::test]
 async fn a_subscription_that_we_end_is_told_and_answered() {
     let mut client = Client::start(8);

@@ -135,7 +135,7 @@ async fn what_goes_wrong_in_every_revision() {
     }
 }
 
-/// Holds: MRTR-01, ELIC-06, SAMP-02
+/// Holds: MRTR-01, ELIC-06, SAMP-02, STDIO-08
 #[tokio::test]
 async fn questions_in_every_revision() {
     let (server, _) = offer();

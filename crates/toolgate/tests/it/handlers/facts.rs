@@ -1,0 +1,339 @@
+//! Single facts of the specification that no other test is about.
+
+use super::peer::{MODERN, Peer, REVISIONS};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
+use toolgate::{
+    Definition, ItemKind, Json, edge,
+    handlers::{Contents, Cx, Level, Resource, Server, Stop, Tool, ask},
+};
+
+fn tool(name: &str) -> Tool {
+    Tool::dynamic(name, json!({"type": "object"}), |_, _| async { Ok("x") })
+}
+
+fn server() -> Arc<edge::Server> {
+    let log = Tool::dynamic("log", json!({"type": "object"}), |_, cx: Cx| async move {
+        cx.log(Level::Info, "logged");
+        Ok::<_, Stop>("x")
+    });
+    let late = Tool::dynamic("late", json!({"type": "object"}), |_, cx: Cx| async move {
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "a handler that does what it should not"
+        )]
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            cx.progress(2.0, None, "too late");
+            cx.log(Level::Error, "too late");
+        });
+        Ok::<_, Stop>("x")
+    });
+    let asks = Tool::dynamic("asks", json!({"type": "object"}), |_, cx: Cx| async move {
+        cx.ask("q", ask::text("Who?"))
+    });
+    let limits = edge::ServerLimits {
+        page: 1,
+        ..edge::ServerLimits::default()
+    };
+    Server::new("s", "1")
+        .cache(5, true)
+        .limits(limits)
+        .tool(tool("b"))
+        .tool(tool("a"))
+        .tool(log)
+        .tool(late)
+        .tool(asks)
+        .resource(Resource::fixed("test://a", "a", Contents::text("x")))
+        .resource(Resource::fixed("test://b", "b", Contents::text("x")))
+        .build()
+        .unwrap()
+}
+
+/// The names of a list, page by page, and what the pages say of how long they hold.
+async fn listed(peer: &mut Peer) -> (Vec<String>, Vec<Value>) {
+    let (mut names, mut scopes, mut params) = (Vec::new(), Vec::new(), json!({}));
+    loop {
+        let page = peer.result("tools/list", params).await;
+        names.push(page["tools"][0]["name"].as_str().unwrap().to_owned());
+        scopes.push(page["cacheScope"].clone());
+        match page.get("nextCursor") {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => return (names, scopes),
+        }
+    }
+}
+
+/// Holds: TOOL-03, TOOL-04, PAG-03, CACHE-13
+#[tokio::test]
+async fn a_list_is_the_same_on_every_connection() {
+    let server = server();
+    let mut first = Peer::open(&server, MODERN, json!({})).await;
+    let mut second = Peer::open(&server, MODERN, json!({"sampling": {}})).await;
+    let before = listed(&mut first).await;
+    assert_eq!(before.0, ["b", "a", "log", "late", "asks"]);
+    assert!(before.1.iter().all(|scope| scope == "public"));
+    first.result("tools/call", json!({"name": "a"})).await;
+    assert_eq!(listed(&mut first).await, before);
+    assert_eq!(listed(&mut second).await, before);
+}
+
+/// Holds: PAG-08
+#[tokio::test]
+async fn a_cursor_that_is_none_is_refused() {
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server(), revision, json!({})).await;
+        for method in ["tools/list", "resources/list"] {
+            for cursor in [json!("after:nothing"), json!(""), json!("x"), json!(7)] {
+                let error = peer.error(method, json!({"cursor": cursor})).await;
+                assert_eq!(error["code"], -32602, "{revision} {method} {cursor}");
+            }
+        }
+    }
+}
+
+/// What one request declared is not there for the next.
+///
+/// Holds: BASE-23, BASE-24, BASE-25
+#[tokio::test]
+async fn each_request_stands_alone() {
+    let mut peer = Peer::open(&server(), MODERN, json!({"elicitation": {}})).await;
+    let asked = peer.result("tools/call", json!({"name": "asks"})).await;
+    assert_eq!(asked["resultType"], "input_required");
+    peer.declare(json!({}));
+    assert_eq!(
+        peer.error("tools/call", json!({"name": "asks"})).await["code"],
+        -32021
+    );
+    // The answer may come on another connection.
+    let mut other = Peer::open(&server(), MODERN, json!({"elicitation": {}})).await;
+    let strange = json!({"name": "asks", "requestState": asked["requestState"]});
+    assert_eq!(
+        other.error("tools/call", strange).await["code"],
+        -32602,
+        "of another server"
+    );
+}
+
+/// Holds: CACHE-04
+#[tokio::test]
+async fn what_asks_is_not_to_be_kept() {
+    let mut peer = Peer::open(&server(), MODERN, json!({"elicitation": {}})).await;
+    let asked = peer.result("tools/call", json!({"name": "asks"})).await;
+    assert!(
+        asked.get("ttlMs").is_none() && asked.get("cacheScope").is_none(),
+        "{asked}"
+    );
+}
+
+/// Holds: BASE-12
+#[tokio::test]
+async fn a_notification_is_never_answered() {
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server(), revision, json!({})).await;
+        for method in [
+            "notifications/nothing",
+            "tools/call",
+            "notifications/cancelled",
+        ] {
+            peer.say(json!({"jsonrpc": "2.0", "method": method, "params": {}}))
+                .await;
+        }
+        // The next message is the reply to the next request.
+        let id = peer.send("tools/list", json!({})).await;
+        assert_eq!(peer.hear().await["id"], id, "{revision}");
+    }
+}
+
+/// Who a client says it is changes nothing.
+///
+/// Holds: BASE-41
+#[tokio::test]
+async fn a_name_changes_nothing() {
+    let mut results = Vec::new();
+    for name in ["claude", "evil \u{202e}", "inspector"] {
+        let mut peer = Peer::open(&server(), MODERN, json!({})).await;
+        let meta = json!({"io.modelcontextprotocol/clientInfo": {"name": name, "version": "1"}});
+        results.push(peer.result("tools/list", json!({"_meta": meta})).await);
+    }
+    assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+/// Holds: BASE-40, VER-04
+#[tokio::test]
+async fn every_result_names_its_server() {
+    let mut peer = Peer::open(&server(), MODERN, json!({})).await;
+    for (method, params) in [
+        ("server/discover", json!({})),
+        ("tools/list", json!({})),
+        ("tools/call", json!({"name": "a"})),
+        ("resources/read", json!({"uri": "test://a"})),
+    ] {
+        let result = peer.result(method, params).await;
+        assert_eq!(
+            result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "s",
+            "{method}"
+        );
+    }
+}
+
+/// Holds: PROG-06
+#[tokio::test]
+async fn nothing_of_a_call_follows_its_result() {
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server(), revision, json!({})).await;
+        let meta = json!({"progressToken": 1, "io.modelcontextprotocol/logLevel": "debug"});
+        peer.result("tools/call", json!({"name": "late", "_meta": meta}))
+            .await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let id = peer.send("tools/list", json!({})).await;
+        assert_eq!(peer.hear().await["id"], id, "{revision}");
+    }
+}
+
+/// Holds: LOG-01, LOG-03, LOG-04
+#[tokio::test]
+async fn logs_are_sent_to_those_who_asked() {
+    let call = |level: Option<&str>| {
+        let mut params = json!({"name": "log"});
+        if let Some(level) = level {
+            params["_meta"] = json!({"io.modelcontextprotocol/logLevel": level});
+        }
+        params
+    };
+    let mut peer = Peer::open(&server(), MODERN, json!({})).await;
+    for (level, told) in [
+        (None, false),
+        (Some("warning"), false),
+        (Some("info"), true),
+    ] {
+        let id = peer.send("tools/call", call(level)).await;
+        let first = peer.hear().await;
+        assert_eq!(
+            first["method"] == "notifications/message",
+            told,
+            "{level:?}"
+        );
+        if told {
+            assert_eq!(first["params"], json!({"level": "info", "data": "logged"}));
+            assert_eq!(peer.hear().await["id"], id);
+        }
+    }
+    assert_eq!(
+        peer.error("tools/call", call(Some("loud"))).await["code"],
+        -32602
+    );
+    let mut peer = Peer::open(&server(), "2025-11-25", json!({})).await;
+    peer.result("logging/setLevel", json!({"level": "error"}))
+        .await;
+    let id = peer.send("tools/call", call(None)).await;
+    assert_eq!(peer.hear().await["id"], id);
+    assert_eq!(
+        peer.error("logging/setLevel", json!({"level": "loud"}))
+            .await["code"],
+        -32602
+    );
+}
+
+/// Holds: HTTPL-07
+#[tokio::test]
+async fn a_notification_over_http_is_accepted_without_a_body() {
+    let service = toolgate::Http::new(server(), edge::http::HttpLimits::default());
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}});
+    let told = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1, "_meta": meta}});
+    let request = http::Request::post("/mcp")
+        .header("host", "localhost:1234")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", MODERN)
+        .header("mcp-method", "notifications/cancelled")
+        .body(http_body_util::Full::from(told.to_string()))
+        .unwrap();
+    let response = service.handle(request).await;
+    assert_eq!(response.status(), 202);
+    assert!(
+        response
+            .into_body()
+            .collect()
+            .await
+            .unwrap()
+            .to_bytes()
+            .is_empty()
+    );
+}
+
+/// A service that is mounted answers loopback names on any port, and pages of its own origin.
+#[tokio::test]
+async fn a_mounted_service_checks_who_reaches_it() {
+    let service = toolgate::Http::new(server(), edge::http::HttpLimits::default());
+    for (host, origin, good) in [
+        ("localhost:1234", None, true),
+        ("127.0.0.1", Some("http://127.0.0.1"), true),
+        ("localhost:1234", Some("http://localhost:1234"), true),
+        ("localhost:1234", Some("http://localhost:9"), false),
+        ("evil.example:1234", None, false),
+        ("localhost:x", None, false),
+        ("localhost:1234", Some("https://evil.example"), false),
+    ] {
+        let mut request = http::Request::get("/mcp").header("host", host);
+        if let Some(origin) = origin {
+            request = request.header("origin", origin);
+        }
+        let request = request.body(http_body_util::Empty::new()).unwrap();
+        let status = service.handle(request).await.status();
+        assert_eq!(status == 403, !good, "{host} {origin:?}: {status}");
+    }
+}
+
+/// Holds: TOOL-23
+#[test]
+fn a_title_is_found_in_its_order() {
+    let title = |members: Value| {
+        let mut tool = json!({"name": "n", "inputSchema": {}});
+        tool.as_object_mut()
+            .unwrap()
+            .extend(members.as_object().unwrap().clone());
+        let tool = Definition::read(ItemKind::Tool, Json::from_value(&tool)).unwrap();
+        tool.title().into_owned()
+    };
+    let old = json!({"title": "old"});
+    assert_eq!(title(json!({"title": "new", "annotations": old})), "new");
+    assert_eq!(title(json!({"annotations": old})), "old");
+    assert_eq!(title(json!({})), "n");
+}
+
+/// Holds: VER-06, BASE-29
+#[test]
+fn keys_of_meta_and_of_extensions_are_checked() {
+    let check = |server: Server, expected: &str| match server.build() {
+        Err(error) => assert!(error.to_string().contains(expected), "{error}"),
+        Ok(_) => panic!("built, though {expected}"),
+    };
+    let object = || Json::from_value(&json!({}));
+    let server = || Server::new("s", "1");
+    check(
+        server().extension("thing", object()),
+        "an identifier has a prefix",
+    );
+    check(
+        server().extension("com.example/-x", object()),
+        "an identifier has a prefix",
+    );
+    check(
+        server().tool(tool("a").meta("a b", 1)),
+        "cannot be a key of _meta",
+    );
+    check(
+        server().tool(tool("a").meta("com.mcp/x", 1)),
+        "belongs to the protocol",
+    );
+    let ui = json!({"resourceUri": "ui://a"});
+    assert!(
+        server()
+            .tool(tool("a").meta("ui", ui))
+            .extension("com.example/x", object())
+            .build()
+            .is_ok()
+    );
+}
