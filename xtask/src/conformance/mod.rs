@@ -184,7 +184,7 @@ fn once_more(
 
 /// Whether the suite has a scenario of that name that is held to a bar.
 pub(crate) fn is_scenario(name: &str) -> bool {
-    table::names().any(|known| known == name)
+    table::held().any(|held| held == name)
 }
 
 #[cfg(test)]

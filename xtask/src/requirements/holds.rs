@@ -7,6 +7,8 @@ use std::{
 };
 
 const MARK: &str = "Holds: ";
+/// Where conversations are kept as text, each a test of its own: a comment in them says what they hold.
+const TALKS: &str = "transcripts";
 /// Where tests are.
 const ROOTS: [&str; 3] = ["crates", "conformance", "xtask"];
 
@@ -47,7 +49,7 @@ impl Found {
 /// All tests of the project.
 ///
 /// # Errors
-/// A file cannot be read, or a comment stands above no test.
+/// A file cannot be read, or a comment stands above something that is no test.
 pub(crate) fn all() -> Result<Found, String> {
     let (mut found, mut files) = (Found::default(), Vec::new());
     for root in ROOTS {
@@ -58,7 +60,11 @@ pub(crate) fn all() -> Result<Found, String> {
     files.retain(|file| !file.starts_with("xtask/src/requirements"));
     for file in files {
         let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        read(&file.display().to_string(), &text, &mut found)?;
+        let name = file.display().to_string();
+        match file.extension().is_some_and(|e| e == "rs") {
+            true => read(&name, &text, &mut found)?,
+            false => talk(&name, &text, &mut found)?,
+        }
     }
     Ok(found)
 }
@@ -69,7 +75,7 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
         let path = entry.path();
         if path.is_dir() && !path.ends_with("target") {
             sources(&path, files)?;
-        } else if path.extension().is_some_and(|e| e == "rs") {
+        } else if path.extension().is_some_and(|e| e == "rs") || folder.ends_with(TALKS) {
             files.push(path);
         }
     }
@@ -78,42 +84,63 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
 
 fn read(file: &str, text: &str, found: &mut Found) -> Result<(), String> {
     let mut held: Vec<String> = Vec::new();
-    let mut listing = false;
+    let (mut listing, mut tested) = (false, false);
     for (at, line) in text.lines().enumerate() {
-        let line = line.trim();
+        let (place, line) = (format!("{file}:{}", at + 1), line.trim());
         if let Some(comment) = line.strip_prefix("//") {
             let comment = comment.trim_start_matches(['/', '!']).trim();
-            let list = match comment.strip_prefix(MARK) {
-                Some(list) => Some(list),
-                None => listing.then_some(comment),
+            let ids = match comment.strip_prefix(MARK) {
+                Some(list) => {
+                    named(list).ok_or(format!("{place}: what it holds is no list of ids"))?
+                }
+                // A long list goes on in the next line.
+                None if listing => named(comment).unwrap_or_default(),
+                None => Vec::new(),
             };
-            let ids: Vec<String> = list
-                .iter()
-                .flat_map(|list| list.split(','))
-                .map(|id| id.trim().trim_end_matches('.').to_owned())
-                .filter(|id| !id.is_empty())
-                .collect();
-            // A long list goes on in the next line.
-            listing = !ids.is_empty() && ids.iter().all(|id| is_id(id));
-            if listing {
-                held.extend(ids);
-            } else if comment.starts_with(MARK) {
-                return Err(format!(
-                    "{file}:{}: what it holds is no list of ids",
-                    at + 1
-                ));
-            }
+            listing = !ids.is_empty();
+            held.extend(ids);
             continue;
         }
         listing = false;
-        if let Some(name) = function(line).filter(|_| !held.is_empty()) {
-            found.add(std::mem::take(&mut held), &format!("{file}::{name}"));
+        tested |= is_test(line);
+        let Some(name) = function(line) else { continue };
+        match (held.first(), tested) {
+            (Some(id), false) => return Err(format!("{place}: {name} holds {id} and is no test")),
+            _ => found.add(std::mem::take(&mut held), &format!("{file}::{name}")),
         }
+        tested = false;
     }
     match held.first() {
         Some(id) => Err(format!("{file}: {id} is held by no function")),
         None => Ok(()),
     }
+}
+
+/// A conversation that is played: the whole file is one test.
+fn talk(file: &str, text: &str, found: &mut Found) -> Result<(), String> {
+    let marks = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# ")?.strip_prefix(MARK));
+    for list in marks {
+        // Words may follow.
+        let list = list.split_once(". ").map_or(list, |(ids, _)| ids);
+        let ids = named(list).ok_or(format!("{file}: what it holds is no list of ids"))?;
+        found.add(ids, file);
+    }
+    Ok(())
+}
+
+/// The ids of a list; nothing where it is none.
+fn named(list: &str) -> Option<Vec<String>> {
+    let ids = list.split(',').map(|id| id.trim().trim_end_matches('.'));
+    let ids: Vec<String> = ids.filter(|id| !id.is_empty()).map(str::to_owned).collect();
+    (!ids.is_empty() && ids.iter().all(|id| is_id(id))).then_some(ids)
+}
+
+/// An attribute or a macro that makes a test of what follows.
+fn is_test(line: &str) -> bool {
+    let attribute = line.strip_prefix("#[").unwrap_or_default();
+    attribute.starts_with("test]") || attribute.contains("::test") || line == "proptest! {"
 }
 
 /// The name of the function that begins on this line.
@@ -159,11 +186,28 @@ mod tests {
     #[test]
     fn a_comment_that_holds_nothing_is_an_error() {
         for bad in [
-            "/// Holds: something\nfn a() {}\n",
+            "/// Holds: something\n#[test]\nfn a() {}\n",
             "/// Holds: TOOL-01\n",
-            "/// Holds: TOOL-1\nfn a() {}\n",
+            "/// Holds: TOOL-1\n#[test]\nfn a() {}\n",
+            "/// Holds: TOOL-01\nfn a() {}\n",
+            "#[test]\nfn a() {}\n/// Holds: TOOL-01\nfn b() {}\n",
         ] {
             assert!(read("a.rs", bad, &mut Found::default()).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_transcript_is_one_test() {
+        let mut found = Found::default();
+        talk(
+            "a.txt",
+            "# Holds: BASE-12. It is so.\n> {}\n# Holds: LOG-04, LOG-01\n",
+            &mut found,
+        )
+        .unwrap();
+        for id in ["BASE-12", "LOG-01", "LOG-04"] {
+            assert_eq!(found.of(id), ["a.txt"]);
+        }
+        assert!(talk("a.txt", "# Holds: all\n", &mut found).is_err());
     }
 }

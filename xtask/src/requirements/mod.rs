@@ -88,7 +88,10 @@ fn judge(row: &Row, found: &holds::Found) -> Vec<String> {
     let suites: Vec<&str> = suites.collect();
     for suite in &suites {
         if !conformance::is_scenario(suite) {
-            wrong.push(format!("{}: there is no scenario {suite}", row.id));
+            wrong.push(format!(
+                "{}: {suite} is no scenario that is held to its bar",
+                row.id
+            ));
         }
     }
     match &row.state {
