@@ -1,8 +1,8 @@
 //! Rules decide before a call; one layer asks them all and lets a person settle what they leave open.
 
 use crate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, Kind, Layer, List, Next, Op,
-    Outcome, Questions, Refusal,
+    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, ItemKind, Kind, Layer, List,
+    Next, Op, Outcome, Questions, Refusal,
 };
 use std::sync::Arc;
 
@@ -40,6 +40,11 @@ pub trait Rule: Send + Sync + 'static {
         String::new()
     }
 
+    /// Why it may not know of the resource at a URI that fits a template which it does see: for the record.
+    fn hides_at(&self, _caller: &Caller, _template: &Item, _uri: &str) -> Option<String> {
+        None
+    }
+
     /// Judges a call.
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a>;
 }
@@ -55,6 +60,10 @@ impl Rule for Arc<dyn Rule> {
 
     fn why_hidden(&self, caller: &Caller, item: &Item) -> String {
         self.as_ref().why_hidden(caller, item)
+    }
+
+    fn hides_at(&self, caller: &Caller, template: &Item, uri: &str) -> Option<String> {
+        self.as_ref().hides_at(caller, template, uri)
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
@@ -113,7 +122,8 @@ impl Gate {
         let Some(found) = catalog.find(name) else {
             return catalog.with_items(Vec::new());
         };
-        let Some((by, why)) = self.hides(&ask.caller, found) else {
+        let at = || self.hides_at(&ask.caller, found, name);
+        let Some((by, why)) = self.hides(&ask.caller, found).or_else(at) else {
             return catalog;
         };
         ask.trail.add(by, "hide", why);
@@ -121,9 +131,18 @@ impl Gate {
         let seen = seen.filter(|item| self.sees(&ask.caller, item));
         let other = catalog.with_items(seen.cloned().collect());
         match other.find(name) {
-            Some(_) => other,
-            None => catalog.with_items(Vec::new()),
+            Some(item) if self.hides_at(&ask.caller, item, name).is_none() => other,
+            _ => catalog.with_items(Vec::new()),
         }
+    }
+
+    /// Who hides the resource that a template has there, and why.
+    fn hides_at(&self, caller: &Caller, item: &Item, uri: &str) -> Option<(&'static str, String)> {
+        if item.kind() != ItemKind::Template || item.def.name() == uri {
+            return None;
+        }
+        let mut rules = self.rules.iter();
+        rules.find_map(|rule| Some((rule.name(), rule.hides_at(caller, item, uri)?)))
     }
 
     /// The item behind a URI, as this caller sees it.

@@ -1,6 +1,6 @@
 //! Who may use what: the rules of the operator.
 
-use crate::Pattern;
+use crate::{Pattern, names};
 use std::sync::Arc;
 use toolgate_core::{Call, Caller, Decision, Error, Item, Kind, Op, Refusal, Rule, Verdict};
 
@@ -18,11 +18,11 @@ pub enum Then {
 /// One rule of the operator.
 #[derive(Clone, Debug)]
 pub struct AccessRule {
-    /// Which tools, as `server.tool`.
+    /// Which things, by their full names: `server.tool`, `server.resource:URI`, `server.prompt:NAME`.
     pub tools: Vec<Pattern>,
     /// Which callers; empty for all.
     pub callers: Vec<Pattern>,
-    /// Which tools not.
+    /// Which of them not.
     pub except: Vec<Pattern>,
     /// What then.
     pub then: Then,
@@ -31,11 +31,9 @@ pub struct AccessRule {
 }
 
 impl AccessRule {
-    fn speaks_of(&self, caller: &Caller, tool: &str) -> bool {
-        let any = |patterns: &[Pattern], name: &str| patterns.iter().any(|p| p.matches(name));
-        any(&self.tools, tool)
-            && !any(&self.except, tool)
-            && (self.callers.is_empty() || any(&self.callers, caller.name()))
+    fn speaks_of(&self, caller: &Caller, names: &[String]) -> bool {
+        names::fit(&self.tools, &self.except, names)
+            && (self.callers.is_empty() || self.callers.iter().any(|p| p.matches(caller.name())))
     }
 }
 
@@ -63,15 +61,21 @@ impl Access {
         self
     }
 
-    /// The verdict on a use of a tool by a caller, and which rule or default speaks.
+    /// The verdict on a use of a thing by a caller, and which rule or default speaks.
     pub fn verdict(&self, caller: &Caller, item: &Item) -> (Then, String) {
-        let tool = item.full_name();
+        self.judge(caller, item, None)
+    }
+
+    /// The verdict on the resource at a URI that fits a template: rules that speak of either speak of it.
+    pub fn verdict_at(&self, caller: &Caller, template: &Item, uri: &str) -> (Then, String) {
+        self.judge(caller, template, Some(uri))
+    }
+
+    fn judge(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> (Then, String) {
+        let names = names::of(item, uri);
         let mut strictest: Option<&AccessRule> = None;
-        for rule in self
-            .rules
-            .iter()
-            .filter(|rule| rule.speaks_of(caller, &tool))
-        {
+        let rules = self.rules.iter();
+        for rule in rules.filter(|rule| rule.speaks_of(caller, &names)) {
             if strictest.is_none_or(|so_far| rule.then > so_far.then) {
                 strictest = Some(rule);
             }
@@ -106,8 +110,13 @@ impl Rule for Access {
         self.verdict(caller, item).1
     }
 
+    fn hides_at(&self, caller: &Caller, template: &Item, uri: &str) -> Option<String> {
+        let (then, why) = self.verdict_at(caller, template, uri);
+        (then == Then::Deny).then_some(why)
+    }
+
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
-        let (then, why) = self.verdict(&call.caller, item);
+        let (then, why) = self.verdict_at(&call.caller, item, call.name());
         Decision::Now(match then {
             Then::Allow => {
                 call.trail.add("access", "allow", why);

@@ -12,6 +12,7 @@ mod deadline;
 mod digest;
 mod entry;
 mod intent;
+mod names;
 mod observer;
 mod output_schema;
 mod pattern;

@@ -1,6 +1,6 @@
 //! How often a caller may use a tool.
 
-use crate::{Pattern, words};
+use crate::{Pattern, names, words};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -49,7 +49,7 @@ impl Quota {
 /// A quota for some tools and callers.
 #[derive(Clone, Debug)]
 pub struct RateRule {
-    /// Which tools, as `server.tool`.
+    /// Which things, by their full names.
     pub tools: Vec<Pattern>,
     /// Which callers; empty for all.
     pub callers: Vec<Pattern>,
@@ -128,12 +128,11 @@ impl Rate {
         }
     }
 
-    fn quota(&self, caller: &Caller, tool: &str) -> Quota {
-        let any = |patterns: &[Pattern], name: &str| patterns.iter().any(|p| p.matches(name));
+    fn quota(&self, caller: &Caller, names: &[String]) -> Quota {
         let speaks = |rule: &&RateRule| {
-            any(&rule.tools, tool)
-                && !any(&rule.except, tool)
-                && (rule.callers.is_empty() || any(&rule.callers, caller.name()))
+            names::fit(&rule.tools, &rule.except, names)
+                && (rule.callers.is_empty()
+                    || rule.callers.iter().any(|p| p.matches(caller.name())))
         };
         self.rules
             .iter()
@@ -141,8 +140,10 @@ impl Rate {
             .map_or(self.default, |rule| rule.quota)
     }
 
-    fn take(&self, call: &Call, tool: String, now: Instant) -> Result<(), Error> {
-        let quota = self.quota(&call.caller, &tool);
+    /// One bucket for all that a template has.
+    fn take(&self, call: &Call, names: Vec<String>, now: Instant) -> Result<(), Error> {
+        let quota = self.quota(&call.caller, &names);
+        let tool = names.into_iter().next().unwrap_or_default();
         let later = call.round.number > 0;
         let factor = if later { Rate::ROUNDS } else { 1 };
         let own = Quota {
@@ -186,10 +187,12 @@ impl Rule for Rate {
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
-        Decision::Now(match self.take(call, item.full_name(), Instant::now()) {
-            Ok(()) => Verdict::Allow,
-            Err(error) => Verdict::Refuse(error),
-        })
+        Decision::Now(
+            match self.take(call, names::of(item, Some(call.name())), Instant::now()) {
+                Ok(()) => Verdict::Allow,
+                Err(error) => Verdict::Refuse(error),
+            },
+        )
     }
 }
 
@@ -209,7 +212,10 @@ mod tests {
     fn later_rounds_have_their_own_room() {
         let rate = Rate::new(Vec::new(), Quota::per_minute(1));
         let now = Instant::now();
-        let take = |round| rate.take(&call("a", round), "s.t".to_owned(), now).is_ok();
+        let take = |round| {
+            rate.take(&call("a", round), vec!["s.t".to_owned()], now)
+                .is_ok()
+        };
         assert!(take(0) && !take(0));
         assert!((0..10).all(|_| take(1)) && !take(2));
     }
@@ -224,7 +230,7 @@ mod tests {
         };
         let rules = vec![rule("s.*", &["a"], 2), rule("s.t", &[], 3)];
         let rate = Rate::new(rules, Quota::per_minute(4));
-        let count = |caller, tool| rate.quota(&Caller::new(caller), tool).count;
+        let count = |caller, tool: &str| rate.quota(&Caller::new(caller), &[tool.to_owned()]).count;
         assert_eq!(
             (count("a", "s.t"), count("b", "s.t"), count("b", "s.u")),
             (2, 3, 4)
@@ -236,7 +242,10 @@ mod tests {
         let mut rate = Rate::new(Vec::new(), Quota::per_minute(60));
         rate.most = 2;
         let now = Instant::now();
-        let take = |caller, now| rate.take(&call(caller, 0), "s.t".to_owned(), now).is_ok();
+        let take = |caller, now| {
+            rate.take(&call(caller, 0), vec!["s.t".to_owned()], now)
+                .is_ok()
+        };
         assert!(take("a", now) && take("b", now));
         assert!(!take("c", now), "one over");
         assert!(take("a", now), "known callers go on");

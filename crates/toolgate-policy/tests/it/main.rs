@@ -9,6 +9,7 @@
 mod approvals;
 mod cleaning;
 mod limits;
+mod resources;
 mod rules;
 mod trace;
 mod world;
