@@ -122,6 +122,7 @@ async def over_http():
     app = Starlette(routes=[Mount("/mcp", app=sessions.handle_request)], lifespan=lifespan)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
+        listener.listen()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp/"
         print(json.dumps({"event": "listening", "url": url}), flush=True)
         await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listener])

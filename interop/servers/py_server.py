@@ -101,6 +101,7 @@ async def tools(_ctx, _params):
 async def over_http(app):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
+        listener.listen()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
         print(json.dumps({"event": "listening", "url": url}), flush=True)
         await uvicorn.Server(uvicorn.Config(app, log_level="warning")).serve(sockets=[listener])

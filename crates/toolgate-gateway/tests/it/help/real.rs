@@ -98,9 +98,7 @@ impl Client {
             Client::Python1 => "py1_client.py",
             Client::Python => "py_client.py",
             #[cfg(feature = "rmcp")]
-            Client::Rust => {
-                return Script::run(&mut rmcp(), real, &["client".into(), job.to_string()]);
-            }
+            Client::Rust => return Script::rust(real, "client", job),
         };
         let mut job = job.clone();
         if let Client::Release(package) = self {
@@ -133,6 +131,12 @@ impl Script {
         let runner = runner(real, file);
         let script = scripts.join(file).to_string_lossy().into_owned();
         Script::run(&mut command(runner), real, &[script, job.to_string()])
+    }
+
+    /// A peer of the Rust SDK.
+    #[cfg(feature = "rmcp")]
+    pub(crate) fn rust(real: &Path, role: &str, job: &Value) -> Script {
+        Script::run(&mut rmcp(), real, &[role.to_owned(), job.to_string()])
     }
 
     fn run(start: &mut Command, real: &Path, args: &[String]) -> Script {

@@ -4,7 +4,7 @@ use super::{
     clients::{Peer, over_http, over_stdio},
     section, servers,
 };
-use crate::help::{Client, rmcp};
+use crate::help::{Client, Script, real, rmcp};
 use serde_json::json;
 
 const OF_2025_11: Peer = Peer::of(Client::Rust, "legacy", "2025-11-25");
@@ -19,6 +19,16 @@ fn behind(legacy: bool, revision: &str) {
         )
     };
     servers::does_everything(config, revision);
+}
+
+fn at_url(legacy: bool, revision: &str) {
+    let Some(real) = real() else { return };
+    let setting = json!({"http": true, "legacy": legacy});
+    servers::reached_at(
+        |setting| Script::rust(&real, "server", setting),
+        setting,
+        revision,
+    );
 }
 
 #[test]
@@ -49,4 +59,14 @@ fn server_of_2025_11_25() {
 #[test]
 fn server_of_2026_07_28() {
     behind(false, "2026-07-28");
+}
+
+#[test]
+fn server_of_2025_11_25_at_a_url() {
+    at_url(true, "2025-11-25");
+}
+
+#[test]
+fn server_of_2026_07_28_at_a_url() {
+    at_url(false, "2026-07-28");
 }

@@ -3,7 +3,9 @@
 //! The caller speaks 2026-07-28 by hand, so that only one side differs.
 
 use super::{notes, server};
-use crate::help::{Gate, Modern, SOON, Setup, TempDir, answer_of, raw, real, request, until};
+use crate::help::{
+    Gate, Modern, SOON, Script, Setup, TempDir, answer_of, raw, real, request, until,
+};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -94,6 +96,29 @@ fn text(answer: &Value) -> &str {
 fn of_sdk(script: &str, package: &str, revision: &str) {
     let Some(real) = real() else { return };
     does_everything(|notes| server(&real, script, package, notes), revision);
+}
+
+/// The same server at an address of its own, over `transport`: `true`, or `"sse"` for the one of 2024-11-05.
+fn at_url(script: &str, package: &str, transport: Value, revision: &str) {
+    let Some(real) = real() else { return };
+    let setting = json!({"interop": real, "package": package, "http": transport});
+    reached_at(
+        |setting| Script::start(&real, &format!("servers/{script}"), setting),
+        setting,
+        revision,
+    );
+}
+
+/// Starts a server that says where it listens, and a gateway that reaches it there.
+pub(super) fn reached_at(start: impl FnOnce(&Value) -> Script, mut setting: Value, revision: &str) {
+    let mut running = None;
+    let config = |notes: &Path| {
+        setting["notes"] = json!(notes);
+        let server = running.insert(start(&setting));
+        let url = server.event("listening")["url"].clone();
+        format!("[server.peer]\nurl = {url}\ntrust_annotations = true\n")
+    };
+    does_everything(config, revision);
 }
 
 /// Starts a gateway before the server of this config, which is told where to write its notes.
@@ -261,4 +286,49 @@ fn python_1_of_2025_11_25() {
 #[test]
 fn python_of_2026_07_28() {
     of_sdk("py_server.py", "mcp", "2026-07-28");
+}
+
+#[test]
+fn typescript_of_2024_11_05_at_a_url_with_sse() {
+    at_url("ts1.mjs", "sdk-1.4.1", json!("sse"), "2024-11-05");
+}
+
+#[test]
+fn typescript_of_2025_03_26_at_a_url() {
+    at_url("ts1.mjs", "sdk-1.11.5", json!(true), "2025-03-26");
+}
+
+#[test]
+fn typescript_of_2025_06_18_at_a_url() {
+    at_url("ts1.mjs", "sdk-1.17.5", json!(true), "2025-06-18");
+}
+
+#[test]
+fn typescript_of_2025_11_25_at_a_url() {
+    at_url(
+        "ts1.mjs",
+        "@modelcontextprotocol/sdk",
+        json!(true),
+        "2025-11-25",
+    );
+}
+
+#[test]
+fn typescript_of_2026_07_28_at_a_url() {
+    at_url(
+        "ts2.mjs",
+        "@modelcontextprotocol/server",
+        json!(true),
+        "2026-07-28",
+    );
+}
+
+#[test]
+fn python_1_of_2025_11_25_at_a_url() {
+    at_url("py1_server.py", "mcp", json!(true), "2025-11-25");
+}
+
+#[test]
+fn python_of_2026_07_28_at_a_url() {
+    at_url("py_server.py", "mcp", json!(true), "2026-07-28");
 }
