@@ -165,7 +165,7 @@ async fn a_lost_connection_of_a_session_ends_nothing_but_delete_does() {
     );
 }
 
-/// Holds: HTTPL-17
+/// Holds: HTTPL-16, HTTPL-17
 #[tokio::test]
 async fn list_changes_reach_the_stream_of_the_session() {
     let scripted = Scripted::new();
