@@ -2,3 +2,6 @@
 
 #[doc = include_str!("server.md")]
 pub mod server {}
+
+#[doc = include_str!("client.md")]
+pub mod client {}

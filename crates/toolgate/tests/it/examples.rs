@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 use std::{path::PathBuf, process::Stdio, time::Duration};
-use tokio::process::{Child, Command};
+use tokio::{
+    io::AsyncWriteExt,
+    process::{Child, Command},
+};
 use toolgate::{
     AskKind, Call, Caller, Content, Error, Interest, ItemKind, Json, List, Op, Outcome, Output,
     Round, Service,
@@ -235,4 +238,60 @@ async fn files_are_read_written_and_heard_of() {
         .await;
     assert_eq!(files.read("folder:///b.txt").await.unwrap(), "new");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Runs a client example to its end; what it printed, and whether it was content.
+async fn run(name: &str, arguments: &[&str], typed: &str) -> (String, bool) {
+    let mut child = command(name)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(typed.as_bytes()).await.unwrap();
+    drop(input);
+    let output = tokio::time::timeout(HANG, child.wait_with_output()).await;
+    let output = output.expect("it did not end").unwrap();
+    (
+        String::from_utf8(output.stdout).unwrap(),
+        output.status.success(),
+    )
+}
+
+#[tokio::test]
+async fn a_client_lists_and_calls() {
+    let counter = program("counter");
+    let counter = counter.to_str().unwrap();
+    let (said, good) = run("list_and_call", &[counter], "").await;
+    assert!(
+        good && said.contains("\nvalue: Tells where the counter stands.\n"),
+        "{said}"
+    );
+    let (said, good) = run("list_and_call", &[counter, "count", r#"{"by": 2}"#], "").await;
+    assert!(
+        good && said.ends_with("{\"type\":\"text\",\"text\":\"2\"}\n"),
+        "{said}"
+    );
+    let (_, good) = run("list_and_call", &[counter, "nothing"], "").await;
+    assert!(!good, "an unknown tool is an error");
+}
+
+#[tokio::test]
+async fn a_client_answers_questions() {
+    let weather = program("weather");
+    let arguments = [
+        weather.to_str().unwrap(),
+        "forecast",
+        r#"{"place": "Oslo"}"#,
+    ];
+    let (said, good) = run("answer_questions", &arguments, "kelvin\n").await;
+    let asked = "Which unit?\nvalue, one of [\"celsius\",\"kelvin\"]:\n";
+    assert!(
+        good && said.starts_with(asked) && said.contains("277.65"),
+        "{said}"
+    );
+    let (said, _) = run("answer_questions", &arguments, "\n").await;
+    assert!(said.contains("the user declined to answer"), "{said}");
 }
