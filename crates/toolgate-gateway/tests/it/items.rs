@@ -176,6 +176,16 @@ fn typescript_2_uses_all_kinds() {
 }
 
 #[test]
+fn typescript_of_2025_03_26_uses_all_kinds() {
+    does_everything(Client::Release("sdk-1.11.5"), "legacy");
+}
+
+#[test]
+fn typescript_of_2025_06_18_uses_all_kinds() {
+    does_everything(Client::Release("sdk-1.17.5"), "legacy");
+}
+
+#[test]
 fn typescript_of_2024_uses_all_kinds() {
     does_everything(Client::Release("sdk-1.4.1"), "sse");
 }
