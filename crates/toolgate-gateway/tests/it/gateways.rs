@@ -11,6 +11,9 @@ fn a_gateway_that_hangs_or_ends_holds_up_nobody() {
     let data = Arc::new(TempDir::new("several"));
     let gate = Setup::demo().start_in(data.clone());
     let run = data.path().join("state/run");
+    crate::help::until("the gateway opened its folder", crate::help::LONG, || {
+        run.is_dir().then_some(())
+    });
     // The first is never asked to accept, as if suspended; the second ends in the middle. Both come before the real one.
     let _deaf = UnixListener::bind(run.join("0.sock")).unwrap();
     let ends = UnixListener::bind(run.join("00.sock")).unwrap();
