@@ -6,6 +6,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 use toolgate_wire::{
     json::Json,
@@ -28,6 +29,8 @@ pub struct Call {
     pub round: Round,
     /// What the other end declared for this very request.
     pub abilities: Abilities,
+    /// How long the caller waits without an answer or progress, where it says so. The hard limit stays.
+    pub patience: Option<Duration>,
     /// Progress and log: the only way back before the outcome.
     pub reporter: Reporter,
     /// The trace that it belongs to; passed on, and nothing decides by it.
@@ -176,6 +179,7 @@ impl Call {
             caller,
             round: Round::default(),
             abilities: Abilities::default(),
+            patience: None,
             reporter: Reporter::default(),
             trace: TraceContext::default(),
             seen: Arc::default(),

@@ -100,6 +100,7 @@ pub(crate) fn route(
         deadline: Deadline {
             silence,
             hard: seconds(limits.call_max_seconds),
+            ..Deadline::default()
         },
         output_schema: OutputSchema {
             broken: per_server(config, Broken::Block, broken),

@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
 use toolgate_core::{BoxFuture, Call, Error, Event, Kind, Layer, Next, Outcome, Report, Reporter};
 
 /// How long calls may take.
@@ -17,6 +20,8 @@ pub struct Deadline {
     pub silence: PerServer<Duration>,
     /// At most, whatever progress is made.
     pub hard: Duration,
+    /// How many questions a person thinks about in the middle of calls; while there are any, no time counts.
+    pub paused: Option<watch::Receiver<usize>>,
 }
 
 impl Default for Deadline {
@@ -25,6 +30,7 @@ impl Default for Deadline {
         Deadline {
             silence: PerServer::all(Duration::from_secs(60)),
             hard: Duration::from_secs(15 * 60),
+            paused: None,
         }
     }
 }
@@ -41,10 +47,38 @@ impl Beat {
     }
 }
 
+impl Beat {
+    fn now(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
+/// Waits until nobody thinks about a question any more; how long that took.
+async fn thinking(paused: &mut Option<watch::Receiver<usize>>) -> Duration {
+    let Some(paused) = paused.as_mut().filter(|p| *p.borrow() > 0) else {
+        return Duration::ZERO;
+    };
+    let since = Instant::now();
+    // An error says that nobody can be asked any more.
+    let _ = paused.wait_for(|open| *open == 0).await;
+    since.elapsed()
+}
+
+/// Waits until somebody is asked something.
+async fn asked(paused: &mut Option<watch::Receiver<usize>>) {
+    let asked = match paused {
+        Some(paused) => paused.wait_for(|open| *open > 0).await.is_ok(),
+        None => false,
+    };
+    if !asked {
+        std::future::pending().await
+    }
+}
+
 impl Report for Beat {
     fn report(&self, event: Event) {
         if matches!(event, Event::Progress(_)) {
-            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            self.now();
         }
         self.to.tell(event);
     }
@@ -68,12 +102,11 @@ impl Deadline {
 
     async fn limited<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
         let server = call.item().map(|item| item.origin.server.clone());
-        let silence = self
-            .silence
-            .of(server.as_deref().unwrap_or_default())
-            .min(self.hard);
+        let silence = self.silence.of(server.as_deref().unwrap_or_default());
+        let silence = call.patience.unwrap_or(silence).min(self.hard);
         let start = Instant::now();
-        let end = start + self.hard;
+        let mut end = start + self.hard;
+        let mut paused = self.paused.clone();
         let beat = Arc::new(Beat {
             last: Mutex::new(start),
             to: call.reporter.clone(),
@@ -81,6 +114,15 @@ impl Deadline {
         call.reporter = call.reporter.through(beat.clone());
         let mut work = next.call(call);
         loop {
+            let thought = tokio::select! {
+                biased;
+                outcome = &mut work => return outcome,
+                thought = thinking(&mut paused) => thought,
+            };
+            end += thought;
+            if !thought.is_zero() {
+                beat.now();
+            }
             let due = (beat.last() + silence).min(end);
             if due <= Instant::now() {
                 // Leaving drops `work`, which cancels it all the way down.
@@ -90,6 +132,7 @@ impl Deadline {
                 biased;
                 outcome = &mut work => return outcome,
                 () = sleep_until(due) => {}
+                () = asked(&mut paused) => {}
             }
         }
     }
