@@ -2,7 +2,7 @@
 //!
 //! - [`Service`], [`Call`], [`Pipeline`] and their kin are the spine; see [`toolgate_core`].
 //! - [`edge`] serves a [`Service`] over stdio and HTTP.
-//! - [`client`] makes a server somewhere else a [`Service`].
+//! - [`client`] makes a server somewhere else a [`Service`]; [`Client`] is the one for applications.
 //! - [`handlers`] makes a server of plain functions.
 //! - [`aggregate`] makes many services one.
 //!
@@ -20,6 +20,7 @@ pub mod ids;
 mod seal;
 mod serve;
 
+pub use client::{CallResult, Client};
 pub use handlers::{Cx, IntoOutput, Prompt, Resource, Server, Stop, Structured, Template, Tool};
 pub use serve::{Http, ServeError, http, stdio};
 pub use toolgate_core::*;

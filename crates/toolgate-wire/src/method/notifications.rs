@@ -23,6 +23,8 @@ pub const LEVELS: [&str; 8] = [
     "alert",
     "emergency",
 ];
+/// The user is done with a page; its parameter is `elicitationId` (2025-11-25).
+pub const ELICITATION_DONE: &str = "notifications/elicitation/complete";
 /// The list of tools went stale.
 pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 /// The lists of resources and templates went stale.

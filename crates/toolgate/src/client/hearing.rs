@@ -65,9 +65,9 @@ impl Remote {
     pub(super) async fn hear_of(&self, uris: Vec<String>) -> Hearing {
         let link = self.link.clone();
         if self.peer.dialect.stateless {
-            let client = self.options.client.clone();
+            let options = &self.options;
             let dialect = self.peer.dialect;
-            let stream = Subscription::start(link.clone(), dialect, client, Vec::new(), uris);
+            let stream = Subscription::start(link.clone(), dialect, options, Vec::new(), uris);
             return Hearing {
                 link,
                 heard: self.heard.clone(),

@@ -14,8 +14,8 @@ use toolgate_wire::{
         definition::ItemKind,
         meta,
         notifications::{
-            ACKNOWLEDGED, MESSAGE, PROGRESS, PROMPTS_CHANGED, Progress, RESOURCE_UPDATED,
-            RESOURCES_CHANGED, TOOLS_CHANGED,
+            ACKNOWLEDGED, CANCELLED, ELICITATION_DONE, MESSAGE, PROGRESS, PROMPTS_CHANGED,
+            Progress, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED,
         },
     },
 };
@@ -59,7 +59,9 @@ impl Link {
             Ok(Message::Reply { id, answer }) => {
                 self.settle(id.as_ref(), answer.map_err(Failure::Rpc))
             }
-            Ok(Message::Request { id, method, .. }) => self.asked(&id, &method, stateless),
+            Ok(Message::Request { id, method, params }) => {
+                self.asked(&id, &method, params.as_ref(), stateless)
+            }
             Ok(Message::Notification { method, params }) => self.told(&method, params.as_ref()),
             Err(malformed) => self.malformed(json, malformed),
         }
@@ -79,14 +81,17 @@ impl Link {
         }
     }
 
-    /// The server asks something of us. Legacy servers may, and ping is all they get: a question carries no
-    /// mark of the call it belongs to, so no ability is declared to a server that several callers share.
-    fn asked(&self, id: &Id, method: &str, stateless: bool) {
+    /// The server asks something of us. Legacy servers may, and ping is all they get where several callers share them:
+    /// a question carries no mark of the call it belongs to. One application answers for itself.
+    fn asked(&self, id: &Id, method: &str, params: Option<&Json>, stateless: bool) {
         if stateless {
             return self.notes.count(
                 Trouble::StrayRequest,
                 "it sent a request, which 2026-07-28 does not have",
             );
+        }
+        if self.put(id, method, params) {
+            return;
         }
         let answer = match method {
             PING => Ok(ObjectWriter::new().finish()),
@@ -117,11 +122,11 @@ impl Link {
             }
             // What changed before the stream was open was not told.
             ACKNOWLEDGED if self.listened(params) => drop(self.generation.fetch_add(1, Relaxed)),
+            MESSAGE if self.answerer.is_some() => self.told_app(params),
             MESSAGE if self.is_stateless() && self.log(params) => {}
-            _ => self.notes.count(
-                Trouble::StrayNotification,
-                "it sent a notification that belongs to no call",
-            ),
+            CANCELLED => self.taken_back(params),
+            ELICITATION_DONE => self.done(params),
+            _ => self.stray(),
         }
     }
 

@@ -1,18 +1,19 @@
 //! The requests in flight with one server, whatever carries them.
 
 use super::{
+    answerer::{self, Answers},
     logs::GaveUp,
     options::RemoteOptions,
     status::{Notes, Trouble},
     transport::{Mirrored, Outgoing, Transport},
 };
 use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 use tokio::{
     sync::{oneshot, watch},
-    task::JoinHandle,
+    task::{AbortHandle, JoinHandle},
 };
 use toolgate_core::{Caller, Reporter, Stale};
 use toolgate_wire::{
@@ -37,10 +38,14 @@ pub(super) struct Link {
     pub(super) gave_up: GaveUp,
     /// Whether no stream is open on which a server with a handshake could tell changes.
     pub(super) deaf: AtomicBool,
+    /// Who answers the server, where one application uses it alone.
+    pub(super) answerer: Answers,
+    /// For what outlives the reading of a line.
+    pub(super) me: Weak<Link>,
 }
 
-struct Table {
-    session: Session<Waiting, ()>,
+pub(super) struct Table {
+    pub(super) session: Session<Waiting, AbortHandle>,
     open: bool,
 }
 
@@ -117,9 +122,9 @@ impl Drop for Tasks {
 impl Link {
     /// A link over a transport.
     pub(super) fn over(transport: Arc<dyn Transport>, options: &RemoteOptions) -> Arc<Link> {
-        Arc::new(Link {
+        Arc::new_cyclic(|me| Link {
             table: Mutex::new(Table {
-                session: Session::new(0),
+                session: Session::new(answerer::AT_ONCE),
                 open: true,
             }),
             transport,
@@ -131,6 +136,8 @@ impl Link {
             changes: watch::Sender::new(Stale::default()),
             gave_up: GaveUp::default(),
             deaf: AtomicBool::new(false),
+            answerer: options.answerer.clone(),
+            me: me.clone(),
         })
     }
 
@@ -265,11 +272,12 @@ impl Link {
 
     /// The server is gone. All that waits ends.
     pub(super) fn lose(&self, reason: &str) {
-        let waiting = {
+        let (waiting, answering) = {
             let mut table = self.table();
             table.open = false;
-            table.session.lost()
+            (table.session.lost(), table.session.stop())
         };
+        answering.iter().for_each(AbortHandle::abort);
         self.lost.send_if_modified(|lost| {
             let first = lost.is_none();
             lost.get_or_insert_with(|| reason.to_owned());
@@ -304,7 +312,7 @@ impl Link {
             .is_some()
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    pub(super) fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

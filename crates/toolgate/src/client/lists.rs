@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
 };
 use tokio::time::{Duration, Instant, timeout};
-use toolgate_core::{Abilities, CacheHint, Catalog, Definition, Error, Item, ItemKind, Kind, List};
+use toolgate_core::{CacheHint, Catalog, Definition, Error, Item, ItemKind, Kind, List};
 use toolgate_wire::{
     json::{Json, ObjectWriter},
     message::{RpcError, code},
@@ -214,9 +214,9 @@ impl Remote {
     /// What a request of the modern era carries, where nobody is asked anything.
     pub(super) fn stamp(&self, o: &mut ObjectWriter) {
         if self.peer.dialect.stateless {
-            let (dialect, client) = (self.peer.dialect, &self.options.client);
+            let (dialect, options) = (self.peer.dialect, &self.options);
             o.object("_meta", |m| {
-                stamp(m, dialect, client, &Abilities::default())
+                stamp(m, dialect, &options.client, &options.standing())
             });
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Since 2026-07-28 a server may send none for a call that did not ask for them. So where just one call in flight
 //! asked, a message is that one's. A call that was given up may be talked of for a while yet: only its own caller may
-//! hear such words. Everything else is dropped, because a guess would tell one caller what another does.
+//! hear such words. Everything else is dropped, because a guess would tell one caller what another does. One application
+//! that uses a server alone hears all of it; see `answerer`.
 
 use super::link::{Link, Purpose};
 use std::{
@@ -62,7 +63,8 @@ impl Link {
     }
 }
 
-fn read(params: &Json) -> Option<LogMessage> {
+/// A log message, where it is one.
+pub(super) fn read(params: &Json) -> Option<LogMessage> {
     let level = params.get("level")?.string()?;
     LEVELS.contains(&level.as_str()).then_some(())?;
     Some(LogMessage {

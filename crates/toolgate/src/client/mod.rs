@@ -9,12 +9,16 @@
 //! - `lists`: the lists, joined and cached.
 //! - `logs`: whose a log message is.
 //! - `call`: the words of a call and what its answer means.
+//! - `answerer`, `session`: what belongs to no call.
+//! - `app`: [`Client`], for an application that uses a server alone.
 
+mod answerer;
+mod app;
 mod call;
 mod hearing;
 pub(crate) mod http;
 mod incoming;
-mod lines;
+pub(crate) mod lines;
 mod link;
 mod lists;
 mod logs;
@@ -22,11 +26,17 @@ mod open;
 mod options;
 mod remote;
 mod sending;
+mod session;
 mod status;
 mod stream;
 mod subscription;
 mod transport;
 
+pub use answerer::Answerer;
+pub use app::{
+    CallEvent, CallResult, CallState, Calling, Client, ClientBuilder, Confirming, Form, IntoServer,
+    Listed, Page, Sampled, Sampling,
+};
 pub use http::{BadHeader, HttpOptions, check_url};
 pub use open::OpenError;
 pub use options::RemoteOptions;

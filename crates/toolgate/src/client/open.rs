@@ -157,7 +157,7 @@ async fn probe(
     let params = |_: &_| {
         let mut o = ObjectWriter::new();
         o.object("_meta", |m| {
-            stamp(m, dialect, &options.client, &Abilities::default())
+            stamp(m, dialect, &options.client, &options.standing())
         });
         o.finish()
     };
@@ -266,8 +266,7 @@ async fn initialize(link: &Link, options: &RemoteOptions) -> Result<Peer, Handsh
     };
     let params = initialize::Params {
         version: best.revision.to_owned(),
-        // Questions of a legacy server carry no mark of their call, so no ability is declared; see `incoming`.
-        capabilities: ObjectWriter::new().finish(),
+        capabilities: declared(best, options),
         client: Some(options.client.clone()),
     };
     let answer = link
@@ -348,6 +347,22 @@ pub(super) fn stamp(
     m.str(meta::VERSION, dialect.revision);
     m.raw(meta::CLIENT, &client.json());
     m.raw(meta::CAPABILITIES, &capabilities(abilities));
+}
+
+/// What is declared with a handshake. Questions of such a server carry no mark of their call, so nothing is declared to
+/// one that several callers share; see `incoming`.
+fn declared(dialect: &Dialect, options: &RemoteOptions) -> Json {
+    let mut abilities = options.standing();
+    abilities.elicitation &= dialect.elicitation;
+    abilities.elicitation_url &= dialect.elicitation_url;
+    let capabilities = capabilities(&abilities);
+    match abilities.roots {
+        true => capabilities.with(
+            "roots",
+            &Json::from_value(&serde_json::json!({"listChanged": true})),
+        ),
+        false => capabilities,
+    }
 }
 
 pub(super) fn capabilities(abilities: &Abilities) -> Json {

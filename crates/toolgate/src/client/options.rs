@@ -1,6 +1,7 @@
 //! How a server is opened, and what it may send.
 
-use std::time::Duration;
+use super::Answerer;
+use std::{sync::Arc, time::Duration};
 use toolgate_core::{Abilities, Origin};
 use toolgate_wire::{
     dialect::{self, Dialect},
@@ -26,6 +27,9 @@ pub struct RemoteOptions {
     pub revisions: Vec<&'static Dialect>,
     /// What a caller's own abilities are cut down to before the server hears of them; all pass.
     pub abilities: Abilities,
+    /// Who answers what a server of the legacy era asks in the middle of a call, where one application uses it alone.
+    /// Then [`RemoteOptions::abilities`] are declared with the handshake and with every request. Nobody.
+    pub answerer: Option<Arc<dyn Answerer>>,
     /// Longest time for one whole list; 30 s.
     pub list: Duration,
     /// Longest line that is read, in bytes; 16 MiB. A longer one is dropped.
@@ -57,11 +61,23 @@ impl RemoteOptions {
                 roots: true,
                 extensions: None,
             },
+            answerer: None,
             list: Duration::from_secs(30),
             line: 16 << 20,
             json: Limits::default(),
             tools: 1000,
             pages: 100,
+        }
+    }
+
+    /// What is declared with requests that are no calls.
+    pub(super) fn standing(&self) -> Abilities {
+        match &self.answerer {
+            Some(_) => self.abilities.clone(),
+            None => Abilities {
+                extensions: self.abilities.extensions.clone(),
+                ..Abilities::default()
+            },
         }
     }
 }

@@ -71,10 +71,8 @@ impl Remote {
         let mut told = vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
         told.retain(|kind| peer.tells_changes(*kind));
         let listens = peer.dialect.stateless && !told.is_empty();
-        let subscription = listens.then(|| {
-            let client = options.client.clone();
-            Subscription::start(link.clone(), peer.dialect, client, told, Vec::new())
-        });
+        let subscription = listens
+            .then(|| Subscription::start(link.clone(), peer.dialect, &options, told, Vec::new()));
         Ok(Remote {
             link,
             peer,
@@ -110,7 +108,7 @@ impl Remote {
 
     /// Closes the stream: the server sees the end of its input, and all calls in flight end.
     pub fn close(&self) {
-        self.link.lose("the gateway closed it");
+        self.link.lose("it was closed here");
     }
 
     /// Closes it, and waits until the session is ended too, where there is one: 3 s at most.
@@ -133,7 +131,7 @@ impl Remote {
     }
 
     /// Why a call has no result, in words for the caller.
-    fn failed(&self, failure: Failure) -> Error {
+    pub(super) fn failed(&self, failure: Failure) -> Error {
         match failure {
             Failure::Rpc(error) => call::refused(&error),
             Failure::Malformed(reason) => {

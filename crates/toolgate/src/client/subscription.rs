@@ -3,6 +3,7 @@
 use super::{
     link::{Failure, Link, Purpose},
     open::stamp,
+    options::RemoteOptions,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
@@ -30,7 +31,7 @@ impl Subscription {
     pub(super) fn start(
         link: Arc<Link>,
         dialect: &'static Dialect,
-        client: Implementation,
+        options: &RemoteOptions,
         kinds: Vec<ItemKind>,
         uris: Vec<String>,
     ) -> Subscription {
@@ -38,7 +39,13 @@ impl Subscription {
             clippy::disallowed_methods,
             reason = "an edge: one stream a server, ended with `Subscription`"
         )]
-        Subscription(tokio::spawn(listen(link, dialect, client, kinds, uris)))
+        Subscription(tokio::spawn(listen(
+            link,
+            dialect,
+            (options.client.clone(), options.standing()),
+            kinds,
+            uris,
+        )))
     }
 }
 
@@ -54,7 +61,7 @@ fn filter(kind: ItemKind) -> &'static str {
 async fn listen(
     link: Arc<Link>,
     dialect: &'static Dialect,
-    client: Implementation,
+    (client, abilities): (Implementation, Abilities),
     kinds: Vec<ItemKind>,
     uris: Vec<String>,
 ) {
@@ -63,9 +70,7 @@ async fn listen(
         let began = tokio::time::Instant::now();
         let ended = link.request(LISTEN, Purpose::Listen, |_| {
             let mut o = ObjectWriter::new();
-            o.object("_meta", |m| {
-                stamp(m, dialect, &client, &Abilities::default())
-            });
+            o.object("_meta", |m| stamp(m, dialect, &client, &abilities));
             o.object("notifications", |n| {
                 kinds.iter().for_each(|kind| n.bool(filter(*kind), true));
                 if !uris.is_empty() {

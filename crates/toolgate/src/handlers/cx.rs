@@ -43,7 +43,7 @@ pub enum Level {
 }
 
 impl Level {
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Level::Debug => "debug",
             Level::Info => "info",

@@ -7,6 +7,7 @@
 )]
 
 mod aggregate;
+mod app;
 mod corpus;
 mod examples;
 mod handlers;

@@ -98,6 +98,16 @@ pub(crate) fn call(name: &str, arguments: &str) -> Call {
 }
 
 impl Peer {
+    /// A peer on a stream.
+    pub(crate) fn over(stream: DuplexStream) -> Peer {
+        let (from, to) = tokio::io::split(stream);
+        Peer {
+            from: BufReader::new(from),
+            to,
+            talk: Talk::of(Side::Client),
+        }
+    }
+
     /// The next line of the client.
     pub(crate) async fn line(&mut self) -> String {
         let mut line = String::new();

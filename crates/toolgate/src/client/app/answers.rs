@@ -1,0 +1,286 @@
+//! The application's functions answer the server.
+
+use super::{
+    Asked, Confirming, Form, Page, Sampled, Sampling, Told, confirming, form, roots, sampling,
+};
+use crate::{
+    client::Answerer,
+    handlers::ask::{Reply, Root},
+};
+use serde_json::Value;
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::sync::watch;
+use toolgate_core::{
+    Abilities, Ask, AskKind, BoxFuture, Error, Event, Kind, LogMessage, Need, Questions, Refusal,
+    Returned, Scrub,
+};
+use toolgate_policy::{Size, Text};
+use toolgate_wire::{
+    json::Json,
+    message::{RpcError, code},
+};
+
+/// Pages whose end is waited for, at most.
+const PAGES: usize = 64;
+/// The code by which a client says that its user refused.
+const USER_REFUSED: i64 = -1;
+
+/// The functions of the application. What has none is not declared.
+#[derive(Clone, Default)]
+pub(super) struct Functions {
+    pub(super) form: Option<Asked<Form, Reply<Value>>>,
+    pub(super) page: Option<Asked<Page, Reply<()>>>,
+    pub(super) page_done: Option<Told<String>>,
+    pub(super) sample: Option<Asked<Sampling, Result<Sampled, String>>>,
+    pub(super) sample_tools: bool,
+    pub(super) roots: Option<Vec<Root>>,
+    pub(super) confirm: Option<Asked<Confirming, Result<(), String>>>,
+    pub(super) log: Option<Told<LogMessage>>,
+}
+
+/// Answers the questions of one server.
+#[derive(Clone)]
+pub(super) struct Answers(Arc<Inner>);
+
+struct Inner {
+    server: String,
+    functions: Functions,
+    roots: Mutex<Vec<Root>>,
+    pages: Mutex<VecDeque<String>>,
+    size: Size,
+    /// How many questions a person thinks about: meanwhile no time is counted.
+    open: watch::Sender<usize>,
+}
+
+impl Answers {
+    pub(super) fn new(server: &str, functions: Functions, size: Size) -> Answers {
+        Answers(Arc::new(Inner {
+            server: server.to_owned(),
+            roots: Mutex::new(functions.roots.clone().unwrap_or_default()),
+            functions,
+            pages: Mutex::default(),
+            size,
+            open: watch::Sender::new(0),
+        }))
+    }
+
+    /// What is declared.
+    pub(super) fn abilities(&self, extensions: Option<Json>) -> Abilities {
+        let has = &self.0.functions;
+        Abilities {
+            elicitation: has.form.is_some(),
+            elicitation_url: has.page.is_some(),
+            sampling: has.sample.is_some(),
+            sampling_tools: has.sample.is_some() && has.sample_tools,
+            roots: has.roots.is_some(),
+            extensions,
+            ..Abilities::default()
+        }
+    }
+
+    /// How many questions are open.
+    pub(super) fn open(&self) -> watch::Receiver<usize> {
+        self.0.open.subscribe()
+    }
+
+    pub(super) fn set_roots(&self, roots: Vec<Root>) {
+        *self.roots() = roots;
+    }
+
+    fn roots(&self) -> MutexGuard<'_, Vec<Root>> {
+        self.0.roots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pages(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.0.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a question, as its result in the protocol.
+    ///
+    /// # Errors
+    /// There is no function for it, it breaks the rules, or the application's answer does not fit.
+    pub(super) async fn to(&self, ask: &AskKind) -> Result<Json, Error> {
+        let _open = Open::new(&self.0.open);
+        match ask {
+            AskKind::Approve(approval) => {
+                let Some(confirm) = &self.0.functions.confirm else {
+                    return Err(undeclared(Need::Elicitation, "a confirmation"));
+                };
+                Ok(confirming::answer(&confirm(Confirming::of(approval)).await))
+            }
+            AskKind::Elicit(params) if is_url(params) => self.page(params).await,
+            AskKind::Elicit(params) => self.form(params).await,
+            AskKind::Sample(params) => self.sample(params).await,
+            AskKind::Roots if self.0.functions.roots.is_some() => Ok(roots::result(&self.roots())),
+            AskKind::Roots => Err(undeclared(Need::Roots, "roots")),
+        }
+    }
+
+    async fn form(&self, params: &Json) -> Result<Json, Error> {
+        let Some(fill) = &self.0.functions.form else {
+            return Err(undeclared(Need::Elicitation, "a form"));
+        };
+        let asked = Form::read(&self.0.server, params)
+            .ok_or_else(|| against("its form has no message or no schema"))?;
+        Ok(match fill(asked.clone()).await {
+            Reply::Declined => form::result("decline", None),
+            Reply::Cancelled => form::result("cancel", None),
+            Reply::Accepted(answer) => {
+                let whole = asked.complete(answer).ok_or_else(|| {
+                    Error::new(
+                        Kind::Bug,
+                        "the application's answer does not fit the form of the server; nothing was sent",
+                    )
+                })?;
+                form::result("accept", Some(&whole))
+            }
+        })
+    }
+
+    async fn page(&self, params: &Json) -> Result<Json, Error> {
+        let Some(open) = &self.0.functions.page else {
+            return Err(undeclared(Need::ElicitationUrl, "a page"));
+        };
+        let page = Page::read(&self.0.server, params)
+            .ok_or_else(|| against("its page has no message, or no address on the web"))?;
+        if let Some(id) = &page.id {
+            let mut pages = self.pages();
+            pages.truncate(PAGES - 1);
+            pages.push_front(id.clone());
+        }
+        Ok(match open(page).await {
+            Reply::Accepted(()) => form::result("accept", None),
+            Reply::Declined => form::result("decline", None),
+            Reply::Cancelled => form::result("cancel", None),
+        })
+    }
+
+    async fn sample(&self, params: &Json) -> Result<Json, Error> {
+        let has = &self.0.functions;
+        let Some(sample) = &has.sample else {
+            return Err(undeclared(Need::Sampling, "its model"));
+        };
+        let asked =
+            sampling::Sampling::read(&self.0.server, params, has.sample_tools).map_err(against)?;
+        let max_tokens = asked.max_tokens;
+        let sampled = sample(asked).await.map_err(|reason| {
+            Error::new(
+                Kind::Refused(Refusal::Person),
+                format!("the question to the model was refused: {reason}"),
+            )
+        })?;
+        sampled
+            .within(max_tokens)
+            .map_err(|reason| Error::new(Kind::Bug, reason))
+    }
+
+    /// A question that came on no pipeline, cleaned as one that did.
+    fn clean(&self, ask: AskKind) -> Result<AskKind, Error> {
+        let mut questions = Questions {
+            asks: vec![Ask {
+                key: "question".to_owned(),
+                kind: ask,
+            }],
+            ..Questions::default()
+        };
+        let scrubs: [&dyn Scrub; 2] = [&self.0.size, &Text];
+        for scrub in scrubs {
+            scrub.scrub(None, None, Returned::Questions(&mut questions))?;
+        }
+        let cleaned = questions.asks.pop().map(|ask| ask.kind);
+        cleaned.ok_or_else(|| against("nothing is left of its question"))
+    }
+}
+
+impl Answerer for Answers {
+    fn answer(&self, ask: AskKind) -> BoxFuture<'static, Result<Json, RpcError>> {
+        let answers = self.clone();
+        Box::pin(async move {
+            let answered = async { answers.to(&answers.clean(ask)?).await };
+            answered.await.map_err(|error| refused(&error))
+        })
+    }
+
+    fn log(&self, message: LogMessage) {
+        let Some(log) = &self.0.functions.log else {
+            return;
+        };
+        let mut event = Event::Log(message);
+        let scrubs: [&dyn Scrub; 2] = [&self.0.size, &Text];
+        let clean = |scrub: &&dyn Scrub| {
+            let cleaned = scrub.scrub(None, None, Returned::Event(&mut event));
+            cleaned.is_ok()
+        };
+        if scrubs.iter().all(clean)
+            && let Event::Log(message) = event
+        {
+            log(message);
+        }
+    }
+
+    fn done(&self, elicitation: &str) {
+        let known = {
+            let mut pages = self.pages();
+            let at = pages.iter().position(|id| id == elicitation);
+            at.and_then(|at| pages.remove(at))
+        };
+        if let (Some(id), Some(done)) = (known, &self.0.functions.page_done) {
+            done(id);
+        }
+    }
+}
+
+impl fmt::Debug for Answers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Answers(to {})", self.0.server)
+    }
+}
+
+/// A question that a person thinks about.
+struct Open<'a>(&'a watch::Sender<usize>);
+
+impl Open<'_> {
+    fn new(count: &watch::Sender<usize>) -> Open<'_> {
+        count.send_modify(|open| *open += 1);
+        Open(count)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|open| *open -= 1);
+    }
+}
+
+fn is_url(params: &Json) -> bool {
+    params.get("mode").and_then(|m| m.string()).as_deref() == Some("url")
+}
+
+fn undeclared(need: Need, what: &str) -> Error {
+    Error::new(
+        Kind::Unsupported(need),
+        format!("the server asks for {what}, and the application has no function that answers"),
+    )
+}
+
+fn against(reason: &'static str) -> Error {
+    Error::new(
+        Kind::Upstream,
+        format!("the server asked a wrong question: {reason}"),
+    )
+}
+
+/// What the server is told.
+fn refused(error: &Error) -> RpcError {
+    let code = match error.kind() {
+        Kind::Unsupported(_) => code::METHOD_NOT_FOUND,
+        Kind::Refused(Refusal::Person) => USER_REFUSED,
+        Kind::Upstream | Kind::Refused(_) => code::INVALID_PARAMS,
+        _ => code::INTERNAL,
+    };
+    RpcError::new(code, error.public())
+}

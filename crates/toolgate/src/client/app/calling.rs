@@ -1,0 +1,92 @@
+//! A call of a tool that is about to be made.
+
+use super::{CallResult, Client, errors::invalid, rounds::Wishes};
+use serde::Serialize;
+use std::{
+    future::{Future, IntoFuture},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
+use toolgate_core::{Error, Json, Op, Progress};
+use toolgate_wire::json::{Kind, ObjectWriter};
+
+/// A call of a tool that is about to be made: `.await` makes it. Dropping it then cancels the call, also at the server.
+#[must_use = "a call is made by .await"]
+pub struct Calling<'a> {
+    client: &'a Client,
+    tool: String,
+    arguments: Result<Json, Error>,
+    wishes: Wishes,
+}
+
+impl<'a> Calling<'a> {
+    pub(super) fn new(client: &'a Client, tool: &str, arguments: impl Serialize) -> Calling<'a> {
+        Calling {
+            client,
+            tool: tool.to_owned(),
+            arguments: object(arguments),
+            wishes: Wishes::default(),
+        }
+    }
+
+    /// Is told how far the call is. The function must not block.
+    pub fn progress(mut self, told: impl Fn(Progress) + Send + Sync + 'static) -> Calling<'a> {
+        self.wishes.progress = Some(Arc::new(told));
+        self
+    }
+
+    /// Waits so long without an answer or progress, in place of [`ClientBuilder::timeout`](super::ClientBuilder::timeout).
+    /// The hard limit of the client stays.
+    pub fn timeout(mut self, timeout: Duration) -> Calling<'a> {
+        self.wishes.timeout = Some(timeout);
+        self
+    }
+
+    /// Sends exactly these arguments, to the byte: numbers of any size, the order of members.
+    pub fn exact(mut self, arguments: Json) -> Calling<'a> {
+        self.arguments = match arguments.kind() {
+            Kind::Object => Ok(arguments),
+            _ => Err(invalid("an object", "something else")),
+        };
+        self
+    }
+
+    async fn call(self) -> Result<CallResult, Error> {
+        let arguments = self.arguments?;
+        let used = self
+            .client
+            .used(Op::Tool, &self.tool, arguments, self.wishes);
+        let result = used.await?.into_tool();
+        Ok(CallResult(result.unwrap_or_default()))
+    }
+}
+
+impl<'a> IntoFuture for Calling<'a> {
+    type Output = Result<CallResult, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.call())
+    }
+}
+
+/// Arguments as JSON: an object, or nothing for none.
+pub(super) fn object(arguments: impl Serialize) -> Result<Json, Error> {
+    let value = serde_json::to_value(arguments)
+        .map_err(|error| invalid("what JSON can say", error.to_string()))?;
+    match value {
+        serde_json::Value::Object(_) => Ok(Json::from_value(&value)),
+        serde_json::Value::Null => Ok(ObjectWriter::new().finish()),
+        other => Err(invalid("an object", kind(&other))),
+    }
+}
+
+fn kind(value: &serde_json::Value) -> &'static str {
+    match value {
+        serde_json::Value::Array(_) => "an array",
+        serde_json::Value::String(_) => "a text",
+        serde_json::Value::Bool(_) => "true or false",
+        _ => "a number",
+    }
+}

@@ -1,0 +1,223 @@
+//! The process of a server that was started here, and its end.
+
+use super::{Told, errors::unusable};
+use crate::client::lines::{Line, Lines};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+use tokio::{
+    process::{Child, ChildStderr, ChildStdin, ChildStdout},
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+use toolgate_core::{Error, Kind};
+use toolgate_guardian::{DEFAULT_ALLOW, environment};
+
+/// The longest line of standard error that is handed on, in bytes.
+const LINE: usize = 64 << 10;
+/// How long the last lines of standard error may take to come.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How often a process is looked at, should a signal get lost.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How a server is started.
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub(super) set: Vec<(String, String)>,
+    pub(super) pass: Vec<String>,
+    pub(super) folder: Option<PathBuf>,
+    pub(super) stderr: Option<Told<String>>,
+    pub(super) grace: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            set: Vec::new(),
+            pass: Vec::new(),
+            folder: None,
+            stderr: None,
+            grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// A process that somebody uses; dropping it begins its end.
+pub(super) struct Process {
+    closing: watch::Sender<bool>,
+    gone: watch::Receiver<bool>,
+}
+
+impl Process {
+    /// Ends it, and waits until it is gone.
+    pub(super) async fn close(&self) {
+        self.closing.send_replace(true);
+        let mut gone = self.gone.clone();
+        // An error says that whoever kept it is gone, and it with him.
+        let _ = gone.wait_for(|gone| *gone).await;
+    }
+}
+
+/// The name of a program without its folders.
+pub(super) fn name(command: &[OsString]) -> String {
+    let program = command.first().and_then(|p| Path::new(p).file_stem());
+    program.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+/// Starts a process.
+///
+/// # Errors
+/// There is no command, or it cannot be run.
+pub(super) fn start(
+    command: &[OsString],
+    settings: &Settings,
+    server: &str,
+) -> Result<(Process, ChildStdout, ChildStdin), Error> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(unusable("the command is empty"));
+    };
+    let pass = settings.pass.iter().map(String::as_str);
+    let allow: Vec<&str> = DEFAULT_ALLOW.iter().copied().chain(pass).collect();
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "a client in a program of its own has no guardian; its process group ends with it"
+    )]
+    let mut command = tokio::process::Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(environment(&allow, &settings.set))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(match settings.stderr {
+            Some(_) => Stdio::piped(),
+            None => Stdio::inherit(),
+        })
+        .process_group(0);
+    if let Some(folder) = &settings.folder {
+        command.current_dir(folder);
+    }
+    let failed = |why: String| {
+        Error::new(
+            Kind::Upstream,
+            format!("the server {server} could not be started: {why}"),
+        )
+    };
+    let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
+    let pipes = child.stdout.take().zip(child.stdin.take());
+    let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let (Some((stdout, stdin)), Some(group)) = (pipes, group) else {
+        return Err(failed("it has no pipes".to_owned()));
+    };
+    let stderr = child.stderr.take().zip(settings.stderr.clone());
+    let process = keep(child, group, settings.grace, stderr.map(hear));
+    Ok((process, stdout, stdin))
+}
+
+/// Hands on what a server writes to its standard error.
+fn hear((stderr, told): (ChildStderr, Told<String>)) -> JoinHandle<()> {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "an edge: one reader a process, ended with it"
+    )]
+    tokio::spawn(async move {
+        let mut lines = Lines::new(stderr, LINE);
+        while let Ok(Some(line)) = lines.next().await {
+            if let Line::Text(line) = line {
+                told(String::from_utf8_lossy(&line).into_owned());
+            }
+        }
+    })
+}
+
+/// Keeps a process until it is gone, one way or another.
+fn keep(child: Child, group: Pid, grace: Duration, stderr: Option<JoinHandle<()>>) -> Process {
+    let (closing, closed) = watch::channel(false);
+    let (ended, gone) = watch::channel(false);
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "an edge: one keeper a process; it ends with the process"
+    )]
+    tokio::spawn(async move {
+        let mut group = Group(Some(group));
+        group.end(closed, grace).await;
+        reap(child).await;
+        if let Some(mut stderr) = stderr
+            && timeout(LAST_WORDS, &mut stderr).await.is_err()
+        {
+            stderr.abort();
+        }
+        ended.send_replace(true);
+    });
+    Process { closing, gone }
+}
+
+async fn reap(mut child: Child) {
+    let _ = child.wait().await;
+}
+
+/// A process group; dropping it ends all that is in it at once.
+struct Group(Option<Pid>);
+
+impl Group {
+    /// Waits until the process ends or nobody wants it any more; ends it in steps, and all others in its group.
+    async fn end(&mut self, mut closed: watch::Receiver<bool>, grace: Duration) {
+        let Some(group) = self.0 else { return };
+        tokio::select! {
+            () = exited(group) => {}
+            () = unwanted(&mut closed) => {
+                // Its input is closed by now.
+                if timeout(grace, exited(group)).await.is_err() {
+                    let _ = kill_process_group(group, Signal::TERM);
+                    let _ = timeout(grace, exited(group)).await;
+                }
+            }
+        }
+        // The leader is not reaped yet, so the number means no other group.
+        self.0 = None;
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// Ends when the process is closed, or nobody has it any more.
+async fn unwanted(closed: &mut watch::Receiver<bool>) {
+    let _ = closed.wait_for(|closed| *closed).await;
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+/// Ends when a process of ours has ended, and leaves it to be reaped.
+async fn exited(process: Pid) {
+    let mut children = signal(SignalKind::child()).ok();
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    loop {
+        match waitid(WaitId::Pid(process), how) {
+            Ok(None) => {}
+            Ok(Some(_)) | Err(_) => return,
+        }
+        let told = async {
+            match &mut children {
+                Some(children) => {
+                    children.recv().await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = told => {}
+            () = sleep(LOOK) => {}
+        }
+    }
+}

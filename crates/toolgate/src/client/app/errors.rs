@@ -1,0 +1,34 @@
+//! The errors that more than one part makes.
+
+use crate::client::OpenError;
+use toolgate_core::{Error, Kind, Problem};
+
+/// Arguments that cannot be sent.
+pub(super) fn invalid(expected: &str, got: impl Into<String>) -> Error {
+    let got = got.into();
+    let text = format!("invalid arguments: expected {expected}, got {got}");
+    let problem = Problem {
+        path: String::new(),
+        expected: expected.to_owned(),
+        got,
+    };
+    Error::new(Kind::Invalid(vec![problem]), text)
+}
+
+/// Something that the application set and that cannot be used.
+pub(super) fn unusable(text: impl Into<String>) -> Error {
+    Error::new(Kind::Invalid(Vec::new()), text.into())
+}
+
+/// A server that could not be opened.
+pub(super) fn unopened(server: &str, error: OpenError) -> Error {
+    let kind = match error {
+        OpenError::Late(_) => Kind::Late,
+        _ => Kind::Upstream,
+    };
+    Error::new(
+        kind,
+        format!("the server {server} could not be opened: {error}"),
+    )
+    .because(error)
+}

@@ -1,0 +1,239 @@
+//! The ways to a server.
+
+use super::{
+    Client, ClientBuilder, IntoServer,
+    answers::Answers,
+    child::{self, Process},
+    client::Inner,
+    confirming::EveryTool,
+    errors::unopened,
+    in_process,
+    unlisted::Unlisted,
+};
+use crate::client::{OpenError, Remote, RemoteOptions};
+use std::{
+    ffi::OsString,
+    sync::{Arc, Mutex},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    task::AbortHandle,
+};
+use toolgate_core::{Abilities, Caller, Error, Origin, Rule};
+
+/// What has to end with a client.
+pub(super) enum Ending {
+    /// Nothing: the connection ends by itself.
+    Nothing,
+    /// The task that serves it.
+    Task(AbortHandle),
+    /// Its process.
+    Process(Process),
+}
+
+impl Ending {
+    pub(super) async fn close(&self) {
+        match self {
+            Ending::Nothing => {}
+            Ending::Task(task) => task.abort(),
+            Ending::Process(process) => process.close().await,
+        }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Ending::Task(task) = self {
+            task.abort();
+        }
+    }
+}
+
+/// What a server is opened with.
+struct Plan {
+    options: RemoteOptions,
+    answers: Answers,
+    abilities: Abilities,
+}
+
+impl ClientBuilder {
+    /// Starts a server as a process and opens it on its standard input and output.
+    ///
+    /// The process leads a process group of its own, which ends with the client: its input is closed, then the group is
+    /// asked to end, then it is ended. Its environment starts empty with an allow list; see [`ClientBuilder::env`]. No
+    /// shell reads the command.
+    ///
+    /// # Errors
+    /// The process cannot be started, or the server cannot be opened.
+    pub async fn spawn<S: Into<OsString>>(
+        self,
+        command: impl IntoIterator<Item = S>,
+    ) -> Result<Client, Error> {
+        let command: Vec<OsString> = command.into_iter().map(Into::into).collect();
+        let id = self.id_or(|| child::name(&command));
+        let plan = self.plan(&id)?;
+        let start = || child::start(&command, &self.process, &id);
+        let (mut process, reader, writer) = start()?;
+        let first = Remote::open(reader, writer, plan.options.clone()).await;
+        let remote = match first {
+            // Old servers end on any request before the handshake.
+            Err(OpenError::ClosedDuringProbe) => {
+                let (again, reader, writer) = start()?;
+                process = again;
+                let options = RemoteOptions {
+                    probe: false,
+                    ..plan.options.clone()
+                };
+                Remote::open(reader, writer, options).await
+            }
+            first => first,
+        };
+        let remote = remote.map_err(|error| unopened(&id, error))?;
+        self.client(remote, plan, "stdio", Ending::Process(process))
+            .await
+    }
+
+    /// Opens a server over HTTP: Streamable HTTP in all revisions, or HTTP with SSE where it speaks nothing newer.
+    ///
+    /// # Errors
+    /// The address is none, or the server cannot be reached or opened.
+    pub async fn connect(mut self, url: &str) -> Result<Client, Error> {
+        let host = || {
+            let uri = url.parse::<http::Uri>().ok();
+            uri.and_then(|uri| uri.host().map(str::to_owned))
+                .unwrap_or_default()
+        };
+        let id = self.id_or(host);
+        let plan = self.plan(&id)?;
+        let http = std::mem::take(&mut self.http);
+        let remote = Remote::connect(url, plan.options.clone(), http)
+            .await
+            .map_err(|error| unopened(&id, error))?;
+        self.client(remote, plan, "http", Ending::Nothing).await
+    }
+
+    /// Opens a server of this very program. All messages are written and read as over a wire, so a test of it shows
+    /// what a client elsewhere would see.
+    ///
+    /// ```
+    /// # use toolgate::{Client, Cx, Server, Stop, Tool};
+    /// # use serde_json::json;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), toolgate::Error> {
+    /// let now = Tool::dynamic("now", json!({"type": "object"}), |_, _: Cx| async {
+    ///     Ok::<_, Stop>("noon")
+    /// });
+    /// let clock = Client::in_process(Server::new("clock", "1.0.0").tool(now)).await?;
+    /// assert_eq!(clock.call("now", ()).await?.text(), "noon");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The server cannot be built or opened.
+    pub async fn in_process(self, server: impl IntoServer) -> Result<Client, Error> {
+        let server = server.into_server()?;
+        let id = self.id_or(|| server.info.name.clone());
+        let plan = self.plan(&id)?;
+        let (reader, writer, task) = in_process::serve(server);
+        let ending = Ending::Task(task);
+        let remote = Remote::open(reader, writer, plan.options.clone())
+            .await
+            .map_err(|error| unopened(&id, error))?;
+        self.client(remote, plan, "in-process", ending).await
+    }
+
+    /// Opens a server on a pair of byte streams, one message a line.
+    ///
+    /// # Errors
+    /// The server cannot be opened.
+    pub async fn open(
+        self,
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> Result<Client, Error> {
+        let id = self.id_or(String::new);
+        let plan = self.plan(&id)?;
+        let remote = Remote::open(reader, writer, plan.options.clone())
+            .await
+            .map_err(|error| unopened(&id, error))?;
+        self.client(remote, plan, "stream", Ending::Nothing).await
+    }
+
+    /// The name of the server for rules and records: letters, digits, `-`, `_` and `.` only, so that no pattern can
+    /// mistake it.
+    fn id_or(&self, other: impl FnOnce() -> String) -> String {
+        let id = self.id.clone().unwrap_or_else(other);
+        let plain = |c: char| match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' => c,
+            _ => '-',
+        };
+        match id.is_empty() {
+            true => "server".to_owned(),
+            false => id.chars().take(64).map(plain).collect(),
+        }
+    }
+
+    fn plan(&self, id: &str) -> Result<Plan, Error> {
+        self.check()?;
+        let answers = Answers::new(id, self.functions.clone(), self.duties.size);
+        let abilities = answers.abilities(self.extensions());
+        let mut options = RemoteOptions::new(Origin {
+            server: id.into(),
+            trusted: self.trusted,
+        });
+        if let Some(client) = &self.client {
+            options.client = client.clone();
+        }
+        if !self.revisions.is_empty() {
+            options.revisions = self.revisions.clone();
+        }
+        options.start = self.start;
+        options.abilities = abilities.clone();
+        options.answerer = Some(Arc::new(answers.clone()));
+        Ok(Plan {
+            options,
+            answers,
+            abilities,
+        })
+    }
+
+    async fn client(
+        mut self,
+        remote: Remote,
+        plan: Plan,
+        transport: &'static str,
+        ending: Ending,
+    ) -> Result<Client, Error> {
+        let origin = plan.options.origin.clone();
+        self.duties.recorder = self.recorder()?;
+        self.duties.access = self.access(&origin.server);
+        self.duties.deadline.paused = Some(plan.answers.open());
+        if self.functions.confirm.is_some() {
+            self.duties.ask = true;
+            let rule: Arc<dyn Rule> = Arc::new(EveryTool);
+            self.duties.rules.push(rule);
+        }
+        let remote = Arc::new(remote);
+        let server = Arc::new(Unlisted {
+            server: remote.clone(),
+            origin,
+        });
+        let client = Client::new(Inner {
+            service: Arc::new(self.duties.over(server)),
+            remote,
+            answers: plan.answers,
+            abilities: plan.abilities,
+            caller: Caller::new("application"),
+            transport,
+            rounds: self.rounds,
+            observe: self.observe,
+            logs: Mutex::default(),
+            ending,
+        });
+        if let Some(level) = self.log_level {
+            client.log_level(level).await?;
+        }
+        Ok(client)
+    }
+}

@@ -1,0 +1,71 @@
+//! A page that a server wants its user to open.
+
+use toolgate_core::Json;
+
+/// A page that a server wants its user to open, for what must not pass through the application.
+///
+/// Show the whole address with [`Page::host`] highlighted, say who asks, and open it only after the user said yes, in a
+/// browser into which neither the application nor the model can look. Never fetch it beforehand. A host with `xn--` in
+/// it can look like another one: warn.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Page {
+    /// The server that asks, as this client calls it.
+    pub server: String,
+    /// What it is for. Foreign text: cleaned, not checked.
+    pub message: String,
+    /// Where it is: an `https` or `http` address.
+    pub url: String,
+    /// What the server will call it when the user is done (2025-11-25).
+    pub id: Option<String>,
+}
+
+impl Page {
+    /// Reads the parameters of `elicitation/create`; `None` for what no browser should be pointed at.
+    pub(super) fn read(server: &str, params: &Json) -> Option<Page> {
+        let text = |key: &str| params.get(key).and_then(|v| v.string());
+        let page = Page {
+            server: server.to_owned(),
+            message: text("message")?,
+            url: text("url")?,
+            id: text("elicitationId"),
+        };
+        let uri: http::Uri = page.url.parse().ok()?;
+        let web = matches!(uri.scheme_str(), Some("https" | "http"));
+        let plain = !uri.authority()?.as_str().contains('@');
+        (web && plain && !page.host().is_empty()).then_some(page)
+    }
+
+    /// The host of the address.
+    pub fn host(&self) -> String {
+        let uri = self.url.parse::<http::Uri>().ok();
+        uri.and_then(|uri| uri.host().map(str::to_owned))
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(url: &str) -> Option<Page> {
+        let params = json!({"mode": "url", "message": "m", "url": url});
+        Page::read("s", &Json::from_value(&params))
+    }
+
+    /// Holds: ELIC-16.
+    #[test]
+    fn only_pages_of_the_web_are_opened() {
+        assert_eq!(read("https://a.example/x?y=1").unwrap().host(), "a.example");
+        for bad in [
+            "javascript:alert(1)",
+            "file:///etc/passwd",
+            "https://bank.example@evil.example/",
+            "/x",
+            "",
+        ] {
+            assert!(read(bad).is_none(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A call until it has an outcome: the server's questions are answered, and the call comes again.
+
+use super::{Client, observing::Watching};
+use crate::handlers::Level;
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+use toolgate_core::{
+    Call, Error, Event, Json, Kind, Op, Outcome, Output, Progress, Report, Reporter, Round, Seen,
+};
+
+/// What goes with a call besides its arguments.
+#[derive(Clone, Default)]
+pub(super) struct Wishes {
+    pub(super) progress: Option<super::Told<Progress>>,
+    pub(super) timeout: Option<Duration>,
+}
+
+/// Hands progress to a function.
+struct Telling(super::Told<Progress>);
+
+impl Report for Telling {
+    fn report(&self, event: Event) {
+        if let Event::Progress(progress) = event {
+            (self.0)(progress);
+        }
+    }
+}
+
+impl Client {
+    /// Uses something until there is an output.
+    pub(super) async fn used(
+        &self,
+        op: Op,
+        name: &str,
+        arguments: Json,
+        wishes: Wishes,
+    ) -> Result<Output, Error> {
+        let call = self.new_call(op, name, arguments, wishes);
+        let watching = Watching::begin(self.inner().observe.clone(), &call);
+        let outcome = self.rounds(call).await;
+        watching.end(&outcome);
+        outcome
+    }
+
+    fn new_call(&self, op: Op, name: &str, arguments: Json, wishes: Wishes) -> Call {
+        let inner = self.inner();
+        let id = crate::ids::short("c");
+        let mut call = Call::new(id, inner.caller.clone(), op, name, arguments);
+        call.abilities = inner.abilities.clone();
+        call.patience = wishes.timeout;
+        if let Some(progress) = wishes.progress {
+            call.reporter = Reporter::new(Arc::new(Telling(progress)));
+        }
+        let logs = *inner.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        call.reporter = call.reporter.with_logs(logs.map(Level::word));
+        call.seen = Arc::new(Seen {
+            revision: self.revision().to_owned(),
+            transport: inner.transport,
+            ..Seen::default()
+        });
+        call
+    }
+
+    async fn rounds(&self, mut call: Call) -> Result<Output, Error> {
+        let inner = self.inner();
+        loop {
+            let questions = match inner.service.call(call.clone()).await? {
+                Outcome::Done(output) => return Ok(output),
+                Outcome::Ask(questions) => questions,
+            };
+            if call.round.number >= inner.rounds {
+                let text = format!("the server asked more than {} times", inner.rounds);
+                return Err(Error::new(Kind::Upstream, text));
+            }
+            let mut answers = Vec::new();
+            for ask in &questions.asks {
+                answers.push((ask.key.clone(), inner.answers.to(&ask.kind).await?));
+            }
+            call.round = Round {
+                number: call.round.number + 1,
+                answers,
+                slots: questions.slots,
+            };
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A question of a server to the application's model.
+
+use serde_json::{Value, json};
+use toolgate_core::Json;
+
+/// A question of a server to the application's model: the parameters of `sampling/createMessage`.
+///
+/// Let a person see it, and its answer, before either goes on.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Sampling {
+    /// The server that asks, as this client calls it.
+    pub server: String,
+    /// All that it says: `messages`, `systemPrompt`, `modelPreferences`, `temperature` and so on.
+    pub params: Value,
+    /// The most tokens that the answer may have.
+    pub max_tokens: u64,
+}
+
+impl Sampling {
+    /// Reads the parameters of `sampling/createMessage`.
+    ///
+    /// # Errors
+    /// Says what is missing or against the rules.
+    pub(super) fn read(server: &str, params: &Json, tools: bool) -> Result<Sampling, &'static str> {
+        let params = params.to_value();
+        let messages = params.get("messages").and_then(Value::as_array);
+        let messages = messages.ok_or("\"messages\" must be an array")?;
+        let max_tokens = params.get("maxTokens").and_then(whole);
+        let max_tokens = max_tokens.ok_or("\"maxTokens\" must be a whole number above 0")?;
+        let with_tools = params.get("tools").is_some() || params.get("toolChoice").is_some();
+        if with_tools && !tools {
+            return Err("tools in sampling were not declared by this client");
+        }
+        orderly(messages)?;
+        Ok(Sampling {
+            server: server.to_owned(),
+            params,
+            max_tokens,
+        })
+    }
+
+    /// The messages of the user and of the model so far, as the protocol writes them.
+    pub fn messages(&self) -> &[Value] {
+        let messages = self.params.get("messages").and_then(Value::as_array);
+        messages.map_or(&[], Vec::as_slice)
+    }
+}
+
+fn whole(n: &Value) -> Option<u64> {
+    let whole = |n: &f64| *n >= 1.0 && n.fract() == 0.0;
+    n.as_u64()
+        .or_else(|| n.as_f64().filter(whole).map(|n| n as u64))
+        .filter(|n| *n > 0)
+}
+
+/// The blocks of a message; one block may stand alone.
+fn blocks(message: &Value) -> Vec<&Value> {
+    match message.get("content") {
+        Some(Value::Array(blocks)) => blocks.iter().collect(),
+        Some(block) => vec![block],
+        None => Vec::new(),
+    }
+}
+
+/// A message with results of tools holds nothing else, and answers every use of a tool in the message before.
+fn orderly(messages: &[Value]) -> Result<(), &'static str> {
+    let mut open: Vec<&Value> = Vec::new();
+    for message in messages {
+        let of = |kind: &str, key: &'static str| -> Vec<&Value> {
+            let typed = |block: &&&Value| block.get("type").is_some_and(|t| t == kind);
+            let blocks = blocks(message);
+            blocks
+                .iter()
+                .filter(typed)
+                .filter_map(|b| b.get(key))
+                .collect()
+        };
+        let results = of("tool_result", "toolUseId");
+        if !results.is_empty() && results.len() != blocks(message).len() {
+            return Err("a message with results of tools holds something else too");
+        }
+        if open.iter().any(|id| !results.contains(id)) {
+            return Err("a use of a tool is not answered in the message that follows it");
+        }
+        open = of("tool_use", "id");
+    }
+    Ok(())
+}
+
+/// The answer of the application's model: the result of `sampling/createMessage`.
+#[derive(Clone, Debug)]
+pub struct Sampled(Value);
+
+impl Sampled {
+    /// An answer of plain text.
+    pub fn text(model: &str, text: &str) -> Sampled {
+        let content = json!({"type": "text", "text": text});
+        Sampled(
+            json!({"role": "assistant", "model": model, "content": content, "stopReason": "endTurn"}),
+        )
+    }
+
+    /// Another answer, as the protocol writes it: an object with `role`, `model`, `content` and `stopReason`.
+    pub fn new(result: Value) -> Sampled {
+        Sampled(result)
+    }
+
+    /// The answer, at most as long as was asked for: each word is one token at least, so more words than tokens are too
+    /// much, and are cut.
+    pub(super) fn within(mut self, max_tokens: u64) -> Result<Json, &'static str> {
+        if self.0.get("role").is_none() || self.0.get("content").is_none() {
+            return Err("an answer of a model needs \"role\" and \"content\"");
+        }
+        let most = usize::try_from(max_tokens).unwrap_or(usize::MAX);
+        let text = self.0.pointer_mut("/content/text");
+        if let Some(Value::String(text)) = text
+            && let Some(end) = end_of_word(text, most)
+        {
+            text.truncate(end);
+            self.0["stopReason"] = json!("maxTokens");
+        }
+        Ok(Json::from_value(&self.0))
+    }
+}
+
+/// Where the text ends that has so many words; `None` where it has no more.
+fn end_of_word(text: &str, words: usize) -> Option<usize> {
+    let mut inside = false;
+    let (mut seen, mut end) = (0, 0);
+    for (at, c) in text.char_indices() {
+        let word = !c.is_whitespace();
+        if word && !inside {
+            if seen == words {
+                return Some(end);
+            }
+            seen += 1;
+        }
+        if word {
+            end = at + c.len_utf8();
+        }
+        inside = word;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(params: Value, tools: bool) -> Result<Sampling, &'static str> {
+        Sampling::read("s", &Json::from_value(&params), tools)
+    }
+
+    /// Holds: SAMP-04.
+    #[test]
+    fn an_answer_is_at_most_as_long_as_asked_for() {
+        let cut = |text: &str, most| {
+            let json = Sampled::text("m", text).within(most).unwrap().to_value();
+            (json["content"]["text"].clone(), json["stopReason"].clone())
+        };
+        assert_eq!(
+            cut("one two  three", 2),
+            (json!("one two"), json!("maxTokens"))
+        );
+        assert_eq!(cut(" one two ", 2), (json!(" one two "), json!("endTurn")));
+    }
+
+    /// Holds: SAMP-02.
+    #[test]
+    fn tools_only_where_they_were_declared() {
+        let params = json!({"messages": [], "maxTokens": 1, "tools": []});
+        assert!(read(params.clone(), false).is_err());
+        assert!(read(params, true).is_ok());
+        assert!(read(json!({"messages": []}), true).is_err());
+    }
+
+    /// Holds: SAMP-03.
+    #[test]
+    fn every_use_of_a_tool_is_answered() {
+        let call =
+            json!({"role": "assistant", "content": {"type": "tool_use", "id": "1", "name": "t"}});
+        let result =
+            json!({"role": "user", "content": [{"type": "tool_result", "toolUseId": "1"}]});
+        let mixed = json!({"role": "user", "content": [{"type": "tool_result", "toolUseId": "1"},
+            {"type": "text", "text": "x"}]});
+        let other = json!({"role": "user", "content": {"type": "text", "text": "x"}});
+        let ask = |messages: &[&Value]| read(json!({"messages": messages, "maxTokens": 1}), true);
+        assert!(ask(&[&call, &result, &other]).is_ok());
+        assert!(ask(&[&call, &mixed]).is_err());
+        assert!(ask(&[&call, &other]).is_err());
+    }
+}

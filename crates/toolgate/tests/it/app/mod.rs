@@ -1,0 +1,8 @@
+//! The client of an application: against our own servers in every revision, and against hostile ones.
+
+mod calling;
+mod duties;
+mod legacy;
+mod process;
+mod questions;
+mod world;
