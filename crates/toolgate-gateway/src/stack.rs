@@ -8,7 +8,7 @@ use crate::{
 use std::{sync::Arc, time::Duration};
 use toolgate::{
     BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service,
-    aggregate::{Aggregate, Member},
+    aggregate::{Aggregate, LinkLimits, Member},
     edge::{ServerLimits, http::HttpLimits},
 };
 use toolgate_policy::{
@@ -53,7 +53,13 @@ pub(crate) fn aggregate(config: &Config, supervisor: &Supervisor) -> Result<Aggr
             prefix: server.prefix.clone(),
             service: service.clone() as Arc<dyn Service>,
         });
-    Aggregate::new(members.collect()).map_err(|bad| bad.to_string())
+    let links = LinkLimits {
+        per_caller: config.limits.links_per_caller,
+        callers: config.limits.link_callers,
+        ..LinkLimits::default()
+    };
+    let joined = Aggregate::new(members.collect()).map_err(|bad| bad.to_string())?;
+    Ok(joined.links(links))
 }
 
 /// The tools that are known, without asking any server: the operator's view waits for nobody.

@@ -4,10 +4,14 @@ use crate::Pattern;
 use toolgate_core::{Item, ItemKind};
 
 /// All names of a thing, or of the resource at a URI that fits a template: the template's, the URI's as it came, and
-/// the one of the same URI without escapes and detours, by which a rule must not be got round.
+/// the one of the same URI without escapes and detours, so that no rule is got round by them.
 pub(crate) fn of(item: &Item, uri: Option<&str>) -> Vec<String> {
     let mut names = vec![item.full_name()];
-    let uri = uri.filter(|uri| item.kind() == ItemKind::Template && *uri != item.def.name());
+    let uri = match item.kind() {
+        ItemKind::Tool | ItemKind::Prompt => None,
+        ItemKind::Resource => Some(item.local.as_str()),
+        ItemKind::Template => uri.filter(|uri| *uri != item.def.name()),
+    };
     if let Some(uri) = uri {
         let name = |uri: &str| format!("{}.{}{uri}", item.origin.server, Item::RESOURCE);
         names.extend([name(uri), name(&plain(uri))]);

@@ -2,11 +2,14 @@
 //! keeps its URI, and of two with one URI the first member has it.
 
 mod changes;
+mod links;
 mod names;
 mod part;
 
 use changes::Joint;
 use futures_util::future::join_all;
+pub use links::LinkLimits;
+use links::Links;
 pub use names::{BadPrefix, wire_name};
 use part::Part;
 use std::{
@@ -14,8 +17,8 @@ use std::{
     time::Duration,
 };
 use toolgate_core::{
-    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, ItemKind, Kind, List, Op, Outcome,
-    Service,
+    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, ItemKind, Kind, List, Op, Origin,
+    Outcome, Service,
 };
 
 /// How long a list waits for a member at most.
@@ -37,6 +40,7 @@ pub struct Aggregate {
     wait: Duration,
     state: Mutex<[Known; 4]>,
     joint: Joint,
+    links: Links,
 }
 
 /// What is known of the lists of one kind.
@@ -65,12 +69,19 @@ impl Aggregate {
             wait: WAIT,
             state,
             joint: Joint::default(),
+            links: Links::default(),
         })
     }
 
     /// Another bound on how long a list waits for a member; 10 s.
     pub fn wait(mut self, wait: Duration) -> Aggregate {
         self.wait = wait;
+        self
+    }
+
+    /// Other bounds on the links to resources that callers were given and may read.
+    pub fn links(mut self, limits: LinkLimits) -> Aggregate {
+        self.links.limits = limits;
         self
     }
 
@@ -91,11 +102,9 @@ impl Aggregate {
     async fn list_for(&self, name: &str, ask: List) -> Catalog {
         let kind = ask.kind;
         let Some(at) = self.owner(kind, name) else {
-            // Nobody is known to have a resource of that URI: it may be new, unless a template has it.
-            let known = named(kind) || self.owner(ItemKind::Template, name).is_some();
-            return match known {
-                true => self.known(kind),
-                false => self.list_all(ask).await,
+            return match kind {
+                ItemKind::Tool | ItemKind::Prompt => self.known(kind),
+                ItemKind::Resource | ItemKind::Template => self.list_new(name, ask).await,
             };
         };
         let trail = ask.trail.clone();
@@ -105,6 +114,29 @@ impl Aggregate {
             trail.add("aggregate", "unknown", error.public());
         }
         self.known(kind)
+    }
+
+    /// Nobody is known to list that URI: it may be new, unless a template has it. A link that the caller was given
+    /// counts last, so that nobody takes the place of a server that lists it.
+    async fn list_new(&self, uri: &str, ask: List) -> Catalog {
+        let kind = ask.kind;
+        let template = || self.owner(ItemKind::Template, uri).is_some();
+        let link = self.links.item(&ask.caller, uri);
+        if !template() && (link.is_none() || !self.is_known(kind)) {
+            self.list_all(ask).await;
+        }
+        match link {
+            Some(link) if kind == ItemKind::Template && !template() => Catalog::new(vec![link]),
+            _ => self.known(kind),
+        }
+    }
+
+    /// Whether all members have listed that kind.
+    fn is_known(&self, kind: ItemKind) -> bool {
+        self.state()[kind as usize]
+            .parts
+            .iter()
+            .all(Option::is_some)
     }
 
     /// What is known without asking anybody; servers that never answered are named as missing.
@@ -197,7 +229,8 @@ impl Aggregate {
         of: Option<&Arc<str>>,
     ) -> Option<usize> {
         let judged = |server: &Arc<str>| self.members.iter().position(|m| m.id == *server);
-        let known = || kinds.iter().find_map(|kind| self.owner(*kind, uri));
+        let listed = || kinds.iter().find_map(|kind| self.owner(*kind, uri));
+        let known = || listed().or_else(|| self.links.from(caller, uri));
         if let Some(at) = of.and_then(judged).or_else(known) {
             return Some(at);
         }
@@ -237,7 +270,15 @@ impl Aggregate {
             return Err(call.unknown());
         };
         call.of.name = inner;
-        self.members[at].service.call(call).await
+        let member = &self.members[at];
+        let origin = Origin {
+            server: member.id.clone(),
+            trusted: call.item().is_some_and(|item| item.origin.trusted),
+        };
+        let caller = call.caller.clone();
+        let outcome = member.service.call(call).await?;
+        self.links.note(&caller, at, &origin, &outcome);
+        Ok(outcome)
     }
 
     /// Hears of lists of all members, and of each resource from the one member that has it.

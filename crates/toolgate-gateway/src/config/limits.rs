@@ -111,6 +111,10 @@ limits! {
     description_bytes: usize = 8_192, 64 to 1_048_576;
     /// The longest text that tells a client how to use the servers.
     instructions_bytes: usize = 32_768, 0 to 1_048_576;
+    /// Links to resources that a caller was given and may read.
+    links_per_caller: usize = 256, 0 to 100_000;
+    /// Callers of whom links are remembered.
+    link_callers: usize = 1_024, 1 to 100_000;
     /// How deep a schema may nest.
     schema_depth: usize = 32, 4 to 128;
     /// Schemas within one schema.

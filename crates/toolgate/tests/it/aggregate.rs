@@ -2,6 +2,7 @@
 
 mod changes;
 mod items;
+mod links;
 mod offer;
 
 use serde_json::json;

@@ -7,8 +7,9 @@ use std::{
 };
 use tokio::sync::watch;
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Decision, Definition, Error, Interest, Item,
-    ItemKind, Json, Kind, List, Op, Origin, Outcome, Output, Rule, Service, Stale, Verdict,
+    BoxFuture, Call, Caller, Catalog, Changes, Content, Decision, Definition, Error, Interest,
+    Item, ItemKind, Json, Kind, List, Op, Origin, Outcome, Output, Rule, Service, Stale,
+    ToolResult, Verdict,
     aggregate::{Aggregate, Member},
 };
 
@@ -49,10 +50,10 @@ impl Offer {
                 server: "own".into(),
                 trusted: true,
             };
-            let json =
-                json!({kind.key(): name, "name": self.name, "inputSchema": {"type": "object"}});
+            let json = json!({kind.key(): name, "name": self.name});
             let def = match kind {
                 ItemKind::Prompt => json!({"name": name}),
+                ItemKind::Tool => json!({"name": name, "inputSchema": {"type": "object"}}),
                 _ => json,
             };
             Arc::new(Item::new(
@@ -116,7 +117,19 @@ impl Service for Offer {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
         let used = (call.op, call.name().to_owned());
         self.called.lock().unwrap().push(used);
-        Box::pin(async { Ok(Outcome::Done(Output::text(self.name))) })
+        let mut content = vec![Content::text(self.name)];
+        // Whoever asks for a link is given one.
+        let link = call
+            .arguments()
+            .raw()
+            .get("link")
+            .and_then(|uri| uri.string());
+        content.extend(link.map(|uri| Content::link(&uri, "n")));
+        let result = ToolResult {
+            content,
+            ..ToolResult::default()
+        };
+        Box::pin(async { Ok(Outcome::Done(Output::Tool(result))) })
     }
 
     fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {

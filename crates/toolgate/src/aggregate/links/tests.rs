@@ -1,0 +1,70 @@
+use super::*;
+use toolgate_core::ToolResult;
+
+fn result(uris: &[&str]) -> Outcome {
+    Outcome::Done(Output::Tool(ToolResult {
+        content: uris.iter().map(|uri| Content::link(uri, "n")).collect(),
+        ..ToolResult::default()
+    }))
+}
+
+fn origin() -> Origin {
+    Origin {
+        server: "a".into(),
+        trusted: true,
+    }
+}
+
+fn links(per_caller: usize, callers: usize) -> Links {
+    let limits = LinkLimits {
+        per_caller,
+        callers,
+        uri: 10,
+    };
+    Links {
+        limits,
+        ..Links::default()
+    }
+}
+
+fn note(links: &Links, who: &str, uris: &[&str]) {
+    links.note(&Caller::new(who), 0, &origin(), &result(uris));
+}
+
+fn has(links: &Links, who: &str, uri: &str) -> bool {
+    links.from(&Caller::new(who), uri).is_some()
+}
+
+#[test]
+fn one_link_too_many_forgets_the_oldest() {
+    let links = links(2, 9);
+    note(&links, "one", &["t:1", "t:2"]);
+    note(&links, "one", &["t:1"]);
+    note(&links, "one", &["t:3"]);
+    assert!(has(&links, "one", "t:1") && has(&links, "one", "t:3"));
+    assert!(!has(&links, "one", "t:2"), "given again, it counts anew");
+}
+
+#[test]
+fn one_caller_too_many_forgets_the_oldest() {
+    let links = links(9, 2);
+    for who in ["one", "two", "one", "three"] {
+        note(&links, who, &["t:1"]);
+    }
+    assert!(has(&links, "one", "t:1") && has(&links, "three", "t:1"));
+    assert!(!has(&links, "two", "t:1"));
+}
+
+#[test]
+fn a_uri_that_is_too_long_is_not_kept() {
+    let links = links(9, 9);
+    note(&links, "one", &["t:90123456", "t:901234567"]);
+    assert!(has(&links, "one", "t:90123456") && !has(&links, "one", "t:901234567"));
+}
+
+#[test]
+fn nothing_is_kept_where_nothing_may_be() {
+    let links = links(0, 9);
+    note(&links, "one", &["t:1"]);
+    assert!(!has(&links, "one", "t:1"));
+}
