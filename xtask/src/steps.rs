@@ -40,14 +40,7 @@ pub(crate) fn test(report: &mut Report) {
     licences(report);
     tests(report);
     report.step("conformance", || {
-        // A session cannot ask our client in the middle of a call yet, which client-2025-11-25 does.
-        let runs = [
-            "server",
-            "gateway",
-            "client-2025-06-18",
-            "client-2026-07-28",
-        ];
-        conformance::all(&conformance::Options::only(&runs))
+        conformance::all(&conformance::Options::default())
     });
     report.step(
         "first use with an empty home",

@@ -65,14 +65,6 @@ impl Options {
         Ok(options)
     }
 
-    /// Only the runs whose names start with one of these.
-    pub(crate) fn only(runs: &[&str]) -> Options {
-        Options {
-            only: runs.iter().map(|run| (*run).to_owned()).collect(),
-            ..Options::default()
-        }
-    }
-
     fn wants(&self, run: &Run) -> bool {
         let name = run.name();
         self.only.is_empty() || self.only.iter().any(|start| name.starts_with(start))

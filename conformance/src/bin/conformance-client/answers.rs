@@ -1,35 +1,73 @@
 //! The answers of the user, of the model and of the client: always yes.
 
-use serde_json::{Map, Value, json};
-use toolgate::{Ask, AskKind, Json};
+use std::sync::Arc;
 
-/// The answer to a question.
-pub(crate) fn to(ask: &Ask) -> (String, Json) {
-    let answer = match &ask.kind {
-        AskKind::Elicit(params) => json!({"action": "accept", "content": form(&params.to_value())}),
-        AskKind::Sample(_) => json!({
-            "role": "assistant",
-            "content": {"type": "text", "text": "yes"},
-            "model": "fixture",
-            "stopReason": "endTurn",
-        }),
-        AskKind::Roots => json!({"roots": []}),
-        // No server can ask this.
-        AskKind::Approve(_) => json!({"action": "decline"}),
-    };
-    (ask.key.clone(), Json::from_value(&answer))
+use serde_json::{Map, Value};
+use tokio::sync::{Notify, Semaphore};
+use toolgate::client::{ClientBuilder, Form, Sampled};
+use toolgate::handlers::ask::{Reply, Root};
+use toolgate::{Client, Error};
+
+/// A user who may be held up, so that something else can happen between two rounds of a call.
+pub(crate) struct User {
+    asked: Notify,
+    free: Semaphore,
 }
 
-/// A form as a user leaves it who only clicks: defaults stay, and boxes are ticked.
-fn form(params: &Value) -> Value {
-    let fields = params["requestedSchema"]["properties"].as_object();
-    let filled = fields.into_iter().flatten().filter_map(|(name, field)| {
-        let value = match &field["default"] {
-            Value::Null if field["type"] == "boolean" => Value::Bool(true),
-            Value::Null => return None,
-            default => default.clone(),
-        };
-        Some((name.clone(), value))
-    });
-    filled.collect::<Map<String, Value>>().into()
+impl User {
+    /// One who answers only after [`User::go_on`].
+    pub(crate) fn new() -> Arc<User> {
+        Arc::new(User {
+            asked: Notify::new(),
+            free: Semaphore::new(0),
+        })
+    }
+
+    /// Ends once a question is open.
+    pub(crate) async fn asked(&self) {
+        self.asked.notified().await;
+    }
+
+    /// Lets this answer go, and all that follow.
+    pub(crate) fn go_on(&self) {
+        self.free.close();
+    }
+
+    async fn fills(&self, form: &Form) -> Reply<Value> {
+        self.asked.notify_one();
+        // It ends with an error once it is closed: that is the sign.
+        let _ = self.free.acquire().await;
+        Reply::Accepted(ticked(&form.schema))
+    }
+}
+
+/// Opens a server with all abilities declared.
+///
+/// # Errors
+/// It cannot be opened.
+pub(crate) async fn connect(url: &str, user: Arc<User>) -> Result<Client, Error> {
+    let builder = Client::builder().name("toolgate-conformance-client", env!("CARGO_PKG_VERSION"));
+    able(builder, user).connect(url).await
+}
+
+fn able(builder: ClientBuilder, user: Arc<User>) -> ClientBuilder {
+    let root = Root {
+        uri: "file:///tmp".to_owned(),
+        name: None,
+    };
+    builder
+        .on_elicit(move |form| {
+            let user = user.clone();
+            async move { user.fills(&form).await }
+        })
+        .on_sample(|_| async { Ok(Sampled::text("fixture", "yes")) })
+        .roots([root])
+}
+
+/// A form as a user leaves it who only clicks: boxes without a default are ticked. Defaults are the client's to fill in.
+fn ticked(schema: &Value) -> Value {
+    let fields = schema["properties"].as_object().into_iter().flatten();
+    let open = fields.filter(|(_, field)| field["type"] == "boolean" && field["default"].is_null());
+    let ticked = open.map(|(name, _)| (name.clone(), Value::Bool(true)));
+    ticked.collect::<Map<String, Value>>().into()
 }

@@ -5,7 +5,6 @@
 
 mod answers;
 mod arguments;
-mod peer;
 mod scenarios;
 
 use std::process::ExitCode;
@@ -37,6 +36,5 @@ async fn run(url: &str, scenario: &str) -> Result<(), Failed> {
         Ok(text) => serde_json::from_str(&text)?,
         Err(_) => Value::Null,
     };
-    let peer = peer::Peer::connect(url).await?;
-    scenarios::play(scenario, &peer, &context).await
+    scenarios::play(scenario, url, &context).await
 }

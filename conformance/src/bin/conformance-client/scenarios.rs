@@ -1,99 +1,118 @@
 //! What is done in each scenario. Most ask for nothing special: list the tools and call each one.
 
-use serde_json::{Value, json};
-use toolgate::{ItemKind, Op};
+use std::sync::Arc;
 
-use crate::peer::Peer;
+use serde_json::{Value, json};
+use tokio::join;
+use toolgate::Client;
+
+use crate::answers::{self, User};
 use crate::{Failed, arguments};
 
 /// Plays a scenario to its end.
 ///
 /// # Errors
 /// Something that the scenario needs does not work.
-pub(crate) async fn play(scenario: &str, peer: &Peer, context: &Value) -> Result<(), Failed> {
+pub(crate) async fn play(scenario: &str, url: &str, context: &Value) -> Result<(), Failed> {
+    let user = User::new();
+    let server = answers::connect(url, user.clone()).await?;
+    if scenario == "sep-2322-client-request-state" {
+        between_rounds(&server, &user).await?;
+    } else {
+        user.go_on();
+        simple(scenario, &server, context).await?;
+    }
+    server.close().await;
+    Ok(())
+}
+
+async fn simple(scenario: &str, server: &Client, context: &Value) -> Result<(), Failed> {
     match scenario {
-        "initialize" | "json-schema-ref-no-deref" => tools(peer).await.map(drop),
-        "request-metadata" => twice(peer).await,
-        "http-standard-headers" => everything(peer).await,
-        "http-custom-headers" => given(peer, context).await,
-        "json-schema-2020-12-preservation" => echo_schema(peer).await,
-        "sep-2322-client-request-state" => between_rounds(peer).await,
-        _ => call_each(peer).await,
+        "initialize" | "json-schema-ref-no-deref" => only_list(server).await,
+        "request-metadata" => twice(server).await,
+        "http-standard-headers" => everything(server).await,
+        "http-custom-headers" => given(server, context).await,
+        "json-schema-2020-12-preservation" => echo_schema(server).await,
+        _ => call_each(server).await,
     }
 }
 
-/// The names of the tools with their schemas.
-async fn tools(peer: &Peer) -> Result<Vec<(String, Value)>, Failed> {
-    let items = peer.list(ItemKind::Tool).await?;
-    let one = |def: &toolgate::Definition| (def.name().to_owned(), def.input_schema().to_value());
-    Ok(items.iter().map(|item| one(&item.def)).collect())
+async fn only_list(server: &Client) -> Result<(), Failed> {
+    server.tools().await?;
+    Ok(())
 }
 
-async fn call_each(peer: &Peer) -> Result<(), Failed> {
-    for (name, schema) in tools(peer).await? {
-        peer.used(Op::Tool, &name, &arguments::that_fit(&schema))
-            .await?;
+async fn call_each(server: &Client) -> Result<(), Failed> {
+    for tool in server.tools().await? {
+        let arguments = arguments::that_fit(&tool.input_schema().to_value());
+        server.call(tool.name(), arguments).await?;
     }
     Ok(())
 }
 
 /// Two requests besides those that open the server.
-async fn twice(peer: &Peer) -> Result<(), Failed> {
-    tools(peer).await?;
-    // The mock server has no tool; that it is asked for one is what counts.
-    let _ = peer.used(Op::Tool, "any", &json!({})).await;
+async fn twice(server: &Client) -> Result<(), Failed> {
+    server.tools().await?;
+    // The mock server has no resource; that it is asked for one is what counts.
+    let _ = server.read("test://any").await;
     Ok(())
 }
 
 /// Every kind of thing, listed and used.
-async fn everything(peer: &Peer) -> Result<(), Failed> {
-    call_each(peer).await?;
-    for item in peer.list(ItemKind::Resource).await? {
-        let uri = item.def.name();
-        peer.used(Op::Resource, uri, &json!({"uri": uri})).await?;
+async fn everything(server: &Client) -> Result<(), Failed> {
+    call_each(server).await?;
+    for resource in server.resources().await? {
+        server.read(resource.name()).await?;
     }
-    for item in peer.list(ItemKind::Prompt).await? {
-        peer.used(Op::Prompt, item.def.name(), &json!({})).await?;
+    for prompt in server.prompts().await? {
+        server.prompt(prompt.name(), json!({})).await?;
     }
     Ok(())
 }
 
 /// The calls that the suite gives, after the list: it says which arguments are repeated as headers.
-async fn given(peer: &Peer, context: &Value) -> Result<(), Failed> {
-    tools(peer).await?;
+///
+/// The suite takes a null for an argument that is not given. The schemas of its own tools do not, and the duties of a
+/// client hold back what does not fit: so nulls are left out.
+async fn given(server: &Client, context: &Value) -> Result<(), Failed> {
+    server.tools().await?;
     for call in context["toolCalls"].as_array().into_iter().flatten() {
         let name = call["name"].as_str().unwrap_or_default();
-        peer.used(Op::Tool, name, &call["arguments"]).await?;
+        let mut arguments = call["arguments"].as_object().cloned().unwrap_or_default();
+        arguments.retain(|_, value| !value.is_null());
+        server.call(name, arguments).await?;
     }
     Ok(())
 }
 
 /// Sends back the schema of one tool to another.
-async fn echo_schema(peer: &Peer) -> Result<(), Failed> {
-    let all = tools(peer).await?;
+async fn echo_schema(server: &Client) -> Result<(), Failed> {
+    let all = server.tools().await?;
     let found = all
         .iter()
-        .find(|(name, _)| name == "json_schema_2020_12_tool");
-    let (_, schema) = found.ok_or("the tool with the schema is not listed")?;
-    let arguments = json!({"schema": schema});
-    peer.used(Op::Tool, "json_schema_echo", &arguments).await?;
+        .find(|tool| tool.name() == "json_schema_2020_12_tool");
+    let schema = found
+        .ok_or("the tool with the schema is not listed")?
+        .input_schema();
+    server
+        .call("json_schema_echo", json!({"schema": schema.to_value()}))
+        .await?;
     Ok(())
 }
 
 /// A call of another tool between the two rounds of one.
-async fn between_rounds(peer: &Peer) -> Result<(), Failed> {
+async fn between_rounds(server: &Client, user: &Arc<User>) -> Result<(), Failed> {
     let none = json!({});
-    tools(peer).await?;
-    let first = peer.begin(Op::Tool, "test_mrtr_echo_state", &none).await?;
-    peer.used(Op::Tool, "test_mrtr_unrelated", &none).await?;
-    let Err(asked) = first else {
-        return Err("it asked nothing".into());
-    };
-    if peer.answer(asked).await?.is_err() {
-        return Err("it asked twice".into());
-    }
-    peer.used(Op::Tool, "test_mrtr_no_state", &none).await?;
-    peer.used(Op::Tool, "test_mrtr_no_result_type", &none)
-        .await?;
+    server.tools().await?;
+    let (asking, between) = join!(server.call("test_mrtr_echo_state", &none), async {
+        user.asked().await;
+        let done = server.call("test_mrtr_unrelated", &none).await;
+        user.go_on();
+        done
+    });
+    asking?;
+    between?;
+    server.call("test_mrtr_no_state", &none).await?;
+    server.call("test_mrtr_no_result_type", &none).await?;
     Ok(())
 }
