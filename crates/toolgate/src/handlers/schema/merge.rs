@@ -21,12 +21,11 @@ pub(super) fn tells(key: &str) -> bool {
 
 /// Puts `inner` into `outer`, for which both hold.
 pub(super) fn into(outer: &mut Map<String, Value>, inner: Value) {
-    let Value::Object(inner) = inner else {
+    let Value::Object(mut inner) = inner else {
         return;
     };
-    let fits =
-        |(key, value): (&String, &Value)| tells(key) || outer.get(key).is_none_or(|o| o == value);
-    if inner.iter().all(fits) {
+    if fit(outer, &inner) {
+        members(outer, &mut inner);
         for (key, value) in inner {
             outer.entry(key).or_insert(value);
         }
@@ -35,5 +34,42 @@ pub(super) fn into(outer: &mut Map<String, Value>, inner: Value) {
     let all = outer.entry("allOf").or_insert_with(|| json!([]));
     if let Value::Array(all) = all {
         all.push(Value::Object(inner));
+    }
+}
+
+/// Whether the two say different things, or the same.
+fn fit(outer: &Map<String, Value>, inner: &Map<String, Value>) -> bool {
+    let open =
+        !outer.contains_key("additionalProperties") && !inner.contains_key("additionalProperties");
+    inner
+        .iter()
+        .all(|(key, value)| match (key.as_str(), outer.get(key)) {
+            (_, None) => true,
+            ("properties", Some(known)) => open && no_clash(known, value),
+            ("required", Some(_)) => true,
+            (key, Some(known)) => tells(key) || known == value,
+        })
+}
+
+fn no_clash(known: &Value, more: &Value) -> bool {
+    let (Some(known), Some(more)) = (known.as_object(), more.as_object()) else {
+        return false;
+    };
+    more.iter()
+        .all(|(name, value)| known.get(name).is_none_or(|k| k == value))
+}
+
+/// The members of two objects that fit, and what is required of either.
+fn members(outer: &mut Map<String, Value>, inner: &mut Map<String, Value>) {
+    if let Some(Value::Object(known)) = outer.get_mut("properties")
+        && let Some(Value::Object(more)) = inner.remove("properties")
+    {
+        known.extend(more);
+    }
+    if let Some(Value::Array(known)) = outer.get_mut("required")
+        && let Some(Value::Array(more)) = inner.remove("required")
+    {
+        let new: Vec<Value> = more.into_iter().filter(|m| !known.contains(m)).collect();
+        known.extend(new);
     }
 }

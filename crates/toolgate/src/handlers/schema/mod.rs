@@ -38,6 +38,7 @@ pub fn input_schema<T: JsonSchema>() -> Result<Value, String> {
 pub fn output_schema<T: JsonSchema>() -> Result<Value, String> {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let schema = root::at_top(schema_of::<T>(settings, Plain::Output));
+    let schema = root::said_to_be_object(schema);
     bounded(schema).map_err(about::<T>)
 }
 

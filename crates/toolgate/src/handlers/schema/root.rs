@@ -21,6 +21,27 @@ pub(super) fn at_top(mut schema: Value) -> Value {
     schema
 }
 
+/// Says of a choice between objects that it is one: before 2026-07-28 a result is an object, and its schema says so.
+pub(super) fn said_to_be_object(mut schema: Value) -> Value {
+    let kept = schema.get("$defs").cloned().unwrap_or_default();
+    if schema.get("type").is_none() && is_object(&schema, &kept, DEEPEST) {
+        schema["type"] = json!("object");
+    }
+    schema
+}
+
+fn is_object(schema: &Value, kept: &Value, deep: usize) -> bool {
+    let Some(deep) = deep.checked_sub(1) else {
+        return false;
+    };
+    if let Some(body) = walk::target(schema).and_then(|name| kept.get(&name)) {
+        return is_object(body, kept, deep);
+    }
+    let forms = list(schema, "anyOf");
+    schema["type"] == "object"
+        || (!forms.is_empty() && forms.iter().all(|form| is_object(form, kept, deep)))
+}
+
 /// How many definitions may lead from one to the next.
 const DEEPEST: usize = 16;
 

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "the types are only described")]
 
 mod laws;
+mod odd;
 
 use super::{input_schema, output_schema};
 use schemars::JsonSchema;
@@ -308,6 +309,19 @@ fn a_choice_at_the_root() {
         (&schema["additionalProperties"], schema.get("required")),
         (&json!(false), None)
     );
+}
+
+#[test]
+fn a_choice_in_a_result_stays_one() {
+    let schema = output_schema::<Tagged>().unwrap();
+    compiles(&schema);
+    assert_eq!(
+        (&schema["type"], schema["anyOf"].as_array().unwrap().len()),
+        (&json!("object"), 2)
+    );
+    assert_eq!(output_schema::<Untagged>().unwrap().get("type"), None);
+    assert_eq!(output_schema::<Option<Tagged>>().unwrap().get("type"), None);
+    check_output::<Vec<bool>>(json!({"type": "array", "items": {"type": "boolean"}}));
 }
 
 #[test]

@@ -72,9 +72,10 @@ fn nothing() {}
 
 /// What is public stays quiet without a word on it.
 pub(crate) mod public {
-    use toolgate::tool;
+    use ::toolgate as renamed;
+    use renamed::tool;
 
-    #[tool(crate = "toolgate")]
+    #[tool(crate = "renamed")]
     pub async fn undocumented(mut text: String) -> String {
         text.push('!');
         text
