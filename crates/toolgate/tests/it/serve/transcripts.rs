@@ -1,20 +1,26 @@
-//! Text files of what goes over stdio: `> ` is sent, `< ` must come back, in this order; `# ` is a comment.
+//! Text files of what goes over stdio: `> ` is sent, `< ` must come back, in this order; `! ` is a resource that changes
+//! then; `# ` is a comment.
 //! `UPDATE=1 cargo test -p toolgate` writes what came into the files.
 
 use super::{HANG, Scripted, server};
 use crate::official::{Side, Talk};
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use toolgate::{Caller, edge::stdio};
+use toolgate::{
+    Caller, Prompt, Resource, Server, Stop, Template,
+    edge::{self, ServerLimits, stdio},
+    handlers::{Contents, Registry, Vars},
+};
 
-async fn play(name: &str) {
+/// Plays a file against a server; `change` is told which resource changes.
+async fn play(name: &str, server: Arc<edge::Server>, change: impl Fn(&str)) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/transcripts")
         .join(format!("{name}.txt"));
     let text = std::fs::read_to_string(&path).unwrap();
     let (near, far) = tokio::io::duplex(1 << 20);
     let (read, write) = tokio::io::split(far);
-    let serving = stdio::serve(server(Scripted::new()), Caller::new("test"), read, write);
+    let serving = stdio::serve(server, Caller::new("test"), read, write);
     let playing = async {
         let (read, mut write) = tokio::io::split(near);
         let mut lines = BufReader::new(read).lines();
@@ -27,6 +33,9 @@ async fn play(name: &str) {
                     .write_all(format!("{sent}\n").as_bytes())
                     .await
                     .unwrap();
+            }
+            if let Some(uri) = line.strip_prefix("! ") {
+                change(uri);
             }
             if line.starts_with("< ") {
                 let came = tokio::time::timeout(HANG, lines.next_line())
@@ -62,8 +71,71 @@ fn mask(line: &str) -> String {
 }
 
 macro_rules! transcripts {
-    ($($name:ident),* $(,)?) => { $(#[tokio::test] async fn $name() { play(stringify!($name)).await; })* };
+    ($($name:ident),* $(,)?) => {
+        $(#[tokio::test] async fn $name() { play(stringify!($name), server(Scripted::new()), |_| {}).await; })*
+    };
 }
+
+/// Two items on a page, and some things of every kind.
+fn shelf() -> (Arc<edge::Server>, Registry) {
+    let resource = |name: &str| {
+        let uri = format!("test://{name}");
+        let text = Contents::text(format!("the text of {name}"));
+        Resource::fixed(&uri, name, text).mime("text/plain")
+    };
+    let template = |uri: &str, name: &str| {
+        let read = |vars: Vars, _| async move {
+            match vars.get("id") {
+                "0" => Err(Stop::not_found("no such number")),
+                id => Ok(format!("number {id}")),
+            }
+        };
+        Template::new(uri, name, read)
+    };
+    let complete = |typed: String, _| async move { Ok(vec![format!("{typed}1")]) };
+    let prompt = |name: &str| {
+        let greet =
+            |args: BTreeMap<String, String>, _| async move { Ok(format!("hello {}", args["who"])) };
+        let prompt = Prompt::new(name, greet).argument("who", "Whom.", true);
+        prompt.complete("who", complete)
+    };
+    let limits = ServerLimits {
+        page: 2,
+        ..ServerLimits::default()
+    };
+    Server::new("shelf", "1")
+        .limits(limits)
+        .cache(60_000, true)
+        .resource(resource("a"))
+        .resource(resource("b"))
+        .resource(resource("c"))
+        .template(template("test://n/{id}", "n").complete("id", complete))
+        .template(template("test://m/{id}", "m"))
+        .template(template("test://o/{id}", "o"))
+        .prompt(prompt("p"))
+        .prompt(prompt("q"))
+        .prompt(prompt("r"))
+        .build_with_registry()
+        .unwrap()
+}
+
+macro_rules! shelves {
+    ($($name:ident),* $(,)?) => {
+        $(#[tokio::test] async fn $name() {
+            let (server, registry) = shelf();
+            play(stringify!($name), server, |uri| registry.updated(uri)).await;
+        })*
+    };
+}
+
+// Lists with their pages, reading and what is missing, prompts, completion and subscriptions, in each revision.
+shelves!(
+    items_2024_11_05,
+    items_2025_03_26,
+    items_2025_06_18,
+    items_2025_11_25,
+    items_2026_07_28
+);
 
 transcripts!(
     stdio_2025_11_25,
