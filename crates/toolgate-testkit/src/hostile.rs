@@ -1,0 +1,133 @@
+//! Servers that misbehave, each in one way.
+//!
+//! A client survives one when each of its requests ends with a result or an error, in bounded time and memory, and the
+//! requests after it work if the stream still does.
+
+use crate::ScriptedServer;
+use serde_json::{Value, json};
+
+/// One way to misbehave instead of answering a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Misdeed {
+    /// What it does, in a few words.
+    pub name: &'static str,
+    lines: fn(&Value) -> Vec<String>,
+}
+
+impl Misdeed {
+    /// Does it, in the place of the answer to a request.
+    pub async fn instead_of_answering(&self, server: &mut ScriptedServer, request: &Value) {
+        for line in (self.lines)(request) {
+            server.send(&line).await;
+        }
+    }
+}
+
+/// All of them. The last message of each is a reply to the request, good or bad, so that the client need not wait for
+/// its deadline.
+pub const ALL: [Misdeed; 16] = [
+    misdeed("garbage on the stream", |r| {
+        vec![
+            "Listening on port 80".into(),
+            "{".into(),
+            "\u{1b}[2J".into(),
+            good(r),
+        ]
+    }),
+    misdeed("a line of a mebibyte", |r| {
+        vec![format!("\"{}\"", "x".repeat(1 << 20)), good(r)]
+    }),
+    misdeed("deep nesting", |r| {
+        vec![
+            format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)),
+            good(r),
+        ]
+    }),
+    misdeed("two replies", |r| vec![good(r), good(r)]),
+    misdeed("replies to nothing", |r| {
+        vec![
+            good(&json!({"id": 987_654})),
+            good(&json!({"id": "no"})),
+            good(r),
+        ]
+    }),
+    misdeed("a reply with result and error", |r| {
+        vec![reply(
+            r,
+            json!({"result": {}, "error": {"code": 1, "message": "x"}}),
+        )]
+    }),
+    misdeed("a reply with neither", |r| {
+        vec![reply(r, json!({})), error(r)]
+    }),
+    misdeed("an error without a code", |r| {
+        vec![reply(r, json!({"error": {"message": "x"}}))]
+    }),
+    misdeed("a result that is no object", |r| {
+        vec![reply(r, json!({"result": 7}))]
+    }),
+    misdeed("an unknown kind of result", |r| {
+        vec![reply(r, json!({"result": {"resultType": "surprise"}}))]
+    }),
+    misdeed("content of wrong types", |r| {
+        vec![reply(
+            r,
+            json!({"result": {"resultType": "complete", "content": {"type": 1}, "tools": 3}}),
+        )]
+    }),
+    misdeed("a question that nobody declared", |r| {
+        let ask = json!({"k": {"method": "sampling/createMessage", "params": {}}});
+        vec![reply(
+            r,
+            json!({"result": {"resultType": "input_required", "inputRequests": ask}}),
+        )]
+    }),
+    misdeed("a request of its own", |r| {
+        let own = json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"});
+        vec![own.to_string(), good(r)]
+    }),
+    misdeed("a flood of progress", |r| {
+        let told = |n: u32| {
+            let params = json!({"progressToken": r["id"], "progress": n});
+            json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+                .to_string()
+        };
+        (0..10_000).map(told).chain([good(r)]).collect()
+    }),
+    misdeed("the same key twice", |r| {
+        let id = &r["id"];
+        vec![
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"id\":{id},\"result\":{{}}}}"),
+            error(r),
+        ]
+    }),
+    misdeed("texts with invisible characters", |r| {
+        vec![reply(
+            r,
+            json!({"error": {"code": 1, "message": "a\u{202e}b\u{200b}\u{e0041}\u{1b}[31m"}}),
+        )]
+    }),
+];
+
+const fn misdeed(name: &'static str, lines: fn(&Value) -> Vec<String>) -> Misdeed {
+    Misdeed { name, lines }
+}
+
+fn reply(request: &Value, more: Value) -> String {
+    let mut message = json!({"jsonrpc": "2.0", "id": request["id"]});
+    if let (Some(message), Some(more)) = (message.as_object_mut(), more.as_object()) {
+        message.extend(more.clone());
+    }
+    message.to_string()
+}
+
+/// An answer that fits a call and a list of every kind.
+fn good(request: &Value) -> String {
+    let result = json!({"resultType": "complete", "content": [], "tools": [], "resources": [],
+        "resourceTemplates": [], "prompts": [], "ttlMs": 0, "cacheScope": "private"});
+    reply(request, json!({"result": result}))
+}
+
+fn error(request: &Value) -> String {
+    reply(request, json!({"error": {"code": -32603, "message": "no"}}))
+}

@@ -1,0 +1,99 @@
+//! A server that says what the test says.
+
+use crate::wire::{Watch, Wire};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::io::DuplexStream;
+
+/// A server that says what the test says, to test clients.
+///
+/// ```
+/// # use serde_json::json;
+/// # use toolgate::{Origin, client::{Remote, RemoteOptions}};
+/// # use toolgate_testkit::ScriptedServer;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let (mut server, stream) = ScriptedServer::pair();
+/// let (reader, writer) = tokio::io::split(stream);
+/// let origin = Origin { server: "s".into(), trusted: false };
+/// let opening = Remote::open(reader, writer, RemoteOptions::new(origin));
+/// let (opened, ()) = tokio::join!(opening, server.answers_discover(json!({})));
+/// assert_eq!(opened.unwrap().status().revision, "2026-07-28");
+/// # });
+/// ```
+pub struct ScriptedServer(Wire);
+
+impl ScriptedServer {
+    /// A server, and the stream for the client.
+    pub fn pair() -> (ScriptedServer, DuplexStream) {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        (ScriptedServer::over(ours, None), theirs)
+    }
+
+    /// A server on a stream, with somebody who sees every line.
+    pub fn over(stream: DuplexStream, watch: Option<Watch>) -> ScriptedServer {
+        ScriptedServer(Wire::new(stream, watch))
+    }
+
+    /// The next line of the client; `None` when it closed its end.
+    pub async fn line(&mut self) -> Option<String> {
+        self.0.next().await
+    }
+
+    /// The next message of the client.
+    pub async fn read(&mut self) -> Value {
+        self.0.message().await
+    }
+
+    /// The next message of the client, which must be a request of this method.
+    pub async fn expect(&mut self, method: &str) -> Value {
+        let message = self.read().await;
+        assert_eq!(message["method"], method, "{message}");
+        message
+    }
+
+    /// Whether the client says nothing for that long.
+    pub async fn is_left_alone(&mut self, time: Duration) -> bool {
+        self.0.is_silent(time).await
+    }
+
+    /// Sends a line as it is, whatever it is.
+    pub async fn send(&mut self, line: &str) {
+        self.0.send(line).await;
+    }
+
+    /// Sends a notification.
+    pub async fn tell(&mut self, method: &str, params: Value) {
+        let told = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        self.send(&told.to_string()).await;
+    }
+
+    /// Answers a request.
+    pub async fn reply(&mut self, to: &Value, result: Value) {
+        let reply = json!({"jsonrpc": "2.0", "id": to["id"], "result": result});
+        self.send(&reply.to_string()).await;
+    }
+
+    /// Answers a request with an error.
+    pub async fn refuse(&mut self, to: &Value, code: i64, message: &str, data: Value) {
+        let error = json!({"code": code, "message": message, "data": data});
+        let reply = json!({"jsonrpc": "2.0", "id": to["id"], "error": error});
+        self.send(&reply.to_string()).await;
+    }
+
+    /// Answers `server/discover`: a server of 2026-07-28 with these capabilities.
+    pub async fn answers_discover(&mut self, capabilities: Value) {
+        let probe = self.expect("server/discover").await;
+        let about = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
+            "capabilities": capabilities, "ttlMs": 0, "cacheScope": "private"});
+        self.reply(&probe, about).await;
+    }
+
+    /// Answers `initialize` with a revision and capabilities, and takes `notifications/initialized`.
+    pub async fn answers_initialize(&mut self, revision: &str, capabilities: Value) {
+        let hello = self.expect("initialize").await;
+        let welcome = json!({"protocolVersion": revision, "capabilities": capabilities,
+            "serverInfo": {"name": "scripted", "version": "1"}});
+        self.reply(&hello, welcome).await;
+        self.expect("notifications/initialized").await;
+    }
+}

@@ -1,0 +1,71 @@
+//! Text files of what goes over a stream.
+
+use crate::wire::{Watch, Wire};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use toolgate::{Caller, edge};
+
+/// A text file of what goes over a stream: `> ` is sent, `< ` must come back, in this order; `# ` is a comment.
+///
+/// Sealed state is never the same twice; it stands in the file as `…`. With `UPDATE=1` in the environment what came is
+/// written into the file.
+pub struct Transcript {
+    path: PathBuf,
+    text: String,
+}
+
+/// Plays the file against a server; what came must be what stands in it.
+pub async fn play(path: impl AsRef<Path>, server: &Arc<edge::Server>) {
+    Transcript::read(path).play(server, None).await;
+}
+
+impl Transcript {
+    /// Reads the file.
+    pub fn read(path: impl AsRef<Path>) -> Transcript {
+        let path = path.as_ref().to_owned();
+        let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        Transcript { path, text }
+    }
+
+    /// Plays it against a server, with somebody who sees every line.
+    pub async fn play(&self, server: &Arc<edge::Server>, watch: Option<Watch>) {
+        let (near, far) = tokio::io::duplex(1 << 20);
+        let (read, write) = tokio::io::split(far);
+        let serving = edge::stdio::serve(server.clone(), Caller::new("test"), read, write);
+        let (served, got) = tokio::join!(serving, self.said(Wire::new(near, watch)));
+        served.expect("the stream ends well");
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(&self.path, &got).expect("the transcript can be written");
+        }
+        assert_eq!(got, self.text, "{}", self.path.display());
+    }
+
+    /// The file as it went.
+    async fn said(&self, mut wire: Wire) -> String {
+        let mut got = String::new();
+        for line in self.text.lines() {
+            if let Some(sent) = line.strip_prefix("> ") {
+                wire.send(sent).await;
+            }
+            if line.starts_with("< ") {
+                let came = wire.next().await.expect("an answer");
+                got.push_str(&format!("< {}\n", masked(&came)));
+            } else {
+                got.push_str(&format!("{line}\n"));
+            }
+        }
+        got
+    }
+}
+
+/// What is never the same twice, as a sign.
+fn masked(line: &str) -> String {
+    let Some((before, after)) = line.split_once("\"requestState\":\"") else {
+        return line.to_owned();
+    };
+    let rest = after.split_once('"').map_or("", |(_, rest)| rest);
+    format!("{before}\"requestState\":\"…\"{rest}")
+}

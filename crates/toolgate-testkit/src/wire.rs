@@ -1,0 +1,73 @@
+//! Lines over a stream in memory, and somebody who watches them.
+
+use crate::HANG;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+
+/// Which side says a line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Side {
+    /// The one that is tested.
+    Tested,
+    /// The one that tests.
+    Testing,
+}
+
+/// Sees every line of a stream, for example to check it against a schema.
+pub type Watch = Box<dyn FnMut(Side, &str) + Send>;
+
+/// One end of a stream of lines.
+pub(crate) struct Wire {
+    from: BufReader<ReadHalf<DuplexStream>>,
+    to: WriteHalf<DuplexStream>,
+    watch: Option<Watch>,
+}
+
+impl Wire {
+    pub(crate) fn new(stream: DuplexStream, watch: Option<Watch>) -> Wire {
+        let (from, to) = tokio::io::split(stream);
+        Wire {
+            from: BufReader::new(from),
+            to,
+            watch,
+        }
+    }
+
+    fn tell(&mut self, side: Side, line: &str) {
+        if let Some(watch) = &mut self.watch {
+            watch(side, line);
+        }
+    }
+
+    /// Sends a line as it is.
+    pub(crate) async fn send(&mut self, line: &str) {
+        self.tell(Side::Testing, line);
+        let sent = self.to.write_all(format!("{line}\n").as_bytes()).await;
+        sent.expect("the other side reads");
+    }
+
+    /// The next line; `None` at the end of the stream.
+    pub(crate) async fn next(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = tokio::time::timeout(HANG, self.from.read_line(&mut line)).await;
+        let read = read.expect("nothing came").expect("the stream can be read");
+        if read == 0 {
+            return None;
+        }
+        let line = line.trim_end_matches('\n').to_owned();
+        self.tell(Side::Tested, &line);
+        Some(line)
+    }
+
+    /// The next message.
+    pub(crate) async fn message(&mut self) -> Value {
+        let line = self.next().await.expect("the stream ended");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    /// Whether nothing comes for that long.
+    pub(crate) async fn is_silent(&mut self, time: std::time::Duration) -> bool {
+        let filled = tokio::time::timeout(time, self.from.fill_buf()).await;
+        filled.is_err()
+    }
+}
