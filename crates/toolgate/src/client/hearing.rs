@@ -5,6 +5,7 @@ use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+use tokio::time::timeout;
 use toolgate_wire::{
     json::{Json, ObjectWriter},
     method::resources_read::{SUBSCRIBE, UNSUBSCRIBE},
@@ -88,10 +89,12 @@ impl Remote {
                 let asked = self
                     .link
                     .request(SUBSCRIBE, super::link::Purpose::List, |_| params(&uri));
-                if asked.await.is_err() {
+                // A server that never answers must not hold up whoever listens to others as well.
+                let answered = timeout(self.options.list, asked).await;
+                if !matches!(answered, Ok(Ok(_))) {
                     self.link
                         .notes
-                        .say("it refused to tell changes of a resource");
+                        .say("it refused to tell changes of a resource, or did not answer");
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! A server on a byte stream, played by hand: what goes over the wire, and what comes of it.
 
 mod calls;
+mod hearing;
 mod lists;
 mod logs;
 mod opening;

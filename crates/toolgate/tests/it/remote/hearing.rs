@@ -1,0 +1,113 @@
+//! Changes of single resources: who is asked for them, and when that ends.
+
+use super::peer::{Peer, legacy, modern, soon};
+use serde_json::json;
+use std::time::Duration;
+use toolgate::{Caller, Changes, Interest, Service, client::Remote};
+
+async fn hear(remote: &Remote, uris: &[&str]) -> Changes {
+    let want = Interest {
+        lists: Vec::new(),
+        uris: uris.iter().map(|uri| (*uri).to_owned()).collect(),
+        ..Interest::lists(Caller::new("test"))
+    };
+    soon(remote.changes(want)).await.unwrap()
+}
+
+/// The next request, which must be this one; it is answered.
+async fn asked(peer: &mut Peer, method: &str, uri: &str) {
+    let request = peer.read().await;
+    assert_eq!(
+        (&request["method"], &request["params"]["uri"]),
+        (&json!(method), &json!(uri))
+    );
+    peer.reply(&request, json!({})).await;
+}
+
+/// Two listen to one resource: the server is asked once, and told that it is enough after both have gone.
+#[tokio::test(start_paused = true)]
+async fn an_old_server_is_asked_once_for_all_who_listen() {
+    let (remote, mut peer) = legacy(json!({"resources": {"subscribe": true}})).await;
+    let (first, ()) = tokio::join!(
+        hear(&remote, &["t://a"]),
+        asked(&mut peer, "resources/subscribe", "t://a")
+    );
+    let (second, ()) = tokio::join!(
+        hear(&remote, &["t://a", "t://b"]),
+        asked(&mut peer, "resources/subscribe", "t://b")
+    );
+    let (mut first, mut second) = (first, second);
+    let told = json!({"uri": "t://a"});
+    peer.tell("notifications/resources/updated", told).await;
+    for changes in [&mut first, &mut second] {
+        let changed = soon(changes.next()).await.unwrap();
+        assert_eq!(*changed.updated, ["t://a".into()]);
+    }
+    drop(first);
+    assert!(peer.is_left_alone().await, "somebody still listens");
+    drop(second);
+    asked(&mut peer, "resources/unsubscribe", "t://a").await;
+    asked(&mut peer, "resources/unsubscribe", "t://b").await;
+    let (third, ()) = tokio::join!(
+        hear(&remote, &["t://a"]),
+        asked(&mut peer, "resources/subscribe", "t://a")
+    );
+    drop(third);
+    asked(&mut peer, "resources/unsubscribe", "t://a").await;
+}
+
+/// A server that does not tell is not asked, and one that refuses costs the listener nothing else.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_tells_nothing_is_not_asked() {
+    let (remote, mut peer) = legacy(json!({"resources": {}})).await;
+    let _changes = hear(&remote, &["t://a"]).await;
+    assert!(peer.is_left_alone().await);
+    let (remote, mut peer) = legacy(json!({"resources": {"subscribe": true}})).await;
+    let refused = async {
+        let request = peer.read().await;
+        peer.refuse(&request, -32603, "no", json!(null)).await;
+        peer
+    };
+    let (mut changes, mut peer) = tokio::join!(hear(&remote, &["t://a"]), refused);
+    peer.tell("notifications/resources/list_changed", json!({}))
+        .await;
+    let changed = soon(changes.next()).await.unwrap();
+    assert_eq!(changed.lists, [toolgate::ItemKind::Resource]);
+}
+
+/// Whoever listens waits for the answer of the server, and not for ever.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_answers_holds_up_nobody() {
+    let (remote, mut peer) = legacy(json!({"resources": {"subscribe": true}})).await;
+    let mut changes = hear(&remote, &["t://a"]).await;
+    assert_eq!(peer.read().await["method"], "resources/subscribe");
+    let told = json!({"uri": "t://a"});
+    peer.tell("notifications/resources/updated", told).await;
+    assert_eq!(soon(changes.next()).await.unwrap().updated.len(), 1);
+}
+
+/// Since 2026-07-28 each listener has a stream of its own, which ends with it.
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_is_heard_over_a_stream_for_each_listener() {
+    let (remote, mut peer) = modern(json!({"resources": {"subscribe": true}})).await;
+    let mut changes = hear(&remote, &["t://a", "t://b"]).await;
+    let listen = peer.read().await;
+    assert_eq!(listen["method"], "subscriptions/listen");
+    let filter = json!({"resourceSubscriptions": ["t://a", "t://b"]});
+    assert_eq!(listen["params"]["notifications"], filter);
+    let told = |id: &serde_json::Value, uri: &str| json!({"_meta": {"io.modelcontextprotocol/subscriptionId": id}, "uri": uri});
+    let updated = "notifications/resources/updated";
+    peer.tell(updated, told(&json!("other"), "t://a")).await;
+    peer.tell(updated, told(&listen["id"], "t://b")).await;
+    let changed = soon(changes.next()).await.unwrap();
+    assert_eq!(
+        *changed.updated,
+        ["t://b".into()],
+        "only what belongs to the stream"
+    );
+    drop(changes);
+    let over = tokio::time::timeout(Duration::from_secs(60), peer.read()).await;
+    let over = over.expect("the stream ends with its listener");
+    assert_eq!(over["method"], "notifications/cancelled");
+    assert_eq!(over["params"]["requestId"], listen["id"]);
+}
