@@ -6,6 +6,7 @@
     reason = "tests"
 )]
 
+mod codec;
 mod edits;
 mod hostile;
 mod laws;
