@@ -11,6 +11,7 @@ mod app;
 mod corpus;
 mod examples;
 mod handlers;
+mod laws;
 mod official;
 mod remote;
 mod remote_http;

@@ -28,6 +28,7 @@ pub(crate) struct Peer {
     next: u64,
     opened: Value,
     talk: Talk,
+    heard: Vec<Value>,
 }
 
 impl Peer {
@@ -48,6 +49,7 @@ impl Peer {
         let mut peer = Peer {
             opened: Value::Null,
             talk: Talk::of(Side::Server),
+            heard: Vec::new(),
             from: BufReader::new(from),
             to,
             revision,
@@ -76,6 +78,11 @@ impl Peer {
         Peer::open(server, revision, json!({})).await.opened
     }
 
+    /// All that the server said.
+    pub(crate) fn heard(self) -> Vec<Value> {
+        self.heard
+    }
+
     /// Sends text as it is.
     pub(crate) async fn raw(&mut self, text: &str) {
         self.to.write_all(text.as_bytes()).await.unwrap();
@@ -94,7 +101,9 @@ impl Peer {
         let read = tokio::time::timeout(HANG, self.from.read_line(&mut line)).await;
         assert!(read.expect("nothing came").unwrap() > 0, "the stream ended");
         self.talk.said(&line);
-        serde_json::from_str(&line).unwrap()
+        let message: Value = serde_json::from_str(&line).unwrap();
+        self.heard.push(message.clone());
+        message
     }
 
     /// Sends a request; its id.

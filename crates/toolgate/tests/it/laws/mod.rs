@@ -1,0 +1,12 @@
+//! What must hold whatever comes: laws over random inputs.
+
+mod planted;
+mod planter;
+
+use std::future::Future;
+
+/// Runs one case.
+fn run<T>(case: impl Future<Output = T>) -> T {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().build().unwrap().block_on(case)
+}
