@@ -1,7 +1,9 @@
 //! What must hold whatever comes: laws over random inputs.
 
+mod dropped;
 mod planted;
 mod planter;
+mod verdicts;
 
 use std::future::Future;
 

@@ -94,7 +94,7 @@ async fn everything(server: &Arc<edge::Server>, revision: &'static str) -> Vec<V
 fn holds(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(HIDDEN),
-        Value::Array(items) => items.iter().any(|item| holds(item)),
+        Value::Array(items) => items.iter().any(holds),
         Value::Object(members) => members
             .iter()
             .any(|(key, value)| key.contains(HIDDEN) || holds(value)),
