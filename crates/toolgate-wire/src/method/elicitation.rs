@@ -1,5 +1,6 @@
 //! `elicitation/create`: a question to the user (since 2025-06-18), and the rounds that carry it (2026-07-28).
 
+use super::{initialize::Implementation, meta};
 use crate::json::{Json, Kind, ObjectWriter};
 
 /// The method.
@@ -39,6 +40,8 @@ pub struct InputRequired {
     pub requests: Vec<Request>,
     /// What comes back unchanged with the answers.
     pub state: Option<String>,
+    /// Who asks.
+    pub server: Option<Implementation>,
 }
 
 impl InputRequired {
@@ -54,6 +57,7 @@ impl InputRequired {
                 return Ok(InputRequired {
                     requests: Vec::new(),
                     state,
+                    server: None,
                 });
             }
             _ => return Err("neither \"inputRequests\" nor \"requestState\""),
@@ -70,6 +74,7 @@ impl InputRequired {
         Ok(InputRequired {
             requests: requests.ok_or("a question has no \"method\"")?,
             state,
+            server: None,
         })
     }
 
@@ -91,6 +96,9 @@ impl InputRequired {
         }
         if let Some(state) = &self.state {
             o.str("requestState", state);
+        }
+        if let Some(server) = &self.server {
+            o.object("_meta", |m| m.raw(meta::SERVER, &server.json()));
         }
         o.finish()
     }

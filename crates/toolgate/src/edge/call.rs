@@ -119,6 +119,7 @@ fn leave(
         Ok(state) => Ok(InputRequired {
             requests,
             state: Some(state),
+            server: Some(server.info.clone()),
         }
         .json()),
         Err(error) => {
