@@ -205,7 +205,7 @@ mod tests {
         )
     }
 
-    /// Holds: ELIC-14
+    /// Holds: ELIC-14, MRTR-07
     #[test]
     fn it_opens_for_the_same_call_only() {
         let seal = Seal::random(Duration::from_secs(60)).unwrap();
@@ -239,6 +239,7 @@ mod tests {
         );
     }
 
+    /// Holds: MRTR-06
     #[test]
     fn no_changed_bit_and_no_cut_opens() {
         let seal = Seal::random(Duration::from_secs(60)).unwrap();

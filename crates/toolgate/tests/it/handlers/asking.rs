@@ -248,7 +248,7 @@ async fn roots_are_asked_for_only_where_they_were_declared() {
 
 /// State is bound to the tool and its arguments, and cannot be changed.
 ///
-/// Holds: MRTR-06, MRTR-07, BASE-27
+/// Holds: MRTR-06, BASE-27
 #[tokio::test]
 async fn state_belongs_to_its_call() {
     let server = server_of(&Arc::default());

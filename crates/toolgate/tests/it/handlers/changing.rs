@@ -2,7 +2,10 @@
 
 use super::peer::{MODERN, Peer, REVISIONS};
 use serde_json::json;
-use toolgate::handlers::{Contents, Prompt, Resource, Server, Tool};
+use toolgate::{
+    edge::ServerLimits,
+    handlers::{Contents, Prompt, Resource, Server, Tool},
+};
 
 fn tool(name: &str) -> Tool {
     Tool::dynamic(name, json!({"type": "object"}), |_, _| async { Ok("x") })
@@ -122,4 +125,33 @@ async fn a_wrong_definition_is_refused_while_running() {
         error.to_string().starts_with("the tool \"not a name\": "),
         "{error}"
     );
+}
+
+/// A cursor names its place, so what is added does not move it, and it ends with the item that it names.
+///
+/// Holds: PAG-03
+#[tokio::test]
+async fn a_cursor_keeps_its_place() {
+    let limits = ServerLimits {
+        page: 2,
+        ..ServerLimits::default()
+    };
+    for revision in REVISIONS {
+        let server = ["a", "b", "c"].map(tool).into_iter();
+        let server = server.fold(Server::new("s", "1"), Server::tool);
+        let (server, registry) = server.limits(limits.clone()).build_with_registry().unwrap();
+        let mut peer = Peer::open(&server, revision, json!({})).await;
+        let page = peer.result("tools/list", json!({})).await;
+        let next = json!({"cursor": page["nextCursor"]});
+        for expected in [&["c"][..], &["c", "d"]] {
+            let page = peer.result("tools/list", next.clone()).await;
+            let tools = page["tools"].as_array().unwrap();
+            let names: Vec<&str> = tools.iter().filter_map(|t| t["name"].as_str()).collect();
+            assert_eq!(names, expected, "{revision}");
+            registry.set_tool(tool("d")).unwrap();
+        }
+        registry.remove_tool("b");
+        let error = peer.error("tools/list", next).await;
+        assert_eq!(error["code"], -32602, "{revision}");
+    }
 }

@@ -93,29 +93,6 @@ async fn a_cursor_that_is_none_is_refused() {
     }
 }
 
-/// What one request declared is not there for the next.
-///
-/// Holds: BASE-23, BASE-24, BASE-25
-#[tokio::test]
-async fn each_request_stands_alone() {
-    let mut peer = Peer::open(&server(), MODERN, json!({"elicitation": {}})).await;
-    let asked = peer.result("tools/call", json!({"name": "asks"})).await;
-    assert_eq!(asked["resultType"], "input_required");
-    peer.declare(json!({}));
-    assert_eq!(
-        peer.error("tools/call", json!({"name": "asks"})).await["code"],
-        -32021
-    );
-    // The answer may come on another connection.
-    let mut other = Peer::open(&server(), MODERN, json!({"elicitation": {}})).await;
-    let strange = json!({"name": "asks", "requestState": asked["requestState"]});
-    assert_eq!(
-        other.error("tools/call", strange).await["code"],
-        -32602,
-        "of another server"
-    );
-}
-
 /// Holds: CACHE-04
 #[tokio::test]
 async fn what_asks_is_not_to_be_kept() {
@@ -163,11 +140,12 @@ async fn a_name_changes_nothing() {
 /// Holds: BASE-40, VER-04
 #[tokio::test]
 async fn every_result_names_its_server() {
-    let mut peer = Peer::open(&server(), MODERN, json!({})).await;
+    let mut peer = Peer::open(&server(), MODERN, json!({"elicitation": {}})).await;
     for (method, params) in [
         ("server/discover", json!({})),
         ("tools/list", json!({})),
         ("tools/call", json!({"name": "a"})),
+        ("tools/call", json!({"name": "asks"})),
         ("resources/read", json!({"uri": "test://a"})),
     ] {
         let result = peer.result(method, params).await;
@@ -303,7 +281,7 @@ fn a_title_is_found_in_its_order() {
     assert_eq!(title(json!({})), "n");
 }
 
-/// Holds: VER-06, BASE-29
+/// Holds: VER-06
 #[test]
 fn keys_of_meta_and_of_extensions_are_checked() {
     let check = |server: Server, expected: &str| match server.build() {

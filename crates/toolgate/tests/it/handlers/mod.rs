@@ -8,3 +8,4 @@ mod facts;
 mod offering;
 pub(crate) mod peer;
 mod recording;
+mod stateless;

@@ -56,7 +56,7 @@ async fn the_arguments_are_the_very_bytes_that_came() {
     assert_eq!(output.blocks(), 1);
 }
 
-/// Holds: ELIC-02
+/// Holds: ELIC-02, SAMP-01
 #[tokio::test(start_paused = true)]
 async fn a_modern_call_carries_what_the_caller_declared_and_no_more() {
     let (remote, mut peer) = modern(json!({})).await;
@@ -78,6 +78,14 @@ async fn a_modern_call_carries_what_the_caller_declared_and_no_more() {
     assert_eq!(
         meta["io.modelcontextprotocol/clientCapabilities"],
         json!({"elicitation": {"form": {}, "url": {}}, "roots": {}})
+    );
+    let mut able = call("a", "{}");
+    able.abilities.sampling = true;
+    able.abilities.sampling_tools = true;
+    let (_, asked) = answered(&remote, &mut peer, able, text("ok")).await;
+    assert_eq!(
+        asked["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"],
+        json!({"sampling": {"tools": {}}})
     );
     assert_eq!(
         meta["io.modelcontextprotocol/protocolVersion"],

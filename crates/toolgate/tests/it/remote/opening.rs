@@ -202,11 +202,15 @@ async fn a_server_that_ends_at_the_probe_is_worth_another_try() {
 /// Holds: CANC-02, CANC-13
 #[tokio::test(start_paused = true)]
 async fn the_handshake_has_an_end() {
-    let (opening, _peer) = start(options());
+    let (opening, mut peer) = start(options());
+    for method in ["server/discover", "initialize"] {
+        assert_eq!(peer.read().await["method"], method);
+    }
     assert_eq!(
         opening.await.unwrap().err(),
         Some(OpenError::Late(Duration::from_secs(30)))
     );
+    assert_eq!(peer.rest().await, "", "a handshake is not cancelled");
 }
 
 /// Holds: LIFE-05

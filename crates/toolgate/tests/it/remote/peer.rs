@@ -4,7 +4,9 @@ use crate::official::{Side, Talk};
 use serde_json::{Value, json};
 use std::{future::Future, time::Duration};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf},
+    io::{
+        AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf,
+    },
     task::JoinHandle,
 };
 use toolgate::{
@@ -124,6 +126,15 @@ impl Peer {
     pub(crate) async fn read(&mut self) -> Value {
         let line = self.line().await;
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    /// All that the client says until it closes the stream.
+    pub(crate) async fn rest(&mut self) -> String {
+        let mut rest = String::new();
+        let read = self.from.read_to_string(&mut rest);
+        let read = tokio::time::timeout(Duration::from_secs(600), read).await;
+        read.expect("the client closes").unwrap();
+        rest
     }
 
     /// Whether the client says nothing for ten seconds.

@@ -119,3 +119,21 @@ async fn closing_ends_the_input_of_the_server_and_all_calls() {
     );
     assert!(remote.status().lost.is_some());
 }
+
+/// What ends a page that nobody opened, or that is closed already, is not answered and ends nothing.
+///
+/// Holds: ELIC-10
+#[tokio::test(start_paused = true)]
+async fn the_end_of_an_unknown_page_is_ignored() {
+    let (remote, mut peer) = legacy(json!({})).await;
+    let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
+        let request = peer.read().await;
+        for id in [json!("unknown"), json!("unknown"), json!("")] {
+            let ended = json!({"elicitationId": id});
+            peer.tell("notifications/elicitation/complete", ended).await;
+        }
+        peer.reply(&request, json!({"content": []})).await;
+    });
+    assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
+    assert!(peer.is_left_alone().await);
+}

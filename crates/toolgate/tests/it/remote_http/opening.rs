@@ -62,7 +62,7 @@ async fn a_modern_error_means_modern_and_the_probe_is_repeated() {
     }
 }
 
-/// Holds: VER-12, VER-13, VER-15, HTTPL-04, HTTPL-24, HTTPL-29, HTTPL-27, LIFE-12, HTTPL-05
+/// Holds: VER-12, VER-13, VER-15, HTTPL-04, HTTPL-24, HTTPL-29, LIFE-12, HTTPL-05
 #[tokio::test]
 async fn any_other_refusal_means_a_handshake() {
     let refusals = [

@@ -99,7 +99,6 @@ async fn a_peer_that_reads_no_more_ends_what_runs() {
     assert!(served.is_err(), "a broken stream is told");
 }
 
-/// Holds: MRTR-09
 #[tokio::test(start_paused = true)]
 async fn a_question_that_nobody_answers_ends() {
     let (near, far) = tokio::io::duplex(1 << 16);

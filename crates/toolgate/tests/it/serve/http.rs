@@ -79,7 +79,7 @@ fn modern(name: &str) -> Vec<(&str, &str)> {
     ]
 }
 
-/// Holds: HTTPM-01, HTTPM-13, HTTPM-14, HTTPL-12, PROG-08
+/// Holds: HTTPM-01, HTTPM-13, HTTPM-14
 #[tokio::test]
 async fn a_modern_call_is_answered_as_json_and_a_slow_one_as_a_stream() {
     let endpoint = endpoint(Scripted::new());

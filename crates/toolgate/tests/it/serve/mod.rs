@@ -2,6 +2,7 @@
 
 mod batch;
 pub(crate) mod desk;
+mod facts;
 pub(crate) mod http;
 mod sse_2024;
 mod stdio;
