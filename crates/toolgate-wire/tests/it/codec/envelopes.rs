@@ -113,7 +113,7 @@ proptest! {
     #[test]
     fn questions_are_read_back(asks in prop::collection::btree_map(key(), (text(), prop::option::of(object())), 0..4), state in text()) {
         let requests = asks.into_iter().map(|(key, (method, params))| Request { key, method, params: params.as_ref().map(json) });
-        let written = InputRequired { requests: requests.collect(), state: Some(state) };
+        let written = InputRequired { requests: requests.collect(), state: Some(state), server: None };
         let read = InputRequired::read(&written.json()).map_err(TestCaseError::fail)?;
         prop_assert_eq!((read.requests, read.state), (written.requests, written.state));
     }
