@@ -8,6 +8,7 @@
 //   {do: "deny", id, reason}       writes the reason, presses "deny" and waits until the card is gone
 //   {do: "call", state}            waits for a row of the calls view in that state; says its id
 //   {do: "stop", id}               presses "stop" on that running call
+//   {do: "offered", name}          opens that tool, resource or prompt in the list of all; says what is shown of it
 //   {do: "fetch", url, init, read} asks from a script of the page; says status, text and the header `read`, or why not
 //   {do: "wait"}                   prints "waiting" and goes on when a line comes on standard input
 import { createInterface } from 'node:readline';
@@ -64,6 +65,14 @@ const acts = {
     if (!(await row.locator('[data-act="stop"]').count())) await row.click();
     await page.locator('[data-act="stop"]').first().click();
     return { id };
+  },
+  async offered({ name }) {
+    await page.locator('[data-tab="tools"]').click();
+    const found = page.locator(`[data-tool="${name}"]`);
+    await found.waitFor();
+    await found.locator('summary').first().click();
+    await found.locator('.facts').waitFor();
+    return { text: await found.innerText() };
   },
   async fetch({ url, init, read }) {
     return page.evaluate(async ({ url, init, read }) => {

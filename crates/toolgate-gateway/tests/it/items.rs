@@ -1,6 +1,6 @@
 //! Resources, templates, prompts and completion of a real server behind the gate, for real clients.
 
-use crate::help::{Client, Gate, SOON, Script, Setup, real, until};
+use crate::help::{Client, Gate, SOON, Script, Setup, browser, real, shot, until};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -332,4 +332,64 @@ fn the_terminal_and_the_console_list_all_kinds() {
     let kinds = state["resources"].as_array().unwrap().iter();
     let kinds: Vec<&Value> = kinds.map(|item| &item["kind"]).collect();
     assert!(kinds.contains(&&json!("resource")) && kinds.contains(&&json!("resource template")));
+}
+
+#[test]
+fn a_person_sees_all_kinds_and_decides_about_a_prompt_in_the_browser() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let gate = gate(&real, "");
+    until("the server is up", SOON, || {
+        gate.cli(&["prompts"]).contains("every.").then_some(())
+    });
+    let prompt = json!({"name": "every_args-prompt", "arguments": {"city": "Rome"}});
+    let steps = json!([ask("prompts/get", prompt)]);
+    let mut script = run(Client::TypeScript1, "legacy", &real, &gate, steps);
+    let id = gate.pending();
+    let steps = json!([
+        {"do": "pending", "holds": "Rome"},
+        {"do": "shot", "path": shot("prompt.png")},
+        {"do": "approve", "id": id},
+        {"do": "offered", "name": format!("every.resource:{TEMPLATE}")},
+        {"do": "offered", "name": "every.prompt:args-prompt"},
+        {"do": "shot", "path": shot("items.png")},
+        {"do": "offered", "name": "every.echo"},
+    ]);
+    let mut page = Script::browser(&real, &gate.console(), steps);
+    let card = page.event("pending")["text"].as_str().unwrap().to_owned();
+    for part in [
+        "every.prompt:args-prompt",
+        "fetches a prompt",
+        "Name of the city",
+    ] {
+        assert!(card.contains(part), "{part:?} in {card}");
+    }
+    assert!(!card.contains("not in the schema"), "{card}");
+    script.event("answer");
+    let shown = |page: &mut Script, parts: &[&str]| {
+        let text = page.event("offered")["text"].as_str().unwrap().to_owned();
+        for part in parts {
+            assert!(text.contains(part), "{part:?} in {text}");
+        }
+        text
+    };
+    let template = shown(
+        &mut page,
+        &["resource template", "ask: no rule", TEMPLATE, "text/plain"],
+    );
+    assert!(
+        !template.contains("Try it"),
+        "only tools can be tried: {template}"
+    );
+    shown(
+        &mut page,
+        &["prompt", "city", "required", "Name of the city"],
+    );
+    shown(&mut page, &["Try it", "message"]);
+    assert!(
+        page.seen("page_error").is_empty(),
+        "{:?}",
+        page.seen("page_error")
+    );
 }
