@@ -171,7 +171,7 @@ function makeCard(first) {
     if (!p.may_remember) remember.remove();
     else if (!remember.isConnected) approve.after(remember);
     put(note, !p.may_remember
-      ? "Remembering is not offered: " + (p.hints?.destructive === true
+      ? "Remembering is not offered: " + (isTool(p) && p.hints?.destructive === true
         ? "the server says this tool destroys things, so each call is asked about."
         : `this server is not trusted, so its word that the ${p.kind ?? "tool"} is harmless does not count.`)
       : `Approve and remember: this ${p.kind ?? "tool"}, for this caller, ${p.kind === "resource template" ? "with any URI that fits" : "with any arguments"}, until the gateway stops.`);
