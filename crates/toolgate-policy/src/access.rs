@@ -73,9 +73,14 @@ impl Access {
 
     fn judge(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> (Then, String) {
         let names = names::of(item, uri);
+        let cut = names::cut(item, uri);
         let mut strictest: Option<&AccessRule> = None;
-        let rules = self.rules.iter();
-        for rule in rules.filter(|rule| rule.speaks_of(caller, &names)) {
+        let holds = |rule: &AccessRule| {
+            let cut = cut.as_slice();
+            rule.then != Then::Allow && !cut.is_empty() && rule.speaks_of(caller, cut)
+        };
+        let speaks = |rule: &&AccessRule| rule.speaks_of(caller, &names) || holds(rule);
+        for rule in self.rules.iter().filter(speaks) {
             if strictest.is_none_or(|so_far| rule.then > so_far.then) {
                 strictest = Some(rule);
             }

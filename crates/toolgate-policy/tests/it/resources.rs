@@ -146,6 +146,8 @@ async fn what_is_denied_cannot_be_read_through_a_template() {
         "file:////secret/a",
         "file:///./secret/a",
         "file://localhost/secret/a",
+        "file:///%73ecret/a?%ff",
+        "file:///%73ecret/a#%ff",
     ] {
         // The template fits no other scheme or host; what it does fit is denied.
         assert_eq!(read(&world, uri).await, format!("unknown resource: {uri}"));
@@ -156,6 +158,33 @@ async fn what_is_denied_cannot_be_read_through_a_template() {
     let ask = List::one(world.caller.clone(), ItemKind::Template, "file:///secret/a");
     let listed = world.pipeline().list(ask).await.unwrap();
     assert!(listed.items().is_empty(), "nor may its changes be heard");
+}
+
+/// What a server leaves away does not make another resource of it, for a rule that forbids or asks.
+#[tokio::test]
+async fn a_query_or_an_empty_step_is_no_way_round_a_rule() {
+    let key = "files.resource:file:///key";
+    for (then, expected) in [(Then::Deny, None), (Then::Ask, Some("ask"))] {
+        let world = world(vec![rule(key, then)], true);
+        for uri in [
+            "file:///key?x",
+            "file:///key#x",
+            "file:///key/",
+            "file:///key/./.",
+            "file:///k%65y/?",
+        ] {
+            let unknown = format!("unknown resource: {uri}");
+            assert_eq!(read(&world, uri).await, expected.unwrap_or(&unknown));
+        }
+        assert_eq!(read(&world, "file:///keys").await, "ok");
+    }
+    let world = world(vec![rule(key, Then::Allow)], false);
+    assert_eq!(read(&world, "file:///key").await, "ok");
+    assert_eq!(
+        read(&world, "file:///key?x").await,
+        "ask",
+        "that was not allowed"
+    );
 }
 
 #[tokio::test]
