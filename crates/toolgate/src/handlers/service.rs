@@ -38,6 +38,11 @@ fn unknown(call: &Call) -> Stop {
     Stop::error(call.unknown())
 }
 
+/// Whether it is what the rules let pass: of several that fit a URI, the caller may not know of some.
+fn judged(call: &Call, name: &str) -> bool {
+    call.item().is_none_or(|item| item.local == name)
+}
+
 async fn tool(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> {
     let tool = offered.tool(call.name()).ok_or_else(|| unknown(call))?;
     tool.run(call, cx).await.map(Output::Tool)
@@ -50,10 +55,13 @@ async fn prompt(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> 
 
 async fn resource(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> {
     let uri = call.name();
-    if let Some(resource) = offered.resource(uri) {
+    if let Some(resource) = offered.resource(uri).filter(|_| judged(call, uri)) {
         return resource.read(cx).await.map(Output::Resource);
     }
-    let mut templates = offered.templates.iter();
+    let mut templates = offered
+        .templates
+        .iter()
+        .filter(|t| judged(call, t.template()));
     let found = templates.find_map(|template| Some((template, template.fits(uri)?)));
     let (template, vars) = found.ok_or_else(|| unknown(call))?;
     template.read(uri, vars, cx).await.map(Output::Resource)
@@ -64,7 +72,10 @@ async fn complete(offered: &Offered, kind: ItemKind, call: &Call, cx: Cx) -> Res
     let completers = match kind {
         ItemKind::Prompt => offered.prompt(name).map(|p| &p.completers),
         _ => {
-            let mut templates = offered.templates.iter();
+            let mut templates = offered
+                .templates
+                .iter()
+                .filter(|t| judged(call, t.template()));
             let found = templates.find(|t| t.template() == name || t.fits(name).is_some());
             found.map(|t| &t.completers)
         }

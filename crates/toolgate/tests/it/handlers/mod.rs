@@ -5,6 +5,7 @@ mod attributes;
 mod building;
 mod changing;
 mod facts;
+mod hiding;
 mod offering;
 pub(crate) mod peer;
 mod recording;
