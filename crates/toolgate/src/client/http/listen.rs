@@ -94,7 +94,9 @@ impl Http {
     }
 
     async fn listen_once(&self, link: &Link, place: &Place) -> Over {
-        let response = match self.stream(link, place).await {
+        let response = self.stream(link, place).await;
+        self.heard.send_replace(true);
+        let response = match response {
             Ok(response) => response,
             Err(_) => return Over::Later,
         };

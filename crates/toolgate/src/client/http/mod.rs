@@ -35,13 +35,19 @@ use super::{
 use connection::Connections;
 use http::Uri;
 use session::Sessions;
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 use tokio::sync::{mpsc, watch};
 use toolgate_core::BoxFuture;
 use work::Job;
 
 /// Notifications and answers that wait.
 const URGENT: usize = 1024;
+
+/// How long the first call waits for the stream on which the server asks.
+const STREAM: Duration = Duration::from_secs(2);
 
 /// The way to one server.
 pub(super) struct Http {
@@ -53,6 +59,8 @@ pub(super) struct Http {
     /// Where messages go in the transport of 2024-11-05.
     endpoint: OnceLock<Uri>,
     listening: OnceLock<()>,
+    /// Whether the server said yes or no to the stream on which it speaks unasked.
+    heard: watch::Sender<bool>,
     jobs: mpsc::Sender<Job>,
 }
 
@@ -83,6 +91,7 @@ pub(super) fn start(
         sessions: Sessions::default(),
         endpoint: OnceLock::new(),
         listening: OnceLock::new(),
+        heard: watch::Sender::new(false),
         jobs,
     });
     let link = Link::over(way.clone(), options);
@@ -93,6 +102,19 @@ pub(super) fn start(
     )]
     tokio::spawn(work::work(way, link.clone(), todo, working));
     Ok((link.clone(), Tasks::Told(link, over)))
+}
+
+impl Http {
+    /// Waits for the stream on which a server speaks unasked, where somebody answers what it asks: servers lose a
+    /// question for which there is no stream yet, and the call that asked it waits for ever. Not for long, because some
+    /// servers answer only once they have something to say.
+    async fn can_hear_questions(&self) {
+        if self.options.answerer.is_some() {
+            let mut heard = self.heard.subscribe();
+            let heard = heard.wait_for(|heard| *heard);
+            let _ = tokio::time::timeout(STREAM, heard).await;
+        }
+    }
 }
 
 impl Transport for Http {
@@ -115,6 +137,7 @@ impl Transport for Http {
             // In the old transport the one stream is open already.
             if self.endpoint.get().is_none() && self.listening.set(()).is_ok() {
                 let _ = self.jobs.try_send(Job::Listen);
+                self.can_hear_questions().await;
             }
         })
     }

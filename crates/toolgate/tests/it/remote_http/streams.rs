@@ -3,11 +3,11 @@
 use super::{
     super::remote::peer::{all, call, tool},
     posts::{called, done},
-    server::{Heard, changes_of, legacy, modern, quiet_legacy, soon},
+    server::{Heard, Server, changes_of, legacy, modern, quiet_legacy, soon},
 };
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use toolgate::Service;
+use toolgate::{Service, handlers::ask::Reply};
 
 #[tokio::test]
 async fn progress_comes_before_the_reply() {
@@ -262,4 +262,27 @@ async fn a_modern_server_tells_changes_on_a_post_that_stays() {
     again
         .error("404 Not Found", -32601, "no", Value::Null)
         .await;
+}
+
+/// A question for which there is no stream yet is lost by many servers.
+#[tokio::test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the test plays the other side meanwhile"
+)]
+async fn a_client_that_answers_is_open_once_the_server_can_ask() {
+    let server = Server::new().await;
+    let url = server.url.clone();
+    let client = toolgate::Client::builder().on_elicit(|_| async { Reply::Declined });
+    let mut opening = tokio::spawn(async move { client.connect(&url).await });
+    server.next().await.answer("404 Not Found", &[], "").await;
+    let hello = server.next().await;
+    hello.welcome("2025-11-25", Some("s1")).await;
+    server.next().await.answer("202 Accepted", &[], "").await;
+    let listen = server.next().await;
+    assert_eq!(listen.method, "GET");
+    let early = tokio::time::timeout(Duration::from_millis(200), &mut opening).await;
+    assert!(early.is_err(), "it is open before the server can ask");
+    let _told = listen.stream().await;
+    soon(opening).await.unwrap().unwrap();
 }
