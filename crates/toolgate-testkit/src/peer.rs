@@ -80,9 +80,9 @@ impl Peer {
         self.wire.send(&message.to_string()).await;
     }
 
-    /// Sends a line as it is, whatever it is.
-    pub async fn say_line(&mut self, line: &str) {
-        self.wire.send(line).await;
+    /// Sends text as it is, whatever it is, without an end of line.
+    pub async fn raw(&mut self, text: &str) {
+        self.wire.raw(text).await;
     }
 
     /// The next message of the server.

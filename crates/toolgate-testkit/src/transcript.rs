@@ -8,7 +8,8 @@ use std::{
 };
 use toolgate::{Caller, edge};
 
-/// A text file of what goes over a stream: `> ` is sent, `< ` must come back, in this order; `# ` is a comment.
+/// A text file of what goes over a stream: `> ` is sent, `< ` must come back, in this order; `! ` is something that
+/// the test does then; `# ` is a comment.
 ///
 /// Sealed state is never the same twice; it stands in the file as `…`. With `UPDATE=1` in the environment what came is
 /// written into the file.
@@ -19,7 +20,7 @@ pub struct Transcript {
 
 /// Plays the file against a server; what came must be what stands in it.
 pub async fn play(path: impl AsRef<Path>, server: &Arc<edge::Server>) {
-    Transcript::read(path).play(server, None).await;
+    Transcript::read(path).play_with(server, None, |_| {}).await;
 }
 
 impl Transcript {
@@ -30,12 +31,17 @@ impl Transcript {
         Transcript { path, text }
     }
 
-    /// Plays it against a server, with somebody who sees every line.
-    pub async fn play(&self, server: &Arc<edge::Server>, watch: Option<Watch>) {
+    /// Plays it against a server, with somebody who sees every line; `act` is told what stands behind each `! `.
+    pub async fn play_with(
+        &self,
+        server: &Arc<edge::Server>,
+        watch: Option<Watch>,
+        act: impl Fn(&str),
+    ) {
         let (near, far) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(far);
         let serving = edge::stdio::serve(server.clone(), Caller::new("test"), read, write);
-        let (served, got) = tokio::join!(serving, self.said(Wire::new(near, watch)));
+        let (served, got) = tokio::join!(serving, self.said(Wire::new(near, watch), act));
         served.expect("the stream ends well");
         if std::env::var_os("UPDATE").is_some() {
             fs::write(&self.path, &got).expect("the transcript can be written");
@@ -44,11 +50,14 @@ impl Transcript {
     }
 
     /// The file as it went.
-    async fn said(&self, mut wire: Wire) -> String {
+    async fn said(&self, mut wire: Wire, act: impl Fn(&str)) -> String {
         let mut got = String::new();
         for line in self.text.lines() {
             if let Some(sent) = line.strip_prefix("> ") {
                 wire.send(sent).await;
+            }
+            if let Some(what) = line.strip_prefix("! ") {
+                act(what);
             }
             if line.starts_with("< ") {
                 let came = wire.next().await.expect("an answer");

@@ -46,6 +46,12 @@ impl Wire {
         sent.expect("the other side reads");
     }
 
+    /// Sends text as it is, without an end of line, and tells nobody.
+    pub(crate) async fn raw(&mut self, text: &str) {
+        let sent = self.to.write_all(text.as_bytes()).await;
+        sent.expect("the other side reads");
+    }
+
     /// The next line; `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<String> {
         let mut line = String::new();

@@ -214,7 +214,7 @@ async fn calls() {
     let place = json!({"place": "Oslo", "unit": "kelvin"});
     assert_eq!(
         call(&mut peer, "forecast", place).await,
-        "Oslo Some(Kelvin) 0 for t"
+        "Oslo Some(Kelvin) 0 for peer"
     );
     assert_eq!(
         call(&mut peer, "math.add", json!({"a": 1, "b": 2})).await,
@@ -245,5 +245,8 @@ async fn prompts() {
     assert_eq!(list["prompts"][0], expected);
     let params = json!({"name": "review", "arguments": {"text": "x", "tone": "mild"}});
     let said = peer.result("prompts/get", params).await;
-    assert_eq!(said["messages"][0]["content"]["text"], "t x Some(\"mild\")");
+    assert_eq!(
+        said["messages"][0]["content"]["text"],
+        "peer x Some(\"mild\")"
+    );
 }

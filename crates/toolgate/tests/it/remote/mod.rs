@@ -2,6 +2,7 @@
 
 mod calls;
 mod hearing;
+mod hostile;
 mod lists;
 mod logs;
 mod opening;

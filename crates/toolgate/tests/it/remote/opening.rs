@@ -222,7 +222,7 @@ async fn a_ping_is_answered_during_the_handshake() {
         .await;
     assert_eq!(
         peer.line().await,
-        "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"result\":{}}\n"
+        "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"result\":{}}"
     );
     peer.refuse(&probe, -32601, "method not found", json!(null))
         .await;

@@ -2,25 +2,21 @@
 
 use crate::official::{Side, Talk};
 use serde_json::{Value, json};
-use std::{future::Future, time::Duration};
-use tokio::{
-    io::{
-        AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf,
-    },
-    task::JoinHandle,
+use std::{
+    future::Future,
+    ops::{Deref, DerefMut},
+    time::Duration,
 };
+use tokio::{io::DuplexStream, task::JoinHandle};
 use toolgate::{
     Call, Caller, ItemKind, Json, List, Origin,
     client::{OpenError, Remote, RemoteOptions},
 };
+use toolgate_testkit::{self as kit, ScriptedServer};
 use toolgate_wire::json::Limits;
 
-/// A server that says what the test says.
-pub(crate) struct Peer {
-    from: BufReader<ReadHalf<DuplexStream>>,
-    to: WriteHalf<DuplexStream>,
-    talk: Talk,
-}
+/// The server of the testkit, with every line of the client checked against the official schemas.
+pub(crate) struct Peer(ScriptedServer);
 
 pub(crate) fn options() -> RemoteOptions {
     RemoteOptions::new(Origin {
@@ -39,14 +35,9 @@ pub(crate) type Opening = JoinHandle<Result<Remote, OpenError>>;
 pub(crate) fn start(options: RemoteOptions) -> (Opening, Peer) {
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     let (reader, writer) = tokio::io::split(ours);
-    let (from, to) = tokio::io::split(theirs);
     (
         tokio::spawn(Remote::open(reader, writer, options)),
-        Peer {
-            from: BufReader::new(from),
-            to,
-            talk: Talk::of(Side::Client),
-        },
+        Peer::over(theirs),
     )
 }
 
@@ -102,68 +93,45 @@ pub(crate) fn call(name: &str, arguments: &str) -> Call {
 impl Peer {
     /// A peer on a stream.
     pub(crate) fn over(stream: DuplexStream) -> Peer {
-        let (from, to) = tokio::io::split(stream);
-        Peer {
-            from: BufReader::new(from),
-            to,
-            talk: Talk::of(Side::Client),
-        }
+        let mut talk = Talk::of(Side::Client);
+        let watch = move |side: kit::Side, line: &str| match side {
+            kit::Side::Testing => talk.heard(line),
+            kit::Side::Tested => talk.said(line),
+        };
+        Peer(ScriptedServer::over(stream, Some(Box::new(watch))))
     }
 
-    /// The next line of the client.
+    /// The next line of the client; empty when it closed its end.
     pub(crate) async fn line(&mut self) -> String {
-        let mut line = String::new();
-        let read = self.from.read_line(&mut line);
-        tokio::time::timeout(Duration::from_secs(600), read)
-            .await
-            .expect("the client says something")
-            .unwrap();
-        self.talk.said(&line);
-        line
-    }
-
-    /// The next message of the client.
-    pub(crate) async fn read(&mut self) -> Value {
-        let line = self.line().await;
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+        self.0.line().await.unwrap_or_default()
     }
 
     /// All that the client says until it closes the stream.
     pub(crate) async fn rest(&mut self) -> String {
         let mut rest = String::new();
-        let read = self.from.read_to_string(&mut rest);
-        let read = tokio::time::timeout(Duration::from_secs(600), read).await;
-        read.expect("the client closes").unwrap();
+        while let Some(line) = self.0.line().await {
+            rest.push_str(&line);
+            rest.push('\n');
+        }
         rest
     }
 
     /// Whether the client says nothing for ten seconds.
     pub(crate) async fn is_left_alone(&mut self) -> bool {
-        let mut line = String::new();
-        tokio::time::timeout(Duration::from_secs(10), self.from.read_line(&mut line))
-            .await
-            .is_err()
+        self.0.is_left_alone(Duration::from_secs(10)).await
     }
+}
 
-    pub(crate) async fn send(&mut self, line: &str) {
-        self.talk.heard(line);
-        self.to.write_all(line.as_bytes()).await.unwrap();
-        self.to.write_all(b"\n").await.unwrap();
+impl Deref for Peer {
+    type Target = ScriptedServer;
+
+    fn deref(&self) -> &ScriptedServer {
+        &self.0
     }
+}
 
-    pub(crate) async fn tell(&mut self, method: &str, params: Value) {
-        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string())
-            .await;
-    }
-
-    pub(crate) async fn reply(&mut self, to: &Value, result: Value) {
-        self.send(&json!({"jsonrpc": "2.0", "id": to["id"], "result": result}).to_string())
-            .await;
-    }
-
-    pub(crate) async fn refuse(&mut self, to: &Value, code: i64, message: &str, data: Value) {
-        let error = json!({"code": code, "message": message, "data": data});
-        self.send(&json!({"jsonrpc": "2.0", "id": to["id"], "error": error}).to_string())
-            .await;
+impl DerefMut for Peer {
+    fn deref_mut(&mut self) -> &mut ScriptedServer {
+        &mut self.0
     }
 }

@@ -1,73 +1,27 @@
-//! Text files of what goes over stdio: `> ` is sent, `< ` must come back, in this order; `! ` is a resource that changes
-//! then; `# ` is a comment.
+//! Text files of what goes over stdio; see `toolgate_testkit::Transcript`. `! ` is a resource that changes then.
 //! `UPDATE=1 cargo test -p toolgate` writes what came into the files.
 
-use super::{HANG, Scripted, server};
+use super::{Scripted, server};
 use crate::official::{Side, Talk};
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 use toolgate::{
-    Caller, Prompt, Resource, Server, Stop, Template,
-    edge::{self, ServerLimits, stdio},
+    Prompt, Resource, Server, Stop, Template,
+    edge::{self, ServerLimits},
     handlers::{Contents, Registry, Vars},
 };
+use toolgate_testkit::{self as kit, Transcript};
 
 /// Plays a file against a server; `change` is told which resource changes.
 async fn play(name: &str, server: Arc<edge::Server>, change: impl Fn(&str)) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/transcripts")
-        .join(format!("{name}.txt"));
-    let text = std::fs::read_to_string(&path).unwrap();
-    let (near, far) = tokio::io::duplex(1 << 20);
-    let (read, write) = tokio::io::split(far);
-    let serving = stdio::serve(server, Caller::new("test"), read, write);
-    let playing = async {
-        let (read, mut write) = tokio::io::split(near);
-        let mut lines = BufReader::new(read).lines();
-        let mut got = String::new();
-        let mut talk = Talk::of(Side::Server);
-        for line in text.lines() {
-            if let Some(sent) = line.strip_prefix("> ") {
-                talk.heard(sent);
-                write
-                    .write_all(format!("{sent}\n").as_bytes())
-                    .await
-                    .unwrap();
-            }
-            if let Some(uri) = line.strip_prefix("! ") {
-                change(uri);
-            }
-            if line.starts_with("< ") {
-                let came = tokio::time::timeout(HANG, lines.next_line())
-                    .await
-                    .expect("an answer")
-                    .unwrap()
-                    .unwrap();
-                talk.said(&came);
-                got.push_str(&format!("< {}\n", mask(&came)));
-            } else {
-                got.push_str(&format!("{line}\n"));
-            }
-        }
-        drop(write);
-        drop(lines);
-        got
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
+    let mut talk = Talk::of(Side::Server);
+    let watch = move |side: kit::Side, line: &str| match side {
+        kit::Side::Testing => talk.heard(line),
+        kit::Side::Tested => talk.said(line),
     };
-    let (served, got) = tokio::join!(serving, playing);
-    served.unwrap();
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, &got).unwrap();
-    }
-    assert_eq!(got, text, "{}", path.display());
-}
-
-/// Sealed state is never the same twice.
-fn mask(line: &str) -> String {
-    let Some((before, after)) = line.split_once("\"requestState\":\"") else {
-        return line.to_owned();
-    };
-    let rest = after.split_once('"').map_or("", |(_, rest)| rest);
-    format!("{before}\"requestState\":\"…\"{rest}")
+    Transcript::read(folder.join(format!("{name}.txt")))
+        .play_with(&server, Some(Box::new(watch)), change)
+        .await;
 }
 
 macro_rules! transcripts {
