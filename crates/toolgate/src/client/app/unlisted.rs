@@ -7,7 +7,11 @@ use toolgate_core::{
 };
 use toolgate_wire::json::ObjectWriter;
 
-/// A server of which any resource may be read. The rules of the application still see its URI.
+/// A template that every URI fits.
+const ANY: &str = "{+uri}";
+
+/// A server of which any resource may be read. The rules of the application still see its URI: such a resource counts as
+/// one of a template, so that no other spelling of the URI is a way round them.
 pub(super) struct Unlisted {
     pub(super) server: Arc<dyn Service>,
     pub(super) origin: Origin,
@@ -15,7 +19,7 @@ pub(super) struct Unlisted {
 
 impl Unlisted {
     async fn look(&self, ask: List) -> Result<Catalog, Error> {
-        let wanted = ask.only.clone().filter(|_| ask.kind == ItemKind::Resource);
+        let wanted = ask.only.clone().filter(|_| ask.kind == ItemKind::Template);
         let catalog = self.server.list(ask).await?;
         match wanted {
             Some(uri) if catalog.find(&uri).is_none() => {
@@ -29,10 +33,12 @@ impl Unlisted {
 
     fn item(&self, uri: &str) -> Option<Arc<Item>> {
         let mut o = ObjectWriter::new();
-        o.str("uri", uri);
+        o.str("uriTemplate", ANY);
         o.str("name", uri);
-        let def = Definition::read(ItemKind::Resource, o.finish()).ok()?;
-        Some(Arc::new(Item::new(self.origin.clone(), def)))
+        let def = Definition::read(ItemKind::Template, o.finish()).ok()?;
+        let mut item = Item::new(self.origin.clone(), def);
+        item.local = uri.to_owned();
+        Some(Arc::new(item))
     }
 }
 

@@ -113,6 +113,38 @@ async fn only_allowed_tools_are_there() {
     assert_eq!(*error.kind(), Kind::NotFound);
 }
 
+/// A result may link to a resource that no list shows. Rules speak of it by its URI, however that is written.
+///
+/// Holds: RES-09
+#[tokio::test]
+async fn resources_that_no_list_shows() {
+    use super::legacy::{legacy, soon};
+    let builder = Client::builder().deny(["resource:file:///secret/*"]);
+    let (client, mut peer, _) = legacy(builder, json!({"resources": {}})).await;
+    let (reading, other) = (client.clone(), client.clone());
+    let read = soon(async move { reading.read("file:///linked").await });
+    for list in ["resources", "resourceTemplates"] {
+        let request = peer.read().await;
+        peer.reply(&request, json!({list: []})).await;
+    }
+    let request = peer.read().await;
+    assert_eq!(request["params"]["uri"], "file:///linked");
+    let contents = json!({"contents": [{"uri": "file:///linked", "text": "x"}]});
+    peer.reply(&request, contents).await;
+    assert_eq!(read.await.unwrap().unwrap().contents.len(), 1);
+    for uri in [
+        "file:///secret/a",
+        "file:///%73ecret/a",
+        "file:///x/../secret/a",
+    ] {
+        let error = other.read(uri).await.unwrap_err();
+        assert!(
+            matches!(error.kind(), Kind::NotFound | Kind::Invalid(_)),
+            "{uri}: {error:?}"
+        );
+    }
+}
+
 /// Holds: TOOL-43
 #[tokio::test]
 async fn the_rate_is_limited() {

@@ -64,14 +64,24 @@ fn start(builder: ClientBuilder) -> (JoinHandle<Result<Client, Error>>, Peer) {
 }
 
 /// A client of 2025-11-25 whose server is the test; what it declared.
-async fn legacy(builder: ClientBuilder) -> (Client, Peer, Value) {
+pub(crate) async fn legacy(builder: ClientBuilder, can: Value) -> (Client, Peer, Value) {
     let (opening, mut peer) = start(builder.revision("2025-11-25"));
     let hello = peer.read().await;
-    peer.reply(&hello, welcome("2025-11-25", json!({"tools": {}})))
-        .await;
+    peer.reply(&hello, welcome("2025-11-25", can)).await;
     let client = opening.await.unwrap().unwrap();
     assert_eq!(peer.read().await["method"], "notifications/initialized");
     (client, peer, hello["params"]["capabilities"].clone())
+}
+
+/// Something that goes on while the test plays the other side.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the test plays the other side meanwhile"
+)]
+pub(crate) fn soon<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
+    tokio::spawn(work)
 }
 
 /// Begins a call of a tool; its request.
@@ -122,7 +132,7 @@ async fn a_question_in_the_middle_of_a_call() {
         assert_eq!(form.message, "m", "cleaned");
         Reply::Accepted(json!({}))
     });
-    let (client, mut peer, declared) = legacy(builder).await;
+    let (client, mut peer, declared) = legacy(builder, json!({"tools": {}})).await;
     assert_eq!(declared, json!({"elicitation": {"form": {}}}));
     let (calling, request) = call(&client, &mut peer).await;
     peer.send(&form("q")).await;
@@ -158,7 +168,7 @@ async fn a_question_may_take_long_and_may_be_taken_back() {
                 std::future::pending::<Reply<Value>>().await
             }
         });
-    let (client, mut peer, _) = legacy(builder).await;
+    let (client, mut peer, _) = legacy(builder, json!({"tools": {}})).await;
     let (calling, request) = call(&client, &mut peer).await;
     peer.send(&form("q")).await;
     peer.send(r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#)
@@ -190,7 +200,7 @@ async fn pages_and_their_end() {
             Reply::Accepted(())
         })
         .on_page_done(move |id| told.lock().unwrap().push(id));
-    let (client, mut peer, declared) = legacy(builder).await;
+    let (client, mut peer, declared) = legacy(builder, json!({"tools": {}})).await;
     assert_eq!(declared, json!({"elicitation": {"url": {}}}));
     let (calling, request) = call(&client, &mut peer).await;
     let page = |id: u32, url: &str| {
@@ -217,7 +227,7 @@ async fn pages_and_their_end() {
 #[tokio::test]
 async fn new_roots_are_told() {
     let builder = Client::builder().roots([]);
-    let (client, mut peer, declared) = legacy(builder).await;
+    let (client, mut peer, declared) = legacy(builder, json!({"tools": {}})).await;
     assert_eq!(declared, json!({"roots": {"listChanged": true}}));
     client.set_roots(Vec::new()).unwrap();
     assert_eq!(
@@ -273,7 +283,7 @@ async fn state_goes_back_unchanged_and_rounds_end() {
 /// Holds: TOOL-13, TOOL-47
 #[tokio::test]
 async fn a_result_that_breaks_its_promise_is_held_back() {
-    let (client, mut peer, _) = legacy(Client::builder()).await;
+    let (client, mut peer, _) = legacy(Client::builder(), json!({"tools": {}})).await;
     #[allow(clippy::disallowed_methods, reason = "the test plays the other side")]
     let calling = tokio::spawn(async move { client.call("t", ()).await });
     let list = peer.read().await;
@@ -292,7 +302,7 @@ async fn a_result_that_breaks_its_promise_is_held_back() {
 #[tokio::test]
 async fn more_questions_than_one_can_answer() {
     let builder = Client::builder().on_elicit(|_| std::future::pending::<Reply<Value>>());
-    let (_client, mut peer, _) = legacy(builder).await;
+    let (_client, mut peer, _) = legacy(builder, json!({"tools": {}})).await;
     for n in 0..17 {
         peer.send(&form(&format!("q{n}"))).await;
     }
