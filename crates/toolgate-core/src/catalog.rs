@@ -208,6 +208,17 @@ impl Catalog {
         self.0.items.iter().find(fits)
     }
 
+    /// The item of that name, or all templates that a URI fits: a server may take the URI for any of them.
+    pub(crate) fn fitting(&self, name: &str) -> Vec<&Arc<Item>> {
+        if let Some(at) = self.0.index.get(name) {
+            return self.0.items.get(*at).into_iter().collect();
+        }
+        let fits = |item: &&Arc<Item>| {
+            item.kind() == ItemKind::Template && uri_template::fits(item.def.name(), name)
+        };
+        self.0.items.iter().filter(fits).collect()
+    }
+
     /// How long it may be kept, and for whom.
     pub fn hint(&self) -> CacheHint {
         self.0.hint

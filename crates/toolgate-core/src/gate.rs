@@ -118,22 +118,22 @@ impl Gate {
 
     /// The one item, or none if it is hidden; the trail takes down why. Where a hidden template fits, one that the
     /// caller sees may fit as well.
-    fn one(&self, ask: &List, catalog: Catalog, name: &str) -> Catalog {
-        let Some(found) = catalog.find(name) else {
-            return catalog.with_items(Vec::new());
-        };
-        let at = || self.hides_at(&ask.caller, found, name);
-        let Some((by, why)) = self.hides(&ask.caller, found).or_else(at) else {
-            return catalog;
-        };
-        ask.trail.add(by, "hide", why);
-        let seen = catalog.items().iter();
-        let seen = seen.filter(|item| self.sees(&ask.caller, item));
-        let other = catalog.with_items(seen.cloned().collect());
-        match other.find(name) {
-            Some(item) if self.hides_at(&ask.caller, item, name).is_none() => other,
-            _ => catalog.with_items(Vec::new()),
+    fn one(&self, ask: &List, catalog: &Catalog, name: &str) -> Catalog {
+        let mut hiding: Vec<&str> = Vec::new();
+        for item in catalog.fitting(name) {
+            let at = || self.hides_at(&ask.caller, item, name);
+            if let Some((by, why)) = self.hides(&ask.caller, item).or_else(at) {
+                ask.trail.add(by, "hide", why);
+                hiding.push(&item.origin.server);
+            }
         }
+        if hiding.is_empty() {
+            return catalog.clone();
+        }
+        // A server that hides one of those that fit may take the URI for the hidden one, whichever was meant.
+        let mut fitting = catalog.fitting(name).into_iter();
+        let other = fitting.find(|item| !hiding.contains(&item.origin.server.as_ref()));
+        catalog.with_items(other.cloned().into_iter().collect())
     }
 
     /// Who hides the resource that a template has there, and why.
@@ -155,7 +155,7 @@ impl Gate {
         for kind in Op::Resource.kinds() {
             let ask = List::one(caller.clone(), *kind, uri);
             let catalog = next.fork().list(ask.clone()).await?;
-            if let Some(item) = self.one(&ask, catalog, uri).find(uri) {
+            if let Some(item) = self.one(&ask, &catalog, uri).find(uri) {
                 return Ok(Some(item.clone()));
             }
         }
@@ -208,7 +208,7 @@ impl Layer for Gate {
             let asked = ask.clone();
             let catalog = next.list(ask).await?;
             if let Some(name) = &asked.only {
-                return Ok(self.one(&asked, catalog, name));
+                return Ok(self.one(&asked, &catalog, name));
             }
             let seen = catalog
                 .items()

@@ -226,6 +226,8 @@ impl Link {
             sent: AtomicBool::new(true),
         };
         let id = self.table().session.open(waiting);
+        // Not every server answers, and over HTTP nobody reads the answer: what waits for nobody is not kept.
+        self.table().session.settle(&id);
         self.hurry(message::request(&id, method, Some(params)));
     }
 

@@ -145,9 +145,16 @@ impl Http {
         let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         match message {
             Some(Ok(Message::Reply {
-                answer: Err(error), ..
-            })) if !denied => Failure::Rpc(error),
-            _ => said(status, json.as_ref().and_then(words).or(text)),
+                answer: Err(mut error),
+                ..
+            })) if !denied => {
+                error.message = self.http.without_secrets(&error.message);
+                Failure::Rpc(error)
+            }
+            _ => {
+                let words = json.as_ref().and_then(words).or(text);
+                said(status, words.map(|words| self.http.without_secrets(&words)))
+            }
         }
     }
 }

@@ -16,6 +16,9 @@ const OURS: [HeaderName; 9] = [
     HeaderName::from_static("last-event-id"),
 ];
 
+/// The shortest part of a value that is kept from callers, in bytes; shorter ones stand in any text.
+const SECRET: usize = 7;
+
 /// How a server is reached over HTTP. Its `Debug` form has no values of headers.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -76,6 +79,18 @@ impl HttpOptions {
         Ok(self)
     }
 
+    /// Words of a server without the values that were sent to it: some repeat them, and callers read these words.
+    pub(super) fn without_secrets(&self, words: &str) -> String {
+        let values = self
+            .headers
+            .values()
+            .filter_map(|value| value.to_str().ok());
+        // Of `Bearer abc` the second word is as much of a secret as the whole.
+        let parts = values.flat_map(|value| std::iter::once(value).chain(value.split(' ')));
+        let secrets = parts.filter(|part| part.len() >= SECRET);
+        secrets.fold(words.to_owned(), |words, secret| words.replace(secret, "…"))
+    }
+
     pub(super) fn headers(&self) -> &HeaderMap {
         &self.headers
     }
@@ -84,6 +99,22 @@ impl HttpOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_repeats_a_secret_is_not_quoted() {
+        let options = HttpOptions::default();
+        let options = options
+            .header("Authorization", "Bearer s3cret-token")
+            .unwrap();
+        for said in [
+            "invalid token s3cret-token",
+            "got: Bearer s3cret-token, expired",
+        ] {
+            let kept = options.without_secrets(said);
+            assert!(!kept.contains("s3cret") && kept.contains('…'), "{kept}");
+        }
+        assert_eq!(options.without_secrets("no Bearer here"), "no Bearer here");
+    }
 
     #[test]
     fn a_value_is_never_printed_and_what_is_ours_stays_ours() {
