@@ -15,7 +15,7 @@ mod tools;
 
 use std::process::ExitCode;
 
-use toolgate::handlers::Server;
+use toolgate::{Http, Server, edge::http::HttpLimits};
 
 /// Where it is served.
 enum Link {
@@ -52,7 +52,12 @@ async fn run(link: Link) -> Result<(), Box<dyn std::error::Error>> {
         Link::Http(port) => {
             let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
             println!("http://{}/mcp", listener.local_addr()?);
-            listener::serve(listener, toolgate::http(everything())?).await;
+            // Streams are what the suite can look into.
+            let limits = HttpLimits {
+                json: false,
+                ..HttpLimits::default()
+            };
+            listener::serve(listener, Http::new(everything().build()?, limits)).await;
             Ok(())
         }
         Link::Stdio => Ok(toolgate::stdio(everything()).await?),

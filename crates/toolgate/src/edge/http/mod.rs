@@ -40,6 +40,9 @@ pub struct HttpLimits {
     pub listen_streams_per_caller: usize,
     /// How long an answer may take before the response becomes a stream.
     pub stream_after: Duration,
+    /// Whether an answer before that is plain JSON; else every result is a stream. Errors are plain JSON always, since
+    /// their status says what they are.
+    pub json: bool,
     /// How often an idle stream says that it is there.
     pub keep_alive: Duration,
 }
@@ -54,6 +57,7 @@ impl Default for HttpLimits {
             listen_streams: 1024,
             listen_streams_per_caller: 16,
             stream_after: Duration::from_millis(500),
+            json: true,
             keep_alive: Duration::from_secs(15),
         }
     }

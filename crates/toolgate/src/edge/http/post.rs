@@ -338,7 +338,9 @@ async fn respond(
         () = tokio::time::sleep(endpoint.limits.stream_after) => None,
     };
     match first {
-        Some(Some(Frame::Reply(text, code))) => json(status(code, stateless), text),
+        Some(Some(Frame::Reply(text, code))) if code.is_some() || endpoint.limits.json => {
+            json(status(code, stateless), text)
+        }
         // The call was cancelled: there is nothing to say.
         Some(None) => plain(StatusCode::ACCEPTED),
         first => Body::stream(frames, work, endpoint.limits.keep_alive)

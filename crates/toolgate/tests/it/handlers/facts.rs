@@ -241,6 +241,45 @@ async fn a_notification_over_http_is_accepted_without_a_body() {
     );
 }
 
+/// Results are streams where that is wanted; errors keep their status.
+#[tokio::test]
+async fn every_result_can_be_a_stream() {
+    let limits = edge::http::HttpLimits {
+        json: false,
+        ..edge::http::HttpLimits::default()
+    };
+    let service = toolgate::Http::new(server(), limits);
+    for (method, status, kind) in [
+        ("tools/list", 200, "text/event-stream"),
+        ("tools/nothing", 404, "application/json"),
+    ] {
+        let meta = json!({"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}});
+        let asked = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": meta}});
+        let request = http::Request::post("/mcp")
+            .header("host", "localhost:1234")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", MODERN)
+            .header("mcp-method", method)
+            .body(http_body_util::Full::from(asked.to_string()))
+            .unwrap();
+        let response = service.handle(request).await;
+        assert_eq!(
+            (
+                response.status().as_u16(),
+                &response.headers()["content-type"]
+            ),
+            (status, &kind.parse().unwrap())
+        );
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        assert!(
+            text.contains(r#""id":1"#),
+            "the stream ends with the reply: {text}"
+        );
+    }
+}
+
 /// A service that is mounted answers loopback names on any port, and pages of its own origin.
 #[tokio::test]
 async fn a_mounted_service_checks_who_reaches_it() {
