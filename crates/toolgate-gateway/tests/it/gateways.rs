@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 #[test]
 fn a_gateway_that_hangs_or_ends_holds_up_nobody() {
-    let data = Arc::new(TempDir::new("several"));
+    let data = Arc::new(TempDir::short());
     let gate = Setup::demo().start_in(data.clone());
     let run = data.path().join("state/run");
     crate::help::until("the gateway opened its folder", crate::help::LONG, || {

@@ -39,7 +39,16 @@ impl TempDir {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = format!("gate-{}-{number}-{name}", std::process::id());
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+        TempDir::at(Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder))
+    }
+
+    /// One with a short path, wherever the tests are built: in it a gateway has its sockets in the folder itself.
+    pub(crate) fn short() -> TempDir {
+        let folder = format!("toolgate-it-{}", std::process::id());
+        TempDir::at(std::env::temp_dir().join(folder))
+    }
+
+    fn at(path: PathBuf) -> TempDir {
         std::fs::create_dir_all(&path).unwrap();
         TempDir(path)
     }
