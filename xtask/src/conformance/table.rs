@@ -81,7 +81,7 @@ pub(crate) fn bar(side: Side, revision: &str) -> Result<Vec<Bar>, String> {
     let mut bars: Vec<Bar> = bars
         .filter_map(Result::transpose)
         .collect::<Result<_, _>>()?;
-    for bar in bars.iter_mut().filter(|_| side == Side::Gateway) {
+    for bar in bars.iter_mut().filter(|_| side != Side::Server) {
         if bar.scenario == PLAIN_AT_GATEWAY {
             bar.least -= 1;
         }
