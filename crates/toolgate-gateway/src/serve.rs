@@ -31,8 +31,11 @@ use toolgate::{
     },
 };
 use toolgate_guardian::Guardian;
-use toolgate_journal::Journal;
-use toolgate_policy as policy;
+use toolgate_journal::{
+    Journal,
+    state::{self, StateLimits},
+};
+use toolgate_policy::{self as policy, Store};
 
 /// How the gateway is reached.
 pub(crate) enum Reach {
@@ -73,6 +76,8 @@ pub(crate) fn run(start: Start) -> Result<(), String> {
         )
     })?;
     let journal = open_journal(&start)?;
+    let store = state::State::open(start.data.join("state"), StateLimits::default());
+    let store: Arc<dyn Store> = Arc::new(store.map_err(|e| format!("cannot open the state: {e}"))?);
     // The one process that this one ever starts, before anything can reach it from outside.
     let guardian =
         Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
@@ -80,7 +85,13 @@ pub(crate) fn run(start: Start) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|e| format!("cannot start: {e}"))?;
-    let result = runtime.block_on(serve(start, listener, journal.clone(), Arc::new(guardian)));
+    let result = runtime.block_on(serve(
+        start,
+        listener,
+        journal.clone(),
+        store,
+        Arc::new(guardian),
+    ));
     // A read of the terminal may still block a thread; it must not hold up the end.
     runtime.shutdown_timeout(Duration::from_millis(200));
     journal.close();
@@ -107,12 +118,13 @@ async fn serve(
     start: Start,
     listener: Option<std::net::TcpListener>,
     journal: Arc<Journal>,
+    store: Arc<dyn Store>,
     guardian: Arc<Guardian>,
 ) -> Result<(), String> {
     let address = listener.as_ref().and_then(|l| l.local_addr().ok());
     let listener = listener.map(TcpListener::from_std).transpose();
     let listener = listener.map_err(|e| format!("cannot listen: {e}"))?;
-    let parts = Parts::build(&start, &journal, guardian.clone(), address)?;
+    let parts = Parts::build(&start, &journal, store, guardian.clone(), address)?;
     let control =
         Control::open(&start.data).map_err(|e| format!("cannot open the control socket: {e}"))?;
     eprint!("{}", parts.ready(&start, address));
@@ -153,6 +165,7 @@ impl Parts {
     fn build(
         start: &Start,
         journal: &Arc<Journal>,
+        store: Arc<dyn Store>,
         guardian: Arc<Guardian>,
         address: Option<SocketAddr>,
     ) -> Result<Parts, String> {
@@ -161,7 +174,7 @@ impl Parts {
         let board = Arc::new(Board::new());
         let recorder = Arc::new(policy::Recorder::new(journal.clone()));
         let desk = policy::Desk::new(recorder.clone(), stack::desk_limits(config));
-        let route = stack::route(config, recorder, desk.clone(), board.clone());
+        let route = stack::route(config, recorder, desk.clone(), store, board.clone());
         let supervisor = Arc::new(Supervisor::start(guardian, stack::specs(config)));
         let end = Arc::new(stack::aggregate(config, &supervisor)?);
         let known: Arc<dyn Service> = Arc::new(stack::Known(end.clone()));

@@ -84,6 +84,7 @@ pub(crate) fn route(
     config: &Config,
     recorder: Arc<Recorder>,
     desk: Arc<Desk>,
+    store: Arc<dyn policy::Store>,
     board: Arc<Board>,
 ) -> Route {
     let limits = &config.limits;
@@ -95,6 +96,7 @@ pub(crate) fn route(
         stop: board.stop.clone(),
         observer: board,
         desk,
+        store,
         policy: config.hash.as_deref().unwrap_or("built-in").into(),
         access: access(config),
         at_once: AtOnce::new(limits.calls_per_caller, limits.calls),

@@ -85,6 +85,7 @@ mod options;
 pub mod read;
 mod record;
 mod recover;
+pub mod state;
 pub mod verify;
 mod writer;
 

@@ -23,6 +23,7 @@ mod schema;
 mod size;
 mod standard;
 mod stop;
+mod store;
 mod text;
 mod words;
 
@@ -47,4 +48,5 @@ pub use schema::{Bounds, Schemas, check_schemas, fits};
 pub use size::Size;
 pub use standard::{Route, Standard, inspect, pipeline};
 pub use stop::Stop;
+pub use store::{Expect, Memory, Row, Store, Written};
 pub use text::{Text, clean};

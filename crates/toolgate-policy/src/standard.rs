@@ -2,7 +2,8 @@
 
 use crate::{
     Access, Arguments, AskOnce, AtOnce, Confirm, Contain, Deadline, Desk, Entry, Intent, Observer,
-    OutputSchema, Quota, Rate, Recorder, Schemas, Size, Stop, Text, Then, Unobserved, ViaClient,
+    OutputSchema, Quota, Rate, Recorder, Schemas, Size, Stop, Store, Text, Then, Unobserved,
+    ViaClient,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};
@@ -16,6 +17,8 @@ pub struct Route {
     pub observer: Arc<dyn Observer>,
     /// Where approvals lie.
     pub desk: Arc<Desk>,
+    /// What outlives them: grants, pins.
+    pub store: Arc<dyn Store>,
     /// By what the operator stops them.
     pub stop: Stop,
     /// Names the policy in force, for example a digest of the config.

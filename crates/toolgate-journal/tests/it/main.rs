@@ -14,4 +14,5 @@ mod kit;
 mod power;
 mod reading;
 mod recovery;
+mod state;
 mod tamper;

@@ -131,6 +131,7 @@ impl World {
             recorder,
             observer: watcher.clone(),
             policy: "p1".into(),
+            store: Arc::new(toolgate_policy::Memory::new()),
             access: Access::new(making.rules),
             rate: Rate::new(Vec::new(), making.default),
             arguments: Arguments::default(),

@@ -1,0 +1,97 @@
+//! One change as a line, and back.
+
+use crate::record::hex;
+use ring::digest;
+use serde_json::{Map, Value, json};
+
+/// `,"h":"` and 16 digits and `"}`.
+const TAIL: usize = 24;
+
+/// One change.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Change {
+    pub(super) version: u64,
+    pub(super) table: String,
+    pub(super) key: String,
+    /// `None` removes the key.
+    pub(super) value: Option<Value>,
+}
+
+impl Change {
+    /// Adds the line to `out`, with its newline.
+    pub(super) fn push(&self, out: &mut String) {
+        let (version, table, key) = (self.version, json!(self.table), json!(self.key));
+        let mut body = format!("{{\"n\":{version},\"t\":{table},\"k\":{key}");
+        if let Some(value) = &self.value {
+            body.push_str(",\"v\":");
+            body.push_str(&value.to_string());
+        }
+        let hash = check(body.as_bytes());
+        out.push_str(&body);
+        out.push_str(&format!(",\"h\":\"{hash}\"}}\n"));
+    }
+
+    /// The change of a line without its newline; `None` if it is not one as we write them.
+    pub(super) fn read(line: &[u8]) -> Option<Change> {
+        let (body, tail) = line.split_at_checked(line.len().checked_sub(TAIL)?)?;
+        let hash = tail.strip_prefix(b",\"h\":\"")?.strip_suffix(b"\"}")?;
+        if hash != check(body).as_bytes() {
+            return None;
+        }
+        let mut map: Map<String, Value> = serde_json::from_slice(line).ok()?;
+        let text = |value: Option<Value>| match value {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        Some(Change {
+            version: map.get("n")?.as_u64()?,
+            table: text(map.remove("t"))?,
+            key: text(map.remove("k"))?,
+            value: map.remove("v"),
+        })
+    }
+}
+
+fn check(body: &[u8]) -> String {
+    let mut hash = hex(digest::digest(&digest::SHA256, body).as_ref());
+    hash.truncate(16);
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn there_and_back(version: u64, table: String, key: String, value in proptest::option::of(".*")) {
+            let value = value.map(|text| json!({"text": text, "n": 1}));
+            let change = Change { version, table, key, value };
+            let mut line = String::new();
+            change.push(&mut line);
+            let line = line.strip_suffix('\n').unwrap();
+            prop_assert!(!line.contains('\n'));
+            prop_assert_eq!(Change::read(line.as_bytes()), Some(change));
+        }
+    }
+
+    #[test]
+    fn each_flipped_byte_is_found() {
+        let mut line = String::new();
+        let value = Some(json!({"a": 1}));
+        let change = Change {
+            version: 7,
+            table: "grants".into(),
+            key: "g-1".into(),
+            value,
+        };
+        change.push(&mut line);
+        let line = line.trim_end().as_bytes();
+        for at in 0..line.len() {
+            let mut bad = line.to_vec();
+            bad[at] ^= 1;
+            assert_eq!(Change::read(&bad), None, "byte {at}");
+        }
+    }
+}

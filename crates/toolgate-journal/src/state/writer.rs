@@ -1,0 +1,255 @@
+//! The one thread that writes the state: it takes what waits, decides, writes it at once, syncs once, and answers.
+
+use super::{
+    Expect, Shared, StateError, StateLimits, Written,
+    file::{Locked, News, StateFile},
+    line::Change,
+    tables::Tables,
+};
+use serde_json::Value;
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, PoisonError,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    time::Duration,
+};
+use tokio::sync::oneshot;
+
+/// How often it looks for what others wrote.
+const LOOK: Duration = Duration::from_millis(500);
+/// How many changes share one sync at most.
+const BATCH: usize = 256;
+/// A file is put in order when it is longer than this, in bytes, and more than half of it is void.
+const LONG: u64 = 1024 * 1024;
+
+/// A change that somebody wants.
+pub(super) struct Message {
+    pub(super) table: String,
+    pub(super) key: String,
+    pub(super) value: Option<Value>,
+    pub(super) expect: Expect,
+    pub(super) waiter: oneshot::Sender<Result<Written, StateError>>,
+}
+
+type Waiter = oneshot::Sender<Result<Written, StateError>>;
+type Answers = Vec<(Waiter, Result<Written, StateError>)>;
+
+pub(super) struct Writer {
+    file: StateFile,
+    shared: Arc<Shared>,
+    limits: StateLimits,
+    /// The last change, of whichever process.
+    version: u64,
+}
+
+/// Changes of one batch that are not on the disk yet.
+#[derive(Default)]
+struct Staged {
+    changes: Vec<Change>,
+    text: String,
+    /// How many entries more there will be; removals do not make room before they are on the disk.
+    more: usize,
+}
+
+impl Staged {
+    /// What a key will have, if this batch speaks of it.
+    fn row(&self, table: &str, key: &str) -> Option<Option<u64>> {
+        let of = |c: &&Change| c.table == table && c.key == key;
+        let change = self.changes.iter().rev().find(of)?;
+        Some(change.value.is_some().then_some(change.version))
+    }
+}
+
+impl Writer {
+    pub(super) fn open(
+        dir: PathBuf,
+        shared: Arc<Shared>,
+        limits: StateLimits,
+    ) -> Result<Writer, StateError> {
+        let file = StateFile::open(dir)?;
+        let mut writer = Writer {
+            file,
+            shared,
+            limits,
+            version: 0,
+        };
+        let held = writer.file.lock()?;
+        writer.catch_up(&held)?;
+        writer.tidy(&held)?;
+        Ok(writer)
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.file.dir
+    }
+
+    /// Works until all senders are gone and the queue is empty.
+    pub(super) fn run(mut self, inbox: &Receiver<Message>) {
+        loop {
+            match inbox.recv_timeout(LOOK) {
+                Ok(first) => {
+                    let mut batch = vec![first];
+                    batch.extend(inbox.try_iter().take(BATCH - 1));
+                    self.commit(batch);
+                }
+                Err(RecvTimeoutError::Timeout) => self.look(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Reads what others wrote. What cannot be read fails the next write, which says so.
+    fn look(&mut self) {
+        if self.file.is_stale()
+            && let Ok(held) = self.file.lock()
+        {
+            let _ = self.catch_up(&held);
+        }
+    }
+
+    fn catch_up(&mut self, held: &Locked) -> Result<(), StateError> {
+        let News { anew, changes } = self.file.catch_up(held)?;
+        if anew || !changes.is_empty() {
+            self.publish(anew, changes);
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, batch: Vec<Message>) {
+        let mut answers = Vec::with_capacity(batch.len());
+        let done = self.write(batch, &mut answers);
+        for (waiter, answer) in answers {
+            let answer = done.clone().and(answer);
+            // Whoever stopped waiting has no use for the answer.
+            let _ = waiter.send(answer);
+        }
+    }
+
+    /// Decides all, and makes what was decided durable at once; what fails here fails for all.
+    fn write(&mut self, batch: Vec<Message>, answers: &mut Answers) -> Result<(), StateError> {
+        let held = self.ready();
+        let mut staged = Staged::default();
+        for message in batch {
+            let answer = self.decide(&message, &mut staged);
+            if let Ok(Written::Done(version)) = answer {
+                let Message {
+                    table, key, value, ..
+                } = message;
+                let change = Change {
+                    version,
+                    table,
+                    key,
+                    value,
+                };
+                change.push(&mut staged.text);
+                staged.changes.push(change);
+            }
+            answers.push((message.waiter, answer));
+        }
+        let held = held?;
+        if staged.changes.is_empty() {
+            return Ok(());
+        }
+        self.durable(&staged.text)?;
+        self.publish(false, staged.changes);
+        // It is written; a file that cannot be put in order is one for later.
+        let _ = self.tidy(&held);
+        Ok(())
+    }
+
+    fn ready(&mut self) -> Result<Locked, StateError> {
+        if let Some(reason) = self.shared.failed.get() {
+            return Err(StateError::Failed(reason.clone()));
+        }
+        let held = self.file.lock()?;
+        self.catch_up(&held)?;
+        Ok(held)
+    }
+
+    fn decide(&mut self, message: &Message, staged: &mut Staged) -> Result<Written, StateError> {
+        let (table, key) = (&message.table, &message.key);
+        let (there, rows) = {
+            let known = self.shared.tables();
+            let there = known.row(table, key).map(|row| row.version);
+            (staged.row(table, key).unwrap_or(there), known.rows)
+        };
+        let fits = match message.expect {
+            Expect::Any => true,
+            Expect::Absent => there.is_none(),
+            Expect::Version(version) => there == Some(version),
+        };
+        if !fits {
+            return Ok(Written::Conflict);
+        }
+        if there.is_none() && message.value.is_some() {
+            if rows + staged.more >= self.limits.rows {
+                let most = self.limits.rows;
+                return Err(StateError::Full(format!(
+                    "there are {most} entries already, which is the limit; withdraw some"
+                )));
+            }
+            staged.more += 1;
+        }
+        self.version += 1;
+        Ok(Written::Done(self.version))
+    }
+
+    /// A full disk takes nothing and may have room again later; what could not be synced is final.
+    fn durable(&mut self, text: &str) -> Result<(), StateError> {
+        if let Err(cause) = self.file.write(text) {
+            if let Err(error) = self.file.cut() {
+                return Err(self.fail(&error.to_string()));
+            }
+            return Err(StateError::file("write the state in", self.dir(), cause));
+        }
+        let synced = self.file.sync(text);
+        synced.map_err(|cause| self.fail(&cause.to_string()))
+    }
+
+    fn fail(&self, reason: &str) -> StateError {
+        let reason: Arc<str> = reason.into();
+        // It is empty: `ready` looked, and only this thread fills it.
+        let _ = self.shared.failed.set(reason.clone());
+        StateError::Failed(reason)
+    }
+
+    /// Leaves out what is void once there is much of it.
+    fn tidy(&mut self, held: &Locked) -> Result<(), StateError> {
+        if self.file.read < LONG {
+            return Ok(());
+        }
+        let mut text = self.shared.tables().text();
+        if text.len() as u64 * 2 > self.file.read {
+            return Ok(());
+        }
+        // Versions never begin anew, or what was spent could be taken for what it was before.
+        let (table, key) = (String::new(), String::new());
+        Change {
+            version: self.version,
+            table,
+            key,
+            value: None,
+        }
+        .push(&mut text);
+        self.file.replace(held, &text)
+    }
+
+    fn publish(&mut self, anew: bool, changes: Vec<Change>) {
+        let mut tables = self
+            .shared
+            .tables
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if anew {
+            *tables = Tables::default();
+        }
+        for change in changes {
+            self.version = self.version.max(change.version);
+            tables.apply(change);
+        }
+        drop(tables);
+        self.shared.changed.send_modify(|n| *n += 1);
+    }
+}

@@ -1,0 +1,166 @@
+//! The state that outlives a process, on real files.
+
+use crate::kit::{BOUND, Scratch, block_on};
+use serde_json::{Value, json};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+use toolgate_journal::state::{Expect, Row, State, StateError, StateLimits, Written};
+
+fn open(scratch: &Scratch) -> State {
+    State::open(&scratch.0, StateLimits::default()).unwrap()
+}
+
+fn data(scratch: &Scratch) -> PathBuf {
+    scratch.0.join("state.jsonl")
+}
+
+fn put(state: &State, key: &str, value: Option<Value>, expect: Expect) -> Written {
+    block_on(state.write("grants", key, value, expect)).unwrap()
+}
+
+fn done(written: Written) -> u64 {
+    match written {
+        Written::Done(version) => version,
+        Written::Conflict => panic!("a conflict"),
+    }
+}
+
+fn values(state: &State) -> Vec<(String, Value)> {
+    let rows = state.entries("grants").into_iter();
+    rows.map(|Row { key, value, .. }| (key, value)).collect()
+}
+
+#[test]
+fn it_outlives_the_process() {
+    let scratch = Scratch::new();
+    let state = open(&scratch);
+    put(&state, "a", Some(json!({"uses": 1})), Expect::Any);
+    let last = done(put(&state, "b", Some(json!(2)), Expect::Any));
+    put(&state, "a", Some(json!({"uses": 2})), Expect::Any);
+    put(&state, "c", Some(json!(3)), Expect::Any);
+    put(&state, "c", None, Expect::Any);
+    drop(state);
+    let state = open(&scratch);
+    let both = [("a".into(), json!({"uses": 2})), ("b".into(), json!(2))];
+    assert_eq!(values(&state), both);
+    assert_eq!(state.entries("grants")[1].version, last);
+    assert!(done(put(&state, "d", Some(json!(4)), Expect::Absent)) > last + 3);
+}
+
+#[test]
+fn one_of_two_processes_wins() {
+    let scratch = Scratch::new();
+    let (one, other) = (open(&scratch), open(&scratch));
+    for round in 0..50 {
+        let key = format!("a-{round}");
+        let version = Expect::Version(done(put(&one, &key, Some(json!("open")), Expect::Absent)));
+        let (first, second) = block_on(async {
+            let spend = |state: &State| state.write("grants", &key, Some(json!("spent")), version);
+            let second = spend(&other);
+            (spend(&one).await.unwrap(), second.await.unwrap())
+        });
+        let won = [first, second]
+            .iter()
+            .filter(|w| matches!(w, Written::Done(_)))
+            .count();
+        assert_eq!(won, 1, "{first:?} {second:?}");
+    }
+}
+
+#[test]
+fn others_are_heard() {
+    let scratch = Scratch::new();
+    let (one, other) = (open(&scratch), open(&scratch));
+    let changed = other.changed();
+    put(&one, "a", Some(json!(1)), Expect::Any);
+    let until = Instant::now() + BOUND;
+    while !changed.has_changed().unwrap() {
+        assert!(Instant::now() < until, "nothing was heard");
+        std::thread::yield_now();
+    }
+    assert_eq!(values(&other), [("a".into(), json!(1))]);
+}
+
+#[test]
+fn a_torn_end_is_cut_off() {
+    let scratch = Scratch::new();
+    let state = open(&scratch);
+    put(&state, "a", Some(json!(1)), Expect::Any);
+    let whole = fs::read(data(&scratch)).unwrap();
+    put(&state, "b", Some(json!(2)), Expect::Any);
+    drop(state);
+    let longer = fs::read(data(&scratch)).unwrap();
+    for length in whole.len()..longer.len() {
+        fs::write(data(&scratch), &longer[..length]).unwrap();
+        let state = open(&scratch);
+        assert_eq!(values(&state), [("a".into(), json!(1))], "{length} bytes");
+        put(&state, "c", Some(json!(3)), Expect::Any);
+        drop(state);
+        assert_eq!(values(&open(&scratch)).len(), 2, "{length} bytes");
+    }
+}
+
+#[test]
+fn a_damaged_line_is_not_skipped() {
+    let scratch = Scratch::new();
+    let state = open(&scratch);
+    put(&state, "a", Some(json!("deny")), Expect::Any);
+    put(&state, "b", Some(json!(2)), Expect::Any);
+    let text = fs::read_to_string(data(&scratch)).unwrap();
+    fs::write(data(&scratch), text.replace("deny", "done")).unwrap();
+    match State::open(&scratch.0, StateLimits::default()) {
+        Err(StateError::Damaged { line: 1, .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    // The one that runs has read it before; what follows is refused only once it has to read again.
+    let mut file = OpenOptions::new()
+        .append(true)
+        .open(data(&scratch))
+        .unwrap();
+    file.write_all(b"garbage\nmore\n").unwrap();
+    let answer = block_on(state.write("grants", "c", Some(json!(3)), Expect::Any));
+    assert!(
+        matches!(answer, Err(StateError::Damaged { line: 3, .. })),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn a_long_file_is_put_in_order() {
+    let scratch = Scratch::new();
+    let (state, other) = (open(&scratch), open(&scratch));
+    let long = "x".repeat(100_000);
+    let mut last = 0;
+    for n in 0..40 {
+        last = done(put(&state, "a", Some(json!([n, long])), Expect::Any));
+    }
+    let size = fs::metadata(data(&scratch)).unwrap().len();
+    assert!(size < 2_200_000, "{size} bytes");
+    assert!(done(put(&other, "b", Some(json!(1)), Expect::Absent)) > last);
+    assert_eq!(values(&other)[0].1[0], 39);
+    assert_eq!(values(&open(&scratch)).len(), 2);
+    put(&state, "c", Some(json!(1)), Expect::Any);
+    assert_eq!(values(&state).len(), 3);
+}
+
+#[test]
+fn limits() {
+    let scratch = Scratch::new();
+    let limits = StateLimits {
+        rows: 2,
+        row_bytes: 100,
+        ..StateLimits::default()
+    };
+    let state = State::open(&scratch.0, limits).unwrap();
+    let write = |key: &str, value| block_on(state.write("grants", key, Some(value), Expect::Any));
+    assert!(write("a", json!("x".repeat(97))).is_ok());
+    assert!(matches!(
+        write("a", json!("x".repeat(98))),
+        Err(StateError::Full(_))
+    ));
+    assert!(write("b", json!(1)).is_ok());
+    assert!(matches!(write("c", json!(1)), Err(StateError::Full(_))));
+    assert!(write("b", json!(2)).is_ok());
+}

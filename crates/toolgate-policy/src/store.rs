@@ -1,0 +1,182 @@
+//! What must outlive a call: approvals, grants, pins, freezes.
+
+use serde_json::Value;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+use toolgate_core::{BoxFuture, Error, Kind, Refusal};
+use toolgate_journal::state::State;
+pub use toolgate_journal::state::{Expect, Row, Written};
+
+/// State that outlives a call: one table per subject, JSON values by key.
+///
+/// The gateway keeps it in its data directory, where all its processes share it; a program of your own has [`Memory`]
+/// unless it says otherwise.
+pub trait Store: Send + Sync + 'static {
+    /// All entries of a table, by key. What other processes wrote is among them within about a second.
+    fn entries(&self, table: &str) -> Vec<Row>;
+
+    /// Writes an entry, or removes it, and resolves once it will outlive this process. It happens even if the future
+    /// is dropped. [`Expect`] makes it happen at most once.
+    ///
+    /// # Errors
+    /// It is not kept; whatever depends on it must not happen.
+    fn write(
+        &self,
+        table: &str,
+        key: &str,
+        value: Option<Value>,
+        expect: Expect,
+    ) -> BoxFuture<'static, Result<Written, Error>>;
+
+    /// Counts the changes, those of other processes too.
+    fn changed(&self) -> watch::Receiver<u64>;
+}
+
+impl Store for State {
+    fn entries(&self, table: &str) -> Vec<Row> {
+        State::entries(self, table)
+    }
+
+    fn write(
+        &self,
+        table: &str,
+        key: &str,
+        value: Option<Value>,
+        expect: Expect,
+    ) -> BoxFuture<'static, Result<Written, Error>> {
+        let written = State::write(self, table, key, value, expect);
+        Box::pin(async move {
+            written.await.map_err(|cause| {
+                let text = format!("nothing may happen that cannot be kept: {cause}");
+                Error::new(Kind::Refused(Refusal::Record), text).because(cause)
+            })
+        })
+    }
+
+    fn changed(&self) -> watch::Receiver<u64> {
+        State::changed(self)
+    }
+}
+
+/// A store that ends with the process: for programs without an operator, and for tests.
+#[derive(Debug, Default)]
+pub struct Memory {
+    rows: Mutex<Rows>,
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Rows {
+    version: u64,
+    rows: Vec<(String, Row)>,
+}
+
+impl Rows {
+    fn write(&mut self, table: &str, key: &str, value: Option<Value>, expect: Expect) -> Written {
+        let of = |(t, row): &(String, Row)| t == table && row.key == key;
+        let at = self.rows.iter().position(of);
+        let there = at.map(|at| self.rows[at].1.version);
+        let fits = match expect {
+            Expect::Any => true,
+            Expect::Absent => there.is_none(),
+            Expect::Version(version) => there == Some(version),
+        };
+        if !fits {
+            return Written::Conflict;
+        }
+        self.version += 1;
+        let version = self.version;
+        if let Some(at) = at {
+            self.rows.remove(at);
+        }
+        let key = key.to_owned();
+        self.rows.extend(value.map(|value| {
+            (
+                table.to_owned(),
+                Row {
+                    key,
+                    value,
+                    version,
+                },
+            )
+        }));
+        Written::Done(version)
+    }
+}
+
+impl Memory {
+    /// An empty store.
+    pub fn new() -> Memory {
+        Memory::default()
+    }
+
+    fn rows(&self) -> MutexGuard<'_, Rows> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for Memory {
+    fn entries(&self, table: &str) -> Vec<Row> {
+        let rows = self.rows();
+        let of = rows.rows.iter().filter(|(t, _)| t == table);
+        let mut found: Vec<Row> = of.map(|(_, row)| row.clone()).collect();
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        found
+    }
+
+    fn write(
+        &self,
+        table: &str,
+        key: &str,
+        value: Option<Value>,
+        expect: Expect,
+    ) -> BoxFuture<'static, Result<Written, Error>> {
+        let written = self.rows().write(table, key, value, expect);
+        if let Written::Done(_) = written {
+            self.changed.send_modify(|n| *n += 1);
+        }
+        Box::pin(async move { Ok(written) })
+    }
+
+    fn changed(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    async fn once(store: &dyn Store) {
+        let mut changed = store.changed();
+        changed.mark_unchanged();
+        let put = |value, expect| store.write("grants", "g-1", value, expect);
+        let Written::Done(first) = put(Some(json!(1)), Expect::Absent).await.unwrap() else {
+            panic!("it was not there");
+        };
+        assert!(changed.has_changed().unwrap());
+        assert_eq!(
+            put(Some(json!(2)), Expect::Absent).await.unwrap(),
+            Written::Conflict
+        );
+        assert_eq!(store.entries("grants")[0].value, json!(1));
+        assert_eq!(store.entries("pins"), []);
+        let second = put(Some(json!(2)), Expect::Version(first)).await.unwrap();
+        assert!(matches!(second, Written::Done(n) if n > first));
+        assert_eq!(
+            put(None, Expect::Version(first)).await.unwrap(),
+            Written::Conflict
+        );
+        put(None, Expect::Any).await.unwrap();
+        assert_eq!(store.entries("grants"), []);
+    }
+
+    #[tokio::test]
+    async fn both_stores_decide_alike() {
+        once(&Memory::new()).await;
+        let dir = std::env::temp_dir().join(format!("toolgate-store-{}", std::process::id()));
+        once(&State::open(&dir, Default::default()).unwrap()).await;
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+}
