@@ -118,8 +118,15 @@ impl Gate {
 
     /// The one item, or none if it is hidden; the trail takes down why. Where a hidden template fits, one that the
     /// caller sees may fit as well.
-    fn one(&self, ask: &List, catalog: &Catalog, name: &str) -> Catalog {
-        let mut hiding: Vec<&str> = Vec::new();
+    async fn one(
+        &self,
+        next: &Next<'_>,
+        ask: &List,
+        catalog: &Catalog,
+        name: &str,
+    ) -> Result<Catalog, Error> {
+        let listed = self.hidden_listing(next, ask, catalog, name).await?;
+        let mut hiding: Vec<&str> = listed.iter().map(|server| server.as_ref()).collect();
         for item in catalog.fitting(name) {
             let at = || self.hides_at(&ask.caller, item, name);
             if let Some((by, why)) = self.hides(&ask.caller, item).or_else(at) {
@@ -128,12 +135,32 @@ impl Gate {
             }
         }
         if hiding.is_empty() {
-            return catalog.clone();
+            return Ok(catalog.clone());
         }
         // A server that hides one of those that fit may take the URI for the hidden one, whichever was meant.
         let mut fitting = catalog.fitting(name).into_iter();
         let other = fitting.find(|item| !hiding.contains(&item.origin.server.as_ref()));
-        catalog.with_items(other.cloned().into_iter().collect())
+        Ok(catalog.with_items(other.cloned().into_iter().collect()))
+    }
+
+    /// The server that lists a hidden resource at a URI that fits a template: the template would lead to the same.
+    async fn hidden_listing(
+        &self,
+        next: &Next<'_>,
+        ask: &List,
+        templates: &Catalog,
+        uri: &str,
+    ) -> Result<Option<Arc<str>>, Error> {
+        let may_fit = ask.kind == ItemKind::Template && !templates.fitting(uri).is_empty();
+        if !may_fit {
+            return Ok(None);
+        }
+        let listed = List::one(ask.caller.clone(), ItemKind::Resource, uri);
+        let listed = next.fork().list(listed).await?;
+        let listed = listed
+            .find(uri)
+            .filter(|item| !self.sees(&ask.caller, item));
+        Ok(listed.map(|item| item.origin.server.clone()))
     }
 
     /// Who hides the resource that a template has there, and why.
@@ -155,7 +182,8 @@ impl Gate {
         for kind in Op::Resource.kinds() {
             let ask = List::one(caller.clone(), *kind, uri);
             let catalog = next.fork().list(ask.clone()).await?;
-            if let Some(item) = self.one(&ask, &catalog, uri).find(uri) {
+            let seen = self.one(next, &ask, &catalog, uri).await?;
+            if let Some(item) = seen.find(uri) {
                 return Ok(Some(item.clone()));
             }
         }
@@ -206,10 +234,11 @@ impl Layer for Gate {
     fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
         Box::pin(async move {
             let asked = ask.clone();
-            let catalog = next.list(ask).await?;
             if let Some(name) = &asked.only {
-                return Ok(self.one(&asked, &catalog, name));
+                let catalog = next.fork().list(ask).await?;
+                return self.one(&next, &asked, &catalog, name).await;
             }
+            let catalog = next.list(ask).await?;
             let seen = catalog
                 .items()
                 .iter()

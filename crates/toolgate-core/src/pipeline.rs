@@ -138,7 +138,8 @@ impl Layer for Resolve {
     }
 }
 
-/// The item behind a name, as the rest of the pipeline shows it to this caller.
+/// The item behind a name, as the rest of the pipeline shows it to this caller. What is withheld is not reached by a
+/// template of its server either.
 async fn find(
     next: &Next<'_>,
     caller: &Caller,
@@ -146,13 +147,18 @@ async fn find(
     name: &str,
     trail: &Trail,
 ) -> Result<Option<Arc<Item>>, Error> {
+    let mut barred: Vec<Arc<str>> = Vec::new();
     for kind in op.kinds() {
         let ask = List {
             trail: trail.clone(),
             ..List::one(caller.clone(), *kind, name)
         };
         let catalog = next.fork().list(ask).await?;
-        if let Some(item) = catalog.find(name).filter(|item| item.withheld.is_none()) {
+        let fitting = catalog.fitting(name);
+        let withheld = fitting.iter().filter(|item| item.withheld.is_some());
+        barred.extend(withheld.map(|item| item.origin.server.clone()));
+        let mut good = fitting.into_iter();
+        if let Some(item) = good.find(|item| !barred.contains(&item.origin.server)) {
             return Ok(Some(item.clone()));
         }
     }

@@ -205,6 +205,7 @@ pub(crate) fn server_limits(config: &Config) -> ServerLimits {
     ServerLimits {
         json,
         in_flight: limits.calls_per_caller,
+        name: limits.name_bytes,
         ..ServerLimits::default()
     }
 }

@@ -83,6 +83,8 @@ limits! {
     keys: usize = 4_096, 16 to 1_000_000;
     /// How many values one JSON text may have.
     elements: usize = 100_000, 256 to 10_000_000;
+    /// The longest name or URI of what a client uses or listens to.
+    name_bytes: usize = 8_192, 128 to 8_192;
     /// How long a call may take; progress starts it anew.
     call_seconds: u64 = 60, 1 to 86_400;
     /// How long a call may take with all its progress.

@@ -207,3 +207,22 @@ async fn an_exception_over_uris_holds_for_what_a_template_has() {
     assert_eq!(read(&world, "file:///etc/passwd").await, "ask");
     assert_eq!(read(&world, "file:///%65tc/passwd").await, "ask");
 }
+
+/// What is withheld is not had by the template that fits it either.
+#[tokio::test]
+async fn a_withheld_resource_is_not_reached_by_a_template() {
+    let world = world(vec![rule("files.*", Then::Allow)], true);
+    let kept = json!({"uri": "file:///kept", "name": "n", "description": "x".repeat(70_000)});
+    let origin = Origin {
+        server: "files".into(),
+        trusted: true,
+    };
+    let kept = Definition::read(ItemKind::Resource, Json::from_value(&kept)).unwrap();
+    world.tools(vec![
+        Arc::new(Item::new(origin, kept)),
+        thing(ItemKind::Template, "file:///{+path}", true),
+    ]);
+    assert_eq!(read(&world, "file:///other").await, "ok");
+    let withheld = read(&world, "file:///kept").await;
+    assert!(withheld.starts_with("unknown"), "{withheld}");
+}

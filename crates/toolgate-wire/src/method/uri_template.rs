@@ -2,7 +2,7 @@
 //!
 //! A variable takes what stands up to the next literal of the template: at least one character, and no `/` unless it
 //! is written `{+name}`, `{#name}` or `{name*}`. `{?a,b}` and `{&a,b}` take a query in any order. There is no going
-//! back, so the work is at most template times URI.
+//! back, so the work grows with template plus URI; only a query costs its pairs times the names of the template.
 
 /// Whether the whole of a URI fits.
 pub fn fits(template: &str, uri: &str) -> bool {
@@ -54,11 +54,10 @@ fn take<'a>(
         "" => uri.len(),
         // A query may be absent.
         "?" => uri.find('?').unwrap_or(uri.len()),
-        next => uri
-            .char_indices()
-            .skip(1)
-            .map(|(at, _)| at)
-            .find(|at| uri[*at..].starts_with(next))?,
+        next => {
+            let first = uri.chars().next().map_or(0, char::len_utf8);
+            first + uri[first..].find(next)?
+        }
     };
     let (value, rest) = uri.split_at(end);
     if value.is_empty() || (!wide && value.contains('/')) {

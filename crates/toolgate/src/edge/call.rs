@@ -42,6 +42,11 @@ pub(crate) async fn run(
             return Err(answer::bad_params(reason));
         }
     };
+    if let Err(error) = server.fits(&params_read.name) {
+        let refused = context.refused(method, None, &error.message);
+        server.refused(refused).await;
+        return Err(error);
+    }
     let token = meta::get(params, meta::PROGRESS);
     let report = Arc::new(CallReport::new(
         outlet.clone(),

@@ -56,6 +56,7 @@ pub(super) fn together(mut all: Changed, more: Option<Changed>) -> Changed {
 
 /// Whether the caller may know of a resource.
 pub(crate) async fn visible(server: &Server, context: &Context, uri: &str) -> Result<(), RpcError> {
+    server.fits(uri)?;
     let call = Call::new(
         "",
         context.caller.clone(),

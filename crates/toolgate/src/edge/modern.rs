@@ -127,6 +127,7 @@ async fn listen(
         return Err(answer::bad_params("\"notifications\" must be an object"));
     };
     let want = interest(&context.caller, &filter)?;
+    want.uris.iter().try_for_each(|uri| server.fits(uri))?;
     let mut changes = server
         .service
         .changes(want.clone())

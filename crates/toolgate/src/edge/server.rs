@@ -7,7 +7,7 @@ use toolgate_core::{BoxFuture, Caller, Error, Service};
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Limits, ObjectWriter},
-    message::RpcError,
+    message::{RpcError, code},
     method::{initialize::Implementation, usage},
 };
 
@@ -28,6 +28,8 @@ pub struct Server {
 pub struct ServerLimits {
     /// Of the JSON in one message.
     pub json: Limits,
+    /// The longest name or URI of what is used or listened to, in bytes.
+    pub name: usize,
     /// Requests of one connection or session at once.
     pub in_flight: usize,
     /// Items on one page of a list.
@@ -44,6 +46,7 @@ impl Default for ServerLimits {
     fn default() -> ServerLimits {
         ServerLimits {
             json: Limits::default(),
+            name: 8 * 1024,
             in_flight: 64,
             page: 1000,
             seal_life: Duration::from_secs(300),
@@ -143,6 +146,16 @@ impl Server {
     /// The bytes of one message as strict JSON.
     pub(crate) fn read(&self, bytes: Vec<u8>) -> Result<Json, toolgate_wire::json::ReadError> {
         Json::read(bytes, &self.limits.json)
+    }
+
+    /// Whether a name or URI may be looked up: a template is compared with all of it.
+    pub(crate) fn fits(&self, name: &str) -> Result<(), RpcError> {
+        let limit = self.limits.name;
+        if name.len() <= limit {
+            return Ok(());
+        }
+        let text = format!("the name or URI is longer than {limit} bytes, which is the limit here");
+        Err(RpcError::new(code::INVALID_PARAMS, text))
     }
 
     pub(crate) async fn refused(&self, refused: Refused) {

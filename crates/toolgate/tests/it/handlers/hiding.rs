@@ -1,9 +1,10 @@
 //! A rule of the author hides things; no other way leads to them.
 
-use super::peer::{Peer, REVISIONS};
+use super::peer::{MODERN, Peer, REVISIONS};
 use serde_json::json;
 use toolgate::{
     Call, Caller, Decision, Item, Rule, Verdict,
+    edge::ServerLimits,
     handlers::{Contents, Resource, Server, Template},
 };
 
@@ -42,13 +43,58 @@ async fn what_is_hidden_is_not_reached_by_a_template_that_fits_too() {
             .error("resources/read", json!({"uri": "t://admin/x"}))
             .await;
         assert!(!hidden.to_string().contains("shown"), "{hidden}");
-        for uri in ["t://admin", "t://other"] {
-            let read = peer.result("resources/read", json!({"uri": uri})).await;
-            assert_eq!(read["contents"][0]["text"], "shown", "{revision} {uri}");
-        }
+        // Nor does a template lead to a listed resource that is hidden.
+        let key = peer
+            .error("resources/read", json!({"uri": "t://admin"}))
+            .await;
+        assert!(!key.to_string().contains("shown"), "{revision} {key}");
+        let other = json!({"uri": "t://other"});
+        let read = peer.result("resources/read", other).await;
+        assert_eq!(read["contents"][0]["text"], "shown", "{revision}");
         let params = json!({"ref": {"type": "ref/resource", "uri": "t://admin/x"},
             "argument": {"name": "name", "value": ""}});
         let completed = peer.ask("completion/complete", params).await;
         assert!(!completed.to_string().contains("hidden"), "{completed}");
+    }
+}
+
+/// A name or URI over the limit is refused before anything is compared with it.
+#[tokio::test]
+async fn a_long_name_is_not_looked_up() {
+    let any = Template::new("t://{+any}", "any", |_, _| async { Ok("read") });
+    let limits = ServerLimits {
+        name: 128,
+        ..ServerLimits::default()
+    };
+    let server = Server::new("s", "1").template(any).limits(limits);
+    let server = server.build().unwrap();
+    let uri = |length: usize| format!("t://{}", "x".repeat(length - 4));
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server, revision, json!({})).await;
+        let read = peer.result("resources/read", json!({"uri": uri(128)}));
+        assert_eq!(read.await["contents"][0]["text"], "read");
+        let completed = json!({"ref": {"type": "ref/resource", "uri": uri(129)},
+            "argument": {"name": "any", "value": ""}});
+        let mut over = vec![
+            ("resources/read", json!({"uri": uri(129)})),
+            ("tools/call", json!({"name": "x".repeat(129)})),
+            ("prompts/get", json!({"name": "x".repeat(129)})),
+            ("completion/complete", completed),
+        ];
+        over.push(match revision {
+            MODERN => (
+                "subscriptions/listen",
+                json!({"notifications": {"resourceSubscriptions": [uri(129)]}}),
+            ),
+            _ => ("resources/subscribe", json!({"uri": uri(129)})),
+        });
+        for (method, params) in over {
+            if revision == REVISIONS[0] && method == "completion/complete" {
+                continue;
+            }
+            let error = peer.error(method, params).await;
+            let said = error["message"].as_str().unwrap();
+            assert!(said.contains("128 bytes"), "{revision} {method}: {said}");
+        }
     }
 }
