@@ -14,7 +14,7 @@ use tokio::sync::{broadcast, mpsc};
 use toolgate::{
     Caller, Catalog, Event, Item, ItemKind, Json, List, Output, Report, Reporter, Service,
     ToolResult,
-    edge::{Server, call_here},
+    edge::{Front, call_here},
 };
 use toolgate_policy::{Access, ApprovalView, By, Desk, DeskError, GrantView, Standing};
 use toolgate_wire::dialect;
@@ -32,7 +32,7 @@ pub(crate) struct Operator {
     pub(crate) caller: Caller,
     pub(crate) access: Access,
     /// The way that the operator's own calls take: the same as everybody's.
-    pub(crate) server: Arc<Server>,
+    pub(crate) server: Arc<Front>,
     pub(crate) logins: Option<Arc<Logins>>,
     pub(crate) endpoint: String,
     pub(crate) data: String,

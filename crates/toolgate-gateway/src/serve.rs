@@ -25,7 +25,7 @@ use tokio::{net::TcpListener, signal::unix};
 use toolgate::{
     Caller, Interest, Service,
     edge::{
-        Server,
+        Front,
         http::{Endpoint, HostGuard},
         stdio,
     },
@@ -154,7 +154,7 @@ fn listen(address: SocketAddr) -> Result<std::net::TcpListener, String> {
 
 /// What runs.
 struct Parts {
-    server: Arc<Server>,
+    server: Arc<Front>,
     service: Arc<dyn Service>,
     supervisor: Arc<Supervisor>,
     operator: Arc<Operator>,
@@ -181,7 +181,7 @@ impl Parts {
         let tools: Arc<dyn Service> = Arc::new(policy::inspect(&route, known));
         let service: Arc<dyn Service> = Arc::new(policy::pipeline(&route, end.clone()));
         let witness = Arc::new(EdgeWitness::new(journal.clone()));
-        let server = Server::new(
+        let server = Front::new(
             service.clone(),
             "toolgate",
             env!("CARGO_PKG_VERSION"),

@@ -19,17 +19,13 @@ pub struct Peer {
 
 impl Peer {
     /// Opens a server with these abilities: with a handshake, or without one where the revision has none.
-    pub async fn open(
-        server: &Arc<edge::Server>,
-        revision: &'static str,
-        abilities: Value,
-    ) -> Peer {
+    pub async fn open(server: &Arc<edge::Front>, revision: &'static str, abilities: Value) -> Peer {
         Peer::watched(server, revision, abilities, None).await
     }
 
     /// The same, with somebody who sees every line.
     pub async fn watched(
-        server: &Arc<edge::Server>,
+        server: &Arc<edge::Front>,
         revision: &'static str,
         abilities: Value,
         watch: Option<Watch>,

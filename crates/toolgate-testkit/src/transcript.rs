@@ -19,7 +19,7 @@ pub struct Transcript {
 }
 
 /// Plays the file against a server; what came must be what stands in it.
-pub async fn play(path: impl AsRef<Path>, server: &Arc<edge::Server>) {
+pub async fn play(path: impl AsRef<Path>, server: &Arc<edge::Front>) {
     Transcript::read(path).play_with(server, None, |_| {}).await;
 }
 
@@ -34,7 +34,7 @@ impl Transcript {
     /// Plays it against a server, with somebody who sees every line; `act` is told what stands behind each `! `.
     pub async fn play_with(
         &self,
-        server: &Arc<edge::Server>,
+        server: &Arc<edge::Front>,
         watch: Option<Watch>,
         act: impl Fn(&str),
     ) {

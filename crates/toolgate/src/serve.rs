@@ -88,7 +88,7 @@ pub struct Http {
 
 impl Http {
     /// Serves what `server` serves.
-    pub fn new(server: Arc<edge::Server>, limits: HttpLimits) -> Http {
+    pub fn new(server: Arc<edge::Front>, limits: HttpLimits) -> Http {
         Http {
             endpoint: Endpoint::new(server, limits),
             guard: Arc::new(HostGuard::loopback_on_any_port()),

@@ -10,13 +10,13 @@ use std::{
 use toolgate::{
     BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
     Kind, List, Op, Origin, Outcome, Service, Stale,
-    edge::{Offers, Server, ServerLimits, stdio},
+    edge::{Front, Offers, ServerLimits, stdio},
 };
 
 /// Serves the demo tools on stdin and stdout until stdin ends.
 pub(crate) async fn run() -> ExitCode {
     let service = Arc::new(Demo::new());
-    let server = match Server::new(
+    let server = match Front::new(
         service,
         "toolgate-demo",
         env!("CARGO_PKG_VERSION"),

@@ -1,6 +1,6 @@
 //! The rounds of a call: whoever can be asked is asked, and the call comes again with the answers.
 
-use super::{Server, call::Context, outlet::Outlet};
+use super::{Front, call::Context, outlet::Outlet};
 use std::time::Duration;
 use toolgate_core::{
     Approval, Ask, AskKind, BoxFuture, Call, Error, Event, Kind, Need, Outcome, Output, Progress,
@@ -37,7 +37,7 @@ const SHOWN: usize = 16 * 1024;
 
 /// Calls until there is an outcome, or questions that have to leave.
 pub(crate) async fn rounds(
-    server: &Server,
+    server: &Front,
     context: &Context,
     mut call: Call,
     outlet: &Outlet,
@@ -99,7 +99,7 @@ fn asks_client(approval: &Approval, context: &Context) -> bool {
 /// Waits for the console or the terminal, and tells the caller that it waits. A caller that is gone waits for nothing;
 /// the approval stays good for when it comes again.
 async fn held(
-    server: &Server,
+    server: &Front,
     call: &Call,
     approval: &Approval,
     outlet: &Outlet,
@@ -134,7 +134,7 @@ async fn held(
 
 /// Asks the client. A decision that falls elsewhere meanwhile ends the question.
 async fn inline(
-    (server, context): (&Server, &Context),
+    (server, context): (&Front, &Context),
     call: &Call,
     questions: &Questions,
     approval: Option<&Approval>,
@@ -165,7 +165,7 @@ async fn inline(
 
 /// Waits for the answer to a tool's question, as long as somebody can give it.
 async fn answered(
-    server: &Server,
+    server: &Front,
     outlet: &Outlet,
     asked: BoxFuture<'_, Result<Json, Error>>,
 ) -> Result<Json, Error> {

@@ -1,7 +1,7 @@
 //! One use of something: from parameters to a [`Call`], through its rounds, to an answer.
 
 use super::{
-    Refused, Server, answer,
+    Front, Refused, answer,
     ask::{self, Asker, Left},
     outlet::{CallReport, Outlet},
 };
@@ -27,7 +27,7 @@ pub(crate) struct Context {
 
 /// Works on a `tools/call`, `resources/read`, `prompts/get` or `completion/complete` until there is an answer.
 pub(crate) async fn run(
-    server: &Server,
+    server: &Front,
     context: &Context,
     id: &Id,
     method: &str,
@@ -78,7 +78,7 @@ pub(crate) async fn run(
 /// Takes up the answers and the state of the round before. Answers without state open a first round: whoever asks by a
 /// key of its own can use them, and whatever must not be answered out of the blue, such as an approval, needs its slot.
 fn resume(
-    server: &Server,
+    server: &Front,
     context: &Context,
     call: &mut Call,
     params: usage::Params,
@@ -109,7 +109,7 @@ fn resume(
 
 /// A question leaves as a result, with all that we must find again sealed in it.
 fn leave(
-    server: &Server,
+    server: &Front,
     context: &Context,
     call: &Call,
     questions: toolgate_core::Questions,

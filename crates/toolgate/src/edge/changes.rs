@@ -1,6 +1,6 @@
 //! What changed, in the words of the protocol.
 
-use super::{Server, answer, call::Context};
+use super::{Front, answer, call::Context};
 use futures_util::FutureExt;
 use std::time::Duration;
 use toolgate_core::{Call, Changed, Changes, ItemKind, List, Op};
@@ -55,7 +55,7 @@ pub(super) fn together(mut all: Changed, more: Option<Changed>) -> Changed {
 }
 
 /// Whether the caller may know of a resource.
-pub(crate) async fn visible(server: &Server, context: &Context, uri: &str) -> Result<(), RpcError> {
+pub(crate) async fn visible(server: &Front, context: &Context, uri: &str) -> Result<(), RpcError> {
     server.fits(uri)?;
     let call = Call::new(
         "",

@@ -1,7 +1,7 @@
 //! One peer of the revisions with a handshake, on whatever transport.
 
 use super::{
-    Server, answer,
+    Front, answer,
     ask::Asker,
     call::{self, Context},
     changes, lists,
@@ -26,7 +26,7 @@ type Answered = oneshot::Sender<Result<Json, RpcError>>;
 
 /// One peer after `initialize`.
 pub(crate) struct Legacy {
-    server: Arc<Server>,
+    server: Arc<Front>,
     context: Context,
     level: Mutex<Option<u8>>,
     table: Mutex<Session<Answered, AbortHandle>>,
@@ -39,7 +39,7 @@ pub(crate) struct Legacy {
 impl Legacy {
     /// Answers `initialize`, and is then ready for the peer.
     pub(crate) fn open(
-        server: Arc<Server>,
+        server: Arc<Front>,
         caller: Caller,
         transport: &'static str,
         params: Option<&Json>,

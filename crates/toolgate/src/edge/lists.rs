@@ -1,6 +1,6 @@
 //! Lists: pages of what the caller may see.
 
-use super::{Server, answer};
+use super::{Front, answer};
 use toolgate_core::{Caller, Catalog, ItemKind, List};
 use toolgate_wire::{dialect::Dialect, json::Json, message::RpcError};
 
@@ -9,7 +9,7 @@ const AFTER: &str = "after:";
 
 /// The result of a list.
 pub(crate) async fn page(
-    server: &Server,
+    server: &Front,
     dialect: &Dialect,
     caller: &Caller,
     kind: ItemKind,

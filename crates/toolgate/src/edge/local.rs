@@ -1,7 +1,7 @@
 //! A call from within this process: the operator's own, from the console or the command line.
 
 use super::{
-    Server,
+    Front,
     ask::{self, Left},
     call::Context,
     outlet::Outlet,
@@ -15,7 +15,7 @@ use toolgate_wire::{dialect, json::Json};
 /// # Errors
 /// Those of the pipeline; [`Kind::Unsupported`] where the tool itself asks something.
 pub async fn call_here(
-    server: &Server,
+    server: &Front,
     caller: Caller,
     transport: &'static str,
     tool: &str,

@@ -5,16 +5,16 @@ mod ask;
 mod batch;
 mod call;
 mod changes;
+mod front;
 pub mod http;
 mod legacy;
 mod lists;
 mod local;
 mod modern;
 mod outlet;
-mod server;
 pub mod stdio;
 mod telling;
 mod working;
 
+pub use front::{Front, Instructs, Offers, Refused, ServerLimits, Witness};
 pub use local::call_here;
-pub use server::{Instructs, Offers, Refused, Server, ServerLimits, Witness};

@@ -1,7 +1,7 @@
 //! Requests of 2026-07-28: each carries all that it needs.
 
 use super::{
-    Server, answer,
+    Front, answer,
     call::{self, Context},
     changes, lists,
     outlet::{Frame, Outlet, level},
@@ -80,7 +80,7 @@ fn supported() -> impl Iterator<Item = &'static Dialect> {
 
 /// Works on a request until there is an answer. Dropping the future cancels it.
 pub(crate) async fn answer(
-    server: &Server,
+    server: &Front,
     context: &Context,
     id: &Id,
     method: &str,
@@ -100,7 +100,7 @@ pub(crate) async fn answer(
     }
 }
 
-fn about(server: &Server, context: &Context) -> Json {
+fn about(server: &Front, context: &Context) -> Json {
     let versions = supported().map(|d| d.revision.to_owned()).collect();
     let capabilities = server.capabilities(context.dialect);
     discover::Answer {
@@ -114,7 +114,7 @@ fn about(server: &Server, context: &Context) -> Json {
 
 /// `subscriptions/listen`: the acknowledgement first, then what was asked for, until the stream ends.
 async fn listen(
-    server: &Server,
+    server: &Front,
     context: &Context,
     id: &Id,
     params: Option<&Json>,

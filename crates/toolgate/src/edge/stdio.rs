@@ -1,7 +1,7 @@
 //! A server on a pair of byte streams: one message a line, both eras.
 
 use super::{
-    Server, answer,
+    Front, answer,
     batch::Batch,
     call::Context,
     legacy::{self, Legacy},
@@ -31,13 +31,13 @@ const STDIO: &str = "stdio";
 /// How long what is still to be said may take, once the peer says nothing more.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Serves one peer until its stream ends. Then all that runs for it is cancelled. After [`Server::close`] nothing new is
+/// Serves one peer until its stream ends. Then all that runs for it is cancelled. After [`Front::close`] nothing new is
 /// taken, and the serving ends when what runs has ended.
 ///
 /// # Errors
 /// The stream breaks, apart from its plain end.
 pub async fn serve(
-    server: Arc<Server>,
+    server: Arc<Front>,
     caller: Caller,
     reader: impl AsyncRead + Send + Unpin,
     writer: impl AsyncWrite + Send + Unpin,
@@ -74,7 +74,7 @@ pub async fn serve(
 }
 
 /// Ends when the server stops and nothing runs for the peer any more.
-async fn drained(server: Arc<Server>, legacy: Arc<OnceLock<Arc<Legacy>>>, modern: Arc<Working>) {
+async fn drained(server: Arc<Front>, legacy: Arc<OnceLock<Arc<Legacy>>>, modern: Arc<Working>) {
     server.closed().await;
     if let Some(legacy) = legacy.get() {
         legacy.idle().await;
@@ -102,7 +102,7 @@ async fn write(
 }
 
 struct Peer {
-    server: Arc<Server>,
+    server: Arc<Front>,
     caller: Caller,
     outlet: Outlet,
     /// Once it said `initialize`.

@@ -1,7 +1,7 @@
 //! What one peer of the revisions with a handshake hears of changes.
 
 use super::{
-    Server,
+    Front,
     changes::{self, TOGETHER},
     outlet::{Frame, Outlet},
 };
@@ -19,7 +19,7 @@ const MOST_URIS: usize = 1024;
 
 /// What one peer hears of changes.
 pub(super) struct Telling {
-    server: Arc<Server>,
+    server: Arc<Front>,
     caller: Caller,
     state: Mutex<State>,
     /// One listens anew at a time, so that what was wanted last is what is heard last.
@@ -45,7 +45,7 @@ impl Drop for Stream {
 }
 
 impl Telling {
-    pub(super) fn new(server: Arc<Server>, caller: Caller) -> Arc<Telling> {
+    pub(super) fn new(server: Arc<Front>, caller: Caller) -> Arc<Telling> {
         Arc::new(Telling {
             server,
             caller,

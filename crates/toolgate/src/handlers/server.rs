@@ -197,7 +197,7 @@ impl Server {
     ///
     /// # Errors
     /// [`BuildError`] names the definition that is wrong, and says why.
-    pub fn build(self) -> Result<Arc<edge::Server>, BuildError> {
+    pub fn build(self) -> Result<Arc<edge::Front>, BuildError> {
         self.build_with_registry().map(|(server, _)| server)
     }
 
@@ -205,7 +205,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::build`].
-    pub fn build_with_registry(mut self) -> Result<(Arc<edge::Server>, Registry), BuildError> {
+    pub fn build_with_registry(mut self) -> Result<(Arc<edge::Front>, Registry), BuildError> {
         let offers = self.offers()?;
         if let Some(folder) = &self.audit {
             let recorder = Recorder::in_folder(folder);
@@ -221,7 +221,7 @@ impl Server {
         let service = Arc::new(self.duties.over(Arc::new(Handlers(registry.clone()))));
         let unsealed = |error: toolgate_core::Error| BuildError::new("the seal", error.public());
         let mut server =
-            edge::Server::new(service, &self.info.name, &self.info.version, self.limits)
+            edge::Front::new(service, &self.info.name, &self.info.version, self.limits)
                 .map_err(unsealed)?
                 .with_info(self.info)
                 .with_offers(offers)

@@ -18,17 +18,17 @@ pub trait IntoServer {
     ///
     /// # Errors
     /// It cannot be built.
-    fn into_server(self) -> Result<Arc<edge::Server>, Error>;
+    fn into_server(self) -> Result<Arc<edge::Front>, Error>;
 }
 
-impl IntoServer for Arc<edge::Server> {
-    fn into_server(self) -> Result<Arc<edge::Server>, Error> {
+impl IntoServer for Arc<edge::Front> {
+    fn into_server(self) -> Result<Arc<edge::Front>, Error> {
         Ok(self)
     }
 }
 
 impl IntoServer for Server {
-    fn into_server(self) -> Result<Arc<edge::Server>, Error> {
+    fn into_server(self) -> Result<Arc<edge::Front>, Error> {
         self.build()
             .map_err(|error| unusable(format!("the server cannot be built: {error}")))
     }
@@ -36,7 +36,7 @@ impl IntoServer for Server {
 
 /// Serves a server; our ends of its streams.
 pub(super) fn serve(
-    server: Arc<edge::Server>,
+    server: Arc<edge::Front>,
 ) -> (ReadHalf<DuplexStream>, WriteHalf<DuplexStream>, AbortHandle) {
     let (ours, theirs) = tokio::io::duplex(BUFFER);
     let (reader, writer) = tokio::io::split(theirs);

@@ -13,7 +13,7 @@ pub use body::Body;
 pub use cors::Page;
 pub use guard::{Denied, HostGuard};
 
-use super::Server;
+use super::Front;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use sessions::Sessions;
 use std::{future::Future, sync::Arc, time::Duration};
@@ -68,7 +68,7 @@ impl Default for HttpLimits {
 pub struct Endpoint(Arc<Inner>);
 
 struct Inner {
-    server: Arc<Server>,
+    server: Arc<Front>,
     limits: HttpLimits,
     sessions: Sessions,
     streams: sessions::Streams,
@@ -77,7 +77,7 @@ struct Inner {
 
 impl Endpoint {
     /// Serves over HTTP what `server` serves.
-    pub fn new(server: Arc<Server>, limits: HttpLimits) -> Endpoint {
+    pub fn new(server: Arc<Front>, limits: HttpLimits) -> Endpoint {
         let sessions = Sessions::new(limits.clone());
         let streams =
             sessions::Streams::new(limits.listen_streams, limits.listen_streams_per_caller);

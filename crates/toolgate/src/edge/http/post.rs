@@ -5,7 +5,7 @@ use super::{
     sessions::{Open, Place},
 };
 use crate::edge::{
-    Refused, Server, answer,
+    Front, Refused, answer,
     batch::Batch,
     legacy::{self, Legacy},
     modern,
@@ -390,7 +390,7 @@ impl Bad {
     }
 
     /// Puts a refused call on record, then says no.
-    pub(crate) async fn answer(self, server: &Server, caller: &Caller) -> Answer {
+    pub(crate) async fn answer(self, server: &Front, caller: &Caller) -> Answer {
         if let Some((method, tool)) = self.call {
             let refused = Refused {
                 caller: caller.clone(),

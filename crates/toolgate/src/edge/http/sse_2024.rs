@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     edge::{
-        Server, answer,
+        Front, answer,
         batch::Batch,
         legacy::{self, Legacy},
         outlet::Outlet,
@@ -170,7 +170,7 @@ enum Peer {
 }
 
 impl Stream {
-    async fn take(&self, server: &Arc<Server>, parts: &Parts, message: Message) -> Response<Body> {
+    async fn take(&self, server: &Arc<Front>, parts: &Parts, message: Message) -> Response<Body> {
         if let Err(wrong) = self.fits(&parts.headers) {
             let bad = Bad::new(&message, StatusCode::BAD_REQUEST, wrong);
             return bad.answer(server, &self.caller).await;
@@ -214,7 +214,7 @@ impl Stream {
         }
     }
 
-    fn open(&self, server: &Arc<Server>, params: Option<&Json>) -> Result<Json, RpcError> {
+    fn open(&self, server: &Arc<Front>, params: Option<&Json>) -> Result<Json, RpcError> {
         let mut peer = self.peer();
         if !matches!(*peer, Peer::New) {
             let text = "initialize comes once, and it came already";

@@ -45,7 +45,7 @@ pub(crate) async fn bare() -> Client {
         trusted: false,
     };
     let service = Arc::new(Bare(Arc::new(Item::new(origin, def))));
-    let server = edge::Server::new(service, "bare", "1", ServerLimits::default()).unwrap();
+    let server = edge::Front::new(service, "bare", "1", ServerLimits::default()).unwrap();
     Client::in_process(Arc::new(server)).await.unwrap()
 }
 

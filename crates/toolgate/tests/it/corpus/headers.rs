@@ -127,7 +127,7 @@ async fn a_repeated_argument_has_good_characters() {
 async fn a_refused_header_is_on_record() {
     let seen = std::sync::Arc::new(Seen::default());
     let limits = toolgate::edge::ServerLimits::default();
-    let server = toolgate::edge::Server::new(Scripted::new(), "s", "1", limits).unwrap();
+    let server = toolgate::edge::Front::new(Scripted::new(), "s", "1", limits).unwrap();
     let server = std::sync::Arc::new(server.with_witness(seen.clone()));
     let endpoint = Endpoint::new(server, HttpLimits::default());
     let mut headers = CALL.to_vec();

@@ -11,7 +11,7 @@ use toolgate::{
     handlers::{Cx, Server, Stop, Tool, ask},
 };
 
-fn server_of(runs: &Arc<AtomicUsize>) -> Arc<edge::Server> {
+fn server_of(runs: &Arc<AtomicUsize>) -> Arc<edge::Front> {
     let object = || json!({"type": "object"});
     let count = runs.clone();
     let chain = Tool::dynamic("chain", object(), move |_, cx: Cx| {

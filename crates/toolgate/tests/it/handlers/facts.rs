@@ -13,7 +13,7 @@ fn tool(name: &str) -> Tool {
     Tool::dynamic(name, json!({"type": "object"}), |_, _| async { Ok("x") })
 }
 
-fn server() -> Arc<edge::Server> {
+fn server() -> Arc<edge::Front> {
     let log = Tool::dynamic("log", json!({"type": "object"}), |_, cx: Cx| async move {
         cx.log(Level::Info, "logged");
         Ok::<_, Stop>("x")

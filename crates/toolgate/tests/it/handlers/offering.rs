@@ -24,7 +24,7 @@ struct Sum {
     sum: i64,
 }
 
-fn server() -> Arc<edge::Server> {
+fn server() -> Arc<edge::Front> {
     let add = Tool::new("add", |args: Add, cx: Cx| async move {
         cx.progress(1.0, 2.0, "half");
         let sum = args.a.checked_add(args.b).ok_or(Stop::new("too large"))?;

@@ -14,7 +14,7 @@ pub(crate) struct Peer(kit::Peer, Arc<Mutex<Vec<Value>>>);
 
 impl Peer {
     pub(crate) async fn open(
-        server: &Arc<edge::Server>,
+        server: &Arc<edge::Front>,
         revision: &'static str,
         abilities: Value,
     ) -> Peer {
@@ -40,7 +40,7 @@ impl Peer {
     }
 
     /// What the server said when the session was opened.
-    pub(crate) async fn opened(server: &Arc<edge::Server>, revision: &'static str) -> Value {
+    pub(crate) async fn opened(server: &Arc<edge::Front>, revision: &'static str) -> Value {
         Peer::open(server, revision, json!({}))
             .await
             .0

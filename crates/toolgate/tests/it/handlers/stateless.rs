@@ -9,7 +9,7 @@ use toolgate::{
 };
 
 /// Has a tool that asks, and one that says what it heard; works on one request at a time.
-fn server() -> Arc<edge::Server> {
+fn server() -> Arc<edge::Front> {
     let object = || json!({"type": "object"});
     let asks = Tool::dynamic("asks", object(), |_, cx: Cx| async move {
         cx.ask("q", ask::text("Who?"))

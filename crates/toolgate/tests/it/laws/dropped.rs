@@ -201,7 +201,7 @@ async fn dropped(awaits: usize, end: End, most: usize) {
 async fn dropped_elsewhere(most: usize, modern: bool) {
     let scripted = Scripted::new();
     let running = scripted.running.clone();
-    let raw = edge::Server::new(scripted, "s", "1", ServerLimits::default()).unwrap();
+    let raw = edge::Front::new(scripted, "s", "1", ServerLimits::default()).unwrap();
     let (ours, theirs) = duplex(1 << 16);
     let (from, to) = split(theirs);
     #[allow(clippy::disallowed_methods, reason = "ends with its stream")]

@@ -17,15 +17,15 @@ use toolgate::{
 use toolgate_policy::Standard;
 use toolgate_wire::dialect;
 
-fn governed(end: Arc<dyn Service>) -> Arc<edge::Server> {
+fn governed(end: Arc<dyn Service>) -> Arc<edge::Front> {
     let pipeline = Arc::new(Standard::default().over(end));
-    let server = edge::Server::new(pipeline, "s", "1", ServerLimits::default());
+    let server = edge::Front::new(pipeline, "s", "1", ServerLimits::default());
     Arc::new(server.unwrap())
 }
 
 /// The planter as a server elsewhere, which speaks that revision and cleans nothing.
 async fn elsewhere(planter: Arc<Planter>, revision: &str) -> Remote {
-    let raw = edge::Server::new(planter, "planter", "1", ServerLimits::default()).unwrap();
+    let raw = edge::Front::new(planter, "planter", "1", ServerLimits::default()).unwrap();
     let (ours, theirs) = duplex(1 << 20);
     let (from, to) = split(theirs);
     #[allow(clippy::disallowed_methods, reason = "ends with its stream")]
@@ -42,7 +42,7 @@ async fn elsewhere(planter: Arc<Planter>, revision: &str) -> Remote {
 }
 
 /// Uses all that there is, in that revision; all that was heard.
-async fn everything(server: &Arc<edge::Server>, revision: &'static str) -> Vec<Value> {
+async fn everything(server: &Arc<edge::Front>, revision: &'static str) -> Vec<Value> {
     let able = json!({"elicitation": {}, "sampling": {}, "roots": {}});
     let mut peer = Peer::open(server, revision, able).await;
     if revision != MODERN {
@@ -181,7 +181,7 @@ proptest! {
 fn without_duties_it_would_come() {
     run(async {
         let limits = ServerLimits::default();
-        let raw = edge::Server::new(Planter::new(0), "s", "1", limits).unwrap();
+        let raw = edge::Front::new(Planter::new(0), "s", "1", limits).unwrap();
         let heard = everything(&Arc::new(raw), MODERN).await;
         let dirty = heard.iter().filter(|message| holds(message));
         assert!(dirty.count() > 20);

@@ -15,7 +15,7 @@ const TOOLS: [&str; 4] = ["aa", "ab", "ba", "bb"];
 const RESOURCES: [&str; 3] = ["test://aa", "test://ab", "test://b"];
 const PROMPTS: [&str; 2] = ["aa", "bb"];
 
-fn server(access: Access) -> Arc<edge::Server> {
+fn server(access: Access) -> Arc<edge::Front> {
     let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": false});
     let mut server = Server::new("s", "1").guard(access);
     for name in TOOLS {

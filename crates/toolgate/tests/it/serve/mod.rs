@@ -13,7 +13,7 @@ use toolgate::{
     Ask, AskKind, BoxFuture, Call, Catalog, Changes, Content, Definition, Error, Event, Interest,
     Item, ItemKind, Json, Kind, List, Origin, Outcome, Output, Progress, Questions, Service, Stale,
     ToolResult,
-    edge::{Refused, Server, ServerLimits, Witness},
+    edge::{Front, Refused, ServerLimits, Witness},
 };
 
 /// How long anything may take; a bound on a hang, not a measurement.
@@ -56,8 +56,8 @@ impl Scripted {
     }
 }
 
-pub(crate) fn server(service: Arc<dyn Service>) -> Arc<Server> {
-    Arc::new(Server::new(service, "test", "1", ServerLimits::default()).unwrap())
+pub(crate) fn server(service: Arc<dyn Service>) -> Arc<Front> {
+    Arc::new(Front::new(service, "test", "1", ServerLimits::default()).unwrap())
 }
 
 /// Remembers which calls the edge refused.

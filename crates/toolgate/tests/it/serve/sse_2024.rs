@@ -11,7 +11,7 @@ use std::{
 use toolgate::{
     Caller,
     edge::{
-        Server, ServerLimits,
+        Front, ServerLimits,
         http::{Body, Endpoint, HttpLimits},
     },
 };
@@ -235,7 +235,7 @@ async fn what_is_no_message_is_refused_at_the_post() {
 #[tokio::test]
 async fn a_call_before_initialize_is_refused_on_record() {
     let seen = Arc::new(Seen::default());
-    let server = Server::new(Scripted::new(), "test", "1", ServerLimits::default()).unwrap();
+    let server = Front::new(Scripted::new(), "test", "1", ServerLimits::default()).unwrap();
     let server = Arc::new(server.with_witness(seen.clone()));
     let endpoint = Endpoint::new(server, HttpLimits::default());
     let mut old = Old::open(&endpoint).await;

@@ -6,7 +6,7 @@ use std::sync::{Arc, atomic::Ordering};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf};
 use toolgate::{
     Caller,
-    edge::{Server, ServerLimits, stdio},
+    edge::{Front, ServerLimits, stdio},
 };
 
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
@@ -14,7 +14,7 @@ const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026
 
 /// A client of one served stream.
 struct Client {
-    server: Arc<Server>,
+    server: Arc<Front>,
     scripted: Arc<Scripted>,
     seen: Arc<Seen>,
     write: tokio::io::WriteHalf<DuplexStream>,
@@ -34,7 +34,7 @@ impl Client {
             in_flight,
             ..ServerLimits::default()
         };
-        let server = Server::new(scripted.clone(), "test", "1", limits).unwrap();
+        let server = Front::new(scripted.clone(), "test", "1", limits).unwrap();
         let server = Arc::new(server.with_witness(seen.clone()));
         let (near, far) = tokio::io::duplex(1 << 16);
         let (read, write) = tokio::io::split(far);

@@ -12,7 +12,7 @@ use toolgate::{
 use toolgate_testkit::{self as kit, Transcript};
 
 /// Plays a file against a server; `change` is told which resource changes.
-async fn play(name: &str, server: Arc<edge::Server>, change: impl Fn(&str)) {
+async fn play(name: &str, server: Arc<edge::Front>, change: impl Fn(&str)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let mut talk = Talk::of(Side::Server);
     let watch = move |side: kit::Side, line: &str| match side {
@@ -31,7 +31,7 @@ macro_rules! transcripts {
 }
 
 /// Two items on a page, and some things of every kind.
-fn shelf() -> (Arc<edge::Server>, Registry) {
+fn shelf() -> (Arc<edge::Front>, Registry) {
     let resource = |name: &str| {
         let uri = format!("test://{name}");
         let text = Contents::text(format!("the text of {name}"));

@@ -219,7 +219,7 @@ fn prompts() -> [Prompt; 3] {
     ]
 }
 
-pub(super) fn offer() -> (Arc<edge::Server>, Registry) {
+pub(super) fn offer() -> (Arc<edge::Front>, Registry) {
     let parts = Resource::new("test://parts", "parts", |_| async {
         let meta = Json::from_value(&json!({"example.com/a": 1}));
         Ok(vec![

@@ -11,8 +11,8 @@ use toolgate_wire::{
     method::{initialize::Implementation, usage},
 };
 
-/// What all serving edges share.
-pub struct Server {
+/// The front of a service: what all its serving edges share.
+pub struct Front {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) info: Implementation,
     pub(crate) limits: ServerLimits,
@@ -56,7 +56,7 @@ impl Default for ServerLimits {
     }
 }
 
-impl Server {
+impl Front {
     /// Serves `service` under this name and version.
     ///
     /// # Errors
@@ -66,10 +66,10 @@ impl Server {
         name: &str,
         version: &str,
         limits: ServerLimits,
-    ) -> Result<Server, Error> {
+    ) -> Result<Front, Error> {
         let info = Implementation::new(name, version);
         let seal = Seal::random(limits.seal_life)?;
-        Ok(Server {
+        Ok(Front {
             service,
             info,
             limits,
@@ -82,7 +82,7 @@ impl Server {
     }
 
     /// Tells `witness` of every call that the edge refuses before any layer sees it.
-    pub fn with_witness(mut self, witness: Arc<dyn Witness>) -> Server {
+    pub fn with_witness(mut self, witness: Arc<dyn Witness>) -> Front {
         self.witness = Some(witness);
         self
     }
@@ -91,25 +91,25 @@ impl Server {
     ///
     /// # Errors
     /// The key cannot be used.
-    pub fn with_seal_key(mut self, key: &[u8; 32]) -> Result<Server, Error> {
+    pub fn with_seal_key(mut self, key: &[u8; 32]) -> Result<Front, Error> {
         self.seal = Seal::with_key(key, self.limits.seal_life)?;
         Ok(self)
     }
 
     /// Says more of the program than its name and version.
-    pub fn with_info(mut self, info: Implementation) -> Server {
+    pub fn with_info(mut self, info: Implementation) -> Front {
         self.info = info;
         self
     }
 
     /// Declares these abilities instead of all.
-    pub fn with_offers(mut self, offers: Offers) -> Server {
+    pub fn with_offers(mut self, offers: Offers) -> Front {
         self.offers = offers;
         self
     }
 
     /// Says how a model should use it all.
-    pub fn with_instructions(self, instructions: Option<String>) -> Server {
+    pub fn with_instructions(self, instructions: Option<String>) -> Front {
         match instructions {
             Some(text) => self.with_instructions_of(Arc::new(Fixed(text))),
             None => self,
@@ -117,7 +117,7 @@ impl Server {
     }
 
     /// Says how a model should use it all, as somebody else knows it.
-    pub fn with_instructions_of(mut self, instructions: Arc<dyn Instructs>) -> Server {
+    pub fn with_instructions_of(mut self, instructions: Arc<dyn Instructs>) -> Front {
         self.instructions = Some(instructions);
         self
     }
@@ -132,13 +132,13 @@ impl Server {
         self.closing.send_replace(true);
     }
 
-    /// Ends once [`Server::close`] was called.
+    /// Ends once [`Front::close`] was called.
     pub async fn closed(&self) {
         let mut closing = self.closing.subscribe();
         let _ = closing.wait_for(|closing| *closing).await;
     }
 
-    /// Whether [`Server::close`] was called.
+    /// Whether [`Front::close`] was called.
     pub(crate) fn is_closing(&self) -> bool {
         *self.closing.borrow()
     }
