@@ -1,6 +1,6 @@
 //! Lists, calls, resources, prompts and completion.
 
-use super::world::{REVISIONS, client, server};
+use super::world::{REVISIONS, client, over, server};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
@@ -102,7 +102,7 @@ async fn changes_are_told_and_read_anew() {
     for revision in REVISIONS {
         let (edge, registry) = server().build_with_registry().unwrap();
         let builder = Client::builder().revision(revision);
-        let client = builder.in_process(edge).await.unwrap();
+        let client = over(builder, edge).await;
         let before = client.tools().await.unwrap().len();
         let mut changes = client.changes(["note://today"]).await.unwrap();
         // Told again until it is heard: since 2026-07-28 the stream of changes opens beside all else.
@@ -133,7 +133,7 @@ async fn exact_arguments_keep_their_bytes() {
         *to.lock().unwrap() = call.arguments.as_str().to_owned();
         async { Ok(()) }
     });
-    let confirming = builder.in_process(server()).await.unwrap();
+    let confirming = over(builder, server()).await;
     for client in [client, confirming] {
         let result = client.call_with("add", ()).exact(exact.clone()).await;
         assert_eq!(result.unwrap().structured::<Sum>().unwrap().sum, 5);

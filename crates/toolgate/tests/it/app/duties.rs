@@ -1,6 +1,6 @@
 //! The duties of a client, on by default.
 
-use super::world::{REVISIONS, client, server};
+use super::world::{REVISIONS, client, over, server};
 use serde_json::{Value, json};
 use std::{
     sync::{Arc, Mutex},
@@ -168,7 +168,7 @@ fn slow() -> Server {
 async fn a_call_without_an_answer_ends() {
     for revision in REVISIONS {
         let builder = Client::builder().revision(revision);
-        let client = builder.in_process(slow()).await.unwrap();
+        let client = over(builder, slow()).await;
         let begin = tokio::time::Instant::now();
         let call = client.call_with("slow", ()).timeout(Duration::from_secs(3));
         let error = call.await.unwrap_err();
@@ -196,7 +196,7 @@ async fn calls_are_told_and_recorded() {
     let (seen, told) = tell::<CallEvent>();
     let folder = std::env::temp_dir().join(format!("toolgate-client-{}", std::process::id()));
     let builder = Client::builder().observe(told).audit_in(&folder);
-    let client = builder.in_process(server()).await.unwrap();
+    let client = over(builder, server()).await;
     client.call("add", json!({"a": 1, "b": 2})).await.unwrap();
     client.call("add", json!({"a": 1})).await.unwrap_err();
     drop(client.call("add", ()));

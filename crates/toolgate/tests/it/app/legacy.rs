@@ -46,7 +46,7 @@ pub(crate) async fn bare() -> Client {
     };
     let service = Arc::new(Bare(Arc::new(Item::new(origin, def))));
     let server = edge::Front::new(service, "bare", "1", ServerLimits::default()).unwrap();
-    Client::in_process(Arc::new(server)).await.unwrap()
+    super::world::over(Client::builder(), Arc::new(server)).await
 }
 
 /// A client whose server is the test.

@@ -1,5 +1,6 @@
 //! Servers that are processes: how they start, what they get, and that nothing of them stays.
 
+use crate::official::{Side, Talk};
 use serde_json::json;
 use std::{
     path::PathBuf,
@@ -12,12 +13,13 @@ use toolgate::{Client, Kind, client::ClientBuilder};
 const HANG: Duration = Duration::from_secs(30);
 
 /// A server of 2025-11-25 in a few lines of shell. It writes to its standard error what it has in its environment,
-/// starts a child, and shuts its ears to the request to end.
+/// starts a child, and shuts its ears to the request to end. What it reads it keeps.
 const SERVER: &str = r#"
 trap '' TERM
 sleep 600 & echo $! > "$PIDS"; echo $$ >> "$PIDS"
 echo "secret=${SECRET-none} set=$SET" >&2
 while read -r line; do
+  printf '%s\n' "$line" >> "$PIDS.said"
   id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
   case "$line" in
     *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}}\n' "$id" ;;
@@ -49,6 +51,17 @@ impl Place {
         text.lines().map(|pid| pid.parse().unwrap()).collect()
     }
 
+    /// All that the client wrote fits the official schemas.
+    fn check(&self) {
+        let said = std::fs::read_to_string(self.said()).unwrap();
+        let mut talk = Talk::of(Side::Client);
+        said.lines().for_each(|line| talk.said(line));
+    }
+
+    fn said(&self) -> PathBuf {
+        PathBuf::from(format!("{}.said", self.0.display()))
+    }
+
     /// Waits until none of them runs.
     async fn all_gone(&self) {
         for pid in self.processes() {
@@ -65,6 +78,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
+        let _ = std::fs::remove_file(self.said());
     }
 }
 
@@ -95,6 +109,7 @@ async fn a_stubborn_server_and_its_child_end_with_close() {
     assert!(place.processes().into_iter().all(runs));
     tokio::time::timeout(HANG, client.close()).await.unwrap();
     place.all_gone().await;
+    place.check();
     let error = client.call("t", json!({})).await.unwrap_err();
     assert_eq!(*error.kind(), Kind::Upstream);
     let said = said.lock().unwrap();

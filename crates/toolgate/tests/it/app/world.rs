@@ -1,9 +1,11 @@
 //! A server that can do a little of all, and clients of it.
 
+use crate::official::{Side, tapped};
 use serde_json::{Value, json};
 use toolgate::{
-    Client, Cx, Prompt, Resource, Server, Stop, Structured, Template, Tool,
-    client::ClientBuilder,
+    Caller, Client, Cx, Prompt, Resource, Server, Stop, Structured, Template, Tool,
+    client::{ClientBuilder, IntoServer},
+    edge::stdio,
     handlers::{Level, ask},
 };
 
@@ -102,7 +104,19 @@ pub(crate) fn server() -> Server {
 
 /// A client of it.
 pub(crate) async fn client(revision: &str, with: ClientBuilder) -> Client {
-    let client = with.revision(revision).in_process(server()).await.unwrap();
+    let client = over(with.revision(revision), server()).await;
     assert_eq!(client.revision(), revision);
     client
+}
+
+/// A client of a server in this very program. Every message of both is checked against the official schemas.
+#[allow(clippy::disallowed_methods, reason = "ends with its stream")]
+pub(crate) async fn over(with: ClientBuilder, server: impl IntoServer) -> Client {
+    let server = server.into_server().unwrap();
+    let (end, other) = tapped(&[Side::Client, Side::Server]);
+    let (reader, writer) = tokio::io::split(other);
+    let caller = Caller::new("in-process");
+    tokio::spawn(stdio::serve(server, caller, reader, writer));
+    let (reader, writer) = tokio::io::split(end);
+    with.id("world").open(reader, writer).await.unwrap()
 }

@@ -7,6 +7,10 @@ use super::{
     },
     server::{Heard, changes_of, soon},
 };
+use crate::official::Checked;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use std::{
     convert::Infallible,
@@ -17,7 +21,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use toolgate::{
     Caller, Outcome, Service,
     client::{HttpOptions, Remote},
-    edge::http::{Endpoint, HttpLimits},
+    edge::http::{Body, Endpoint, HttpLimits},
 };
 
 /// A listener that serves until it is dropped.
@@ -49,10 +53,7 @@ async fn serve() -> Serving {
             let endpoint = endpoint.clone();
             let service = hyper::service::service_fn(move |request| {
                 let endpoint = endpoint.clone();
-                async move {
-                    let response = endpoint.handle(Caller::new("test"), request).await;
-                    Ok::<_, Infallible>(response)
-                }
+                async move { Ok::<_, Infallible>(checked(&endpoint, request).await) }
             });
             tokio::spawn(
                 hyper::server::conn::http1::Builder::new()
@@ -65,6 +66,18 @@ async fn serve() -> Serving {
         task,
         scripted,
     }
+}
+
+/// Handles a request. What is answered is checked against the official schemas.
+async fn checked(endpoint: &Endpoint, request: Request<Incoming>) -> Response<Checked<Body>> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    let session = head.headers.get("mcp-session-id").cloned();
+    let session = session.as_ref().and_then(|id| id.to_str().ok());
+    let request = Request::from_parts(head, Full::new(body));
+    let response = endpoint.handle(Caller::new("test"), request).await;
+    Checked::new(&text, session, response)
 }
 
 async fn connect(serving: &Serving, probe: bool) -> Remote {

@@ -1,6 +1,7 @@
 //! A call that waits for a person: cancel, and a caller that goes away.
 
 use super::{Scripted, server};
+use crate::official::{Side, tapped};
 use std::{sync::atomic::Ordering, time::Duration};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use toolgate::{Caller, edge::stdio};
@@ -25,7 +26,7 @@ const FOREVER: &str =
 async fn a_cancelled_call_is_dropped_and_never_answered() {
     let scripted = Scripted::new();
     let running = scripted.running.clone();
-    let (near, far) = tokio::io::duplex(1 << 16);
+    let (near, far) = tapped(&[Side::Server]);
     let (read, write) = tokio::io::split(far);
     let serving = stdio::serve(server(scripted), Caller::new("test"), read, write);
     let playing = async {
@@ -61,7 +62,7 @@ async fn a_cancelled_call_is_dropped_and_never_answered() {
 async fn the_end_of_input_cancels_what_runs() {
     let scripted = Scripted::new();
     let running = scripted.running.clone();
-    let (mut near, far) = tokio::io::duplex(1 << 16);
+    let (mut near, far) = tapped(&[Side::Server]);
     let (read, write) = tokio::io::split(far);
     let serving = stdio::serve(server(scripted), Caller::new("test"), read, write);
     let playing = async {
@@ -101,7 +102,7 @@ async fn a_peer_that_reads_no_more_ends_what_runs() {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_that_nobody_answers_ends() {
-    let (near, far) = tokio::io::duplex(1 << 16);
+    let (near, far) = tapped(&[Side::Server]);
     let (read, write) = tokio::io::split(far);
     let serving = stdio::serve(server(Scripted::new()), Caller::new("test"), read, write);
     let playing = async {
