@@ -13,6 +13,7 @@ mod offered;
 mod operator;
 mod paths;
 mod routes;
+mod seal_keys;
 mod serve;
 mod servers;
 mod show;

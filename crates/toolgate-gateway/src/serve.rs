@@ -9,6 +9,7 @@ use crate::{
     instructions::Instructions,
     operator::Operator,
     routes::Routes,
+    seal_keys,
     servers::{State, Supervisor},
     stack,
     startup::Ready,
@@ -124,7 +125,10 @@ async fn serve(
     let address = listener.as_ref().and_then(|l| l.local_addr().ok());
     let listener = listener.map(TcpListener::from_std).transpose();
     let listener = listener.map_err(|e| format!("cannot listen: {e}"))?;
-    let parts = Parts::build(&start, &journal, store, guardian.clone(), address)?;
+    let parts = Parts::build(&start, &journal, store.clone(), guardian.clone(), address)?;
+    let keys = seal_keys::of_now(store.as_ref()).await?;
+    let set = parts.server.set_seal_keys(&keys);
+    set.map_err(|e| e.public().to_owned())?;
     let control =
         Control::open(&start.data).map_err(|e| format!("cannot open the control socket: {e}"))?;
     eprint!("{}", parts.ready(&start, address));
@@ -132,6 +136,7 @@ async fn serve(
         result = parts.reached(&start, listener) => result,
         () = control.serve(parts.operator.clone()) => Ok(()),
         () = parts.feed() => Ok(()),
+        () = seal_keys::renew(store, parts.server.clone()) => Ok(()),
         () = guardian.died() => Err("the guardian process ended, and with it all servers; start toolgate again".to_owned()),
     };
     drop(control);

@@ -5,15 +5,41 @@ use ring::{
     digest,
     rand::{SecureRandom, SystemRandom},
 };
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    sync::{Arc, PoisonError, RwLock},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 use toolgate_core::{Call, Error, Kind, Slots};
 use toolgate_wire::json::{Json, Limits, ObjectWriter};
 
 /// Seals and opens the state of a call that waits for answers.
 pub(crate) struct Seal {
-    key: LessSafeKey,
+    /// The first one seals; each of them opens what it sealed.
+    keys: RwLock<Arc<[Key]>>,
     random: SystemRandom,
     life: Duration,
+}
+
+struct Key {
+    /// Stands before what the key sealed.
+    id: [u8; ID],
+    key: LessSafeKey,
+}
+
+/// Bytes of the id of a key.
+const ID: usize = 4;
+
+impl Key {
+    fn new(key: &[u8; 32]) -> Result<Key, Error> {
+        let mut named = digest::Context::new(&digest::SHA256);
+        named.update(b"toolgate-seal-key-id\n");
+        named.update(key);
+        let mut id = [0; ID];
+        id.copy_from_slice(&named.finish().as_ref()[..ID]);
+        let key = UnboundKey::new(&AES_256_GCM, key).map_err(|_| bug())?;
+        let key = LessSafeKey::new(key);
+        Ok(Key { id, key })
+    }
 }
 
 /// What the edge finds again when the call comes back.
@@ -39,20 +65,34 @@ impl Seal {
         let random = SystemRandom::new();
         let mut key = [0; 32];
         random.fill(&mut key).map_err(|_| bug())?;
-        Seal::with_key(&key, life)
+        Seal::with_keys(&[key], life)
     }
 
-    /// A seal with a key that replicas share.
+    /// A seal with keys that replicas share, or that outlive the process.
     ///
     /// # Errors
-    /// Never for 32 bytes.
-    pub(crate) fn with_key(key: &[u8; 32], life: Duration) -> Result<Seal, Error> {
-        let key = UnboundKey::new(&AES_256_GCM, key).map_err(|_| bug())?;
+    /// There are none.
+    pub(crate) fn with_keys(keys: &[[u8; 32]], life: Duration) -> Result<Seal, Error> {
         Ok(Seal {
-            key: LessSafeKey::new(key),
+            keys: RwLock::new(read(keys)?),
             random: SystemRandom::new(),
             life,
         })
+    }
+
+    /// Takes other keys from now on. What a key sealed that is not among them does not open any more.
+    ///
+    /// # Errors
+    /// There are none; then nothing changed.
+    pub(crate) fn set_keys(&self, keys: &[[u8; 32]]) -> Result<(), Error> {
+        let keys = read(keys)?;
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+        Ok(())
+    }
+
+    fn keys(&self) -> Arc<[Key]> {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.clone()
     }
 
     /// Seals state for this very call.
@@ -72,10 +112,13 @@ impl Seal {
         let mut nonce = [0; NONCE_LEN];
         self.random.fill(&mut nonce).map_err(|_| bug())?;
         let bound = Aad::from(binding(call));
-        self.key
+        let keys = self.keys();
+        let first = keys.first().ok_or_else(bug)?;
+        first
+            .key
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bound, &mut text)
             .map_err(|_| bug())?;
-        Ok(encode(&nonce) + &encode(&text))
+        Ok(encode(&first.id) + &encode(&nonce) + &encode(&text))
     }
 
     /// Opens state that came with this call.
@@ -84,10 +127,13 @@ impl Seal {
     /// It was changed, belongs to another caller, tool or arguments, or is too old. Which, is not told.
     pub(crate) fn open(&self, call: &Call, sealed: &str, now: SystemTime) -> Result<Kept, Error> {
         let bytes = decode(sealed).ok_or_else(refused)?;
+        let (id, bytes) = bytes.split_at_checked(ID).ok_or_else(refused)?;
         let (nonce, text) = bytes.split_at_checked(NONCE_LEN).ok_or_else(refused)?;
+        let keys = self.keys();
+        let key = keys.iter().find(|key| key.id == id).ok_or_else(refused)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| refused())?;
         let mut text = text.to_vec();
-        let open = self
+        let open = key
             .key
             .open_in_place(nonce, Aad::from(binding(call)), &mut text)
             .map_err(|_| refused())?;
@@ -108,6 +154,16 @@ impl Seal {
         }
         kept(&json).ok_or_else(refused)
     }
+}
+
+fn read(keys: &[[u8; 32]]) -> Result<Arc<[Key]>, Error> {
+    if keys.is_empty() {
+        return Err(Error::new(
+            Kind::Bug,
+            "state cannot be sealed without a key",
+        ));
+    }
+    keys.iter().map(Key::new).collect()
 }
 
 fn payload(call: &Call, slots: &Slots, until: u64) -> Json {
@@ -239,19 +295,57 @@ mod tests {
         );
     }
 
-    /// Holds: MRTR-06
+    /// T38: no changed bit, no cut and nothing added opens. Holds: MRTR-06
     #[test]
     fn no_changed_bit_and_no_cut_opens() {
         let seal = Seal::random(Duration::from_secs(60)).unwrap();
         let (text, now) = sealed(&seal);
         let call = call("a", "t", serde_json::json!({"n": 1}));
-        for (at, old) in text.char_indices() {
-            for new in ['0', '7', 'f', 'g'].into_iter().filter(|new| *new != old) {
-                let mut bad = text.clone();
-                bad.replace_range(at..=at, &new.to_string());
-                assert!(seal.open(&call, &bad, now).is_err());
-            }
-            assert!(seal.open(&call, &text[..at], now).is_err());
+        assert!(seal.open(&call, &text, now).is_ok());
+        let mut tried = 0;
+        let mut refused = |bad: &[u8]| {
+            let bad = String::from_utf8_lossy(bad);
+            assert!(seal.open(&call, &bad, now).is_err(), "{bad}");
+            tried += 1;
+        };
+        let bytes = decode(&text).unwrap();
+        for (at, bit) in (0..bytes.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+            let mut bad = bytes.clone();
+            bad[at] ^= 1 << bit;
+            refused(encode(&bad).as_bytes());
         }
+        for at in 0..text.len() {
+            refused(&text.as_bytes()[..at]);
+        }
+        refused(format!("{text}00").as_bytes());
+        refused(format!("{text}{text}").as_bytes());
+        refused(text.replace(|c: char| c.is_ascii_digit(), "g").as_bytes());
+        println!("T38: {tried} changed states, none opened");
+    }
+
+    /// T39: a key that is not the newest any more opens until it is taken away, and not after.
+    #[test]
+    fn keys_change_while_states_are_open() {
+        let (life, old, new) = (Duration::from_secs(60), [1; 32], [2; 32]);
+        let seal = Seal::with_keys(&[old], life).unwrap();
+        let call = call("a", "t", serde_json::json!({"n": 1}));
+        let now = SystemTime::now();
+        let states = |seal: &Seal| -> Vec<String> {
+            let close = |_| seal.close(&call, &Slots::new(), now).unwrap();
+            (0..5_000).map(close).collect()
+        };
+        let opened = |states: &[String]| {
+            let open = |text: &&String| seal.open(&call, text, now).is_ok();
+            states.iter().filter(open).count()
+        };
+        let before = states(&seal);
+        seal.set_keys(&[new, old]).unwrap();
+        let after = states(&seal);
+        assert_eq!((opened(&before), opened(&after)), (5_000, 5_000));
+        seal.set_keys(&[new]).unwrap();
+        assert_eq!((opened(&before), opened(&after)), (0, 5_000));
+        assert!(seal.set_keys(&[]).is_err());
+        assert_eq!(opened(&after), 5_000, "as before");
+        println!("T39: 10,000 states over a change of keys, 0 lost, 0 opened after the end");
     }
 }

@@ -87,13 +87,22 @@ impl Front {
         self
     }
 
-    /// Seals with this key, which replicas share.
+    /// Seals with the first of these keys, and opens what any of them sealed: for replicas, and for questions that
+    /// outlive the process.
     ///
     /// # Errors
-    /// The key cannot be used.
-    pub fn with_seal_key(mut self, key: &[u8; 32]) -> Result<Front, Error> {
-        self.seal = Seal::with_key(key, self.limits.seal_life)?;
+    /// There are none.
+    pub fn with_seal_keys(mut self, keys: &[[u8; 32]]) -> Result<Front, Error> {
+        self.seal = Seal::with_keys(keys, self.limits.seal_life)?;
         Ok(self)
+    }
+
+    /// Takes other keys from now on. Keep the one before for as long as its states are good: `seal_life`.
+    ///
+    /// # Errors
+    /// There are none; then nothing changed.
+    pub fn set_seal_keys(&self, keys: &[[u8; 32]]) -> Result<(), Error> {
+        self.seal.set_keys(keys)
     }
 
     /// Says more of the program than its name and version.

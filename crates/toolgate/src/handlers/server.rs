@@ -227,7 +227,7 @@ impl Server {
                 .with_offers(offers)
                 .with_instructions(self.instructions);
         if let Some(key) = self.key {
-            server = server.with_seal_key(&key).map_err(unsealed)?;
+            server = server.with_seal_keys(&[key]).map_err(unsealed)?;
         }
         Ok((Arc::new(server), registry))
     }

@@ -1,0 +1,117 @@
+//! The keys that seal what waits at clients: kept in the store, so that a question survives a restart, and new each day.
+
+use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::json;
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+use toolgate::edge::Front;
+use toolgate_policy::{Expect, Row, Store};
+
+const TABLE: &str = "seal_keys";
+/// Seconds for which a key seals. It opens for as long again, which is longer than any state is good.
+const PERIOD: u64 = 24 * 60 * 60;
+/// How often it is looked whether the time of the newest is over.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// The keys of now, the newest first. Makes the newest where no process of the data directory has.
+///
+/// # Errors
+/// It cannot be made or kept, in words.
+pub(crate) async fn of_now(store: &dyn Store) -> Result<Vec<[u8; 32]>, String> {
+    of(store, SystemTime::now()).await
+}
+
+async fn of(store: &dyn Store, now: SystemTime) -> Result<Vec<[u8; 32]>, String> {
+    let period = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()) / PERIOD;
+    let newest = name(period);
+    if !store.entries(TABLE).iter().any(|row| row.key == newest) {
+        let key = json!({ "key": fresh()? });
+        // Another process may have been faster; then its key counts.
+        let made = store.write(TABLE, &newest, Some(key), Expect::Absent);
+        made.await.map_err(|e| e.public().to_owned())?;
+    }
+    let mut rows = store.entries(TABLE);
+    rows.sort_by(|a, b| b.key.cmp(&a.key));
+    let oldest = name(period.saturating_sub(1));
+    for over in rows.extract_if(.., |row| row.key < oldest) {
+        // One that cannot be removed now is removed later; it opens nothing meanwhile.
+        let _ = store.write(TABLE, &over.key, None, Expect::Any).await;
+    }
+    // A clock that was set back leaves keys of the future: they open, and do not seal.
+    rows.sort_by_key(|row| row.key > newest);
+    let keys: Option<Vec<[u8; 32]>> = rows.iter().map(read).collect();
+    keys.ok_or_else(|| "a seal key in the state is no key; remove its line".to_owned())
+}
+
+/// Changes the keys of a front when their time is over, or another process made a new one.
+pub(crate) async fn renew(store: Arc<dyn Store>, front: Arc<Front>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        match of_now(store.as_ref()).await {
+            Ok(keys) => drop(front.set_seal_keys(&keys)),
+            Err(why) => eprintln!("toolgate: the seal keys stay as they are: {why}"),
+        }
+    }
+}
+
+/// Sorts by age.
+fn name(period: u64) -> String {
+    format!("k-{period:010}")
+}
+
+fn fresh() -> Result<String, String> {
+    let mut key = [0; 32];
+    let filled = SystemRandom::new().fill(&mut key);
+    filled.map_err(|_| "the system gives no random bytes".to_owned())?;
+    Ok(key.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+fn read(row: &Row) -> Option<[u8; 32]> {
+    let text = row.value.get("key")?.as_str()?;
+    let byte = |at: usize| u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
+    bytes?.try_into().ok().filter(|_| text.len() == 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_policy::Memory;
+
+    fn day(n: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(n * PERIOD + 7)
+    }
+
+    #[tokio::test]
+    async fn a_new_one_each_day_and_the_last_one_still_opens() {
+        let store = Memory::new();
+        let first = of(&store, day(100)).await.unwrap();
+        assert_eq!(of(&store, day(100)).await.unwrap(), first, "kept");
+        let second = of(&store, day(101)).await.unwrap();
+        assert_eq!((second.len(), second[1]), (2, first[0]));
+        let third = of(&store, day(102)).await.unwrap();
+        assert_eq!((third.len(), third[1]), (2, second[0]));
+        assert_eq!(store.entries(TABLE).len(), 2, "the oldest is forgotten");
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_set_back_seals_with_the_key_of_its_day() {
+        let store = Memory::new();
+        let later = of(&store, day(101)).await.unwrap();
+        let keys = of(&store, day(100)).await.unwrap();
+        assert_eq!((keys.len(), keys[1]), (2, later[0]));
+    }
+
+    #[tokio::test]
+    async fn what_is_no_key_is_refused() {
+        let store = Memory::new();
+        let bad = Some(json!({"key": "00"}));
+        store
+            .write(TABLE, &name(100), bad, Expect::Any)
+            .await
+            .unwrap();
+        assert!(of(&store, day(100)).await.is_err());
+    }
+}
