@@ -190,7 +190,7 @@ impl Message {
             return wrong("\"jsonrpc\" must be \"2.0\"");
         }
         if parts.id.is_some() && id.is_none() && parts.error.is_none() {
-            return wrong("\"id\" must be a string or an integer");
+            return wrong("\"id\" must be a string or an integer of at most 512 bytes");
         }
         match (&parts.method, &parts.result, &parts.error) {
             (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {

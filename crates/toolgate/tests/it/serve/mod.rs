@@ -4,6 +4,7 @@ mod batch;
 pub(crate) mod desk;
 mod facts;
 pub(crate) mod http;
+mod ids;
 mod sse_2024;
 mod stdio;
 mod transcripts;
