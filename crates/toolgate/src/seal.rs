@@ -238,6 +238,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::print_stdout, reason = "the figures of the tests")]
 mod tests {
     use super::*;
     use toolgate_core::Caller;

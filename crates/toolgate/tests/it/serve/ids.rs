@@ -103,6 +103,7 @@ async fn ids_come_back_byte_for_byte() {
         "1E400",
         "9223372036854775808888",
         r#""\ud800""#,
+        &over,
         &huge,
     ];
     for id in refused {
