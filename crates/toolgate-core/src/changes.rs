@@ -1,6 +1,7 @@
 //! What went stale, never the new content.
 
 use crate::Interest;
+use futures_util::future::select_all;
 use std::{any::Any, collections::BTreeMap, fmt, sync::Arc};
 use tokio::sync::watch;
 use toolgate_wire::method::definition::ItemKind;
@@ -75,20 +76,30 @@ pub struct Changed {
 
 /// Tells when something went stale. Several changes may be told as one.
 pub struct Changes {
-    from: watch::Receiver<Stale>,
-    seen: Stale,
+    sources: Vec<Source>,
     /// What is told; all where nothing was said.
     only: Option<Interest>,
     _held: Vec<Box<dyn Any + Send + Sync>>,
+}
+
+/// One that counts changes, and what is heard of it.
+struct Source {
+    from: watch::Receiver<Stale>,
+    seen: Stale,
+    only: Option<Interest>,
 }
 
 impl Changes {
     /// Changes that a sender counts.
     pub fn new(mut from: watch::Receiver<Stale>) -> Changes {
         let seen = from.borrow_and_update().clone();
-        Changes {
+        let source = Source {
             from,
             seen,
+            only: None,
+        };
+        Changes {
+            sources: vec![source],
             only: None,
             _held: Vec::new(),
         }
@@ -102,12 +113,25 @@ impl Changes {
 
     /// Tells of these lists and resources only. Said twice, it tells what both name.
     pub fn only(mut self, want: &Interest) -> Changes {
-        let mut want = want.clone();
-        if let Some(before) = &self.only {
-            want.lists.retain(|kind| before.lists.contains(kind));
-            want.uris.retain(|uri| before.uris.contains(uri));
+        self.only = Some(both(self.only.as_ref(), want));
+        self
+    }
+
+    /// Tells what either tells, each no more than it was to tell so far.
+    pub fn and(self, other: Changes) -> Changes {
+        let (mut one, other) = (self.settled(), other.settled());
+        one.sources.extend(other.sources);
+        one._held.extend(other._held);
+        one
+    }
+
+    /// The same, with what is told said of each source.
+    fn settled(mut self) -> Changes {
+        if let Some(only) = self.only.take() {
+            for source in &mut self.sources {
+                source.only = Some(both(source.only.as_ref(), &only));
+            }
         }
-        self.only = Some(want);
         self
     }
 
@@ -119,19 +143,59 @@ impl Changes {
     /// Waits for the next change; `None` when there will be none any more.
     pub async fn next(&mut self) -> Option<Changed> {
         loop {
-            self.from.changed().await.ok()?;
-            let now = self.from.borrow_and_update().clone();
-            let mut changed = now.since(&self.seen);
-            self.seen = now;
-            let Some(only) = &self.only else {
+            let source = self.changed().await?;
+            let all = source.only.is_none();
+            let mut changed = source.take();
+            if let Some(only) = &self.only {
+                changed.narrow(only);
+            } else if all {
                 return Some(changed);
-            };
-            changed.narrow(only);
+            }
             if !changed.is_empty() {
                 return Some(changed);
             }
         }
     }
+
+    /// The next source with a change. One that will have none any more is forgotten.
+    async fn changed(&mut self) -> Option<&mut Source> {
+        loop {
+            if self.sources.is_empty() {
+                return None;
+            }
+            let waiting = self.sources.iter_mut();
+            let waiting = waiting.map(|source| Box::pin(source.from.changed()));
+            let (changed, at, rest) = select_all(waiting).await;
+            drop(rest);
+            if changed.is_ok() {
+                return self.sources.get_mut(at);
+            }
+            drop(self.sources.remove(at));
+        }
+    }
+}
+
+impl Source {
+    /// What changed since the last look.
+    fn take(&mut self) -> Changed {
+        let now = self.from.borrow_and_update().clone();
+        let mut changed = now.since(&self.seen);
+        self.seen = now;
+        if let Some(only) = &self.only {
+            changed.narrow(only);
+        }
+        changed
+    }
+}
+
+/// What both name.
+fn both(before: Option<&Interest>, want: &Interest) -> Interest {
+    let mut want = want.clone();
+    if let Some(before) = before {
+        want.lists.retain(|kind| before.lists.contains(kind));
+        want.uris.retain(|uri| before.uris.contains(uri));
+    }
+    want
 }
 
 impl Changed {
@@ -154,7 +218,7 @@ impl Changed {
 impl fmt::Debug for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Changes")
-            .field("seen", &self.seen)
+            .field("sources", &self.sources.len())
             .field("only", &self.only)
             .finish()
     }

@@ -283,33 +283,44 @@ impl Aggregate {
 
     /// Hears of lists of all members, and of each resource from the one member that has it.
     async fn hear(&self, want: Interest) -> Changes {
-        let mut changes = self.joint.listen(&self.members, &want).await.only(&want);
+        let lists = Interest {
+            lists: want.lists.clone(),
+            ..Interest::lists(want.caller.clone())
+        };
+        let mut changes = self.joint.listen(&self.members, &want).await.only(&lists);
         let mut theirs = vec![Vec::new(); self.members.len()];
-        for uri in want.uris {
-            let (kinds, judged) = (Op::Resource.kinds(), want.owners.get(&uri));
-            if let Some(at) = self.holder(&want.caller, kinds, &uri, judged).await {
-                theirs[at].push(uri);
+        for uri in &want.uris {
+            let (kinds, judged) = (Op::Resource.kinds(), want.owners.get(uri));
+            if let Some(at) = self.holder(&want.caller, kinds, uri, judged).await {
+                theirs[at].push(uri.clone());
             }
         }
-        for (member, uris) in self.members.iter().zip(theirs) {
-            if uris.is_empty() {
-                continue;
-            }
+        let asked = self.members.iter().zip(theirs).map(|(member, uris)| {
             let theirs = Interest {
                 lists: Vec::new(),
                 uris,
                 ..Interest::lists(want.caller.clone())
             };
-            if let Ok(theirs) = member.service.changes(theirs).await {
-                changes = changes.holding(theirs);
-            }
+            hear_one(member, theirs)
+        });
+        for theirs in join_all(asked).await.into_iter().flatten() {
+            changes = changes.and(theirs);
         }
-        changes
+        changes.only(&want)
     }
 
     fn state(&self) -> MutexGuard<'_, [Known; 4]> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What one member tells of its own resources, where any are wanted.
+async fn hear_one(member: &Member, want: Interest) -> Option<Changes> {
+    if want.uris.is_empty() {
+        return None;
+    }
+    let theirs = member.service.changes(want.clone()).await.ok()?;
+    Some(theirs.only(&want))
 }
 
 /// Whether things of that kind have names that are changed here, and not URIs.

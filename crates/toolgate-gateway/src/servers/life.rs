@@ -169,11 +169,15 @@ pub(super) async fn run(
 /// Keeps the list filled, so that the console knows it before anybody asks, and passes its changes on.
 async fn watch_tools(server: &Supervised, remote: &Remote) {
     let caller = Caller::new("toolgate");
-    let mut changes = remote.changes(Interest::lists(caller.clone())).await;
-    loop {
+    let list = async || {
         // What goes wrong here goes wrong again for whoever asks next, who is told.
         let _ = remote.list(List::all(caller.clone(), ItemKind::Tool)).await;
         server.show();
+    };
+    // A server that is slow to say that it tells changes is listed meanwhile.
+    let changes = remote.changes(Interest::lists(caller.clone()));
+    let (mut changes, ()) = tokio::join!(changes, list());
+    loop {
         let told = match &mut changes {
             Ok(changes) => changes.next().await,
             Err(_) => None,
@@ -183,6 +187,7 @@ async fn watch_tools(server: &Supervised, remote: &Remote) {
         };
         server.tell(&changed);
         sleep(CALM).await;
+        list().await;
     }
 }
 

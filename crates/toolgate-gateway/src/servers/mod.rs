@@ -6,6 +6,7 @@
 //! - `launch`: how a child comes to be; by the guardian, or by a test.
 
 mod backoff;
+mod hearing;
 mod launch;
 mod life;
 mod reach;

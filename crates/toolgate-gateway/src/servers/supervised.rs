@@ -1,6 +1,10 @@
 //! One server as a service, whatever state its child is in.
 
-use super::{ServerSpec, ServerStatus, State, tail::Tail};
+use super::{
+    ServerSpec, ServerStatus, State,
+    hearing::{Hearing, Told},
+    tail::Tail,
+};
 use std::{sync::Arc, time::Duration};
 use tokio::{
     sync::watch,
@@ -27,9 +31,9 @@ pub(crate) struct Supervised {
 
 /// The child of the moment.
 #[derive(Clone)]
-struct Seat {
+pub(super) struct Seat {
     state: State,
-    remote: Option<Arc<Remote>>,
+    pub(super) remote: Option<Arc<Remote>>,
     restarts: u32,
     error: Option<String>,
     due: Option<Instant>,
@@ -202,8 +206,13 @@ impl Service for Supervised {
             if want.uris.is_empty() {
                 return Ok(changes);
             }
-            // What it tells comes by `watch`; this only keeps the server telling.
-            Ok(changes.holding(self.remote().await?.changes(want).await?))
+            // A child that is down is asked once it is back.
+            let told = match self.remote().await {
+                Ok(remote) => Some(Told::by(remote, &want).await),
+                Err(_) => None,
+            };
+            let (seats, to) = (self.seat.subscribe(), self.changes.clone());
+            Ok(changes.holding(Hearing::start(seats, to, want, told)))
         })
     }
 }

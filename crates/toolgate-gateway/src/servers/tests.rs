@@ -174,7 +174,7 @@ impl Server {
             let method = request["method"].as_str().unwrap_or_default();
             match method {
                 _ if self.act == Act::Silent => {}
-                "initialize" => self.reply(&request, json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}})).await,
+                "initialize" => self.reply(&request, json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "resources": {"subscribe": true}}, "serverInfo": {"name": "s", "version": "1"}})).await,
                 "tools/list" => self.reply(&request, json!({"tools": [{"name": "a", "inputSchema": {}}]})).await,
                 "tools/call" => {
                     self.calls.lock().unwrap().push(request.clone());
@@ -182,6 +182,10 @@ impl Server {
                         return;
                     }
                     self.reply(&request, json!({"content": []})).await;
+                }
+                "resources/subscribe" => {
+                    self.calls.lock().unwrap().push(request.clone());
+                    self.reply(&request, json!({})).await;
                 }
                 "server/discover" if self.act == Act::NoProbe => return,
                 _ if request["id"].is_null() => {}
@@ -315,6 +319,27 @@ async fn a_lost_call_is_never_sent_again() {
         (1, 1)
     );
     assert!(changes.next().await.is_some());
+}
+
+/// Whoever listens to a resource hears of it from the next child too, and of what may have changed in between.
+#[tokio::test(start_paused = true)]
+async fn a_new_child_is_asked_to_tell_what_the_last_one_told() {
+    let (script, supervisor, server) = start(&[Act::Once, Act::Serve]);
+    let want = Interest {
+        uris: vec!["t://a".to_owned()],
+        ..Interest::lists(Caller::new("test"))
+    };
+    let mut changes = server.changes(want).await.unwrap();
+    server.call(call()).await.unwrap_err();
+    until(&server, &supervisor, State::Backoff).await;
+    let updated = async { while changes.next().await.unwrap().updated.is_empty() {} };
+    timeout(Duration::from_secs(600), updated).await.unwrap();
+    let asked = || script.calls.lock().unwrap().clone();
+    let methods = |all: &[Value]| all.iter().map(|r| r["method"].clone()).collect::<Vec<_>>();
+    let expected = ["resources/subscribe", "tools/call", "resources/subscribe"];
+    assert_eq!(methods(&asked()), expected);
+    assert_eq!(asked()[2]["params"]["uri"], "t://a");
+    drop(changes);
 }
 
 #[tokio::test(start_paused = true)]

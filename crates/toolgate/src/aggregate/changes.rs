@@ -1,7 +1,12 @@
-//! The changes of many members as those of one.
+//! The changes of the lists of many members as those of one. What is heard of single resources is not joined: a URI
+//! belongs to one member, and no other may say that it changed.
 
 use super::Member;
-use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, join_all},
+    stream::FuturesUnordered,
+};
 use std::sync::Arc;
 use tokio::{
     sync::{Mutex, watch},
@@ -9,7 +14,7 @@ use tokio::{
 };
 use toolgate_core::{Changed, Changes, Interest, Stale};
 
-/// The changes of many members as those of one; listens to them once somebody listens to it.
+/// The changes of the lists of many members as those of one; listens to them once somebody listens to it.
 #[derive(Default)]
 pub(super) struct Joint(Mutex<Option<Running>>);
 
@@ -25,20 +30,16 @@ impl Drop for Running {
 }
 
 impl Joint {
-    /// The changes of all members. What is heard of single resources is the caller's to hold open.
+    /// The changes of the lists of all members.
     pub(super) async fn listen(&self, members: &[Member], want: &Interest) -> Changes {
         let mut running = self.0.lock().await;
         if running.is_none() {
-            let mut all = Vec::new();
-            for member in members {
-                // A member that tells nothing takes nothing from the others.
-                all.extend(
-                    member
-                        .service
-                        .changes(Interest::lists(want.caller.clone()))
-                        .await,
-                );
-            }
+            let heard = members.iter().map(|member| {
+                let lists = Interest::lists(want.caller.clone());
+                member.service.changes(lists)
+            });
+            // A member that tells nothing takes nothing from the others.
+            let all = join_all(heard).await.into_iter().flatten().collect();
             let stale = Arc::new(watch::Sender::new(Stale::default()));
             #[allow(
                 clippy::disallowed_methods,
@@ -58,10 +59,9 @@ async fn join(all: Vec<Changes>, stale: Arc<watch::Sender<Stale>>) {
     let mut next: FuturesUnordered<_> = all.into_iter().map(next_of).collect();
     while let Some((change, changes)) = next.next().await {
         if let Some(change) = change {
-            stale.send_modify(|stale| {
-                change.lists.iter().for_each(|kind| stale.list(*kind));
-                change.updated.iter().for_each(|uri| stale.update(uri));
-            });
+            if !change.lists.is_empty() {
+                stale.send_modify(|stale| change.lists.iter().for_each(|kind| stale.list(*kind)));
+            }
             next.push(next_of(changes));
         }
     }

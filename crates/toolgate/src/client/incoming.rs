@@ -4,7 +4,8 @@ use super::{
     link::{Failure, Link, Purpose},
     status::Trouble,
 };
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+use tokio::sync::Notify;
 use toolgate_core::Event;
 use toolgate_wire::{
     json::{Json, Kind, ObjectWriter},
@@ -121,7 +122,12 @@ impl Link {
                 }
             }
             // What changed before the stream was open was not told.
-            ACKNOWLEDGED if self.listened(params) => drop(self.generation.fetch_add(1, Relaxed)),
+            ACKNOWLEDGED if self.listened(params) => {
+                self.generation.fetch_add(1, Relaxed);
+                if let Some(acknowledged) = self.stream_of(params) {
+                    acknowledged.notify_one();
+                }
+            }
             MESSAGE if self.answerer.is_some() => self.told_app(params),
             MESSAGE if self.is_stateless() && self.log(params) => {}
             CANCELLED => self.taken_back(params),
@@ -150,9 +156,17 @@ impl Link {
         if !self.is_stateless() {
             return true;
         }
+        self.stream_of(params).is_some()
+    }
+
+    /// The stream that a notification belongs to, where there is one: who waits for its acknowledgement.
+    fn stream_of(&self, params: Option<&Json>) -> Option<Arc<Notify>> {
         let id = meta::get(params, meta::SUBSCRIPTION)
             .as_ref()
-            .and_then(Id::read);
-        id.is_some_and(|id| matches!(self.purpose(&id), Some(Purpose::Listen)))
+            .and_then(Id::read)?;
+        match self.purpose(&id)? {
+            Purpose::Listen(acknowledged) => Some(acknowledged),
+            _ => None,
+        }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 use tokio::{
-    sync::{oneshot, watch},
+    sync::{Notify, oneshot, watch},
     task::{AbortHandle, JoinHandle},
 };
 use toolgate_core::{Caller, Reporter, Stale};
@@ -35,6 +35,8 @@ pub(super) struct Link {
     /// Raised with each sign that a list is stale.
     pub(super) generation: AtomicU64,
     pub(super) changes: watch::Sender<Stale>,
+    /// Counts the sessions after the first: what was asked of the one before is asked again.
+    pub(super) renewed: watch::Sender<u64>,
     pub(super) gave_up: GaveUp,
     /// Whether no stream is open on which a server with a handshake could tell changes.
     pub(super) deaf: AtomicBool,
@@ -66,8 +68,8 @@ pub(super) enum Purpose {
     List,
     /// A call, with a way back for its events, and whose it is.
     Call(Reporter, Caller),
-    /// A stream of change notifications.
-    Listen,
+    /// A stream of change notifications; told once the server acknowledges it.
+    Listen(Arc<Notify>),
 }
 
 /// Why a request has no result.
@@ -134,6 +136,7 @@ impl Link {
             dialect: OnceLock::new(),
             generation: AtomicU64::new(0),
             changes: watch::Sender::new(Stale::default()),
+            renewed: watch::Sender::new(0),
             gave_up: GaveUp::default(),
             deaf: AtomicBool::new(false),
             answerer: options.answerer.clone(),

@@ -2,7 +2,7 @@
 
 use super::{
     call,
-    hearing::Heard,
+    hearing::{Heard, Renewal},
     http::{self, HttpOptions},
     link::{Failure, Link, Tasks},
     lists::Lists,
@@ -27,7 +27,8 @@ pub struct Remote {
     pub(super) lists: Lists,
     pub(super) heard: Heard,
     tasks: Tasks,
-    _subscription: Option<Subscription>,
+    subscription: Option<Subscription>,
+    _renewal: Option<Renewal>,
 }
 
 impl Remote {
@@ -73,14 +74,18 @@ impl Remote {
         let listens = peer.dialect.stateless && !told.is_empty();
         let subscription = listens
             .then(|| Subscription::start(link.clone(), peer.dialect, &options, told, Vec::new()));
+        let heard = Heard::default();
+        let renews = !peer.dialect.stateless && link.is_http() && peer.tells_updates();
+        let renewal = renews.then(|| Renewal::start(link.clone(), heard.clone(), options.list));
         Ok(Remote {
             link,
             peer,
             options,
             lists: Lists::default(),
-            heard: Heard::default(),
+            heard,
             tasks,
-            _subscription: subscription,
+            subscription,
+            _renewal: renewal,
         })
     }
 
@@ -182,6 +187,13 @@ impl Service for Remote {
     fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
         Box::pin(async move {
             let changes = Changes::new(self.link.changes.subscribe());
+            if let Some(lists) = self
+                .subscription
+                .as_ref()
+                .filter(|_| !want.lists.is_empty())
+            {
+                lists.answered(self.options.list).await;
+            }
             if want.uris.is_empty() || !self.peer.tells_updates() {
                 return Ok(changes);
             }

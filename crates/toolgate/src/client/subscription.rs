@@ -5,12 +5,16 @@ use super::{
     open::stamp,
     options::RemoteOptions,
 };
-use std::{sync::Arc, time::Duration};
-use tokio::task::JoinHandle;
+use std::{pin::pin, sync::Arc, time::Duration};
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinHandle,
+    time::{Instant, timeout},
+};
 use toolgate_core::Abilities;
 use toolgate_wire::{
     dialect::Dialect,
-    json::ObjectWriter,
+    json::{Json, ObjectWriter},
     method::{LISTEN, definition::ItemKind, initialize::Implementation},
 };
 
@@ -18,11 +22,14 @@ use toolgate_wire::{
 const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// A running subscription; dropping it ends the stream.
-pub(super) struct Subscription(JoinHandle<()>);
+pub(super) struct Subscription {
+    task: JoinHandle<()>,
+    answered: watch::Receiver<bool>,
+}
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -35,17 +42,52 @@ impl Subscription {
         kinds: Vec<ItemKind>,
         uris: Vec<String>,
     ) -> Subscription {
+        let (answer, answered) = watch::channel(false);
+        let wanted = Wanted {
+            client: options.client.clone(),
+            abilities: options.standing(),
+            kinds,
+            uris,
+        };
         #[allow(
             clippy::disallowed_methods,
             reason = "an edge: one stream a server, ended with `Subscription`"
         )]
-        Subscription(tokio::spawn(listen(
-            link,
-            dialect,
-            (options.client.clone(), options.standing()),
-            kinds,
-            uris,
-        )))
+        let task = tokio::spawn(listen(link, dialect, wanted, answer));
+        Subscription { task, answered }
+    }
+
+    /// Waits until the server said that it tells, or refused, or that long: what changes from here on is heard.
+    pub(super) async fn answered(&self, limit: Duration) {
+        let mut answered = self.answered.clone();
+        let _ = timeout(limit, answered.wait_for(|answered| *answered)).await;
+    }
+}
+
+/// What is listened to, and who listens.
+struct Wanted {
+    client: Implementation,
+    abilities: Abilities,
+    kinds: Vec<ItemKind>,
+    uris: Vec<String>,
+}
+
+impl Wanted {
+    fn params(&self, dialect: &'static Dialect) -> Json {
+        let mut o = ObjectWriter::new();
+        o.object("_meta", |m| {
+            stamp(m, dialect, &self.client, &self.abilities)
+        });
+        o.object("notifications", |n| {
+            let kinds = self.kinds.iter();
+            kinds.for_each(|kind| n.bool(filter(*kind), true));
+            if !self.uris.is_empty() {
+                n.array("resourceSubscriptions", |a| {
+                    self.uris.iter().for_each(|uri| a.str(uri))
+                });
+            }
+        });
+        o.finish()
     }
 }
 
@@ -61,27 +103,17 @@ fn filter(kind: ItemKind) -> &'static str {
 async fn listen(
     link: Arc<Link>,
     dialect: &'static Dialect,
-    (client, abilities): (Implementation, Abilities),
-    kinds: Vec<ItemKind>,
-    uris: Vec<String>,
+    wanted: Wanted,
+    answer: watch::Sender<bool>,
 ) {
-    let mut wait = AGAIN.0;
+    let (mut wait, mut first) = (AGAIN.0, true);
     loop {
-        let began = tokio::time::Instant::now();
-        let ended = link.request(LISTEN, Purpose::Listen, |_| {
-            let mut o = ObjectWriter::new();
-            o.object("_meta", |m| stamp(m, dialect, &client, &abilities));
-            o.object("notifications", |n| {
-                kinds.iter().for_each(|kind| n.bool(filter(*kind), true));
-                if !uris.is_empty() {
-                    n.array("resourceSubscriptions", |a| {
-                        uris.iter().for_each(|uri| a.str(uri))
-                    });
-                }
-            });
-            o.finish()
-        });
-        match ended.await {
+        let began = Instant::now();
+        let ended = hear(&link, dialect, &wanted, &answer, first).await;
+        // Whoever waits for the stream waits for the first answer only.
+        answer.send_replace(true);
+        first = false;
+        match ended {
             Ok(_) => {}
             // Then its lists are asked for again from time to time, as with all servers that tell nothing.
             Err(Failure::Rpc(_) | Failure::Malformed(_)) => {
@@ -104,4 +136,28 @@ async fn listen(
         };
         tokio::time::sleep(wait).await;
     }
+}
+
+/// One stream, until it ends.
+async fn hear(
+    link: &Link,
+    dialect: &'static Dialect,
+    wanted: &Wanted,
+    answer: &watch::Sender<bool>,
+    first: bool,
+) -> Result<Json, Failure> {
+    let acknowledged = Arc::new(Notify::new());
+    let purpose = Purpose::Listen(acknowledged.clone());
+    let mut ended = pin!(link.request(LISTEN, purpose, |_| wanted.params(dialect)));
+    tokio::select! {
+        biased;
+        () = acknowledged.notified() => {}
+        ended = &mut ended => return ended,
+    }
+    answer.send_replace(true);
+    if !first {
+        // What changed while no stream was open was not told.
+        wanted.uris.iter().for_each(|uri| link.updated(uri));
+    }
+    ended.await
 }

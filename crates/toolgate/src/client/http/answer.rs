@@ -44,16 +44,31 @@ pub(super) fn may_be_old(status: StatusCode, refused: &Failure) -> bool {
     !modern && matches!(status.as_u16(), 400 | 404 | 405)
 }
 
-/// Whether a refusal says that the session has ended. The protocol has 404 for it; servers made after a well-known
-/// example say 400 and some words.
-pub(super) fn no_session(status: StatusCode, refused: &Failure) -> bool {
+/// What a refusal says of the session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Ended {
+    /// Nothing.
+    No,
+    /// It may have ended: servers made after a well-known example say 400 and some words. Nobody says that the request
+    /// did not run.
+    Perhaps,
+    /// It has ended, in the way of the protocol, and the request did not run in it.
+    Yes,
+}
+
+/// Whether a refusal says that the session has ended.
+pub(super) fn ended(status: StatusCode, refused: &Failure) -> Ended {
     let words = match refused {
         Failure::Rpc(error) => &error.message,
         Failure::Http { words, .. } => words,
         _ => "",
     };
     let said = || words.to_ascii_lowercase().contains("session");
-    status == StatusCode::NOT_FOUND || status == StatusCode::BAD_REQUEST && said()
+    match status {
+        StatusCode::NOT_FOUND => Ended::Yes,
+        StatusCode::BAD_REQUEST if said() => Ended::Perhaps,
+        _ => Ended::No,
+    }
 }
 
 /// Whether a refused request without a handshake says that the server has changed its era: it names other revisions,

@@ -3,7 +3,7 @@
 use super::{
     super::link::Link,
     Http,
-    answer::{Era, no_session},
+    answer::{Ended, Era, ended},
     events::{Events, Place},
     follow::{AGAIN, backoff, hear, is_final, is_stream, pause},
 };
@@ -107,7 +107,7 @@ impl Http {
                 return Over::Later;
             }
             let refused = self.refused(response).await;
-            return if in_session && no_session(status, &refused) {
+            return if in_session && ended(status, &refused) != Ended::No {
                 Over::Gone
             } else {
                 Over::Never

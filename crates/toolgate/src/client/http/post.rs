@@ -3,23 +3,25 @@
 use super::{
     super::{
         link::{Failure, Link},
-        status::Trouble,
+        status::{Trouble, harmless},
         transport::Outgoing,
     },
     Http,
-    answer::{self, Era},
+    answer::{self, Ended, Era},
     headers::{self, SESSION, VERSION},
     session::Session,
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Response};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use std::time::Duration;
 use tokio::time::timeout;
-use toolgate_wire::method::initialize;
+use toolgate_wire::method::{initialize, usage};
 
 /// Longest time that a notification may take.
 const NOTICE: Duration = Duration::from_secs(10);
+/// Most characters of a server's words that are repeated.
+const WORDS: usize = 300;
 /// Longest time that the end of a session may take.
 const GOODBYE: Duration = Duration::from_secs(3);
 
@@ -79,7 +81,8 @@ impl Http {
         Err(refused)
     }
 
-    /// A request within a session. One that the server no longer knows is opened anew, once: it did not run there.
+    /// A request within a session. One that the server no longer knows is opened anew, once, and the request goes out
+    /// again where it cannot have run: a use does so only after the answer that the protocol has for it.
     async fn within(
         &self,
         link: &Link,
@@ -99,11 +102,15 @@ impl Http {
             }
             let status = response.status();
             let refused = self.refused(response).await;
-            if again || session.id.is_none() || !answer::no_session(status, &refused) {
+            let ended = answer::ended(status, &refused);
+            if again || session.id.is_none() || ended == Ended::No {
                 return Err(refused);
             }
-            again = true;
             self.sessions.ended(session.number);
+            if ended == Ended::Perhaps && usage::is_usage(request.method) {
+                return Err(perhaps_ended(status, refused));
+            }
+            again = true;
         }
     }
 
@@ -184,5 +191,21 @@ impl Http {
             return Ok(());
         }
         Err(self.refused(response).await)
+    }
+}
+
+/// A use was refused with words of a session: the next one opens another, and this one is not sent twice.
+fn perhaps_ended(status: StatusCode, refused: Failure) -> Failure {
+    let said = match refused {
+        Failure::Rpc(error) => harmless(&error.message, WORDS),
+        Failure::Http { words, .. } => words,
+        _ => String::new(),
+    };
+    Failure::Http {
+        words: format!(
+            "refused the call because of its session (HTTP {status}: {said}); it was not sent again, and the next call opens a new session"
+        ),
+        status: Some(status.as_u16()),
+        sent: false,
     }
 }

@@ -99,6 +99,7 @@ impl Sessions {
                 })?;
             // What it told between the sessions was not heard.
             link.generation.fetch_add(1, Relaxed);
+            link.renewed.send_modify(|count| *count += 1);
         }
     }
 

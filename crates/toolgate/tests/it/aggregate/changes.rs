@@ -89,6 +89,24 @@ async fn nobody_hears_of_a_resource_that_is_hidden() {
     assert_eq!(*next(&mut outsider).await.updated, ["t://open".into()]);
 }
 
+/// A URI belongs to one member: another that lists it too, or knows of it, cannot say that it changed.
+#[tokio::test]
+async fn only_the_owner_tells_that_a_resource_changed() {
+    let a = Arc::new(Offer::new("a").with(Resource, &["t://one"]));
+    let b = Arc::new(Offer::new("b").with(Resource, &["t://two", "t://one"]));
+    let both = join(&[&a, &b]);
+    let mut listener = hear(&both, &[Resource], &["t://one", "t://two"]).await;
+    b.change(|stale| stale.update("t://one"));
+    a.change(|stale| stale.update("t://two"));
+    assert_eq!(listener.next().now_or_never(), None, "neither has it");
+    a.change(|stale| stale.update("t://one"));
+    assert_eq!(*next(&mut listener).await.updated, ["t://one".into()]);
+    b.change(|stale| stale.update("t://two"));
+    assert_eq!(*next(&mut listener).await.updated, ["t://two".into()]);
+    b.change(|stale| stale.list(Resource));
+    assert_eq!(next(&mut listener).await.lists, [Resource]);
+}
+
 /// The same over a service that tells everything to everybody.
 #[tokio::test]
 async fn the_pipeline_cuts_what_is_told() {

@@ -75,6 +75,84 @@ async fn a_server_that_tells_nothing_is_not_asked() {
     assert_eq!(changed.lists, [toolgate::ItemKind::Resource]);
 }
 
+/// A refusal is no subscription: the next who listens asks again, and nobody ends what never began.
+#[tokio::test(start_paused = true)]
+async fn a_refused_subscription_is_asked_for_again() {
+    let (remote, mut peer) = legacy(json!({"resources": {"subscribe": true}})).await;
+    let refused = async |peer: &mut Peer| {
+        let request = peer.read().await;
+        assert_eq!(request["method"], "resources/subscribe");
+        peer.refuse(&request, -32603, "no", json!(null)).await;
+    };
+    let (first, ()) = tokio::join!(hear(&remote, &["t://a"]), refused(&mut peer));
+    let (second, ()) = tokio::join!(
+        hear(&remote, &["t://a"]),
+        asked(&mut peer, "resources/subscribe", "t://a")
+    );
+    drop(first);
+    assert!(peer.is_left_alone().await, "somebody still listens");
+    drop(second);
+    asked(&mut peer, "resources/unsubscribe", "t://a").await;
+    let (third, ()) = tokio::join!(hear(&remote, &["t://a"]), refused(&mut peer));
+    drop(third);
+    assert!(peer.is_left_alone().await, "nothing is to be ended");
+}
+
+/// However many there are, a server that is dead is waited for once.
+#[tokio::test(start_paused = true)]
+async fn many_subscriptions_at_a_dead_server_cost_one_wait() {
+    let (remote, _peer) = legacy(json!({"resources": {"subscribe": true}})).await;
+    let uris: Vec<String> = (0..1024).map(|n| format!("t://{n}")).collect();
+    let uris: Vec<&str> = uris.iter().map(String::as_str).collect();
+    let began = tokio::time::Instant::now();
+    let _changes = hear(&remote, &uris).await;
+    let took = began.elapsed();
+    println!("1,024 subscriptions at a dead server took {took:?}");
+    assert!(took <= Duration::from_secs(31), "{took:?}");
+}
+
+/// Since 2026-07-28 whoever listens waits for the acknowledgement: what changes after that is heard. A server that
+/// gives none, or refuses, is not waited for any longer than for a list.
+#[tokio::test(start_paused = true)]
+async fn whoever_listens_waits_for_the_acknowledgement() {
+    let (remote, mut peer) = modern(json!({"resources": {"subscribe": true}})).await;
+    let mut hearing = Box::pin(hear(&remote, &["t://a"]));
+    let early = async {
+        let listen = peer.read().await;
+        assert!(peer.is_left_alone().await);
+        listen
+    };
+    let listen = tokio::select! {
+        _ = &mut hearing => panic!("it did not wait"),
+        listen = early => listen,
+    };
+    let stream = json!({"io.modelcontextprotocol/subscriptionId": listen["id"]});
+    let filter = json!({"resourceSubscriptions": ["t://a"]});
+    let acknowledged = json!({"_meta": stream, "notifications": filter});
+    peer.tell("notifications/subscriptions/acknowledged", acknowledged)
+        .await;
+    let began = tokio::time::Instant::now();
+    let mut changes = hearing.await;
+    assert!(began.elapsed() < Duration::from_secs(1));
+    let updated = json!({"_meta": stream, "uri": "t://a"});
+    peer.tell("notifications/resources/updated", updated).await;
+    assert_eq!(
+        *soon(changes.next()).await.unwrap().updated,
+        ["t://a".into()]
+    );
+    let began = tokio::time::Instant::now();
+    let (_refused, ()) = tokio::join!(hear(&remote, &["t://b"]), async {
+        let listen = peer.read().await;
+        peer.refuse(&listen, -32603, "no", json!(null)).await;
+    });
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "a refusal is an answer"
+    );
+    let _silent = hear(&remote, &["t://c"]).await;
+    assert!(began.elapsed() < Duration::from_secs(40));
+}
+
 /// Whoever listens waits for the answer of the server, and not for ever.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers_holds_up_nobody() {

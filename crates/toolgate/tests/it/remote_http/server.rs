@@ -246,9 +246,19 @@ impl Asked {
 
     /// The result of `initialize`.
     pub(super) async fn welcome(self, revision: &str, session: Option<&str>) {
+        let abilities = json!({"tools": {"listChanged": true}});
+        self.welcomed(revision, session, abilities).await;
+    }
+
+    /// The same, with other abilities.
+    pub(super) async fn welcome_with(self, revision: &str, session: &str, abilities: Value) {
+        self.welcomed(revision, Some(session), abilities).await;
+    }
+
+    async fn welcomed(self, revision: &str, session: Option<&str>, abilities: Value) {
         assert_eq!(self.body["method"], "initialize");
         assert_eq!(self.header("mcp-session-id"), None);
-        let result = welcome(revision, json!({"tools": {"listChanged": true}}));
+        let result = welcome(revision, abilities);
         let body = json!({"jsonrpc": "2.0", "id": self.body["id"], "result": result});
         let mut headers = vec![("content-type", "application/json")];
         headers.extend(session.map(|id| ("mcp-session-id", id)));

@@ -4,8 +4,9 @@ use super::{
     posts::{called, done},
     server::{Asked, Server, legacy, quiet_legacy, soon, start},
 };
+use crate::remote::peer::{all, call};
 use serde_json::{Value, json};
-use toolgate::client::OpenError;
+use toolgate::{Caller, Interest, Service, client::OpenError};
 
 /// Plays the handshake that follows the end of a session.
 async fn handshake(server: &Server, session: &str) {
@@ -36,10 +37,6 @@ async fn after_the_end_of_a_session_the_call_goes_out_in_a_new_one() {
             "404 Not Found",
             json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32001, "message": "Session not found"}}),
         ),
-        (
-            "400 Bad Request",
-            json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "Bad Request: No valid session ID provided"}}),
-        ),
     ];
     for (status, body) in endings {
         let (remote, server) = legacy("2025-11-25").await;
@@ -54,6 +51,97 @@ async fn after_the_end_of_a_session_the_call_goes_out_in_a_new_one() {
         });
         assert_eq!(outcome.await, Ok("again".to_owned()), "{status}");
     }
+}
+
+/// A call that was refused with 400 and words of a session may have run: it is not sent twice. The next one opens a new
+/// session, and a list, which does nothing, goes out again at once.
+#[tokio::test]
+async fn words_of_a_session_send_no_call_twice() {
+    let words = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "Bad Request: No valid session ID provided"}});
+    let (remote, server) = legacy("2025-11-25").await;
+    let outcome = called(&remote, &server, async |asked| {
+        asked.json("400 Bad Request", words.clone()).await;
+    });
+    let error = outcome.await.unwrap_err();
+    assert!(error.contains("No valid session ID") && error.contains("not sent again"));
+    let outcome = called(&remote, &server, async |hello| {
+        hello.welcome("2025-11-25", Some("s2")).await;
+        server.next().await.answer("202 Accepted", &[], "").await;
+        let next = next_post(&server).await;
+        assert_eq!(next.header("mcp-session-id"), Some("s2"));
+        next.result(done("next")).await;
+    });
+    assert_eq!(outcome.await, Ok("next".to_owned()));
+    let list = async {
+        let list = next_post(&server).await;
+        assert_eq!(list.body["method"], "tools/list");
+        list.json("400 Bad Request", words.clone()).await;
+        handshake(&server, "s3").await;
+        let again = next_post(&server).await;
+        assert_eq!(again.body["method"], "tools/list");
+        again.result(json!({"tools": []})).await;
+    };
+    let (listed, ()) = soon(async { tokio::join!(remote.list(all()), list) }).await;
+    assert!(listed.unwrap().items().is_empty());
+}
+
+/// What a session was asked to tell is asked of the next one, and what may have changed meanwhile is told.
+#[tokio::test]
+async fn a_new_session_is_asked_to_tell_what_the_old_one_told() {
+    let (opening, server) = start().await;
+    server.next().await.answer("404 Not Found", &[], "").await;
+    let hello = server.next().await;
+    let abilities = json!({"tools": {}, "resources": {"subscribe": true}});
+    hello
+        .welcome_with("2025-11-25", "s1", abilities.clone())
+        .await;
+    server.next().await.answer("202 Accepted", &[], "").await;
+    let remote = soon(opening).await.unwrap().unwrap();
+    let subscribed = async |session: &str| {
+        let asked = next_post(&server).await;
+        assert_eq!(asked.body["method"], "resources/subscribe");
+        assert_eq!(asked.body["params"]["uri"], "t://a");
+        assert_eq!(asked.header("mcp-session-id"), Some(session));
+        asked.result(json!({})).await;
+    };
+    let want = Interest {
+        uris: vec!["t://a".to_owned()],
+        ..Interest::lists(Caller::new("test"))
+    };
+    let (changes, ()) = soon(async { tokio::join!(remote.changes(want), subscribed("s1")) }).await;
+    let mut changes = changes.unwrap();
+    let (outcome, ()) = soon(async {
+        tokio::join!(remote.call(call("echo", "{}")), async {
+            next_post(&server)
+                .await
+                .answer("404 Not Found", &[], "")
+                .await;
+            let hello = server.next().await;
+            hello.welcome_with("2025-11-25", "s2", abilities).await;
+            server.next().await.answer("202 Accepted", &[], "").await;
+            // The call and the subscription go out in either order.
+            for _ in 0..2 {
+                let asked = next_post(&server).await;
+                assert_eq!(asked.header("mcp-session-id"), Some("s2"));
+                match asked.body["method"].as_str().unwrap() {
+                    "tools/call" => asked.result(done("again")).await,
+                    "resources/subscribe" => asked.result(json!({})).await,
+                    other => panic!("{other}"),
+                }
+            }
+        })
+    })
+    .await;
+    outcome.unwrap();
+    let changed = soon(async {
+        loop {
+            let changed = changes.next().await.unwrap();
+            if !changed.updated.is_empty() {
+                return changed;
+            }
+        }
+    });
+    assert_eq!(*changed.await.updated, ["t://a".into()]);
 }
 
 #[tokio::test]

@@ -1,0 +1,65 @@
+//! Hearing of single resources of a server for as long as somebody listens, whatever becomes of its child.
+
+use super::supervised::Seat;
+use std::sync::Arc;
+use tokio::{sync::watch, task::JoinHandle};
+use toolgate::{Changes, Interest, Service, Stale, client::Remote};
+
+/// Somebody listens; dropping it ends that.
+pub(super) struct Hearing(JoinHandle<()>);
+
+impl Drop for Hearing {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A child that was asked to tell, and what keeps it telling.
+pub(super) struct Told {
+    by: Arc<Remote>,
+    _changes: Option<Changes>,
+}
+
+impl Told {
+    /// Asks a child. What it tells comes by the supervisor; this only keeps it telling.
+    pub(super) async fn by(by: Arc<Remote>, want: &Interest) -> Told {
+        let changes = by.changes(want.clone()).await.ok();
+        Told {
+            by,
+            _changes: changes,
+        }
+    }
+}
+
+impl Hearing {
+    /// Asks each child that follows for the same, and tells of what may have changed in between.
+    pub(super) fn start(
+        mut seats: watch::Receiver<Seat>,
+        changes: watch::Sender<Stale>,
+        want: Interest,
+        mut told: Option<Told>,
+    ) -> Hearing {
+        let hear = async move {
+            loop {
+                let last = told.as_ref().map(|told| told.by.clone());
+                let other = |seat: &Seat| match (&seat.remote, &last) {
+                    (Some(now), Some(last)) => !Arc::ptr_eq(now, last),
+                    (now, None) => now.is_some(),
+                    (None, Some(_)) => false,
+                };
+                let Ok(seat) = seats.wait_for(other).await.map(|seat| seat.clone()) else {
+                    return;
+                };
+                if let Some(remote) = seat.remote {
+                    told = Some(Told::by(remote, &want).await);
+                    changes.send_modify(|stale| want.uris.iter().for_each(|uri| stale.update(uri)));
+                }
+            }
+        };
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "children come and go while nobody waits; ended with `Hearing`"
+        )]
+        Hearing(tokio::spawn(hear))
+    }
+}
