@@ -5,6 +5,7 @@ use crate::{
     Next, Op, Outcome, Questions, Refusal,
 };
 use std::sync::Arc;
+use toolgate_wire::method::list::CacheHint;
 
 /// What a rule says to a call.
 #[derive(Debug)]
@@ -35,6 +36,11 @@ pub trait Rule: Send + Sync + 'static {
         true
     }
 
+    /// Whether it hides anything from anybody. Where a rule does, a list is for one caller only, whatever its server says.
+    fn hides_some(&self) -> bool {
+        true
+    }
+
     /// Why it may not know of it: for the record, never for the caller.
     fn why_hidden(&self, _caller: &Caller, _item: &Item) -> String {
         String::new()
@@ -56,6 +62,10 @@ impl Rule for Arc<dyn Rule> {
 
     fn sees(&self, caller: &Caller, item: &Item) -> bool {
         self.as_ref().sees(caller, item)
+    }
+
+    fn hides_some(&self) -> bool {
+        self.as_ref().hides_some()
     }
 
     fn why_hidden(&self, caller: &Caller, item: &Item) -> String {
@@ -239,11 +249,18 @@ impl Layer for Gate {
                 return self.one(&next, &asked, &catalog, name).await;
             }
             let catalog = next.list(ask).await?;
+            let hides = self.rules.iter().any(|rule| rule.hides_some());
+            if !hides && catalog.items().iter().all(|item| item.withheld.is_none()) {
+                return Ok(catalog);
+            }
             let seen = catalog
                 .items()
                 .iter()
                 .filter(|item| self.sees(&asked.caller, item));
-            Ok(catalog.with_items(seen.cloned().collect()))
+            let hint = catalog.hint();
+            let public = hint.public && !hides;
+            let seen = catalog.with_items(seen.cloned().collect());
+            Ok(seen.with_hint(CacheHint { public, ..hint }))
         })
     }
 

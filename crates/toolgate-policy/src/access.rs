@@ -32,8 +32,9 @@ pub struct AccessRule {
 
 impl AccessRule {
     fn speaks_of(&self, caller: &Caller, names: &[String]) -> bool {
-        names::fit(&self.tools, &self.except, names)
-            && (self.callers.is_empty() || self.callers.iter().any(|p| p.matches(caller.name())))
+        // The cheaper question first.
+        (self.callers.is_empty() || self.callers.iter().any(|p| p.matches(caller.name())))
+            && names::fit(&self.tools, &self.except, names)
     }
 }
 
@@ -109,6 +110,11 @@ impl Rule for Access {
 
     fn sees(&self, caller: &Caller, item: &Item) -> bool {
         self.verdict(caller, item).0 != Then::Deny
+    }
+
+    fn hides_some(&self) -> bool {
+        let denies = |then| then == Then::Deny;
+        self.rules.iter().any(|rule| denies(rule.then)) || self.otherwise.is_some_and(denies)
     }
 
     fn why_hidden(&self, caller: &Caller, item: &Item) -> String {

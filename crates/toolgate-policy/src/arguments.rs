@@ -91,6 +91,10 @@ impl Rule for Arguments {
         "arguments"
     }
 
+    fn hides_some(&self) -> bool {
+        false
+    }
+
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
         Decision::Now(match self.check(call, item) {
             Ok(()) => Verdict::Allow,

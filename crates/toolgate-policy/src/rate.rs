@@ -186,6 +186,10 @@ impl Rule for Rate {
         "rate"
     }
 
+    fn hides_some(&self) -> bool {
+        false
+    }
+
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
         Decision::Now(
             match self.take(call, names::of(item, Some(call.name())), Instant::now()) {

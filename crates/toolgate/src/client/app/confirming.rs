@@ -34,6 +34,10 @@ impl Rule for EveryTool {
         "application"
     }
 
+    fn hides_some(&self) -> bool {
+        false
+    }
+
     fn decide<'a>(&'a self, call: &'a Call, _: &'a Item) -> Decision<'a> {
         Decision::Now(match call.op {
             Op::Tool => Verdict::Ask("the application confirms every call".to_owned()),

@@ -1,5 +1,6 @@
 //! What must hold whatever comes: laws over random inputs.
 
+mod cached;
 mod dropped;
 mod planted;
 mod planter;
