@@ -66,6 +66,8 @@ pub(crate) enum Command {
         /// Which call, as `toolgate calls` shows it
         id: String,
     },
+    /// Have the running gateways read their configs again
+    Reload,
     /// Print a fresh link to the console
     Console,
     /// Read or verify the record

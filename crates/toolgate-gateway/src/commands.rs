@@ -1,5 +1,7 @@
 //! The commands: what runs here, and what is asked of the gateways that run.
 
+mod reload;
+
 use crate::{
     cli::{Audit, Cli, Command, Options},
     config::{Config, ConfigError},
@@ -83,6 +85,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Prompts) => offered(&Gateways::find(&data()?)?, "prompts"),
         Some(Command::Calls) => calls(&Gateways::find(&data()?)?),
         Some(Command::Inbox) => inbox(&Gateways::find(&data()?)?),
+        Some(Command::Reload) => reload::run(&Gateways::find(&data()?)?),
         Some(Command::Console) => console(&Gateways::find(&data()?)?),
         Some(Command::Approve { id, remember }) => one(
             &data()?,
@@ -121,6 +124,7 @@ fn start(
     mut words: Vec<String>,
     command: &[String],
 ) -> Result<ExitCode> {
+    let said = config.listen;
     if let Some(listen) = options.listen {
         config.listen = listen;
     }
@@ -146,6 +150,7 @@ fn start(
     };
     serve::run(Start {
         config,
+        listen: said,
         data,
         reach,
         stdio: words,

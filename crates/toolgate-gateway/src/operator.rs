@@ -3,7 +3,9 @@
 use crate::{
     board::{Board, Told, millis},
     console::Logins,
+    live::Live,
     offered::{self, LISTS},
+    reload::{Because, Reloader},
     servers::Supervisor,
     show,
 };
@@ -16,7 +18,7 @@ use toolgate::{
     ToolResult,
     edge::{Front, call_here},
 };
-use toolgate_policy::{Access, ApprovalView, By, Desk, DeskError, GrantView, Standing};
+use toolgate_policy::{ApprovalView, By, Desk, DeskError, GrantView, Standing};
 use toolgate_wire::dialect;
 
 /// Everything that the operator can see and do.
@@ -24,17 +26,14 @@ pub(crate) struct Operator {
     pub(crate) board: Arc<Board>,
     pub(crate) desk: Arc<Desk>,
     pub(crate) supervisor: Arc<Supervisor>,
-    /// All tools, cleaned but not hidden: the operator sees why something is withheld.
-    pub(crate) tools: Arc<dyn Service>,
-    /// The servers themselves.
-    pub(crate) servers: Arc<dyn Service>,
-    /// Who calls over the listener: verdicts are shown as this caller gets them.
-    pub(crate) caller: Caller,
-    pub(crate) access: Access,
+    /// What is in force.
+    pub(crate) live: Arc<Live>,
+    pub(crate) reloader: Arc<Reloader>,
     /// The way that the operator's own calls take: the same as everybody's.
     pub(crate) server: Arc<Front>,
     pub(crate) logins: Option<Arc<Logins>>,
-    pub(crate) endpoint: String,
+    /// Where clients reach it over HTTP.
+    pub(crate) endpoint: Option<String>,
     pub(crate) data: String,
 }
 
@@ -70,9 +69,10 @@ impl Operator {
     /// Everything as it is now.
     pub(crate) async fn snapshot(&self) -> Value {
         let mut all = json!({
-            "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint, "data": self.data,
+            "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"), "data": self.data,
             "now": millis(SystemTime::now()), "servers": self.server_status(),
             "calls": self.board.json(), "pending": self.pending(), "grants": self.grants(),
+            "policy": self.reloader.status(),
         });
         for (name, kinds) in LISTS {
             all[name] = self.list(kinds).await;
@@ -121,6 +121,7 @@ impl Operator {
             "inbox" => Ok(self.pending()),
             "grants" => Ok(self.grants()),
             "console" => self.link(),
+            "reload" => Ok(self.reloader.reload(Because::Wanted(by)).await?),
             "approve" => {
                 let remember = with
                     .get("remember")
@@ -237,14 +238,16 @@ impl Operator {
 
     /// Asks all servers for all that they have; a slow one takes its time.
     pub(crate) async fn refresh(&self) {
-        let list = |kind| self.servers.list(List::all(Caller::new("operator"), kind));
+        let servers = self.live.plan().servers.clone();
+        let list = |kind| servers.list(List::all(Caller::new("operator"), kind));
         join_all(ItemKind::ALL.map(list)).await;
     }
 
     /// What is known of one kind; waits for no server.
     async fn known(&self, kind: ItemKind) -> Catalog {
         let ask = List::all(Caller::new("operator"), kind);
-        let catalog = self.tools.list(ask).await.unwrap_or_default();
+        let tools = self.live.plan().tools.clone();
+        let catalog = tools.list(ask).await.unwrap_or_default();
         self.board.know(kind, catalog.clone());
         catalog
     }
@@ -252,10 +255,13 @@ impl Operator {
     /// One of the lists of [`LISTS`], with the verdicts.
     async fn list(&self, kinds: &[ItemKind]) -> Value {
         let mut all = Vec::new();
+        let plan = self.live.plan();
+        // Verdicts are shown as the callers of the listener get them.
+        let caller = plan.caller(self.endpoint.is_some());
         for kind in kinds {
             let catalog = self.known(*kind).await;
             let items = catalog.items().iter();
-            all.extend(items.map(|item| offered::item(item, &self.access, &self.caller)));
+            all.extend(items.map(|item| offered::item(item, &plan.route.access, &caller)));
         }
         Value::Array(all)
     }

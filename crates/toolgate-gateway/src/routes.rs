@@ -1,6 +1,6 @@
 //! Which address leads where. Host, Origin and credentials are checked here, for every route, before anything else.
 
-use crate::{config::Token, console::Console, witness::EdgeWitness};
+use crate::{console::Console, live::Live, plan::Door, witness::EdgeWitness};
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use ring::digest;
@@ -9,14 +9,14 @@ use toolgate::{
     Caller,
     edge::{
         Refused, Witness,
-        http::{Body, Endpoint, HostGuard},
+        http::{Body, Endpoint},
     },
 };
 
 /// Everything that can be reached over HTTP. None of it starts a process.
 pub(crate) struct Routes {
-    pub(crate) guard: HostGuard,
-    pub(crate) token: Option<Token>,
+    /// Who may come in stands in the plan in force.
+    pub(crate) live: Arc<Live>,
     pub(crate) endpoint: Endpoint,
     pub(crate) console: Console,
     pub(crate) witness: Arc<EdgeWitness>,
@@ -34,8 +34,10 @@ pub(crate) const CONSOLE_BODY: usize = 1024 * 1024;
 impl Routes {
     /// Answers one request.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let mut response = match self.guard.check(&request) {
-            Ok(()) => self.shared(request).await,
+        // Not the whole plan: a request may be a stream that lives for long.
+        let door = self.live.plan().door.clone();
+        let mut response = match door.guard.check(&request) {
+            Ok(()) => self.shared(&door, request).await,
             Err(denied) => {
                 self.refused(&request, denied.reason()).await;
                 text(StatusCode::FORBIDDEN, denied.reason())
@@ -49,23 +51,23 @@ impl Routes {
     }
 
     /// Pages of other origins have to do with the endpoint alone, never with the console.
-    async fn shared(&self, request: Request<Incoming>) -> Response<Body> {
-        let page = self.guard.page(&request);
+    async fn shared(&self, door: &Door, request: Request<Incoming>) -> Response<Body> {
+        let page = door.guard.page(&request);
         let page = page.filter(|_| matches!(request.uri().path(), MCP | SSE | MESSAGES));
         let Some(page) = page else {
-            return self.route(request).await;
+            return self.route(door, request).await;
         };
         let mut response = match page.preflight(&request) {
             Some(response) => response,
-            None => self.route(request).await,
+            None => self.route(door, request).await,
         };
         page.share(&mut response);
         response
     }
 
-    async fn route(&self, request: Request<Incoming>) -> Response<Body> {
+    async fn route(&self, door: &Door, request: Request<Incoming>) -> Response<Body> {
         match (request.method(), request.uri().path()) {
-            (_, MCP | SSE | MESSAGES) => self.mcp(request).await,
+            (_, MCP | SSE | MESSAGES) => self.mcp(door, request).await,
             (&Method::GET, "/") => self.console.page("index.html"),
             (_, path) if path.starts_with("/console/") => self.console.answer(request).await,
             _ => text(
@@ -75,8 +77,8 @@ impl Routes {
         }
     }
 
-    async fn mcp(&self, request: Request<Incoming>) -> Response<Body> {
-        let caller = match &self.token {
+    async fn mcp(&self, door: &Door, request: Request<Incoming>) -> Response<Body> {
+        let caller = match &door.token {
             None => Caller::new("anonymous@http"),
             Some(token) if bearer(&request).is_some_and(|given| same(given, token.reveal())) => {
                 Caller::new("token@http")

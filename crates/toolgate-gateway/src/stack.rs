@@ -1,9 +1,9 @@
 //! From config to pipeline: the members, the aggregate, and the duties over it.
 
 use crate::{
-    board::Board,
     config::{Config, Glob, Limits, Output, Rate, Rule, Server, Then as Verdict, Unknown},
-    servers::{ServerSpec, Supervisor},
+    plan::Shared,
+    servers::{Lease, ServerSpec},
 };
 use std::{sync::Arc, time::Duration};
 use toolgate::{
@@ -12,9 +12,8 @@ use toolgate::{
     edge::{ServerLimits, http::HttpLimits},
 };
 use toolgate_policy::{
-    self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Deadline, Desk,
-    DeskLimits, OutputSchema, Pattern, PerServer, Quota, RateRule, Recorder, Route, Schemas, Size,
-    Then, ViaClient,
+    self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Deadline, DeskLimits,
+    OutputSchema, Pattern, PerServer, Quota, RateRule, Route, Schemas, Size, Then, ViaClient,
 };
 use toolgate_wire::json;
 
@@ -43,11 +42,11 @@ pub(crate) fn specs(config: &Config) -> Vec<ServerSpec> {
 ///
 /// # Errors
 /// A prefix that cannot stand in a name.
-pub(crate) fn aggregate(config: &Config, supervisor: &Supervisor) -> Result<Aggregate, String> {
+pub(crate) fn aggregate(config: &Config, leases: &[Arc<Lease>]) -> Result<Aggregate, String> {
     let members = config
         .servers
         .iter()
-        .zip(supervisor.servers())
+        .zip(leases)
         .map(|(server, service)| Member {
             id: server.id.as_str().into(),
             prefix: server.prefix.clone(),
@@ -79,28 +78,30 @@ impl Service for Known {
     }
 }
 
-/// What the duties share.
-pub(crate) fn route(
-    config: &Config,
-    recorder: Arc<Recorder>,
-    desk: Arc<Desk>,
-    store: Arc<dyn policy::Store>,
-    board: Arc<Board>,
-) -> Route {
+/// The duties with the settings of a config, over what outlives it. What was used before stays used.
+pub(crate) fn route(config: &Config, shared: &Shared, before: Option<&Route>) -> Route {
     let limits = &config.limits;
     let silence = per_server(config, seconds(limits.call_seconds), |server| {
         seconds(server.call_seconds.unwrap_or(limits.call_seconds))
     });
     Route {
-        recorder,
-        stop: board.stop.clone(),
-        observer: board,
-        desk,
-        store,
+        recorder: shared.recorder.clone(),
+        stop: shared.board.stop.clone(),
+        observer: shared.board.clone(),
+        desk: shared.desk.clone(),
+        store: shared.store.clone(),
         policy: config.hash.as_deref().unwrap_or("built-in").into(),
         access: access(config),
-        at_once: AtOnce::new(limits.calls_per_caller, limits.calls),
-        rate: policy::Rate::new(rates(config), quota(&limits.rate)),
+        at_once: match before {
+            Some(before) => before
+                .at_once
+                .reloaded(limits.calls_per_caller, limits.calls),
+            None => AtOnce::new(limits.calls_per_caller, limits.calls),
+        },
+        rate: match before {
+            Some(before) => before.rate.reloaded(rates(config), quota(&limits.rate)),
+            None => policy::Rate::new(rates(config), quota(&limits.rate)),
+        },
         arguments: Arguments {
             unknown: per_server(config, false, |s| s.unknown_arguments == Unknown::Allow),
         },

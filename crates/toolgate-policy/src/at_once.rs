@@ -26,6 +26,15 @@ impl AtOnce {
         }
     }
 
+    /// Other bounds over the same count: what runs still counts.
+    pub fn reloaded(&self, per_caller: usize, all: usize) -> AtOnce {
+        AtOnce {
+            per_caller,
+            all,
+            running: self.running.clone(),
+        }
+    }
+
     fn enter(&self, caller: &Caller) -> Result<Place, Error> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let own = running.get(caller).copied().unwrap_or(0);

@@ -15,12 +15,23 @@ use toolgate_journal::{Entry as Record, Event as Happened};
 pub struct Entry {
     recorder: Arc<Recorder>,
     observer: Arc<dyn Observer>,
+    policy: Option<Arc<str>>,
 }
 
 impl Entry {
     /// An entry that records and tells there.
     pub fn new(recorder: Arc<Recorder>, observer: Arc<dyn Observer>) -> Entry {
-        Entry { recorder, observer }
+        Entry {
+            recorder,
+            observer,
+            policy: None,
+        }
+    }
+
+    /// Names the policy in force, which stands in the record of what is refused. What is let out has it from `Intent`.
+    pub fn under(mut self, policy: Arc<str>) -> Entry {
+        self.policy = Some(policy);
+        self
     }
 
     async fn traced<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
@@ -122,6 +133,9 @@ impl Open<'_> {
             record = record
                 .with("dec", "deny")
                 .with("trail", intent::trail(steps));
+            if let Some(policy) = &self.to.policy {
+                record = record.with("policy_hash", policy.as_ref());
+            }
         }
         let after = intent::after(steps);
         if begun && !after.is_empty() {

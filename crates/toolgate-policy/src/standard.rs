@@ -53,7 +53,7 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
     } = route;
     Pipeline::new()
         // Every call leaves a trace: refused, late and abandoned ones too.
-        .wrap(Entry::new(recorder.clone(), observer.clone()))
+        .wrap(Entry::new(recorder.clone(), observer.clone()).under(policy.clone()))
         // The operator may stop it; that is recorded as well.
         .wrap(route.stop.clone())
         // A panic is an error of one call.

@@ -9,7 +9,7 @@ mod part;
 use changes::Joint;
 use futures_util::future::join_all;
 pub use links::LinkLimits;
-use links::Links;
+use links::{Link, Links};
 pub use names::{BadPrefix, wire_name};
 use part::Part;
 use std::{
@@ -85,6 +85,26 @@ impl Aggregate {
         self
     }
 
+    /// Takes over what another one knew of the members that both have: same id, same prefix, same service. What callers
+    /// were given of them can still be read.
+    pub fn after(mut self, old: &Aggregate) -> Aggregate {
+        let same = |one: &Member, two: &Member| {
+            let service = Arc::ptr_eq(&one.service, &two.service);
+            one.id == two.id && one.prefix == two.prefix && service
+        };
+        let stays = |member: &Member| old.members.iter().position(|other| same(member, other));
+        let from: Vec<Option<usize>> = self.members.iter().map(stays).collect();
+        let known = old.state();
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (ours, theirs) in state.iter_mut().zip(known.iter()) {
+            let part = |at: &Option<usize>| theirs.parts[(*at)?].clone();
+            ours.parts = from.iter().map(part).collect();
+        }
+        drop(known);
+        self.links.share(&old.links);
+        self
+    }
+
     /// All members are asked at once.
     async fn list_all(&self, ask: List) -> Catalog {
         let kind = ask.kind;
@@ -121,12 +141,14 @@ impl Aggregate {
     async fn list_new(&self, uri: &str, ask: List) -> Catalog {
         let kind = ask.kind;
         let template = || self.owner(ItemKind::Template, uri).is_some();
-        let link = self.links.item(&ask.caller, uri);
+        let link = self.linked(&ask.caller, uri).map(|(_, link)| link.item());
         if !template() && (link.is_none() || !self.is_known(kind)) {
             self.list_all(ask).await;
         }
         match link {
-            Some(link) if kind == ItemKind::Template && !template() => Catalog::new(vec![link]),
+            Some(Some(link)) if kind == ItemKind::Template && !template() => {
+                Catalog::new(vec![link])
+            }
             _ => self.known(kind),
         }
     }
@@ -208,6 +230,13 @@ impl Aggregate {
         self.members.iter().position(is_owner)
     }
 
+    /// A link that this caller was given, and the member that gave it, where that is still one of ours.
+    fn linked(&self, caller: &Caller, uri: &str) -> Option<(usize, Link)> {
+        let link = self.links.find(caller, uri)?;
+        let at = self.members.iter().position(|m| link.is_of(&m.service))?;
+        Some((at, link))
+    }
+
     fn part(&self, kind: ItemKind, at: usize) -> Option<Arc<Part>> {
         self.state()[kind as usize].parts[at].clone()
     }
@@ -230,7 +259,7 @@ impl Aggregate {
     ) -> Option<usize> {
         let judged = |server: &Arc<str>| self.members.iter().position(|m| m.id == *server);
         let listed = || kinds.iter().find_map(|kind| self.owner(*kind, uri));
-        let known = || listed().or_else(|| self.links.from(caller, uri));
+        let known = || listed().or_else(|| self.linked(caller, uri).map(|(at, _)| at));
         if let Some(at) = of.and_then(judged).or_else(known) {
             return Some(at);
         }
@@ -277,7 +306,7 @@ impl Aggregate {
         };
         let caller = call.caller.clone();
         let outcome = member.service.call(call).await?;
-        self.links.note(&caller, at, &origin, &outcome);
+        self.links.note(&caller, &member.service, &origin, &outcome);
         Ok(outcome)
     }
 

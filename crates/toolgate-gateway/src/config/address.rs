@@ -11,7 +11,7 @@ const KEYS: &[&str] = &["headers", "headers_env"];
 const URL: &str = "\"https://mcp.example.com/mcp\"";
 
 /// Where a server is, and what it wants to know of us.
-#[derive(Clone)]
+#[derive(Clone, Eq, PartialEq)]
 pub(crate) struct Address {
     /// `https://…`, or `http://…` on this machine.
     pub(crate) url: String,

@@ -63,6 +63,13 @@ macro_rules! limits {
                 Ok(())
             }
 
+            /// The keys of the numbers that are not the same in both.
+            pub(crate) fn differing(one: &Limits, two: &Limits) -> Vec<&'static str> {
+                let mut keys = Vec::new();
+                $(if one.$key != two.$key { keys.push(stringify!($key)); })*
+                keys
+            }
+
             /// A limit as a plain number.
             fn number(&self, key: &str) -> u64 {
                 $(if key == stringify!($key) { return self.$key.plain(); })*
@@ -141,6 +148,12 @@ limits! {
     connections: usize = 1_024, 1 to 65_536;
     /// How long running calls may still take when the gateway stops.
     drain_seconds: u64 = 30, 0 to 3_600;
+}
+
+/// Every key of `[limits]`.
+#[cfg(test)]
+pub(crate) fn limit_keys() -> &'static [&'static str] {
+    KEYS
 }
 
 /// Limits of which the first is never above the second.

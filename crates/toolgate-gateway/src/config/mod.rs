@@ -25,6 +25,8 @@ pub(crate) use address::Address;
 pub(crate) use error::ConfigError;
 pub(crate) use glob::Glob;
 pub(crate) use limits::Limits;
+#[cfg(test)]
+pub(crate) use limits::limit_keys;
 pub(crate) use rate::Rate;
 pub(crate) use rule::{Rule, Then};
 pub(crate) use server::{Output, Server, Unknown};

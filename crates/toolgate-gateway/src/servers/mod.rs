@@ -8,6 +8,7 @@
 mod backoff;
 mod hearing;
 mod launch;
+mod lease;
 mod life;
 mod reach;
 mod spec;
@@ -18,6 +19,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use lease::Lease;
 pub(crate) use spec::ServerSpec;
 use status::ServerStatus;
 pub(crate) use status::State;

@@ -4,8 +4,8 @@ use crate::config::Address;
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use toolgate_wire::json::Limits;
 
-/// What the operator says of a server.
-#[derive(Clone)]
+/// What the operator says of a server. Two that are equal are one server.
+#[derive(Clone, Eq, PartialEq)]
 pub(crate) struct ServerSpec {
     /// Its id; a word of the operator.
     pub(crate) id: Arc<str>,

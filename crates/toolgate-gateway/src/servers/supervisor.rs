@@ -1,11 +1,15 @@
 //! All servers of the gateway.
 
-use super::{ServerSpec, ServerStatus, Supervised, launch::Launch, life::supervise};
+use super::{Lease, ServerSpec, ServerStatus, launch::Launch, life::supervise};
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::{sync::watch, task::JoinHandle, time::timeout};
+use tokio::{
+    sync::watch,
+    task::JoinHandle,
+    time::{Instant, timeout_at},
+};
 use toolgate_guardian::Guardian;
 
 /// How long all children together may take to end.
@@ -13,46 +17,72 @@ const END: Duration = Duration::from_secs(15);
 
 /// All servers of the gateway. Dropping it ends their children, without waiting.
 pub(crate) struct Supervisor {
-    servers: Vec<Arc<Supervised>>,
-    tasks: Mutex<Vec<JoinHandle<()>>>,
-    stop: watch::Sender<bool>,
+    launch: Arc<dyn Launch>,
+    /// Those of the config in force, in its order.
+    current: Mutex<Vec<Arc<Lease>>>,
+    /// Everyone that was started and is not gone yet.
+    tasks: Mutex<Vec<Task>>,
     shown: watch::Sender<u64>,
 }
 
+/// A server's life, and the word that ends it.
+struct Task {
+    life: JoinHandle<()>,
+    stop: watch::Sender<bool>,
+}
+
 impl Supervisor {
-    /// Starts a child for each server, and starts it again whenever it ends.
-    pub(crate) fn start(guardian: Arc<Guardian>, specs: Vec<ServerSpec>) -> Supervisor {
-        Supervisor::start_with(Arc::new(guardian), specs)
+    /// Starts processes by the guardian; none yet.
+    pub(crate) fn new(guardian: Arc<Guardian>) -> Supervisor {
+        Supervisor::with(Arc::new(guardian))
     }
 
-    pub(super) fn start_with(launch: Arc<dyn Launch>, specs: Vec<ServerSpec>) -> Supervisor {
-        let (stop, shown) = (watch::Sender::new(false), watch::Sender::new(0));
-        let make = |spec| Arc::new(Supervised::new(spec, shown.clone()));
-        let servers: Vec<Arc<Supervised>> = specs.into_iter().map(make).collect();
-        let task = |server: &Arc<Supervised>| {
-            #[allow(
-                clippy::disallowed_methods,
-                reason = "the supervisor: one task a server, ended with it"
-            )]
-            tokio::spawn(supervise(server.clone(), launch.clone(), stop.subscribe()))
-        };
-        let tasks = Mutex::new(servers.iter().map(task).collect());
+    pub(super) fn with(launch: Arc<dyn Launch>) -> Supervisor {
         Supervisor {
-            servers,
-            tasks,
-            stop,
-            shown,
+            launch,
+            current: Mutex::default(),
+            tasks: Mutex::default(),
+            shown: watch::Sender::new(0),
         }
     }
 
-    /// The servers, in the order of the config.
-    pub(crate) fn servers(&self) -> &[Arc<Supervised>] {
-        &self.servers
+    /// A hold on each of these: on the one that runs where nothing of it changed, else on a new one, which starts now
+    /// and is started again whenever it ends. A server ends when its last hold is gone.
+    pub(crate) fn lease(&self, specs: Vec<ServerSpec>) -> Vec<Arc<Lease>> {
+        let current = lock(&self.current).clone();
+        let leased = |spec: ServerSpec| {
+            let known = current.iter().find(|lease| *lease.spec() == spec);
+            known.cloned().unwrap_or_else(|| self.start(spec))
+        };
+        specs.into_iter().map(leased).collect()
+    }
+
+    /// These are the servers from now on.
+    pub(crate) fn take(&self, leases: Vec<Arc<Lease>>) {
+        // Dropped here and not under the lock: the last hold on a server may be among them.
+        let _before = std::mem::replace(&mut *lock(&self.current), leases);
+        self.shown.send_modify(|version| *version += 1);
+    }
+
+    fn start(&self, spec: ServerSpec) -> Arc<Lease> {
+        let lease = Arc::new(Lease::new(spec, self.shown.clone()));
+        let life = supervise(lease.server(), self.launch.clone(), lease.stopped());
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "the supervisor: one task a server, ended with it"
+        )]
+        let life = tokio::spawn(life);
+        let stop = lease.stop();
+        let mut tasks = lock(&self.tasks);
+        tasks.retain(|task| !task.life.is_finished());
+        tasks.push(Task { life, stop });
+        lease
     }
 
     /// All servers as lines for the console.
     pub(crate) fn status(&self) -> Vec<ServerStatus> {
-        self.servers.iter().map(|server| server.status()).collect()
+        let current = lock(&self.current);
+        current.iter().map(|lease| lease.status()).collect()
     }
 
     /// Changes with everything that [`Supervisor::status`] shows.
@@ -62,16 +92,26 @@ impl Supervisor {
 
     /// Ends all children in steps, and waits until nothing of them is left.
     pub(crate) async fn stop(&self) {
-        self.stop.send_replace(true);
-        let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
-        let _ = timeout(END, futures_util::future::join_all(tasks)).await;
+        let tasks = std::mem::take(&mut *lock(&self.tasks));
+        for task in &tasks {
+            task.stop.send_replace(true);
+        }
+        let end = Instant::now() + END;
+        for task in tasks {
+            let _ = timeout_at(end, task.life).await;
+        }
     }
 }
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        self.stop.send_replace(true);
-        let tasks = self.tasks.get_mut().unwrap_or_else(PoisonError::into_inner);
-        tasks.iter().for_each(JoinHandle::abort);
+        for task in lock(&self.tasks).iter() {
+            task.stop.send_replace(true);
+            task.life.abort();
+        }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

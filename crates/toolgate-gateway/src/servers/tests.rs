@@ -208,8 +208,10 @@ impl Server {
 fn start(acts: &[Act]) -> (Arc<Script>, Supervisor, Arc<Supervised>) {
     let script = Script::of(acts);
     let spec = ServerSpec::new("files", vec!["serve".to_owned(), "--all".to_owned()]);
-    let supervisor = Supervisor::start_with(Arc::new(script.clone()), vec![spec]);
-    let server = supervisor.servers()[0].clone();
+    let supervisor = Supervisor::with(Arc::new(script.clone()));
+    let leases = supervisor.lease(vec![spec]);
+    let server = leases[0].server();
+    supervisor.take(leases);
     (script, supervisor, server)
 }
 
@@ -465,8 +467,10 @@ async fn one_bad_server_stops_no_other_and_all_end_together() {
         }
     }
     let specs = ["good", "bad"].map(|id| ServerSpec::new(id, vec!["x".to_owned()]));
-    let supervisor = Supervisor::start_with(Arc::new(Two(good, bad.clone())), specs.to_vec());
-    supervisor.servers()[0].call(call()).await.unwrap();
+    let supervisor = Supervisor::with(Arc::new(Two(good, bad.clone())));
+    let leases = supervisor.lease(specs.to_vec());
+    supervisor.take(leases.clone());
+    leases[0].call(call()).await.unwrap();
     let before = Instant::now();
     supervisor.stop().await;
     assert!(

@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::print_stdout,
     reason = "helpers of tests count as tests"
 )]
 
@@ -22,6 +23,7 @@ mod listen;
 mod no_spawn;
 mod one_no;
 mod other_origins;
+mod reload;
 mod revisions;
 mod stdio;
 mod who_may_reach;

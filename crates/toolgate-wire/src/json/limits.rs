@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// What is taken of one message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// Bytes of the whole text; 4 MiB unless set.
     pub bytes: usize,

@@ -5,10 +5,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 use toolgate_core::{
-    Caller, Content, ContentKind, Definition, Item, ItemKind, Origin, Outcome, Output,
+    Caller, Content, ContentKind, Definition, Item, ItemKind, Origin, Outcome, Output, Service,
 };
 use toolgate_wire::json::ObjectWriter;
 
@@ -37,7 +37,7 @@ impl Default for LinkLimits {
 #[derive(Default)]
 pub(super) struct Links {
     pub(super) limits: LinkLimits,
-    given: Mutex<Given>,
+    given: Arc<Mutex<Given>>,
 }
 
 #[derive(Default)]
@@ -48,18 +48,25 @@ struct Given {
     callers: VecDeque<Caller>,
 }
 
+/// A link that a caller was given.
 #[derive(Clone)]
-struct Link {
+pub(super) struct Link {
     uri: String,
-    /// The member that gave it.
-    from: usize,
+    /// The member that gave it. What took its place under the same name did not.
+    of: Weak<dyn Service>,
     /// What the member said of itself when it gave it.
     origin: Origin,
 }
 
 impl Links {
     /// Remembers the links of a result.
-    pub(super) fn note(&self, caller: &Caller, from: usize, origin: &Origin, outcome: &Outcome) {
+    pub(super) fn note(
+        &self,
+        caller: &Caller,
+        of: &Arc<dyn Service>,
+        origin: &Origin,
+        outcome: &Outcome,
+    ) {
         let Outcome::Done(output) = outcome else {
             return;
         };
@@ -67,7 +74,7 @@ impl Links {
             .filter(|uri| uri.len() <= self.limits.uri)
             .map(|uri| Link {
                 uri,
-                from,
+                of: Arc::downgrade(of),
                 origin: origin.clone(),
             })
             .collect();
@@ -76,23 +83,34 @@ impl Links {
         }
     }
 
-    /// The member that gave this caller a link to a resource.
-    pub(super) fn from(&self, caller: &Caller, uri: &str) -> Option<usize> {
-        Some(self.given().find(caller, uri)?.from)
+    /// Has the memory of another one.
+    pub(super) fn share(&mut self, old: &Links) {
+        self.given = old.given.clone();
     }
 
-    /// The resource behind a link that this caller was given.
-    pub(super) fn item(&self, caller: &Caller, uri: &str) -> Option<Arc<Item>> {
-        let link = self.given().find(caller, uri)?;
-        let mut o = ObjectWriter::new();
-        o.str("uri", uri);
-        o.str("name", uri);
-        let def = Definition::read(ItemKind::Resource, o.finish()).ok()?;
-        Some(Arc::new(Item::new(link.origin, def)))
+    /// A link that this caller was given.
+    pub(super) fn find(&self, caller: &Caller, uri: &str) -> Option<Link> {
+        self.given().find(caller, uri)
     }
 
     fn given(&self) -> MutexGuard<'_, Given> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Link {
+    /// Whether that service gave it.
+    pub(super) fn is_of(&self, service: &Arc<dyn Service>) -> bool {
+        std::ptr::addr_eq(self.of.as_ptr(), Arc::as_ptr(service))
+    }
+
+    /// The resource behind it.
+    pub(super) fn item(&self) -> Option<Arc<Item>> {
+        let mut o = ObjectWriter::new();
+        o.str("uri", &self.uri);
+        o.str("name", &self.uri);
+        let def = Definition::read(ItemKind::Resource, o.finish()).ok()?;
+        Some(Arc::new(Item::new(self.origin.clone(), def)))
     }
 }
 

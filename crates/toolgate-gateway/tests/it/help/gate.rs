@@ -216,6 +216,22 @@ impl Gate {
         serde_json::from_str(&state.body).unwrap()
     }
 
+    /// Puts another config in the place of its own, in one step.
+    pub(crate) fn configure(&self, text: &str) {
+        let new = self.data.write("new.toml", text);
+        std::fs::rename(new, self.data.file("toolgate.toml")).unwrap();
+    }
+
+    /// Sends it a signal, such as `HUP`.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.pid().to_string();
+        let sent = command("kill")
+            .args([&format!("-{name}"), &pid])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

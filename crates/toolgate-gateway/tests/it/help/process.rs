@@ -109,6 +109,11 @@ impl Family {
         Family(found)
     }
 
+    /// How many processes are in both.
+    pub(crate) fn in_common(&self, other: &Family) -> usize {
+        self.0.iter().filter(|one| other.0.contains(one)).count()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -1,5 +1,21 @@
 use super::*;
-use toolgate_core::ToolResult;
+use toolgate_core::{BoxFuture, Call, Catalog, Changes, Error, Interest, List, ToolResult};
+
+struct Nobody;
+
+impl Service for Nobody {
+    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        Box::pin(async { Ok(Catalog::default()) })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(async move { Err(call.unknown()) })
+    }
+
+    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        Box::pin(std::future::pending())
+    }
+}
 
 fn result(uris: &[&str]) -> Outcome {
     Outcome::Done(Output::Tool(ToolResult {
@@ -28,11 +44,12 @@ fn links(per_caller: usize, callers: usize) -> Links {
 }
 
 fn note(links: &Links, who: &str, uris: &[&str]) {
-    links.note(&Caller::new(who), 0, &origin(), &result(uris));
+    let of: Arc<dyn Service> = Arc::new(Nobody);
+    links.note(&Caller::new(who), &of, &origin(), &result(uris));
 }
 
 fn has(links: &Links, who: &str, uri: &str) -> bool {
-    links.from(&Caller::new(who), uri).is_some()
+    links.find(&Caller::new(who), uri).is_some()
 }
 
 #[test]
@@ -67,4 +84,16 @@ fn nothing_is_kept_where_nothing_may_be() {
     let links = links(0, 9);
     note(&links, "one", &["t:1"]);
     assert!(!has(&links, "one", "t:1"));
+}
+
+#[test]
+fn a_link_is_of_the_service_that_gave_it() {
+    let of: Arc<dyn Service> = Arc::new(Nobody);
+    let links = links(2, 9);
+    links.note(&Caller::new("one"), &of, &origin(), &result(&["t:1"]));
+    let mut after = Links::default();
+    after.share(&links);
+    let link = after.find(&Caller::new("one"), "t:1").unwrap();
+    assert!(link.is_of(&of));
+    assert!(!link.is_of(&(Arc::new(Nobody) as Arc<dyn Service>)));
 }

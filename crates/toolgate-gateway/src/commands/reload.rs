@@ -1,0 +1,31 @@
+//! `toolgate reload`: the running gateways read their configs again.
+
+use super::{Failed, Result, print};
+use crate::control::{Gateways, Reached};
+use serde_json::json;
+use std::process::ExitCode;
+use toolgate::visible;
+
+/// All gateways of a data directory. One that does not take its config makes this fail.
+pub(super) fn run(gateways: &Gateways) -> Result<ExitCode> {
+    let mut refused = Vec::new();
+    for answer in gateways.ask_all("reload", &json!({}))? {
+        match answer {
+            Reached::Ok(status) => {
+                for note in status["notes"].as_array().into_iter().flatten() {
+                    eprintln!("toolgate: {}", visible(note.as_str().unwrap_or_default()));
+                }
+                let hash = status["hash"].as_str().unwrap_or_default();
+                print(&format!("in force: {}\n", visible(hash)))?;
+            }
+            Reached::Unknown(why) | Reached::Refused(why) => refused.push(why),
+        }
+    }
+    match refused.is_empty() {
+        true => Ok(ExitCode::SUCCESS),
+        false => Err(Failed::Work(format!(
+            "{}; what was in force stays",
+            refused.join("; ")
+        ))),
+    }
+}

@@ -1,0 +1,136 @@
+//! What one config makes: the policy in force and everything that is swapped with it, as one value.
+
+use crate::{
+    board::Board,
+    config::{Config, Token},
+    instructions::Instructions,
+    servers::{Lease, Supervisor},
+    stack,
+};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
+use toolgate::{Caller, Changes, Interest, Service, aggregate::Aggregate, edge::http::HostGuard};
+use toolgate_policy::{self as policy, Desk, Recorder, Route, Store};
+
+/// What outlives every config: where calls are recorded, asked for and shown, and the servers that run.
+pub(crate) struct Shared {
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) supervisor: Arc<Supervisor>,
+    /// Where the listener is, if there is one.
+    pub(crate) address: Option<SocketAddr>,
+}
+
+/// What one config makes. A call keeps the plan with which it began; servers that no plan names any more end.
+pub(crate) struct Plan {
+    pub(crate) config: Config,
+    /// The duties and their settings.
+    pub(crate) route: Route,
+    /// The servers as one, without the duties.
+    pub(crate) servers: Arc<Aggregate>,
+    /// All tools, cleaned but not hidden: the operator sees why something is withheld.
+    pub(crate) tools: Arc<dyn Service>,
+    /// The servers behind the duties: what callers use.
+    pub(crate) service: Arc<dyn Service>,
+    pub(crate) door: Arc<Door>,
+    pub(crate) instructions: Instructions,
+    leases: Vec<Arc<Lease>>,
+    heard: Mutex<Option<Changes>>,
+}
+
+/// Who may come in over HTTP.
+pub(crate) struct Door {
+    pub(crate) guard: HostGuard,
+    pub(crate) token: Option<Token>,
+}
+
+impl Shared {
+    /// Makes the plan of a config, after the one that is in force. Servers that stay the same stay as they are; new ones
+    /// start.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with the config. Nothing has changed then.
+    pub(crate) async fn plan(&self, config: Config, before: Option<&Plan>) -> Result<Plan, String> {
+        let token = config.read_token().map_err(|e| e.to_string())?;
+        let door = Arc::new(Door {
+            guard: self.guard(&config),
+            token,
+        });
+        let leases = self.supervisor.lease(stack::specs(&config));
+        let servers = stack::aggregate(&config, &leases)?;
+        let servers = Arc::new(match before {
+            Some(before) => servers.after(&before.servers),
+            None => servers,
+        });
+        let route = stack::route(&config, self, before.map(|before| &before.route));
+        let known: Arc<dyn Service> = Arc::new(stack::Known(servers.clone()));
+        let tools: Arc<dyn Service> = Arc::new(policy::inspect(&route, known));
+        // Nobody waits for a server here: only for the word that something changed.
+        let heard = servers.changes(Interest::lists(Caller::new("toolgate")));
+        Ok(Plan {
+            heard: Mutex::new(heard.await.ok()),
+            service: Arc::new(policy::pipeline(&route, servers.clone())),
+            instructions: Instructions {
+                known: tools.clone(),
+                access: route.access.clone(),
+                most: config.limits.instructions_bytes,
+            },
+            config,
+            route,
+            servers,
+            tools,
+            door,
+            leases,
+        })
+    }
+
+    fn guard(&self, config: &Config) -> HostGuard {
+        let Some(address) = self.address else {
+            return HostGuard::loopback(config.listen.port());
+        };
+        HostGuard::loopback(address.port())
+            .allow_hosts(own_host(address).as_deref())
+            .allow_hosts(config.allowed_hosts.iter().map(String::as_str))
+            .allow_origins(config.allowed_origins.iter().map(String::as_str))
+    }
+}
+
+impl Plan {
+    /// A hold on each of its servers, in the order of the config.
+    pub(crate) fn leases(&self) -> Vec<Arc<Lease>> {
+        self.leases.clone()
+    }
+
+    /// What its servers told since the plan was made; to be taken once.
+    pub(crate) fn heard(&self) -> Option<Changes> {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.take()
+    }
+
+    /// Names the policy, for records.
+    pub(crate) fn hash(&self) -> &str {
+        &self.route.policy
+    }
+
+    /// The name under which the listener's callers stand in rules and records.
+    pub(crate) fn caller(&self, http: bool) -> Caller {
+        Caller::new(match (http, &self.door.token) {
+            (false, _) => "local@stdio",
+            (true, Some(_)) => "token@http",
+            (true, None) => "anonymous@http",
+        })
+    }
+}
+
+/// The name of an address that was asked for by itself.
+fn own_host(address: SocketAddr) -> Option<String> {
+    let host = match address {
+        SocketAddr::V4(a) => a.ip().to_string(),
+        SocketAddr::V6(a) => format!("[{}]", a.ip()),
+    };
+    (!address.ip().is_unspecified()).then_some(host)
+}

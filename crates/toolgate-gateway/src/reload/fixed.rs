@@ -1,0 +1,84 @@
+//! What stays as it was when the gateway started, whatever a later config says.
+
+use crate::config::{Config, Limits};
+use std::net::SocketAddr;
+
+/// The limits of what is open already: the listener, sessions, streams and the questions that wait.
+const AT_START: &[&str] = &[
+    "body_bytes",
+    "depth",
+    "keys",
+    "elements",
+    "name_bytes",
+    "sessions",
+    "session_idle_seconds",
+    "session_max_seconds",
+    "listen_streams",
+    "listen_streams_per_caller",
+    "approval_seconds",
+    "approvals_per_caller",
+    "approvals",
+    "grants",
+    "header_seconds",
+    "body_seconds",
+    "connections",
+    "drain_seconds",
+];
+
+/// A sentence for each thing that is different now and is not taken before a restart.
+pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<String> {
+    let mut notes = Vec::new();
+    if now.listen != listen {
+        notes.push(format!(
+            "listen is {} now; restart toolgate to listen there",
+            now.listen
+        ));
+    }
+    if now.data != first.data {
+        notes.push("data is another directory now; restart toolgate to use it".to_owned());
+    }
+    let changed = Limits::differing(&first.limits, &now.limits);
+    let changed: Vec<&str> = AT_START
+        .iter()
+        .copied()
+        .filter(|key| changed.contains(key))
+        .collect();
+    if !changed.is_empty() {
+        notes.push(format!(
+            "these limits are taken at the next start: {}",
+            changed.join(", ")
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Source;
+
+    #[test]
+    fn what_waits_for_a_restart_is_named() {
+        let first = Config::demo().unwrap();
+        assert_eq!(first.source, Source::BuiltIn);
+        let mut now = first.clone();
+        assert!(notes(first.listen, &first, &now).is_empty());
+        now.limits.connections += 1;
+        now.limits.call_seconds += 1;
+        now.data = Some("/elsewhere".into());
+        now.listen.set_port(1);
+        let told = notes(first.listen, &first, &now).join("\n");
+        assert!(told.contains(":1 now; restart"), "{told}");
+        assert!(told.contains("data is another directory"), "{told}");
+        assert!(told.contains("next start: connections"), "{told}");
+        assert!(!told.contains("call_seconds"), "{told}");
+    }
+
+    #[test]
+    fn every_key_here_is_one() {
+        let every = crate::config::limit_keys();
+        for key in AT_START {
+            assert!(every.contains(key), "{key}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! A config that is read again while the gateway runs: taken whole, or not at all.
+//!
+//! - [`Reloader`]: reads it, records what came of it, and swaps the plan.
+//! - `fixed`: what stays as it was at the start.
+//! - `watch`: when it is read again.
+
+mod fixed;
+mod watch;
+
+use crate::{
+    board::millis,
+    config::{Config, Source},
+    live::Live,
+    plan::{Plan, Shared},
+};
+use serde_json::{Value, json};
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+use toolgate_journal::{Entry, Event};
+
+/// Reads the config again.
+pub(crate) struct Reloader {
+    shared: Shared,
+    live: Arc<Live>,
+    /// Where the config says to listen, which the command line may overrule.
+    listen: SocketAddr,
+    /// The config at the start, for what stays as it was.
+    first: Config,
+    one: tokio::sync::Mutex<()>,
+    last: Mutex<Last>,
+}
+
+/// What came of it the last time.
+struct Last {
+    at: SystemTime,
+    by: &'static str,
+    /// Why the config was not taken.
+    refused: Option<String>,
+    notes: Vec<String>,
+}
+
+/// Why the config is read again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Because {
+    /// The file is another one.
+    File,
+    /// Somebody wants it: by SIGHUP, in a terminal, or in the console.
+    Wanted(&'static str),
+}
+
+impl Because {
+    fn word(self) -> &'static str {
+        match self {
+            Because::File => "file",
+            Because::Wanted(by) => by,
+        }
+    }
+}
+
+impl Reloader {
+    /// Reads again what `live` was made from. `listen` is where the config says to listen.
+    pub(crate) fn new(shared: Shared, live: Arc<Live>, listen: SocketAddr) -> Reloader {
+        Reloader {
+            shared,
+            first: live.plan().config.clone(),
+            live,
+            listen,
+            one: tokio::sync::Mutex::default(),
+            last: Mutex::new(Last {
+                at: SystemTime::now(),
+                by: "start",
+                refused: None,
+                notes: Vec::new(),
+            }),
+        }
+    }
+
+    /// Reads the config again and puts it in force. Calls that run keep the policy with which they began.
+    ///
+    /// # Errors
+    /// Why it was not taken. Nothing has changed then.
+    pub(crate) async fn reload(&self, because: Because) -> Result<Value, String> {
+        let _one = self.one.lock().await;
+        let before = self.live.plan();
+        let read = self.read();
+        let new = read.as_ref().ok().and_then(|config| config.hash.clone());
+        if because == Because::File && new.as_deref() == Some(before.hash()) {
+            return Ok(self.status());
+        }
+        let made = match read {
+            Ok(config) => self.made(config, &before).await,
+            Err(why) => Err(why),
+        };
+        let taken = self.settle(made, new, &before, because).await;
+        // Its servers may end now.
+        drop(before);
+        self.shared.board.tell("policy", &self.status());
+        taken.map(|()| self.status())
+    }
+
+    /// What is in force, and what came of the last reading.
+    pub(crate) fn status(&self) -> Value {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        json!({
+            "hash": self.live.plan().hash(), "at": millis(last.at), "by": last.by,
+            "refused": last.refused, "notes": last.notes,
+        })
+    }
+
+    /// The file from which the config came.
+    fn file(&self) -> Result<&Path, String> {
+        match &self.first.source {
+            Source::File(path) => Ok(path),
+            Source::BuiltIn => Err("there is no config file to read again: this is the demo; start toolgate with --config".to_owned()),
+            Source::CommandLine => Err("there is no config file to read again: the server stands on the command line of `toolgate run`".to_owned()),
+        }
+    }
+
+    fn read(&self) -> Result<Config, String> {
+        let config = Config::load_file(self.file()?).map_err(|error| error.to_string())?;
+        // What counts is where we do listen.
+        if let Some(address) = self.shared.address {
+            let here = Config {
+                listen: address,
+                ..config.clone()
+            };
+            here.check_listen().map_err(|error| error.to_string())?;
+        }
+        Ok(config)
+    }
+
+    async fn made(&self, config: Config, before: &Plan) -> Result<(Plan, Vec<String>), String> {
+        let mut notes = config.notes.clone();
+        notes.extend(fixed::notes(self.listen, &self.first, &config));
+        let plan = self.shared.plan(config, Some(before)).await?;
+        Ok((plan, notes))
+    }
+
+    /// Puts it in force, once that stands in the record.
+    async fn settle(
+        &self,
+        made: Result<(Plan, Vec<String>), String>,
+        new: Option<String>,
+        before: &Plan,
+        because: Because,
+    ) -> Result<(), String> {
+        let entry = Entry::new(Event::POLICY_RELOAD)
+            .with("by", because.word())
+            .with("old", before.hash())
+            .with("new", new.unwrap_or_default());
+        let entry = match &made {
+            Ok((_, notes)) => entry
+                .with("verdict", "taken")
+                .with("notes", notes.join("; ")),
+            Err(why) => entry.with("verdict", "refused").with("why", why.as_str()),
+        };
+        let recorded = match self.shared.recorder.journal() {
+            Some(journal) => journal.append(entry).await.map(|_| ()),
+            None => Ok(()),
+        };
+        let unrecorded = |error| format!("the change of the policy cannot be recorded: {error}");
+        let taken = match (made, recorded.map_err(unrecorded)) {
+            (Ok((plan, notes)), Ok(())) => {
+                self.take(plan);
+                Ok(notes)
+            }
+            (Err(why), _) | (Ok(_), Err(why)) => Err(why),
+        };
+        tell(&taken, &self.live.plan());
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Last {
+            at: SystemTime::now(),
+            by: because.word(),
+            refused: taken.as_ref().err().cloned(),
+            notes: taken.as_ref().cloned().unwrap_or_default(),
+        };
+        taken.map(|_| ())
+    }
+
+    fn take(&self, plan: Plan) {
+        let leases = plan.leases();
+        self.live.swap(plan);
+        self.shared.supervisor.take(leases);
+    }
+}
+
+/// Says on standard error what came of it.
+fn tell(taken: &Result<Vec<String>, String>, plan: &Plan) {
+    match taken {
+        Ok(notes) => {
+            let (servers, rules) = (plan.config.servers.len(), plan.config.rules.len());
+            eprintln!("toolgate: the config was read again: {servers} servers, {rules} rules");
+            notes.iter().for_each(|note| eprintln!("toolgate: {note}"));
+        }
+        Err(why) => eprintln!(
+            "toolgate: {why}\ntoolgate: the config was not taken; what was in force stays"
+        ),
+    }
+}

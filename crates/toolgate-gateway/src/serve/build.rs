@@ -1,0 +1,137 @@
+//! From the start to the parts that run.
+
+use super::Start;
+use crate::{
+    board::Board,
+    console::{Console, Logins},
+    live::Live,
+    operator::Operator,
+    plan::Shared,
+    reload::Reloader,
+    routes::Routes,
+    servers::Supervisor,
+    stack,
+    startup::Ready,
+    witness::EdgeWitness,
+};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+};
+use toolgate::edge::{Front, http::Endpoint};
+use toolgate_guardian::Guardian;
+use toolgate_journal::Journal;
+use toolgate_policy::{Desk, Recorder, Store};
+
+/// What runs.
+pub(super) struct Parts {
+    pub(super) server: Arc<Front>,
+    pub(super) live: Arc<Live>,
+    pub(super) reloader: Arc<Reloader>,
+    pub(super) supervisor: Arc<Supervisor>,
+    pub(super) operator: Arc<Operator>,
+    pub(super) routes: Option<Arc<Routes>>,
+}
+
+impl Parts {
+    pub(super) async fn build(
+        start: &Start,
+        journal: &Arc<Journal>,
+        store: Arc<dyn Store>,
+        guardian: Arc<Guardian>,
+        address: Option<SocketAddr>,
+    ) -> Result<Parts, String> {
+        let config = &start.config;
+        let recorder = Arc::new(Recorder::new(journal.clone()));
+        let shared = Shared {
+            board: Arc::new(Board::new()),
+            desk: Desk::new(recorder.clone(), stack::desk_limits(config)),
+            recorder,
+            store,
+            supervisor: Arc::new(Supervisor::new(guardian)),
+            address,
+        };
+        let (board, desk) = (shared.board.clone(), shared.desk.clone());
+        let supervisor = shared.supervisor.clone();
+        let plan = shared.plan(config.clone(), None).await?;
+        supervisor.take(plan.leases());
+        let live = Arc::new(Live::new(plan));
+        let reloader = Arc::new(Reloader::new(shared, live.clone(), start.listen));
+        let witness = Arc::new(EdgeWitness::new(journal.clone()));
+        let server = Front::new(
+            live.clone(),
+            "toolgate",
+            env!("CARGO_PKG_VERSION"),
+            stack::server_limits(config),
+        );
+        let server = server.map_err(|e| e.public().to_owned())?;
+        let server = server.with_instructions_of(live.clone());
+        let server = Arc::new(server.with_witness(witness.clone()));
+        let logins = address.map(|address| Arc::new(Logins::new(reachable(address))));
+        let operator = Arc::new(Operator {
+            board,
+            desk,
+            supervisor: supervisor.clone(),
+            live: live.clone(),
+            reloader: reloader.clone(),
+            server: server.clone(),
+            logins: logins.clone(),
+            endpoint: address.map(|a| format!("http://{}/mcp", reachable(a))),
+            data: start.data.display().to_string(),
+        });
+        let routes = logins.map(|logins| {
+            Arc::new(Routes {
+                live: live.clone(),
+                endpoint: Endpoint::new(server.clone(), stack::http_limits(config)),
+                console: Console {
+                    logins,
+                    operator: operator.clone(),
+                },
+                witness,
+            })
+        });
+        Ok(Parts {
+            server,
+            live,
+            reloader,
+            supervisor,
+            operator,
+            routes,
+        })
+    }
+
+    pub(super) fn ready(&self, start: &Start, address: Option<SocketAddr>) -> String {
+        let program = std::env::current_exe().unwrap_or_else(|_| "toolgate".into());
+        let console = self.operator.logins.as_ref().map(|logins| logins.link());
+        let example = start
+            .config
+            .is_demo()
+            .then_some(("demo.add", "{\"a\": 1, \"b\": 2}"));
+        let ready = Ready {
+            endpoint: self.operator.endpoint.as_deref(),
+            console: console.as_deref(),
+            data: &start.data,
+            program: &program,
+            stdio: &start.stdio,
+            example,
+            token: start.config.token.is_some(),
+            note: address
+                .filter(|a| a.ip().is_unspecified())
+                .map(|_| ANY.to_owned()),
+        };
+        ready.text()
+    }
+}
+
+/// Said where the listener takes connections on every address.
+const ANY: &str = "It listens on every address of this machine, and answers under the names in allowed_hosts only: \
+                   add the names by which others reach it.";
+
+/// An address that a program on this machine can open.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(a) if a.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, a.port()).into(),
+        SocketAddr::V6(a) if a.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, a.port()).into(),
+        address => address,
+    }
+}

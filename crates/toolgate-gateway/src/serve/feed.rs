@@ -1,0 +1,75 @@
+//! What the console is told that is not a call.
+
+use super::Parts;
+use crate::servers::State;
+use std::time::Duration;
+use toolgate::{Caller, Interest, Service};
+
+/// Least time between two tellings of the same thing.
+const CALM: Duration = Duration::from_millis(250);
+
+impl Parts {
+    /// Keeps the console up to date with what is not a call.
+    pub(super) async fn feed(&self) {
+        tokio::join!(
+            self.live.feed(),
+            self.feed_desk(),
+            self.feed_servers(),
+            self.feed_tools()
+        );
+    }
+
+    async fn feed_desk(&self) {
+        let mut desk = self.operator.desk.changes();
+        let mut known = Vec::new();
+        while desk.changed().await.is_ok() {
+            self.operator.tell_pending(&mut known);
+        }
+    }
+
+    async fn feed_servers(&self) {
+        let mut servers = self.supervisor.watch();
+        while servers.changed().await.is_ok() {
+            if self.operator.board.is_watched() {
+                let status = self.operator.server_status();
+                self.operator.board.tell("servers", &status);
+            }
+            // A server that writes a lot must not keep us busy.
+            tokio::time::sleep(CALM).await;
+        }
+    }
+
+    /// Looks again when a list changed, or a server came or went.
+    async fn feed_tools(&self) {
+        let want = Interest::lists(Caller::new("operator"));
+        let mut servers = self.supervisor.watch();
+        let mut tools = self.live.changes(want).await.ok();
+        loop {
+            let running = self.running();
+            self.operator.refresh().await;
+            self.operator.tell_offered().await;
+            tokio::time::sleep(CALM).await;
+            let stale = async {
+                match &mut tools {
+                    Some(tools) => tools.next().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let moved = async {
+                while self.running() == running && servers.changed().await.is_ok() {
+                    tokio::time::sleep(CALM).await;
+                }
+            };
+            tokio::select! {
+                told = stale => if told.is_none() { tools = None },
+                () = moved => {}
+            }
+        }
+    }
+
+    /// Which servers can be asked.
+    fn running(&self) -> Vec<bool> {
+        let status = self.supervisor.status();
+        status.iter().map(|s| s.state == State::Running).collect()
+    }
+}

@@ -1,0 +1,71 @@
+//! How callers reach the gateway, until it stops.
+
+use super::{Parts, Start, signals};
+use crate::http_server::{self, ListenLimits};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use toolgate::{
+    Caller,
+    edge::{http::Endpoint, stdio},
+};
+
+/// How often idle sessions are looked for.
+const SWEEP: Duration = Duration::from_secs(30);
+
+impl Parts {
+    /// Serves until it is told to stop, or nobody can reach it any more.
+    pub(super) async fn reached(
+        &self,
+        start: &Start,
+        listener: Option<TcpListener>,
+    ) -> Result<(), String> {
+        let stop = signals::stop()?;
+        let drain = Duration::from_secs(start.config.limits.drain_seconds);
+        match (listener, &self.routes) {
+            (Some(listener), Some(routes)) => {
+                let limits = ListenLimits {
+                    connections: start.config.limits.connections,
+                    headers: Duration::from_secs(start.config.limits.header_seconds),
+                    drain,
+                };
+                let (endpoint, server) = (routes.endpoint.clone(), self.server.clone());
+                let stop = async {
+                    tokio::select! {
+                        () = stop => {}
+                        () = sweep(&endpoint) => {}
+                    }
+                    // Streams end, and calls that only wait for a person; what runs may end within the drain time.
+                    server.close();
+                };
+                http_server::serve(listener, routes.clone(), limits, stop).await;
+                endpoint.close();
+                Ok(())
+            }
+            _ => {
+                let served = stdio::serve(
+                    self.server.clone(),
+                    Caller::new("local@stdio"),
+                    tokio::io::stdin(),
+                    tokio::io::stdout(),
+                );
+                let stop = async {
+                    stop.await;
+                    // Calls that only wait for a person end; what runs may end within the drain time.
+                    self.server.close();
+                    tokio::time::sleep(drain).await;
+                };
+                tokio::select! {
+                    result = served => result.map_err(|e| format!("stdin or stdout broke: {e}")),
+                    () = stop => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+async fn sweep(endpoint: &Endpoint) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        endpoint.sweep();
+    }
+}

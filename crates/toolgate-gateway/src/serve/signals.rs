@@ -1,0 +1,40 @@
+//! The signals: SIGINT and SIGTERM end the gateway, SIGHUP has the config read again.
+
+use std::fs::File;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+fn listen(kind: SignalKind) -> Result<Signal, String> {
+    signal(kind).map_err(|e| format!("cannot listen for signals: {e}"))
+}
+
+/// Comes with each SIGHUP.
+pub(super) fn hangup() -> Result<Signal, String> {
+    listen(SignalKind::hangup())
+}
+
+/// Ends at the first SIGINT or SIGTERM, or when the terminal is closed in which the gateway was started.
+pub(super) fn stop() -> Result<impl Future<Output = ()>, String> {
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut hangup = hangup()?;
+    let had_terminal = has_terminal();
+    let closed = async move {
+        while hangup.recv().await.is_some() {
+            // The same signal has the config read again; a terminal that is gone is what tells the two apart.
+            if had_terminal && !has_terminal() {
+                return;
+            }
+        }
+    };
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            () = closed => {}
+        }
+    })
+}
+
+fn has_terminal() -> bool {
+    File::open("/dev/tty").is_ok()
+}

@@ -1,0 +1,64 @@
+//! A hold on a server.
+
+use super::{ServerSpec, ServerStatus, Supervised};
+use std::sync::Arc;
+use tokio::sync::watch;
+use toolgate::{BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service};
+
+/// A hold on a server, shared by the configs that name it. The server ends when the last of them lets go: a config that
+/// is no longer in force lets go when the last call is over that it began.
+pub(crate) struct Lease {
+    server: Arc<Supervised>,
+    stop: watch::Sender<bool>,
+}
+
+impl Lease {
+    pub(super) fn new(spec: ServerSpec, shown: watch::Sender<u64>) -> Lease {
+        Lease {
+            server: Arc::new(Supervised::new(spec, shown)),
+            stop: watch::Sender::new(false),
+        }
+    }
+
+    /// What the operator says of it.
+    pub(super) fn spec(&self) -> &ServerSpec {
+        &self.server.spec
+    }
+
+    pub(super) fn server(&self) -> Arc<Supervised> {
+        self.server.clone()
+    }
+
+    pub(super) fn stop(&self) -> watch::Sender<bool> {
+        self.stop.clone()
+    }
+
+    pub(super) fn stopped(&self) -> watch::Receiver<bool> {
+        self.stop.subscribe()
+    }
+
+    /// A line for the console.
+    pub(crate) fn status(&self) -> ServerStatus {
+        self.server.status()
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+    }
+}
+
+impl Service for Lease {
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        self.server.list(ask)
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        self.server.call(call)
+    }
+
+    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        self.server.changes(want)
+    }
+}
