@@ -85,7 +85,7 @@ fn a_key_twice_is_found_at_any_depth_and_among_many() {
     }
 }
 
-/// A million levels or items on a small stack: an error or a value, never an overflow.
+/// T24: a million levels or items on a small stack: an error or a value, never an overflow.
 #[test]
 fn nothing_overflows_a_small_stack() {
     let work = || {
@@ -137,7 +137,7 @@ fn no_setting_goes_beyond_the_deepest() {
     assert_eq!(kind("{}".to_owned(), &none), Some(K::TooDeep));
 }
 
-/// A million members through all that walks a value.
+/// T24: a million members through all that walks a value.
 #[test]
 fn a_million_members_on_a_small_stack() {
     on_small_stack(|| {

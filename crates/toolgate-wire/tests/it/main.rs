@@ -3,14 +3,18 @@
     missing_docs,
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::print_stdout,
     reason = "tests"
 )]
 
 mod codec;
+mod differentials;
 mod edits;
+mod fidelity;
 mod hostile;
 mod laws;
 mod limits;
+mod messages;
 mod mutations;
 mod random;
 mod tables;

@@ -2,7 +2,7 @@
 
 use toolgate_wire::json::{Json, Kind, Limits};
 
-const SEEDS: [&str; 8] = [
+pub(crate) const SEEDS: [&str; 8] = [
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a.b","arguments":{"x":[1,2.5,-3e7]}}}"#,
     r#"{"jsonrpc":"2.0","id":"é\ud83d\ude00","result":{"content":[{"type":"text","text":"a\n\"b\"\\"}]}}"#,
     r#"[ { "a" : { "b" : [ [ ] , { } , [ { "c" : null } ] ] } } , true , false ]"#,
@@ -37,17 +37,17 @@ const PIECES: [&[u8]; 20] = [
     b"\"a\":1,",
 ];
 
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) as usize % sides.max(1)
     }
 
-    fn damage(&mut self, bytes: &mut Vec<u8>) {
+    pub(crate) fn damage(&mut self, bytes: &mut Vec<u8>) {
         let at = self.roll(bytes.len() + 1);
         let end = (at + self.roll(8)).min(bytes.len());
         match self.roll(6) {

@@ -3,9 +3,10 @@
 use super::read;
 use toolgate_wire::json::{Json, Limits, ReadErrorKind as K};
 
+/// T11, the texts that every reader has to take.
 #[test]
 fn taken() {
-    for text in [
+    let texts = [
         "null",
         "true",
         "false",
@@ -79,7 +80,8 @@ fn taken() {
         "{\"a\":\"\\u0000\"}",
         "{\"ſ\":1,\"s\":2}",
         "{\"K\":1,\"\u{212a}\":2}",
-    ] {
+    ];
+    for text in texts {
         let json = read(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
         assert_eq!(
             json.as_str(),
@@ -87,11 +89,15 @@ fn taken() {
             "the bytes stay"
         );
     }
+    println!("T11: {} of {} texts taken", texts.len(), texts.len());
 }
 
+/// T11, the texts that no reader may take, and those that this one does not take.
 #[test]
 fn not_taken() {
+    let refused = std::cell::Cell::new(0);
     let check = |text: &str, kind: K| {
+        refused.set(refused.get() + 1);
         let error = read(text).expect_err(text);
         assert_eq!(error.kind(), kind, "{text:?}: {error}");
         assert!(error.offset() <= text.len(), "{text:?}: {error}");
@@ -271,6 +277,7 @@ fn not_taken() {
     }
     check("\u{feff}1", K::ByteOrderMark);
     check("\u{feff}", K::ByteOrderMark);
+    println!("T11: {0} of {0} texts refused", refused.get());
 }
 
 /// Holds: BASE-14
@@ -294,7 +301,7 @@ fn bytes_that_are_no_text() {
     }
 }
 
-/// Where the grammar leaves it open, this is what we do.
+/// T11: where the grammar leaves it open, this is what we do.
 #[test]
 fn decided() {
     // Numbers that no machine type holds are taken and kept to the letter, but known as such.
