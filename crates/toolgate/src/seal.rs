@@ -18,6 +18,8 @@ pub(crate) struct Seal {
     keys: RwLock<Arc<[Key]>>,
     random: SystemRandom,
     life: Duration,
+    /// The name of the server: servers that share keys do not open each other's state.
+    of: String,
 }
 
 struct Key {
@@ -61,22 +63,23 @@ impl Seal {
     ///
     /// # Errors
     /// The system gives no random bytes.
-    pub(crate) fn random(life: Duration) -> Result<Seal, Error> {
+    pub(crate) fn random(of: &str, life: Duration) -> Result<Seal, Error> {
         let random = SystemRandom::new();
         let mut key = [0; 32];
         random.fill(&mut key).map_err(|_| bug())?;
-        Seal::with_keys(&[key], life)
+        Seal::with_keys(of, &[key], life)
     }
 
     /// A seal with keys that replicas share, or that outlive the process.
     ///
     /// # Errors
     /// There are none.
-    pub(crate) fn with_keys(keys: &[[u8; 32]], life: Duration) -> Result<Seal, Error> {
+    pub(crate) fn with_keys(of: &str, keys: &[[u8; 32]], life: Duration) -> Result<Seal, Error> {
         Ok(Seal {
             keys: RwLock::new(read(keys)?),
             random: SystemRandom::new(),
             life,
+            of: of.to_owned(),
         })
     }
 
@@ -111,7 +114,7 @@ impl Seal {
             .to_vec();
         let mut nonce = [0; NONCE_LEN];
         self.random.fill(&mut nonce).map_err(|_| bug())?;
-        let bound = Aad::from(binding(call));
+        let bound = Aad::from(self.binding(call));
         let keys = self.keys();
         let first = keys.first().ok_or_else(bug)?;
         first
@@ -119,6 +122,22 @@ impl Seal {
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bound, &mut text)
             .map_err(|_| bug())?;
         Ok(encode(&first.id) + &encode(&nonce) + &encode(&text))
+    }
+
+    /// Server, caller, method, name and arguments, so that state cannot be carried from one to another.
+    fn binding(&self, call: &Call) -> Vec<u8> {
+        let mut context = digest::Context::new(&digest::SHA256);
+        for part in [
+            &self.of,
+            call.caller.name(),
+            call.op.method(),
+            call.name(),
+            &call.arguments().raw().canonical(),
+        ] {
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part.as_bytes());
+        }
+        context.finish().as_ref().to_vec()
     }
 
     /// Opens state that came with this call.
@@ -135,7 +154,7 @@ impl Seal {
         let mut text = text.to_vec();
         let open = key
             .key
-            .open_in_place(nonce, Aad::from(binding(call)), &mut text)
+            .open_in_place(nonce, Aad::from(self.binding(call)), &mut text)
             .map_err(|_| refused())?;
         let json = Json::read(
             open.to_vec(),
@@ -189,21 +208,6 @@ fn kept(json: &Json) -> Option<Kept> {
     })
 }
 
-/// Caller, method, name and arguments, so that state cannot be carried from one to another.
-fn binding(call: &Call) -> Vec<u8> {
-    let mut context = digest::Context::new(&digest::SHA256);
-    for part in [
-        call.caller.name(),
-        call.op.method(),
-        call.name(),
-        &call.arguments().raw().canonical(),
-    ] {
-        context.update(&(part.len() as u64).to_be_bytes());
-        context.update(part.as_bytes());
-    }
-    context.finish().as_ref().to_vec()
-}
-
 fn seconds(at: SystemTime) -> u64 {
     at.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
@@ -227,7 +231,8 @@ fn decode(text: &str) -> Option<Vec<u8>> {
     let bytes = text.as_bytes();
     let good = bytes.len() <= LIMIT * 2
         && bytes.len().is_multiple_of(2)
-        && bytes.iter().all(u8::is_ascii_hexdigit);
+        // One spelling only, so that a state has no second form.
+        && bytes.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     let digit = |b: u8| (b as char).to_digit(16).map(|d| d as u8);
     let pair = |p: &[u8]| Some(digit(*p.first()?)? << 4 | digit(*p.get(1)?)?);
     if good {
@@ -262,44 +267,46 @@ mod tests {
         )
     }
 
-    /// Holds: ELIC-14, MRTR-07
+    /// T38: what was sealed for one call opens for no other, at no other server, and not for ever. Holds: ELIC-14, MRTR-07
     #[test]
     fn it_opens_for_the_same_call_only() {
-        let seal = Seal::random(Duration::from_secs(60)).unwrap();
+        let (key, life) = ([7; 32], Duration::from_secs(60));
+        let seal = Seal::with_keys("s", &[key], life).unwrap();
         let (text, now) = sealed(&seal);
-        let open = |c: Call, at| seal.open(&c, &text, at);
-        assert_eq!(
-            open(call("a", "t", serde_json::json!({"n": 1})), now)
-                .unwrap()
-                .slots["upstream"],
-            "x"
-        );
-        assert!(
-            open(call("b", "t", serde_json::json!({"n": 1})), now).is_err(),
-            "another caller"
-        );
-        assert!(
-            open(call("a", "u", serde_json::json!({"n": 1})), now).is_err(),
-            "another tool"
-        );
-        assert!(
-            open(call("a", "t", serde_json::json!({"n": 2})), now).is_err(),
-            "other arguments"
-        );
-        assert!(
-            open(
-                call("a", "t", serde_json::json!({"n": 1})),
-                now + Duration::from_secs(62)
-            )
-            .is_err(),
-            "too old"
-        );
+        let (n1, n2) = (serde_json::json!({"n": 1}), serde_json::json!({"n": 2}));
+        let opened = seal.open(&call("a", "t", n1.clone()), &text, now).unwrap();
+        assert_eq!(opened.slots["upstream"], "x");
+        let others = [
+            ("another caller", call("b", "t", n1.clone()), now),
+            ("another tool", call("a", "u", n1.clone()), now),
+            ("other arguments", call("a", "t", n2), now),
+            (
+                "a number spelled otherwise",
+                call("a", "t", serde_json::json!({"n": 1.0})),
+                now,
+            ),
+            (
+                "too old",
+                call("a", "t", n1.clone()),
+                now + Duration::from_secs(62),
+            ),
+        ];
+        for (what, call, at) in &others {
+            assert!(seal.open(call, &text, *at).is_err(), "{what}");
+        }
+        let mut read = call("a", "t", n1.clone());
+        read.op = toolgate_core::Op::Resource;
+        assert!(seal.open(&read, &text, now).is_err(), "another method");
+        let other = Seal::with_keys("another", &[key], life).unwrap();
+        let same = call("a", "t", n1);
+        assert!(other.open(&same, &text, now).is_err(), "another server");
+        println!("T38: {} swaps, none opened", others.len() + 2);
     }
 
     /// T38: no changed bit, no cut and nothing added opens. Holds: MRTR-06
     #[test]
     fn no_changed_bit_and_no_cut_opens() {
-        let seal = Seal::random(Duration::from_secs(60)).unwrap();
+        let seal = Seal::random("s", Duration::from_secs(60)).unwrap();
         let (text, now) = sealed(&seal);
         let call = call("a", "t", serde_json::json!({"n": 1}));
         assert!(seal.open(&call, &text, now).is_ok());
@@ -315,6 +322,11 @@ mod tests {
             bad[at] ^= 1 << bit;
             refused(encode(&bad).as_bytes());
         }
+        for (at, bit) in (0..text.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+            let mut bad = text.clone().into_bytes();
+            bad[at] ^= 1 << bit;
+            refused(&bad);
+        }
         for at in 0..text.len() {
             refused(&text.as_bytes()[..at]);
         }
@@ -328,7 +340,7 @@ mod tests {
     #[test]
     fn keys_change_while_states_are_open() {
         let (life, old, new) = (Duration::from_secs(60), [1; 32], [2; 32]);
-        let seal = Seal::with_keys(&[old], life).unwrap();
+        let seal = Seal::with_keys("s", &[old], life).unwrap();
         let call = call("a", "t", serde_json::json!({"n": 1}));
         let now = SystemTime::now();
         let states = |seal: &Seal| -> Vec<String> {

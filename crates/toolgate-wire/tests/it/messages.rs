@@ -38,7 +38,7 @@ fn take(bytes: Vec<u8>) -> bool {
     let Ok(json) = Json::read(bytes, &Limits::default()) else {
         return false;
     };
-    let read = if json.kind() == Kind::Array {
+    if json.kind() == Kind::Array {
         message::batch(&json).is_ok_and(|all| all.iter().any(Result::is_ok))
     } else {
         Message::read(&json).is_ok_and(|message| {
@@ -47,8 +47,7 @@ fn take(bytes: Vec<u8>) -> bool {
             }
             true
         })
-    };
-    read
+    }
 }
 
 /// One worker's share, with dice of its own; how many were messages, and the longest reading.

@@ -68,7 +68,7 @@ impl Front {
         limits: ServerLimits,
     ) -> Result<Front, Error> {
         let info = Implementation::new(name, version);
-        let seal = Seal::random(limits.seal_life)?;
+        let seal = Seal::random(name, limits.seal_life)?;
         Ok(Front {
             service,
             info,
@@ -92,8 +92,8 @@ impl Front {
     ///
     /// # Errors
     /// There are none.
-    pub fn with_seal_keys(mut self, keys: &[[u8; 32]]) -> Result<Front, Error> {
-        self.seal = Seal::with_keys(keys, self.limits.seal_life)?;
+    pub fn with_seal_keys(self, keys: &[[u8; 32]]) -> Result<Front, Error> {
+        self.seal.set_keys(keys)?;
         Ok(self)
     }
 
