@@ -26,4 +26,5 @@ mod other_origins;
 mod reload;
 mod revisions;
 mod stdio;
+mod walkthrough;
 mod who_may_reach;
