@@ -29,7 +29,7 @@ const MESSAGES: [&str; 16] = [
 
 /// How many texts are tried: a million, or what the variable says.
 fn count() -> usize {
-    let set = std::env::var("TOOLGATE_FUZZ_RUNS").ok();
+    let set = std::env::var("TOOLGATE_T10").ok();
     set.and_then(|n| n.parse().ok()).unwrap_or(1_000_000)
 }
 

@@ -16,4 +16,5 @@ mod laws;
 mod official;
 mod remote;
 mod remote_http;
+mod rows;
 mod serve;

@@ -5,7 +5,7 @@ use http::HeaderMap;
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Kind, Limits},
-    message::{RpcError, code},
+    message::{Message, RpcError, code},
     method::meta,
 };
 
@@ -81,6 +81,40 @@ pub(crate) fn agree(
         required(headers, NAME, &name)?;
     }
     Ok(())
+}
+
+/// Checks the same headers in the revisions that do not ask for them: one that is there must say what the body says,
+/// since whoever stands before us may have judged by it.
+pub(crate) fn agree_if_there(headers: &HeaderMap, message: &Message) -> Result<(), RpcError> {
+    let there = |name| headers.contains_key(name);
+    let (method, params) = match message {
+        Message::Request { method, params, .. } | Message::Notification { method, params } => {
+            (method.as_str(), params.as_ref())
+        }
+        Message::Reply { .. } if there(METHOD) || there(NAME) => return Err(differs(METHOD)),
+        Message::Reply { .. } => return Ok(()),
+    };
+    if there(METHOD) {
+        required(headers, METHOD, method)?;
+    }
+    match named_by(method) {
+        Some(key) if there(NAME) => {
+            let name = params.and_then(|p| p.get(key)).and_then(|n| n.string());
+            required(headers, NAME, &name.unwrap_or_default())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A batch is many messages: a header that repeats one of them says less than the body.
+pub(crate) fn no_single(headers: &HeaderMap) -> Result<(), RpcError> {
+    match [METHOD, NAME]
+        .into_iter()
+        .find(|name| headers.contains_key(*name))
+    {
+        Some(name) => Err(differs(name)),
+        None => Ok(()),
+    }
 }
 
 /// Which parameter the header `Mcp-Name` repeats.

@@ -230,13 +230,14 @@ async fn session(
     message: Message,
     version: Option<&str>,
 ) -> Result<Answer, Bad> {
+    let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
+    headers::agree_if_there(&parts.headers, &message).map_err(bad)?;
     if let Message::Request { id, method, params } = &message
         && method == initialize::NAME
     {
         return initialize(endpoint, caller, id, params.as_ref())
             .map_err(|(status, error)| Bad::new(&message, status, error));
     }
-    let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
     let Some(id) = headers::session(&parts.headers) else {
         return Err(bad(legacy::not_open()));
     };
@@ -271,6 +272,7 @@ async fn batch(endpoint: &Inner, caller: &Caller, parts: &Parts, json: &Json) ->
     let batch = Batch::read(json, legacy.dialect())?;
     let version = headers::single(&parts.headers, headers::VERSION);
     let fits = version.and_then(|version| headers::fits(version, legacy.dialect()));
+    let fits = fits.and(headers::no_single(&parts.headers));
     let batch = match fits.and(batch) {
         Ok(batch) => batch,
         Err(wrong) => return Some(error(StatusCode::BAD_REQUEST, None, wrong)),

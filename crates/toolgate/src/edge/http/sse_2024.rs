@@ -171,7 +171,8 @@ enum Peer {
 
 impl Stream {
     async fn take(&self, server: &Arc<Front>, parts: &Parts, message: Message) -> Response<Body> {
-        if let Err(wrong) = self.fits(&parts.headers) {
+        let repeated = headers::agree_if_there(&parts.headers, &message);
+        if let Err(wrong) = self.fits(&parts.headers).and(repeated) {
             let bad = Bad::new(&message, StatusCode::BAD_REQUEST, wrong);
             return bad.answer(server, &self.caller).await;
         }
@@ -198,7 +199,8 @@ impl Stream {
     async fn batch(&self, headers: &HeaderMap, json: &Json) -> Option<Response<Body>> {
         let legacy = self.legacy()?;
         let batch = Batch::read(json, legacy.dialect())?;
-        let batch = match self.fits(headers).and(batch) {
+        let single = headers::no_single(headers);
+        let batch = match self.fits(headers).and(single).and(batch) {
             Ok(batch) => batch,
             Err(wrong) => return Some(error(StatusCode::BAD_REQUEST, None, wrong)),
         };

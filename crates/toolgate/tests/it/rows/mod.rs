@@ -1,0 +1,6 @@
+//! The rows of the table of attacks that belong to the protocol: bytes, headers, ids, sessions, seals and caches. Each
+//! test has the number of its row in its name and prints its figure.
+
+mod handles;
+mod mismatch;
+pub(crate) mod web;
