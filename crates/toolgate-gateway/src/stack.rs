@@ -12,8 +12,9 @@ use toolgate::{
     edge::{ServerLimits, http::HttpLimits},
 };
 use toolgate_policy::{
-    self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Deadline, DeskLimits,
-    OutputSchema, Pattern, PerServer, Quota, RateRule, Route, Schemas, Size, Then, ViaClient,
+    self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Caps, Deadline,
+    DeskLimits, OutputSchema, Pattern, PerServer, Quota, RateRule, Route, Schemas, Size, Then,
+    ViaClient,
 };
 use toolgate_wire::json;
 
@@ -93,15 +94,10 @@ pub(crate) fn route(config: &Config, shared: &Shared, before: Option<&Route>) ->
         policy: config.hash.as_deref().unwrap_or("built-in").into(),
         access: access(config),
         at_once: match before {
-            Some(before) => before
-                .at_once
-                .reloaded(limits.calls_per_caller, limits.calls),
-            None => AtOnce::new(limits.calls_per_caller, limits.calls),
+            Some(before) => before.at_once.reloaded(caps(config)),
+            None => AtOnce::with(caps(config)),
         },
-        rate: match before {
-            Some(before) => before.rate.reloaded(rates(config), quota(&limits.rate)),
-            None => policy::Rate::new(rates(config), quota(&limits.rate)),
-        },
+        rate: rate(config, before),
         arguments: Arguments {
             unknown: per_server(config, false, |s| s.unknown_arguments == Unknown::Allow),
         },
@@ -162,6 +158,33 @@ pub(crate) fn access(config: &Config) -> Access {
     Access::new(rules.collect())
 }
 
+/// How many calls run at the same time, and how many wait.
+fn caps(config: &Config) -> Caps {
+    let limits = &config.limits;
+    Caps {
+        caller: limits.calls_per_caller,
+        tool: limits.calls_per_tool,
+        server: per_server(config, limits.calls_per_server, |server| {
+            server.calls.unwrap_or(limits.calls_per_server)
+        }),
+        all: limits.calls,
+        waiting_per_caller: limits.waiting_per_caller,
+        waiting: limits.waiting,
+        wait: seconds(limits.waiting_seconds),
+    }
+}
+
+/// How often, over the buckets of before.
+fn rate(config: &Config, before: Option<&Route>) -> policy::Rate {
+    let (rules, all) = (rates(config), quota(&config.limits.rate));
+    let rate = match before {
+        Some(before) => before.rate.reloaded(rules, all),
+        None => policy::Rate::new(rules, all),
+    };
+    let own = |server: &Server| Some((server.id.clone(), quota(server.rate.as_ref()?)));
+    rate.per_server(config.servers.iter().filter_map(own))
+}
+
 fn rates(config: &Config) -> Vec<RateRule> {
     let rate = |rule: &Rule| {
         Some(RateRule {
@@ -205,7 +228,8 @@ pub(crate) fn server_limits(config: &Config) -> ServerLimits {
     let json = json_limits(limits, limits.body_bytes);
     ServerLimits {
         json,
-        in_flight: limits.calls_per_caller,
+        // Those of a peer that run, and those that wait for their turn.
+        in_flight: limits.calls_per_caller + limits.waiting_per_caller,
         name: limits.name_bytes,
         ..ServerLimits::default()
     }

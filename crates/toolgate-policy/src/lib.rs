@@ -29,7 +29,7 @@ mod words;
 
 pub use access::{Access, AccessRule, Then};
 pub use arguments::Arguments;
-pub use at_once::AtOnce;
+pub use at_once::{AtOnce, Caps};
 pub use confirm::{
     ApprovalView, AskOnce, Binding, By, Confirm, Desk, DeskError, DeskLimits, GrantView,
     KEY as APPROVAL_KEY, Standing, ViaClient,

@@ -64,6 +64,8 @@ pub struct RateRule {
 pub struct Rate {
     rules: Arc<[RateRule]>,
     default: Quota,
+    /// For all callers of a server together.
+    servers: Arc<HashMap<String, Quota>>,
     table: Arc<Mutex<HashMap<Key, Bucket>>>,
     most: usize,
 }
@@ -113,6 +115,7 @@ impl Rate {
         Rate {
             rules: rules.into(),
             default,
+            servers: Arc::default(),
             table: Arc::default(),
             most: Rate::MOST,
         }
@@ -123,9 +126,16 @@ impl Rate {
         Rate {
             rules: rules.into(),
             default,
+            servers: Arc::default(),
             table: self.table.clone(),
             most: self.most,
         }
+    }
+
+    /// How often servers may be used by all callers together, by their configured ids.
+    pub fn per_server(mut self, servers: impl IntoIterator<Item = (String, Quota)>) -> Rate {
+        self.servers = Arc::new(servers.into_iter().collect());
+        self
     }
 
     fn quota(&self, caller: &Caller, names: &[String]) -> Quota {
@@ -140,19 +150,49 @@ impl Rate {
             .map_or(self.default, |rule| rule.quota)
     }
 
-    /// One bucket for all that a template has.
-    fn take(&self, call: &Call, names: Vec<String>, now: Instant) -> Result<(), Error> {
+    /// One bucket for all that a template has, and one for the server where that has a quota of its own.
+    fn take(
+        &self,
+        call: &Call,
+        server: &str,
+        names: Vec<String>,
+        now: Instant,
+    ) -> Result<(), Error> {
         let quota = self.quota(&call.caller, &names);
         let tool = names.into_iter().next().unwrap_or_default();
         let later = call.round.number > 0;
-        let factor = if later { Rate::ROUNDS } else { 1 };
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = (call.caller.clone(), tool, later);
+        self.take_one(&mut table, &own, quota, &own.1, now)?;
+        let Some(all) = self.servers.get(server) else {
+            return Ok(());
+        };
+        // No full name is without a dot, so no bucket of a tool is this one.
+        let whole = (Caller::new(""), server.to_owned(), later);
+        let of = format!("the server {server}, for all callers");
+        self.take_one(&mut table, &whole, *all, &of, now)
+            .inspect_err(|_| {
+                // It was not used after all.
+                if let Some(bucket) = table.get_mut(&own) {
+                    bucket.tokens += 1.0;
+                }
+            })
+    }
+
+    fn take_one(
+        &self,
+        table: &mut HashMap<Key, Bucket>,
+        key: &Key,
+        quota: Quota,
+        of: &str,
+        now: Instant,
+    ) -> Result<(), Error> {
+        let factor = if key.2 { Rate::ROUNDS } else { 1 };
         let own = Quota {
             count: quota.count.max(1).saturating_mul(factor),
             per: quota.per,
         };
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (call.caller.clone(), tool, later);
-        if !table.contains_key(&key) && table.len() >= self.most {
+        if !table.contains_key(key) && table.len() >= self.most {
             table.retain(|_, bucket| !bucket.idle(now));
             if table.len() >= self.most {
                 return Err(Error::new(
@@ -161,23 +201,17 @@ impl Rate {
                 ));
             }
         }
-        let text = |wait| {
-            format!(
-                "rate limit of {}: {}; again in {}",
-                key.1,
-                quota.words(),
-                words::span(wait)
-            )
-        };
         let bucket = table.entry(key.clone()).or_insert(Bucket {
             tokens: own.count(),
             at: now,
             quota: own,
         });
         bucket.quota = own;
-        bucket
-            .take(now)
-            .map_err(|wait| Error::new(Kind::Busy(Some(wait)), text(wait)))
+        bucket.take(now).map_err(|wait| {
+            let (quota, wait_words) = (quota.words(), words::span(wait));
+            let text = format!("rate limit of {of}: {quota}; again in {wait_words}");
+            Error::new(Kind::Busy(Some(wait)), text)
+        })
     }
 }
 
@@ -192,7 +226,12 @@ impl Rule for Rate {
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
         Decision::Now(
-            match self.take(call, names::of(item, Some(call.name())), Instant::now()) {
+            match self.take(
+                call,
+                &item.origin.server,
+                names::of(item, Some(call.name())),
+                Instant::now(),
+            ) {
                 Ok(()) => Verdict::Allow,
                 Err(error) => Verdict::Refuse(error),
             },
@@ -217,11 +256,33 @@ mod tests {
         let rate = Rate::new(Vec::new(), Quota::per_minute(1));
         let now = Instant::now();
         let take = |round| {
-            rate.take(&call("a", round), vec!["s.t".to_owned()], now)
+            rate.take(&call("a", round), "s", vec!["s.t".to_owned()], now)
                 .is_ok()
         };
         assert!(take(0) && !take(0));
         assert!((0..10).all(|_| take(1)) && !take(2));
+    }
+
+    #[test]
+    fn a_server_has_a_quota_for_all_callers_together() {
+        let rate = Rate::new(Vec::new(), Quota::per_minute(2));
+        let rate = rate.per_server([("s".to_owned(), Quota::per_minute(3))]);
+        let now = Instant::now();
+        let take = |caller, server: &str| {
+            let names = vec![format!("{server}.t")];
+            rate.take(&call(caller, 0), server, names, now)
+        };
+        assert!(take("a", "s").is_ok() && take("b", "s").is_ok() && take("b", "s").is_ok());
+        let refused = take("a", "s").unwrap_err();
+        assert_eq!(
+            refused.public(),
+            "rate limit of the server s, for all callers: 3 per minute; again in 20 s"
+        );
+        assert!(take("a", "other").is_ok(), "each server by itself");
+        // What the server refused was not used: after the wait there is one for it, and its own as well.
+        let later = now + Duration::from_secs(20);
+        let again = rate.take(&call("a", 0), "s", vec!["s.t".to_owned()], later);
+        assert!(again.is_ok());
     }
 
     #[test]
@@ -247,7 +308,7 @@ mod tests {
         rate.most = 2;
         let now = Instant::now();
         let take = |caller, now| {
-            rate.take(&call(caller, 0), vec!["s.t".to_owned()], now)
+            rate.take(&call(caller, 0), "s", vec!["s.t".to_owned()], now)
                 .is_ok()
         };
         assert!(take("a", now) && take("b", now));

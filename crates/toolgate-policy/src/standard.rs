@@ -1,9 +1,9 @@
 //! The policy of a route, on one page.
 
 use crate::{
-    Access, Arguments, AskOnce, AtOnce, Confirm, Contain, Deadline, Desk, Entry, Intent, Observer,
-    OutputSchema, Quota, Rate, Recorder, Schemas, Size, Stop, Store, Text, Then, Unobserved,
-    ViaClient,
+    Access, Arguments, AskOnce, AtOnce, Caps, Confirm, Contain, Deadline, Desk, Entry, Intent,
+    Observer, OutputSchema, Quota, Rate, Recorder, Schemas, Size, Stop, Store, Text, Then,
+    Unobserved, ViaClient,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};
@@ -58,10 +58,12 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .wrap(route.stop.clone())
         // A panic is an error of one call.
         .wrap(Contain)
-        // Only so many at the same time.
-        .wrap(route.at_once.clone())
+        // Only so many that run or wait.
+        .wrap(route.at_once.in_hand())
         // From here on the item behind the name is known.
         .resolve()
+        // Each in its turn; what waited is judged after it waited.
+        .wrap(route.at_once.clone())
         // May hide, refuse or ask.
         .guard(route.access.clone())
         .guard(route.rate.clone())
@@ -97,7 +99,7 @@ pub struct Standard {
     pub recorder: Arc<Recorder>,
     /// Who watches them; nobody.
     pub observer: Arc<dyn Observer>,
-    /// How many at the same time; 64 of one caller, 1,024 in all.
+    /// How many at the same time, and how many wait; as [`Caps`] has it.
     pub at_once: AtOnce,
     /// Who may use what; everybody all that there is.
     pub access: Access,
@@ -124,7 +126,7 @@ impl Default for Standard {
         Standard {
             recorder: Arc::new(Recorder::log()),
             observer: Arc::new(Unobserved),
-            at_once: AtOnce::new(64, 1024),
+            at_once: AtOnce::with(Caps::default()),
             access: Access::default().otherwise(Then::Allow),
             rules: Vec::new(),
             rate: Rate::new(Vec::new(), Quota::per_minute(6000)),
@@ -145,8 +147,9 @@ impl Standard {
         let mut resolved = Pipeline::new()
             .wrap(Entry::new(recorder.clone(), observer.clone()))
             .wrap(Contain)
-            .wrap(self.at_once.clone())
+            .wrap(self.at_once.in_hand())
             .resolve()
+            .wrap(self.at_once.clone())
             .guard(self.access.clone());
         for rule in &self.rules {
             resolved = resolved.guard(rule.clone());

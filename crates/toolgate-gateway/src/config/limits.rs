@@ -100,6 +100,16 @@ limits! {
     calls_per_caller: usize = 64, 1 to 100_000;
     /// Running calls of all.
     calls: usize = 2_048, 1 to 1_000_000;
+    /// Running calls of one tool, resource or prompt.
+    calls_per_tool: usize = 256, 1 to 1_000_000;
+    /// Running calls of one server.
+    calls_per_server: usize = 512, 1 to 1_000_000;
+    /// Calls of one caller that wait for their turn.
+    waiting_per_caller: usize = 64, 0 to 100_000;
+    /// Calls of all that wait for their turn.
+    waiting: usize = 1_024, 0 to 1_000_000;
+    /// How long a call waits for its turn.
+    waiting_seconds: u64 = 10, 0 to 3_600;
     /// Open sessions.
     sessions: usize = 256, 1 to 100_000;
     /// After which silence a session ends.
@@ -160,6 +170,7 @@ pub(crate) fn limit_keys() -> &'static [&'static str] {
 const PAIRS: &[(&str, &str)] = &[
     ("call_seconds", "call_max_seconds"),
     ("calls_per_caller", "calls"),
+    ("waiting_per_caller", "waiting"),
     ("session_idle_seconds", "session_max_seconds"),
     ("listen_streams_per_caller", "listen_streams"),
     ("approvals_per_caller", "approvals"),

@@ -6,6 +6,7 @@ use super::{
     error::ConfigError,
     limits::Limits,
     names::{check_id, check_prefix, prefix},
+    rate::Rate,
     section::{Field, Section},
 };
 use std::{
@@ -36,6 +37,10 @@ pub(crate) struct Server {
     pub(crate) start_seconds: Option<u64>,
     /// How long a call of it may take, where it is not as the limits say.
     pub(crate) call_seconds: Option<u64>,
+    /// How many of its calls run at the same time, where it is not as the limits say.
+    pub(crate) calls: Option<usize>,
+    /// How often it is called by all together, where that has a bound.
+    pub(crate) rate: Option<Rate>,
     /// What happens to arguments that no schema names.
     pub(crate) unknown_arguments: Unknown,
     /// What happens to results that do not fit their schema.
@@ -83,6 +88,8 @@ pub(super) const KEYS: &[&str] = &[
     "prefix",
     "start_seconds",
     "call_seconds",
+    "calls",
+    "rate",
     "unknown_arguments",
     "output",
     "url",
@@ -111,6 +118,8 @@ impl Server {
             trust_annotations: false,
             start_seconds: None,
             call_seconds: None,
+            calls: None,
+            rate: None,
             unknown_arguments: Unknown::Refuse,
             output: Output::Block,
         }
@@ -196,6 +205,13 @@ impl Server {
         }
         if let Some(field) = section.get("call_seconds") {
             self.call_seconds = Some(field.number(1..=limits.call_max_seconds)?);
+        }
+        if let Some(field) = section.get("calls") {
+            self.calls = Some(usize::try_from(field.number(1..=1_000_000)?).unwrap_or(usize::MAX));
+        }
+        if let Some(field) = section.get("rate") {
+            let rate = Rate::parse(field.text()?).map_err(|text| field.wrong(text))?;
+            self.rate = Some(rate);
         }
         if let Some(field) = section.get("unknown_arguments") {
             self.unknown_arguments =

@@ -26,5 +26,6 @@ mod other_origins;
 mod reload;
 mod revisions;
 mod stdio;
+mod turns;
 mod walkthrough;
 mod who_may_reach;

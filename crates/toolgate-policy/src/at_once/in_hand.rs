@@ -1,0 +1,88 @@
+//! What runs and waits together.
+
+use super::Caps;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use toolgate_core::{BoxFuture, Call, Caller, Error, Kind, Layer, Next, Outcome};
+
+/// Bounds the calls that run or wait, of each caller and in all. Clones share the count.
+#[derive(Clone)]
+pub(crate) struct InHand {
+    per_caller: usize,
+    all: usize,
+    held: Arc<Mutex<Held>>,
+}
+
+#[derive(Default)]
+struct Held {
+    of: HashMap<Caller, usize>,
+    all: usize,
+}
+
+impl InHand {
+    pub(super) fn new(caps: &Caps) -> InHand {
+        InHand {
+            per_caller: caps.caller.saturating_add(caps.waiting_per_caller),
+            all: caps.all.saturating_add(caps.waiting),
+            held: Arc::default(),
+        }
+    }
+
+    pub(super) fn reloaded(&self, caps: &Caps) -> InHand {
+        InHand {
+            held: self.held.clone(),
+            ..InHand::new(caps)
+        }
+    }
+
+    pub(super) fn take(&self, caller: &Caller) -> Result<Hold, Error> {
+        let mut held = lock(&self.held);
+        let own = held.of.get(caller).copied().unwrap_or(0);
+        let why = match (own >= self.per_caller, held.all >= self.all) {
+            (true, _) => format!("{own} calls of this caller run or wait already"),
+            (_, true) => format!("{} calls run or wait already", held.all),
+            _ => {
+                held.of.insert(caller.clone(), own + 1);
+                held.all += 1;
+                return Ok(Hold(self.held.clone(), caller.clone()));
+            }
+        };
+        let text = format!("too much at once: {why}; try again when one has ended");
+        Err(Error::new(Kind::Busy(None), text))
+    }
+}
+
+fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One call; given back when it is dropped.
+pub(super) struct Hold(Arc<Mutex<Held>>, Caller);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut held = lock(&self.0);
+        held.all = held.all.saturating_sub(1);
+        if let Some(count) = held.of.get_mut(&self.1) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                held.of.remove(&self.1);
+            }
+        }
+    }
+}
+
+impl Layer for InHand {
+    fn name(&self) -> &'static str {
+        "in hand"
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let _hold = self.take(&call.caller)?;
+            next.call(call).await
+        })
+    }
+}

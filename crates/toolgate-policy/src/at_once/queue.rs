@@ -1,0 +1,349 @@
+//! Who runs, who waits, and who is next.
+//!
+//! Callers that wait stand in a ring. A place that comes free goes to the first caller in the ring with a call that fits,
+//! who then goes to the end of it. Within a caller the first call that fits is next, so that a busy tool does not hold up
+//! another one. After every change as many are let in as fit; so whoever comes and fits takes nothing from those who wait.
+
+use super::Caps;
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    hash::Hash,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::sync::oneshot;
+use toolgate_core::{Call, Caller};
+
+/// What a call needs a place of.
+#[derive(Clone)]
+pub(super) struct Want {
+    caller: Caller,
+    tool: Arc<str>,
+    server: Arc<str>,
+}
+
+impl Want {
+    pub(super) fn of(call: &Call) -> Want {
+        let (tool, server) = match call.item() {
+            Some(item) => (item.full_name().into(), item.origin.server.clone()),
+            None => (call.name().into(), "".into()),
+        };
+        Want {
+            caller: call.caller.clone(),
+            tool,
+            server,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn new(caller: &str, server: &str, tool: &str) -> Want {
+        Want {
+            caller: Caller::new(caller),
+            tool: format!("{server}.{tool}").into(),
+            server: server.into(),
+        }
+    }
+}
+
+/// Who runs and who waits.
+#[derive(Default)]
+pub(super) struct Queue(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    callers: Counts<Caller>,
+    tools: Counts<Arc<str>>,
+    servers: Counts<Arc<str>>,
+    running: usize,
+    /// The calls that wait, by caller.
+    waiting: HashMap<Caller, VecDeque<Waiter>>,
+    /// The callers that wait, the next one first.
+    ring: VecDeque<Caller>,
+    waits: usize,
+    next: u64,
+    /// The bounds of whoever came last: after a reload the new ones.
+    caps: Option<Arc<Caps>>,
+}
+
+struct Waiter {
+    number: u64,
+    want: Want,
+    go: oneshot::Sender<()>,
+}
+
+/// How many run of each.
+struct Counts<K>(HashMap<K, usize>);
+
+impl<K> Default for Counts<K> {
+    fn default() -> Counts<K> {
+        Counts(HashMap::new())
+    }
+}
+
+impl<K: Hash + Eq + Clone> Counts<K> {
+    fn of(&self, key: &K) -> usize {
+        self.0.get(key).copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, key: &K) {
+        *self.0.entry(key.clone()).or_default() += 1;
+    }
+
+    fn remove(&mut self, key: &K) {
+        if let Some(count) = self.0.get_mut(key) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.0.remove(key);
+            }
+        }
+    }
+}
+
+/// What there is no room for.
+#[derive(Debug)]
+pub(super) enum Full {
+    Caller(usize),
+    Tool(Arc<str>, usize),
+    Server(Arc<str>, usize),
+    All(usize),
+}
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, of) = match self {
+            Full::Caller(count) => (count, " of this caller".to_owned()),
+            Full::Tool(tool, count) => (count, format!(" of {tool}")),
+            Full::Server(server, count) => (count, format!(" of the server {server}")),
+            Full::All(count) => (count, String::new()),
+        };
+        match count {
+            1 => write!(f, "1 call{of} runs already"),
+            _ => write!(f, "{count} calls{of} run already"),
+        }
+    }
+}
+
+/// What came of asking for a place.
+pub(super) enum Waiting {
+    /// There is one.
+    Runs(Place),
+    /// One comes in turn.
+    Waits(Turn),
+}
+
+impl Queue {
+    /// A place, or a place in the queue.
+    pub(super) fn enter(self: &Arc<Self>, want: Want, caps: &Arc<Caps>) -> Result<Waiting, Full> {
+        let mut state = self.state();
+        if !state
+            .caps
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, caps))
+        {
+            state.caps = Some(caps.clone());
+            // There may be more room than before.
+            state.let_in();
+        }
+        let Some(full) = state.full(&want, caps) else {
+            state.start(&want);
+            return Ok(Waiting::Runs(Place(self.clone(), want)));
+        };
+        let own = state.waiting.get(&want.caller).map_or(0, VecDeque::len);
+        if own >= caps.waiting_per_caller || state.waits >= caps.waiting {
+            return Err(full);
+        }
+        let (go, told) = oneshot::channel();
+        let number = state.next;
+        state.next += 1;
+        let waiter = Waiter {
+            number,
+            want: want.clone(),
+            go,
+        };
+        if own == 0 {
+            state.ring.push_back(want.caller.clone());
+        }
+        state
+            .waiting
+            .entry(want.caller.clone())
+            .or_default()
+            .push_back(waiter);
+        state.waits += 1;
+        let queue = self.clone();
+        Ok(Waiting::Waits(Turn {
+            queue,
+            want: Some(want),
+            number,
+            told,
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        let state = self.state();
+        let counts = state.callers.0.len() + state.tools.0.len() + state.servers.0.len();
+        state.running + state.waits + counts + state.ring.len() + state.waiting.len() == 0
+    }
+}
+
+impl State {
+    /// What keeps a call from running.
+    fn full(&self, want: &Want, caps: &Caps) -> Option<Full> {
+        let caller = self.callers.of(&want.caller);
+        if caller >= caps.caller {
+            return Some(Full::Caller(caller));
+        }
+        let tool = self.tools.of(&want.tool);
+        if tool >= caps.tool {
+            return Some(Full::Tool(want.tool.clone(), tool));
+        }
+        let server = self.servers.of(&want.server);
+        if server >= caps.server.of(&want.server) {
+            return Some(Full::Server(want.server.clone(), server));
+        }
+        (self.running >= caps.all).then_some(Full::All(self.running))
+    }
+
+    fn start(&mut self, want: &Want) {
+        self.callers.add(&want.caller);
+        self.tools.add(&want.tool);
+        self.servers.add(&want.server);
+        self.running += 1;
+    }
+
+    fn end(&mut self, want: &Want) {
+        self.callers.remove(&want.caller);
+        self.tools.remove(&want.tool);
+        self.servers.remove(&want.server);
+        self.running = self.running.saturating_sub(1);
+        self.let_in();
+    }
+
+    /// Lets in all that fit, caller by caller.
+    fn let_in(&mut self) {
+        let Some(caps) = self.caps.clone() else {
+            return;
+        };
+        let mut at = 0;
+        while self.running < caps.all
+            && let Some(caller) = self.ring.get(at).cloned()
+        {
+            if !self.let_in_one(&caller, &caps) {
+                // Nothing of his fits. He keeps his place.
+                at += 1;
+                continue;
+            }
+            // He had his turn, and goes to the end. Those before him still do not fit: there is less room than before.
+            self.ring.remove(at);
+            if self.waiting.contains_key(&caller) {
+                self.ring.push_back(caller);
+            }
+        }
+    }
+
+    /// Lets in the first call of a caller that fits.
+    fn let_in_one(&mut self, caller: &Caller, caps: &Caps) -> bool {
+        let waiting = self.waiting.get(caller);
+        let fits = |waiter: &Waiter| self.full(&waiter.want, caps).is_none();
+        let Some(at) = waiting.and_then(|all| all.iter().position(fits)) else {
+            return false;
+        };
+        let Some(waiter) = self.remove(caller, |_, n| n == at) else {
+            return false;
+        };
+        self.start(&waiter.want);
+        if waiter.go.send(()).is_err() {
+            // He gave up in this moment.
+            self.callers.remove(&waiter.want.caller);
+            self.tools.remove(&waiter.want.tool);
+            self.servers.remove(&waiter.want.server);
+            self.running = self.running.saturating_sub(1);
+        }
+        true
+    }
+
+    /// Takes one out of the queue; the caller's own place in the ring is not touched.
+    fn remove(&mut self, caller: &Caller, is: impl Fn(&Waiter, usize) -> bool) -> Option<Waiter> {
+        let all = self.waiting.get_mut(caller)?;
+        let at = (0..all.len()).find(|at| all.get(*at).is_some_and(|waiter| is(waiter, *at)))?;
+        let waiter = all.remove(at);
+        if all.is_empty() {
+            self.waiting.remove(caller);
+        }
+        self.waits = self.waits.saturating_sub(1);
+        waiter
+    }
+}
+
+/// The place of one running call; free again when it is dropped.
+pub(super) struct Place(Arc<Queue>, Want);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.state().end(&self.1);
+    }
+}
+
+/// A place in the queue; given up when it is dropped.
+pub(super) struct Turn {
+    queue: Arc<Queue>,
+    /// `None` once the place was handed on.
+    want: Option<Want>,
+    number: u64,
+    told: oneshot::Receiver<()>,
+}
+
+impl Turn {
+    /// Waits until it is this call's turn.
+    pub(super) async fn turn(&mut self) -> Place {
+        match (&mut self.told).await {
+            Ok(()) => match self.want.take() {
+                Some(want) => Place(self.queue.clone(), want),
+                None => std::future::pending().await,
+            },
+            // The queue never drops who waits without a word.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Waits no longer: the place, if it came just now, else what there is no room for.
+    pub(super) fn give_up(mut self) -> Result<Place, Full> {
+        let Some(want) = self.want.take() else {
+            return Err(Full::All(0));
+        };
+        let mut state = self.queue.state();
+        if state.leave(&want, self.number) {
+            let caps = state.caps.clone();
+            let full = caps.and_then(|caps| state.full(&want, &caps));
+            return Err(full.unwrap_or(Full::All(state.running)));
+        }
+        drop(state);
+        Ok(Place(self.queue.clone(), want))
+    }
+}
+
+impl State {
+    /// Whether it still waited.
+    fn leave(&mut self, want: &Want, number: u64) -> bool {
+        let waited = self.remove(&want.caller, |waiter, _| waiter.number == number);
+        if waited.is_some() && !self.waiting.contains_key(&want.caller) {
+            self.ring.retain(|caller| *caller != want.caller);
+        }
+        waited.is_some()
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let Some(want) = self.want.take() else { return };
+        let mut state = self.queue.state();
+        if !state.leave(&want, self.number) {
+            // It had been let in.
+            state.end(&want);
+        }
+    }
+}

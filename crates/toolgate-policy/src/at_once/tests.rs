@@ -1,0 +1,302 @@
+use super::*;
+use futures_util::FutureExt;
+use std::{collections::BTreeMap, sync::Mutex, time::Instant};
+use toolgate_core::Caller;
+
+fn caps(caller: usize, tool: usize, server: usize, all: usize) -> Caps {
+    Caps {
+        caller,
+        tool,
+        server: PerServer::all(server),
+        all,
+        waiting_per_caller: 2,
+        waiting: 3,
+        wait: Duration::from_secs(10),
+    }
+}
+
+fn enter(at_once: &AtOnce, caller: &str, tool: &str) -> Result<Waiting, Full> {
+    let want = Want::new(caller, "server", tool);
+    at_once.queue.enter(want, &at_once.caps)
+}
+
+#[track_caller]
+fn runs(at_once: &AtOnce, caller: &str, tool: &str) -> queue::Place {
+    match enter(at_once, caller, tool) {
+        Ok(Waiting::Runs(place)) => place,
+        _ => panic!("{caller} does not run"),
+    }
+}
+
+#[track_caller]
+fn waits(at_once: &AtOnce, caller: &str, tool: &str) -> queue::Turn {
+    match enter(at_once, caller, tool) {
+        Ok(Waiting::Waits(turn)) => turn,
+        _ => panic!("{caller} does not wait"),
+    }
+}
+
+/// One over each bound waits, and one over the queue is told what is full.
+#[test]
+fn one_over_each_bound_waits_and_one_over_the_queue_is_refused() {
+    for (bounds, caller, tool, words) in [
+        (
+            caps(1, 9, 9, 9),
+            "a",
+            "u",
+            "1 call of this caller runs already",
+        ),
+        (
+            caps(9, 1, 9, 9),
+            "b",
+            "t",
+            "1 call of server.t runs already",
+        ),
+        (
+            caps(9, 9, 1, 9),
+            "b",
+            "u",
+            "1 call of the server server runs already",
+        ),
+        (caps(9, 9, 9, 1), "b", "u", "1 call runs already"),
+    ] {
+        let at_once = AtOnce::with(bounds);
+        let first = runs(&at_once, "a", "t");
+        let mut next = waits(&at_once, caller, tool);
+        let _second = waits(&at_once, caller, tool);
+        let Err(full) = enter(&at_once, caller, tool) else {
+            panic!("one over the queue of a caller");
+        };
+        assert_eq!(full.to_string(), words);
+        let text = busy(&full, Some(Duration::from_secs(10)));
+        assert!(
+            text.public()
+                .ends_with("within 10 s; try again when one has ended")
+        );
+        assert!(next.turn().now_or_never().is_none());
+        drop(first);
+        assert!(next.turn().now_or_never().is_some(), "{words}");
+    }
+}
+
+#[test]
+fn one_over_the_queue_of_all_is_refused() {
+    let at_once = AtOnce::with(caps(1, 9, 9, 9));
+    let _running: Vec<_> = ["a", "b", "c", "d"]
+        .map(|who| runs(&at_once, who, "t"))
+        .into();
+    let _waiting: Vec<_> = ["a", "b", "c"].map(|who| waits(&at_once, who, "t")).into();
+    assert!(enter(&at_once, "d", "t").is_err());
+}
+
+#[test]
+fn what_is_in_hand_is_bounded_before_anything_is_looked_up() {
+    let at_once = AtOnce::with(caps(2, 9, 9, 3));
+    let (a, b) = (Caller::new("a"), Caller::new("b"));
+    let own: Vec<_> = (0..4).map(|_| at_once.hand.take(&a).unwrap()).collect();
+    let Err(error) = at_once.hand.take(&a) else {
+        panic!("one over of this caller")
+    };
+    assert_eq!(
+        error.public(),
+        "too much at once: 4 calls of this caller run or wait already; try again when one has ended"
+    );
+    let _others: Vec<_> = (0..2).map(|_| at_once.hand.take(&b).unwrap()).collect();
+    assert!(at_once.hand.take(&b).is_err(), "one over in all");
+    drop(own);
+    assert!(at_once.hand.take(&b).is_ok());
+}
+
+/// Whoever waits is served in turn, whatever the others pile up.
+#[test]
+fn callers_take_turns() {
+    let mut caps = caps(99, 99, 99, 1);
+    (caps.waiting_per_caller, caps.waiting) = (50, 99);
+    let at_once = AtOnce::with(caps);
+    let mut running = Some(runs(&at_once, "greedy", "t"));
+    let mut turns: Vec<(&str, queue::Turn)> = Vec::new();
+    for _ in 0..20 {
+        turns.push(("greedy", waits(&at_once, "greedy", "t")));
+    }
+    for who in ["one", "two", "one", "two"] {
+        turns.push((who, waits(&at_once, who, "t")));
+    }
+    let mut order = Vec::new();
+    while !turns.is_empty() {
+        running.take();
+        let at = turns.iter_mut().position(|(_, turn)| {
+            running = turn.turn().now_or_never();
+            running.is_some()
+        });
+        order.push(turns.remove(at.unwrap()).0);
+    }
+    assert_eq!(
+        order[..7],
+        ["greedy", "one", "two", "greedy", "one", "two", "greedy"]
+    );
+    assert_eq!(order.len(), 24);
+    drop(running);
+    assert!(at_once.queue.is_empty());
+}
+
+#[test]
+fn a_busy_tool_does_not_hold_up_another_one_of_the_same_caller() {
+    let at_once = AtOnce::with(caps(2, 1, 9, 9));
+    let _busy = runs(&at_once, "a", "busy");
+    let other = runs(&at_once, "a", "other");
+    let mut first = waits(&at_once, "a", "busy");
+    let mut second = waits(&at_once, "a", "other");
+    drop(other);
+    assert!(first.turn().now_or_never().is_none());
+    assert!(second.turn().now_or_never().is_some());
+}
+
+#[test]
+fn who_gives_up_leaves_nothing_behind() {
+    let at_once = AtOnce::with(caps(1, 9, 9, 9));
+    let running = runs(&at_once, "a", "t");
+    drop(waits(&at_once, "a", "t"));
+    let given_up = waits(&at_once, "a", "t").give_up();
+    assert!(given_up.is_err());
+    // Let in, and dropped before it looked.
+    let turn = waits(&at_once, "a", "t");
+    drop(running);
+    drop(turn);
+    // Let in at the moment in which it gives up: it keeps the place.
+    let running = runs(&at_once, "a", "t");
+    let turn = waits(&at_once, "a", "t");
+    drop(running);
+    let place = turn.give_up().unwrap();
+    assert!(enter(&at_once, "a", "t").is_ok_and(|w| matches!(w, Waiting::Waits(_))));
+    drop(place);
+    assert!(at_once.queue.is_empty());
+}
+
+#[test]
+fn more_room_lets_in_and_less_room_ends_nothing() {
+    let at_once = AtOnce::with(caps(1, 9, 9, 9));
+    let first = runs(&at_once, "a", "t");
+    let mut second = waits(&at_once, "a", "t");
+    let wide = at_once.reloaded(caps(3, 9, 9, 9));
+    let _third = runs(&wide, "a", "t");
+    assert!(second.turn().now_or_never().is_some());
+    let narrow = wide.reloaded(caps(1, 9, 9, 9));
+    drop(first);
+    let mut next = waits(&narrow, "a", "t");
+    assert!(next.turn().now_or_never().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_ever() {
+    let at_once = AtOnce::with(caps(1, 9, 9, 9));
+    let _running = runs(&at_once, "a", "t");
+    let began = tokio::time::Instant::now();
+    let Err(error) = at_once.turn(Want::new("a", "server", "t")).await else {
+        panic!("there is no room");
+    };
+    assert_eq!(began.elapsed(), Duration::from_secs(10));
+    assert_eq!(
+        error.public(),
+        "too much at once: 1 call of this caller runs already and no place came free within 10 s; try again when one has ended"
+    );
+    assert!(matches!(error.kind(), Kind::Busy(_)));
+}
+
+/// What the callers of T78 met.
+#[derive(Default)]
+struct Met {
+    took: Vec<Duration>,
+    refused: usize,
+}
+
+/// A polite caller: one call after the other.
+async fn polite(at_once: AtOnce, who: String, calls: u32) -> Met {
+    let mut met = Met::default();
+    for _ in 0..calls {
+        let began = Instant::now();
+        match work(&at_once, &who).await {
+            true => met.took.push(began.elapsed()),
+            false => met.refused += 1,
+        }
+    }
+    met
+}
+
+/// 2 ms of work in one of the places.
+async fn work(at_once: &AtOnce, who: &str) -> bool {
+    let Ok(_hold) = at_once.hand.take(&Caller::new(who)) else {
+        return false;
+    };
+    let Ok(_place) = at_once.turn(Want::new(who, "server", "t")).await else {
+        return false;
+    };
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    true
+}
+
+#[allow(clippy::disallowed_methods, reason = "the callers of a test")]
+async fn twenty(at_once: &AtOnce) -> (Met, u64) {
+    let callers: Vec<_> = (0..20)
+        .map(|n| tokio::spawn(polite(at_once.clone(), format!("polite-{n}"), 100)))
+        .collect();
+    let mut all = Met::default();
+    for caller in callers {
+        let met = caller.await.unwrap();
+        all.took.extend(met.took);
+        all.refused += met.refused;
+    }
+    all.took.sort();
+    let p99 = all.took[all.took.len() * 99 / 100];
+    (all, u64::try_from(p99.as_micros()).unwrap())
+}
+
+/// T78: one caller with 1,000 calls at a time against 20 with one each.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "the callers of a test; its figure"
+)]
+async fn t78_a_greedy_caller_does_not_starve_the_polite_ones() {
+    let at_once = AtOnce::with(Caps {
+        caller: 16,
+        all: 32,
+        ..Caps::default()
+    });
+    let (alone, before) = twenty(&at_once).await;
+    assert_eq!(alone.refused, 0);
+    let greedy = Arc::new(Mutex::new(BTreeMap::<bool, u64>::new()));
+    let tasks: Vec<_> = (0..1000)
+        .map(|_| {
+            let (at_once, greedy) = (at_once.clone(), greedy.clone());
+            tokio::spawn(async move {
+                loop {
+                    let done = work(&at_once, "greedy").await;
+                    *greedy.lock().unwrap().entry(done).or_default() += 1;
+                    // What is refused comes again a moment later, as programs do.
+                    tokio::time::sleep(Duration::from_millis(if done { 0 } else { 20 })).await;
+                }
+            })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let (met, with) = twenty(&at_once).await;
+    tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    let greedy = greedy.lock().unwrap().clone();
+    println!(
+        "T78: 20 polite callers, {} of 2000 calls answered, p99 {before} us alone, {with} us beside 1000 parallel calls of one \
+         (of which {} ran and {} were refused)",
+        met.took.len(),
+        greedy.get(&true).unwrap_or(&0),
+        greedy.get(&false).unwrap_or(&0),
+    );
+    assert!(
+        met.took.len() >= 1998,
+        "99.9 % of the polite calls: {}",
+        met.took.len()
+    );
+    assert!(
+        greedy.get(&false).is_some_and(|refused| *refused > 0),
+        "it is the greedy one that is refused"
+    );
+}
