@@ -5,6 +5,7 @@
 //! - [`client`] makes a server somewhere else a [`Service`]; [`Client`] is the one for applications.
 //! - [`handlers`] makes a server of plain functions.
 //! - [`aggregate`] makes many services one.
+//! - [`duties`] are on by default; what is set about them is named there.
 //!
 //! The [`guide`] shows how to use it all. The examples in the repository are whole programs.
 
@@ -24,6 +25,8 @@ pub use client::{CallResult, Client};
 pub use handlers::{Cx, IntoOutput, Prompt, Resource, Server, Stop, Structured, Template, Tool};
 pub use serve::{Http, ServeError, http, stdio};
 pub use toolgate_core::*;
+/// The duties and their settings: rules, rates, sizes, time-outs, the record.
+pub use toolgate_policy as duties;
 /// ```
 /// use toolgate::{Cx, Server, Stop, tool};
 ///
