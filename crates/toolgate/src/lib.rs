@@ -25,8 +25,6 @@ pub use client::{CallResult, Client};
 pub use handlers::{Cx, IntoOutput, Prompt, Resource, Server, Stop, Structured, Template, Tool};
 pub use serve::{Http, ServeError, http, stdio};
 pub use toolgate_core::*;
-/// The duties and their settings: rules, rates, sizes, time-outs, the record.
-pub use toolgate_policy as duties;
 /// ```
 /// use toolgate::{Cx, Server, Stop, tool};
 ///
@@ -55,6 +53,8 @@ pub use toolgate_policy as duties;
 /// }
 /// ```
 pub use toolgate_macros::tool;
+/// The duties and their settings: rules, rates, sizes, time-outs, the record.
+pub use toolgate_policy as duties;
 
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};

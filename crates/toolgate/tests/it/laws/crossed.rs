@@ -1,0 +1,136 @@
+//! T27: callers that all use the same ids, over servers that answer in any order: each gets his own answers.
+
+use super::run;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use std::{convert::Infallible, sync::Arc, time::Duration};
+use tokio::{
+    io::{duplex, split},
+    net::TcpListener,
+};
+use toolgate::{
+    Caller, Cx, Origin, Server, Service, Stop, Tool,
+    aggregate::{Aggregate, Member},
+    client::{HttpOptions, Remote, RemoteOptions},
+    edge::{
+        Front, ServerLimits,
+        http::{Endpoint, HttpLimits},
+        stdio,
+    },
+};
+use toolgate_policy::Quota;
+use toolgate_testkit::{Peer, REVISIONS};
+
+const CALLERS: usize = 500;
+/// Calls of each; `TOOLGATE_LONG=1` makes it 200.
+const CALLS: usize = 20;
+
+/// Says a word again, the later words often first.
+fn echo() -> Arc<Front> {
+    let schema = json!({"type": "object", "properties": {"word": {"type": "string"}}});
+    let tool = Tool::dynamic("echo", schema, |args: Value, _: Cx| async move {
+        let word = args["word"].as_str().unwrap_or_default().to_owned();
+        let wait = word.bytes().map(u64::from).sum::<u64>() % 7;
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+        Ok::<_, Stop>(word)
+    });
+    let limits = ServerLimits {
+        in_flight: 4096,
+        ..ServerLimits::default()
+    };
+    let server = Server::new("echo", "1").tool(tool).limits(limits);
+    let server = server.rate(Quota::per_minute(100_000_000));
+    server.at_once(4096, 4096).build().unwrap()
+}
+
+fn options(id: &str) -> RemoteOptions {
+    RemoteOptions::new(Origin {
+        server: id.into(),
+        trusted: true,
+    })
+}
+
+#[allow(clippy::disallowed_methods, reason = "ends with its stream")]
+async fn by_stdio() -> Arc<Remote> {
+    let (ours, theirs) = duplex(1 << 20);
+    let (from, to) = split(theirs);
+    tokio::spawn(stdio::serve(echo(), Caller::new("gate"), from, to));
+    let (from, to) = split(ours);
+    Arc::new(Remote::open(from, to, options("pipe")).await.unwrap())
+}
+
+#[allow(clippy::disallowed_methods, reason = "ends with the runtime")]
+async fn by_http() -> Arc<Remote> {
+    let endpoint = Endpoint::new(echo(), HttpLimits::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let endpoint = endpoint.clone();
+            let service = hyper::service::service_fn(move |request| {
+                let endpoint = endpoint.clone();
+                async move { Ok::<_, Infallible>(endpoint.handle(Caller::new("gate"), request).await) }
+            });
+            let http = hyper::server::conn::http1::Builder::new();
+            tokio::spawn(http.serve_connection(TokioIo::new(stream), service));
+        }
+    });
+    let remote = Remote::connect(&url, options("web"), HttpOptions::default()).await;
+    Arc::new(remote.unwrap())
+}
+
+async fn gateway() -> Arc<Front> {
+    let member = |id: &str, service: Arc<dyn Service>| Member {
+        id: id.into(),
+        prefix: id.to_owned(),
+        service,
+    };
+    let members = vec![
+        member("pipe", by_stdio().await),
+        member("web", by_http().await),
+    ];
+    let all = Arc::new(Aggregate::new(members).unwrap());
+    Arc::new(Front::new(all, "gate", "1", ServerLimits::default()).unwrap())
+}
+
+/// One caller: all calls under way at once, each with a word of its own; how many answers were its own.
+async fn caller(gateway: Arc<Front>, number: usize, calls: usize) -> usize {
+    let revision = REVISIONS[number % REVISIONS.len()];
+    let mut peer = Peer::open(&gateway, revision, json!({})).await;
+    let mut words = Vec::new();
+    for batch in 0..calls.div_ceil(20) {
+        let (from, to) = (batch * 20, calls.min(batch * 20 + 20));
+        for call in from..to {
+            let tool = ["pipe_echo", "web_echo"][(number + call) % 2];
+            let word = format!("{number}-{call}");
+            let params = json!({"name": tool, "arguments": {"word": word}});
+            words.push((peer.send("tools/call", params).await, word));
+        }
+        for _ in from..to {
+            let answer = peer.hear().await;
+            let asked = words.iter().find(|(id, _)| answer["id"] == *id);
+            let (_, word) = asked.expect("an answer to a call of his own");
+            assert_eq!(answer["result"]["content"][0]["text"], *word, "{answer}");
+        }
+    }
+    words.len()
+}
+
+#[test]
+fn each_caller_gets_its_own_answers() {
+    let long = std::env::var_os("TOOLGATE_LONG").is_some();
+    let calls = if long { 200 } else { CALLS };
+    let answered = run(async {
+        let gateway = gateway().await;
+        // Not in the crowd: how long a list takes there is no part of this.
+        caller(gateway.clone(), 0, 2).await;
+        let all = (0..CALLERS).map(|number| caller(gateway.clone(), number, calls));
+        futures_util::future::join_all(all)
+            .await
+            .into_iter()
+            .sum::<usize>()
+    });
+    assert_eq!(answered, CALLERS * calls);
+    println!("T27: {answered} answers to {CALLERS} callers with the same ids, 0 of them wrong");
+}
