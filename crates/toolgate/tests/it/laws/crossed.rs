@@ -23,7 +23,9 @@ use toolgate_testkit::{Peer, REVISIONS};
 
 const CALLERS: usize = 500;
 /// Calls of each; `TOOLGATE_LONG=1` makes it 200.
-const CALLS: usize = 20;
+const CALLS: usize = 8;
+/// Calls of each that are under way at once.
+const AT_ONCE: usize = 4;
 
 /// Says a word again, the later words often first.
 fn echo() -> Arc<Front> {
@@ -94,13 +96,13 @@ async fn gateway() -> Arc<Front> {
     Arc::new(Front::new(all, "gate", "1", ServerLimits::default()).unwrap())
 }
 
-/// One caller: all calls under way at once, each with a word of its own; how many answers were its own.
+/// One caller: several calls under way at once, each with a word of its own; how many answers were its own.
 async fn caller(gateway: Arc<Front>, number: usize, calls: usize) -> usize {
     let revision = REVISIONS[number % REVISIONS.len()];
     let mut peer = Peer::open(&gateway, revision, json!({})).await;
     let mut words = Vec::new();
-    for batch in 0..calls.div_ceil(20) {
-        let (from, to) = (batch * 20, calls.min(batch * 20 + 20));
+    for from in (0..calls).step_by(AT_ONCE) {
+        let to = calls.min(from + AT_ONCE);
         for call in from..to {
             let tool = ["pipe_echo", "web_echo"][(number + call) % 2];
             let word = format!("{number}-{call}");
