@@ -47,7 +47,7 @@ pub(crate) async fn request(
     read(response).await
 }
 
-async fn read(response: http::Response<Body>) -> Answer {
+pub(crate) async fn read(response: http::Response<Body>) -> Answer {
     let (head, body) = response.into_parts();
     let body = tokio::time::timeout(HANG, body.collect());
     let body = body.await.expect("the body ends").unwrap().to_bytes();
