@@ -106,7 +106,11 @@ impl Old {
     }
 
     pub(crate) async fn message(&mut self) -> Value {
-        let event = self.event().await;
+        let mut event = self.event().await;
+        // A comment says that the stream is there.
+        while event.starts_with(':') {
+            event = self.event().await;
+        }
         let data = event.strip_prefix("event: message\ndata: ").unwrap();
         serde_json::from_str(data).unwrap()
     }
