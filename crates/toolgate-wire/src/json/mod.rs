@@ -5,6 +5,7 @@ mod edit;
 mod keys;
 mod lex;
 mod limits;
+mod members;
 mod number;
 mod reader;
 mod scan;
@@ -14,6 +15,7 @@ mod write;
 
 pub use edit::StringAt;
 pub use limits::{Limits, ReadError, ReadErrorKind};
+pub use members::Members;
 pub use text::write_string;
 pub use write::{ArrayWriter, ObjectWriter};
 
@@ -110,6 +112,11 @@ impl Json {
     /// The items of an array; none for anything else.
     pub fn items(&self) -> impl Iterator<Item = Json> {
         lex::items(self.as_str()).map(|item| self.part(item))
+    }
+
+    /// The members of an object, found once: for who asks for many of them.
+    pub fn index(&self) -> Members {
+        Members::of(self)
     }
 
     /// A member of an object.

@@ -36,7 +36,8 @@ impl Implementation {
 
     /// Reads `clientInfo` or `serverInfo`.
     pub fn read(json: &Json) -> Option<Implementation> {
-        let text = |key: &str| json.get(key).and_then(|v| v.string());
+        let json = json.index();
+        let text = |key: &str| json.string(key);
         Some(Implementation {
             name: text("name")?,
             version: text("version").unwrap_or_default(),

@@ -25,7 +25,7 @@ pub const LISTEN: &str = "subscriptions/listen";
 
 /// The keys of `_meta` that the protocol keeps for itself.
 pub mod meta {
-    use crate::json::Json;
+    use crate::json::{Json, Members};
 
     /// What all reserved keys begin with.
     pub const PREFIX: &str = "io.modelcontextprotocol/";
@@ -75,7 +75,13 @@ pub mod meta {
         matches!(second, Some("modelcontextprotocol" | "mcp"))
     }
 
-    /// A member of `params._meta`.
+    /// The members of `params._meta`.
+    pub fn of(params: Option<&Json>) -> Members {
+        let meta = params.and_then(|params| params.get("_meta"));
+        meta.map(|meta| meta.index()).unwrap_or_default()
+    }
+
+    /// One member of `params._meta`.
     pub fn get(params: Option<&Json>, key: &str) -> Option<Json> {
         params?.get("_meta")?.get(key)
     }

@@ -1,7 +1,6 @@
 //! The trace that a request belongs to: three keys of `_meta` in the formats of the W3C.
 
-use super::meta;
-use crate::json::{Json, ObjectWriter};
+use crate::json::{Members, ObjectWriter};
 
 /// The trace that a request belongs to. Values in other formats are left out, so that none is passed on.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -21,8 +20,8 @@ const BAGGAGE: usize = 8192;
 
 impl TraceContext {
     /// Reads the `_meta` of a request.
-    pub fn read(params: Option<&Json>) -> TraceContext {
-        let text = |key: &str| meta::get(params, key).and_then(|v| v.string());
+    pub fn read(meta: &Members) -> TraceContext {
+        let text = |key: &str| meta.string(key);
         let parent = text("traceparent").filter(|p| is_parent(p));
         let state = text("tracestate").filter(|s| parent.is_some() && is_list(s, STATE));
         TraceContext {
@@ -99,7 +98,7 @@ mod tests {
     fn read(parent: &str, state: &str, baggage: &str) -> TraceContext {
         let meta =
             serde_json::json!({"traceparent": parent, "tracestate": state, "baggage": baggage});
-        TraceContext::read(Some(&Json::from_value(&serde_json::json!({"_meta": meta}))))
+        TraceContext::read(&crate::json::Json::from_value(&meta).index())
     }
 
     /// Holds: BASE-43

@@ -11,7 +11,7 @@ use toolgate_wire::{
     dialect::Dialect,
     json::Json,
     message::{Id, RpcError},
-    method::{elicitation::InputRequired, meta, trace::TraceContext, usage},
+    method::{elicitation::InputRequired, trace::TraceContext, usage},
 };
 
 /// What an edge knows about whoever calls, apart from the request itself.
@@ -23,6 +23,9 @@ pub(crate) struct Context {
     pub(crate) abilities: Abilities,
     pub(crate) client: Option<String>,
     pub(crate) log_level: Option<u8>,
+    /// Names the progress of the request.
+    pub(crate) progress: Option<Json>,
+    pub(crate) trace: TraceContext,
 }
 
 /// Works on a `tools/call`, `resources/read`, `prompts/get` or `completion/complete` until there is an answer.
@@ -47,16 +50,15 @@ pub(crate) async fn run(
         server.refused(refused).await;
         return Err(error);
     }
-    let token = meta::get(params, meta::PROGRESS);
     let report = Arc::new(CallReport::new(
         outlet.clone(),
         context.dialect,
-        token,
+        context.progress.clone(),
         context.log_level,
     ));
     let _closer = report.closer();
     let mut call = context.call(&params_read, id);
-    call.trace = TraceContext::read(params);
+    call.trace = context.trace.clone();
     if report.is_wanted() {
         let logs = report.logs();
         call.reporter = Reporter::new(report).with_logs(logs);

@@ -18,7 +18,7 @@ use toolgate_wire::{
     dialect::{self, Dialect},
     json::{Json, ObjectWriter},
     message::{self, Id, Message, RpcError, code},
-    method::{self, initialize, notifications, resources_read, usage},
+    method::{self, initialize, meta, notifications, resources_read, trace::TraceContext, usage},
     session::{Refusal, Session},
 };
 
@@ -61,6 +61,8 @@ impl Legacy {
             abilities: call::abilities(&params.capabilities, dialect),
             client: params.client.map(|c| format!("{} {}", c.name, c.version)),
             log_level: None,
+            progress: None,
+            trace: TraceContext::default(),
         };
         let answer = initialize::Answer {
             version: dialect.revision.to_owned(),
@@ -160,6 +162,9 @@ impl Legacy {
             used if usage::is_usage(used) => {
                 let mut context = self.context.clone();
                 context.log_level = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
+                let meta = meta::of(params);
+                context.progress = meta.get(meta::PROGRESS);
+                context.trace = TraceContext::read(&meta);
                 let asker = Inline {
                     legacy: self,
                     outlet,

@@ -8,7 +8,7 @@ use super::{
 };
 use std::sync::Arc;
 use toolgate_core::{Abilities, Call, Caller, Error, Kind, Reporter, Seen, ToolResult};
-use toolgate_wire::{dialect, json::Json};
+use toolgate_wire::{dialect, json::Json, method::trace::TraceContext};
 
 /// Uses a tool as `caller`, through the same pipeline as everybody. Waits where a person has to approve.
 ///
@@ -31,6 +31,8 @@ pub async fn call_here(
         abilities,
         client: None,
         log_level: None,
+        progress: None,
+        trace: TraceContext::default(),
     };
     let mut call = Call::tool(crate::ids::short("c"), caller, tool, arguments);
     call.reporter = reporter;

@@ -9,23 +9,25 @@ use super::{
 use toolgate_core::{Caller, Interest, ItemKind};
 use toolgate_wire::{
     dialect::{self, Dialect},
-    json::{Json, Kind, ObjectWriter},
+    json::{Json, Kind, Members, ObjectWriter},
     message::{self, Id, RpcError, code},
-    method::{self, discover, initialize::Implementation, meta, notifications, usage},
+    method::{
+        self, discover, initialize::Implementation, meta, notifications, trace::TraceContext, usage,
+    },
 };
 
 /// Whether a request speaks of itself as one of this era.
-pub(crate) fn is_modern(params: Option<&Json>) -> bool {
-    meta::get(params, meta::VERSION).is_some()
+pub(crate) fn is_modern(meta: &Members) -> bool {
+    meta.get(meta::VERSION).is_some()
 }
 
 /// What the request says of its sender.
 pub(crate) fn context(
     caller: Caller,
     transport: &'static str,
-    params: Option<&Json>,
+    meta: &Members,
 ) -> Result<Context, RpcError> {
-    let Some(version) = meta::get(params, meta::VERSION).and_then(|v| v.string()) else {
+    let Some(version) = meta.string(meta::VERSION) else {
         return Err(answer::bad_params(
             "\"_meta\" needs \"io.modelcontextprotocol/protocolVersion\", a string",
         ));
@@ -33,27 +35,30 @@ pub(crate) fn context(
     let dialect = dialect::find(&version)
         .filter(|d| d.stateless)
         .ok_or_else(|| unsupported(&version))?;
-    let capabilities = meta::get(params, meta::CAPABILITIES).filter(|c| c.kind() == Kind::Object);
+    let capabilities = meta
+        .get(meta::CAPABILITIES)
+        .filter(|c| c.kind() == Kind::Object);
     let Some(capabilities) = capabilities else {
         return Err(answer::bad_params(
             "\"_meta\" needs \"io.modelcontextprotocol/clientCapabilities\", an object",
         ));
     };
-    let client = meta::get(params, meta::CLIENT)
-        .as_ref()
-        .and_then(Implementation::read);
+    let client = meta.get(meta::CLIENT);
+    let client = client.as_ref().and_then(Implementation::read);
     Ok(Context {
         caller,
         transport,
         dialect,
         abilities: call::abilities(&capabilities, dialect),
         client: client.map(|c| format!("{} {}", c.name, c.version)),
-        log_level: log_level(params)?,
+        log_level: log_level(meta)?,
+        progress: meta.get(meta::PROGRESS),
+        trace: TraceContext::read(meta),
     })
 }
 
-fn log_level(params: Option<&Json>) -> Result<Option<u8>, RpcError> {
-    let Some(word) = meta::get(params, meta::LOG_LEVEL) else {
+fn log_level(meta: &Members) -> Result<Option<u8>, RpcError> {
+    let Some(word) = meta.get(meta::LOG_LEVEL) else {
         return Ok(None);
     };
     let rank = word.string().as_deref().and_then(level);

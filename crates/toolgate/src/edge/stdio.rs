@@ -21,9 +21,9 @@ use tokio::{
 };
 use toolgate_core::Caller;
 use toolgate_wire::{
-    json::{Json, ReadError},
+    json::{Json, Members, ReadError},
     message::{Id, Message, RpcError, code},
-    method::{discover, initialize, notifications},
+    method::{discover, initialize, meta, notifications},
 };
 
 /// How this transport is called in the record.
@@ -174,12 +174,11 @@ impl Peer {
             Message::Request { id, method, params } if method == initialize::NAME => {
                 self.open(id, params.as_ref()).await
             }
-            Message::Request { id, method, params }
-                if modern::is_modern(params.as_ref()) || method == discover::NAME =>
-            {
-                self.modern(id, method, params).await;
-            }
             Message::Request { id, method, params } => {
+                let meta = meta::of(params.as_ref());
+                if modern::is_modern(&meta) || method == discover::NAME {
+                    return self.modern(id, method, params, &meta).await;
+                }
                 self.refuse(&id, &method, params.as_ref(), legacy::not_open())
                     .await
             }
@@ -204,8 +203,8 @@ impl Peer {
         self.reply(Some(&id), answer).await;
     }
 
-    async fn modern(&mut self, id: Id, method: String, params: Option<Json>) {
-        let context = match modern::context(self.caller.clone(), STDIO, params.as_ref()) {
+    async fn modern(&mut self, id: Id, method: String, params: Option<Json>, meta: &Members) {
+        let context = match modern::context(self.caller.clone(), STDIO, meta) {
             Ok(context) => context,
             Err(why) => return self.refuse(&id, &method, params.as_ref(), why).await,
         };

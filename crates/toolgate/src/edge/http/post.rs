@@ -22,7 +22,7 @@ use toolgate_wire::{
     dialect,
     json::{Json, Kind},
     message::{Id, Message, RpcError, code},
-    method::{self, initialize, tools_call, usage},
+    method::{self, initialize, meta, tools_call, usage},
 };
 
 type Answer = Response<Body>;
@@ -132,7 +132,7 @@ async fn take(
     let spoken = version.map(dialect::find);
     let stateless_header = matches!(spoken, Some(Some(d)) if d.stateless);
     let unknown = matches!(spoken, Some(None)) && headers::session(&parts.headers).is_none();
-    if stateless_header || unknown || modern::is_modern(params(&message)) {
+    if stateless_header || unknown || modern::is_modern(&meta::of(params(&message))) {
         return stateless(endpoint, caller, parts, message, version).await;
     }
     if matches!(spoken, Some(None)) {
@@ -167,7 +167,8 @@ async fn stateless(
             )));
         }
     };
-    let context = modern::context(caller.clone(), "http", params.as_ref()).map_err(bad)?;
+    let context =
+        modern::context(caller.clone(), "http", &meta::of(params.as_ref())).map_err(bad)?;
     headers::agree(&parts.headers, &method, params.as_ref()).map_err(bad)?;
     if method == tools_call::NAME {
         mirrored(endpoint, caller, parts, params.as_ref())

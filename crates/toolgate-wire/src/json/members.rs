@@ -1,0 +1,56 @@
+//! The members of an object for who asks for many of them.
+
+use super::{Json, lex};
+use std::ops::Range;
+
+/// Where the members of an object are. [`Json::get`] goes through the text each time; this went through it once.
+#[derive(Clone, Debug, Default)]
+pub struct Members {
+    of: Option<Json>,
+    /// Keys as they stand between their quotes, and values.
+    list: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl Members {
+    /// Those of an object; none of anything else.
+    pub(super) fn of(json: &Json) -> Members {
+        let range = |m: lex::Member<'_>| (m.start + 1..m.start + 1 + m.key.len(), m.value);
+        Members {
+            of: Some(json.clone()),
+            list: lex::members(json.as_str()).map(range).collect(),
+        }
+    }
+
+    /// A member.
+    pub fn get(&self, key: &str) -> Option<Json> {
+        let of = self.of.as_ref()?;
+        let says = |inner: &Range<usize>| {
+            let inner = of.as_str().get(inner.clone()).unwrap_or_default();
+            lex::says(inner, key)
+        };
+        let (_, value) = self.list.iter().find(|(inner, _)| says(inner))?;
+        Some(of.part(value.clone()))
+    }
+
+    /// The text of a member that is a string.
+    pub fn string(&self, key: &str) -> Option<String> {
+        self.get(key)?.string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Json, Limits};
+
+    #[test]
+    fn they_are_those_that_get_finds() {
+        let text = r#" {"a": [1, {"b": 2}], "\u0062" : "x\"y", "c":{}, "d": null } "#;
+        let json = Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap();
+        let members = json.index();
+        for key in ["a", "b", "c", "d", "e", ""] {
+            assert_eq!(members.get(key), json.get(key), "{key}");
+        }
+        assert_eq!(members.string("b").as_deref(), Some("x\"y"));
+        assert_eq!(json.get("a").unwrap().index().get("a"), None);
+    }
+}
