@@ -1,6 +1,9 @@
 //! The listener: one accept loop, bounded, with times for headers and for the end.
 
+mod addresses;
+
 use crate::routes::Routes;
+use addresses::Addresses;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{convert::Infallible, future::Future, sync::Arc, time::Duration};
@@ -15,16 +18,17 @@ use tokio::{
 pub(crate) struct ListenLimits {
     /// Connections at once.
     pub(crate) connections: usize,
+    /// Those of one address.
+    pub(crate) per_address: usize,
+    /// Bytes of a request's head.
+    pub(crate) head: usize,
+    /// Headers of a request.
+    pub(crate) headers_count: usize,
     /// How long the head of a request may take.
     pub(crate) headers: Duration,
     /// How long running requests may take when the program stops.
     pub(crate) drain: Duration,
 }
-
-/// Bytes of a request's head.
-const HEAD: usize = 64 * 1024;
-/// Headers of a request.
-const HEADERS: usize = 100;
 
 /// Serves until `stop` ends, then lets running requests end within the drain time.
 pub(crate) async fn serve(
@@ -36,6 +40,7 @@ pub(crate) async fn serve(
     let places = Arc::new(Semaphore::new(limits.connections));
     let (stopping, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
+    let addresses = Addresses::default();
     let mut stop = std::pin::pin!(stop);
     loop {
         // At the limit nothing more is accepted until a connection ends.
@@ -48,11 +53,15 @@ pub(crate) async fn serve(
             next = next => next,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, from)) => {
+                // One address too many times: its connection is closed without a word.
+                let Some(own) = addresses.take(from.ip(), limits.per_address) else {
+                    continue;
+                };
                 let (routes, stopped) = (routes.clone(), stopped.clone());
                 connections.spawn(async move {
                     connection(stream, routes, limits, stopped).await;
-                    drop(place);
+                    drop((place, own));
                 });
             }
             // Out of file descriptors, mostly: others end, so try again.
@@ -82,8 +91,8 @@ async fn connection(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.headers)
-        .max_buf_size(HEAD)
-        .max_headers(HEADERS)
+        .max_buf_size(limits.head)
+        .max_headers(limits.headers_count)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use toolgate::{
     BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service,
     aggregate::{Aggregate, LinkLimits, Member},
-    edge::{ServerLimits, http::HttpLimits},
+    edge::{QueueLimits, ServerLimits, http::HttpLimits},
 };
 use toolgate_policy::{
     self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Caps, Deadline,
@@ -34,6 +34,8 @@ pub(crate) fn specs(config: &Config) -> Vec<ServerSpec> {
             line: limits.line_bytes,
             json: json_limits(limits, limits.line_bytes),
             tools: limits.tools_per_server,
+            list_bytes: limits.list_bytes,
+            keep: seconds(limits.list_seconds),
             ..ServerSpec::new(server.id.as_str(), server.command.clone())
         })
         .collect()
@@ -231,7 +233,15 @@ pub(crate) fn server_limits(config: &Config) -> ServerLimits {
         // Those of a peer that run, and those that wait for their turn.
         in_flight: limits.calls_per_caller + limits.waiting_per_caller,
         name: limits.name_bytes,
-        ..ServerLimits::default()
+        page: limits.page_items,
+        seal_life: seconds(limits.seal_seconds),
+        question: seconds(limits.question_seconds),
+        rounds: limits.rounds,
+        queue: QueueLimits {
+            messages: limits.stream_messages,
+            bytes: limits.stream_bytes,
+        },
+        uris: limits.stream_resources,
     }
 }
 
@@ -240,6 +250,8 @@ pub(crate) fn http_limits(config: &Config) -> HttpLimits {
     let limits = &config.limits;
     HttpLimits {
         body: seconds(limits.body_seconds),
+        body_idle: seconds(limits.body_idle_seconds),
+        header: limits.mcp_header_bytes,
         sessions: limits.sessions,
         session_idle: seconds(limits.session_idle_seconds),
         session_age: seconds(limits.session_max_seconds),

@@ -22,6 +22,16 @@ impl Amount for usize {
     }
 }
 
+impl Amount for u32 {
+    fn of(number: u64) -> u32 {
+        u32::try_from(number).unwrap_or(u32::MAX)
+    }
+
+    fn plain(self) -> u64 {
+        self.into()
+    }
+}
+
 impl Amount for u64 {
     fn of(seconds: u64) -> u64 {
         seconds
@@ -82,6 +92,12 @@ macro_rules! limits {
 limits! {
     /// The longest body of an HTTP request.
     body_bytes: usize = 4_194_304, 1_024 to 268_435_456;
+    /// The head of an HTTP request: its first line and its headers.
+    header_bytes: usize = 32_768, 8_192 to 1_048_576;
+    /// Headers of an HTTP request.
+    headers: usize = 100, 16 to 1_000;
+    /// The value of a header of the protocol.
+    mcp_header_bytes: usize = 8_192, 256 to 8_192;
     /// The longest line of a server or client over standard input and output.
     line_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
     /// How deep JSON may nest.
@@ -120,10 +136,22 @@ limits! {
     listen_streams: usize = 1_024, 1 to 100_000;
     /// Open streams of notifications of one caller.
     listen_streams_per_caller: usize = 16, 1 to 10_000;
+    /// Messages of one stream or connection that wait for a slow reader.
+    stream_messages: usize = 256, 1 to 100_000;
+    /// Their bytes together; a longer message waits alone.
+    stream_bytes: usize = 1_048_576, 1_024 to 268_435_456;
+    /// Resources of which one session or stream may hear.
+    stream_resources: usize = 1_024, 0 to 100_000;
     /// The longest result of a call.
     result_bytes: usize = 16_777_216, 1_024 to 1_073_741_824;
     /// Tools of one server.
     tools_per_server: usize = 1_000, 1 to 100_000;
+    /// All things of one kind of one server together.
+    list_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
+    /// How long a list of a server is kept, whatever the server says.
+    list_seconds: u64 = 86_400, 1 to 604_800;
+    /// Items on one page of a list.
+    page_items: usize = 1_000, 1 to 100_000;
     /// The longest definition of a tool.
     definition_bytes: usize = 65_536, 1_024 to 16_777_216;
     /// The longest description of a tool.
@@ -140,6 +168,12 @@ limits! {
     subschemas: usize = 2_000, 1 to 100_000;
     /// Patterns within one schema.
     patterns: usize = 200, 0 to 10_000;
+    /// How often one call may come back with answers.
+    rounds: u32 = 10, 1 to 1_000;
+    /// How long a client may take over a question of a tool.
+    question_seconds: u64 = 600, 1 to 86_400;
+    /// How long a call may take to come back with answers.
+    seal_seconds: u64 = 300, 1 to 300;
     /// How long a call waits for a person.
     approval_seconds: u64 = 600, 1 to 86_400;
     /// Calls of one caller that wait for a person.
@@ -154,6 +188,10 @@ limits! {
     header_seconds: u64 = 10, 1 to 300;
     /// How long the body of an HTTP request may take.
     body_seconds: u64 = 60, 1 to 3_600;
+    /// How long the body of an HTTP request may pause.
+    body_idle_seconds: u64 = 10, 1 to 3_600;
+    /// Open connections of one address.
+    connections_per_address: usize = 256, 1 to 65_536;
     /// Open connections.
     connections: usize = 1_024, 1 to 65_536;
     /// How long running calls may still take when the gateway stops.

@@ -6,6 +6,18 @@ use std::net::SocketAddr;
 /// The limits of what is open already: the listener, sessions, streams and the questions that wait.
 const AT_START: &[&str] = &[
     "body_bytes",
+    "header_bytes",
+    "headers",
+    "mcp_header_bytes",
+    "stream_messages",
+    "stream_bytes",
+    "stream_resources",
+    "page_items",
+    "rounds",
+    "question_seconds",
+    "seal_seconds",
+    "body_idle_seconds",
+    "connections_per_address",
     "depth",
     "keys",
     "elements",

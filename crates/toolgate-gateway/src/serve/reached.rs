@@ -25,6 +25,9 @@ impl Parts {
             (Some(listener), Some(routes)) => {
                 let limits = ListenLimits {
                     connections: start.config.limits.connections,
+                    per_address: start.config.limits.connections_per_address,
+                    head: start.config.limits.header_bytes,
+                    headers_count: start.config.limits.headers,
                     headers: Duration::from_secs(start.config.limits.header_seconds),
                     drain,
                 };

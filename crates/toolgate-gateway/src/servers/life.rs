@@ -202,5 +202,7 @@ pub(super) fn options(server: &Supervised, probe: bool) -> RemoteOptions {
     options.line = server.spec.line;
     options.json = server.spec.json.clone();
     options.tools = server.spec.tools;
+    options.list_bytes = server.spec.list_bytes;
+    options.keep = server.spec.keep;
     options
 }

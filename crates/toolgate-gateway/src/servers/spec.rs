@@ -29,6 +29,10 @@ pub(crate) struct ServerSpec {
     pub(crate) json: Limits,
     /// Most tools that are taken of it; 1000.
     pub(crate) tools: usize,
+    /// Most bytes of all its things of one kind; 16 MiB.
+    pub(crate) list_bytes: usize,
+    /// How long its lists are kept at most; 24 h.
+    pub(crate) keep: Duration,
     /// Longest time that a list or a call waits for it while it starts; 10 s.
     pub(crate) wait: Duration,
 }
@@ -48,6 +52,8 @@ impl ServerSpec {
             line: 16 << 20,
             json: Limits::default(),
             tools: 1000,
+            list_bytes: 16 << 20,
+            keep: Duration::from_secs(24 * 60 * 60),
             wait: Duration::from_secs(10),
         }
     }

@@ -21,8 +21,6 @@ use toolgate_wire::{
 
 /// How long a list holds where the server tells nothing of changes.
 const UNTOLD: Duration = Duration::from_secs(60);
-/// How long a list holds at most.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a list holds once more after it could not be read again.
 const RETRY: Duration = Duration::from_secs(5);
 
@@ -155,7 +153,7 @@ impl Remote {
         if kind != ItemKind::Tool && !self.peer.has(kind) {
             return Ok(joined);
         }
-        let (mut cursor, mut cursors) = (None::<Json>, HashSet::new());
+        let (mut cursor, mut cursors, mut bytes) = (None::<Json>, HashSet::new(), 0);
         for _ in 0..self.options.pages {
             let page = match self.read_page(kind, cursor.as_ref()).await {
                 Ok(page) => page,
@@ -168,6 +166,18 @@ impl Remote {
                 None => page.hint,
                 Some(_) => joined.hint.and(page.hint),
             };
+            bytes += page
+                .items
+                .iter()
+                .map(|item| item.as_str().len())
+                .sum::<usize>();
+            if bytes > self.options.list_bytes {
+                return Err(self.upstream(format_args!(
+                    "lists more than {} bytes of {}",
+                    self.options.list_bytes,
+                    many(kind)
+                )));
+            }
             joined.items.extend(page.items);
             joined.cut = joined.items.len() > self.options.tools;
             match page.next {
@@ -249,11 +259,11 @@ impl Remote {
     fn keep(&self, kind: ItemKind, joined: Joined, generation: u64) -> Catalog {
         let ttl = Duration::from_millis(joined.hint.ttl_ms);
         let shown = if self.peer.dialect.stateless {
-            ttl.min(LONGEST)
+            ttl.min(self.options.keep)
         } else if self.peer.tells_changes(kind) && !self.link.deaf.load(Relaxed) {
-            LONGEST
+            self.options.keep
         } else {
-            UNTOLD
+            UNTOLD.min(self.options.keep)
         };
         let hint = joined.hint;
         let (items, left_out) = self.items(kind, joined);

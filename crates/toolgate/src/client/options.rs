@@ -40,6 +40,10 @@ pub struct RemoteOptions {
     pub tools: usize,
     /// Most pages that a list may have; 100.
     pub pages: usize,
+    /// Most bytes that all things of one kind may have together; 16 MiB.
+    pub list_bytes: usize,
+    /// How long a list is kept at most, whatever the server says; 24 h.
+    pub keep: Duration,
 }
 
 impl RemoteOptions {
@@ -67,6 +71,8 @@ impl RemoteOptions {
             json: Limits::default(),
             tools: 1000,
             pages: 100,
+            list_bytes: 16 << 20,
+            keep: Duration::from_secs(24 * 60 * 60),
         }
     }
 

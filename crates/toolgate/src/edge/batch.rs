@@ -3,10 +3,9 @@
 use super::{
     answer,
     legacy::Legacy,
-    outlet::{Frame, Outlet},
+    outlet::{Frame, Frames, Outlet},
 };
 use std::sync::Arc;
-use tokio::sync::mpsc;
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Kind},
@@ -37,7 +36,7 @@ impl Batch {
     /// Hands each message to the peer. What comes before the replies goes to `outlet` at once, the replies as one array
     /// when the last of them is there.
     pub(crate) async fn receive(self, legacy: &Arc<Legacy>, outlet: &Outlet) {
-        let (own, frames) = Outlet::new();
+        let (own, frames) = Outlet::new(legacy.queue());
         #[allow(
             clippy::disallowed_methods,
             reason = "it ends with the requests of the batch, which the edge owns"
@@ -57,7 +56,7 @@ impl Batch {
 }
 
 /// Ends when all requests of the batch did, or when nobody reads any more.
-async fn gather(mut frames: mpsc::Receiver<Frame>, outlet: Outlet) {
+async fn gather(mut frames: Frames, outlet: Outlet) {
     let mut replies = Vec::new();
     loop {
         let frame = tokio::select! {

@@ -1,5 +1,6 @@
 //! What all serving edges share: the service, the limits, and who is told of refusals.
 
+use super::QueueLimits;
 use crate::seal::Seal;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
@@ -40,6 +41,10 @@ pub struct ServerLimits {
     pub question: Duration,
     /// How often one call may come back with answers.
     pub rounds: u32,
+    /// What may wait for a slow reader.
+    pub queue: QueueLimits,
+    /// Resources of which one session or stream may hear.
+    pub uris: usize,
 }
 
 impl Default for ServerLimits {
@@ -52,6 +57,8 @@ impl Default for ServerLimits {
             seal_life: Duration::from_secs(300),
             question: Duration::from_secs(600),
             rounds: 10,
+            queue: QueueLimits::default(),
+            uris: 1024,
         }
     }
 }

@@ -5,7 +5,7 @@ use super::{
     ask::Asker,
     call::{self, Context},
     changes, lists,
-    outlet::{Frame, Outlet, level},
+    outlet::{Frame, Outlet, QueueLimits, level},
     telling::Telling,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -220,6 +220,11 @@ impl Legacy {
         if let Some(waiting) = waiting {
             let _ = waiting.send(answer);
         }
+    }
+
+    /// What may wait for a slow reader.
+    pub(crate) fn queue(&self) -> QueueLimits {
+        self.server.limits.queue
     }
 
     /// Tells changes on `outlet` until nobody reads it; a second stream takes the place of the first.

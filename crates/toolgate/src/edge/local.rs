@@ -43,7 +43,7 @@ pub async fn call_here(
         request: None,
     });
     // Held open so that the caller does not read as gone.
-    let (outlet, _frames) = Outlet::new();
+    let (outlet, _frames) = Outlet::new(server.limits.queue);
     match ask::rounds(server, &context, call, &outlet, None).await? {
         Left::Done(output) => Ok(output.into_tool().unwrap_or_default()),
         Left::Questions(..) => Err(Error::new(

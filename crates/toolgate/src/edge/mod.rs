@@ -18,3 +18,4 @@ mod working;
 
 pub use front::{Front, Instructs, Offers, Refused, ServerLimits, Witness};
 pub use local::call_here;
+pub use outlet::QueueLimits;

@@ -131,7 +131,7 @@ async fn listen(
     else {
         return Err(answer::bad_params("\"notifications\" must be an object"));
     };
-    let want = interest(&context.caller, &filter)?;
+    let want = interest(&context.caller, &filter, server.limits.uris)?;
     want.uris.iter().try_for_each(|uri| server.fits(uri))?;
     let mut changes = server
         .service
@@ -182,10 +182,8 @@ const FILTER: [(&str, ItemKind); 3] = [
     ("promptsListChanged", ItemKind::Prompt),
     ("resourcesListChanged", ItemKind::Resource),
 ];
-/// The resources that one stream may hear of.
-const MOST_URIS: usize = 1024;
 
-fn interest(caller: &Caller, filter: &Json) -> Result<Interest, RpcError> {
+fn interest(caller: &Caller, filter: &Json, most: usize) -> Result<Interest, RpcError> {
     let wants = |key: &str| filter.get(key).and_then(|t| t.bool()).unwrap_or(false);
     let lists = FILTER.iter().filter(|(key, _)| wants(key));
     let subscriptions = filter.get("resourceSubscriptions");
@@ -194,8 +192,8 @@ fn interest(caller: &Caller, filter: &Json) -> Result<Interest, RpcError> {
         .flat_map(Json::items)
         .map(|uri| uri.string())
         .collect();
-    let uris = uris.filter(|uris| uris.len() <= MOST_URIS).ok_or_else(|| {
-        let text = format!("\"resourceSubscriptions\" must be at most {MOST_URIS} strings");
+    let uris = uris.filter(|uris| uris.len() <= most).ok_or_else(|| {
+        let text = format!("\"resourceSubscriptions\" must be at most {most} strings");
         RpcError::new(code::INVALID_PARAMS, text)
     })?;
     Ok(Interest {

@@ -4,7 +4,8 @@ use std::sync::{
     Arc, Mutex, PoisonError,
     atomic::{AtomicBool, Ordering},
 };
-use tokio::sync::mpsc;
+use std::task::{Context, Poll};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use toolgate_core::{Event, Report};
 use toolgate_wire::{
     dialect::Dialect,
@@ -13,8 +14,23 @@ use toolgate_wire::{
     method::notifications,
 };
 
-/// How many frames of one request or connection may wait for a slow reader.
-pub(crate) const QUEUE: usize = 256;
+/// What may wait for a slow reader, of one request or connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct QueueLimits {
+    /// Messages; 256.
+    pub messages: usize,
+    /// Their bytes together; 1 MiB. A longer message waits alone.
+    pub bytes: usize,
+}
+
+impl Default for QueueLimits {
+    fn default() -> QueueLimits {
+        QueueLimits {
+            messages: 256,
+            bytes: 1 << 20,
+        }
+    }
+}
 
 /// One JSON-RPC message on its way out.
 #[derive(Debug)]
@@ -34,27 +50,86 @@ impl Frame {
 
 /// Where the frames of a request go.
 #[derive(Clone, Debug)]
-pub(crate) struct Outlet(mpsc::Sender<Frame>);
+pub(crate) struct Outlet {
+    frames: mpsc::Sender<Queued>,
+    room: Arc<Semaphore>,
+    bytes: usize,
+}
+
+/// The frames of a request, for who writes them.
+pub(crate) struct Frames(mpsc::Receiver<Queued>);
+
+/// A frame that waits, and the room that it takes up meanwhile.
+struct Queued {
+    frame: Frame,
+    _room: Option<OwnedSemaphorePermit>,
+}
 
 impl Outlet {
-    pub(crate) fn new() -> (Outlet, mpsc::Receiver<Frame>) {
-        let (tx, rx) = mpsc::channel(QUEUE);
-        (Outlet(tx), rx)
+    pub(crate) fn new(limits: QueueLimits) -> (Outlet, Frames) {
+        let (frames, out) = mpsc::channel(limits.messages.max(1));
+        let bytes = limits
+            .bytes
+            .clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+        let room = Arc::new(Semaphore::new(bytes));
+        let outlet = Outlet {
+            frames,
+            room,
+            bytes,
+        };
+        (outlet, Frames(out))
+    }
+
+    /// The room that a text takes up; one that is too long for all of it takes all of it.
+    fn size(&self, text: &str) -> u32 {
+        u32::try_from(text.len().min(self.bytes)).unwrap_or(u32::MAX)
     }
 
     /// Waits for room. Where nobody reads any more the frame is dropped.
     pub(crate) async fn send(&self, frame: Frame) {
-        let _ = self.0.send(frame).await;
+        let size = self.size(frame.text());
+        let room = self.room.clone().acquire_many_owned(size).await;
+        let _ = self
+            .frames
+            .send(Queued {
+                frame,
+                _room: room.ok(),
+            })
+            .await;
     }
 
     /// Ends when nobody reads any more.
     pub(crate) async fn closed(&self) {
-        self.0.closed().await;
+        self.frames.closed().await;
     }
 
     /// Drops the frame when there is no room.
     pub(crate) fn offer(&self, text: String) {
-        let _ = self.0.try_send(Frame::Before(text));
+        let size = self.size(&text);
+        if let Ok(room) = self.room.clone().try_acquire_many_owned(size) {
+            let _ = self.frames.try_send(Queued {
+                frame: Frame::Before(text),
+                _room: Some(room),
+            });
+        }
+    }
+}
+
+impl Frames {
+    /// The next frame; `None` when there will be none any more.
+    pub(crate) async fn recv(&mut self) -> Option<Frame> {
+        self.0.recv().await.map(|queued| queued.frame)
+    }
+
+    /// The next frame, where one is there already.
+    pub(crate) fn ready(&mut self) -> Option<Frame> {
+        self.0.try_recv().ok().map(|queued| queued.frame)
+    }
+
+    pub(crate) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame>> {
+        self.0
+            .poll_recv(cx)
+            .map(|queued| queued.map(|queued| queued.frame))
     }
 }
 
@@ -157,4 +232,75 @@ impl Drop for Closer {
 pub(crate) fn level(word: &str) -> Option<u8> {
     let found = notifications::LEVELS.iter().position(|l| *l == word);
     found.map(|rank| rank as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    fn frame(bytes: usize) -> Frame {
+        Frame::Before("x".repeat(bytes))
+    }
+
+    fn sent(outlet: &Outlet, bytes: usize) -> bool {
+        outlet.send(frame(bytes)).now_or_never().is_some()
+    }
+
+    #[test]
+    fn one_over_the_messages_waits() {
+        let limits = QueueLimits {
+            messages: 2,
+            bytes: 100,
+        };
+        let (outlet, mut frames) = Outlet::new(limits);
+        assert!(sent(&outlet, 1) && sent(&outlet, 1) && !sent(&outlet, 1));
+        assert!(frames.ready().is_some());
+        assert!(sent(&outlet, 1));
+    }
+
+    #[test]
+    fn one_byte_over_waits_and_what_may_be_lost_is_dropped() {
+        let limits = QueueLimits {
+            messages: 9,
+            bytes: 100,
+        };
+        let (outlet, mut frames) = Outlet::new(limits);
+        assert!(sent(&outlet, 60) && sent(&outlet, 40) && !sent(&outlet, 1));
+        outlet.offer("x".to_owned());
+        assert!(frames.ready().is_some());
+        outlet.offer("y".repeat(60));
+        assert!(!sent(&outlet, 1));
+        let left = std::iter::from_fn(|| frames.ready()).map(|f| f.text().len());
+        assert_eq!(left.collect::<Vec<_>>(), [40, 60]);
+    }
+
+    /// A reply is never lost for its length: it waits until it is alone.
+    #[test]
+    fn a_message_over_all_of_it_waits_alone() {
+        let limits = QueueLimits {
+            messages: 9,
+            bytes: 100,
+        };
+        let (outlet, mut frames) = Outlet::new(limits);
+        assert!(sent(&outlet, 1) && !sent(&outlet, 1000));
+        assert!(frames.ready().is_some());
+        assert!(sent(&outlet, 1000) && !sent(&outlet, 1));
+        assert_eq!(frames.ready().map(|f| f.text().len()), Some(1000));
+    }
+
+    #[test]
+    fn nobody_waits_for_a_reader_that_is_gone() {
+        let limits = QueueLimits {
+            messages: 9,
+            bytes: 10,
+        };
+        let (outlet, frames) = Outlet::new(limits);
+        assert!(sent(&outlet, 10));
+        let waiting = outlet.clone();
+        let mut waits = Box::pin(async move { waiting.send(frame(10)).await });
+        assert!(waits.as_mut().now_or_never().is_none());
+        drop(frames);
+        assert!(waits.now_or_never().is_some());
+    }
 }

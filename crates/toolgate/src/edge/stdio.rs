@@ -6,7 +6,7 @@ use super::{
     call::Context,
     legacy::{self, Legacy},
     modern,
-    outlet::{Frame, Outlet},
+    outlet::{Frames, Outlet},
     working::Working,
 };
 use std::{
@@ -15,10 +15,7 @@ use std::{
     sync::{Arc, OnceLock},
     time::Duration,
 };
-use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
-    sync::mpsc,
-};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use toolgate_core::Caller;
 use toolgate_wire::{
     json::{Json, Members, ReadError},
@@ -42,7 +39,7 @@ pub async fn serve(
     reader: impl AsyncRead + Send + Unpin,
     writer: impl AsyncWrite + Send + Unpin,
 ) -> io::Result<()> {
-    let (outlet, frames) = Outlet::new();
+    let (outlet, frames) = Outlet::new(server.limits.queue);
     let modern = Arc::new(Working::new(server.limits.in_flight));
     let legacy = Arc::new(OnceLock::new());
     let drained = drained(server.clone(), legacy.clone(), modern.clone());
@@ -82,17 +79,18 @@ async fn drained(server: Arc<Front>, legacy: Arc<OnceLock<Arc<Legacy>>>, modern:
     modern.idle().await;
 }
 
+/// Bytes that are written in one go, where several messages are ready.
+const TOGETHER: usize = 64 * 1024;
+
 /// Writes all that is ready in one go, then flushes.
-async fn write(
-    mut frames: mpsc::Receiver<Frame>,
-    mut writer: impl AsyncWrite + Send + Unpin,
-) -> io::Result<()> {
-    let mut batch = Vec::new();
+async fn write(mut frames: Frames, mut writer: impl AsyncWrite + Send + Unpin) -> io::Result<()> {
     let mut buffer = Vec::new();
-    while frames.recv_many(&mut batch, 64).await > 0 {
-        for frame in batch.drain(..) {
+    while let Some(first) = frames.recv().await {
+        let mut next = Some(first);
+        while let Some(frame) = next {
             buffer.extend_from_slice(frame.text().as_bytes());
             buffer.push(b'\n');
+            next = (buffer.len() < TOGETHER).then(|| frames.ready()).flatten();
         }
         writer.write_all(&buffer).await?;
         writer.flush().await?;

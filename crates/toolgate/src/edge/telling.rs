@@ -14,9 +14,6 @@ use tokio::{sync::mpsc, task::AbortHandle};
 use toolgate_core::{Caller, Changed, Changes, Error, Interest};
 use toolgate_wire::message::{self, RpcError, code};
 
-/// The resources that one peer may hear of.
-const MOST_URIS: usize = 1024;
-
 /// What one peer hears of changes.
 pub(super) struct Telling {
     server: Arc<Front>,
@@ -72,9 +69,9 @@ impl Telling {
 
     /// The peer wants to hear of a resource, and does so once this ends.
     pub(super) async fn hear(&self, uri: String) -> Result<(), RpcError> {
-        if !self.state().enter(uri) {
-            let text =
-                format!("one session may hear of {MOST_URIS} resources; unsubscribe from some");
+        if !self.state().enter(uri, self.server.limits.uris) {
+            let most = self.server.limits.uris;
+            let text = format!("one session may hear of {most} resources; unsubscribe from some");
             return Err(RpcError::new(code::INTERNAL, text));
         }
         self.listen_anew().await
@@ -152,8 +149,8 @@ impl Telling {
 
 impl State {
     /// False where there are too many.
-    fn enter(&mut self, uri: String) -> bool {
-        let fits = self.uris.len() < MOST_URIS || self.uris.contains(&uri);
+    fn enter(&mut self, uri: String, most: usize) -> bool {
+        let fits = self.uris.len() < most || self.uris.contains(&uri);
         if fits {
             self.uris.insert(uri);
         }

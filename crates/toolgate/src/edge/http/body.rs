@@ -1,6 +1,6 @@
 //! The body of a response: one text, or a stream of server-sent events.
 
-use crate::edge::outlet::Frame;
+use crate::edge::outlet::{Frame, Frames};
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 use std::{
@@ -28,9 +28,9 @@ enum Inner {
 /// Where the events of a stream come from.
 enum Source {
     /// Of one request: its reply is the last.
-    Frames(mpsc::Receiver<Frame>),
+    Frames(Frames),
     /// Of all requests of a session.
-    Session(mpsc::Receiver<Frame>),
+    Session(Frames),
     Named(mpsc::Receiver<(&'static str, String)>),
 }
 
@@ -62,7 +62,7 @@ impl Body {
     }
 
     pub(crate) fn stream(
-        frames: mpsc::Receiver<Frame>,
+        frames: Frames,
         work: Option<BoxFuture<'static, ()>>,
         keep_alive: Duration,
     ) -> Body {
@@ -72,7 +72,7 @@ impl Body {
     /// The stream of a session of 2024-11-05, which first says where to post. `work` runs as long as somebody reads.
     pub(crate) fn session(
         address: &str,
-        frames: mpsc::Receiver<Frame>,
+        frames: Frames,
         work: BoxFuture<'static, ()>,
         keep_alive: Duration,
     ) -> Body {

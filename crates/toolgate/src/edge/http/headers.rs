@@ -22,6 +22,14 @@ pub(crate) const PARAM: &str = "mcp-param-";
 /// The longest value of one of these headers that is read, in bytes.
 const LIMIT: usize = 8 * 1024;
 
+/// The first header of the protocol whose value is longer than that.
+pub(crate) fn too_long(headers: &HeaderMap, most: usize) -> Option<&str> {
+    let long = |(name, value): &(&http::HeaderName, &http::HeaderValue)| {
+        name.as_str().starts_with("mcp-") && value.len() > most
+    };
+    headers.iter().find(long).map(|(name, _)| name.as_str())
+}
+
 /// The session id of a request, where there is exactly one.
 pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
     single(headers, SESSION).ok().flatten()

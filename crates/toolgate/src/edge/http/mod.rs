@@ -28,6 +28,10 @@ use toolgate_wire::{
 pub struct HttpLimits {
     /// How long a body may take to arrive.
     pub body: Duration,
+    /// How long a body may pause.
+    pub body_idle: Duration,
+    /// The longest value of a header of the protocol, `Mcp-…`, in bytes; never more than 8 KiB.
+    pub header: usize,
     /// Sessions at once.
     pub sessions: usize,
     /// How long a session may lie idle.
@@ -51,6 +55,8 @@ impl Default for HttpLimits {
     fn default() -> HttpLimits {
         HttpLimits {
             body: Duration::from_secs(60),
+            body_idle: Duration::from_secs(10),
+            header: 8 * 1024,
             sessions: 256,
             session_idle: Duration::from_secs(30 * 60),
             session_age: Duration::from_secs(24 * 3600),
@@ -136,7 +142,7 @@ impl Endpoint {
                 "too many streams are open; close some of them",
             );
         };
-        let (outlet, frames) = super::outlet::Outlet::new();
+        let (outlet, frames) = super::outlet::Outlet::new(self.0.server.limits.queue);
         session.legacy.tell_changes(outlet);
         Body::stream(frames, None, self.0.limits.keep_alive)
             .holding(permit)

@@ -9,14 +9,13 @@ use crate::edge::{
     batch::Batch,
     legacy::{self, Legacy},
     modern,
-    outlet::{Frame, Outlet},
+    outlet::{Frame, Frames, Outlet},
     stdio::unreadable,
 };
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, Limited};
-use std::sync::Arc;
-use tokio::sync::mpsc;
+use std::{sync::Arc, time::Duration};
 use toolgate_core::{BoxFuture, Caller, ItemKind, List};
 use toolgate_wire::{
     dialect,
@@ -90,11 +89,21 @@ where
         );
     }
     let limit = endpoint.server.limits.json.bytes;
-    let collected =
-        tokio::time::timeout(endpoint.limits.body, Limited::new(body, limit).collect()).await;
-    let bytes = match collected {
-        Err(_) => return no(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
-        Ok(Err(failed)) if failed.is::<http_body_util::LengthLimitError>() => {
+    let collected = collect(Limited::new(body, limit), endpoint.limits.body_idle);
+    let collected = tokio::time::timeout(endpoint.limits.body, collected).await;
+    let bytes = match collected.unwrap_or(Err(Broken::Late)) {
+        Err(Broken::Late) => {
+            let mut answer = refused(
+                StatusCode::REQUEST_TIMEOUT,
+                code::INVALID_REQUEST,
+                "the body took too long, or paused for too long",
+            );
+            answer
+                .headers_mut()
+                .insert(header::CONNECTION, HeaderValue::from_static("close"));
+            return Err(Box::new(answer));
+        }
+        Err(Broken::Off(failed)) if failed.is::<http_body_util::LengthLimitError>() => {
             let mut answer = refused(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 code::INVALID_REQUEST,
@@ -105,13 +114,41 @@ where
                 .insert(header::CONNECTION, HeaderValue::from_static("close"));
             return Err(Box::new(answer));
         }
-        Ok(Err(_)) => return no(StatusCode::BAD_REQUEST, "the body broke off"),
-        Ok(Ok(body)) => body.to_bytes(),
+        Err(Broken::Off(_)) => return no(StatusCode::BAD_REQUEST, "the body broke off"),
+        Ok(bytes) => bytes,
     };
     endpoint
         .server
-        .read(bytes.into())
+        .read(bytes)
         .map_err(|e| Box::new(error(StatusCode::BAD_REQUEST, None, unreadable(&e))))
+}
+
+/// Why there is no whole body.
+enum Broken {
+    Late,
+    Off(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// A body to its end, each piece of which has to come within `idle`.
+async fn collect<B>(body: B, idle: Duration) -> Result<Vec<u8>, Broken>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let mut body = std::pin::pin!(body);
+    let mut bytes = Vec::new();
+    loop {
+        let piece = tokio::time::timeout(idle, body.frame()).await;
+        match piece.map_err(|_| Broken::Late)? {
+            None => return Ok(bytes),
+            Some(Ok(frame)) => {
+                if let Some(data) = frame.data_ref() {
+                    bytes.extend_from_slice(data);
+                }
+            }
+            Some(Err(error)) => return Err(Broken::Off(error.into())),
+        }
+    }
 }
 
 pub(crate) fn message(json: &Json) -> Result<Message, Box<Answer>> {
@@ -128,6 +165,11 @@ async fn take(
     message: Message,
 ) -> Result<Answer, Bad> {
     let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
+    if let Some(name) = headers::too_long(&parts.headers, endpoint.limits.header) {
+        let most = endpoint.limits.header;
+        let text = format!("the header {name} is longer than {most} bytes");
+        return Err(bad(headers::mismatch(text)));
+    }
     let version = headers::single(&parts.headers, headers::VERSION).map_err(bad)?;
     let spoken = version.map(dialect::find);
     let stateless_header = matches!(spoken, Some(Some(d)) if d.stateless);
@@ -184,7 +226,7 @@ async fn stateless(
         ),
         _ => None,
     };
-    let (outlet, frames) = Outlet::new();
+    let (outlet, frames) = Outlet::new(endpoint.server.limits.queue);
     let server = endpoint.server.clone();
     let work = Box::pin(async move {
         let answer =
@@ -253,7 +295,7 @@ async fn session(
 
 async fn receive(endpoint: &Inner, open: &Open, message: Message) -> Answer {
     let wants_reply = matches!(message, Message::Request { .. });
-    let (outlet, frames) = Outlet::new();
+    let (outlet, frames) = Outlet::new(endpoint.server.limits.queue);
     open.legacy.receive(message, &outlet).await;
     drop(outlet);
     if wants_reply {
@@ -279,7 +321,7 @@ async fn batch(endpoint: &Inner, caller: &Caller, parts: &Parts, json: &Json) ->
         Err(wrong) => return Some(error(StatusCode::BAD_REQUEST, None, wrong)),
     };
     let wants_reply = batch.wants_reply();
-    let (outlet, frames) = Outlet::new();
+    let (outlet, frames) = Outlet::new(endpoint.server.limits.queue);
     #[allow(
         clippy::disallowed_methods,
         reason = "it must not wait for the reader of the response, and ends by itself"
@@ -320,7 +362,7 @@ fn initialize(
 /// Waits a little for the first frame: a reply at once is plain JSON, all else a stream.
 async fn respond(
     endpoint: &Inner,
-    mut frames: mpsc::Receiver<Frame>,
+    mut frames: Frames,
     mut work: Option<BoxFuture<'static, ()>>,
     place: Option<Place>,
     stateless: bool,

@@ -96,14 +96,8 @@ impl Endpoint {
         }
     }
 
-    fn open_stream(
-        &self,
-        caller: &Caller,
-    ) -> Option<(
-        Arc<Stream>,
-        tokio::sync::mpsc::Receiver<crate::edge::outlet::Frame>,
-    )> {
-        let (outlet, frames) = Outlet::new();
+    fn open_stream(&self, caller: &Caller) -> Option<(Arc<Stream>, crate::edge::outlet::Frames)> {
+        let (outlet, frames) = Outlet::new(self.0.server.limits.queue);
         let session = Arc::new(Stream {
             id: ids::secret(),
             caller: caller.clone(),

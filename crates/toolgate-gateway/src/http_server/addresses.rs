@@ -1,0 +1,68 @@
+//! How many connections each address has.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// How many connections each address has. Clones share the count.
+#[derive(Clone, Default)]
+pub(super) struct Addresses(Arc<Mutex<HashMap<IpAddr, usize>>>);
+
+/// One connection of an address.
+pub(super) struct Own(Addresses, IpAddr);
+
+impl Addresses {
+    /// One more of this address, up to so many.
+    pub(super) fn take(&self, from: IpAddr, most: usize) -> Option<Own> {
+        // The same machine may come both ways.
+        let from = from.to_canonical();
+        let mut all = self.all();
+        let count = all.entry(from).or_default();
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+        Some(Own(self.clone(), from))
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let mut all = self.0.all();
+        if let Some(count) = all.get_mut(&self.1) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                all.remove(&self.1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_over_the_connections_of_an_address_is_not_taken() {
+        let addresses = Addresses::default();
+        let (one, two) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let first = addresses.take(one, 2);
+        let _second = addresses.take(one, 2).unwrap();
+        assert!(addresses.take(one, 2).is_none(), "one over");
+        assert!(addresses.take(two, 2).is_some(), "each by itself");
+        drop(first);
+        assert!(addresses.take(one, 2).is_some());
+        let mapped = "::ffff:10.0.0.1".parse().unwrap();
+        let _third = addresses.take(mapped, 2);
+        assert!(
+            addresses.take(mapped, 1).is_none(),
+            "the same address in the other spelling"
+        );
+    }
+}
