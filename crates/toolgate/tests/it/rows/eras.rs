@@ -253,12 +253,12 @@ fn policy(dice: &mut Dice) -> (Vec<Vec<Then>>, Access) {
         for then in [Then::Allow, Then::Ask, Then::Deny] {
             let named = words.iter().enumerate().filter(|(_, word)| **word == then);
             let tools: Vec<Pattern> = named
-                .map(|(n, _)| Pattern::new(&format!("s.t{n}")))
+                .map(|(n, _)| Pattern::new(format!("s.t{n}")))
                 .collect();
             rules.push(AccessRule {
                 tools,
                 except: Vec::new(),
-                callers: vec![Pattern::new(&format!("c{caller}"))],
+                callers: vec![Pattern::new(format!("c{caller}"))],
                 then,
                 label: format!("rule {}", rules.len()),
             });

@@ -2,6 +2,7 @@
 //! test has the number of its row in its name and prints its figure.
 
 mod bytes;
+mod caches;
 mod eras;
 mod forwarded;
 mod handles;

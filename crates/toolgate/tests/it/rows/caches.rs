@@ -1,0 +1,190 @@
+//! T40: what one caller may see is not kept for another, whatever the server says of its lists, and not beyond the policy
+//! by which it was seen.
+
+use super::web::request;
+use crate::remote::peer::{Peer, modern, tool};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use toolgate::{
+    BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Pipeline, Service,
+    edge::{
+        Front, ServerLimits,
+        http::{Endpoint, HttpLimits},
+    },
+};
+use toolgate_policy::{Access, AccessRule, Pattern, Then};
+
+const CALLERS: usize = 50;
+const TOOLS: usize = 200;
+
+/// How many tools are shown or called in all; 100,000 for the figure.
+fn lookups() -> usize {
+    let set = std::env::var("TOOLGATE_T40").ok();
+    set.and_then(|n| n.parse().ok()).unwrap_or(20_000)
+}
+
+/// Who may see what: a row for each caller.
+type Table = Vec<Vec<bool>>;
+
+/// Passes on to the pipeline of the moment.
+struct Reloaded(Mutex<Arc<Pipeline>>);
+
+impl Reloaded {
+    fn now(&self) -> Arc<Pipeline> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Service for Reloaded {
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        let now = self.now();
+        Box::pin(async move { now.list(ask).await })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        let now = self.now();
+        Box::pin(async move { now.call(call).await })
+    }
+
+    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        let now = self.now();
+        Box::pin(async move { now.changes(want).await })
+    }
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % sides
+    }
+}
+
+/// A random policy, as a table and as rules.
+fn policy(dice: &mut Dice) -> (Table, Access) {
+    let row = |dice: &mut Dice| (0..TOOLS).map(|_| dice.roll(2) == 0).collect();
+    let table: Table = (0..CALLERS).map(|_| row(dice)).collect();
+    let rules = table.iter().enumerate().map(|(caller, row)| {
+        let hidden = row.iter().enumerate().filter(|(_, seen)| !**seen);
+        AccessRule {
+            tools: hidden
+                .map(|(n, _)| Pattern::new(format!("files.t{n}")))
+                .collect(),
+            except: Vec::new(),
+            callers: vec![Pattern::new(format!("c{caller}"))],
+            then: Then::Deny,
+            label: "hidden".to_owned(),
+        }
+    });
+    let access = Access::new(rules.collect()).otherwise(Then::Allow);
+    (table, access)
+}
+
+/// The server: its list is public, it says, and good for an hour.
+async fn serve(mut peer: Peer) {
+    loop {
+        let line = peer.line().await;
+        let Ok(asked) = serde_json::from_str::<Value>(&line) else {
+            return;
+        };
+        if asked["method"] == "tools/list" {
+            let from = asked["params"]["cursor"]
+                .as_str()
+                .map_or(0, |c| c.parse().unwrap());
+            let page: Vec<Value> = (from..from + 50).map(|n| tool(&format!("t{n}"))).collect();
+            let mut result = json!({"resultType": "complete", "tools": page,
+                "ttlMs": 3_600_000, "cacheScope": "public"});
+            if from + 50 < TOOLS {
+                result["nextCursor"] = json!((from + 50).to_string());
+            }
+            peer.reply(&asked, result).await;
+        } else if asked["method"] == "tools/call" {
+            let done = json!({"resultType": "complete", "content": []});
+            peer.reply(&asked, done).await;
+        }
+    }
+}
+
+/// One request of 2026-07-28.
+async fn ask(endpoint: &Endpoint, caller: usize, method: &str, mut params: Value) -> Value {
+    let name = params["name"].as_str().map(str::to_owned);
+    params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let mut headers = vec![
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", method),
+    ];
+    headers.extend(name.as_deref().map(|name| ("mcp-name", name)));
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let body = body.to_string();
+    let caller = format!("c{caller}");
+    let answer = request(endpoint, &caller, "POST", &headers, &body);
+    answer.await.json()
+}
+
+#[tokio::test]
+#[allow(clippy::disallowed_methods, reason = "the server ends with the test")]
+async fn t40_no_caller_sees_what_another_may() {
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let (remote, peer) = modern(json!({"tools": {}})).await;
+    tokio::spawn(serve(peer));
+    let remote: Arc<dyn Service> = Arc::new(remote);
+    let over = |access| Arc::new(Pipeline::new().resolve().guard(access).over(remote.clone()));
+    let (mut table, access) = policy(&mut dice);
+    let reloaded = Arc::new(Reloaded(Mutex::new(over(access))));
+    let limits = ServerLimits {
+        page: 30,
+        ..ServerLimits::default()
+    };
+    let front = Front::new(reloaded.clone(), "gate", "1", limits).unwrap();
+    let endpoint = Endpoint::new(Arc::new(front), HttpLimits::default());
+    let (mut lookups, mut reloads, mut pages, mut calls) = (0, 0, 0, 0);
+    while lookups < self::lookups() {
+        let caller = dice.roll(CALLERS);
+        let mut cursor = Value::Null;
+        loop {
+            // A new policy comes between any two pages.
+            if dice.roll(40) == 0 {
+                let access;
+                (table, access) = policy(&mut dice);
+                *reloaded.0.lock().unwrap() = over(access);
+                reloads += 1;
+            }
+            let params = match &cursor {
+                Value::Null => json!({}),
+                cursor => json!({"cursor": cursor}),
+            };
+            let reply = ask(&endpoint, caller, "tools/list", params).await;
+            let result = &reply["result"];
+            let Some(tools) = result["tools"].as_array() else {
+                // The place of the cursor was hidden meanwhile.
+                assert_eq!(reply["error"]["code"], -32602, "{reply}");
+                break;
+            };
+            assert_eq!(result["cacheScope"], "private", "{result}");
+            for tool in tools {
+                let n: usize = tool["name"].as_str().unwrap()[1..].parse().unwrap();
+                assert!(table[caller][n], "c{caller} sees t{n}");
+            }
+            lookups += tools.len();
+            pages += 1;
+            cursor = result["nextCursor"].clone();
+            if cursor.is_null() {
+                break;
+            }
+        }
+        let n = dice.roll(TOOLS);
+        let params = json!({"name": format!("t{n}"), "arguments": {}});
+        let reply = ask(&endpoint, caller, "tools/call", params).await;
+        let unknown = reply["error"]["message"] == format!("unknown tool: t{n}");
+        assert_eq!(unknown, !table[caller][n], "c{caller} t{n}: {reply}");
+        (lookups, calls) = (lookups + 1, calls + 1);
+    }
+    println!(
+        "T40: {lookups} lookups of {CALLERS} callers in {pages} pages and {calls} calls over {reloads} policies, 0 seen that was hidden"
+    );
+    assert!(reloads > 5);
+}
