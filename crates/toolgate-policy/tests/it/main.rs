@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::expect_used,
+    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "helpers of tests fail like tests"
 )]
@@ -11,5 +12,6 @@ mod cleaning;
 mod limits;
 mod resources;
 mod rules;
+mod small_stack;
 mod trace;
 mod world;
