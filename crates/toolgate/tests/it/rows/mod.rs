@@ -7,5 +7,6 @@ mod eras;
 mod forwarded;
 mod handles;
 mod mismatch;
+mod replay;
 mod upstream;
 pub(crate) mod web;
