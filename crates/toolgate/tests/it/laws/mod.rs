@@ -1,6 +1,5 @@
 //! What must hold whatever comes: laws over random inputs.
 
-mod cached;
 mod crossed;
 mod dropped;
 mod planted;
