@@ -80,6 +80,9 @@ pub(crate) enum Command {
         /// A toolgate.toml, or the mcpServers JSON of a host
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
+        /// Show how much memory the limits allow, and to what
+        #[arg(long)]
+        explain_memory: bool,
     },
 }
 

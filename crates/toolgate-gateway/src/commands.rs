@@ -6,7 +6,7 @@ use crate::{
     cli::{Audit, Cli, Command, Options},
     config::{Config, ConfigError},
     control::{Gateways, Reached},
-    demo, paths,
+    demo, memory, paths,
     serve::{self, Reach, Start},
 };
 use serde_json::{Value, json};
@@ -78,7 +78,10 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             )
         }
         Some(Command::DemoServer) => demo_server(),
-        Some(Command::Check { config }) => check(config.as_deref()),
+        Some(Command::Check {
+            config,
+            explain_memory,
+        }) => check(config.as_deref(), *explain_memory),
         Some(Command::Audit(audit)) => self::audit(&data()?.join("audit"), audit),
         Some(Command::Tools) => offered(&Gateways::find(&data()?)?, "tools"),
         Some(Command::Resources) => offered(&Gateways::find(&data()?)?, "resources"),
@@ -175,10 +178,13 @@ fn demo_server() -> Result<ExitCode> {
     Ok(code)
 }
 
-fn check(path: Option<&Path>) -> Result<ExitCode> {
+fn check(path: Option<&Path>, memory: bool) -> Result<ExitCode> {
     let config = Config::load(path).map_err(usage)?;
     config.check_listen().map_err(usage)?;
     config.read_token().map_err(usage)?;
+    if memory {
+        print(&memory::explained(&config))?;
+    }
     print(&format!(
         "fine: {} servers, {} rules\n",
         config.servers.len(),

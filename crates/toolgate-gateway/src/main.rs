@@ -10,6 +10,7 @@ mod demo;
 mod http_server;
 mod instructions;
 mod live;
+mod memory;
 mod offered;
 mod operator;
 mod paths;

@@ -7,6 +7,8 @@ pub(crate) struct Ready<'a> {
     pub(crate) endpoint: Option<&'a str>,
     pub(crate) console: Option<&'a str>,
     pub(crate) data: &'a Path,
+    /// How much it takes at most.
+    pub(crate) memory: &'a str,
     pub(crate) program: &'a Path,
     /// The command that a host would start, behind the program's name.
     pub(crate) stdio: &'a [String],
@@ -32,6 +34,7 @@ impl Ready<'_> {
         }
         line("data", &self.data.display());
         line("program", &self.program.display());
+        line("memory", &self.memory);
         if let Some(endpoint) = self.endpoint {
             let _ = write!(
                 out,
@@ -104,6 +107,7 @@ mod tests {
             endpoint: Some("http://127.0.0.1:8665/mcp"),
             console: Some("http://127.0.0.1:8665/#token=x"),
             data: Path::new("/tmp/a b"),
+            memory: "at most 1.0 GiB",
             program: Path::new("/opt/toolgate"),
             stdio: &stdio,
             example: Some(("demo.add", "{\"a\": 1, \"b\": 2}")),

@@ -16,6 +16,7 @@ mod clients;
 mod console_login;
 mod crash;
 mod far_server;
+mod floods;
 mod gateways;
 mod hostile_config;
 mod items;

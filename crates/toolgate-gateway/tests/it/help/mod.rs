@@ -4,6 +4,7 @@ mod audit;
 mod gate;
 mod http;
 mod mcp;
+mod memory;
 mod process;
 mod real;
 mod wait;
@@ -12,6 +13,7 @@ pub(crate) use audit::ends;
 pub(crate) use gate::{Gate, Setup, toolgate, traced_config};
 pub(crate) use http::{Response, all_of, raw, request, send, try_raw};
 pub(crate) use mcp::{Modern, Session, answer_of, message_of};
+pub(crate) use memory::{peak_from_now, peak_of, rss_of};
 pub(crate) use process::{Family, command, end_politely, kill_hard, lines, output};
 #[cfg(feature = "rmcp")]
 pub(crate) use real::rmcp;

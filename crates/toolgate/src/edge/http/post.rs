@@ -89,6 +89,10 @@ where
         );
     }
     let limit = endpoint.server.limits.json.bytes;
+    // What is said to be too long is not read at all.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Box::new(too_large(limit)));
+    }
     let collected = collect(Limited::new(body, limit), endpoint.limits.body_idle);
     let collected = tokio::time::timeout(endpoint.limits.body, collected).await;
     let bytes = match collected.unwrap_or(Err(Broken::Late)) {
@@ -104,15 +108,7 @@ where
             return Err(Box::new(answer));
         }
         Err(Broken::Off(failed)) if failed.is::<http_body_util::LengthLimitError>() => {
-            let mut answer = refused(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                code::INVALID_REQUEST,
-                &format!("a message may have {limit} bytes at most"),
-            );
-            answer
-                .headers_mut()
-                .insert(header::CONNECTION, HeaderValue::from_static("close"));
-            return Err(Box::new(answer));
+            return Err(Box::new(too_large(limit)));
         }
         Err(Broken::Off(_)) => return no(StatusCode::BAD_REQUEST, "the body broke off"),
         Ok(bytes) => bytes,
@@ -121,6 +117,18 @@ where
         .server
         .read(bytes)
         .map_err(|e| Box::new(error(StatusCode::BAD_REQUEST, None, unreadable(&e))))
+}
+
+fn too_large(limit: usize) -> Answer {
+    let mut answer = refused(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        code::INVALID_REQUEST,
+        &format!("a message may have {limit} bytes at most"),
+    );
+    answer
+        .headers_mut()
+        .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
 }
 
 /// Why there is no whole body.
