@@ -18,6 +18,9 @@ use toolgate_policy::{
 };
 use toolgate_wire::json;
 
+/// How long a list or a call waits for a server that starts.
+const WAIT: Duration = Duration::from_secs(10);
+
 /// What the operator says of each server, for the supervisor.
 pub(crate) fn specs(config: &Config) -> Vec<ServerSpec> {
     let limits = &config.limits;
@@ -31,6 +34,8 @@ pub(crate) fn specs(config: &Config) -> Vec<ServerSpec> {
             address: server.address.clone(),
             trusted: server.trust_annotations,
             start: seconds(server.start_seconds.unwrap_or(limits.start_seconds)),
+            // Nobody waits longer for it than a call of it may take.
+            wait: WAIT.min(seconds(server.call_seconds.unwrap_or(limits.call_seconds))),
             line: limits.line_bytes,
             json: json_limits(limits, limits.line_bytes),
             tools: limits.tools_per_server,

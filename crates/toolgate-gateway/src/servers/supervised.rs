@@ -37,6 +37,8 @@ pub(super) struct Seat {
     restarts: u32,
     error: Option<String>,
     due: Option<Instant>,
+    /// The last child did not come up: nobody waits for the next one.
+    open: bool,
 }
 
 impl Supervised {
@@ -47,6 +49,7 @@ impl Supervised {
             restarts: 0,
             error: None,
             due: None,
+            open: false,
         };
         let (seat, changes) = (
             watch::Sender::new(seat),
@@ -96,6 +99,7 @@ impl Supervised {
     pub(super) fn running(&self, remote: Arc<Remote>) {
         self.sit(|seat| {
             seat.state = State::Running;
+            seat.open = false;
             seat.remote = Some(remote);
         });
         self.stale();
@@ -104,6 +108,7 @@ impl Supervised {
     /// Its child is gone, for this reason; when the next one is due.
     pub(super) fn down(&self, state: State, error: Option<String>, due: Option<Instant>) {
         self.sit(|seat| {
+            seat.open = matches!(seat.state, State::Starting | State::Failed);
             seat.state = state;
             seat.remote = None;
             seat.error = error;
@@ -184,6 +189,7 @@ impl Seat {
     fn may_come_soon(&self) -> bool {
         let soon = |due: Instant| due.saturating_duration_since(Instant::now()) <= SOON;
         match self.state {
+            _ if self.open => false,
             State::Starting => true,
             State::Backoff => self.due.is_some_and(soon),
             State::Running | State::Failed | State::Stopped => false,

@@ -21,6 +21,7 @@ mod gateways;
 mod hostile_config;
 mod items;
 mod listen;
+mod misdeeds;
 mod no_spawn;
 mod one_no;
 mod other_origins;
