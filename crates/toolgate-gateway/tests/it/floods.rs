@@ -16,7 +16,7 @@ const MIB: u64 = 1 << 20;
 /// The limit of a body in these tests.
 const BODY: usize = 2 << 20;
 /// Malformed requests of T29, unless `TOOLGATE_T29` says how many.
-const MALFORMED: usize = 50_000;
+const MALFORMED: usize = 20_000;
 
 fn limited(more: &str) -> Setup {
     let program = env!("CARGO_BIN_EXE_toolgate");
