@@ -133,7 +133,18 @@ pub(crate) enum Audit {
         follow: bool,
     },
     /// Check that no record was changed or lost
-    Verify,
+    Verify {
+        /// The public key that signed the checkpoints, as `toolgate audit key` printed it; can be given more than once
+        ///
+        /// Without it, the key that lies beside the record counts. Who could change the record could change that, too.
+        #[arg(long, value_name = "KEY", value_parser = public_key)]
+        key: Vec<String>,
+        /// A file or folder with the checkpoints that were kept elsewhere; else `checkpoints` in the data directory
+        #[arg(long, value_name = "PATH")]
+        checkpoints: Vec<PathBuf>,
+    },
+    /// Print the public key that verifies the signed checkpoints
+    Key,
 }
 
 /// The command line of this process. A wrong one ends it with exit code 2, `--help` and `--version` with 0.
@@ -165,6 +176,16 @@ impl Cli {
         match &self.command {
             Some(Command::Serve(serve)) => serve,
             _ => &self.serve,
+        }
+    }
+}
+
+fn public_key(text: &str) -> Result<String, String> {
+    let digits = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    match text.len() == 64 && text.bytes().all(digits) {
+        true => Ok(text.to_owned()),
+        false => {
+            Err("a public key is 64 hexadecimal digits; `toolgate audit key` prints it".to_owned())
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The commands: what runs here, and what is asked of the gateways that run.
 
+mod audit;
 mod reload;
 
 use crate::{
-    cli::{Audit, Cli, Command, Options},
+    cli::{Cli, Command, Options},
     config::{Config, ConfigError},
     control::{Gateways, Reached},
     demo, memory, paths,
@@ -82,7 +83,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             config,
             explain_memory,
         }) => check(config.as_deref(), *explain_memory),
-        Some(Command::Audit(audit)) => self::audit(&data()?.join("audit"), audit),
+        Some(Command::Audit(wanted)) => audit::run(&data()?, wanted),
         Some(Command::Tools) => offered(&Gateways::find(&data()?)?, "tools"),
         Some(Command::Resources) => offered(&Gateways::find(&data()?)?, "resources"),
         Some(Command::Prompts) => offered(&Gateways::find(&data()?)?, "prompts"),
@@ -291,49 +292,6 @@ fn inbox(gateways: &Gateways) -> Result<ExitCode> {
         ));
     }
     print(&text)
-}
-
-fn audit(dir: &Path, audit: &Audit) -> Result<ExitCode> {
-    match audit {
-        Audit::Tail { count, follow } => tail(dir, *count, *follow),
-        Audit::Verify => {
-            let report = toolgate_journal::verify::verify(dir)
-                .map_err(|e| format!("cannot read the audit log in {}: {e}", dir.display()))?;
-            print(&format!("{report}\n"))?;
-            Ok(if report.is_intact() {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            })
-        }
-    }
-}
-
-fn tail(dir: &Path, count: usize, follow: bool) -> Result<ExitCode> {
-    let wrong = |e: io::Error| {
-        Failed::Work(format!(
-            "cannot read the audit log in {}: {e}",
-            dir.display()
-        ))
-    };
-    let lines = |lines: &[toolgate_journal::read::Line]| {
-        lines
-            .iter()
-            .map(|l| format!("{}\n", l.raw))
-            .collect::<String>()
-    };
-    if !follow {
-        return print(&lines(
-            &toolgate_journal::read::tail(dir, count).map_err(wrong)?,
-        ));
-    }
-    let (first, mut follower) =
-        toolgate_journal::read::Follower::with_tail(dir, count).map_err(wrong)?;
-    print(&lines(&first))?;
-    loop {
-        std::thread::sleep(Duration::from_millis(200));
-        print(&lines(&follower.poll().map_err(wrong)?))?;
-    }
 }
 
 /// Writes to stdout what was asked for. A reader that went away is no fault.

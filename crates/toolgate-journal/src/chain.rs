@@ -101,6 +101,12 @@ pub(crate) fn segment_name(seg: u64) -> String {
     format!("seg-{seg:08}.jsonl")
 }
 
+/// The number in such a name.
+pub(crate) fn segment_number(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("seg-")?.strip_suffix(".jsonl")?;
+    digits.parse().ok()
+}
+
 /// The time in milliseconds and a random part, so that names sort by age.
 fn new_id() -> io::Result<String> {
     Ok(format!("{:012x}-{}", utc_us() / 1000, random_hex::<8>()?))

@@ -56,6 +56,8 @@ impl Event {
 
     pub(crate) const GENESIS: Self = Self("genesis");
     pub(crate) const RECOVERED: Self = Self("recovered");
+    pub(crate) const CHECKPOINT: Self = Self("checkpoint");
+    pub(crate) const SEGMENT_SEALED: Self = Self("segment.sealed");
 
     /// The text in the record.
     pub fn as_str(&self) -> &'static str {

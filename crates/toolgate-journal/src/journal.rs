@@ -1,12 +1,16 @@
 //! The journal as its callers see it.
 
 use crate::chain::{self, Chain};
+use crate::contents::{Contents, OpenCalls};
 use crate::entry::{Entry, Event, Ready};
 use crate::error::Error;
 use crate::key::Key;
+use crate::marks::Marks;
 use crate::options::{LARGEST_RECORD, Options};
-use crate::record::Tip;
+use crate::place::Place;
+use crate::record::{Tip, utc_us};
 use crate::recover::{self, Takeover};
+use crate::sign::Signer;
 use crate::writer::{Answer, Message, Shared, Writer};
 use std::fmt;
 use std::future::Future;
@@ -51,13 +55,12 @@ pub enum Health {
 pub struct Journal {
     chain: Arc<str>,
     key: Key,
+    public_key: Arc<str>,
     record_limit: usize,
     queue_bytes: usize,
     shared: Arc<Shared>,
     queue: RwLock<Option<SyncSender<Message>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    // Kept until the writer is done: the lock ends with it.
-    held: Mutex<Option<Chain>>,
 }
 
 impl Journal {
@@ -69,35 +72,47 @@ impl Journal {
     /// [`Error::Open`] for the first file or folder that could not be prepared, [`Error::Entry`] if a field of
     /// `about` cannot be recorded, [`Error::Failed`] if the first records could not be written.
     pub fn open(options: Options) -> Result<Self, Error> {
-        let disk = options.disk.as_ref();
-        chain::make_dir(&options.dir, disk)?;
-        let key = Key::of(&options.dir, disk)?;
-        let (held, takeover) = find(&options)?;
+        let disk = options.disk.clone();
+        chain::make_dir(&options.dir, disk.as_ref())?;
+        let key = Key::of(&options.dir, disk.as_ref())?;
+        let signer = Signer::of(&options.dir, disk.as_ref())?;
+        let (chain, takeover) = find(&options, &signer.public)?;
+        let place = options.checkpoints.as_deref();
+        let place = place.map(|place| Place::open(place, &chain.id, disk.as_ref()));
         let shared = Arc::new(Shared::default());
+        let (record_limit, queue_bytes) = (limit(&options), options.queue_bytes);
+        let (queue, home) = (options.queue.max(1), chain.dir.clone());
+        let public_key: Arc<str> = signer.public.as_str().into();
         let mut writer = Writer {
             tip: takeover.tip,
             segment: takeover.segment,
+            file: takeover.file,
+            open: takeover.open,
+            marks: Marks::new(signer, place.transpose()?),
             shared: shared.clone(),
-            batch: options.batch.max(1),
-            wait: options.wait,
-            home: held.dir.clone(),
+            chain,
+            options,
         };
-        begin(&mut writer, takeover.first, &options, &key)?;
+        if takeover.sealed {
+            writer.begin_segment()?;
+        }
+        begin(&mut writer, takeover.first, &key)?;
+        writer.publish();
         let chain = writer.tip.chain.clone();
-        let (sender, inbox) = sync_channel(options.queue.max(1));
+        let (sender, inbox) = sync_channel(queue);
         let thread = thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run(&inbox))
-            .map_err(|e| Error::open("start the writer of", &held.dir, e))?;
+            .map_err(|e| Error::open("start the writer of", &home, e))?;
         Ok(Self {
             chain,
             key,
-            record_limit: limit(&options),
-            queue_bytes: options.queue_bytes,
+            public_key,
+            record_limit,
+            queue_bytes,
             shared,
             queue: RwLock::new(Some(sender)),
             writer: Mutex::new(Some(thread)),
-            held: Mutex::new(Some(held)),
         })
     }
 
@@ -140,6 +155,17 @@ impl Journal {
         &self.chain
     }
 
+    /// The public key of the checkpoints, 64 hexadecimal digits.
+    pub fn public_key(&self) -> &str {
+        &self.public_key
+    }
+
+    /// Why the second place did not take the newest checkpoint; `None` if it did, or if there is none.
+    pub fn place_trouble(&self) -> Option<String> {
+        let place = self.shared.place.lock();
+        place.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Whether it records.
     pub fn health(&self) -> Health {
         if let Some(reason) = self.shared.failed.get() {
@@ -169,12 +195,6 @@ impl Journal {
         if let Some(thread) = thread {
             // A panic of the writer has already reached everybody who waited.
             let _ = thread.join();
-            drop(
-                self.held
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .take(),
-            );
         }
     }
 
@@ -210,49 +230,48 @@ impl Drop for Journal {
 }
 
 /// The newest free chain that can be continued, or a new one.
-fn find(options: &Options) -> Result<(Chain, Takeover), Error> {
+fn find(options: &Options, key: &str) -> Result<(Chain, Takeover), Error> {
     let (dir, disk) = (&options.dir, options.disk.as_ref());
     let ids = chain::ids(dir).map_err(|e| Error::open("list", dir, e))?;
     for id in ids.iter().rev() {
         if let Some(chain) = Chain::take(dir, id)?
-            && let Some(takeover) = recover::take_over(&chain, disk)?
+            && let Some(takeover) =
+                recover::take_over(&chain, disk, key, options.checkpoints.as_deref())?
         {
             return Ok((chain, takeover));
         }
     }
     let chain = Chain::begin(dir, disk)?;
-    let segment = recover::open_first(&chain, disk)?;
-    let tip = Tip::new(&chain.id, 1, None);
-    Ok((
-        chain,
-        Takeover {
-            tip,
-            segment,
-            first: Vec::new(),
-        },
-    ))
+    let takeover = Takeover {
+        tip: Tip::new(&chain.id, 1, None),
+        segment: recover::open_first(&chain, disk)?,
+        file: Contents::new(1, utc_us()),
+        open: OpenCalls::default(),
+        sealed: false,
+        first: Vec::new(),
+    };
+    Ok((chain, takeover))
 }
 
-/// Writes the records that come before any other.
-fn begin(
-    writer: &mut Writer,
-    mut first: Vec<Entry>,
-    options: &Options,
-    key: &Key,
-) -> Result<(), Error> {
+/// Writes the records that come before any other, and a checkpoint over them.
+fn begin(writer: &mut Writer, mut first: Vec<Entry>, key: &Key) -> Result<(), Error> {
     if writer.tip.seq == 0 {
         first.insert(0, Entry::new(Event::GENESIS));
     }
     let mut records = Vec::new();
     for mut entry in first {
         if matches!(entry.event, Event::GENESIS | Event::RECOVERED) {
-            entry = introduce(entry, options, key);
+            entry = introduce(entry, &writer.options, key);
+            entry = entry.with("checkpoint_key", writer.marks.signer.public.as_str());
         }
-        records.push(Ready::build(entry, limit(options))?);
+        records.push(Ready::build(entry, limit(&writer.options))?);
     }
-    records
-        .chunks(writer.batch)
-        .try_for_each(|chunk| writer.write(chunk.iter()))
+    let mut chunks = records.chunks(writer.options.batch.max(1)).peekable();
+    while let Some(chunk) = chunks.next() {
+        writer.marks.wanted = chunks.peek().is_none();
+        writer.write(chunk.iter())?;
+    }
+    Ok(())
 }
 
 /// Says who writes from here on.

@@ -1,4 +1,4 @@
-//! The key of the digests of arguments and results.
+//! The keys of a folder, each in a file of its own: 64 hexadecimal digits, mode 0600.
 
 use crate::disk::{Disk, private};
 use crate::error::Error;
@@ -23,11 +23,7 @@ pub(crate) struct Key {
 impl Key {
     /// Reads the key of a folder; the first caller makes it.
     pub(crate) fn of(dir: &Path, disk: &dyn Disk) -> Result<Self, Error> {
-        let path = dir.join(NAME);
-        if !path.exists() {
-            make(dir, &path, disk).map_err(|e| Error::open("create the key", &path, e))?;
-        }
-        let secret = read(&path).map_err(|e| Error::open("read the key", &path, e))?;
+        let secret = secret(dir, NAME, disk)?;
         let id = hex(&digest::digest(
             &digest::SHA256,
             &[b"toolgate-journal-key-id\n", &secret[..]].concat(),
@@ -45,6 +41,15 @@ impl Key {
     }
 }
 
+/// The 32 secret bytes in a file of the folder; the first caller makes them.
+pub(crate) fn secret(dir: &Path, name: &str, disk: &dyn Disk) -> Result<Vec<u8>, Error> {
+    let path = dir.join(name);
+    if !path.exists() {
+        make(dir, &path, disk).map_err(|e| Error::open("create the key", &path, e))?;
+    }
+    read(&path).map_err(|e| Error::open("read the key", &path, e))
+}
+
 /// Random bytes as hexadecimal digits.
 pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
     let mut bytes = [0; N];
@@ -56,7 +61,8 @@ pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
 
 /// Writes the key beside its place and links it there: two processes that start together agree on one key.
 fn make(dir: &Path, path: &Path, disk: &dyn Disk) -> io::Result<()> {
-    let beside = dir.join(format!("{NAME}.{}", random_hex::<8>()?));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = dir.join(format!("{name}.{}", random_hex::<8>()?));
     let mut file = private(&beside, true)?;
     file.write_all(random_hex::<32>()?.as_bytes())?;
     file.sync_all()?;
@@ -71,7 +77,7 @@ fn make(dir: &Path, path: &Path, disk: &dyn Disk) -> io::Result<()> {
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     if fs::symlink_metadata(path)?.mode() & 0o077 != 0 {
         return Err(io::Error::other(
-            "others can read it, so its digests can be guessed; delete it or set its mode to 0600",
+            "others can read it, so it is no secret; delete it to get a new one, or set its mode to 0600",
         ));
     }
     let text = fs::read_to_string(path)?;

@@ -21,6 +21,7 @@
 //!
 //! ```text
 //! DIR/mac.key                                 key of the keyed digests, 64 hexadecimal digits, mode 0600
+//! DIR/checkpoint.key                         Ed25519 seed that signs checkpoints, the same form
 //! DIR/CHAIN/lock                              locked (flock) by the process that writes the chain
 //! DIR/CHAIN/seg-00000001.jsonl                the records
 //! DIR/CHAIN/seg-00000001.torn-OFFSET-N        a torn end that recovery cut off at OFFSET
@@ -28,7 +29,8 @@
 //! ```
 //!
 //! `CHAIN` is the time of its beginning in milliseconds, 12 hexadecimal digits, a dash and 16 random digits.
-//! Today a chain has one segment; readers go through as many as there are.
+//! The last record of a segment that has a next one is its seal, and the first record of the next is a checkpoint. A
+//! start reads from the last seal on, and from further back only where a call is open from there.
 //!
 //! # Record
 //!
@@ -53,7 +55,13 @@
 //! The journal itself writes `genesis` (first of a chain) and `recovered` (a process continues a chain), both with
 //! `product`, `config_hash`, `key_id` and `pid`; `recovered` also has `bytes` (torn and set aside) and `calls` (how many
 //! it closes as unknown). `call.unknown` with `call` and `begin` (a `seq`) closes a `call.begin` without `call.end`.
-//! `checkpoint` and `segment.*` are kept for signed checkpoints and rotation.
+//!
+//! | event | fields |
+//! | --- | --- |
+//! | `checkpoint` | `last` and `head`: number and hash of the record before; `count`: records so far; `at`: microseconds since 1970; `key`: public key; `sig`: Ed25519 over `toolgate-journal-checkpoint-v1`, the chain, `last`, `head`, `count`, `at`, each followed by a newline |
+//! | `segment.sealed` | `first`, `last`, `count`, `bytes` and `sha256` of the segment before this record; `open_from`: the oldest segment in which a call began that is still open |
+//!
+//! Checkpoints are also appended to [`Options::checkpoints`], the same lines.
 //!
 //! # Guarantees
 //!
@@ -63,28 +71,34 @@
 //!   the chain is not continued by a later process either, since the system may have dropped what it did not write.
 //!   Records of a failed batch may be in the file all the same.
 //! - A full queue refuses at once and drops nothing.
-//! - A changed, removed, added or moved record is found by [`verify::verify`] unless everything after it was recomputed.
+//! - A changed, removed, added or moved record is found by [`verify::verify`]. If everything after it was recomputed, the
+//!   next checkpoint shows it.
 //!
-//! # What a hash chain does not prove
+//! # What it does not prove
 //!
-//! - Records cut off at the *end* of a chain, or a chain removed as a whole, leave nothing behind to compare with.
-//! - Whoever can write the files can recompute the chain from any record on: the hash has no key.
+//! - Records cut off at the *end* of a chain, or a chain removed as a whole, show only by checkpoints in a second place,
+//!   and only as far as the last of them reaches.
+//! - Whoever has `checkpoint.key` can write the chain anew; then, too, the second place is what is left.
 //! - A record says what the program saw; traffic that went around it is not there.
 //!
-//! Signed checkpoints that leave the machine are the answer to the first two; until then, keep
-//! [`ChainReport::head`](verify::ChainReport::head) elsewhere. The journal is tamper-evident, not tamper-proof.
+//! The journal is tamper-evident, not tamper-proof.
 
 mod canon;
 mod chain;
+mod contents;
 mod disk;
 mod entry;
 mod error;
 mod journal;
 mod key;
+mod marks;
 mod options;
+mod place;
 pub mod read;
 mod record;
 mod recover;
+mod rotate;
+mod sign;
 pub mod state;
 pub mod verify;
 mod writer;
@@ -94,3 +108,4 @@ pub use entry::{Entry, Event};
 pub use error::Error;
 pub use journal::{Health, Journal, Receipt};
 pub use options::{LARGEST_RECORD, Options};
+pub use sign::public_key;

@@ -34,12 +34,23 @@ pub struct Options {
     pub wait: Duration,
     /// Longest record in bytes; clamped to 1 KiB ..= [`LARGEST_RECORD`].
     pub record_limit: usize,
+    /// A segment of at least this many bytes is sealed and the next one begun; clamped to 4 KiB ..= 1 GiB.
+    pub segment_bytes: u64,
+    /// A segment that is older is sealed at the next record.
+    pub segment_age: Duration,
+    /// A signed checkpoint follows at the latest after this many records.
+    pub checkpoint_records: u64,
+    /// A signed checkpoint follows at the latest after this time, where something was written.
+    pub checkpoint_every: Duration,
+    /// The second place of the checkpoints: a file, or a folder with a file for each chain.
+    pub checkpoints: Option<PathBuf>,
     /// Where segments are written; another one is for tests that make the disk fail.
     pub disk: Arc<dyn Disk>,
 }
 
 impl Options {
-    /// Defaults: queue 8192 entries or 64 MiB, batch 256, wait 2 ms, records of 64 KiB, real files.
+    /// Defaults: queue 8192 entries or 64 MiB, batch 256, wait 2 ms, records of 64 KiB, segments
+    /// of 64 MiB or 24 hours, a checkpoint each 1,000 records or 5 seconds and in no second place, real files.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
@@ -51,6 +62,11 @@ impl Options {
             batch: 256,
             wait: Duration::from_millis(2),
             record_limit: 64 * 1024,
+            segment_bytes: 64 * 1024 * 1024,
+            segment_age: Duration::from_secs(24 * 60 * 60),
+            checkpoint_records: 1000,
+            checkpoint_every: Duration::from_secs(5),
+            checkpoints: None,
             disk: Arc::new(Files),
         }
     }

@@ -112,7 +112,8 @@ impl Follower {
     pub fn poll(&mut self) -> io::Result<Vec<Line>> {
         let mut lines = Vec::new();
         for id in chain::ids(&self.dir)? {
-            let place = self.places.get(&id).copied().unwrap_or((1, 0));
+            let start = || (first_segment(&self.dir, &id), 0);
+            let place = self.places.get(&id).copied().unwrap_or_else(start);
             let (place, added) = read_on(&self.dir, &id, place)?;
             self.places.insert(id, place);
             lines.extend(added);
@@ -196,6 +197,10 @@ fn last_lines(file: &mut File, count: usize) -> io::Result<(u64, Vec<Vec<u8>>)> 
 
 /// Reads whole lines from a place on, and says where the next ones will be.
 fn read_on(dir: &Path, id: &str, mut place: (u64, u64)) -> io::Result<((u64, u64), Vec<Line>)> {
+    // It may have been retired before it was read to its end.
+    if place.0 < first_segment(dir, id) {
+        place = (first_segment(dir, id), 0);
+    }
     let Some(mut lines) = read_segment(dir, id, &mut place)? else {
         return Ok((place, Vec::new()));
     };
@@ -240,6 +245,15 @@ fn open(dir: &Path, id: &str, seg: u64) -> io::Result<Option<File>> {
 
 /// The number of the last segment; 0 if there is none.
 fn last_segment(dir: &Path, id: &str) -> u64 {
-    let exists = |seg: &u64| dir.join(id).join(chain::segment_name(*seg)).exists();
-    (1..).take_while(exists).last().unwrap_or(0)
+    segments(dir, id).max().unwrap_or(0)
+}
+
+/// The number of the first segment that was not retired; 1 if there is none.
+fn first_segment(dir: &Path, id: &str) -> u64 {
+    segments(dir, id).min().unwrap_or(1)
+}
+
+fn segments(dir: &Path, id: &str) -> impl Iterator<Item = u64> {
+    let entries = std::fs::read_dir(dir.join(id)).into_iter().flatten();
+    entries.filter_map(|entry| chain::segment_number(entry.ok()?.file_name().to_str()?))
 }

@@ -1,7 +1,9 @@
 //! One record as a line: the entry, its place in the chain, and the hash over both.
 
 use crate::canon;
-use crate::entry::Ready;
+use crate::entry::{Entry, Ready};
+use crate::error::Error;
+use crate::options::LARGEST_RECORD;
 use ring::digest;
 use std::fs;
 use std::sync::Arc;
@@ -36,6 +38,12 @@ impl Tip {
             prev,
             boot: boot_id(),
         }
+    }
+
+    /// Adds the next record, one of the journal's own, and its newline to `out`.
+    pub(crate) fn push_own(&mut self, entry: Entry, out: &mut String) -> Result<(), Error> {
+        self.push(&Ready::build(entry, LARGEST_RECORD)?, out);
+        Ok(())
     }
 
     /// Adds the next record to `out`, with its newline.

@@ -1,11 +1,13 @@
 //! Continuing a chain that another process left behind.
 
 use crate::chain::Chain;
+use crate::contents::{Contents, OpenCalls};
 use crate::disk::{Disk, Segment, private};
 use crate::entry::{Entry, Event};
 use crate::error::Error;
-use crate::record::Tip;
-use crate::verify::{self, ChainReport, Fault};
+use crate::place::last_lines;
+use crate::record::{Tip, utc_us};
+use crate::verify::{self, ChainReport, Fault, Found};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -14,29 +16,47 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Takeover {
     pub(crate) tip: Tip,
     pub(crate) segment: Box<dyn Segment>,
+    pub(crate) file: Contents,
+    pub(crate) open: OpenCalls,
+    /// The last record is a seal, and the next segment is not there yet.
+    pub(crate) sealed: bool,
     pub(crate) first: Vec<Entry>,
 }
 
-/// Checks a chain and mends its end; `None` if it must be left as it is for the verifier to complain about.
-pub(crate) fn take_over(chain: &Chain, disk: &dyn Disk) -> Result<Option<Takeover>, Error> {
+/// Checks the end of a chain and mends it; `None` if it must be left as it is for the verifier to complain about.
+pub(crate) fn take_over(
+    chain: &Chain,
+    disk: &dyn Disk,
+    key: &str,
+    place: Option<&Path>,
+) -> Result<Option<Takeover>, Error> {
     if chain.has_failed() {
         return Ok(None);
     }
-    let found = verify::chain(&chain.dir, false);
-    let torn = match &found.bad {
+    let kept = match place {
+        Some(place) => last_lines(place, &chain.id)
+            .map_err(|e| Error::open("read the checkpoints in", place, e))?,
+        None => Vec::new(),
+    };
+    let Found { report, part } = verify::resume(&chain.dir, key, &kept);
+    let torn = match &report.bad {
         None => 0,
         Some(bad) => match bad.what {
             Fault::Torn { bytes } => bytes,
             _ => return Ok(None),
         },
     };
-    let segment = open_last(chain, disk, &found, torn)?;
-    let last = found.head.clone().map(|head| (found.records, head));
-    let first = first_entries(&found, torn);
+    let segment = open_last(chain, disk, &report, torn)?;
+    let last = report.head.clone().map(|head| (report.records, head));
+    let calls = report.open.iter().map(|open| (open.call.clone(), open.seg));
+    let since = if part.since > 0 { part.since } else { utc_us() };
     Ok(Some(Takeover {
-        tip: Tip::new(&chain.id, found.end.0.max(1), last),
+        tip: Tip::new(&chain.id, report.end.0.max(1), last),
         segment,
-        first,
+        file: Contents::resumed(report.end.1, part.first, since, part.digest),
+        open: OpenCalls::of(calls),
+        sealed: part.sealed,
+        first: first_entries(&report, torn),
     }))
 }
 

@@ -1,19 +1,20 @@
 //! The one thread that writes: it gathers what waits, writes it at once, syncs once, and releases all waiters.
 
-use crate::chain;
+use crate::chain::{self, Chain};
+use crate::contents::{Contents, OpenCalls};
 use crate::disk::Segment;
 use crate::entry::Ready;
 use crate::error::Error;
 use crate::journal::Receipt;
-use crate::options::LARGEST_WRITE;
+use crate::marks::Marks;
+use crate::options::{LARGEST_WRITE, Options};
 use crate::record::Tip;
 use std::io;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError};
-use std::sync::{Arc, OnceLock};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 pub(crate) type Answer = Result<Receipt, Error>;
@@ -31,35 +32,63 @@ pub(crate) struct Shared {
     pub(crate) failed: OnceLock<Arc<str>>,
     /// Bytes of the entries in the queue.
     pub(crate) waiting: AtomicUsize,
+    /// Why the second place did not take the newest checkpoint.
+    pub(crate) place: Mutex<Option<String>>,
 }
 
 pub(crate) struct Writer {
     pub(crate) tip: Tip,
     pub(crate) segment: Box<dyn Segment>,
+    /// The segment's contents so far.
+    pub(crate) file: Contents,
+    pub(crate) open: OpenCalls,
+    pub(crate) marks: Marks,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) batch: usize,
-    pub(crate) wait: Duration,
-    /// The folder of the chain.
-    pub(crate) home: PathBuf,
+    pub(crate) chain: Chain,
+    pub(crate) options: Options,
 }
 
 impl Writer {
     /// Works until all senders are gone and the queue is empty.
     pub(crate) fn run(mut self, inbox: &Receiver<Message>) {
         let _guard = Guard(self.shared.clone());
-        while let Ok(first) = inbox.recv() {
-            let batch = self.gather(first, inbox);
-            self.commit(batch);
+        loop {
+            match self.next(inbox) {
+                Ok(first) => {
+                    let batch = self.gather(first, inbox);
+                    self.commit(batch);
+                }
+                Err(RecvTimeoutError::Timeout) => self.mark(),
+                Err(RecvTimeoutError::Disconnected) => return self.mark(),
+            }
+        }
+    }
+
+    /// Waits for an entry, but not longer than until a checkpoint is due.
+    fn next(&self, inbox: &Receiver<Message>) -> Result<Message, RecvTimeoutError> {
+        match self.marks.due_in(&self.options) {
+            Some(time) if self.shared.failed.get().is_none() => inbox.recv_timeout(time),
+            _ => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        }
+    }
+
+    /// A checkpoint over what has none yet.
+    fn mark(&mut self) {
+        if self.marks.unsigned > 0 {
+            self.marks.wanted = true;
+            // Whoever asks next learns of a failure.
+            let _ = self.write(std::iter::empty());
+            self.publish();
         }
     }
 
     /// Takes what is there. Waits only while more keeps coming: a lone caller is never held up.
     fn gather(&self, first: Message, inbox: &Receiver<Message>) -> Vec<Message> {
-        let until = Instant::now() + self.wait;
+        let until = Instant::now() + self.options.wait;
         let mut bytes = first.record.size();
         let mut batch = vec![first];
         let mut yielded = false;
-        while batch.len() < self.batch && bytes < LARGEST_WRITE {
+        while batch.len() < self.options.batch.max(1) && bytes < LARGEST_WRITE {
             match inbox.try_recv() {
                 Ok(message) => {
                     bytes += message.record.size();
@@ -80,47 +109,92 @@ impl Writer {
     fn commit(&mut self, batch: Vec<Message>) {
         let size: usize = batch.iter().map(|message| message.record.size()).sum();
         self.shared.waiting.fetch_sub(size, Ordering::Relaxed);
-        let before = self.tip.seq;
         let result = self.write(batch.iter().map(|message| &message.record));
-        for (seq, message) in (before + 1..).zip(batch) {
+        let first = result.as_ref().map_or(0, |first| *first);
+        let chain = self.tip.chain.clone();
+        for (seq, message) in (first..).zip(batch) {
             if let Some(waiter) = message.waiter {
                 // Whoever stopped waiting has no use for the answer.
-                let _ = waiter.send(result.clone().map(|()| Receipt {
-                    chain: self.tip.chain.clone(),
+                let _ = waiter.send(result.clone().map(|_| Receipt {
+                    chain: chain.clone(),
                     seq,
                 }));
             }
         }
+        // Nobody has to wait for the second place.
+        self.publish();
     }
 
-    /// One write and one sync. After the first failure nothing is tried again.
+    /// One write and one sync; says the number of the first record. After the first failure nothing is tried again.
     pub(crate) fn write<'a>(
         &mut self,
         records: impl Iterator<Item = &'a Ready>,
-    ) -> Result<(), Error> {
+    ) -> Result<u64, Error> {
         if let Some(reason) = self.shared.failed.get() {
             return Err(Error::Failed(reason.clone()));
         }
+        if self.is_full() {
+            self.rotate()?;
+        }
         let mut text = String::new();
+        if self.file.is_empty() && self.tip.seg > 1 {
+            // The first record of a segment signs the seal of the one before.
+            self.push_checkpoint(&mut text)?;
+        }
+        let first = self.tip.seq + 1;
         for record in records {
             self.tip.push(record, &mut text);
+            self.open.follow(record, self.tip.seg);
+            self.marks.unsigned += 1;
         }
+        if self.marks.is_due(&self.options) {
+            self.push_checkpoint(&mut text)?;
+        }
+        self.put(&text).map(|()| first)
+    }
+
+    /// Writes and syncs text that ends the chain from here on.
+    pub(crate) fn put(&mut self, text: &str) -> Result<(), Error> {
         let written = write_all(self.segment.as_mut(), text.as_bytes());
         match written.and_then(|()| self.sync()) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.file.add(text);
+                Ok(())
+            }
             Err(cause) => Err(self.fail(&cause)),
+        }
+    }
+
+    fn push_checkpoint(&mut self, text: &mut String) -> Result<(), Error> {
+        let start = text.len();
+        self.tip
+            .push_own(self.marks.signer.checkpoint(&self.tip), text)?;
+        self.marks.signed(text.get(start..).unwrap_or_default());
+        Ok(())
+    }
+
+    /// Tells the second place of the newest checkpoint.
+    pub(crate) fn publish(&mut self) {
+        let failed = self.shared.failed.get().is_some();
+        let told = self.marks.publish(failed);
+        if let Some(told) = told {
+            *self
+                .shared
+                .place
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = told.err().map(|e| e.to_string());
         }
     }
 
     fn sync(&mut self) -> io::Result<()> {
         let synced = self.segment.sync();
         if let Err(cause) = &synced {
-            chain::mark_failed(&self.home, &cause.to_string());
+            chain::mark_failed(&self.chain.dir, &cause.to_string());
         }
         synced
     }
 
-    fn fail(&self, cause: &io::Error) -> Error {
+    pub(crate) fn fail(&self, cause: &io::Error) -> Error {
         let reason: Arc<str> = cause.to_string().into();
         // It is empty: `write` looked, and only this thread fills it.
         let _ = self.shared.failed.set(reason.clone());

@@ -3,6 +3,7 @@
 //! Every wrong config is one error with file, line and column. What is not understood is refused, never ignored.
 
 mod address;
+mod audit;
 mod environment;
 mod error;
 mod file;
@@ -22,6 +23,7 @@ mod token;
 mod top;
 
 pub(crate) use address::Address;
+pub(crate) use audit::Audit;
 pub(crate) use error::ConfigError;
 pub(crate) use glob::Glob;
 pub(crate) use limits::Limits;
@@ -52,6 +54,8 @@ pub(crate) struct Config {
     pub(crate) allowed_origins: Vec<String>,
     /// The data directory that the config names.
     pub(crate) data: Option<PathBuf>,
+    /// How the record is kept.
+    pub(crate) audit: Audit,
     /// Every limit.
     pub(crate) limits: Limits,
     /// The servers, at least one, in the order of the file.
@@ -204,6 +208,7 @@ impl Config {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             data: None,
+            audit: Audit::default(),
             limits,
             servers,
             rules: Vec::new(),

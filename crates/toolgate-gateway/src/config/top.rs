@@ -1,7 +1,7 @@
 //! Reads `toolgate.toml`.
 
 use super::{
-    Config, Source,
+    Audit, Config, Source,
     error::{ConfigError, Doc},
     file,
     limits::Limits,
@@ -23,6 +23,7 @@ pub(super) const KEYS: &[&str] = &[
     "allowed_hosts",
     "allowed_origins",
     "data",
+    "audit",
     "limits",
     "server",
     "rule",
@@ -50,6 +51,7 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
         .get("data")
         .map(|field| file::resolve(&field, base))
         .transpose()?;
+    config.audit = Audit::read(top.get("audit"), base)?;
     read_net(&mut config, &top, base)?;
     Ok(config)
 }

@@ -49,6 +49,9 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
     if now.data != first.data {
         notes.push("data is another directory now; restart toolgate to use it".to_owned());
     }
+    if now.audit != first.audit {
+        notes.push("the settings in [audit] are taken at the next start".to_owned());
+    }
     let changed = Limits::differing(&first.limits, &now.limits);
     let changed: Vec<&str> = AT_START
         .iter()

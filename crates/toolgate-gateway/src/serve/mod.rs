@@ -86,7 +86,7 @@ pub(crate) fn run(start: Start) -> Result<(), String> {
 }
 
 fn open_journal(start: &Start) -> Result<Arc<Journal>, String> {
-    let mut options = toolgate_journal::Options::new(start.data.join("audit"));
+    let mut options = start.config.audit.options(&start.data);
     options.product = format!("toolgate {}", env!("CARGO_PKG_VERSION"));
     options.config_hash = start.config.hash.clone().unwrap_or_default();
     let journal = Journal::open(options).map_err(|e| format!("cannot open the audit log: {e}"))?;

@@ -50,6 +50,7 @@ fn nobody_else_can_read_the_files() {
     assert_eq!((mode(&scratch.0), mode(&home)), (0o700, 0o700));
     for path in [
         scratch.0.join("mac.key"),
+        scratch.0.join("checkpoint.key"),
         home.join("lock"),
         scratch.segment(journal.chain()),
     ] {
@@ -57,8 +58,8 @@ fn nobody_else_can_read_the_files() {
     }
     assert_eq!(
         fs::read_dir(&scratch.0).unwrap().count(),
-        2,
-        "the key and the chain, nothing left over"
+        3,
+        "the keys and the chain, nothing left over"
     );
 }
 

@@ -144,7 +144,7 @@ fn no_fault_loses_an_answered_record() {
             drop(scratch.open());
             let lines = scratch.lines(&chain);
             for receipt in &answered {
-                let call = format!("\"call\":\"c{}\"", receipt.seq - 2);
+                let call = format!("\"call\":\"c{}\"", receipt.seq - 3);
                 assert!(lines[receipt.seq as usize - 1].contains(&call));
             }
             let report = scratch.verify();

@@ -22,6 +22,7 @@ fn the_first_record_introduces_the_writer() {
     let mut expected = vec![
         "boot",
         "chain",
+        "checkpoint_key",
         "config_hash",
         "ev",
         "h",
@@ -102,7 +103,7 @@ fn what_cannot_be_recorded_is_refused_and_nothing_is_written() {
             "{entry:?}"
         );
     }
-    assert_eq!(scratch.lines(journal.chain()).len(), 1);
+    assert_eq!(scratch.lines(journal.chain()).len(), 2);
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -152,8 +153,8 @@ proptest! {
         journal.close();
         let report = scratch.verify();
         prop_assert!(report.is_intact(), "{}", report);
-        prop_assert_eq!(report.chains[0].records, expected.len() as u64 + 1);
-        for (line, fields) in scratch.lines(journal.chain())[1..].iter().zip(expected) {
+        prop_assert_eq!(report.chains[0].records, expected.len() as u64 + 3);
+        for (line, fields) in scratch.lines(journal.chain())[2..].iter().zip(expected) {
             let mut record = parse(line);
             record.retain(|name, _| !OWN.contains(&name.as_str()));
             prop_assert_eq!(record, fields);

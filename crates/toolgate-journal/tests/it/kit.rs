@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -36,14 +37,47 @@ impl Scratch {
         self.0.join(chain).join("seg-00000001.jsonl")
     }
 
-    pub(crate) fn lines(&self, chain: &str) -> Vec<String> {
-        let text = fs::read_to_string(self.segment(chain)).unwrap();
-        text.lines().map(str::to_owned).collect()
+    /// The second place of its checkpoints.
+    pub(crate) fn elsewhere(&self) -> PathBuf {
+        elsewhere(&self.0)
     }
+
+    /// How many calls began in a chain.
+    pub(crate) fn calls(&self, chain: &str) -> usize {
+        let lines = self.lines(chain);
+        let begins = lines.iter().filter(|line| line.contains("call.begin"));
+        begins.count()
+    }
+
+    /// Makes the checkpoints of another folder ours.
+    pub(crate) fn put_key(&self, key: &[u8]) {
+        let path = self.0.join("checkpoint.key");
+        fs::write(&path, key).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    pub(crate) fn lines(&self, chain: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        for seg in 1.. {
+            let file = self.0.join(chain).join(format!("seg-{seg:08}.jsonl"));
+            let Ok(text) = fs::read_to_string(file) else {
+                break;
+            };
+            lines.extend(text.lines().map(str::to_owned));
+        }
+        lines
+    }
+}
+
+/// A folder beside a journal folder.
+pub(crate) fn elsewhere(dir: &Path) -> PathBuf {
+    let name = dir.file_name().unwrap().to_string_lossy();
+    dir.with_file_name(format!("{name}-elsewhere"))
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        let _ = fs::remove_dir_all(self.elsewhere());
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,11 +1,13 @@
 //! The journal from outside, on real folders and on disks that fail.
 
 #![allow(
+    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "clippy knows no helpers of tests in an integration test"
 )]
 
 mod chains;
+mod checkpoints;
 mod durability;
 mod failure;
 mod form;
@@ -14,5 +16,6 @@ mod kit;
 mod power;
 mod reading;
 mod recovery;
+mod rotation;
 mod state;
 mod tamper;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use toolgate_journal::verify::Fault;
 
-/// A closed log of one finished and two open calls: five records.
+/// A closed log of one finished and two open calls: seven records, of which two are checkpoints.
 fn crashed() -> (Scratch, String) {
     let scratch = Scratch::new();
     let journal = scratch.open();
@@ -32,12 +32,12 @@ fn open_calls_are_closed_as_unknown() {
     let journal = scratch.open();
     assert_eq!(journal.chain(), chain);
     let lines = scratch.lines(&chain);
-    assert_eq!(lines.len(), 8);
+    assert_eq!(lines.len(), 11);
     assert!(
-        lines[5].contains(r#""ev":"recovered""#) && lines[5].contains(r#""bytes":0,"calls":2"#)
+        lines[7].contains(r#""ev":"recovered""#) && lines[7].contains(r#""bytes":0,"calls":2"#)
     );
-    assert!(lines[6].contains(r#""begin":3,"boot""#) && lines[6].contains(r#""call":"c2""#));
-    assert!(lines[7].contains(r#""ev":"call.unknown""#) && lines[7].contains(r#""call":"c3""#));
+    assert!(lines[8].contains(r#""begin":4,"boot""#) && lines[8].contains(r#""call":"c2""#));
+    assert!(lines[9].contains(r#""ev":"call.unknown""#) && lines[9].contains(r#""call":"c3""#));
     append(&journal, begin("c4")).unwrap();
     append(&journal, end("c4")).unwrap();
     drop(journal);
@@ -55,8 +55,8 @@ fn a_start_after_a_clean_end_closes_nothing() {
     drop(scratch.open());
     let journal = scratch.open();
     let lines = scratch.lines(journal.chain());
-    assert_eq!(lines.len(), 2);
-    assert!(lines[1].contains(r#""bytes":0,"calls":0"#));
+    assert_eq!(lines.len(), 4);
+    assert!(lines[2].contains(r#""bytes":0,"calls":0"#));
 }
 
 // Whatever the length of the torn end, from one byte to a line without its newline.
@@ -72,14 +72,14 @@ fn a_torn_end_is_set_aside_at_every_length() {
         let bad = scratch.verify().chains.remove(0).bad.unwrap();
         assert_eq!(
             (bad.line, bad.what),
-            (5, Fault::Torn { bytes: torn as u64 })
+            (7, Fault::Torn { bytes: torn as u64 })
         );
         drop(scratch.open());
         let report = scratch.verify();
         assert!(report.is_intact(), "{report}");
         assert_eq!(
             (report.chains[0].set_aside, report.chains[0].unknown),
-            (torn as u64, 1)
+            (torn as u64, 2)
         );
         let files = torn_files(&scratch, &chain);
         assert_eq!(files.len(), 1);

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use toolgate_journal::verify::{Bad, Fault};
 
-/// A log of eight records.
+/// A log of ten records: the second and the last are checkpoints.
 struct Log {
     scratch: Scratch,
     file: PathBuf,
@@ -57,18 +57,18 @@ fn a_sound_log_is_intact() {
     let log = log();
     assert_eq!(log.check(&log.lines()), None);
     let report = log.scratch.verify();
-    assert_eq!(report.chains[0].records, 8);
+    assert_eq!(report.chains[0].records, 10);
     assert_eq!(
         (
             report.chains[0].open[0].call.as_str(),
             report.chains[0].open[0].seq
         ),
-        ("open", 8)
+        ("open", 9)
     );
     assert!(
         report
             .to_string()
-            .contains("intact, 8 records, 1 calls without an outcome (first: open at record 8)")
+            .contains("intact, 10 records, 1 calls without an outcome (first: open at record 9)")
     );
 }
 
@@ -171,11 +171,11 @@ fn the_hash_is_the_documented_one() {
 #[test]
 fn a_replaced_record_with_a_good_hash_breaks_the_next() {
     let log = log();
-    let forged = rehash(&log.lines[3].replace("\"c1\"", "\"cX\""));
+    let forged = rehash(&log.lines[4].replace("\"c1\"", "\"cX\""));
     let mut lines = log.lines();
-    lines[3] = &forged;
+    lines[4] = &forged;
     let bad = log.check(&lines).unwrap();
-    assert_eq!((bad.seq, bad.what), (5, Fault::Prev));
+    assert_eq!((bad.seq, bad.what), (6, Fault::Prev));
 }
 
 #[test]
@@ -212,40 +212,7 @@ fn a_segment_out_of_order_is_named() {
     let log = log();
     fs::rename(&log.file, log.file.with_file_name("seg-00000002.jsonl")).unwrap();
     let bad = log.scratch.verify().chains.remove(0).bad.unwrap();
-    assert_eq!(
-        bad.what,
-        Fault::Head("a segment is missing before this one")
-    );
-}
-
-#[test]
-fn segments_are_read_in_order() {
-    let log = log();
-    let (first, second) = log.lines.split_at(4);
-    let mut prev = hash_of(&first[3]).to_owned();
-    let mut moved = String::new();
-    for line in second {
-        let old = &line.split_once("\"prev\":\"").unwrap().1[..64];
-        let line = rehash(&line.replace("\"seg\":1", "\"seg\":2").replace(old, &prev));
-        prev = hash_of(&line).to_owned();
-        moved.push_str(&line);
-        moved.push('\n');
-    }
-    fs::write(&log.file, first.join("\n") + "\n").unwrap();
-    let next = log.file.with_file_name("seg-00000002.jsonl");
-    fs::write(&next, &moved).unwrap();
-    let report = log.scratch.verify();
-    assert!(report.is_intact(), "{report}");
-    assert_eq!(
-        (report.chains[0].segments, report.chains[0].records),
-        (2, 8)
-    );
-    fs::write(&next, moved.replacen("\"c2\"", "\"cX\"", 1)).unwrap();
-    let bad = log.scratch.verify().chains.remove(0).bad.unwrap();
-    assert_eq!(
-        (bad.file, bad.line, bad.seq, bad.what),
-        (next, 2, 6, Fault::Hash)
-    );
+    assert_eq!(bad.what, Fault::Head("it belongs to another segment"));
 }
 
 #[test]
@@ -261,12 +228,12 @@ fn an_emptied_chain_is_named() {
 fn the_report_is_readable() {
     let log = log();
     let mut lines = log.lines();
-    let changed = lines[2].replace("ok", "no");
-    lines[2] = &changed;
+    let changed = lines[3].replace("ok", "no");
+    lines[3] = &changed;
     log.check(&lines).unwrap();
     let text = log.scratch.verify().to_string();
     let place = format!(
-        "BAD at record 3 ({} line 3): its hash does not fit its contents",
+        "BAD at record 4 ({} line 4): its hash does not fit its contents",
         log.file.display()
     );
     assert!(
@@ -275,20 +242,47 @@ fn the_report_is_readable() {
     );
 }
 
-// Stated in the documentation: without a checkpoint elsewhere, these two leave no trace in the files.
-#[test]
-fn a_cut_end_and_a_recomputed_chain_are_not_found() {
-    let log = log();
-    assert_eq!(log.check(&log.lines()[..6]), None);
+/// Each record with a change, and all hashes made anew.
+fn rechained(lines: &[String]) -> Vec<String> {
     let mut prev = "0".repeat(64);
     let mut forged = Vec::new();
-    for line in &log.lines {
+    for line in lines {
         let old = &line.split_once("\"prev\":\"").unwrap().1[..64];
-        forged.push(rehash(
-            &line.replace("\"c1\"", "\"cX\"").replace(old, &prev),
-        ));
+        let line = line.replace("\"c1\"", "\"cX\"").replace(old, &prev);
+        forged.push(rehash(&line));
         prev = hash_of(&forged[forged.len() - 1]).to_owned();
     }
-    let forged: Vec<&str> = forged.iter().map(String::as_str).collect();
-    assert_eq!(log.check(&forged), None);
+    forged
+}
+
+// T67
+#[test]
+fn a_chain_made_anew_without_the_key_is_found_by_its_signature() {
+    let log = log();
+    let forged = rechained(&log.lines);
+    let lines: Vec<&str> = forged.iter().map(String::as_str).collect();
+    let bad = log.check(&lines).unwrap();
+    assert_eq!(bad.seq, 10, "the first checkpoint after the change");
+    assert!(matches!(bad.what, Fault::Signature(_)), "{:?}", bad.what);
+    // Without its checkpoints it is not signed at all.
+    let bare: Vec<String> = log
+        .lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| !line.contains("checkpoint\""))
+        .map(|(at, line)| {
+            let seq = format!("\"seq\":{}", at + 1);
+            line.replace(&seq, &format!("\"seq\":{}", at + usize::from(at == 0)))
+        })
+        .collect();
+    let bare = rechained(&bare);
+    let lines: Vec<&str> = bare.iter().map(String::as_str).collect();
+    assert_eq!(log.check(&lines).unwrap().what, Fault::Unsigned);
+}
+
+// Stated in the documentation: without a checkpoint elsewhere, this leaves no trace in the files.
+#[test]
+fn a_cut_end_is_not_found_without_a_second_place() {
+    let log = log();
+    assert_eq!(log.check(&log.lines()[..6]), None);
 }

@@ -1,0 +1,134 @@
+//! `[audit]`: how the record is kept.
+
+use super::{error::ConfigError, file, section::Field};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// Every key of the section.
+const KEYS: &[&str] = &[
+    "segment_bytes",
+    "segment_hours",
+    "checkpoint_records",
+    "checkpoint_seconds",
+    "checkpoints",
+];
+
+/// How the record is kept.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Audit {
+    /// A segment of that many bytes is sealed.
+    pub(crate) segment_bytes: u64,
+    /// A segment of that age is sealed.
+    pub(crate) segment_hours: u64,
+    /// A checkpoint follows after that many records.
+    pub(crate) checkpoint_records: u64,
+    /// A checkpoint follows after that many seconds in which something was written.
+    pub(crate) checkpoint_seconds: u64,
+    /// The second place of the checkpoints; without it, `checkpoints` in the data directory.
+    pub(crate) checkpoints: Option<PathBuf>,
+}
+
+impl Default for Audit {
+    fn default() -> Audit {
+        Audit {
+            segment_bytes: 64 * 1024 * 1024,
+            segment_hours: 24,
+            checkpoint_records: 1000,
+            checkpoint_seconds: 5,
+            checkpoints: None,
+        }
+    }
+}
+
+impl Audit {
+    /// Reads the section; relative paths in it start at `base`.
+    pub(super) fn read(field: Option<Field<'_>>, base: &Path) -> Result<Audit, ConfigError> {
+        let mut audit = Audit::default();
+        let Some(field) = field else {
+            return Ok(audit);
+        };
+        let section = field.section("[audit]", "a section [audit]", KEYS)?;
+        let numbers = [
+            ("segment_bytes", &mut audit.segment_bytes, 4096..=1 << 30),
+            ("segment_hours", &mut audit.segment_hours, 1..=24 * 366),
+            (
+                "checkpoint_records",
+                &mut audit.checkpoint_records,
+                1..=10_000,
+            ),
+            (
+                "checkpoint_seconds",
+                &mut audit.checkpoint_seconds,
+                1..=3600,
+            ),
+        ];
+        for (key, place, range) in numbers {
+            if let Some(field) = section.get(key) {
+                *place = field.number(range)?;
+            }
+        }
+        let place = section.get("checkpoints");
+        audit.checkpoints = place.map(|field| file::resolve(&field, base)).transpose()?;
+        Ok(audit)
+    }
+
+    /// The same for the journal in a data directory.
+    pub(crate) fn options(&self, data: &Path) -> toolgate_journal::Options {
+        let mut options = toolgate_journal::Options::new(data.join("audit"));
+        options.segment_bytes = self.segment_bytes;
+        options.segment_age = Duration::from_secs(self.segment_hours * 3600);
+        options.checkpoint_records = self.checkpoint_records;
+        options.checkpoint_every = Duration::from_secs(self.checkpoint_seconds);
+        let place = self.checkpoints.clone();
+        options.checkpoints = Some(place.unwrap_or_else(|| data.join("checkpoints")));
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+    use std::path::Path;
+
+    fn read(text: &str) -> Result<Config, String> {
+        let text = format!("{text}\n[server.a]\ncommand = [\"a\"]\n");
+        Config::parse(Path::new("/etc/t.toml"), &text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let config = read(
+            "[audit]\nsegment_bytes = 4096\nsegment_hours = 2\ncheckpoint_records = 3\ncheckpoint_seconds = 4\ncheckpoints = \"c.jsonl\"",
+        );
+        let audit = config.unwrap().audit;
+        let options = audit.options(Path::new("/data"));
+        assert_eq!(
+            (options.segment_bytes, options.checkpoint_records),
+            (4096, 3)
+        );
+        assert_eq!(options.segment_age.as_secs(), 7200);
+        assert_eq!(options.checkpoint_every.as_secs(), 4);
+        assert_eq!(
+            options.checkpoints.as_deref(),
+            Some(Path::new("/etc/c.jsonl"))
+        );
+    }
+
+    #[test]
+    fn one_over_is_refused() {
+        for wrong in [
+            "segment_bytes = 4095",
+            "segment_bytes = 1073741825",
+            "segment_hours = 0",
+            "segment_hours = 8785",
+            "checkpoint_records = 10001",
+            "checkpoint_seconds = 3601",
+            "checkpoint = 1",
+        ] {
+            let error = read(&format!("[audit]\n{wrong}")).unwrap_err();
+            assert!(error.contains("/etc/t.toml:2:"), "{error}");
+        }
+    }
+}

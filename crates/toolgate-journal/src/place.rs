@@ -1,0 +1,89 @@
+//! The second place of the checkpoints, which may be on another disk or be read by somebody else.
+
+use crate::chain;
+use crate::disk::{Disk, private};
+use crate::error::Error;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// How much of a file is looked at for its last checkpoint of a chain.
+const TAIL: u64 = 1024 * 1024;
+
+/// A file to which checkpoints are appended.
+#[derive(Debug)]
+pub(crate) struct Place {
+    path: PathBuf,
+    file: File,
+}
+
+impl Place {
+    /// Opens the place of a chain: the file, or the file of the chain in a folder.
+    pub(crate) fn open(place: &Path, chain: &str, disk: &dyn Disk) -> Result<Self, Error> {
+        let path = file_of(place, chain);
+        let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        chain::make_dir(parent, disk)?;
+        let mut new = false;
+        let file = match private(&path, true) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => private(&path, false),
+            other => {
+                new = true;
+                other
+            }
+        };
+        let file = file.map_err(|e| Error::open("open the place of the checkpoints", &path, e))?;
+        if new {
+            disk.sync_dir(parent)
+                .map_err(|e| Error::open("sync the folder", parent, e))?;
+        }
+        Ok(Self { path, file })
+    }
+
+    /// Appends a line and makes it durable. One write, so that lines of several processes do not mix.
+    pub(crate) fn append(&mut self, line: &str) -> io::Result<()> {
+        let mut text = String::new();
+        if !ends_a_line(&self.path)? {
+            text.push('\n');
+        }
+        text.push_str(line);
+        self.file.write_all(text.as_bytes())?;
+        self.file.sync_data()
+    }
+}
+
+/// Where checkpoints of a chain are: in a folder each chain has a file, and what does not exist and has no ending
+/// becomes a folder.
+pub(crate) fn file_of(place: &Path, chain: &str) -> PathBuf {
+    let folder = place.is_dir() || (!place.exists() && place.extension().is_none());
+    if folder {
+        place.join(format!("{chain}.jsonl"))
+    } else {
+        place.to_owned()
+    }
+}
+
+/// The last lines of the place of a chain, as many as fit in a mebibyte; none if there is no file.
+pub(crate) fn last_lines(place: &Path, chain: &str) -> io::Result<Vec<Vec<u8>>> {
+    let mut file = match File::open(file_of(place, chain)) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let start = file.metadata()?.len().saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(2 * TAIL).read_to_end(&mut bytes)?;
+    Ok(bytes.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect())
+}
+
+/// Whether nothing half written stands at the end, as after a crash.
+fn ends_a_line(path: &Path) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    if fs::metadata(path)?.len() == 0 {
+        return Ok(true);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}

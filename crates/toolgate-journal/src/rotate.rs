@@ -1,0 +1,54 @@
+//! From one segment to the next: the seal, then the new file, then a checkpoint that signs the seal.
+
+use crate::contents::Contents;
+use crate::entry::{Entry, Event};
+use crate::error::Error;
+use crate::record::utc_us;
+use crate::writer::Writer;
+
+impl Writer {
+    /// Whether the segment is to be sealed before anything else is written to it.
+    pub(crate) fn is_full(&self) -> bool {
+        let options = &self.options;
+        let age = utc_us().saturating_sub(self.file.since);
+        let old = u128::from(age) >= options.segment_age.as_micros();
+        let bytes = options.segment_bytes.clamp(4096, 1 << 30);
+        !self.file.is_empty() && (old || self.file.bytes >= bytes)
+    }
+
+    /// Seals the segment and begins the next. Wherever a crash comes, the next start goes on from there.
+    pub(crate) fn rotate(&mut self) -> Result<(), Error> {
+        let mut text = String::new();
+        self.tip.push_own(self.seal(), &mut text)?;
+        self.put(&text)?;
+        self.marks.unsigned += 1;
+        self.begin_segment()
+    }
+
+    /// Creates the file after a sealed one.
+    pub(crate) fn begin_segment(&mut self) -> Result<(), Error> {
+        let path = self.chain.segment(self.tip.seg + 1);
+        let disk = self.options.disk.clone();
+        let created = disk
+            .create(&path)
+            .and_then(|segment| disk.sync_dir(&self.chain.dir).map(|()| segment));
+        self.segment = created.map_err(|cause| self.fail(&cause))?;
+        self.tip.seg += 1;
+        self.file = Contents::new(self.tip.seq + 1, utc_us());
+        Ok(())
+    }
+
+    fn seal(&self) -> Entry {
+        let (first, last) = (self.file.first, self.tip.seq);
+        let seal = Entry::new(Event::SEGMENT_SEALED)
+            .with("bytes", self.file.bytes)
+            .with("count", last + 1 - first)
+            .with("first", first)
+            .with("last", last)
+            .with("sha256", self.file.sha256());
+        match self.open.oldest_segment() {
+            Some(seg) => seal.with("open_from", seg),
+            None => seal,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The end of a chain, for whoever continues it: older segments are behind a seal and need no second look.
+
+use super::scan::Line;
+use super::{Found, Walk, check_hash, segment_files, signed::Kept};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// No seal is longer.
+const LONGEST_SEAL: u64 = 16 * 1024;
+
+/// What the record before a segment says about where the chain stands.
+struct Seal {
+    seq: u64,
+    hash: String,
+    open_from: Option<u64>,
+}
+
+/// Checks the last segment, and those before it in which a call began that may still be open.
+///
+/// `kept` are the last lines of the second place.
+pub(crate) fn resume(home: &Path, key: &str, kept: &[Vec<u8>]) -> Found {
+    let keys = vec![key.to_owned()];
+    let mut seen = Kept::default();
+    kept.iter().for_each(|line| seen.line(line, &keys));
+    let mut walk = Walk::new(home, false, keys, &mut seen);
+    if let Err((file, cause)) = from_the_last_seal(&mut walk, home) {
+        walk.fail(&file, 0, super::Fault::Unreadable(cause.to_string()));
+    }
+    walk.finish()
+}
+
+fn from_the_last_seal(walk: &mut Walk, home: &Path) -> Result<(), super::Trouble> {
+    let at_home = |cause| (home.to_owned(), cause);
+    let files = segment_files(home).map_err(at_home)?;
+    let start = start(&files).map_err(at_home)?;
+    if let Some((index, seal)) = start {
+        walk.begin_after(seal.0, seal.1.seq, seal.1.hash);
+        return walk.files(files.into_iter().skip(index).collect());
+    }
+    walk.files(files)
+}
+
+/// The place in `files` to start at, and the number and seal of the segment before it.
+fn start(files: &[(u64, PathBuf)]) -> io::Result<Option<(usize, (u64, Seal))>> {
+    let Some(mut index) = files.len().checked_sub(1) else {
+        return Ok(None);
+    };
+    // The seal before the last segment says how far back open calls go.
+    let Some(last_seal) = before(files, index)? else {
+        return Ok(None);
+    };
+    while index > 0
+        && last_seal
+            .open_from
+            .is_some_and(|seg| files.get(index).is_some_and(|(number, _)| *number > seg))
+    {
+        index -= 1;
+    }
+    Ok(before(files, index)?.map(|seal| (index, (files[index - 1].0, seal))))
+}
+
+fn before(files: &[(u64, PathBuf)], index: usize) -> io::Result<Option<Seal>> {
+    match index.checked_sub(1).and_then(|at| files.get(at)) {
+        Some((_, file)) => seal(file),
+        None => Ok(None),
+    }
+}
+
+/// The last record of a file, if it is a seal.
+fn seal(file: &Path) -> io::Result<Option<Seal>> {
+    let mut input = File::open(file)?;
+    let length = input.metadata()?.len();
+    input.seek(SeekFrom::Start(length.saturating_sub(LONGEST_SEAL)))?;
+    let mut bytes = Vec::new();
+    input.take(LONGEST_SEAL).read_to_end(&mut bytes)?;
+    let Some(lines) = bytes.strip_suffix(b"\n") else {
+        return Ok(None);
+    };
+    let line = lines.rsplit(|b| *b == b'\n').next().unwrap_or_default();
+    let Ok(record) = Line::read(line) else {
+        return Ok(None);
+    };
+    if record.text("ev").as_deref() != Some("segment.sealed") {
+        return Ok(None);
+    }
+    let hash = check_hash(line, &record).ok();
+    Ok(hash.zip(record.number("seq")).map(|(hash, seq)| Seal {
+        seq,
+        hash,
+        open_from: record.number("open_from"),
+    }))
+}

@@ -1,0 +1,108 @@
+//! Checkpoints: whether they are signed, and what those in a second place say.
+
+use super::report::Fault;
+use super::scan::Line;
+use ring::signature::{ED25519, UnparsedPublicKey};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const DOMAIN: &str = "toolgate-journal-checkpoint-v1";
+
+/// What a checkpoint says: the chain had this head after that many records.
+#[derive(Clone, Debug)]
+pub(super) struct Mark {
+    pub(super) chain: String,
+    pub(super) last: u64,
+    pub(super) head: String,
+}
+
+/// Reads a checkpoint and checks its signature. Without `keys` any key will do.
+pub(super) fn mark(record: &Line<'_>, keys: &[String]) -> Result<Mark, Fault> {
+    const INCOMPLETE: Fault = Fault::Signature("it lacks a field");
+    let text = |name| record.text(name).ok_or(INCOMPLETE);
+    let number = |name| record.number(name).ok_or(INCOMPLETE);
+    let (chain, head, key, sig) = (text("chain")?, text("head")?, text("key")?, text("sig")?);
+    let (last, count, at) = (number("last")?, number("count")?, number("at")?);
+    if !keys.is_empty() && !keys.contains(&key) {
+        return Err(Fault::Signature("it is signed with another key"));
+    }
+    let signed = format!("{DOMAIN}\n{chain}\n{last}\n{head}\n{count}\n{at}\n");
+    let (key, sig) = (bytes(&key), bytes(&sig));
+    let (Some(key), Some(sig)) = (key, sig) else {
+        return Err(Fault::Signature("it is not hexadecimal"));
+    };
+    UnparsedPublicKey::new(&ED25519, key)
+        .verify(signed.as_bytes(), &sig)
+        .map_err(|_| Fault::Signature("it does not fit what it signs"))?;
+    Ok(Mark { chain, last, head })
+}
+
+/// The checkpoints of second places, by chain and number of the last record.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kept {
+    pub(super) chains: BTreeMap<String, BTreeMap<u64, String>>,
+    /// Lines that cannot be read, as a crash leaves them.
+    pub(super) unreadable: u64,
+    /// Lines that are whole and not signed by the key.
+    pub(super) foreign: u64,
+}
+
+impl Kept {
+    /// Reads files, and the files `*.jsonl` of folders.
+    pub(super) fn read(places: &[PathBuf], keys: &[String]) -> io::Result<Self> {
+        let mut kept = Self::default();
+        for place in places {
+            if place.is_dir() {
+                for entry in fs::read_dir(place)? {
+                    let path = entry?.path();
+                    if path.extension().is_some_and(|ending| ending == "jsonl") {
+                        kept.file(&path, keys)?;
+                    }
+                }
+            } else {
+                kept.file(place, keys)?;
+            }
+        }
+        Ok(kept)
+    }
+
+    fn file(&mut self, path: &Path, keys: &[String]) -> io::Result<()> {
+        for line in fs::read(path)?.split(|b| *b == b'\n') {
+            self.line(line, keys);
+        }
+        Ok(())
+    }
+
+    pub(super) fn line(&mut self, line: &[u8], keys: &[String]) {
+        if line.is_empty() {
+            return;
+        }
+        match Line::read(line).map(|record| mark(&record, keys)) {
+            Ok(Ok(mark)) => {
+                let chain = self.chains.entry(mark.chain).or_default();
+                chain.insert(mark.last, mark.head);
+            }
+            Ok(Err(_)) => self.foreign += 1,
+            Err(_) => self.unreadable += 1,
+        }
+    }
+}
+
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let digit = |b: u8| char::from(b).to_digit(16);
+    let plain = hex
+        .bytes()
+        .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    if !plain || !hex.len().is_multiple_of(2) {
+        return None;
+    }
+    let pairs = hex.as_bytes().chunks(2);
+    pairs
+        .map(|pair| match pair {
+            [a, b] => u8::try_from(digit(*a)? * 16 + digit(*b)?).ok(),
+            _ => None,
+        })
+        .collect()
+}
