@@ -6,6 +6,11 @@
 //   {do: "shot", path}             takes a screenshot of the whole page
 //   {do: "approve", id}            presses "approve once" and waits until the card is gone
 //   {do: "deny", id, reason}       writes the reason, presses "deny" and waits until the card is gone
+//   {do: "edit", id, text}         approves with these arguments instead, and waits until the card is gone
+//   {do: "remember", id, uses}     approves and remembers it for so many uses
+//   {do: "grants"}                 opens the grants; says what is shown there
+//   {do: "freeze", reason}         freezes everything
+//   {do: "thaw", what}             thaws it
 //   {do: "call", state}            waits for a row of the calls view in that state; says its id
 //   {do: "stop", id}               presses "stop" on that running call
 //   {do: "offered", name}          opens that tool, resource or prompt in the list of all; says what is shown of it
@@ -24,6 +29,7 @@ const browser = await chromium.launch({
 const page = await browser.newPage({ viewport: { width: 1100, height: 900 } });
 page.setDefaultTimeout(LIMIT);
 page.on('console', m => m.type() === 'error' && say('page_error', { text: m.text() }));
+page.on('dialog', dialog => dialog.accept());
 page.on('pageerror', error => say('page_error', { text: String(error) }));
 
 const card = id => page.locator(`[data-pending="${id}"]`);
@@ -53,6 +59,40 @@ const acts = {
     await card(id).locator('button[data-act="deny"]').click();
     await card(id).waitFor({ state: 'detached' });
     return { id };
+  },
+  async edit({ id, text }) {
+    await card(id).locator('button[data-act="edit"]').click();
+    await card(id).locator('[data-field="edit"]').fill('[1]');
+    await card(id).locator('button[data-act="approve-edited"]').click();
+    await card(id).locator('[data-panel="edit"] .error').waitFor();
+    await card(id).locator('[data-field="edit"]').fill(text);
+    await card(id).locator('button[data-act="approve-edited"]').click();
+    await card(id).waitFor({ state: 'detached' });
+    return { id };
+  },
+  async remember({ id, uses }) {
+    await card(id).locator('button[data-act="remember"]').click();
+    await card(id).locator('[data-field="uses"]').fill(String(uses));
+    await card(id).locator('button[data-act="approve-remembered"]').click();
+    await card(id).waitFor({ state: 'detached' });
+    return { id };
+  },
+  async grants() {
+    await page.locator('[data-tab="grants"]').click();
+    await page.locator('[data-grant]').first().waitFor();
+    return { text: await page.locator('#view-grants').innerText() };
+  },
+  async freeze({ reason }) {
+    await page.locator('[data-tab="grants"]').click();
+    await page.locator('[data-field="freeze-reason"]').fill(reason);
+    await page.locator('button[data-act="freeze"]').click();
+    await page.locator('[data-freeze="all"]').waitFor();
+    return {};
+  },
+  async thaw({ what }) {
+    await page.locator(`[data-freeze="${what}"] button[data-act="thaw"]`).click();
+    await page.locator(`[data-freeze="${what}"]`).waitFor({ state: 'detached' });
+    return {};
   },
   async call({ state }) {
     await page.locator('[data-tab="calls"]').click();

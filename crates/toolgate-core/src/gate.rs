@@ -1,11 +1,11 @@
 //! Rules decide before a call; one layer asks them all and lets a person settle what they leave open.
 
 use crate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, ItemKind, Kind, Layer, List,
-    Next, Op, Outcome, Questions, Refusal,
+    Arguments, BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, ItemKind, Kind,
+    Layer, List, Next, Op, Outcome, Questions, Refusal,
 };
 use std::sync::Arc;
-use toolgate_wire::method::list::CacheHint;
+use toolgate_wire::{json::Json, method::list::CacheHint};
 
 /// What a rule says to a call.
 #[derive(Debug)]
@@ -99,6 +99,13 @@ pub enum Confirmed {
     Yes {
         /// Put into the slot `confirm`.
         slot: Option<String>,
+    },
+    /// A person said yes to other arguments, which every rule judges anew.
+    Edited {
+        /// Put into the slot `confirm`.
+        slot: Option<String>,
+        /// What he wrote.
+        arguments: Json,
     },
     /// A person has to be asked first.
     Ask(Questions),
@@ -236,6 +243,35 @@ impl Gate {
     }
 }
 
+impl Gate {
+    /// Judges the arguments that a person wrote. He is who would be asked, so wishes to ask are settled.
+    async fn rejudge(&self, call: &mut Call, item: &Item, arguments: Json) -> Result<(), Error> {
+        call.of.arguments = Arguments::new(arguments);
+        let judged = self.judge(call, item).await;
+        judged.map(drop).map_err(|error| {
+            let text = format!(
+                "a person changed the arguments of this call, and then: {}",
+                error.public()
+            );
+            Error::new(error.kind().clone(), text)
+        })
+    }
+}
+
+/// Whether the thing is still what a person said yes to: looked up once more, just before the call leaves.
+async fn same(next: &Next<'_>, call: &Call, item: &Item) -> Result<(), Error> {
+    let ask = List::one(call.caller.clone(), item.kind(), call.name());
+    let catalog = next.fork().list(ask).await?;
+    let mut now = catalog.fitting(call.name()).into_iter();
+    let is = |now: &Arc<Item>| now.origin == item.origin && now.def.json() == item.def.json();
+    if now.any(|now| is(now) && now.withheld.is_none()) {
+        return Ok(());
+    }
+    call.trail.add("confirm", "refuse", "it changed meanwhile");
+    let text = "refused: it changed after a person approved it; call it again";
+    Err(Error::new(Kind::Refused(Refusal::Person), text))
+}
+
 impl Layer for Gate {
     fn name(&self) -> &'static str {
         "gate"
@@ -284,7 +320,7 @@ impl Layer for Gate {
         })
     }
 
-    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+    fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
             let Some(item) = call.item().cloned() else {
                 return Err(call.unknown());
@@ -292,7 +328,14 @@ impl Layer for Gate {
             let slot = match self.settle(&call, &item).await? {
                 Confirmed::Ask(questions) => return Ok(Outcome::Ask(questions)),
                 Confirmed::Yes { slot } => slot,
+                Confirmed::Edited { slot, arguments } => {
+                    self.rejudge(&mut call, &item, arguments).await?;
+                    slot
+                }
             };
+            if slot.is_some() {
+                same(&next, &call, &item).await?;
+            }
             let mut outcome = next.call(call).await?;
             if let (Outcome::Ask(questions), Some(slot)) = (&mut outcome, slot) {
                 questions.slots.insert(SLOT.to_owned(), slot);

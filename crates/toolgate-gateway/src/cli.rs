@@ -5,6 +5,10 @@
 use clap::{Args, CommandFactory, Parser, Subcommand, error::ErrorKind};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
+mod decide;
+
+pub(crate) use decide::{Approve, Freeze, Grants, Thaw, What};
+
 /// A gate for MCP tools: policy, approval and a record for every call
 #[derive(Debug, Parser)]
 #[command(name = "toolgate", version, max_term_width = 100)]
@@ -46,13 +50,7 @@ pub(crate) enum Command {
     /// List the calls that wait for a person
     Inbox,
     /// Allow a waiting call
-    Approve {
-        /// Which call, as `toolgate inbox` shows it
-        id: String,
-        /// Allow such calls from now on
-        #[arg(long)]
-        remember: bool,
-    },
+    Approve(Approve),
     /// Refuse a waiting call
     Deny {
         /// Which call, as `toolgate inbox` shows it
@@ -66,10 +64,23 @@ pub(crate) enum Command {
         /// Which call, as `toolgate calls` shows it
         id: String,
     },
+    /// List or withdraw the approvals that are remembered
+    #[command(subcommand)]
+    Grants(Grants),
+    /// Stop a caller, a server or everything, and refuse what comes
+    #[command(subcommand)]
+    Freeze(Freeze),
+    /// Let a caller, a server or everything go on
+    #[command(subcommand)]
+    Thaw(Thaw),
     /// Have the running gateways read their configs again
     Reload,
     /// Print a fresh link to the console
-    Console,
+    Console {
+        /// Whom the link is for: what is decided with it is decided by that person
+        #[arg(long = "as", value_name = "NAME", default_value = "")]
+        name: String,
+    },
     /// Read or verify the record
     #[command(subcommand)]
     Audit(Audit),

@@ -1,6 +1,7 @@
 //! The commands: what runs here, and what is asked of the gateways that run.
 
 mod audit;
+mod decide;
 mod reload;
 
 use crate::{
@@ -90,12 +91,11 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Calls) => calls(&Gateways::find(&data()?)?),
         Some(Command::Inbox) => inbox(&Gateways::find(&data()?)?),
         Some(Command::Reload) => reload::run(&Gateways::find(&data()?)?),
-        Some(Command::Console) => console(&Gateways::find(&data()?)?),
-        Some(Command::Approve { id, remember }) => one(
-            &data()?,
-            "approve",
-            &json!({"id": id, "remember": remember}),
-        ),
+        Some(Command::Console { name }) => console(&Gateways::find(&data()?)?, name),
+        Some(Command::Approve(approve)) => decide::approve(&data()?, approve),
+        Some(Command::Grants(grants)) => decide::grants(&data()?, grants),
+        Some(Command::Freeze(freeze)) => decide::freeze(&data()?, freeze),
+        Some(Command::Thaw(thaw)) => decide::thaw(&data()?, thaw),
         Some(Command::Deny { id, message }) => {
             one(&data()?, "deny", &json!({"id": id, "reason": message}))
         }
@@ -214,8 +214,8 @@ fn call(data: &Path, tool: &str, arguments: &str) -> Result<ExitCode> {
     })
 }
 
-fn console(gateways: &Gateways) -> Result<ExitCode> {
-    let link = gateways.ask_any("console", &json!({}))?;
+fn console(gateways: &Gateways, name: &str) -> Result<ExitCode> {
+    let link = gateways.ask_any("console", &json!({"as": name}))?;
     print(&format!("{}\n", link["link"].as_str().unwrap_or_default()))
 }
 
@@ -271,7 +271,7 @@ fn calls(gateways: &Gateways) -> Result<ExitCode> {
 }
 
 fn inbox(gateways: &Gateways) -> Result<ExitCode> {
-    let pending = all(gateways, "inbox")?;
+    let pending = decide::distinct(all(gateways, "inbox")?, "id");
     if pending.is_empty() {
         eprintln!("nothing waits for you");
     }

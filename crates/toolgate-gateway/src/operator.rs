@@ -1,5 +1,7 @@
 //! What the operator sees and does, the same from the console and from a terminal.
 
+mod desk;
+
 use crate::{
     board::{Board, Told, millis},
     console::Logins,
@@ -7,18 +9,16 @@ use crate::{
     offered::{self, LISTS},
     reload::{Because, Reloader},
     servers::Supervisor,
-    show,
 };
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::SystemTime};
 use tokio::sync::{broadcast, mpsc};
 use toolgate::{
-    Caller, Catalog, Event, Item, ItemKind, Json, List, Output, Report, Reporter, Service,
-    ToolResult,
+    Caller, Catalog, Event, ItemKind, Json, List, Output, Report, Reporter, Service, ToolResult,
     edge::{Front, call_here},
 };
-use toolgate_policy::{ApprovalView, By, Desk, DeskError, GrantView, Standing};
+use toolgate_policy::{Desk, Standing, Who};
 use toolgate_wire::dialect;
 
 /// Everything that the operator can see and do.
@@ -72,6 +72,7 @@ impl Operator {
             "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"), "data": self.data,
             "now": millis(SystemTime::now()), "servers": self.server_status(),
             "calls": self.board.json(), "pending": self.pending(), "grants": self.grants(),
+            "freezes": self.freezes(),
             "policy": self.reloader.status(),
         });
         for (name, kinds) in LISTS {
@@ -84,14 +85,9 @@ impl Operator {
     ///
     /// # Errors
     /// A sentence for the person who asked.
-    pub(crate) async fn act(
-        &self,
-        action: &str,
-        with: &Value,
-        by: &'static str,
-    ) -> Result<Value, String> {
+    pub(crate) async fn act(&self, action: &str, with: &Value, who: &Who) -> Result<Value, String> {
         let (notes, _) = mpsc::channel(1);
-        let done = self.act_noting(action, with, by, notes).await;
+        let done = self.act_noting(action, with, who, notes).await;
         done.map_err(NotDone::why)
     }
 
@@ -103,61 +99,35 @@ impl Operator {
         &self,
         action: &str,
         with: &Value,
-        by: &'static str,
+        who: &Who,
         notes: mpsc::Sender<String>,
     ) -> Done {
         let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
-        let by_channel = if by == "console" {
-            By::Console
-        } else {
-            By::Terminal
-        };
+        let by = who.by.as_str();
         if let Some((_, kinds)) = LISTS.iter().find(|(name, _)| *name == action) {
             return Ok(self.list(kinds).await);
         }
         match action {
             "state" => Ok(self.snapshot().await),
             "calls" => Ok(self.board.json()),
-            "inbox" => Ok(self.pending()),
-            "grants" => Ok(self.grants()),
-            "console" => self.link(),
+            "console" => self.link(word("as")),
             "reload" => Ok(self.reloader.reload(Because::Wanted(by)).await?),
-            "approve" => {
-                let remember = with
-                    .get("remember")
-                    .and_then(Value::as_bool)
-                    .unwrap_or(false);
-                done(
-                    self.desk.approve(word("id"), by_channel, remember).await,
-                    word("id"),
-                )
-            }
-            "deny" => {
-                let reason = Some(word("reason").trim())
-                    .filter(|r| !r.is_empty())
-                    .map(str::to_owned);
-                done(
-                    self.desk.deny(word("id"), by_channel, reason).await,
-                    word("id"),
-                )
-            }
-            "grants/revoke" => done(self.desk.revoke(word("id")).await, word("id")),
-            "stop" => self.stop(word("id"), by_channel).await,
-            "call" => self.call(word("tool"), with, by, notes).await,
-            _ => Err(NotDone::Unknown(format!("there is no action {action:?}"))),
+            "stop" => self.stop(word("id"), who).await,
+            "call" => self.call(word("tool"), with, who, notes).await,
+            _ => self.decide(action, with, who).await,
         }
     }
 
-    fn link(&self) -> Done {
+    fn link(&self, label: &str) -> Done {
         let Some(logins) = &self.logins else {
             let why = "this gateway has no console: it serves stdio only; use `toolgate inbox`, `approve` and `deny`";
             return Err(NotDone::Unknown(why.to_owned()));
         };
-        Ok(json!({"link": logins.link()}))
+        Ok(json!({"link": logins.link(label)?}))
     }
 
     /// Stops a call in all that runs of it; one that waits for a person is denied.
-    async fn stop(&self, id: &str, by: By) -> Done {
+    async fn stop(&self, id: &str, who: &Who) -> Done {
         let stopped = self.board.stop.stop(id);
         let waits = self
             .board
@@ -166,7 +136,7 @@ impl Operator {
             .find(|(call, _)| **call == *id);
         if let Some((_, approval)) = waits {
             let why = Some("the operator stopped this call".to_owned());
-            let denied = done(self.desk.deny(&approval, by, why).await, id);
+            let denied = desk::done(self.desk.deny(&approval, who.clone(), why).await, id);
             return if stopped {
                 Ok(json!({"ok": true}))
             } else {
@@ -182,13 +152,7 @@ impl Operator {
         }
     }
 
-    async fn call(
-        &self,
-        tool: &str,
-        with: &Value,
-        by: &'static str,
-        notes: mpsc::Sender<String>,
-    ) -> Done {
+    async fn call(&self, tool: &str, with: &Value, who: &Who, notes: mpsc::Sender<String>) -> Done {
         let name = self.wire_name(tool).await?;
         // Over the socket the exact text comes along; the console sends a tree.
         let arguments = match with.get("text").and_then(Value::as_str) {
@@ -203,7 +167,10 @@ impl Operator {
                     .into(),
             );
         }
-        let caller = Caller::new(format!("operator@{by}"));
+        let by = who.by.as_str();
+        // A login with a label is a person whom rules and approvals tell from others.
+        let person = who.name.as_deref().filter(|_| !who.owner).unwrap_or(by);
+        let caller = Caller::new(format!("operator@{person}"));
         let reporter = Reporter::new(Arc::new(Notes(notes)));
         let output = call_here(&self.server, caller, by, &name, arguments, reporter)
             .await
@@ -266,18 +233,6 @@ impl Operator {
         Value::Array(all)
     }
 
-    /// The open questions, the one that expires first on top.
-    pub(crate) fn pending(&self) -> Value {
-        let mut open = self.desk.list();
-        open.retain(|view| view.standing == Standing::Open);
-        open.sort_by_key(|view| view.expires);
-        open.iter().map(pending).collect()
-    }
-
-    pub(crate) fn grants(&self) -> Value {
-        self.desk.grants().iter().map(grant).collect()
-    }
-
     pub(crate) fn server_status(&self) -> Value {
         serde_json::to_value(self.supervisor.status()).unwrap_or_default()
     }
@@ -306,6 +261,7 @@ impl Operator {
         }
         *known = ids;
         self.board.tell("grants", &self.grants());
+        self.board.tell("freezes", &self.freezes());
         self.settle_waiting();
     }
 
@@ -330,51 +286,6 @@ impl Operator {
             self.board.tell(name, &list);
         }
     }
-}
-
-fn done(result: Result<(), DeskError>, id: &str) -> Done {
-    let refused = |why| Err(NotDone::Refused(why));
-    match result {
-        Ok(()) => Ok(json!({"ok": true})),
-        Err(DeskError::Unknown) => Err(NotDone::Unknown(format!(
-            "there is nothing to decide under {id}; `toolgate inbox` lists what waits"
-        ))),
-        Err(DeskError::Decided(standing)) => {
-            refused(format!("{id} is settled already: {}", standing.as_str()))
-        }
-        Err(DeskError::NotRemembered) => refused(format!(
-            "{id} cannot be remembered: only tools that a trusted server calls harmless can; approve it once"
-        )),
-        Err(DeskError::Unrecorded(error)) => refused(error.public().to_owned()),
-    }
-}
-
-fn pending(view: &ApprovalView) -> Value {
-    let item = &view.item;
-    json!({
-        "id": view.id, "call": view.calls.last(), "calls": view.calls, "at": millis(view.asked), "expires": millis(view.expires), "caller": view.binding.caller.name(),
-        "client": view.seen.client, "server": item.origin.server, "tool": used(view), "kind": item.kind().word(), "title": item.def.title(),
-        "description": item.def.description(), "hints": offered::hints_json(item.def.hints()), "trusted": item.origin.trusted,
-        "reasons": view.reasons, "arguments_pretty": show::exact(&view.arguments), "arguments_raw": view.arguments.as_str(),
-        "digest": view.binding.arguments, "schema": offered::schema(item), "connected": view.connected,
-        "may_remember": view.may_remember, "state": "open",
-    })
-}
-
-/// The part of the full name behind the server; of a template the URI that is read, which is what matters.
-fn used(view: &ApprovalView) -> String {
-    let uri = view.arguments.get("uri").and_then(|uri| uri.string());
-    match uri.filter(|_| view.item.kind() == ItemKind::Template) {
-        Some(uri) => format!("{}{uri}", Item::RESOURCE),
-        None => view.item.own_name(),
-    }
-}
-
-fn grant(grant: &GrantView) -> Value {
-    json!({
-        "id": grant.id, "caller": grant.caller.name(), "server": grant.server, "tool": grant.tool,
-        "until": "the gateway stops", "made": millis(grant.since), "used": grant.used, "last": grant.last.map(millis),
-    })
 }
 
 /// A result as the protocol writes it, for a terminal or the console.

@@ -13,8 +13,8 @@ use toolgate::{
 };
 use toolgate_policy::{
     self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Caps, Deadline,
-    DeskLimits, OutputSchema, Pattern, PerServer, Quota, RateRule, Route, Schemas, Size, Then,
-    ViaClient,
+    DeskLimits, OutputSchema, Pattern, PerServer, Persons, PersonsRule, Quota, RateRule, Route,
+    Schemas, Size, Then, ViaClient,
 };
 use toolgate_wire::json;
 
@@ -109,6 +109,7 @@ pub(crate) fn route(config: &Config, shared: &Shared, before: Option<&Route>) ->
             unknown: per_server(config, false, |s| s.unknown_arguments == Unknown::Allow),
         },
         via_client: ViaClient::default(),
+        persons: persons(config),
         deadline: Deadline {
             silence,
             hard: seconds(limits.call_max_seconds),
@@ -202,6 +203,18 @@ fn rates(config: &Config) -> Vec<RateRule> {
         })
     };
     config.rules.iter().filter_map(rate).collect()
+}
+
+fn persons(config: &Config) -> Persons {
+    let persons = |rule: &Rule| {
+        Some(PersonsRule {
+            tools: patterns(&rule.tools),
+            callers: patterns(&rule.callers),
+            except: patterns(&rule.except),
+            approvals: rule.approvals?,
+        })
+    };
+    Persons::new(config.rules.iter().filter_map(persons).collect())
 }
 
 fn patterns(globs: &[Glob]) -> Vec<Pattern> {

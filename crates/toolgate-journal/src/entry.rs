@@ -39,6 +39,8 @@ impl Event {
     pub const TOOL_CHANGED: Self = Self("tool.changed");
     /// A person allowed or denied.
     pub const APPROVAL: Self = Self("approval");
+    /// The operator froze or thawed something.
+    pub const FREEZE: Self = Self("freeze");
     /// A question was put to the client.
     pub const ELICIT: Self = Self("elicit");
     /// Credentials were refused.

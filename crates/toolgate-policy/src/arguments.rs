@@ -9,7 +9,9 @@ use crate::{
     text::clean,
 };
 use serde_json::{Map, Value};
-use toolgate_core::{Call, Decision, Error, Item, Kind, Op, Problem, Refusal, Rule, Verdict};
+use toolgate_core::{
+    Call, Caller, Decision, Error, Item, Json, Kind, Op, Problem, Refusal, Rule, Verdict,
+};
 
 /// Checks arguments: of a tool against its `inputSchema`, of a prompt against what it names, and URIs of resources.
 #[derive(Clone, Debug)]
@@ -37,6 +39,18 @@ impl Input {
 }
 
 impl Arguments {
+    /// Whether arguments fit a tool.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn fit(&self, item: &Item, arguments: &Json) -> Result<(), Error> {
+        let caller = Caller::new("operator");
+        self.check(
+            &Call::tool("edit", caller, item.def.name(), arguments.clone()),
+            item,
+        )
+    }
+
     fn check(&self, call: &Call, item: &Item) -> Result<(), Error> {
         let (found, of) = match call.op {
             Op::Tool => (self.of_tool(call, item)?, item.def.name()),

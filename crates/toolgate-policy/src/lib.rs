@@ -11,6 +11,7 @@ mod contain;
 mod deadline;
 mod digest;
 mod entry;
+mod freeze;
 mod intent;
 mod names;
 mod observer;
@@ -32,11 +33,12 @@ pub use arguments::Arguments;
 pub use at_once::{AtOnce, Caps};
 pub use confirm::{
     ApprovalView, AskOnce, Binding, By, Confirm, Desk, DeskError, DeskLimits, GrantView,
-    KEY as APPROVAL_KEY, Standing, ViaClient,
+    KEY as APPROVAL_KEY, Persons, PersonsRule, Remember, Standing, ViaClient, Who, Yes,
 };
 pub use contain::Contain;
 pub use deadline::Deadline;
 pub use entry::Entry;
+pub use freeze::{Freeze, FreezeView, Freezes, Frozen};
 pub use intent::Intent;
 pub use observer::{CallView, End, Observer, Stage, Unobserved};
 pub use output_schema::{Broken, OutputSchema};

@@ -1,9 +1,9 @@
 //! The policy of a route, on one page.
 
 use crate::{
-    Access, Arguments, AskOnce, AtOnce, Caps, Confirm, Contain, Deadline, Desk, Entry, Intent,
-    Observer, OutputSchema, Quota, Rate, Recorder, Schemas, Size, Stop, Store, Text, Then,
-    Unobserved, ViaClient,
+    Access, Arguments, AskOnce, AtOnce, Caps, Confirm, Contain, Deadline, Desk, Entry, Freeze,
+    Intent, Observer, OutputSchema, Persons, Quota, Rate, Recorder, Schemas, Size, Stop, Store,
+    Text, Then, Unobserved, ViaClient,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};
@@ -33,6 +33,8 @@ pub struct Route {
     pub arguments: Arguments,
     /// Whether a caller's own client may be asked.
     pub via_client: ViaClient,
+    /// How many persons have to say yes.
+    pub persons: Persons,
     /// How long.
     pub deadline: Deadline,
     /// What becomes of results that break their schema.
@@ -64,17 +66,20 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .resolve()
         // Each in its turn; what waited is judged after it waited.
         .wrap(route.at_once.clone())
+        // What the operator froze stands still.
+        .guard(Freeze(route.desk.freezes().clone()))
         // May hide, refuse or ask.
         .guard(route.access.clone())
         .guard(route.rate.clone())
         // The schema, before anyone is asked.
         .guard(route.arguments.clone())
         // All that asked, as one question; never waits itself.
-        .confirm(Confirm::new(
-            route.desk.clone(),
-            policy.clone(),
-            route.via_client,
-        ))
+        .confirm(
+            Confirm::new(route.desk.clone(), policy.clone(), route.via_client)
+                .by_persons(route.persons.clone()),
+        )
+        // What was frozen while a person thought does not leave; what runs of it stops.
+        .wrap(Freeze(route.desk.freezes().clone()))
         // `call.begin`, durable, with rule and approval, before it leaves.
         .wrap(Intent::new(
             recorder.clone(),

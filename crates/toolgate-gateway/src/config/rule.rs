@@ -23,6 +23,8 @@ pub(crate) struct Rule {
     pub(crate) then: Then,
     /// How often each caller may call each of these tools; the default of the limits where absent.
     pub(crate) rate: Option<Rate>,
+    /// How many persons have to say yes; one where absent.
+    pub(crate) approvals: Option<u32>,
 }
 
 /// What a rule says; the order is the strictness.
@@ -37,7 +39,15 @@ pub(crate) enum Then {
 }
 
 /// Every key of a rule. `when` is known and refused with words of its own.
-pub(super) const KEYS: &[&str] = &["tools", "callers", "except", "then", "rate", "when"];
+pub(super) const KEYS: &[&str] = &[
+    "tools",
+    "callers",
+    "except",
+    "then",
+    "rate",
+    "approvals",
+    "when",
+];
 
 const WORDS: &[(&str, Then)] = &[
     ("allow", Then::Allow),
@@ -78,6 +88,7 @@ impl Rule {
             except,
             then,
             rate: rate(&section)?,
+            approvals: approvals(&section, then)?,
         })
     }
 }
@@ -138,3 +149,17 @@ fn rate(section: &Section<'_>) -> Result<Option<Rate>, ConfigError> {
         .map(Some)
         .map_err(|text| field.wrong(text))
 }
+
+fn approvals(section: &Section<'_>, then: Then) -> Result<Option<u32>, ConfigError> {
+    let Some(field) = section.get("approvals") else {
+        return Ok(None);
+    };
+    if then != Then::Ask {
+        return Err(field.is("means nothing without then = \"ask\"; take one of them out"));
+    }
+    let persons = field.number(1..=MOST_PERSONS)?;
+    Ok(u32::try_from(persons).ok())
+}
+
+/// Persons that have to say yes, at most.
+const MOST_PERSONS: u64 = 8;

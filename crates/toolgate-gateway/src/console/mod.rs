@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{broadcast, mpsc};
 use toolgate::edge::http::Body;
+use toolgate_policy::Who;
 
 pub(crate) use login::Logins;
 
@@ -40,16 +41,15 @@ impl Console {
         let path = request.uri().path().to_owned();
         match (request.method().clone(), path.as_str()) {
             (Method::POST, "/console/login") => self.login(request).await,
-            (Method::GET, "/console/api/state") if self.is_in(&request) => {
+            (Method::GET, "/console/api/state") if self.is_in(&request).is_some() => {
                 answer(Ok(self.operator.snapshot().await))
             }
-            (Method::GET, "/console/api/events") if self.is_in(&request) => self.events(),
-            (Method::POST, path) if path.starts_with("/console/api/") && self.is_in(&request) => {
+            (Method::GET, "/console/api/events") if self.is_in(&request).is_some() => self.events(),
+            (Method::POST, path)
+                if path.starts_with("/console/api/") && self.is_in(&request).is_some() =>
+            {
                 let action = path.trim_start_matches("/console/api/").to_owned();
-                match body(request).await {
-                    Ok(body) => answer(self.operator.act(&action, &body, "console").await),
-                    Err(response) => *response,
-                }
+                self.act(&action, request).await
             }
             (_, path) if path.starts_with("/console/api/") => text(
                 StatusCode::UNAUTHORIZED,
@@ -57,6 +57,16 @@ impl Console {
             ),
             (Method::GET, path) => self.page(path.trim_start_matches("/console/")),
             _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
+        }
+    }
+
+    async fn act(&self, action: &str, request: Request<Incoming>) -> Response<Body> {
+        let Some(who) = self.is_in(&request) else {
+            return foreign();
+        };
+        match body(request).await {
+            Ok(body) => answer(self.operator.act(action, &body, &who).await),
+            Err(response) => *response,
         }
     }
 
@@ -85,16 +95,15 @@ impl Console {
         response
     }
 
-    fn is_in(&self, request: &Request<Incoming>) -> bool {
-        let Some(key) = mark(request) else {
-            return false;
-        };
+    /// Who is logged in.
+    fn is_in(&self, request: &Request<Incoming>) -> Option<Who> {
+        let key = mark(request)?;
         request
             .headers()
             .get_all(header::COOKIE)
             .iter()
             .filter_map(|c| c.to_str().ok())
-            .any(|c| self.logins.knows(c, key))
+            .find_map(|c| self.logins.knows(c, key))
     }
 
     /// A snapshot first, then each change as it happens.

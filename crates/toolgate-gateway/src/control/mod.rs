@@ -5,6 +5,7 @@
 //! `{"note": TEXT}`, and then one line with `ok` or `error`.
 
 mod client;
+pub(crate) mod person;
 mod server;
 
 pub(crate) use client::{Gateways, Reached};

@@ -1,6 +1,6 @@
 //! The gateway's end of the control socket.
 
-use super::{LINE, directory};
+use super::{LINE, directory, person};
 use crate::operator::{NotDone, Operator};
 use serde_json::{Value, json};
 use std::{
@@ -15,6 +15,7 @@ use tokio::{
     sync::mpsc,
     task::JoinSet,
 };
+use toolgate_policy::By;
 
 /// An open control socket; it is removed when this is dropped.
 pub(crate) struct Control {
@@ -69,6 +70,7 @@ impl Drop for Control {
 }
 
 async fn answer(stream: UnixStream, operator: Arc<Operator>) {
+    let who = stream.peer_cred();
     let (read, mut write) = stream.into_split();
     let mut reader = BufReader::new(read.take(LINE));
     let mut line = String::new();
@@ -87,7 +89,11 @@ async fn answer(stream: UnixStream, operator: Arc<Operator>) {
         return;
     }
     let (notes, mut told) = mpsc::channel::<String>(16);
-    let work = operator.act_noting(action, &with, "terminal", notes);
+    let who = who.map_or_else(
+        |_| By::Terminal.into(),
+        |peer| person::user(By::Terminal, peer.uid()),
+    );
+    let work = operator.act_noting(action, &with, &who, notes);
     let tell = async {
         while let Some(note) = told.recv().await {
             let _ = send(&mut write, &json!({"note": note})).await;

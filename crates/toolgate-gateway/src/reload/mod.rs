@@ -183,7 +183,10 @@ impl Reloader {
 
     fn take(&self, plan: Plan) {
         let leases = plan.leases();
+        let policy = plan.hash().to_owned();
         self.live.swap(plan);
+        // What waits is judged by the new policy.
+        self.shared.desk.policy_changed(&policy);
         self.shared.supervisor.take(leases);
     }
 }

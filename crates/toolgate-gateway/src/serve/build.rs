@@ -46,7 +46,7 @@ impl Parts {
         let recorder = Arc::new(Recorder::new(journal.clone()));
         let shared = Shared {
             board: Arc::new(Board::new()),
-            desk: Desk::new(recorder.clone(), stack::desk_limits(config)),
+            desk: Desk::new(recorder.clone(), store.clone(), stack::desk_limits(config)),
             recorder,
             store,
             supervisor: Arc::new(Supervisor::new(guardian)),
@@ -103,7 +103,11 @@ impl Parts {
 
     pub(super) fn ready(&self, start: &Start, address: Option<SocketAddr>) -> String {
         let program = std::env::current_exe().unwrap_or_else(|_| "toolgate".into());
-        let console = self.operator.logins.as_ref().map(|logins| logins.link());
+        let console = self
+            .operator
+            .logins
+            .as_ref()
+            .and_then(|logins| logins.link("").ok());
         let example = start
             .config
             .is_demo()

@@ -13,6 +13,7 @@ impl Parts {
     pub(super) async fn feed(&self) {
         tokio::join!(
             self.live.feed(),
+            self.operator.desk.follow(),
             self.feed_desk(),
             self.feed_servers(),
             self.feed_tools()

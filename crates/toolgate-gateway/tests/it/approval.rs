@@ -183,7 +183,7 @@ fn the_terminal_approves_and_denies_as_the_console_does() {
 }
 
 #[test]
-fn a_remembered_approval_lets_the_tool_pass_until_the_gateway_stops() {
+fn a_remembered_approval_lets_the_tool_pass_until_it_is_withdrawn() {
     let data = std::sync::Arc::new(TempDir::new("grant"));
     let gate = Setup::demo().start_in(data.clone());
     let ask = |port: u16, text: &'static str| {
@@ -199,7 +199,14 @@ fn a_remembered_approval_lets_the_tool_pass_until_the_gateway_stops() {
     assert!(gate.inbox().is_empty());
     gate.stop();
     let gate = Setup::demo().start_in(data);
-    let again = ask(gate.port, "after a restart");
+    let again = ask(gate.port, "after a restart").join().unwrap();
+    assert!(!again.body.contains("isError\":true"), "{}", again.body);
+    let list = gate.cli(&["grants", "list"]);
+    assert!(list.contains("demo.note for"), "{list}");
+    assert!(list.contains("used 2 times, last"), "{list}");
+    gate.cli(&["grants", "revoke", "--all"]);
+    assert_eq!(gate.cli(&["grants", "list"]), "");
+    let again = ask(gate.port, "withdrawn");
     gate.cli(&["deny", &gate.pending(), "-m", "asked anew"]);
     assert!(again.join().unwrap().body.contains("asked anew"));
 }

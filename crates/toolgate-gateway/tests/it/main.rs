@@ -15,6 +15,7 @@ mod cancel;
 mod clients;
 mod console_login;
 mod crash;
+mod deciding;
 mod far_server;
 mod floods;
 mod gateways;

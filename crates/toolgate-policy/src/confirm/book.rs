@@ -1,19 +1,18 @@
-//! All approvals and grants of a desk, and what they mean for a call. No clock, no disk.
+//! All approvals and grants as this process knows them, and what they mean for a call. No disk.
 
-use super::{Binding, DeskLimits, GrantView, Standing, slip::Slip};
-use crate::words;
-use std::sync::Arc;
+use super::{Binding, DeskLimits, Grant, Standing, kept::Kept, slip::Slip};
+use crate::{Row, words};
+use std::{sync::Arc, time::Duration};
 use toolgate_core::{Call, Error, Kind, Refusal};
 use toolgate_journal::Entry;
-
-/// An approval that was used up: its record, its id, and how the trail names it.
-pub(super) type Spent = (Entry, Arc<str>, String);
 
 /// All approvals and grants.
 #[derive(Default)]
 pub(super) struct Book {
     pub(super) slips: Vec<Slip>,
-    pub(super) grants: Vec<GrantView>,
+    pub(super) grants: Vec<Grant>,
+    /// The count of changes of the store that this is as of.
+    pub(super) seen: Option<u64>,
 }
 
 impl Book {
@@ -26,21 +25,48 @@ impl Book {
         binding: &Binding,
         fits: impl Fn(&Slip) -> bool,
     ) -> Option<&mut Slip> {
-        self.slips
-            .iter_mut()
-            .find(|slip| slip.binding == *binding && fits(slip))
+        let bound = |slip: &&mut Slip| slip.kept.binding == *binding && fits(slip);
+        self.slips.iter_mut().find(bound)
+    }
+
+    /// Takes what the store has, those of other processes too.
+    pub(super) fn take(&mut self, approvals: Vec<Row>, grants: Vec<Row>, life: Duration) {
+        let there = |slip: &Slip| approvals.iter().any(|row| *row.key == *slip.id);
+        // One that is on its way to the store is not there yet.
+        self.slips.retain(|slip| slip.version == 0 || there(slip));
+        for row in &approvals {
+            let known = self.slip(&row.key);
+            if known
+                .as_ref()
+                .is_some_and(|slip| slip.version >= row.version)
+            {
+                continue;
+            }
+            let Some(kept) = Kept::read(&row.value) else {
+                self.slips.retain(|slip| *slip.id != *row.key);
+                continue;
+            };
+            match known {
+                Some(slip) => slip.take(kept, row.version),
+                None => {
+                    let id: Arc<str> = row.key.as_str().into();
+                    self.slips.push(Slip::new(id, row.version, kept, life));
+                }
+            }
+        }
+        self.grants = grants.iter().filter_map(Grant::read).collect();
     }
 
     /// Whether a person said no to this call. An identical call of another id hears it if nobody has yet.
     pub(super) fn denied(&mut self, call: &Call, binding: &Binding) -> Option<Error> {
         let hears = |slip: &Slip| {
-            matches!(slip.standing, Standing::Denied(..))
+            matches!(slip.standing(), Standing::Denied(..))
                 && (slip.told.is_empty() || slip.calls.contains(&call.id))
         };
         let slip = self.bound(binding, hears)?;
         slip.told.insert(call.id.clone());
         slip.calls.insert(call.id.clone());
-        let Standing::Denied(_, reason) = &slip.standing else {
+        let Standing::Denied(_, reason) = slip.standing() else {
             return None;
         };
         let text = match reason {
@@ -50,56 +76,26 @@ impl Book {
         Some(Error::new(Kind::Refused(Refusal::Person), text))
     }
 
-    /// Uses up an approval, or goes on with the one that this call used in an earlier round.
-    pub(super) fn spend(
+    /// The approval that a call can use up, or goes on with because it used it in an earlier round; and how it stands
+    /// after that.
+    pub(super) fn usable(
         &mut self,
         call: &Call,
         binding: &Binding,
         slot: Option<&str>,
-    ) -> Option<Spent> {
-        let (id, round) = (call.id.clone(), call.round.number);
-        let own = |slip: &Slip| {
-            let Standing::Spent {
-                call: by_call,
-                round: last,
-                ..
-            } = &slip.standing
-            else {
-                return false;
-            };
-            // Each round counts once, or a repeated round would be a second use.
-            Some(&*slip.id) == slot && *by_call == id && round > *last
+    ) -> Option<(&mut Slip, Standing)> {
+        let after = |slip: &Slip| {
+            let named = Some(&*slip.id) == slot;
+            slip.standing().spent(&call.id, call.round.number, named)
         };
-        let slip = match self
-            .slips
-            .iter()
-            .position(|s| s.binding == *binding && own(s))
-        {
-            Some(at) => &mut self.slips[at],
-            None => self.bound(binding, |slip| {
-                matches!(slip.standing, Standing::Approved(_))
-            })?,
+        let mine = |slip: &Slip| matches!(slip.standing(), Standing::Spent { .. });
+        let fits = |slip: &Slip, own: bool| {
+            slip.kept.binding == *binding && after(slip).is_some() && mine(slip) == own
         };
-        let (Standing::Approved(by) | Standing::Spent { by, .. }) = slip.standing else {
-            return None;
-        };
-        slip.set(Standing::Spent {
-            call: id.clone(),
-            round,
-            by,
-        });
-        let why = format!("{} by a person ({})", slip.id, by.as_str());
-        Some((
-            slip.record().with("call", &*id).with("round", round),
-            slip.id.clone(),
-            why,
-        ))
-    }
-
-    pub(super) fn granted(&mut self, binding: &Binding) -> Option<String> {
-        let grant = self.grants.iter_mut().find(|grant| grant.covers(binding))?;
-        grant.use_once();
-        Some(format!("{} remembered", grant.id))
+        let at = |own| self.slips.iter().position(|slip| fits(slip, own));
+        let at = at(true).or_else(|| at(false))?;
+        let after = after(&self.slips[at])?;
+        Some((&mut self.slips[at], after))
     }
 
     /// Whether the approval that a call comes back for is over.
@@ -111,8 +107,8 @@ impl Book {
     ) -> Option<Error> {
         let over = |slip: &&Slip| {
             Some(&*slip.id) == slot
-                && slip.binding == *binding
-                && slip.standing == Standing::Expired
+                && slip.kept.binding == *binding
+                && slip.standing() == Standing::Expired
         };
         self.slips.iter().find(over)?;
         let text = format!(
@@ -125,12 +121,11 @@ impl Book {
     /// Whether one more may wait.
     pub(super) fn room(&self, binding: &Binding, limits: &DeskLimits) -> Result<(), Error> {
         let open = || {
-            self.slips
-                .iter()
-                .filter(|slip| slip.standing == Standing::Open)
+            let slips = self.slips.iter();
+            slips.filter(|slip| slip.standing() == Standing::Open)
         };
         let own = open()
-            .filter(|slip| slip.binding.caller == binding.caller)
+            .filter(|slip| slip.kept.binding.caller == binding.caller)
             .count();
         let text = if own >= limits.per_caller {
             format!(
@@ -144,29 +139,33 @@ impl Book {
         Err(Error::new(Kind::Busy(None), text))
     }
 
-    /// Ends those that are over; the records of that.
-    pub(super) fn expire(&mut self, over: impl Fn(&Slip) -> bool) -> Vec<Entry> {
-        let expired = self
-            .slips
-            .iter_mut()
-            .filter(|slip| slip.alive() && over(slip));
-        expired
-            .map(|slip| {
-                slip.set(Standing::Expired);
-                slip.record()
-            })
-            .collect()
+    /// Ends those that are over; the records of those that were asked here.
+    pub(super) fn expire(&mut self, over: impl Fn(&Slip) -> bool) -> (bool, Vec<Entry>) {
+        let (mut some, mut records) = (false, Vec::new());
+        let slips = self.slips.iter_mut();
+        for slip in slips.filter(|slip| slip.alive() && over(slip)) {
+            slip.over = true;
+            slip.wake();
+            some = true;
+            // Whoever asked writes it down: once, however many processes see it.
+            if slip.own {
+                records.push(slip.record(Standing::Expired.as_str()));
+            }
+        }
+        (some, records)
     }
 
-    /// Forgets those that have been over for long, and the oldest that are over if there are still too many.
-    pub(super) fn forget(&mut self, life: std::time::Duration, most: usize) {
-        self.slips
-            .retain(|slip| slip.alive() || !slip.expiry.past_by(life));
+    /// Takes out those that have been over for long, and the oldest that are over if there are still too many.
+    pub(super) fn forget(&mut self, life: Duration, most: usize) -> Vec<Slip> {
+        let mut gone = Vec::new();
+        let long = |slip: &mut Slip| !slip.alive() && slip.expiry.past_by(life);
+        gone.extend(self.slips.extract_if(.., long));
         while self.slips.len() > most {
             let Some(at) = self.slips.iter().position(|slip| !slip.alive()) else {
                 break;
             };
-            self.slips.remove(at);
+            gone.push(self.slips.remove(at));
         }
+        gone
     }
 }

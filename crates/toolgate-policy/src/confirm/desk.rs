@@ -1,75 +1,80 @@
-//! Where approvals lie: open ones, decided ones, and grants. In memory; the journal keeps what was decided.
+//! Where approvals lie: open ones, decided ones, and grants. The store keeps them, the journal what was decided.
 
 use super::{
-    ApprovalView, Binding, By, DeskError, DeskLimits, GrantView, Standing,
-    book::Book,
-    harmless, id,
-    slip::{Expiry, Slip},
-    waiting::Wait,
+    ApprovalView, Binding, DeskError, DeskLimits, GrantView, book::Book, grants, kept, slip::Slip,
 };
-use crate::{Recorder, text};
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
-};
+use crate::{Expect, Freezes, Recorder, Store};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
-use toolgate_core::{Call, Error, Item, Waiting};
 use toolgate_journal::{Entry, Event};
-
-/// What the desk has for a call.
-#[derive(Debug)]
-pub(super) enum Claim {
-    /// An approval, used up by this.
-    Spent { id: Arc<str>, why: String },
-    /// A grant.
-    Granted { why: String },
-    /// Nothing yet.
-    Open,
-}
-
-/// An approval that waits.
-pub(super) struct Opened {
-    pub(super) id: Arc<str>,
-    pub(super) expires: SystemTime,
-    pub(super) waiting: Arc<dyn Waiting>,
-}
 
 /// Where approvals lie.
 pub struct Desk {
-    recorder: Arc<Recorder>,
-    limits: DeskLimits,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) limits: DeskLimits,
+    pub(super) freezes: Arc<Freezes>,
     book: Mutex<Book>,
     changed: watch::Sender<u64>,
+    /// Uses of grants take turns here, so that they do not run into each other at the store.
+    pub(super) turns: tokio::sync::Mutex<()>,
 }
 
 impl Desk {
     /// Slips that are remembered at most; the oldest that are over go first.
     const MOST: usize = 4096;
+    /// How often something is tried again that another process was faster with.
+    pub(super) const TRIES: u32 = 16;
 
-    /// An empty desk.
-    pub fn new(recorder: Arc<Recorder>, limits: DeskLimits) -> Arc<Desk> {
-        Arc::new(Desk {
+    /// A desk with what the store has.
+    pub fn new(recorder: Arc<Recorder>, store: Arc<dyn Store>, limits: DeskLimits) -> Arc<Desk> {
+        let desk = Arc::new(Desk {
+            freezes: Freezes::new(recorder.clone(), store.clone()),
             recorder,
+            store,
             limits,
             book: Mutex::default(),
             changed: watch::Sender::new(0),
-        })
+            turns: tokio::sync::Mutex::default(),
+        });
+        desk.sync();
+        desk
     }
 
-    /// Counts the changes on the desk.
+    /// Who and what is frozen.
+    pub fn freezes(&self) -> &Arc<Freezes> {
+        &self.freezes
+    }
+
+    /// Counts the changes on the desk. Those of other processes count once somebody looks: see [`Desk::follow`].
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    /// The approvals that can still be decided or used, oldest first.
+    /// Looks whenever another process may have changed something, without end.
+    pub async fn follow(&self) {
+        let mut kept = self.store.changed();
+        loop {
+            self.sync();
+            if kept.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// The approvals that can still be decided or used, oldest first; those that other processes asked for too.
     pub fn list(&self) -> Vec<ApprovalView> {
         self.sweep();
-        self.book()
+        let book = self.book();
+        let shown = |slip: &&Slip| slip.alive() && slip.version > 0;
+        let mut list: Vec<ApprovalView> = book
             .slips
             .iter()
-            .filter(|slip| slip.alive())
+            .filter(shown)
             .map(ApprovalView::of)
-            .collect()
+            .collect();
+        list.sort_by_key(|view| view.asked);
+        list
     }
 
     /// One approval, whatever became of it, as long as it is remembered.
@@ -78,281 +83,90 @@ impl Desk {
         self.book().slip(id).map(|slip| ApprovalView::of(slip))
     }
 
-    /// Says yes: good for one use of exactly this call. With `remember`, also for later calls of this tool by this
-    /// caller until the gateway stops.
-    ///
-    /// # Errors
-    /// It is decided already, unknown, or the yes could not be recorded; then nothing changed.
-    pub async fn approve(&self, id: &str, by: By, remember: bool) -> Result<(), DeskError> {
-        self.sweep();
-        let (record, grant) = self.yes(id, by, remember)?;
-        self.written(record).await?;
-        let mut book = self.book();
-        let slip = book.slip(id).ok_or(DeskError::Unknown)?;
-        if slip.standing != Standing::Open || slip.expiry.past() {
-            // A no that came meanwhile wins.
-            return Err(DeskError::Decided(slip.standing.clone()));
-        }
-        slip.set(Standing::Approved(by));
-        book.grants.extend(grant);
-        drop(book);
-        self.touch();
-        Ok(())
-    }
-
-    fn yes(
-        &self,
-        id: &str,
-        by: By,
-        remember: bool,
-    ) -> Result<(Entry, Option<GrantView>), DeskError> {
-        let mut book = self.book();
-        let room = book.grants.len() < self.limits.grants;
-        let slip = book.slip(id).ok_or(DeskError::Unknown)?;
-        if slip.standing != Standing::Open {
-            return Err(DeskError::Decided(slip.standing.clone()));
-        }
-        let record = slip
-            .record()
-            .with("state", "approved")
-            .with("by", by.as_str());
-        if !remember {
-            return Ok((record, None));
-        }
-        if !room || !harmless(&slip.item) {
-            return Err(DeskError::NotRemembered);
-        }
-        let grant = GrantView::new(
-            id::fresh('g').map_err(DeskError::Unrecorded)?,
-            &slip.binding,
-        );
-        Ok((record.with("grant", &*grant.id), Some(grant)))
-    }
-
-    /// Says no, with a reason that the model reads. Wins over a yes that was not used yet.
-    ///
-    /// # Errors
-    /// It is used up, denied or expired already, unknown, or the no could not be recorded.
-    pub async fn deny(&self, id: &str, by: By, reason: Option<String>) -> Result<(), DeskError> {
-        self.sweep();
-        let reason = reason.map(|r| tidy(&r)).filter(|r| !r.is_empty());
-        let record = {
-            let mut book = self.book();
-            let slip = book.slip(id).ok_or(DeskError::Unknown)?;
-            if !slip.alive() {
-                return Err(DeskError::Decided(slip.standing.clone()));
-            }
-            let record = slip
-                .record()
-                .with("state", "denied")
-                .with("by", by.as_str());
-            record.with("reason", reason.as_deref().unwrap_or_default())
-        };
-        // At once: a yes must not slip through while the no is on its way to the disk.
-        self.hold(id, by, reason);
-        let written = self.written(record).await;
-        self.touch();
-        written
-    }
-
-    /// Puts the no in its place. It stands even if it cannot be recorded: that is the safe side.
-    fn hold(&self, id: &str, by: By, reason: Option<String>) {
-        if let Some(slip) = self.book().slip(id).filter(|slip| slip.alive()) {
-            slip.set(Standing::Denied(by, reason));
-        }
-    }
-
-    /// The remembered yeses.
+    /// The remembered yeses, those that are over too, oldest first.
     pub fn grants(&self) -> Vec<GrantView> {
-        self.book().grants.clone()
+        self.sync();
+        let book = self.book();
+        let mut grants: Vec<GrantView> = book.grants.iter().map(|g| g.view.clone()).collect();
+        grants.sort_by_key(|grant| grant.since);
+        grants
     }
 
-    /// Forgets a remembered yes.
+    /// Forgets a remembered yes, in all processes.
     ///
     /// # Errors
-    /// There is no such grant, or its end could not be recorded; it is gone all the same.
+    /// There is no such grant, or its end could not be kept or recorded.
     pub async fn revoke(&self, id: &str) -> Result<(), DeskError> {
-        let grant = {
-            let mut book = self.book();
-            let at = book
-                .grants
-                .iter()
-                .position(|grant| &*grant.id == id)
-                .ok_or(DeskError::Unknown)?;
-            book.grants.remove(at)
-        };
+        let grants = self.grants();
+        let grant = grants.into_iter().find(|grant| *grant.id == *id);
+        let grant = grant.ok_or(DeskError::Unknown)?;
+        let gone = self.store.write(grants::TABLE, id, None, Expect::Any);
+        gone.await.map_err(DeskError::Unkept)?;
+        self.sync();
         self.touch();
         let record = Entry::new(Event::APPROVAL)
             .with("state", "revoked")
-            .with("grant", id);
-        self.written(
-            record
-                .with("caller", grant.caller.name())
-                .with("srv", &*grant.server)
-                .with("tool", grant.tool),
-        )
+            .with("grant", id)
+            .with("srv", &*grant.server)
+            .with("tool", grant.tool);
+        self.written(match &grant.caller {
+            Some(caller) => record.with("caller", caller.name()),
+            None => record,
+        })
         .await
     }
 
-    /// Ends all approvals that were asked under another policy: their calls are judged anew.
+    /// Ends all approvals that were asked here under another policy: their calls are judged anew.
     pub fn policy_changed(&self, policy: &str) {
-        self.expire(|slip| *slip.binding.policy != *policy);
+        self.expire(|slip| slip.own && *slip.kept.binding.policy != *policy);
     }
 
     /// Whether this approval waits for a decision on exactly this.
     pub(super) fn is_open(&self, id: &str, binding: &Binding) -> bool {
         let mut book = self.book();
         book.slip(id)
-            .is_some_and(|slip| slip.alive() && slip.binding == *binding)
+            .is_some_and(|slip| slip.alive() && slip.kept.binding == *binding)
     }
 
-    /// What there is for a call: a no, a yes that this uses up, a remembered yes, or nothing yet.
-    pub(super) async fn claim(
-        &self,
-        call: &Call,
-        binding: &Binding,
-        slot: Option<&str>,
-    ) -> Result<Claim, Error> {
-        self.sweep();
-        let spent = {
-            let mut book = self.book();
-            if let Some(error) = book.denied(call, binding) {
-                return Err(error);
-            }
-            match book.spend(call, binding, slot) {
-                Some(spent) => spent,
-                None => {
-                    if let Some(why) = book.granted(binding) {
-                        return Ok(Claim::Granted { why });
-                    }
-                    return book
-                        .expired(binding, slot, &self.limits)
-                        .map_or(Ok(Claim::Open), Err);
-                }
-            }
-        };
-        // Used up in memory before it is on the disk: two calls at once cannot both have it. If the record fails, or
-        // the caller leaves right now, the approval is lost, and nothing happens with it.
-        let (record, id, why) = spent;
-        self.touch();
-        self.recorder.append(record)?.await?;
-        Ok(Claim::Spent { id, why })
-    }
-
-    /// A new approval, or the one that waits for exactly this already.
-    pub(super) async fn open(
-        self: &Arc<Desk>,
-        call: &Call,
-        item: &Arc<Item>,
-        binding: Binding,
-        reasons: &[String],
-    ) -> Result<Opened, Error> {
-        let (opened, record) = self.place(call, item, binding, reasons)?;
-        let Some(record) = record else {
-            return Ok(opened);
-        };
-        self.touch();
-        let written = match self.recorder.append(record) {
-            Ok(written) => written.await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = written {
-            self.book().slips.retain(|slip| slip.id != opened.id);
-            self.touch();
-            return Err(error);
-        }
-        Ok(opened)
-    }
-
-    fn place(
-        self: &Arc<Desk>,
-        call: &Call,
-        item: &Arc<Item>,
-        binding: Binding,
-        reasons: &[String],
-    ) -> Result<(Opened, Option<Entry>), Error> {
+    /// Takes in what the store has, if it changed.
+    pub(super) fn sync(&self) {
+        let now = *self.store.changed().borrow();
         let mut book = self.book();
-        if let Some(slip) = book.bound(&binding, Slip::alive) {
-            slip.calls.insert(call.id.clone());
-            return Ok((self.opened(slip), None));
+        if book.seen == Some(now) {
+            return;
         }
-        book.room(&binding, &self.limits)?;
-        let id = loop {
-            let id = id::fresh('a')?;
-            if book.slip(&id).is_none() {
-                break id;
-            }
-        };
-        let slip = Slip {
-            id,
-            binding,
-            item: item.clone(),
-            arguments: call.arguments().raw().clone(),
-            reasons: reasons.to_vec(),
-            seen: call.seen.clone(),
-            asked: SystemTime::now(),
-            expiry: Expiry::after(self.limits.life),
-            standing: Standing::Open,
-            calls: [call.id.clone()].into(),
-            told: Default::default(),
-            waiters: 0,
-            decided: watch::Sender::new(false),
-        };
-        let arguments = self.recorder.mac(slip.arguments.as_str().as_bytes());
-        let record = slip
-            .record()
-            .with("call", &*call.id)
-            .with("reasons", reasons)
-            .with("args_len", slip.arguments.as_str().len())
-            .with("args_mac", arguments.unwrap_or_default());
-        let opened = self.opened(&slip);
-        book.slips.push(slip);
-        Ok((opened, Some(record)))
-    }
-
-    fn opened(self: &Arc<Desk>, slip: &Slip) -> Opened {
-        let wait = Wait {
-            desk: self.clone(),
-            id: slip.id.clone(),
-            decided: slip.decided.subscribe(),
-            expiry: slip.expiry,
-        };
-        Opened {
-            id: slip.id.clone(),
-            expires: slip.expiry.wall,
-            waiting: Arc::new(wait),
-        }
-    }
-
-    /// Counts who waits for an approval.
-    pub(super) fn count(&self, id: &str, more: bool) {
-        if let Some(slip) = self.book().slip(id) {
-            slip.waiters = if more {
-                slip.waiters + 1
-            } else {
-                slip.waiters.saturating_sub(1)
-            };
-        }
+        // Under the lock: older rows must not come after newer ones.
+        let approvals = self.store.entries(kept::TABLE);
+        let grants = self.store.entries(grants::TABLE);
+        book.take(approvals, grants, self.limits.life);
+        book.seen = Some(now);
+        drop(book);
         self.touch();
     }
 
-    /// Ends what is over, and forgets what has been over for a life.
-    fn sweep(&self) {
+    /// Takes in what is new, ends what is over, and forgets what has been over for a life.
+    pub(super) fn sweep(&self) {
+        self.sync();
         self.expire(|slip| slip.expiry.past());
-        self.book().forget(self.limits.life, Desk::MOST);
+        let gone = self.book().forget(self.limits.life, Desk::MOST);
+        for slip in gone.iter().filter(|slip| slip.version > 0) {
+            let expect = Expect::Version(slip.version);
+            // It happens even if nobody waits for it; if it fails, the row is over all the same.
+            drop(self.store.write(kept::TABLE, &slip.id, None, expect));
+        }
     }
 
     fn expire(&self, over: impl Fn(&Slip) -> bool) {
-        let expired = self.book().expire(over);
-        if !expired.is_empty() {
-            expired
-                .into_iter()
-                .for_each(|record| self.recorder.note(record));
+        let (some, records) = self.book().expire(over);
+        records
+            .into_iter()
+            .for_each(|record| self.recorder.note(record));
+        if some {
             self.touch();
         }
     }
 
-    async fn written(&self, record: Entry) -> Result<(), DeskError> {
+    pub(super) async fn written(&self, record: Entry) -> Result<(), DeskError> {
         let written = self
             .recorder
             .append(record)
@@ -360,17 +174,11 @@ impl Desk {
         written.await.map_err(DeskError::Unrecorded)
     }
 
-    fn touch(&self) {
+    pub(super) fn touch(&self) {
         self.changed.send_modify(|n| *n += 1);
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
+    pub(super) fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A reason as the model reads it: clean, and not without end.
-fn tidy(reason: &str) -> String {
-    const MOST: usize = 1000;
-    text::clean(reason.trim()).chars().take(MOST).collect()
 }

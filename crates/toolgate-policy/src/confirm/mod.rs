@@ -2,22 +2,33 @@
 
 mod binding;
 mod book;
+mod claim;
+mod condition;
+mod decide;
 mod desk;
 mod grants;
 mod id;
+mod kept;
 mod once;
+mod persons;
 mod slip;
+mod standing;
 mod view;
 mod waiting;
+mod who;
 
 pub use binding::Binding;
+pub use decide::Yes;
 pub use desk::Desk;
-pub use grants::GrantView;
+pub use grants::{GrantView, Remember};
 pub use once::AskOnce;
-pub use slip::{By, Standing};
+pub use persons::{Persons, PersonsRule};
+pub use standing::Standing;
 pub use view::{ApprovalView, DeskError, DeskLimits};
+pub use who::{By, Who};
 
-use desk::{Claim, Opened};
+use claim::{Claim, Opened};
+use grants::Grant;
 use std::sync::Arc;
 use toolgate_core::{
     Approval, Ask, AskKind, BoxFuture, Call, Confirm as Confirms, Confirmed, Error, Item, Json,
@@ -63,6 +74,7 @@ pub struct Confirm {
     desk: Arc<Desk>,
     policy: Arc<str>,
     via_client: ViaClient,
+    persons: Persons,
 }
 
 impl Confirm {
@@ -72,7 +84,14 @@ impl Confirm {
             desk,
             policy,
             via_client,
+            persons: Persons::default(),
         }
+    }
+
+    /// The same, where for some things more than one person has to say yes.
+    pub fn by_persons(mut self, persons: Persons) -> Confirm {
+        self.persons = persons;
+        self
     }
 
     async fn settle(
@@ -83,15 +102,19 @@ impl Confirm {
     ) -> Result<Confirmed, Error> {
         let binding = Binding::of(call, item, &self.policy);
         let slot = call.round.slots.get(SLOT).map(String::as_str);
-        let via_client = call.abilities.elicitation && self.via_client.allows(item);
+        let needs = self.persons.needed(&call.caller, item, call.name());
+        // The caller's own client is nobody's second person.
+        let via_client = needs <= 1 && call.abilities.elicitation && self.via_client.allows(item);
         if let (true, Some(id)) = (via_client, slot) {
             self.hear(call, id, &binding).await?;
         }
-        match self.desk.claim(call, &binding, slot).await? {
-            Claim::Spent { id, why } => {
+        match self.desk.claim(call, item, &binding, slot).await? {
+            Claim::Spent { id, why, edit } => {
                 call.trail.add("confirm", "approved", why);
-                Ok(Confirmed::Yes {
-                    slot: Some(id.to_string()),
+                let slot = Some(id.to_string());
+                Ok(match edit {
+                    Some(arguments) => Confirmed::Edited { slot, arguments },
+                    None => Confirmed::Yes { slot },
                 })
             }
             Claim::Granted { why } => {
@@ -99,7 +122,7 @@ impl Confirm {
                 Ok(Confirmed::Yes { slot: None })
             }
             Claim::Open => {
-                let opened = self.desk.open(call, item, binding, &reasons).await?;
+                let opened = self.desk.open(call, item, binding, &reasons, needs).await?;
                 Ok(Confirmed::Ask(question(
                     call, item, reasons, opened, via_client,
                 )))
@@ -119,15 +142,15 @@ impl Confirm {
             Answer::Accept(Some(form)) => (said_yes(form), said_why(form)),
             _ => (false, None),
         };
+        let who = Who::named(By::Client, call.caller.name());
         let heard = match yes {
-            true => self.desk.approve(id, By::Client, false).await,
-            false => self.desk.deny(id, By::Client, reason).await,
+            true => self.desk.approve(id, who, Yes::default()).await.map(|_| ()),
+            false => self.desk.deny(id, who, reason).await,
         };
         match heard {
-            // Somebody else was faster: what they said counts.
-            Ok(()) | Err(DeskError::Unknown | DeskError::Decided(_)) => Ok(()),
-            Err(DeskError::Unrecorded(error)) => Err(error),
-            Err(DeskError::NotRemembered) => Ok(()),
+            Err(DeskError::Unkept(error) | DeskError::Unrecorded(error)) => Err(error),
+            // Somebody else was faster, or it is not for the client to decide: what others say counts.
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 }

@@ -1,71 +1,18 @@
-//! One approval from the question to its end.
+//! One approval from the question to its end, as this process knows it.
 
-use super::Binding;
+use super::{
+    Standing, Who,
+    kept::{Kept, TABLE},
+};
+use crate::{Expect, Store, Written};
 use std::{
     collections::BTreeSet,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 use tokio::{sync::watch, time::Instant};
-use toolgate_core::{Item, Json, Seen};
+use toolgate_core::{BoxFuture, Error};
 use toolgate_journal::{Entry, Event};
-
-/// On which channel a person decided.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum By {
-    /// The console.
-    Console,
-    /// The command line.
-    Terminal,
-    /// The caller's own client: its agent may have answered for its user.
-    Client,
-}
-
-impl By {
-    /// The word of the record.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            By::Console => "console",
-            By::Terminal => "terminal",
-            By::Client => "client",
-        }
-    }
-}
-
-/// Where an approval stands.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Standing {
-    /// Nobody decided yet.
-    Open,
-    /// Good for one use of exactly this call.
-    Approved(By),
-    /// Denied, with the reason that the model reads.
-    Denied(By, Option<String>),
-    /// Nobody decided, or nobody used it, in time.
-    Expired,
-    /// Used by the call of that id; it holds for the later rounds of that call.
-    Spent {
-        /// The id of the call.
-        call: Arc<str>,
-        /// The last round that it was used in.
-        round: u32,
-        /// Who had approved.
-        by: By,
-    },
-}
-
-impl Standing {
-    /// The word of the record.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Standing::Open => "asked",
-            Standing::Approved(_) => "approved",
-            Standing::Denied(..) => "denied",
-            Standing::Expired => "expired",
-            Standing::Spent { .. } => "spent",
-        }
-    }
-}
 
 /// When something is over: by either clock, so that neither a suspended machine nor a set clock prolongs it.
 #[derive(Clone, Copy, Debug)]
@@ -75,10 +22,13 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
-    pub(super) fn after(life: Duration) -> Expiry {
+    /// At that time, as the clock stands now; never later than a life from now.
+    pub(super) fn at(wall: SystemTime, life: Duration) -> Expiry {
+        let now = SystemTime::now();
+        let left = wall.duration_since(now).unwrap_or_default().min(life);
         Expiry {
-            steady: Instant::now() + life,
-            wall: SystemTime::now() + life,
+            steady: Instant::now() + left,
+            wall,
         }
     }
 
@@ -94,14 +44,16 @@ impl Expiry {
 /// One approval.
 pub(super) struct Slip {
     pub(super) id: Arc<str>,
-    pub(super) binding: Binding,
-    pub(super) item: Arc<Item>,
-    pub(super) arguments: Json,
-    pub(super) reasons: Vec<String>,
-    pub(super) seen: Arc<Seen>,
-    pub(super) asked: SystemTime,
+    /// What the store has, as of `version`; 0 while it is on its way there.
+    pub(super) kept: Kept,
+    pub(super) version: u64,
+    /// A no that is on its way to the store: it counts at once.
+    pub(super) no: Option<(Who, Option<String>)>,
+    /// Its time or its policy is over.
+    pub(super) over: bool,
     pub(super) expiry: Expiry,
-    pub(super) standing: Standing,
+    /// Whether it was asked in this process.
+    pub(super) own: bool,
     /// The calls that asked for it.
     pub(super) calls: BTreeSet<Arc<str>>,
     /// The calls that were told of a denial.
@@ -113,26 +65,85 @@ pub(super) struct Slip {
 }
 
 impl Slip {
-    /// Moves on, and wakes whoever waits.
-    pub(super) fn set(&mut self, standing: Standing) {
-        self.standing = standing;
-        self.decided.send_replace(true);
+    pub(super) fn new(id: Arc<str>, version: u64, kept: Kept, life: Duration) -> Slip {
+        let settled = kept.standing != Standing::Open;
+        Slip {
+            id,
+            expiry: Expiry::at(kept.expires, life),
+            calls: [kept.call.clone()].into(),
+            kept,
+            version,
+            no: None,
+            over: false,
+            own: version == 0,
+            told: BTreeSet::new(),
+            waiters: 0,
+            decided: watch::Sender::new(settled),
+        }
+    }
+
+    /// Where it stands now. A no wins over an unused yes, and a use over everything.
+    pub(super) fn standing(&self) -> Standing {
+        match (&self.kept.standing, &self.no) {
+            (spent @ Standing::Spent { .. }, _) => spent.clone(),
+            (_, Some((who, why))) => Standing::Denied(who.clone(), why.clone()),
+            (Standing::Open | Standing::Approved(_), None) if self.over => Standing::Expired,
+            (standing, None) => standing.clone(),
+        }
     }
 
     /// Whether it can still turn out either way, or be used.
     pub(super) fn alive(&self) -> bool {
-        matches!(self.standing, Standing::Open | Standing::Approved(_))
+        self.standing().alive()
     }
 
-    /// An `approval` record of where it stands.
-    pub(super) fn record(&self) -> Entry {
+    /// Takes what the store has now.
+    pub(super) fn take(&mut self, kept: Kept, version: u64) {
+        (self.kept, self.version) = (kept, version);
+        self.wake();
+    }
+
+    /// Wakes whoever waits, if it is decided.
+    pub(super) fn wake(&self) {
+        if self.standing() != Standing::Open {
+            self.decided.send_replace(true);
+        }
+    }
+
+    /// Puts another standing into the store, if it is there as we know it.
+    pub(super) fn write(
+        &self,
+        store: &dyn Store,
+        change: impl FnOnce(&mut Kept),
+    ) -> BoxFuture<'static, Result<Written, Error>> {
+        let mut kept = self.kept.clone();
+        change(&mut kept);
+        let expect = match self.version {
+            0 => Expect::Absent,
+            version => Expect::Version(version),
+        };
+        store.write(TABLE, &self.id, Some(kept.json()), expect)
+    }
+
+    /// An `approval` record.
+    pub(super) fn record(&self, state: &str) -> Entry {
+        let binding = &self.kept.binding;
         Entry::new(Event::APPROVAL)
             .with("approval", &*self.id)
-            .with("state", self.standing.as_str())
-            .with("caller", self.binding.caller.name())
-            .with("srv", &*self.binding.server)
-            .with("tool", self.item.full_name())
-            .with("tool_hash", self.binding.definition.as_str())
-            .with("policy_hash", &*self.binding.policy)
+            .with("state", state)
+            .with("caller", binding.caller.name())
+            .with("srv", &*binding.server)
+            .with("tool", self.kept.item.full_name())
+            .with("tool_hash", binding.definition.as_str())
+            .with("policy_hash", &*binding.policy)
+    }
+
+    /// The same, with who decided.
+    pub(super) fn record_by(&self, state: &str, who: &Who) -> Entry {
+        let record = self.record(state).with("by", who.by.as_str());
+        match &who.name {
+            Some(name) => record.with("who", &**name),
+            None => record,
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What the console and the command line see of a desk, and what it answers them.
 
-use super::{Binding, Standing, harmless, slip::Slip};
+use super::{Binding, Standing, Who, harmless, slip::Slip};
 use std::{
     fmt,
     sync::Arc,
@@ -58,8 +58,16 @@ pub struct ApprovalView {
     pub standing: Standing,
     /// Whether a caller waits for it right now.
     pub connected: bool,
-    /// Whether a yes may be remembered.
+    /// Whether it was asked in this process, so that it is known whether a caller waits.
+    pub own: bool,
+    /// Whether a yes may be remembered without a condition.
     pub may_remember: bool,
+    /// How many persons have to say yes.
+    pub needs: u32,
+    /// Who did.
+    pub yeses: Vec<Who>,
+    /// What a person wrote instead of the arguments.
+    pub edit: Option<Json>,
 }
 
 /// Why a decision did not count.
@@ -71,6 +79,18 @@ pub enum DeskError {
     Decided(Standing),
     /// A yes to this tool cannot be remembered.
     NotRemembered,
+    /// Why its arguments cannot be edited so.
+    NotEdited(String),
+    /// What is wrong with the condition.
+    Condition(String),
+    /// It needs several persons, and this channel does not know who speaks.
+    Nameless,
+    /// This person said yes already.
+    Same,
+    /// This person made the call.
+    Own,
+    /// The decision could not be kept.
+    Unkept(Error),
     /// The decision could not be recorded.
     Unrecorded(Error),
 }
@@ -82,9 +102,16 @@ impl fmt::Display for DeskError {
             DeskError::Decided(Standing::Spent { .. }) => f.write_str("it was approved and used already"),
             DeskError::Decided(standing) => write!(f, "it is {} already", standing.as_str()),
             DeskError::NotRemembered => f.write_str(
-                "a yes can be remembered only for tools that a trusted server calls harmless, and only so many; approve it once",
+                "a yes can be remembered only for tools that a trusted server calls harmless, or with a condition, only as it stands, only so many, and never where several persons have to say yes; approve it once",
             ),
-            DeskError::Unrecorded(error) => error.fmt(f),
+            DeskError::NotEdited(why) => write!(f, "it cannot be edited: {why}"),
+            DeskError::Condition(why) => write!(f, "the condition cannot be used: {why}"),
+            DeskError::Nameless => f.write_str(
+                "this call needs several persons, and nobody knows who you are; use a terminal, or a login made with `toolgate console --as NAME`",
+            ),
+            DeskError::Same => f.write_str("you said yes already; another person has to"),
+            DeskError::Own => f.write_str("it is your own call; another person has to decide"),
+            DeskError::Unkept(error) | DeskError::Unrecorded(error) => error.fmt(f),
         }
     }
 }
@@ -93,19 +120,24 @@ impl std::error::Error for DeskError {}
 
 impl ApprovalView {
     pub(super) fn of(slip: &Slip) -> ApprovalView {
+        let kept = &slip.kept;
         ApprovalView {
             id: slip.id.clone(),
-            binding: slip.binding.clone(),
-            item: slip.item.clone(),
-            arguments: slip.arguments.clone(),
-            reasons: slip.reasons.clone(),
+            binding: kept.binding.clone(),
+            item: kept.item.clone(),
+            arguments: kept.arguments.clone(),
+            reasons: kept.reasons.clone(),
             calls: slip.calls.iter().cloned().collect(),
-            seen: slip.seen.clone(),
-            asked: slip.asked,
+            seen: kept.seen.clone(),
+            asked: kept.asked,
             expires: slip.expiry.wall,
-            standing: slip.standing.clone(),
+            standing: slip.standing(),
             connected: slip.waiters > 0,
-            may_remember: harmless(&slip.item),
+            own: slip.own,
+            may_remember: kept.needs <= 1 && harmless(&kept.item),
+            needs: kept.needs,
+            yeses: kept.yeses.clone(),
+            edit: kept.edit.clone(),
         }
     }
 }

@@ -3,23 +3,40 @@
 use super::{desk::Desk, slip::Expiry};
 use std::sync::Arc;
 use tokio::{sync::watch, time::sleep_until};
-use toolgate_core::{BoxFuture, Waiting};
+use toolgate_core::{BoxFuture, Caller, Waiting};
 
 pub(super) struct Wait {
     pub(super) desk: Arc<Desk>,
     pub(super) id: Arc<str>,
     pub(super) decided: watch::Receiver<bool>,
     pub(super) expiry: Expiry,
+    pub(super) caller: Caller,
+    pub(super) server: Arc<str>,
 }
 
 impl Waiting for Wait {
     fn decided(&self) -> BoxFuture<'static, ()> {
         let (mut decided, over) = (self.decided.clone(), self.expiry.steady);
+        let (desk, caller, server) = (self.desk.clone(), self.caller.clone(), self.server.clone());
+        // Another process may decide, or a freeze end the wait: then the call comes again and is told so.
+        let elsewhere = async move {
+            let mut kept = desk.store.changed();
+            loop {
+                desk.sync();
+                if desk.freezes.speaks(&caller, &server).is_some() {
+                    return;
+                }
+                if kept.changed().await.is_err() {
+                    return std::future::pending().await;
+                }
+            }
+        };
         Box::pin(async move {
             tokio::select! {
                 // An error means that the approval is forgotten: over as well.
                 _ = decided.wait_for(|decided| *decided) => {}
                 () = sleep_until(over) => {}
+                () = elsewhere => {}
             }
         })
     }

@@ -4,11 +4,11 @@ use crate::world::{World, again, approval, said, text};
 use serde_json::json;
 use std::time::Duration;
 use toolgate_core::{Arguments, AskKind, Call, Caller, Json, Kind, Outcome, Questions, Refusal};
-use toolgate_policy::{APPROVAL_KEY, By, DeskError, Standing, ViaClient};
+use toolgate_policy::{APPROVAL_KEY, By, DeskError, Remember, Standing, ViaClient, Yes};
 
-fn yes(world: &World, questions: &Questions) -> impl Future<Output = Result<(), DeskError>> {
+fn yes(world: &World, questions: &Questions) -> impl Future<Output = Result<Standing, DeskError>> {
     let (desk, id) = (world.route.desk.clone(), approval(questions));
-    async move { desk.approve(&id, By::Console, false).await }
+    async move { desk.approve(&id, By::Console, Yes::default()).await }
 }
 
 fn with_answer(mut call: Call, answer: serde_json::Value) -> Call {
@@ -303,7 +303,11 @@ async fn a_yes_can_be_remembered_for_a_harmless_tool() {
     world
         .route
         .desk
-        .approve(&approval(&questions), By::Console, true)
+        .approve(
+            &approval(&questions),
+            By::Console,
+            Yes::remembered(Remember::default()),
+        )
         .await
         .unwrap();
     world.go(again(&call, &questions)).await.unwrap();
@@ -330,7 +334,11 @@ async fn a_yes_to_destroying_is_never_remembered() {
     let kept = world
         .route
         .desk
-        .approve(&approval(&questions), By::Console, true)
+        .approve(
+            &approval(&questions),
+            By::Console,
+            Yes::remembered(Remember::default()),
+        )
         .await;
     assert!(matches!(kept, Err(DeskError::NotRemembered)));
     assert_eq!(world.route.desk.list()[0].standing, Standing::Open);
@@ -503,7 +511,11 @@ async fn the_same_tool_of_another_server_is_another() {
     world
         .route
         .desk
-        .approve(&approval(&questions), By::Console, true)
+        .approve(
+            &approval(&questions),
+            By::Console,
+            Yes::remembered(Remember::default()),
+        )
         .await
         .unwrap();
     // Neither the approval nor the grant is good for it.
@@ -530,7 +542,11 @@ async fn another_tool_of_the_same_look_is_another() {
     world
         .route
         .desk
-        .approve(&approval(&questions), By::Console, true)
+        .approve(
+            &approval(&questions),
+            By::Console,
+            Yes::remembered(Remember::default()),
+        )
         .await
         .unwrap();
     world.tools(vec![same("two")]);
@@ -563,7 +579,11 @@ async fn so_many_grants() {
         let kept = world
             .route
             .desk
-            .approve(&approval(&questions), By::Console, true)
+            .approve(
+                &approval(&questions),
+                By::Console,
+                Yes::remembered(Remember::default()),
+            )
             .await;
         assert_eq!(kept.is_ok(), fits, "{kept:?}");
     }

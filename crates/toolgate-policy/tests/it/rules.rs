@@ -16,8 +16,8 @@ async fn refused(world: &World, name: &str, arguments: Value) -> Error {
 async fn the_order_of_the_duties() {
     let duties = World::new().pipeline().duties();
     let order = [
-        "entry", "stop", "contain", "in hand", "resolve", "at once", "gate", "intent", "deadline",
-        "output", "schemas", "text", "size",
+        "entry", "stop", "contain", "in hand", "resolve", "at once", "gate", "freeze", "intent",
+        "deadline", "output", "schemas", "text", "size",
     ];
     assert_eq!(duties, order);
 }

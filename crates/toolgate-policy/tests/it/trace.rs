@@ -149,7 +149,11 @@ async fn dropping_an_approved_call_at_any_await_leaves_nothing_open() {
         let _ = world
             .route
             .desk
-            .approve(&approval(&questions), By::Console, false)
+            .approve(
+                &approval(&questions),
+                By::Console,
+                toolgate_policy::Yes::default(),
+            )
             .await;
         let before = world.reached();
         let pipeline = world.pipeline();
@@ -305,7 +309,11 @@ async fn without_a_record_no_decision_counts() {
     world
         .route
         .desk
-        .approve(&approval(&questions), By::Console, false)
+        .approve(
+            &approval(&questions),
+            By::Console,
+            toolgate_policy::Yes::default(),
+        )
         .await
         .unwrap_err();
     assert_eq!(

@@ -19,8 +19,8 @@ use toolgate_core::{
 use toolgate_journal::{Journal, Options, read};
 use toolgate_policy::{
     Access, AccessRule, Arguments, AtOnce, CallView, Deadline, Desk, DeskLimits, End, Observer,
-    OutputSchema, Pattern, Quota, Rate, Recorder, Route, Schemas, Size, Stage, Then, ViaClient,
-    pipeline,
+    OutputSchema, Pattern, Persons, Quota, Rate, Recorder, Route, Schemas, Size, Stage, Store,
+    Then, ViaClient, pipeline,
 };
 
 /// What the scripted service does with a call.
@@ -126,16 +126,18 @@ impl World {
             Journal::open(making.options).unwrap(),
         )));
         let watcher = Arc::new(Watcher::default());
+        let store: Arc<dyn Store> = Arc::new(toolgate_policy::Memory::new());
         let route = Route {
-            desk: Desk::new(recorder.clone(), making.desk),
+            desk: Desk::new(recorder.clone(), store.clone(), making.desk),
             recorder,
             observer: watcher.clone(),
             policy: "p1".into(),
-            store: Arc::new(toolgate_policy::Memory::new()),
+            store,
             access: Access::new(making.rules),
             rate: Rate::new(Vec::new(), making.default),
             arguments: Arguments::default(),
             via_client: ViaClient::default(),
+            persons: Persons::default(),
             stop: toolgate_policy::Stop::default(),
             at_once: AtOnce::new(1000, 1000),
             deadline: Deadline::default(),

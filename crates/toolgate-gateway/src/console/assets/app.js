@@ -5,7 +5,8 @@ import { put, attr, say, visText } from "./dom.js";
 import { renderInbox, tickInbox, inboxKey, showPending } from "./view-inbox.js";
 import { renderCalls, tickCalls, callsKey, showCall } from "./view-calls.js";
 import { renderTools, toolsKey } from "./view-tools.js";
-import { renderServers, renderGrants } from "./view-servers.js";
+import { renderServers } from "./view-servers.js";
+import { renderGrants } from "./view-grants.js";
 
 const $ = (id) => document.getElementById(id);
 const TABS = ["inbox", "calls", "tools", "servers", "grants"];
@@ -79,7 +80,7 @@ function drawHeader() {
 function drawCounts() {
   const down = state.servers.filter((s) => s.state === "failed" || s.state === "backoff").length;
   const running = [...state.calls.values()].filter((c) => c.state !== "done").length;
-  const counts = { inbox: state.pending.size || "", calls: running || "", tools: state.tools.length || "", servers: down ? `${state.servers.length - down}/${state.servers.length}` : state.servers.length || "", grants: state.grants.length || "" };
+  const counts = { inbox: state.pending.size || "", calls: running || "", tools: state.tools.length || "", servers: down ? `${state.servers.length - down}/${state.servers.length}` : state.servers.length || "", grants: (state.freezes.length ? `${state.freezes.length} frozen` : state.grants.length) || "" };
   for (const el of document.querySelectorAll("[data-count]")) put(el, counts[el.dataset.count]);
   $("tab-inbox").classList.toggle("waiting", state.pending.size > 0);
   $("tab-servers").classList.toggle("down", down > 0);
@@ -174,7 +175,7 @@ $("keys").addEventListener("click", () => $("help").showModal());
 
 // Drawing ----------------------------------------------------------------
 
-const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, grants: renderGrants };
+const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, grants: renderGrants, freezes: renderGrants };
 
 on("change", (dirty) => {
   if ($("console").hidden && $("login").hidden && state.ready) { attr($("console"), "hidden", false); dirty.add("first"); }

@@ -3,6 +3,7 @@
 import { state, now, post } from "./api.js";
 import { h, t, put, attr, keyed, button, copyButton, textBox, hiddenCount, sizeNote, span, clock, stamp, say, visText } from "./dom.js";
 import { members, pretty, kind, typeOf } from "./json.js";
+import { editPanel, rememberPanel } from "./view-decide.js";
 
 const root = document.getElementById("view-inbox");
 const list = h("div", { class: "cards", id: "pending" });
@@ -113,7 +114,11 @@ function makeCard(first) {
   const error = h("p", { class: "error", role: "alert", hidden: true });
   const note = h("p", { class: "dim note" });
   const approve = button("Approve once", { class: "primary", "data-act": "approve", title: "Key: a" }, () => run("approve"));
-  const remember = button("Approve and remember", { "data-act": "remember", "aria-describedby": "note-" + p.id }, () => run("remember"));
+  const editing = editPanel(() => p, () => run("edit"));
+  const remembering = rememberPanel(() => p, () => run("remember"));
+  const panels = [editing, remembering];
+  const edit = button("Edit\u2026", { "data-act": "edit", "aria-expanded": "false" }, () => open(editing));
+  const remember = button("Remember\u2026", { "data-act": "remember", "aria-expanded": "false", "aria-describedby": "note-" + p.id }, () => open(remembering));
   const reason = h("input", { "data-field": "reason", type: "text", maxlength: "500", "aria-label": "Reason for denying, given to the model", placeholder: "Reason, given to the model", autocomplete: "off" });
   const deny = button("Deny", { class: "danger", "data-act": "deny", title: "Key: d, then Enter" }, () => run("deny"));
   attr(note, "id", "note-" + p.id);
@@ -127,27 +132,37 @@ function makeCard(first) {
     tags,
     h("div", { class: "body" }, args.node, facts),
     error,
-    h("footer", {}, h("div", { class: "yes" }, approve, remember), h("div", { class: "no" }, reason, deny)),
+    h("footer", {}, h("div", { class: "yes" }, approve, edit, remember), h("div", { class: "no" }, reason, deny)),
+    editing.node, remembering.node,
     note);
 
   async function run(act) {
     if (sent || asking || expired()) return;
     asking = true;
     busy();
-    const body = act === "deny" ? { id: p.id, reason: reason.value.trim() } : { id: p.id, remember: act === "remember" };
+    const body = { deny: () => ({ reason: reason.value.trim() }), edit: () => editing.value(), remember: () => remembering.value(), approve: () => ({}) }[act]();
+    body.id = p.id;
     const res = await post("/console/api/" + (act === "deny" ? "deny" : "approve"), body);
     put(error, res.error ?? "");
     attr(error, "hidden", !res.error);
     asking = false;
-    sent = res.ok;
+    const more = res.ok && res.text.includes('"more":true');
+    sent = res.ok && !more;
     busy();
+    if (more) { put(error, "Your yes is noted; another person has to say yes too."); attr(error, "hidden", false); }
     if (res.ok) say(`${act === "deny" ? "Denied" : "Approved"} ${visText(p.server + "." + p.tool)}`);
   }
   function busy() {
-    for (const b of [approve, remember, deny]) b.disabled = asking || sent || expired();
+    for (const b of [approve, edit, remember, deny, ...panels.map((x) => x.go)]) b.disabled = asking || sent || expired();
     node.classList.toggle("sent", asking || sent);
   }
   const expired = () => p.expires <= now();
+  /** Opens one panel and closes the others. */
+  function open(panel) {
+    for (const other of panels) other.show(other === panel && other.node.hidden);
+    attr(edit, "aria-expanded", String(!editing.node.hidden));
+    attr(remember, "aria-expanded", String(!remembering.node.hidden));
+  }
 
   function tick() {
     const ms = p.expires - now();
@@ -168,13 +183,14 @@ function makeCard(first) {
     tags.replaceChildren(...(isTool(p) ? riskTags(p.hints, p.trusted) : kindTags(p)));
     drawFacts(facts, p, presence);
     args.update(p);
-    if (!p.may_remember) remember.remove();
-    else if (!remember.isConnected) approve.after(remember);
-    put(note, !p.may_remember
-      ? "Remembering is not offered: " + (isTool(p) && p.hints?.destructive === true
-        ? "the server says this tool destroys things, so each call is asked about."
-        : `this server is not trusted, so its word that the ${p.kind ?? "tool"} is harmless does not count.`)
-      : `Approve and remember: this ${p.kind ?? "tool"}, for this caller, ${p.kind === "resource template" ? "with any URI that fits" : "with any arguments"}, until the gateway stops.`);
+    attr(edit, "hidden", !p.may_edit);
+    attr(remember, "hidden", p.needs > 1);
+    put(approve, p.needs > 1 ? `Approve (${p.yeses.length + 1} of ${p.needs})` : "Approve once");
+    put(note, p.needs > 1
+      ? `${p.needs} persons have to say yes.` + (p.yeses.length ? ` So far: ${p.yeses.join(", ")}.` : "")
+      : p.may_remember ? "" : "A yes is remembered only with a condition: " + (isTool(p) && p.hints?.destructive === true
+        ? "the server says this tool destroys things."
+        : `this server is not trusted, so its word that the ${p.kind ?? "tool"} is harmless does not count.`));
   }
   return { node, update, tick, reason, approve: () => run("approve") };
 }
@@ -183,6 +199,7 @@ function drawFacts(facts, p, presence) {
   const schema = p.schema ?? {};
   put(presence, p.connected
     ? "waiting for the answer"
+    : !p.own ? "asked in another process or before a restart; an approval is good for the identical call until it expires"
     : "has gone; an approval stays good for the identical call until it expires");
   presence.className = "presence " + (p.connected ? "here" : "away");
   const row = (label, ...kids) => [h("dt", {}, label), h("dd", {}, ...kids)];

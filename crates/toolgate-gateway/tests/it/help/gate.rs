@@ -200,20 +200,31 @@ impl Gate {
 
     /// Everything that the console shows.
     pub(crate) fn state(&self) -> Value {
-        let link = self.console();
-        let token = link.split_once("#token=").unwrap().1;
+        let login = self.log_in("");
+        let state = send(self.port, "GET", "/console/api/state", &login.lines, b"");
+        serde_json::from_str(&state.body).unwrap()
+    }
+
+    /// Logs in at the console, as the person of that name, or as the owner.
+    pub(crate) fn log_in(&self, name: &str) -> Login {
+        self.open_link(&self.cli(&["console", "--as", name]))
+    }
+
+    /// Logs in with a link.
+    pub(crate) fn open_link(&self, link: &str) -> Login {
+        let token = link.trim().split_once("#token=").unwrap().1;
         let port = self.port;
         let lines = ["Content-Type: application/json", "X-Toolgate-Console: 1"].map(str::to_owned);
         let body = json!({"token": token}).to_string();
         let login = send(port, "POST", "/console/login", &lines, body.as_bytes());
         let cookie = login.header("set-cookie").expect("a login");
         let key: Value = serde_json::from_str(&login.body).unwrap();
-        let lines = [
+        let lines = vec![
+            "Content-Type: application/json".to_owned(),
             format!("Cookie: {}", cookie.split(';').next().unwrap()),
             format!("X-Toolgate-Console: {}", key["key"].as_str().unwrap()),
         ];
-        let state = send(port, "GET", "/console/api/state", &lines, b"");
-        serde_json::from_str(&state.body).unwrap()
+        Login { port, lines }
     }
 
     /// Puts another config in the place of its own, in one step.
@@ -312,5 +323,21 @@ impl Drop for Gate {
             eprintln!("the gateway said: {:#?}", self.said());
         }
         kill_hard(&mut self.child);
+    }
+}
+
+/// Somebody who is logged in at the console.
+pub(crate) struct Login {
+    port: u16,
+    lines: Vec<String>,
+}
+
+impl Login {
+    /// Does one thing, as the page does it.
+    pub(crate) fn post(&self, action: &str, with: &Value) -> Value {
+        let path = format!("/console/api/{action}");
+        let body = with.to_string();
+        let answer = send(self.port, "POST", &path, &self.lines, body.as_bytes());
+        serde_json::from_str(&answer.body).unwrap()
     }
 }

@@ -1,0 +1,250 @@
+//! What a person decides on the command line.
+
+use super::object;
+use clap::{Args, Subcommand};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// `toolgate approve`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Approve {
+    /// Which call, as `toolgate inbox` shows it
+    pub(crate) id: String,
+    /// Allow it with these arguments instead, a JSON object
+    #[arg(long, value_name = "JSON", value_parser = object, conflicts_with = "remember")]
+    pub(crate) edit: Option<String>,
+    /// Allow calls of this tool by this caller for a while
+    #[arg(long)]
+    pub(crate) remember: bool,
+    /// For how long, such as 30m, 8h or 7d; 8 hours unless it says so
+    #[arg(long = "for", value_name = "TIME", requires = "remember", conflicts_with = "until", value_parser = span)]
+    pub(crate) lasts: Option<Duration>,
+    /// Until the end of this day, or until this time (UTC): 2027-01-31 or 2027-01-31T18:00
+    #[arg(long, value_name = "DATE", requires = "remember", value_parser = date)]
+    pub(crate) until: Option<SystemTime>,
+    /// How often
+    #[arg(long, value_name = "N", requires = "remember", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) uses: Option<u64>,
+    /// Only calls that fit this condition in CEL, such as 'args.path.startsWith("/srv/")'
+    #[arg(long, value_name = "CEL", requires = "remember")]
+    pub(crate) when: Option<String>,
+    /// Whoever calls, not this caller only
+    #[arg(long, requires = "remember")]
+    pub(crate) all_callers: bool,
+}
+
+/// `toolgate grants`.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Grants {
+    /// List them, with their last use
+    List,
+    /// Withdraw one, or all
+    Revoke {
+        /// Which one, as `toolgate grants list` shows it
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        id: Option<String>,
+        /// All of them
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+/// `toolgate freeze`.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Freeze {
+    /// Whatever a caller does
+    Caller {
+        /// Its name, as `toolgate calls` shows it
+        name: String,
+        /// Why; callers read it
+        #[arg(long, value_name = "REASON")]
+        reason: Option<String>,
+    },
+    /// Whatever is done with a server
+    Server {
+        /// Its id in the config
+        id: String,
+        /// Why; callers read it
+        #[arg(long, value_name = "REASON")]
+        reason: Option<String>,
+    },
+    /// Everything
+    All {
+        /// Why; callers read it
+        #[arg(long, value_name = "REASON")]
+        reason: Option<String>,
+    },
+    /// List what is frozen
+    List,
+}
+
+/// `toolgate thaw`.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Thaw {
+    /// What a caller does
+    Caller {
+        /// Its name
+        name: String,
+    },
+    /// What is done with a server
+    Server {
+        /// Its id in the config
+        id: String,
+    },
+    /// The freeze of everything; those of single callers and servers stay
+    All,
+}
+
+/// What is frozen or thawed, in the words of the gateway.
+pub(crate) trait What {
+    /// `all`, `caller NAME` or `server ID`; `None` where only a list is wanted.
+    fn what(&self) -> Option<String>;
+}
+
+impl What for Freeze {
+    fn what(&self) -> Option<String> {
+        match self {
+            Freeze::Caller { name, .. } => Some(format!("caller {name}")),
+            Freeze::Server { id, .. } => Some(format!("server {id}")),
+            Freeze::All { .. } => Some("all".to_owned()),
+            Freeze::List => None,
+        }
+    }
+}
+
+impl What for Thaw {
+    fn what(&self) -> Option<String> {
+        Some(match self {
+            Thaw::Caller { name } => format!("caller {name}"),
+            Thaw::Server { id } => format!("server {id}"),
+            Thaw::All => "all".to_owned(),
+        })
+    }
+}
+
+impl Freeze {
+    /// Why.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match self {
+            Freeze::Caller { reason, .. }
+            | Freeze::Server { reason, .. }
+            | Freeze::All { reason } => reason.as_deref(),
+            Freeze::List => None,
+        }
+    }
+}
+
+/// `30m`, `8h`, `7d`.
+fn span(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no time; write 30m, 8h or 7d");
+    let unit = match text.chars().last() {
+        Some('m') => 60,
+        Some('h') => 3600,
+        Some('d') => 24 * 3600,
+        _ => return Err(wrong()),
+    };
+    let count: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    let seconds = count.checked_mul(unit).filter(|s| *s > 0);
+    seconds.map(Duration::from_secs).ok_or_else(wrong)
+}
+
+/// `2027-01-31` (its end) or `2027-01-31T18:00`, in UTC.
+fn date(text: &str) -> Result<SystemTime, String> {
+    let wrong = || format!("{text:?} is no date; write 2027-01-31 or 2027-01-31T18:00 (UTC)");
+    let (day, time) = match text.trim_end_matches('Z').split_once('T') {
+        Some((day, time)) => (day, Some(time)),
+        None => (text, None),
+    };
+    let seconds = match time {
+        None => 24 * 3600,
+        Some(time) => minutes(time).ok_or_else(wrong)? * 60,
+    };
+    let since = days(day).ok_or_else(wrong)? * 24 * 3600 + seconds;
+    UNIX_EPOCH
+        .checked_add(Duration::from_secs(since))
+        .ok_or_else(wrong)
+}
+
+/// The minutes of `18:00`.
+fn minutes(time: &str) -> Option<u64> {
+    let (hours, minutes) = time.split_once(':')?;
+    let (hours, minutes) = (number(hours, 2, 0..=23)?, number(minutes, 2, 0..=59)?);
+    Some(hours * 60 + minutes)
+}
+
+/// The days from 1970-01-01 to a day.
+fn days(day: &str) -> Option<u64> {
+    let mut parts = day.split('-');
+    let mut part = |digits, range| number(parts.next()?, digits, range);
+    let (year, month, date) = (part(4, 1970..=9999)?, part(2, 1..=12)?, part(2, 1..=31)?);
+    let leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
+    let length = |month: u64| match month {
+        2 if leap(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    if parts.next().is_some() || date > length(month) {
+        return None;
+    }
+    let years: u64 = (1970..year).map(|y| 365 + u64::from(leap(y))).sum();
+    let months: u64 = (1..month).map(length).sum();
+    Some(years + months + date - 1)
+}
+
+fn number(text: &str, digits: usize, range: std::ops::RangeInclusive<u64>) -> Option<u64> {
+    let plain = text.len() == digits && text.bytes().all(|b| b.is_ascii_digit());
+    let number = plain.then(|| text.parse().ok())??;
+    range.contains(&number).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(text: &str) -> Option<u64> {
+        let at = date(text).ok()?;
+        Some(at.duration_since(UNIX_EPOCH).unwrap().as_secs())
+    }
+
+    #[test]
+    fn dates() {
+        assert_eq!(seconds("1970-01-01"), Some(86_400));
+        assert_eq!(seconds("1970-01-01T00:01"), Some(60));
+        assert_eq!(seconds("2000-03-01T00:00Z"), Some(951_868_800));
+        assert_eq!(seconds("2027-01-31T18:00"), Some(1_801_418_400));
+        for wrong in [
+            "",
+            "2027",
+            "2027-02-29",
+            "2027-13-01",
+            "2027-1-1",
+            "2027-01-31T24:00",
+            "1969-12-31",
+            "tomorrow",
+            "2027-01-31T18",
+            "2027-01-31-1",
+            "+027-01-31",
+        ] {
+            assert_eq!(seconds(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn spans() {
+        assert_eq!(span("30m"), Ok(Duration::from_secs(1800)));
+        assert_eq!(span("7d"), Ok(Duration::from_secs(7 * 86_400)));
+        for wrong in [
+            "",
+            "h",
+            "0h",
+            "-1h",
+            "8",
+            "8 h",
+            "1.5h",
+            "99999999999999999999d",
+            "8\u{e9}",
+        ] {
+            assert!(span(wrong).is_err(), "{wrong}");
+        }
+    }
+}

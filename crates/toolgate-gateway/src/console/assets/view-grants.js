@@ -1,0 +1,89 @@
+// What is remembered, and what is frozen: both can be taken back here.
+
+import { state, post } from "./api.js";
+import { h, t, put, attr, keyed, button, clock, stamp, visText } from "./dom.js";
+
+const root = document.getElementById("view-grants");
+const error = h("p", { class: "error", role: "alert", hidden: true });
+const headings = (...names) => h("thead", {}, h("tr", {}, ...names.map((x) => h("th", { scope: "col" }, x)), h("th", { scope: "col" }, h("span", { class: "sr" }, "Take back"))));
+const grantList = h("tbody", {});
+const grantTable = h("table", { class: "grants" }, headings("Tool", "Caller", "Only when", "Given", "Used", "Until"), grantList);
+const noGrants = h("div", { class: "empty", hidden: true }, h("h3", {}, "Nothing is remembered"), h("p", {}, "An approval given with \u201cRemember\u201d stands here and can be withdrawn."));
+const freezeList = h("tbody", {});
+const freezeTable = h("table", { class: "grants freezes" }, headings("Frozen", "Reason", "By", "Since"), freezeList);
+const noFreezes = h("p", { class: "dim" }, "Nothing is frozen.");
+root.append(h("h2", { class: "sr" }, "Grants"), error, noGrants, grantTable,
+  h("section", { class: "freeze-box" }, h("h3", {}, "Stand still"),
+    h("p", { class: "dim" }, "A freeze stops what runs and refuses what comes, in all gateways of this data directory, until it is thawed."),
+    noFreezes, freezeTable, freezeForm()));
+
+const syncGrants = keyed(grantList, (g) => g.id, makeGrant);
+const syncFreezes = keyed(freezeList, (f) => f.what, makeFreeze);
+
+export function renderGrants() {
+  syncGrants(state.grants);
+  attr(noGrants, "hidden", state.grants.length > 0);
+  attr(grantTable, "hidden", !state.grants.length);
+  syncFreezes(state.freezes);
+  attr(noFreezes, "hidden", state.freezes.length > 0);
+  attr(freezeTable, "hidden", !state.freezes.length);
+}
+
+/** Does it, and says on this page what went wrong. */
+async function act(path, value, by) {
+  by.disabled = true;
+  const res = await post("/console/api/" + path, value);
+  put(error, res.error ?? "");
+  attr(error, "hidden", !res.error);
+  by.disabled = false;
+  return res.ok;
+}
+
+const cell = (label, kid) => h("td", { "data-label": label }, kid);
+const day = (ms) => stamp(ms).slice(0, 16) + " UTC";
+
+function makeGrant(first) {
+  const used = h("span", {}), until = h("span", {});
+  const revoke = button("Withdraw", { class: "danger small", "data-act": "revoke", "aria-label": "Withdraw the grant" }, () => act("grants/revoke", { id: first.id }, revoke));
+  const node = h("tr", { "data-grant": first.id }, cell("Tool", t("b", {}, `${first.server}.${first.tool}`)), cell("Caller", t("span", {}, first.caller ?? "all callers")),
+    cell("Only when", first.when ? t("code", {}, first.when) : h("span", { class: "dim" }, "always")),
+    cell("Given", h("span", {}, h("time", { title: stamp(first.made) }, clock(first.made)), t("span", { class: "dim" }, " by " + first.by))), cell("Used", used), cell("Until", until), cell("", revoke));
+  return { node, update(g) {
+    const times = g.used === 0 ? "never" : g.used === 1 ? "once" : `${g.used} times`;
+    put(used, times + (g.uses ? ` of ${g.uses}` : "") + (g.last ? `, last ${day(g.last)}` : ""));
+    put(until, g.over ?? day(g.until));
+    until.className = g.over ? "tag bad" : "";
+  } };
+}
+
+function makeFreeze(first) {
+  const reason = h("span", {}), by = h("span", {}), since = h("time", {});
+  const thaw = button("Thaw", { class: "small", "data-act": "thaw" }, () => act("thaw", { what: first.what }, thaw));
+  const node = h("tr", { "data-freeze": first.what }, cell("Frozen", t("b", {}, first.what)), cell("Reason", reason), cell("By", by), cell("Since", since), cell("", thaw));
+  return { node, update(f) {
+    put(reason, f.reason ?? "");
+    put(by, f.by);
+    put(since, day(f.since));
+  } };
+}
+
+/** Freezes everything, or one caller, with a reason. */
+function freezeForm() {
+  const what = h("input", { type: "text", "data-field": "freeze-caller", "aria-label": "Caller; empty for everything", placeholder: "Caller; empty for everything", autocomplete: "off", maxlength: "500" });
+  const reason = h("input", { type: "text", "data-field": "freeze-reason", "aria-label": "Reason, given to callers", placeholder: "Reason, given to callers", autocomplete: "off", maxlength: "500" });
+  const go = button("Freeze", { class: "danger", "data-act": "freeze" }, async () => {
+    const caller = what.value.trim();
+    const name = caller ? "caller " + caller : "all";
+    if (!confirm(`Freeze ${visText(caller || "everything")}? What runs of it is stopped.`)) return;
+    if (await act("freeze", { what: name, reason: reason.value }, go)) { what.value = ""; reason.value = ""; }
+  });
+  return h("div", { class: "row" }, what, reason, go);
+}
+
+/** A button that freezes one thing. */
+export function freezeButton(what) {
+  const go = button("Freeze", { class: "danger small", "data-act": "freeze-one" }, () => {
+    if (confirm(`Freeze ${visText(what())}? What runs of it is stopped.`)) act("freeze", { what: what(), reason: "" }, go);
+  });
+  return go;
+}

@@ -1,0 +1,44 @@
+//! Who sits at a terminal of this machine.
+
+use toolgate_policy::{By, Who};
+
+/// The owner of this process, as a channel of his own knows him.
+pub(crate) fn owner(by: By) -> Who {
+    user(by, rustix::process::getuid().as_raw())
+}
+
+/// The user of that number. Only the owner, or root, gets to the control socket.
+pub(crate) fn user(by: By, uid: u32) -> Who {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = name_in(&users, uid).unwrap_or_else(|| format!("uid:{uid}"));
+    Who {
+        owner: true,
+        ..Who::named(by, name)
+    }
+}
+
+/// The name of a user, from lines such as `ann:x:1000:1000:Ann:/home/ann:/bin/sh`.
+fn name_in(users: &str, uid: u32) -> Option<String> {
+    users.lines().find_map(|line| {
+        let mut parts = line.split(':');
+        let name = parts.next().filter(|name| !name.is_empty())?;
+        let number: u32 = parts.nth(1)?.parse().ok()?;
+        (number == uid).then(|| name.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_user() {
+        let users = "root:x:0:0:root:/root:/bin/sh\n\nbroken\nann:x:1000:1000::/home/ann:/bin/sh\n";
+        assert_eq!(name_in(users, 1000).as_deref(), Some("ann"));
+        assert_eq!(name_in(users, 1001), None);
+        assert_eq!(
+            user(By::Terminal, 4_294_967_000).name.as_deref(),
+            Some("uid:4294967000")
+        );
+    }
+}

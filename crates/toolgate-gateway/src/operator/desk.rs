@@ -1,0 +1,184 @@
+//! What a person decides: approvals, grants, freezes.
+
+use super::{Done, NotDone, Operator};
+use crate::{board::millis, offered, show};
+use serde_json::{Value, json};
+use std::time::{Duration, UNIX_EPOCH};
+use toolgate::{Item, ItemKind, Json};
+use toolgate_policy::{
+    ApprovalView, DeskError, FreezeView, Frozen, GrantView, Remember, Standing, Who, Yes,
+};
+
+impl Operator {
+    /// Does one thing that a person decides.
+    pub(super) async fn decide(&self, action: &str, with: &Value, who: &Who) -> Done {
+        let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
+        let id = word("id");
+        match action {
+            "inbox" => Ok(self.pending()),
+            "grants" => Ok(self.grants()),
+            "freezes" => Ok(self.freezes()),
+            "approve" => self.approve(id, with, who).await,
+            "deny" => {
+                let reason = Some(word("reason").to_owned());
+                done(self.desk.deny(id, who.clone(), reason).await, id)
+            }
+            "grants/revoke" if with.get("all").and_then(Value::as_bool) == Some(true) => {
+                for grant in self.desk.grants() {
+                    done(self.desk.revoke(&grant.id).await, &grant.id)?;
+                }
+                Ok(json!({"ok": true}))
+            }
+            "grants/revoke" => done(self.desk.revoke(id).await, id),
+            "freeze" => self.freeze(word("what"), word("reason"), who).await,
+            "thaw" => self.thaw(word("what"), who).await,
+            _ => Err(NotDone::Unknown(format!("there is no action {action:?}"))),
+        }
+    }
+
+    async fn approve(&self, id: &str, with: &Value, who: &Who) -> Done {
+        let yes = Yes {
+            edit: self.edit(id, with)?,
+            remember: remember(with)?,
+        };
+        match self.desk.approve(id, who.clone(), yes).await {
+            Ok(Standing::Open) => Ok(json!({"ok": true, "more": true})),
+            decided => done(decided.map(|_| ()), id),
+        }
+    }
+
+    /// The arguments that a person wrote instead, where they fit the tool.
+    fn edit(&self, id: &str, with: &Value) -> Result<Option<Json>, NotDone> {
+        let Some(text) = with.get("edit").and_then(Value::as_str) else {
+            return Ok(None);
+        };
+        let edit = Json::read(text.as_bytes().to_vec(), &Default::default())
+            .map_err(|e| format!("the edited arguments: {e}"))?;
+        if let Some(view) = self.desk.find(id) {
+            let route = self.live.plan().route.clone();
+            let fits = route.arguments.fit(&view.item, &edit);
+            fits.map_err(|e| format!("the edited arguments: {}", e.public()))?;
+        }
+        Ok(Some(edit))
+    }
+
+    async fn freeze(&self, what: &str, reason: &str, who: &Who) -> Done {
+        let what = frozen(what)?;
+        let reason = Some(reason.to_owned());
+        let froze = self.desk.freezes().freeze(what, reason, who.clone()).await;
+        froze.map_err(|e| e.public().to_owned())?;
+        Ok(json!({"ok": true}))
+    }
+
+    async fn thaw(&self, what: &str, who: &Who) -> Done {
+        let thawed = self
+            .desk
+            .freezes()
+            .thaw(frozen(what)?, who.clone())
+            .await
+            .map_err(|e| e.public().to_owned())?;
+        match thawed {
+            true => Ok(json!({"ok": true})),
+            false => Err(NotDone::Unknown(format!(
+                "{what} is not frozen; `toolgate freeze list` shows what is"
+            ))),
+        }
+    }
+
+    /// The open questions, the one that expires first on top.
+    pub(crate) fn pending(&self) -> Value {
+        let mut open = self.desk.list();
+        open.retain(|view| view.standing == Standing::Open);
+        open.sort_by_key(|view| view.expires);
+        open.iter().map(pending).collect()
+    }
+
+    pub(crate) fn grants(&self) -> Value {
+        self.desk.grants().iter().map(grant).collect()
+    }
+
+    pub(crate) fn freezes(&self) -> Value {
+        self.desk.freezes().list().iter().map(freeze).collect()
+    }
+}
+
+fn frozen(what: &str) -> Result<Frozen, String> {
+    Frozen::read(what)
+        .ok_or_else(|| format!("cannot freeze {what:?}; say `all`, `caller NAME` or `server ID`"))
+}
+
+/// `{"remember": true | {"until": ms, "uses": n, "when": "...", "all_callers": true}}`.
+fn remember(with: &Value) -> Result<Option<Remember>, String> {
+    let how = match with.get("remember") {
+        None | Some(Value::Bool(false) | Value::Null) => return Ok(None),
+        Some(how) => how,
+    };
+    let number = |key: &str| match how.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(n) => n
+            .as_u64()
+            .map(Some)
+            .ok_or(format!("{key} must be a whole number")),
+    };
+    let until = number("until")?.map(Duration::from_millis);
+    let when = how.get("when").and_then(Value::as_str).map(str::trim);
+    Ok(Some(Remember {
+        until: until.and_then(|until| UNIX_EPOCH.checked_add(until)),
+        uses: number("uses")?,
+        when: when.filter(|when| !when.is_empty()).map(str::to_owned),
+        all_callers: how.get("all_callers").and_then(Value::as_bool) == Some(true),
+    }))
+}
+
+pub(super) fn done(result: Result<(), DeskError>, id: &str) -> Done {
+    match result {
+        Ok(()) => Ok(json!({"ok": true})),
+        Err(DeskError::Unknown) => Err(NotDone::Unknown(format!(
+            "there is nothing to decide under {id}; `toolgate inbox` lists what waits"
+        ))),
+        Err(DeskError::Decided(standing)) => {
+            let text = format!("{id} is settled already: {}", standing.as_str());
+            Err(NotDone::Refused(text))
+        }
+        Err(DeskError::Unkept(error) | DeskError::Unrecorded(error)) => {
+            Err(NotDone::Refused(error.public().to_owned()))
+        }
+        Err(error) => Err(NotDone::Refused(format!("{id}: {error}"))),
+    }
+}
+
+fn pending(view: &ApprovalView) -> Value {
+    let item = &view.item;
+    json!({
+        "id": view.id, "call": view.calls.last(), "calls": view.calls, "at": millis(view.asked), "expires": millis(view.expires), "caller": view.binding.caller.name(),
+        "client": view.seen.client, "server": item.origin.server, "tool": used(view), "kind": item.kind().word(), "title": item.def.title(),
+        "description": item.def.description(), "hints": offered::hints_json(item.def.hints()), "trusted": item.origin.trusted,
+        "reasons": view.reasons, "arguments_pretty": show::exact(&view.arguments), "arguments_raw": view.arguments.as_str(),
+        "digest": view.binding.arguments, "schema": offered::schema(item), "connected": view.connected,
+        "own": view.own, "may_remember": view.may_remember, "may_edit": item.kind() == ItemKind::Tool && view.needs <= 1,
+        "needs": view.needs, "yeses": view.yeses.iter().map(ToString::to_string).collect::<Vec<_>>(), "state": "open",
+    })
+}
+
+/// The part of the full name behind the server; of a template the URI that is read, which is what matters.
+fn used(view: &ApprovalView) -> String {
+    let uri = view.arguments.get("uri").and_then(|uri| uri.string());
+    match uri.filter(|_| view.item.kind() == ItemKind::Template) {
+        Some(uri) => format!("{}{uri}", Item::RESOURCE),
+        None => view.item.own_name(),
+    }
+}
+
+fn grant(grant: &GrantView) -> Value {
+    json!({
+        "id": grant.id, "caller": grant.caller.as_ref().map(|caller| caller.name()), "server": grant.server, "tool": grant.tool,
+        "by": grant.by.to_string(), "made": millis(grant.since), "until": millis(grant.until), "uses": grant.uses,
+        "when": grant.when, "used": grant.used, "last": grant.last.map(millis), "over": grant.over(),
+    })
+}
+
+fn freeze(freeze: &FreezeView) -> Value {
+    json!({
+        "what": freeze.what.to_string(), "reason": freeze.reason, "by": freeze.by, "since": millis(freeze.since),
+    })
+}

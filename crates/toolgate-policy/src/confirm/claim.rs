@@ -1,0 +1,273 @@
+//! What the desk has for a call, and what waits there for one.
+
+use super::{Binding, Desk, Standing, grants, id, kept::Kept, slip::Slip, waiting::Wait};
+use crate::{Expect, Written};
+use std::{sync::Arc, time::SystemTime};
+use toolgate_core::{BoxFuture, Call, Error, Item, Json, Kind, Waiting};
+use toolgate_journal::Entry;
+
+/// What the desk has for a call.
+#[derive(Debug)]
+pub(super) enum Claim {
+    /// An approval, used up by this.
+    Spent {
+        id: Arc<str>,
+        why: String,
+        /// What a person wrote instead of the arguments.
+        edit: Option<Json>,
+    },
+    /// A grant.
+    Granted { why: String },
+    /// Nothing yet.
+    Open,
+}
+
+/// An approval that waits.
+pub(super) struct Opened {
+    pub(super) id: Arc<str>,
+    pub(super) expires: SystemTime,
+    pub(super) waiting: Arc<dyn Waiting>,
+}
+
+/// An approval on its way to being used up.
+struct Spending {
+    claim: Claim,
+    record: Entry,
+    writing: BoxFuture<'static, Result<Written, Error>>,
+}
+
+impl Desk {
+    /// What there is for a call: a no, a yes that this uses up, a remembered yes, or nothing yet.
+    pub(super) async fn claim(
+        &self,
+        call: &Call,
+        item: &Item,
+        binding: &Binding,
+        slot: Option<&str>,
+    ) -> Result<Claim, Error> {
+        for _ in 0..Desk::TRIES {
+            self.sweep();
+            let Some(spending) = self.spend(call, binding, slot)? else {
+                if let Some(why) = self.granted(call, item, binding).await? {
+                    return Ok(Claim::Granted { why });
+                }
+                let expired = self.book().expired(binding, slot, &self.limits);
+                return expired.map_or(Ok(Claim::Open), Err);
+            };
+            // Used up on the disk before it counts: two calls at once cannot both have it, in whatever processes. If the
+            // record fails then, or the caller leaves, the approval is lost, and nothing happens with it.
+            let written = spending.writing.await?;
+            self.sync();
+            if let Written::Done(_) = written {
+                self.touch();
+                self.recorder.append(spending.record)?.await?;
+                return Ok(spending.claim);
+            }
+        }
+        Err(busy())
+    }
+
+    fn spend(
+        &self,
+        call: &Call,
+        binding: &Binding,
+        slot: Option<&str>,
+    ) -> Result<Option<Spending>, Error> {
+        let mut book = self.book();
+        if let Some(error) = book.denied(call, binding) {
+            return Err(error);
+        }
+        let Some((slip, after)) = book.usable(call, binding, slot) else {
+            return Ok(None);
+        };
+        let (id, edit) = (slip.id.clone(), slip.kept.edit.clone());
+        let verb = if edit.is_some() { "edited " } else { "" };
+        let yeses = slip.kept.yeses.iter().map(ToString::to_string);
+        let why = format!("{id} {verb}by {}", yeses.collect::<Vec<_>>().join(" and "));
+        let record = slip
+            .record(after.as_str())
+            .with("call", &*call.id)
+            .with("round", call.round.number);
+        let writing = slip.write(self.store.as_ref(), |kept| kept.standing = after);
+        Ok(Some(Spending {
+            claim: Claim::Spent { id, why, edit },
+            record,
+            writing,
+        }))
+    }
+
+    /// Uses a remembered yes once. A condition that cannot be judged does not hold.
+    async fn granted(
+        &self,
+        call: &Call,
+        item: &Item,
+        binding: &Binding,
+    ) -> Result<Option<String>, Error> {
+        let speaks = |grant: &&grants::Grant| grant.view.speaks_of(binding);
+        if !self.book().grants.iter().any(|grant| speaks(&grant)) {
+            return Ok(None);
+        }
+        let _turn = self.turns.lock().await;
+        for _ in 0..Desk::TRIES {
+            let found = {
+                let book = self.book();
+                let mut grants = book.grants.iter().filter(speaks);
+                grants.find(|grant| holds(grant, call, item)).cloned()
+            };
+            let Some(grant) = found else {
+                return Ok(None);
+            };
+            let (id, used) = (&grant.view.id, grant.view.used_once().json());
+            let expect = Expect::Version(grant.version);
+            let written = self.store.write(grants::TABLE, id, Some(used), expect);
+            let written = written.await?;
+            self.sync();
+            if let Written::Done(_) = written {
+                return Ok(Some(format!("{id} remembered by {}", grant.view.by)));
+            }
+        }
+        Err(busy())
+    }
+
+    /// A new approval, or the one that waits for exactly this already.
+    pub(super) async fn open(
+        self: &Arc<Desk>,
+        call: &Call,
+        item: &Arc<Item>,
+        binding: Binding,
+        reasons: &[String],
+        needs: u32,
+    ) -> Result<Opened, Error> {
+        let (opened, record) = self.place(call, item, binding, reasons, needs)?;
+        let Some(record) = record else {
+            return Ok(opened);
+        };
+        let placed = Placed(self, &opened.id);
+        self.recorder.append(record)?.await?;
+        let writing = {
+            let mut book = self.book();
+            let slip = book.slip(&opened.id).ok_or_else(busy)?;
+            slip.write(self.store.as_ref(), |_| {})
+        };
+        let written = writing.await?;
+        self.sync();
+        drop(placed);
+        self.touch();
+        match written {
+            Written::Done(_) => Ok(opened),
+            Written::Conflict => Err(busy()),
+        }
+    }
+
+    fn place(
+        self: &Arc<Desk>,
+        call: &Call,
+        item: &Arc<Item>,
+        binding: Binding,
+        reasons: &[String],
+        needs: u32,
+    ) -> Result<(Opened, Option<Entry>), Error> {
+        let mut book = self.book();
+        let waits = |slip: &Slip| slip.alive() && slip.kept.needs >= needs;
+        if let Some(slip) = book.bound(&binding, waits) {
+            slip.calls.insert(call.id.clone());
+            return Ok((self.opened(slip), None));
+        }
+        book.room(&binding, &self.limits)?;
+        let id = loop {
+            let id = id::fresh('a')?;
+            if book.slip(&id).is_none() {
+                break id;
+            }
+        };
+        let now = SystemTime::now();
+        let kept = Kept {
+            binding,
+            item: item.clone(),
+            arguments: call.arguments().raw().clone(),
+            reasons: reasons.to_vec(),
+            seen: call.seen.clone(),
+            call: call.id.clone(),
+            asked: now,
+            expires: now + self.limits.life,
+            needs,
+            yeses: Vec::new(),
+            edit: None,
+            standing: Standing::Open,
+        };
+        let slip = Slip::new(id, 0, kept, self.limits.life);
+        let arguments = slip.kept.arguments.as_str();
+        let record = slip
+            .record(Standing::Open.as_str())
+            .with("call", &*call.id)
+            .with("reasons", reasons)
+            .with("needs", needs)
+            .with("args_len", arguments.len())
+            .with(
+                "args_mac",
+                self.recorder.mac(arguments.as_bytes()).unwrap_or_default(),
+            );
+        let opened = self.opened(&slip);
+        book.slips.push(slip);
+        Ok((opened, Some(record)))
+    }
+
+    fn opened(self: &Arc<Desk>, slip: &Slip) -> Opened {
+        let wait = Wait {
+            desk: self.clone(),
+            id: slip.id.clone(),
+            decided: slip.decided.subscribe(),
+            expiry: slip.expiry,
+            caller: slip.kept.binding.caller.clone(),
+            server: slip.kept.binding.server.clone(),
+        };
+        Opened {
+            id: slip.id.clone(),
+            expires: slip.expiry.wall,
+            waiting: Arc::new(wait),
+        }
+    }
+
+    /// Counts who waits for an approval.
+    pub(super) fn count(&self, id: &str, more: bool) {
+        if let Some(slip) = self.book().slip(id) {
+            slip.waiters = if more {
+                slip.waiters + 1
+            } else {
+                slip.waiters.saturating_sub(1)
+            };
+        }
+        self.touch();
+    }
+}
+
+fn holds(grant: &grants::Grant, call: &Call, item: &Item) -> bool {
+    if grant.view.over().is_some() {
+        return false;
+    }
+    let Some(when) = &grant.when else {
+        return true;
+    };
+    when.judge(call, item).unwrap_or_else(|why| {
+        let text = format!("{} cannot be judged: {why}", grant.view.id);
+        call.trail.add("confirm", "stricter", text);
+        false
+    })
+}
+
+fn busy() -> Error {
+    Error::new(
+        Kind::Busy(None),
+        "the approvals change too fast just now; try again",
+    )
+}
+
+/// An approval that is not in the store yet. If it never gets there, nobody waits for it.
+struct Placed<'a>(&'a Desk, &'a Arc<str>);
+
+impl Drop for Placed<'_> {
+    fn drop(&mut self) {
+        let unkept = |slip: &Slip| slip.id == *self.1 && slip.version == 0;
+        self.0.book().slips.retain(|slip| !unkept(slip));
+    }
+}

@@ -1,0 +1,241 @@
+//! What a person says to an approval.
+
+use super::{
+    By, Desk, DeskError, GrantView, Remember, Standing, Who, condition::Condition, grants,
+    harmless, id, slip::Slip,
+};
+use crate::{Expect, Written, text};
+use toolgate_core::{Item, ItemKind, Json};
+use toolgate_journal::Entry;
+use toolgate_wire::json::Kind;
+
+/// How a person says yes.
+#[derive(Clone, Debug, Default)]
+pub struct Yes {
+    /// To these arguments instead. They are judged as the first ones were, before anything leaves.
+    pub edit: Option<Json>,
+    /// To later calls of this kind too.
+    pub remember: Option<Remember>,
+}
+
+impl Yes {
+    /// A yes that is remembered.
+    pub fn remembered(remember: Remember) -> Yes {
+        Yes {
+            edit: None,
+            remember: Some(remember),
+        }
+    }
+
+    /// A yes to other arguments.
+    pub fn edited(arguments: Json) -> Yes {
+        Yes {
+            edit: Some(arguments),
+            remember: None,
+        }
+    }
+}
+
+impl Desk {
+    /// Says yes: good for one use of exactly this call, once as many persons said so as it needs. Until then it stays
+    /// [`Standing::Open`].
+    ///
+    /// # Errors
+    /// It is decided already, unknown, not this person's to decide, or the yes could not be kept or recorded; then
+    /// nothing changed.
+    pub async fn approve(
+        &self,
+        id: &str,
+        who: impl Into<Who>,
+        yes: Yes,
+    ) -> Result<Standing, DeskError> {
+        let who = who.into();
+        self.sweep();
+        let (record, grant) = self.yes(id, &who, &yes)?;
+        self.written(record).await?;
+        let standing = self.put(id, &who, &yes).await?;
+        if let Some(grant) = grant {
+            let kept =
+                self.store
+                    .write(grants::TABLE, &grant.id, Some(grant.json()), Expect::Absent);
+            kept.await.map_err(DeskError::Unkept)?;
+            self.sync();
+        }
+        self.touch();
+        Ok(standing)
+    }
+
+    /// Whether this person may say this yes to it, what is recorded then, and what is remembered.
+    fn yes(&self, id: &str, who: &Who, yes: &Yes) -> Result<(Entry, Option<GrantView>), DeskError> {
+        let mut book = self.book();
+        let spare = self.spare(&book.grants);
+        let slip = known(book.slip(id))?;
+        let kept = &slip.kept;
+        let next = slip.standing().approved(&kept.yeses, kept.needs, who)?;
+        if who.by != By::Client && who.made(&kept.binding.caller, kept.needs) {
+            return Err(DeskError::Own);
+        }
+        let state = match next {
+            Standing::Open => "seconded",
+            _ => "approved",
+        };
+        let mut record = slip.record_by(state, who);
+        if let Some(edit) = &yes.edit {
+            editable(slip, edit)?;
+            let mac = self.recorder.mac(edit.as_str().as_bytes());
+            record = record
+                .with("edited", true)
+                .with("args_len", edit.as_str().len())
+                .with("args_mac", mac.unwrap_or_default());
+        }
+        let Some(remember) = &yes.remember else {
+            return Ok((record, None));
+        };
+        may_remember(slip, remember)?;
+        if !spare || yes.edit.is_some() {
+            return Err(DeskError::NotRemembered);
+        }
+        let grant = id::fresh('g').map_err(DeskError::Unrecorded)?;
+        let grant = GrantView::new(grant, &kept.binding, who.clone(), remember);
+        Ok((record.with("grant", &*grant.id), Some(grant)))
+    }
+
+    /// Whether one more grant fits. The oldest one that is over makes room.
+    fn spare(&self, grants: &[grants::Grant]) -> bool {
+        if grants.len() < self.limits.grants {
+            return true;
+        }
+        let over = grants.iter().filter(|grant| grant.view.over().is_some());
+        let Some(oldest) = over.min_by_key(|grant| grant.view.since) else {
+            return false;
+        };
+        let expect = Expect::Version(oldest.version);
+        drop(
+            self.store
+                .write(grants::TABLE, &oldest.view.id, None, expect),
+        );
+        true
+    }
+
+    /// Puts a yes into the store. A no that came meanwhile wins.
+    async fn put(&self, id: &str, who: &Who, yes: &Yes) -> Result<Standing, DeskError> {
+        for _ in 0..Desk::TRIES {
+            let (next, writing) = {
+                let mut book = self.book();
+                let slip = known(book.slip(id))?;
+                if slip.expiry.past() {
+                    return Err(DeskError::Decided(Standing::Expired));
+                }
+                let kept = &slip.kept;
+                let next = slip.standing().approved(&kept.yeses, kept.needs, who)?;
+                let writing = slip.write(self.store.as_ref(), |kept| {
+                    kept.standing = next.clone();
+                    kept.yeses.push(who.clone());
+                    kept.edit = yes.edit.clone();
+                });
+                (next, writing)
+            };
+            let written = writing.await.map_err(DeskError::Unkept)?;
+            self.sync();
+            if let Written::Done(_) = written {
+                return Ok(next);
+            }
+        }
+        Err(DeskError::Unknown)
+    }
+
+    /// Says no, with a reason that the model reads. Wins over a yes that was not used yet.
+    ///
+    /// # Errors
+    /// It is used up, denied or expired already, unknown, or the no could not be kept or recorded; in this process it
+    /// stands all the same.
+    pub async fn deny(
+        &self,
+        id: &str,
+        who: impl Into<Who>,
+        reason: Option<String>,
+    ) -> Result<(), DeskError> {
+        let who = who.into();
+        self.sweep();
+        let reason = reason.map(|r| tidy(&r)).filter(|r| !r.is_empty());
+        {
+            let mut book = self.book();
+            let slip = known(book.slip(id))?;
+            if !slip.alive() {
+                return Err(DeskError::Decided(slip.standing()));
+            }
+            // At once: a yes must not slip through while the no is on its way to the disk.
+            slip.no = Some((who.clone(), reason.clone()));
+            slip.wake();
+        }
+        self.touch();
+        let record = self.put_no(id, &who, reason).await?;
+        self.written(record).await
+    }
+
+    async fn put_no(
+        &self,
+        id: &str,
+        who: &Who,
+        reason: Option<String>,
+    ) -> Result<Entry, DeskError> {
+        let no = Standing::Denied(who.clone(), reason.clone());
+        for _ in 0..Desk::TRIES {
+            let (record, writing) = {
+                let mut book = self.book();
+                let slip = known(book.slip(id))?;
+                if !slip.kept.standing.alive() {
+                    return Err(DeskError::Decided(slip.kept.standing.clone()));
+                }
+                let record = slip.record_by("denied", who);
+                let writing = slip.write(self.store.as_ref(), |kept| kept.standing = no.clone());
+                (record, writing)
+            };
+            let written = writing.await.map_err(DeskError::Unkept)?;
+            self.sync();
+            if let Written::Done(_) = written {
+                return Ok(record.with("reason", reason.unwrap_or_default()));
+            }
+        }
+        Err(DeskError::Unknown)
+    }
+}
+
+/// An approval that is in the store.
+fn known(slip: Option<&mut Slip>) -> Result<&mut Slip, DeskError> {
+    slip.filter(|slip| slip.version > 0)
+        .ok_or(DeskError::Unknown)
+}
+
+fn editable(slip: &Slip, edit: &Json) -> Result<(), DeskError> {
+    let why = if slip.kept.item.kind() != ItemKind::Tool {
+        "only arguments of tools can be edited"
+    } else if slip.kept.needs > 1 {
+        "what several persons approve cannot be edited: deny it with a reason"
+    } else if edit.kind() != Kind::Object {
+        "the arguments must be a JSON object"
+    } else {
+        return Ok(());
+    };
+    Err(DeskError::NotEdited(why.to_owned()))
+}
+
+fn may_remember(slip: &Slip, remember: &Remember) -> Result<(), DeskError> {
+    if let Some(when) = &remember.when {
+        Condition::compile(when).map_err(DeskError::Condition)?;
+    }
+    if remember.uses == Some(0) || !rememberable(&slip.kept.item, slip.kept.needs, remember) {
+        return Err(DeskError::NotRemembered);
+    }
+    Ok(())
+}
+
+fn rememberable(item: &Item, needs: u32, remember: &Remember) -> bool {
+    needs <= 1 && (harmless(item) || remember.when.is_some())
+}
+
+/// A reason as the model reads it: clean, and not without end.
+fn tidy(reason: &str) -> String {
+    const MOST: usize = 1000;
+    text::clean(reason.trim()).chars().take(MOST).collect()
+}

@@ -1,0 +1,148 @@
+//! An approval as the store keeps it, and back.
+
+use super::{Binding, Standing, Who};
+use crate::digest;
+use serde_json::{Value, json};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+use toolgate_core::{Caller, Definition, Item, ItemKind, Json, Origin, Seen};
+use toolgate_wire::json::Limits;
+
+/// The table of the store.
+pub(super) const TABLE: &str = "approvals";
+
+/// What of an approval outlives the process.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) binding: Binding,
+    pub(super) item: Arc<Item>,
+    pub(super) arguments: Json,
+    pub(super) reasons: Vec<String>,
+    pub(super) seen: Arc<Seen>,
+    /// The call that asked first.
+    pub(super) call: Arc<str>,
+    pub(super) asked: SystemTime,
+    pub(super) expires: SystemTime,
+    /// How many persons have to say yes.
+    pub(super) needs: u32,
+    /// Who did.
+    pub(super) yeses: Vec<Who>,
+    /// What a person wrote instead of the arguments.
+    pub(super) edit: Option<Json>,
+    /// Open, approved, denied or spent; that it is over is read off the clock.
+    pub(super) standing: Standing,
+}
+
+impl Kept {
+    pub(super) fn json(&self) -> Value {
+        let (binding, item, seen) = (&self.binding, &self.item, &self.seen);
+        json!({
+            "caller": binding.caller.name(), "server": &*binding.server, "tool": binding.tool,
+            "definition": binding.definition, "arguments": binding.arguments, "policy": &*binding.policy,
+            "text": self.arguments.as_str(), "edit": self.edit.as_ref().map(Json::as_str),
+            "item": {"kind": item.kind().word(), "def": item.def.json().as_str(), "local": item.local, "trusted": item.origin.trusted},
+            "seen": {"revision": seen.revision, "transport": seen.transport, "client": seen.client, "request": seen.request},
+            "reasons": self.reasons, "call": &*self.call, "asked": millis(self.asked), "expires": millis(self.expires),
+            "needs": self.needs, "yeses": self.yeses.iter().map(Who::json).collect::<Vec<_>>(), "standing": self.standing.json(),
+        })
+    }
+
+    /// An approval out of the store. `None` if it is not one as we write them, or its parts do not fit each other: then
+    /// it counts for nothing, and the call asks anew.
+    pub(super) fn read(value: &Value) -> Option<Kept> {
+        let text = |key: &str| value.get(key)?.as_str();
+        let binding = Binding {
+            caller: Caller::new(text("caller")?),
+            server: text("server")?.into(),
+            tool: text("tool")?.to_owned(),
+            definition: text("definition")?.to_owned(),
+            arguments: text("arguments")?.to_owned(),
+            policy: text("policy")?.into(),
+        };
+        let yeses = value.get("yeses")?.as_array()?.iter().map(Who::read);
+        let reasons = value.get("reasons")?.as_array()?.iter();
+        let kept = Kept {
+            item: Arc::new(item(value.get("item")?, &binding)?),
+            arguments: arguments(text("text")?)?,
+            edit: match value.get("edit")? {
+                Value::Null => None,
+                edit => Some(arguments(edit.as_str()?)?),
+            },
+            reasons: reasons
+                .map(|r| Some(r.as_str()?.to_owned()))
+                .collect::<Option<_>>()?,
+            seen: Arc::new(seen(value.get("seen")?)?),
+            call: text("call")?.into(),
+            asked: at(value.get("asked")?)?,
+            expires: at(value.get("expires")?)?,
+            needs: value.get("needs")?.as_u64()?.try_into().ok()?,
+            yeses: yeses.collect::<Option<_>>()?,
+            standing: Standing::read(value.get("standing")?)?,
+            binding,
+        };
+        kept.holds_together().then_some(kept)
+    }
+
+    /// Whether what is shown is what is bound.
+    fn holds_together(&self) -> bool {
+        let binding = &self.binding;
+        let approved = matches!(
+            self.standing,
+            Standing::Approved(_) | Standing::Spent { .. }
+        );
+        digest::of(&self.arguments) == binding.arguments
+            && digest::definition(&self.item).as_str() == binding.definition
+            && self.item.own_name() == binding.tool
+            && (!approved || self.yeses.len() >= self.needs as usize)
+    }
+}
+
+fn arguments(text: &str) -> Option<Json> {
+    // It was judged when it came; here it is only read again.
+    let limits = Limits {
+        bytes: usize::MAX,
+        depth: 1024,
+        keys: usize::MAX,
+        elements: usize::MAX,
+    };
+    Json::read(text.as_bytes().to_vec(), &limits).ok()
+}
+
+fn item(value: &Value, binding: &Binding) -> Option<Item> {
+    let text = |key: &str| value.get(key)?.as_str();
+    let word = text("kind")?;
+    let kind = ItemKind::ALL.into_iter().find(|kind| kind.word() == word)?;
+    let def = Definition::read(kind, arguments(text("def")?)?).ok()?;
+    let origin = Origin {
+        server: binding.server.clone(),
+        trusted: value.get("trusted")?.as_bool()?,
+    };
+    let mut item = Item::new(origin, def);
+    item.local = text("local")?.to_owned();
+    Some(item)
+}
+
+fn seen(value: &Value) -> Option<Seen> {
+    let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
+    let transport = value.get("transport")?.as_str()?;
+    let known = ["http", "stdio", "console", "terminal"];
+    Some(Seen {
+        revision: text("revision")?,
+        transport: known.into_iter().find(|t| *t == transport).unwrap_or(""),
+        client: text("client"),
+        request: text("request"),
+    })
+}
+
+/// Milliseconds since 1970.
+pub(super) fn millis(at: SystemTime) -> u64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The time at so many milliseconds since 1970.
+pub(super) fn at(value: &Value) -> Option<SystemTime> {
+    UNIX_EPOCH.checked_add(Duration::from_millis(value.as_u64()?))
+}

@@ -1,0 +1,265 @@
+//! The kill switch: a caller, a server or everything stands still until the operator thaws it.
+
+use crate::{Expect, Recorder, Store, Who};
+use serde_json::{Value, json};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+use toolgate_core::{
+    BoxFuture, Call, Caller, Decision, Error, Item, Kind, Layer, Next, Outcome, Refusal, Rule,
+    Verdict,
+};
+use toolgate_journal::{Entry, Event};
+
+/// The table of the store.
+const TABLE: &str = "freezes";
+
+/// What stands still.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Frozen {
+    /// Everything.
+    All,
+    /// Whatever this caller does.
+    Caller(String),
+    /// Whatever is done with this server, by its configured id.
+    Server(String),
+}
+
+impl Frozen {
+    /// `all`, `caller NAME` or `server ID`.
+    pub fn read(text: &str) -> Option<Frozen> {
+        match text.split_once(' ') {
+            None if text == "all" => Some(Frozen::All),
+            Some(("caller", name)) if !name.is_empty() => Some(Frozen::Caller(name.to_owned())),
+            Some(("server", id)) if !id.is_empty() => Some(Frozen::Server(id.to_owned())),
+            _ => None,
+        }
+    }
+
+    fn holds(&self, caller: &Caller, server: &str) -> bool {
+        match self {
+            Frozen::All => true,
+            Frozen::Caller(name) => name == caller.name(),
+            Frozen::Server(id) => id == server,
+        }
+    }
+}
+
+impl fmt::Display for Frozen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Frozen::All => f.write_str("all"),
+            Frozen::Caller(name) => write!(f, "caller {name}"),
+            Frozen::Server(id) => write!(f, "server {id}"),
+        }
+    }
+}
+
+/// A freeze as the console and the command line show it.
+#[derive(Clone, Debug)]
+pub struct FreezeView {
+    /// What stands still.
+    pub what: Frozen,
+    /// Why; callers read it.
+    pub reason: Option<String>,
+    /// Who did it, in words.
+    pub by: String,
+    /// When.
+    pub since: SystemTime,
+}
+
+impl FreezeView {
+    fn json(&self) -> Value {
+        let since = self.since.duration_since(UNIX_EPOCH).unwrap_or_default();
+        json!({"reason": self.reason, "by": self.by, "since": since.as_millis() as u64})
+    }
+
+    /// What cannot be read is frozen all the same; a name that nobody can read freezes everything.
+    fn read(key: &str, value: &Value) -> FreezeView {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        let since = value.get("since").and_then(Value::as_u64).unwrap_or(0);
+        let since = UNIX_EPOCH.checked_add(Duration::from_millis(since));
+        FreezeView {
+            what: Frozen::read(key).unwrap_or(Frozen::All),
+            reason: text("reason"),
+            by: text("by").unwrap_or_default(),
+            since: since.unwrap_or(UNIX_EPOCH),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let what = match &self.what {
+            Frozen::All => "the operator froze everything".to_owned(),
+            Frozen::Caller(_) => "the operator froze this caller".to_owned(),
+            Frozen::Server(id) => format!("the operator froze the server {id}"),
+        };
+        match &self.reason {
+            Some(reason) => format!("{what}: {reason}"),
+            None => what,
+        }
+    }
+}
+
+/// Who and what is frozen, in all processes of a data directory.
+pub struct Freezes {
+    recorder: Arc<Recorder>,
+    store: Arc<dyn Store>,
+    read: Mutex<(Option<u64>, Arc<[FreezeView]>)>,
+}
+
+impl Freezes {
+    /// With what the store has.
+    pub fn new(recorder: Arc<Recorder>, store: Arc<dyn Store>) -> Arc<Freezes> {
+        Arc::new(Freezes {
+            recorder,
+            store,
+            read: Mutex::new((None, Arc::from([]))),
+        })
+    }
+
+    /// All freezes.
+    pub fn list(&self) -> Arc<[FreezeView]> {
+        let now = *self.store.changed().borrow();
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.0 != Some(now) {
+            let rows = self.store.entries(TABLE);
+            let views = rows
+                .iter()
+                .map(|row| FreezeView::read(&row.key, &row.value));
+            *read = (Some(now), views.collect());
+        }
+        read.1.clone()
+    }
+
+    /// The freeze that holds a use of a server by a caller, if one does.
+    pub fn speaks(&self, caller: &Caller, server: &str) -> Option<FreezeView> {
+        let list = self.list();
+        list.iter().find(|f| f.what.holds(caller, server)).cloned()
+    }
+
+    /// Freezes: what runs of it is stopped, what comes is refused. A second freeze of the same replaces the reason.
+    ///
+    /// # Errors
+    /// It could not be kept or recorded.
+    pub async fn freeze(
+        &self,
+        what: Frozen,
+        reason: Option<String>,
+        who: Who,
+    ) -> Result<(), Error> {
+        let reason = reason.map(|r| crate::text::clean(r.trim()).into_owned());
+        let view = FreezeView {
+            reason: reason
+                .map(|r| r.chars().take(1000).collect::<String>())
+                .filter(|r| !r.is_empty()),
+            by: who.to_string(),
+            since: SystemTime::now(),
+            what,
+        };
+        let key = view.what.to_string();
+        // First of all it holds; then it is written down.
+        let written = self
+            .store
+            .write(TABLE, &key, Some(view.json()), Expect::Any);
+        written.await?;
+        let record = self.record("frozen", &view.what, &who);
+        let record = record.with("reason", view.reason.unwrap_or_default());
+        self.recorder.append(record)?.await
+    }
+
+    /// Thaws. `false` where it is not frozen.
+    ///
+    /// # Errors
+    /// It could not be kept or recorded; then it stays frozen.
+    pub async fn thaw(&self, what: Frozen, who: Who) -> Result<bool, Error> {
+        if !self.list().iter().any(|view| view.what == what) {
+            return Ok(false);
+        }
+        self.recorder
+            .append(self.record("thawed", &what, &who))?
+            .await?;
+        for row in self.store.entries(TABLE) {
+            if FreezeView::read(&row.key, &row.value).what == what {
+                self.store.write(TABLE, &row.key, None, Expect::Any).await?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn record(&self, state: &str, what: &Frozen, who: &Who) -> Entry {
+        let record = Entry::new(Event::FREEZE)
+            .with("state", state)
+            .with("what", what.to_string())
+            .with("by", who.by.as_str());
+        match &who.name {
+            Some(name) => record.with("who", &**name),
+            None => record,
+        }
+    }
+
+    /// Ends once a freeze holds that.
+    async fn frozen(&self, caller: &Caller, server: &str) -> FreezeView {
+        let mut changed = self.store.changed();
+        loop {
+            if let Some(view) = self.speaks(caller, server) {
+                return view;
+            }
+            if changed.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+}
+
+/// Refuses what is frozen before anybody is asked, again just before it leaves, and stops what runs.
+#[derive(Clone)]
+pub struct Freeze(pub Arc<Freezes>);
+
+fn refused(view: &FreezeView) -> Error {
+    let text = format!("refused: {}", view.sentence());
+    Error::new(Kind::Refused(Refusal::Rule), text)
+}
+
+impl Rule for Freeze {
+    fn name(&self) -> &'static str {
+        "freeze"
+    }
+
+    // Lists stay as they are: who may see a tool sees why it does not run.
+    fn hides_some(&self) -> bool {
+        false
+    }
+
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+        let frozen = self.0.speaks(&call.caller, &item.origin.server);
+        Decision::Now(frozen.map_or(Verdict::Allow, |view| Verdict::Refuse(refused(&view))))
+    }
+}
+
+impl Layer for Freeze {
+    fn name(&self) -> &'static str {
+        "freeze"
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let Some(item) = call.item().cloned() else {
+                return Err(call.unknown());
+            };
+            let (caller, server) = (call.caller.clone(), item.origin.server.clone());
+            if let Some(view) = self.0.speaks(&caller, &server) {
+                call.trail.add("freeze", "refuse", view.sentence());
+                return Err(refused(&view));
+            }
+            tokio::select! {
+                outcome = next.call(call) => outcome,
+                view = self.0.frozen(&caller, &server) => {
+                    let text = format!("stopped: {}", view.sentence());
+                    Err(Error::new(Kind::Cancelled, text))
+                }
+            }
+        })
+    }
+}
