@@ -267,7 +267,9 @@ mod tests {
         )
     }
 
-    /// T38: what was sealed for one call opens for no other, at no other server, and not for ever. Holds: ELIC-14, MRTR-07
+    /// T38: what was sealed for one call opens for no other, at no other server, and not for ever.
+    ///
+    /// Holds: ELIC-14, MRTR-07
     #[test]
     fn it_opens_for_the_same_call_only() {
         let (key, life) = ([7; 32], Duration::from_secs(60));
@@ -303,7 +305,9 @@ mod tests {
         println!("T38: {} swaps, none opened", others.len() + 2);
     }
 
-    /// T38: no changed bit, no cut and nothing added opens. Holds: MRTR-06
+    /// T38: no changed bit, no cut and nothing added opens.
+    ///
+    /// Holds: MRTR-06
     #[test]
     fn no_changed_bit_and_no_cut_opens() {
         let seal = Seal::random("s", Duration::from_secs(60)).unwrap();

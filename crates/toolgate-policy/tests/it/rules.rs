@@ -22,7 +22,7 @@ async fn the_order_of_the_duties() {
     assert_eq!(duties, order);
 }
 
-/// Holds: TOOL-21, TOOL-22
+/// Holds: TOOL-21
 #[tokio::test]
 async fn read_only_of_a_trusted_server_passes_without_a_rule() {
     let world = World::new();

@@ -96,9 +96,9 @@ pub struct Definition {
 pub struct Hints {
     /// It changes nothing.
     pub read_only: bool,
-    /// It may destroy; means something only when it is not read-only.
+    /// It may destroy; never where it is read-only, whatever it says.
     pub destructive: bool,
-    /// A second call changes nothing more.
+    /// A second call changes nothing more; always where it is read-only.
     pub idempotent: bool,
     /// It reaches out of the server's own world.
     pub open_world: bool,
@@ -232,18 +232,18 @@ impl Definition {
     /// What it claims to do. Whatever is not a tool is there to be read.
     pub fn hints(&self) -> Hints {
         let absent = Hints::default();
-        if self.kind != ItemKind::Tool {
-            return Hints {
-                read_only: true,
-                ..absent
-            };
-        }
         let claims = self.json.get("annotations");
         let said = |key: &str| claims.as_ref()?.get(key)?.bool();
+        let tool = self.kind == ItemKind::Tool;
+        let read_only = !tool || said("readOnlyHint").unwrap_or(absent.read_only);
+        let if_it_writes = |key: &str, absent| match read_only {
+            true => None,
+            false => Some(said(key).unwrap_or(absent)),
+        };
         Hints {
-            read_only: said("readOnlyHint").unwrap_or(absent.read_only),
-            destructive: said("destructiveHint").unwrap_or(absent.destructive),
-            idempotent: said("idempotentHint").unwrap_or(absent.idempotent),
+            read_only,
+            destructive: if_it_writes("destructiveHint", absent.destructive).unwrap_or(false),
+            idempotent: if_it_writes("idempotentHint", absent.idempotent).unwrap_or(true),
             open_world: said("openWorldHint").unwrap_or(absent.open_world),
         }
     }

@@ -102,6 +102,11 @@ impl Peer {
             .unwrap_or(false)
     }
 
+    /// Whether it completes arguments. The first revision has no word for it.
+    pub(super) fn completes(&self) -> bool {
+        !self.dialect.completions || self.capabilities.get("completions").is_some()
+    }
+
     /// Whether it says that it has such things.
     pub(super) fn has(&self, kind: ItemKind) -> bool {
         self.capabilities.get(kind.capability()).is_some()

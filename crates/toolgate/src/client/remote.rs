@@ -15,9 +15,12 @@ use super::{
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate_core::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, List, Outcome, Service,
+    BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, List, Op, Outcome, Service,
 };
-use toolgate_wire::method::definition::ItemKind;
+use toolgate_wire::{
+    message::{RpcError, code},
+    method::definition::ItemKind,
+};
 
 /// One server. Dropping it closes the stream, or ends the session.
 pub struct Remote {
@@ -163,6 +166,10 @@ impl Remote {
     }
 
     async fn used(&self, call: Call) -> Result<Outcome, Error> {
+        if matches!(call.op, Op::Complete(_)) && !self.peer.completes() {
+            let words = format!("the server {} completes nothing", self.name());
+            return Err(call::refused(&RpcError::new(code::METHOD_NOT_FOUND, words)));
+        }
         let answer = self.sent(&call).await;
         let result = answer.map_err(|failure| self.failed(failure))?;
         let granted = call::granted(&call, &self.options);

@@ -8,10 +8,14 @@ use super::{
     outlet::{Frame, Outlet, QueueLimits, level},
     telling::Telling,
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 use tokio::{
-    sync::{Notify, oneshot},
+    sync::{Notify, oneshot, watch},
     task::AbortHandle,
+    time::timeout,
 };
 use toolgate_core::{BoxFuture, Caller, Error, ItemKind, Kind};
 use toolgate_wire::{
@@ -34,7 +38,12 @@ pub(crate) struct Legacy {
     telling: Arc<Telling>,
     /// Told when work on a request ends.
     ended: Notify,
+    /// Whether the peer said that the handshake is over. Before that it is asked nothing.
+    ready: watch::Sender<bool>,
 }
+
+/// How long a question waits for the end of the handshake: some clients call before they say so.
+const READY: Duration = Duration::from_secs(10);
 
 impl Legacy {
     /// Answers `initialize`, and is then ready for the peer.
@@ -80,6 +89,7 @@ impl Legacy {
             table,
             telling,
             ended: Notify::new(),
+            ready: watch::Sender::new(false),
         };
         Ok((Arc::new(legacy), answer.json()))
     }
@@ -205,9 +215,14 @@ impl Legacy {
     }
 
     fn notified(&self, method: &str, params: Option<&Json>) {
-        if method != notifications::CANCELLED {
-            return;
+        match method {
+            initialize::DONE => drop(self.ready.send_replace(true)),
+            notifications::CANCELLED => self.cancelled(params),
+            _ => {}
         }
+    }
+
+    fn cancelled(&self, params: Option<&Json>) {
         let task = notifications::cancelled_id(params).and_then(|id| self.table().cancel(&id));
         if let Some(task) = task {
             task.abort();
@@ -273,6 +288,18 @@ impl Legacy {
         }
     }
 
+    /// Waits a little until the handshake is over.
+    async fn can_be_asked(&self) -> Result<(), Error> {
+        let mut ready = self.ready.subscribe();
+        match timeout(READY, ready.wait_for(|ready| *ready)).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(Error::new(
+                Kind::Upstream,
+                "the client cannot be asked: it has not sent notifications/initialized",
+            )),
+        }
+    }
+
     fn table(&self) -> MutexGuard<'_, Session<Answered, AbortHandle>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -305,6 +332,7 @@ impl Asker for Inline<'_> {
         params: Option<Json>,
     ) -> BoxFuture<'a, Result<Json, Error>> {
         Box::pin(async move {
+            self.legacy.can_be_asked().await?;
             let (tx, rx) = oneshot::channel();
             let id = self.legacy.table().open(tx);
             let mut open = Open {

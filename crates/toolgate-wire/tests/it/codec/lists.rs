@@ -120,3 +120,46 @@ fn a_definition_without_its_key_is_none() {
         assert!(Definition::read(kind, json(&whole)).is_err(), "{kind:?}");
     }
 }
+
+/// Holds: TOOL-22
+#[test]
+fn hints_that_are_absent_have_a_meaning_and_some_mean_nothing_beside_others() {
+    let check = |annotations: Value, expected: [bool; 4]| {
+        let mut def = tree!({"name": "a", "inputSchema": {"type": "object"}});
+        if !annotations.is_null() {
+            def["annotations"] = annotations.clone();
+        }
+        let hints = Definition::tool(json(&def)).expect("a tool").hints();
+        let found = [
+            hints.read_only,
+            hints.destructive,
+            hints.idempotent,
+            hints.open_world,
+        ];
+        assert_eq!(found, expected, "{annotations}");
+    };
+    let absent = [false, true, false, true];
+    for nothing in [
+        Value::Null,
+        tree!({}),
+        tree!({"title": "A"}),
+        tree!({"readOnlyHint": null, "destructiveHint": "no", "idempotentHint": 1}),
+        tree!({"readonlyhint": true, "DestructiveHint": false}),
+    ] {
+        check(nothing, absent);
+    }
+    check(tree!({"readOnlyHint": false}), absent);
+    check(
+        tree!({"destructiveHint": false}),
+        [false, false, false, true],
+    );
+    check(tree!({"idempotentHint": true}), [false, true, true, true]);
+    check(tree!({"openWorldHint": false}), [false, true, false, false]);
+    // What only reads destroys nothing, however often it is called, whatever else it says.
+    for (destructive, idempotent) in [(true, true), (true, false), (false, false)] {
+        let said = tree!({"readOnlyHint": true, "destructiveHint": destructive,
+            "idempotentHint": idempotent, "openWorldHint": false});
+        check(said, [true, false, true, false]);
+    }
+    check(tree!({"readOnlyHint": true}), [true, false, true, true]);
+}

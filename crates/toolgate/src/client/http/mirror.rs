@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(Marks::read(&schema), Ok(Marks::default()));
     }
 
-    /// Holds: HTTPM-26, HTTPM-27, HTTPM-28, HTTPM-29.
+    /// Holds: HTTPM-26, HTTPM-28, HTTPM-29.
     #[test]
     fn arguments_are_repeated_to_the_letter() {
         let schema = properties(
@@ -225,5 +225,42 @@ mod tests {
         );
         check(r#"{"o":"s","s":{"s":1}}"#, &[]);
         check("{}", &[]);
+    }
+
+    /// Holds: HTTPM-27.
+    #[test]
+    fn a_value_is_read_where_its_property_stands_and_nowhere_else() {
+        let text = r#"{"type":"string","x-mcp-header":"X"}"#;
+        let at = |path: &str| {
+            let schema = path.rsplit(' ').fold(text.to_owned(), |inner, key| {
+                let key = key.replace('~', " ");
+                format!(r#"{{"type":"object","properties":{{"{key}":{inner}}}}}"#)
+            });
+            Marks::read(&json(&schema)).unwrap()
+        };
+        let check = |path: &str, arguments: &str, expected: Option<&str>| {
+            let made = at(path).of(&json(arguments));
+            let found = made.first().map(|(_, value)| value.to_str().unwrap());
+            assert_eq!(
+                (found, made.len()),
+                (expected, usize::from(expected.is_some())),
+                "{path} of {arguments}"
+            );
+        };
+        check("a", r#"{"a":"v"}"#, Some("v"));
+        check("a b c", r#"{"a":{"b":{"c":"v"}}}"#, Some("v"));
+        check("a.b", r#"{"a.b":"v","a":{"b":"w"}}"#, Some("v"));
+        check("a/b", r#"{"a/b":"v"}"#, Some("v"));
+        check("a~b", r#"{"a b":"v"}"#, Some("v"));
+        check("a b", r#"{"b":"v","a":{"c":{"b":"v"}}}"#, None);
+        check("a b", r#"{"a.b":"v","a/b":"v"}"#, None);
+        check("a.b", r#"{"a":{"b":"v"}}"#, None);
+        check("a", r#"{"A":"v","b":{"a":"v"}}"#, None);
+        check("a b", r#"{"a":[{"b":"v"}]}"#, None);
+        check("a b", r#"{"a":"{\"b\":\"v\"}"}"#, None);
+        for nothing in [r#"{"a":null}"#, "{}", r#"{"a":{"b":null}}"#, r#"{"a":{}}"#] {
+            check("a b", nothing, None);
+        }
+        check("a", r#"{"a":null}"#, None);
     }
 }

@@ -35,7 +35,7 @@ async fn bad_arguments_never_leave() {
     }
 }
 
-/// Holds: TOOL-45, TOOL-46, TOOL-21, TOOL-22
+/// Holds: TOOL-45, TOOL-46, TOOL-21
 #[tokio::test]
 async fn the_application_sees_the_exact_call_first() {
     for revision in REVISIONS {
@@ -163,7 +163,7 @@ fn slow() -> Server {
     Server::new("slow", "1").tool(slow)
 }
 
-/// Holds: TOOL-48, CANC-13, CANC-14, LIFE-13
+/// Holds: TOOL-48, CANC-14, LIFE-13
 #[tokio::test(start_paused = true)]
 async fn a_call_without_an_answer_ends() {
     for revision in REVISIONS {

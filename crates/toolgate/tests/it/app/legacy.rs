@@ -125,7 +125,7 @@ async fn finish(
     assert_eq!(calling.await.unwrap().unwrap().text(), "ok");
 }
 
-/// Holds: ELIC-01, ELIC-07, ELIC-08, SAMP-01, ROOT-01, LIFE-11
+/// Holds: ELIC-01, ELIC-07, ELIC-08, SAMP-01, ROOT-01
 #[tokio::test]
 async fn a_question_in_the_middle_of_a_call() {
     let builder = Client::builder().on_elicit(|form| async move {

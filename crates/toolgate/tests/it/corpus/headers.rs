@@ -89,7 +89,7 @@ async fn check(headers: &[(&str, &str)], arguments: Value, good: bool) {
 
 /// An argument deep inside that is repeated as a header is looked for where it stands.
 ///
-/// Holds: HTTPM-27, HTTPM-34, HTTPM-35
+/// Holds: HTTPM-34, HTTPM-35
 #[tokio::test]
 async fn a_marked_argument_deep_inside_is_compared() {
     let deep = || json!({"deep": {"inner": "x"}});

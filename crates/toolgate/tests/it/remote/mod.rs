@@ -7,4 +7,5 @@ mod lists;
 mod logs;
 mod opening;
 pub(crate) mod peer;
+mod timeouts;
 mod trouble;

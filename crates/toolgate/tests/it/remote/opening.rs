@@ -91,7 +91,7 @@ async fn any_other_answer_to_the_probe_means_legacy() {
     }
 }
 
-/// Holds: LIFE-09, LIFE-10, LIFE-11, LIFE-14
+/// Holds: LIFE-09, LIFE-14
 #[tokio::test(start_paused = true)]
 async fn every_legacy_revision_is_accepted_and_no_other() {
     for revision in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] {
@@ -199,7 +199,7 @@ async fn a_server_that_ends_at_the_probe_is_worth_another_try() {
     assert!(matches!(opening.await.unwrap(), Err(OpenError::Closed(_))));
 }
 
-/// Holds: CANC-02, CANC-13
+/// Holds: CANC-02
 #[tokio::test(start_paused = true)]
 async fn the_handshake_has_an_end() {
     let (opening, mut peer) = start(options());

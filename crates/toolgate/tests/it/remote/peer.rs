@@ -54,12 +54,20 @@ pub(crate) async fn legacy(capabilities: Value) -> (Remote, Peer) {
     legacy_with(capabilities, options()).await
 }
 
-pub(crate) async fn legacy_with(capabilities: Value, mut options: RemoteOptions) -> (Remote, Peer) {
+pub(crate) async fn legacy_with(capabilities: Value, options: RemoteOptions) -> (Remote, Peer) {
+    legacy_of("2025-11-25", capabilities, options).await
+}
+
+/// The same, of that revision.
+pub(crate) async fn legacy_of(
+    revision: &str,
+    capabilities: Value,
+    mut options: RemoteOptions,
+) -> (Remote, Peer) {
     options.probe = false;
     let (opening, mut peer) = start(options);
     let hello = peer.read().await;
-    peer.reply(&hello, welcome("2025-11-25", capabilities))
-        .await;
+    peer.reply(&hello, welcome(revision, capabilities)).await;
     let remote = opening.await.unwrap().unwrap();
     assert_eq!(peer.read().await["method"], "notifications/initialized");
     (remote, peer)

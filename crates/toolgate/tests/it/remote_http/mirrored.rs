@@ -24,7 +24,7 @@ async fn listed(remote: &Remote, server: &Server, tools: Value) -> Catalog {
     list.unwrap()
 }
 
-/// Holds: HTTPM-26, HTTPM-27, HTTPM-28, HTTPM-29.
+/// Holds: HTTPM-26, HTTPM-28, HTTPM-29.
 #[tokio::test]
 async fn marked_arguments_are_repeated() {
     let (remote, server) = modern(json!({"tools": {}})).await;

@@ -18,6 +18,7 @@ pub(crate) async fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+const READY: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const FOREVER: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
 
@@ -114,7 +115,7 @@ async fn a_question_that_nobody_answers_ends() {
         );
         let ask = FOREVER.replace("forever", "ask");
         write
-            .write_all(format!("{able}\n{ask}\n").as_bytes())
+            .write_all(format!("{able}\n{READY}\n{ask}\n").as_bytes())
             .await
             .unwrap();
         lines.next_line().await.unwrap();

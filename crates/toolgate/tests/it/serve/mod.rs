@@ -3,6 +3,7 @@
 mod batch;
 pub(crate) mod desk;
 mod facts;
+mod handshake;
 pub(crate) mod http;
 mod ids;
 mod sse_2024;
