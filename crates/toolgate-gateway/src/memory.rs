@@ -13,8 +13,8 @@ const VALUE: u64 = 96;
 const TASK: u64 = 64 << 10;
 /// The console keeps so many calls, and so many events for a slow reader.
 const BOARD: u64 = (200 + 256) * (64 << 10);
-/// The queue of the record in bytes, and what waits for room in it.
-const RECORD: u64 = (64 << 20) + 8192 * (8 << 10);
+/// The ends of calls that wait for room in the queue of the record.
+const LATE: u64 = 8192 * (8 << 10);
 /// The longest link that is remembered.
 const LINK: u64 = 8 << 10;
 /// Kinds of lists: tools, resources, templates, prompts.
@@ -93,7 +93,12 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
             "link_callers x links_per_caller x 8 KiB",
             times(limits.link_callers, times(limits.links_per_caller, LINK)),
         ),
-        part("the record and the console", "fixed", RECORD + BOARD),
+        part(
+            "the record",
+            "audit_queue_bytes",
+            (limits.audit_queue_bytes as u64).saturating_add(LATE),
+        ),
+        part("the console", "fixed", BOARD),
     ]
 }
 

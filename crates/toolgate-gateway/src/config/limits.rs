@@ -194,6 +194,14 @@ limits! {
     connections_per_address: usize = 256, 1 to 65_536;
     /// Open connections.
     connections: usize = 1_024, 1 to 65_536;
+    /// Records that wait for the disk.
+    audit_queue: usize = 8_192, 16 to 1_000_000;
+    /// Their bytes together.
+    audit_queue_bytes: usize = 67_108_864, 1_048_576 to 4_294_967_296;
+    /// Records that share one sync.
+    audit_batch: usize = 256, 1 to 65_536;
+    /// How long records are gathered while more keep coming.
+    audit_wait_milliseconds: u64 = 2, 0 to 1_000;
     /// How long running calls may still take when the gateway stops.
     drain_seconds: u64 = 30, 0 to 3_600;
 }

@@ -2,6 +2,7 @@
 
 mod files;
 mod json;
+mod shown;
 mod wrong;
 
 use super::*;

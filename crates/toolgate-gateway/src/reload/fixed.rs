@@ -34,6 +34,10 @@ const AT_START: &[&str] = &[
     "header_seconds",
     "body_seconds",
     "connections",
+    "audit_queue",
+    "audit_queue_bytes",
+    "audit_batch",
+    "audit_wait_milliseconds",
     "drain_seconds",
 ];
 

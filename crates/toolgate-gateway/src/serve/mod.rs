@@ -88,6 +88,11 @@ pub(crate) fn run(start: Start) -> Result<(), String> {
 fn open_journal(start: &Start) -> Result<Arc<Journal>, String> {
     let mut options = start.config.audit.options(&start.data);
     options.product = format!("toolgate {}", env!("CARGO_PKG_VERSION"));
+    let limits = &start.config.limits;
+    options.queue = limits.audit_queue;
+    options.queue_bytes = limits.audit_queue_bytes;
+    options.batch = limits.audit_batch;
+    options.wait = Duration::from_millis(limits.audit_wait_milliseconds);
     options.config_hash = start.config.hash.clone().unwrap_or_default();
     let journal = Journal::open(options).map_err(|e| format!("cannot open the audit log: {e}"))?;
     Ok(Arc::new(journal))

@@ -25,6 +25,7 @@ mod listen;
 mod misdeeds;
 mod no_spawn;
 mod one_no;
+mod one_over;
 mod other_origins;
 mod reload;
 mod revisions;

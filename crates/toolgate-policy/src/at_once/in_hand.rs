@@ -41,8 +41,8 @@ impl InHand {
         let mut held = lock(&self.held);
         let own = held.of.get(caller).copied().unwrap_or(0);
         let why = match (own >= self.per_caller, held.all >= self.all) {
-            (true, _) => format!("{own} calls of this caller run or wait already"),
-            (_, true) => format!("{} calls run or wait already", held.all),
+            (true, _) => held_words(own, " of this caller"),
+            (_, true) => held_words(held.all, ""),
             _ => {
                 held.of.insert(caller.clone(), own + 1);
                 held.all += 1;
@@ -51,6 +51,13 @@ impl InHand {
         };
         let text = format!("too much at once: {why}; try again when one has ended");
         Err(Error::new(Kind::Busy(None), text))
+    }
+}
+
+fn held_words(count: usize, of: &str) -> String {
+    match count {
+        1 => format!("1 call{of} runs or waits already"),
+        _ => format!("{count} calls{of} run or wait already"),
     }
 }
 

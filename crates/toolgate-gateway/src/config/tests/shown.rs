@@ -1,0 +1,247 @@
+//! Each limit has a test that goes one over. Which one stands here, so that none is forgotten.
+
+use super::super::limits;
+use std::path::Path;
+
+const FLOODS: &str = "crates/toolgate-gateway/tests/it/floods.rs";
+const ONE_OVER: &str = "crates/toolgate-gateway/tests/it/one_over.rs";
+const TURNS: &str = "crates/toolgate-gateway/tests/it/turns.rs";
+const MISDEEDS: &str = "crates/toolgate-gateway/tests/it/misdeeds.rs";
+const OUTLET: &str = "crates/toolgate/src/edge/outlet.rs";
+const SCHEMA: &str = "crates/toolgate-policy/src/schema/tests.rs";
+const LINKS: &str = "crates/toolgate/src/aggregate/links/tests.rs";
+const HTTP: &str = "crates/toolgate/tests/it/serve/http.rs";
+const DURABILITY: &str = "crates/toolgate-journal/tests/it/durability.rs";
+
+const SHOWN: &[(&str, &str, &str)] = &[
+    (
+        "body_bytes",
+        FLOODS,
+        "t22_oversize_bodies_are_refused_and_memory_stays_bounded",
+    ),
+    (
+        "header_bytes",
+        FLOODS,
+        "one_over_each_limit_of_a_head_is_refused",
+    ),
+    (
+        "headers",
+        FLOODS,
+        "one_over_each_limit_of_a_head_is_refused",
+    ),
+    (
+        "mcp_header_bytes",
+        FLOODS,
+        "one_over_each_limit_of_a_head_is_refused",
+    ),
+    ("line_bytes", FLOODS, "t22_lines_without_end_are_dropped"),
+    ("depth", ONE_OVER, "the_json_of_a_message"),
+    ("keys", ONE_OVER, "the_json_of_a_message"),
+    ("elements", ONE_OVER, "the_json_of_a_message"),
+    ("name_bytes", ONE_OVER, "the_json_of_a_message"),
+    (
+        "call_seconds",
+        MISDEEDS,
+        "t79_a_bad_server_over_stdio_hurts_nobody_else",
+    ),
+    ("call_max_seconds", ONE_OVER, "how_often_and_how_long"),
+    (
+        "calls_per_caller",
+        ONE_OVER,
+        "calls_of_each_kind_at_the_same_time",
+    ),
+    ("calls", ONE_OVER, "calls_of_each_kind_at_the_same_time"),
+    (
+        "calls_per_tool",
+        ONE_OVER,
+        "calls_of_each_kind_at_the_same_time",
+    ),
+    (
+        "calls_per_server",
+        ONE_OVER,
+        "calls_of_each_kind_at_the_same_time",
+    ),
+    (
+        "waiting_per_caller",
+        TURNS,
+        "what_finds_no_room_is_told_what_is_full",
+    ),
+    ("waiting", ONE_OVER, "calls_of_each_kind_at_the_same_time"),
+    (
+        "waiting_seconds",
+        TURNS,
+        "what_finds_no_room_is_told_what_is_full",
+    ),
+    (
+        "sessions",
+        HTTP,
+        "one_session_over_the_limit_ends_an_idle_one_and_never_a_busy_one",
+    ),
+    (
+        "listen_streams",
+        ONE_OVER,
+        "streams_of_one_caller_and_of_all",
+    ),
+    (
+        "listen_streams_per_caller",
+        ONE_OVER,
+        "streams_of_one_caller_and_of_all",
+    ),
+    ("stream_messages", OUTLET, "one_over_the_messages_waits"),
+    (
+        "stream_bytes",
+        OUTLET,
+        "one_byte_over_waits_and_what_may_be_lost_is_dropped",
+    ),
+    (
+        "stream_resources",
+        ONE_OVER,
+        "resources_of_which_one_stream_hears",
+    ),
+    ("result_bytes", ONE_OVER, "what_a_server_lists_and_answers"),
+    (
+        "tools_per_server",
+        ONE_OVER,
+        "what_a_server_lists_and_answers",
+    ),
+    ("list_bytes", ONE_OVER, "what_a_server_lists_and_answers"),
+    ("page_items", ONE_OVER, "a_page_of_a_list"),
+    (
+        "definition_bytes",
+        ONE_OVER,
+        "what_a_server_lists_and_answers",
+    ),
+    (
+        "description_bytes",
+        ONE_OVER,
+        "what_a_server_lists_and_answers",
+    ),
+    (
+        "links_per_caller",
+        LINKS,
+        "one_link_too_many_forgets_the_oldest",
+    ),
+    (
+        "link_callers",
+        LINKS,
+        "one_caller_too_many_forgets_the_oldest",
+    ),
+    ("rounds", ONE_OVER, "rounds_and_the_life_of_what_is_sealed"),
+    (
+        "seal_seconds",
+        ONE_OVER,
+        "rounds_and_the_life_of_what_is_sealed",
+    ),
+    (
+        "approval_seconds",
+        ONE_OVER,
+        "questions_that_wait_for_a_person",
+    ),
+    (
+        "approvals_per_caller",
+        ONE_OVER,
+        "questions_that_wait_for_a_person",
+    ),
+    ("approvals", ONE_OVER, "questions_that_wait_for_a_person"),
+    (
+        "start_seconds",
+        MISDEEDS,
+        "t79_a_bad_server_over_stdio_hurts_nobody_else",
+    ),
+    (
+        "header_seconds",
+        ONE_OVER,
+        "the_head_of_a_request_that_crawls",
+    ),
+    (
+        "body_seconds",
+        FLOODS,
+        "a_body_that_pauses_or_crawls_is_given_up",
+    ),
+    (
+        "body_idle_seconds",
+        FLOODS,
+        "a_body_that_pauses_or_crawls_is_given_up",
+    ),
+    (
+        "connections_per_address",
+        FLOODS,
+        "one_connection_of_an_address_too_many_is_closed",
+    ),
+    (
+        "connections",
+        "crates/toolgate-gateway/tests/it/one_no.rs",
+        "a_signal_ends_the_gateway_at_the_limit_of_connections",
+    ),
+    (
+        "audit_queue",
+        DURABILITY,
+        "a_full_queue_refuses_at_once_and_drops_nothing",
+    ),
+    ("audit_queue_bytes", DURABILITY, "queued_bytes_have_a_limit"),
+    (
+        "drain_seconds",
+        ONE_OVER,
+        "what_still_runs_when_the_gateway_stops",
+    ),
+    (
+        "session_idle_seconds",
+        "crates/toolgate/tests/it/rows/handles.rs",
+        "t26_a_captured_session_is_no_good_after_its_end",
+    ),
+    (
+        "session_max_seconds",
+        "crates/toolgate/tests/it/rows/handles.rs",
+        "t26_a_captured_session_is_no_good_after_its_end",
+    ),
+    (
+        "list_seconds",
+        "crates/toolgate/tests/it/remote/lists.rs",
+        "the_time_to_live_of_a_modern_list_is_honoured",
+    ),
+    (
+        "question_seconds",
+        "crates/toolgate/tests/it/serve/desk.rs",
+        "a_question_that_nobody_answers_ends",
+    ),
+    (
+        "instructions_bytes",
+        "crates/toolgate-gateway/src/instructions/tests.rs",
+        "a_long_text_is_cut",
+    ),
+    ("schema_depth", SCHEMA, "bounds"),
+    ("subschemas", SCHEMA, "bounds"),
+    ("patterns", SCHEMA, "bounds"),
+    (
+        "grants",
+        "crates/toolgate-policy/tests/it/approvals.rs",
+        "so_many_grants",
+    ),
+    // How many share a sync and for how long is no refusal: that none is lost is what counts.
+    ("audit_batch", DURABILITY, "waiters_share_a_sync"),
+    (
+        "audit_wait_milliseconds",
+        DURABILITY,
+        "waiters_share_a_sync",
+    ),
+    ("rate", ONE_OVER, "how_often_and_how_long"),
+];
+
+#[test]
+fn every_limit_has_a_test_that_goes_one_over() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (key, file, name) in SHOWN {
+        assert!(limits::limit_keys().contains(key), "{key} is no limit");
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        assert!(
+            text.contains(&format!("fn {name}(")),
+            "{key}: no test {name} in {file}"
+        );
+    }
+    let shown = |key: &&str| SHOWN.iter().any(|(shown, ..)| shown == key);
+    let lacking: Vec<_> = limits::limit_keys()
+        .iter()
+        .filter(|key| !shown(key))
+        .collect();
+    assert!(lacking.is_empty(), "without a test: {lacking:?}");
+}
