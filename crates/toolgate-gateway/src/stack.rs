@@ -123,6 +123,7 @@ pub(crate) fn route(config: &Config, shared: &Shared, before: Option<&Route>) ->
             depth: limits.schema_depth,
             parts: limits.subschemas,
             patterns: limits.patterns,
+            time: Duration::from_millis(limits.schema_milliseconds),
         }),
         size: Size {
             result: limits.result_bytes,

@@ -5,10 +5,11 @@ mod uri;
 
 use crate::{
     PerServer,
-    schema::{self, Bounds, Explained, Schema, problems},
+    schema::{self, Bounds, Checked, Compiled, Explained},
     text::clean,
 };
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use toolgate_core::{
     Call, Caller, Decision, Error, Item, Json, Kind, Op, Problem, Refusal, Rule, Verdict,
 };
@@ -30,73 +31,88 @@ impl Default for Arguments {
 }
 
 /// The compiled `inputSchema` of an item.
-pub(crate) struct Input(pub(crate) Result<Schema, String>);
+pub(crate) struct Input(pub(crate) Arc<Compiled>);
 
 impl Input {
     pub(crate) fn of(item: &Item, bounds: &Bounds) -> Input {
-        Input(Schema::compile(&item.def.input_schema(), bounds))
+        Input(schema::compiled(&item.def.input_schema(), bounds))
     }
 }
 
 impl Arguments {
-    /// Whether arguments fit a tool.
+    /// Whether arguments fit a tool, as far as that is quickly known: when they are used they are checked again.
     ///
     /// # Errors
     /// What is wrong with them.
     pub fn fit(&self, item: &Item, arguments: &Json) -> Result<(), Error> {
-        let caller = Caller::new("operator");
-        self.check(
-            &Call::tool("edit", caller, item.def.name(), arguments.clone()),
-            item,
-        )
-    }
-
-    fn check(&self, call: &Call, item: &Item) -> Result<(), Error> {
-        let (found, of) = match call.op {
-            Op::Tool => (self.of_tool(call, item)?, item.def.name()),
-            Op::Prompt => (
-                prompt::problems(&item.def, call.arguments().raw()),
-                item.def.name(),
-            ),
-            Op::Resource => (uri::problems(call.name()), "the resource"),
-            Op::Complete(_) => (
-                prompt::completed(&item.def, call.arguments().raw()),
-                item.def.name(),
-            ),
-        };
-        if found.is_empty() {
-            return Ok(());
+        let (caller, name) = (Caller::new("operator"), item.def.name());
+        let call = Call::tool("edit", caller, name, arguments.clone());
+        match self.check(&call, item)? {
+            Checked::Now(found) => fine(name, found),
+            Checked::Soon(_) => Ok(()),
         }
-        let explained = Explained { problems: found };
-        let text = format!("invalid arguments for {of}: {}", explained.sentence());
-        Err(Error::new(Kind::Invalid(explained.problems), text))
     }
 
-    fn of_tool(&self, call: &Call, item: &Item) -> Result<Vec<Problem>, Error> {
+    fn check(&self, call: &Call, item: &Item) -> Result<Checked, Error> {
+        Ok(Checked::Now(match call.op {
+            Op::Tool => return self.of_tool(call, item),
+            Op::Prompt => prompt::problems(&item.def, call.arguments().raw()),
+            Op::Resource => uri::problems(call.name()),
+            Op::Complete(_) => prompt::completed(&item.def, call.arguments().raw()),
+        }))
+    }
+
+    fn of_tool(&self, call: &Call, item: &Item) -> Result<Checked, Error> {
         let input = item.memo(|item| Input::of(item, &Bounds::default()));
-        let schema = input.0.as_ref().map_err(|why| {
-            Error::new(
-                Kind::Refused(Refusal::Rule),
-                format!("refused: the inputSchema of the tool cannot be used: {why}"),
-            )
-        })?;
-        let mut found = Vec::new();
+        let schema =
+            input.0.as_ref().as_ref().map_err(|why| {
+                refused(format!("the inputSchema of the tool cannot be used: {why}"))
+            })?;
         if call.arguments().raw().lossy() {
-            found.push(Problem {
+            return Ok(Checked::Now(vec![Problem {
                 path: String::new(),
                 expected: "numbers that fit 64 bits exactly".to_owned(),
                 got: "a number that would be rounded; send it as a string if the tool takes one"
                     .to_owned(),
-            });
-        } else {
-            let value = call.arguments().value();
-            found.extend(problems(schema, value));
-            if !self.unknown.of(&item.origin.server) {
-                found.extend(unknown(&schema.tree, value));
-            }
+            }]));
         }
-        found.truncate(schema::MOST);
-        Ok(found)
+        let value = call.arguments().value();
+        let mut strangers = Vec::new();
+        if !self.unknown.of(&item.origin.server) {
+            strangers = unknown(&schema.tree, value);
+        }
+        Ok(match schema::check(&input.0, value) {
+            Checked::Now(found) => Checked::Now(joined(found, strangers)),
+            Checked::Soon(found) => {
+                Checked::Soon(Box::pin(async { Ok(joined(found.await?, strangers)) }))
+            }
+        })
+    }
+}
+
+fn joined(mut found: Vec<Problem>, more: Vec<Problem>) -> Vec<Problem> {
+    found.extend(more);
+    found.truncate(schema::MOST);
+    found
+}
+
+fn refused(why: String) -> Error {
+    Error::new(Kind::Refused(Refusal::Rule), format!("refused: {why}"))
+}
+
+fn fine(of: &str, found: Vec<Problem>) -> Result<(), Error> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    let explained = Explained { problems: found };
+    let text = format!("invalid arguments for {of}: {}", explained.sentence());
+    Err(Error::new(Kind::Invalid(explained.problems), text))
+}
+
+fn verdict(of: &str, found: Vec<Problem>) -> Verdict {
+    match fine(of, found) {
+        Ok(()) => Verdict::Allow,
+        Err(error) => Verdict::Refuse(error),
     }
 }
 
@@ -105,15 +121,23 @@ impl Rule for Arguments {
         "arguments"
     }
 
-    fn hides_some(&self) -> bool {
-        false
-    }
-
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
-        Decision::Now(match self.check(call, item) {
-            Ok(()) => Verdict::Allow,
-            Err(error) => Verdict::Refuse(error),
-        })
+        let of = match call.op {
+            Op::Resource => "the resource",
+            _ => item.def.name(),
+        };
+        match self.check(call, item) {
+            Err(error) => Decision::Now(Verdict::Refuse(error)),
+            Ok(Checked::Now(found)) => Decision::Now(verdict(of, found)),
+            Ok(Checked::Soon(found)) => Decision::Later(Box::pin(async move {
+                match found.await {
+                    Ok(found) => verdict(of, found),
+                    Err(why) => {
+                        Verdict::Refuse(refused(format!("the arguments are too much: {why}")))
+                    }
+                }
+            })),
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub use pattern::Pattern;
 pub use per_server::PerServer;
 pub use rate::{Quota, Rate, RateRule};
 pub use record::Recorder;
-pub use schema::{Bounds, Schemas, check_schemas, fits};
+pub use schema::{Bounds, Schemas, check_schemas, fits, judge};
 pub use size::Size;
 pub use standard::{Route, Standard, inspect, pipeline};
 pub use stop::Stop;

@@ -2,11 +2,10 @@
 
 use crate::{
     PerServer,
-    schema::{Bounds, Explained, Schema, problems},
+    schema::{self, Bounds, Checked, Compiled, Explained},
 };
-use toolgate_core::{
-    BoxFuture, Call, Error, Item, Kind, Layer, Next, Outcome, Output, Problem, Refusal,
-};
+use std::sync::Arc;
+use toolgate_core::{BoxFuture, Call, Error, Item, Kind, Layer, Next, Outcome, Output, Refusal};
 
 /// What becomes of a result that breaks its `outputSchema`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -28,21 +27,17 @@ pub struct OutputSchema {
 }
 
 /// The compiled `outputSchema` of an item, if it has one.
-pub(crate) struct Promised(pub(crate) Result<Option<Schema>, String>);
+pub(crate) struct Promised(pub(crate) Option<Arc<Compiled>>);
 
 impl Promised {
     pub(crate) fn of(item: &Item, bounds: &Bounds) -> Promised {
-        Promised(
-            item.def
-                .output_schema()
-                .map(|schema| Schema::compile(&schema, bounds))
-                .transpose(),
-        )
+        let schema = item.def.output_schema();
+        Promised(schema.map(|schema| schema::compiled(&schema, bounds)))
     }
 }
 
 impl OutputSchema {
-    fn judge(&self, item: &Item, output: &Output) -> Result<(), String> {
+    async fn judge(&self, item: &Item, output: &Output) -> Result<(), String> {
         let Some(output) = output.tool().filter(|output| !output.is_error) else {
             return Ok(());
         };
@@ -50,13 +45,17 @@ impl OutputSchema {
             return Ok(());
         }
         let promised = item.memo(|item| Promised::of(item, &Bounds::default()));
-        let Some(schema) = promised.0.as_ref().map_err(Clone::clone)? else {
+        let Some(compiled) = &promised.0 else {
             return Ok(());
         };
+        compiled.as_ref().as_ref().map_err(Clone::clone)?;
         let Some(structured) = &output.structured else {
             return Err("it has no structuredContent".to_owned());
         };
-        let found: Vec<Problem> = problems(schema, &structured.to_value());
+        let found = match schema::check(compiled, &structured.to_value()) {
+            Checked::Now(found) => found,
+            Checked::Soon(found) => found.await?,
+        };
         match found.is_empty() {
             true => Ok(()),
             false => Err(Explained { problems: found }.sentence()),
@@ -76,7 +75,7 @@ impl Layer for OutputSchema {
             let (Some(item), Outcome::Done(output)) = (item, &outcome) else {
                 return Ok(outcome);
             };
-            let Err(why) = self.judge(&item, output) else {
+            let Err(why) = self.judge(&item, output).await else {
                 return Ok(outcome);
             };
             if self.broken.of(&item.origin.server) == Broken::Warn {

@@ -174,6 +174,8 @@ limits! {
     question_seconds: u64 = 600, 1 to 86_400;
     /// How long a call may take to come back with answers.
     seal_seconds: u64 = 300, 1 to 300;
+    /// How long checking one value against a schema may take.
+    schema_milliseconds: u64 = 250, 1 to 60_000;
     /// How long a call waits for a person.
     approval_seconds: u64 = 600, 1 to 86_400;
     /// Calls of one caller that wait for a person.

@@ -15,18 +15,26 @@ pub fn check_schemas(tool: &Definition, bounds: &Bounds) -> Result<(), String> {
         trusted: true,
     };
     let item = Item::new(origin, tool.clone());
-    let wrong = |which: &str, why: String| Err(format!("its {which} cannot be used: {why}"));
-    if let Err(why) = Input::of(&item, bounds).0 {
+    let wrong = |which: &str, why: &str| Err(format!("its {which} cannot be used: {why}"));
+    if let Err(why) = Input::of(&item, bounds).0.as_ref() {
         return wrong("inputSchema", why);
     }
-    match Promised::of(&item, bounds).0 {
-        Err(why) => wrong("outputSchema", why),
-        Ok(_) => Ok(()),
+    match Promised::of(&item, bounds).0.as_deref() {
+        Some(Err(why)) => wrong("outputSchema", why),
+        _ => Ok(()),
     }
 }
 
 /// Whether a value fits a schema. One that cannot be checked fits nothing.
 pub fn fits(schema: &Json, value: &Value) -> bool {
-    let compiled = Schema::compile(schema, &Bounds::default());
-    compiled.is_ok_and(|schema| problems(&schema, value).is_empty())
+    judge(schema, value, &Bounds::default()).unwrap_or(false)
+}
+
+/// Whether a value fits a schema, without a limit of time: for tests and tools, not for foreign values.
+///
+/// # Errors
+/// Why the schema cannot be used.
+pub fn judge(schema: &Json, value: &Value, bounds: &Bounds) -> Result<bool, String> {
+    let schema = Schema::compile(schema, bounds)?;
+    Ok(problems(&schema, value).is_empty())
 }

@@ -1,12 +1,13 @@
 //! The parts of a schema as a flat list, refused where there are too many.
 
+use super::budget::Weight;
 use crate::words;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 use toolgate_core::Json;
 
 /// What a schema may be. One that is more withholds its tool.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Bounds {
     /// Bytes of a schema; 64 KiB.
     pub bytes: usize,
@@ -16,6 +17,8 @@ pub struct Bounds {
     pub parts: usize,
     /// Regular expressions in a schema; 200.
     pub patterns: usize,
+    /// How long one value may take to be checked; 250 ms.
+    pub time: Duration,
 }
 
 impl Default for Bounds {
@@ -25,6 +28,7 @@ impl Default for Bounds {
             depth: 32,
             parts: 2000,
             patterns: 200,
+            time: Duration::from_millis(250),
         }
     }
 }
@@ -66,9 +70,28 @@ pub(super) struct Part<'a> {
     pub(super) within: Vec<(Place<'a>, usize)>,
 }
 
+/// The regular expressions of a schema.
+#[derive(Default)]
+pub(super) struct Patterns {
+    count: usize,
+    /// The states of the largest, about; 0 without any.
+    pub(super) states: u64,
+}
+
+impl Patterns {
+    fn add(&mut self, pattern: &str) {
+        self.count += 1;
+        self.states = self.states.max(super::pattern::states(pattern));
+    }
+}
+
 /// All schemas in a schema; the root is the first.
 pub(super) struct Graph<'a> {
     pub(super) parts: Vec<Part<'a>>,
+    /// Regular expressions in it.
+    pub(super) patterns: Patterns,
+    /// The values that one part compares with, at most: `enum`, `const`, `required`.
+    pub(super) compared: u64,
     index: HashMap<*const Value, usize>,
 }
 
@@ -77,9 +100,10 @@ impl<'a> Graph<'a> {
     pub(super) fn of(root: &'a Value, bounds: &Bounds) -> Result<Graph<'a>, String> {
         let mut graph = Graph {
             parts: Vec::new(),
+            patterns: Patterns::default(),
+            compared: 0,
             index: HashMap::new(),
         };
-        let mut patterns = 0;
         let mut waiting = vec![(root, 0_usize, 0_usize, None::<(usize, Place<'a>)>)];
         while let Some((value, depth, base, parent)) = waiting.pop() {
             let Value::Object(schema) = value else {
@@ -103,16 +127,17 @@ impl<'a> Graph<'a> {
             if let Some((parent, place)) = parent {
                 graph.parts[parent].within.push((place, at));
             }
+            graph.compared = graph.compared.max(compared(schema));
             graph.index.insert(value, at);
             graph.parts.push(Part {
                 schema,
                 base,
                 within: Vec::new(),
             });
-            for (place, inner) in parts_of(schema, &mut patterns) {
+            for (place, inner) in parts_of(schema, &mut graph.patterns) {
                 waiting.push((inner, depth + 1, base, Some((at, place))));
             }
-            if patterns > bounds.patterns {
+            if graph.patterns.count > bounds.patterns {
                 return Err(format!(
                     "it has more than {} regular expressions",
                     bounds.patterns
@@ -128,20 +153,26 @@ impl<'a> Graph<'a> {
     }
 }
 
+fn compared(schema: &Map<String, Value>) -> u64 {
+    let lists = ["enum", "const", "required", "dependentRequired"];
+    let lists = lists.iter().filter_map(|key| schema.get(*key));
+    lists.map(|list| Weight::of(list).values).sum()
+}
+
 /// The schemas that stand right in a schema.
 fn parts_of<'a>(
     schema: &'a Map<String, Value>,
-    patterns: &mut usize,
+    patterns: &mut Patterns,
 ) -> Vec<(Place<'a>, &'a Value)> {
     let mut parts = Vec::new();
     for (key, value) in schema {
         match (key.as_str(), value) {
-            ("pattern", Value::String(_)) => *patterns += 1,
+            ("pattern", Value::String(pattern)) => patterns.add(pattern),
             ("properties", Value::Object(map)) => {
                 parts.extend(map.iter().map(|(k, v)| (Place::Member(k), v)))
             }
             ("patternProperties", Value::Object(map)) => {
-                *patterns += map.len();
+                map.keys().for_each(|pattern| patterns.add(pattern));
                 parts.extend(map.values().map(|v| (Place::Members, v)));
             }
             ("$defs" | "definitions", Value::Object(map)) => {

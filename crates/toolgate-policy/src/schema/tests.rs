@@ -1,10 +1,17 @@
 //! What is compiled, what is withheld, and what is said of a value.
 
+mod once;
+
 use super::{Schema, problems};
 use crate::Bounds;
 use jsonschema::Draft;
 use serde_json::{Value, json};
 use toolgate_core::Json;
+
+thread_local! {
+    /// Schemas that this thread compiled.
+    pub(super) static COMPILED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
 
 fn compile(schema: &Value) -> Result<Schema, String> {
     Schema::compile(&Json::from_value(schema), &Bounds::default())

@@ -31,12 +31,12 @@ impl Scrub for Schemas {
         let wrong = |which: &str, why: &str| {
             Error::new(Kind::Upstream, format!("its {which} cannot be used: {why}"))
         };
-        if let Err(why) = &item.memo(|item| Input::of(item, &self.0)).0 {
+        if let Err(why) = item.memo(|item| Input::of(item, &self.0)).0.as_ref() {
             return Err(wrong("inputSchema", why));
         }
-        if let Err(why) = &item.memo(|item| Promised::of(item, &self.0)).0 {
-            return Err(wrong("outputSchema", why));
+        match item.memo(|item| Promised::of(item, &self.0)).0.as_deref() {
+            Some(Err(why)) => Err(wrong("outputSchema", why)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }

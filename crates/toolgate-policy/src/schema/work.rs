@@ -19,33 +19,51 @@ const STEPS: usize = 2_000_000;
 /// How often each part looks at a place, by the rank of the part.
 type Looks = BTreeMap<usize, u64>;
 
-/// How deep values may be: [`DEEPEST`] for nearly all schemas.
+/// What checking a value takes.
+pub(super) struct Work {
+    /// How deep values may be: [`DEEPEST`] for nearly all schemas.
+    pub(super) depth: usize,
+    /// The schemas that look at one place, at most.
+    pub(super) looks: u64,
+}
+
+/// What checking a value takes.
 ///
 /// # Errors
 /// The schema refers to itself without looking deeper, or is too much work even for flat values.
-pub(super) fn depth(graph: &Graph<'_>, edges: &Edges) -> Result<usize, String> {
+pub(super) fn of(graph: &Graph<'_>, edges: &Edges) -> Result<Work, String> {
     let mut count = Count::new(graph, edges)?;
     let Some(&root) = count.rank.first() else {
         // `true` or `false`.
-        return Ok(DEEPEST);
+        return Ok(Work {
+            depth: DEEPEST,
+            looks: 1,
+        });
     };
     let mut level = vec![count.spread(Looks::from([(root, 1)]))];
     // A place that is looked at as another was leads to nothing new.
     let mut known: BTreeSet<Looks> = level.iter().cloned().collect();
+    let mut looks = 1;
     for depth in 0..DEEPEST {
         let most = level
             .iter()
             .map(|looks| looks.values().fold(0, |sum: u64, n| sum.saturating_add(*n)));
-        if most.max().unwrap_or(0) > LOOKS || count.steps > STEPS {
-            return depth.checked_sub(1).ok_or_else(too_much);
+        let most = most.max().unwrap_or(0);
+        if most > LOOKS || count.steps > STEPS {
+            let depth = depth.checked_sub(1).ok_or_else(too_much)?;
+            return Ok(Work { depth, looks });
         }
+        looks = looks.max(most);
         let deeper = level.iter().flat_map(|looks| count.deeper(looks));
         level = deeper.filter(|looks| known.insert(looks.clone())).collect();
         if level.is_empty() {
             break;
         }
     }
-    Ok(DEEPEST)
+    Ok(Work {
+        depth: DEEPEST,
+        looks,
+    })
 }
 
 fn too_much() -> String {

@@ -12,6 +12,7 @@ mod cleaning;
 mod limits;
 mod resources;
 mod rules;
+mod schemas;
 mod small_stack;
 mod trace;
 mod world;

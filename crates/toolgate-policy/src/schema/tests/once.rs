@@ -1,0 +1,70 @@
+//! A schema is compiled once, however often it is listed and used.
+
+use super::COMPILED;
+use crate::Standard;
+use serde_json::json;
+use std::sync::Arc;
+use toolgate_core::{
+    BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
+    List, Op, Origin, Outcome, Output, Service,
+};
+
+/// Lists its tools anew each time, as a server does that is asked again: other items of the same words.
+struct Forgetful;
+
+impl Service for Forgetful {
+    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        let items = (0..TOOLS).map(|number| {
+            let tool = json!({
+                "name": format!("t{number}"),
+                "inputSchema": {"type": "object", "properties": {"once": {"maximum": number}}},
+                "outputSchema": {"type": "object", "properties": {"once": {"minimum": number}}},
+            });
+            let origin = Origin {
+                server: "demo".into(),
+                trusted: true,
+            };
+            let tool = Definition::tool(Json::from_value(&tool)).unwrap();
+            Arc::new(Item::new(origin, tool))
+        });
+        let catalog = Catalog::new(items.collect());
+        Box::pin(async { Ok(catalog) })
+    }
+
+    fn call(&self, _: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        let output = Output::read(
+            Op::Tool,
+            &Json::from_value(&json!({"content": [], "structuredContent": {"once": 50}})),
+        )
+        .unwrap();
+        Box::pin(async { Ok(Outcome::Done(output)) })
+    }
+
+    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+const TOOLS: usize = 50;
+const TIMES: usize = 200;
+
+#[tokio::test]
+#[allow(clippy::print_stdout, reason = "the figures of the test")]
+async fn a_schema_is_compiled_once() {
+    let before = COMPILED.get();
+    let pipeline = Standard::default().over(Arc::new(Forgetful));
+    let caller = Caller::new("key:test");
+    for time in 0..TIMES {
+        let listed = pipeline
+            .list(List::all(caller.clone(), ItemKind::Tool))
+            .await
+            .unwrap();
+        assert_eq!(listed.items().len(), TOOLS);
+        let arguments = Json::from_value(&json!({"once": 0}));
+        let call = Call::tool(format!("c{time}"), caller.clone(), "t7", arguments);
+        pipeline.call(call).await.unwrap();
+    }
+    let compiled = COMPILED.get() - before;
+    println!("schemas: {compiled} compiled for {TOOLS} tools in {TIMES} lists and {TIMES} calls");
+    assert_eq!(compiled, 2 * TOOLS);
+}

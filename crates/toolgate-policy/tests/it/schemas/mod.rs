@@ -1,0 +1,4 @@
+//! Schemas and values that come from others.
+
+mod bombs;
+mod suite;
