@@ -77,6 +77,12 @@ impl OpenCalls {
         }
     }
 
+    /// Whether the call of a record is open.
+    pub(crate) fn has(&self, record: &Ready) -> bool {
+        let call = record.fields.iter().find(|(name, _)| name == "call");
+        call.is_some_and(|(_, call)| self.0.contains_key(call))
+    }
+
     /// The oldest segment with the beginning of an open call.
     pub(crate) fn oldest_segment(&self) -> Option<u64> {
         self.0.values().min().copied()

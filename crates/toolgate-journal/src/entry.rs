@@ -59,6 +59,7 @@ impl Event {
     pub(crate) const GENESIS: Self = Self("genesis");
     pub(crate) const RECOVERED: Self = Self("recovered");
     pub(crate) const CHECKPOINT: Self = Self("checkpoint");
+    pub(crate) const SEGMENT_RETIRED: Self = Self("segment.retired");
     pub(crate) const SEGMENT_SEALED: Self = Self("segment.sealed");
 
     /// The text in the record.

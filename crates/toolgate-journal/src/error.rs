@@ -22,7 +22,7 @@ pub enum Error {
     Entry(String),
     /// The queue is full. Nothing was recorded; the call must be refused.
     Overloaded,
-    /// A write or a sync failed, now or earlier. Nothing more is recorded by this journal.
+    /// A write or a sync failed, now or earlier. Nothing is recorded until the disk takes something again.
     Failed(Arc<str>),
     /// The journal was closed.
     Closed,
@@ -52,7 +52,7 @@ impl fmt::Display for Error {
             Self::Overloaded => f.write_str("the audit journal is overloaded, its queue is full; try again later"),
             Self::Failed(reason) => write!(
                 f,
-                "the audit journal cannot write ({reason}), so nothing more is recorded; repair the disk or free space, then restart"
+                "the audit journal cannot write ({reason}), so nothing is recorded now; free space or repair the disk, and it goes on by itself"
             ),
             Self::Closed => f.write_str("the audit journal is closed; the program is shutting down, try again after it has restarted"),
         }

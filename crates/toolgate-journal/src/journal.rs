@@ -42,7 +42,7 @@ impl fmt::Display for Receipt {
 pub enum Health {
     /// It does.
     Healthy,
-    /// A write or a sync failed; until a restart it refuses everything. The text is the system's reason.
+    /// A write or a sync failed; until the disk takes something again it refuses everything. The text is the system's reason.
     Failed(Arc<str>),
     /// It was closed.
     Closed,
@@ -92,11 +92,15 @@ impl Journal {
             shared: shared.clone(),
             chain,
             options,
+            key_id: key.id.clone(),
+            trouble: None,
+            owed: Vec::new(),
         };
         if takeover.sealed {
             writer.begin_segment()?;
         }
-        begin(&mut writer, takeover.first, &key)?;
+        begin(&mut writer, takeover.first)?;
+        writer.retire()?;
         writer.publish();
         let chain = writer.tip.chain.clone();
         let (sender, inbox) = sync_channel(queue);
@@ -150,7 +154,7 @@ impl Journal {
         self.key.mac(bytes)
     }
 
-    /// The name of the chain.
+    /// The name of the chain with which it was opened; after a failed sync, receipts name another one.
     pub fn chain(&self) -> &str {
         &self.chain
     }
@@ -168,8 +172,8 @@ impl Journal {
 
     /// Whether it records.
     pub fn health(&self) -> Health {
-        if let Some(reason) = self.shared.failed.get() {
-            return Health::Failed(reason.clone());
+        if let Some(reason) = self.shared.failed() {
+            return Health::Failed(reason);
         }
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
         if queue.is_some() {
@@ -199,8 +203,8 @@ impl Journal {
     }
 
     fn send(&self, entry: Entry, waiter: Option<oneshot::Sender<Answer>>) -> Result<(), Error> {
-        if let Some(reason) = self.shared.failed.get() {
-            return Err(Error::Failed(reason.clone()));
+        if let Some(reason) = self.shared.failed() {
+            return Err(Error::Failed(reason));
         }
         let record = Ready::check(entry, self.record_limit)?;
         let size = record.size();
@@ -248,20 +252,21 @@ fn find(options: &Options, key: &str) -> Result<(Chain, Takeover), Error> {
         file: Contents::new(1, utc_us()),
         open: OpenCalls::default(),
         sealed: false,
+        torn: 0,
         first: Vec::new(),
     };
     Ok((chain, takeover))
 }
 
 /// Writes the records that come before any other, and a checkpoint over them.
-fn begin(writer: &mut Writer, mut first: Vec<Entry>, key: &Key) -> Result<(), Error> {
+fn begin(writer: &mut Writer, mut first: Vec<Entry>) -> Result<(), Error> {
     if writer.tip.seq == 0 {
         first.insert(0, Entry::new(Event::GENESIS));
     }
     let mut records = Vec::new();
     for mut entry in first {
         if matches!(entry.event, Event::GENESIS | Event::RECOVERED) {
-            entry = introduce(entry, &writer.options, key);
+            entry = introduce(entry, &writer.options, &writer.key_id);
             entry = entry.with("checkpoint_key", writer.marks.signer.public.as_str());
         }
         records.push(Ready::build(entry, limit(&writer.options))?);
@@ -275,14 +280,14 @@ fn begin(writer: &mut Writer, mut first: Vec<Entry>, key: &Key) -> Result<(), Er
 }
 
 /// Says who writes from here on.
-fn introduce(mut entry: Entry, options: &Options, key: &Key) -> Entry {
+pub(crate) fn introduce(mut entry: Entry, options: &Options, key_id: &str) -> Entry {
     let mut fields = options.about.clone();
     fields.append(&mut entry.fields);
     entry.fields = fields;
     entry
         .with("product", options.product.as_str())
         .with("config_hash", options.config_hash.as_str())
-        .with("key_id", key.id.as_str())
+        .with("key_id", key_id)
         .with("pid", std::process::id())
 }
 

@@ -25,6 +25,7 @@
 //! DIR/CHAIN/lock                              locked (flock) by the process that writes the chain
 //! DIR/CHAIN/seg-00000001.jsonl                the records
 //! DIR/CHAIN/seg-00000001.torn-OFFSET-N        a torn end that recovery cut off at OFFSET
+//! DIR/hold                                    while it is there, nothing is retired
 //! DIR/CHAIN/failed                            a sync failed here once: nothing is appended any more
 //! ```
 //!
@@ -60,6 +61,7 @@
 //! | --- | --- |
 //! | `checkpoint` | `last` and `head`: number and hash of the record before; `count`: records so far; `at`: microseconds since 1970; `key`: public key; `sig`: Ed25519 over `toolgate-journal-checkpoint-v1`, the chain, `last`, `head`, `count`, `at`, each followed by a newline |
 //! | `segment.sealed` | `first`, `last`, `count`, `bytes` and `sha256` of the segment before this record; `open_from`: the oldest segment in which a call began that is still open |
+//! | `segment.retired` | `segment`, `first`, `count`, `bytes`, `sha256`, `last` (number of its seal) and `seal` (hash of its seal) of a segment that is removed once this record is on the disk |
 //!
 //! Checkpoints are also appended to [`Options::checkpoints`], the same lines.
 //!
@@ -67,8 +69,9 @@
 //!
 //! - What [`Journal::append`] answered `Ok` for was written and synced before. SIGKILL loses nothing of it; a power cut
 //!   does not either, as far as the disk keeps what it reports as synced.
-//! - A failed write or sync is final: all waiters get [`Error::Failed`] and so does everybody later. After a failed sync
-//!   the chain is not continued by a later process either, since the system may have dropped what it did not write.
+//! - After a failed write or sync all waiters get [`Error::Failed`], and so does everybody later, until it was possible to
+//!   go on: after a full disk in a new segment, after another failure in a new chain. A chain whose sync failed is never
+//!   continued, since the system may have dropped what it did not write.
 //!   Records of a failed batch may be in the file all the same.
 //! - A full queue refuses at once and drops nothing.
 //! - A changed, removed, added or moved record is found by [`verify::verify`]. If everything after it was recomputed, the
@@ -97,6 +100,8 @@ mod place;
 pub mod read;
 mod record;
 mod recover;
+mod repair;
+mod retire;
 mod rotate;
 mod sign;
 pub mod state;

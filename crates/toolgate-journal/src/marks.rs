@@ -58,6 +58,13 @@ impl Marks {
         self.untold = Some(line.to_owned());
     }
 
+    /// The chain is another one now, with a place of its own.
+    pub(crate) fn moved(&mut self, place: Option<Place>) {
+        self.place = place;
+        self.untold = None;
+        self.unsigned = 0;
+    }
+
     /// Appends the newest checkpoint to the second place; `None` if there is nothing to tell. What does not arrive is
     /// covered by the next.
     pub(crate) fn publish(&mut self, failed: bool) -> Option<io::Result<()>> {

@@ -44,13 +44,22 @@ pub struct Options {
     pub checkpoint_every: Duration,
     /// The second place of the checkpoints: a file, or a folder with a file for each chain.
     pub checkpoints: Option<PathBuf>,
+    /// Sealed segments older than this are retired, at a start and when a segment is sealed; `None` keeps them.
+    pub keep_age: Option<Duration>,
+    /// The oldest sealed segments of the chain are retired while it has more bytes; `None` keeps them.
+    pub keep_bytes: Option<u64>,
+    /// Nothing is retired, as while there is a file `hold` in the folder.
+    pub hold: bool,
+    /// How long after a failure, and between tries, it is tried to go on.
+    pub retry: Duration,
     /// Where segments are written; another one is for tests that make the disk fail.
     pub disk: Arc<dyn Disk>,
 }
 
 impl Options {
     /// Defaults: queue 8192 entries or 64 MiB, batch 256, wait 2 ms, records of 64 KiB, segments
-    /// of 64 MiB or 24 hours, a checkpoint each 1,000 records or 5 seconds and in no second place, real files.
+    /// of 64 MiB or 24 hours, a checkpoint each 1,000 records or 5 seconds and in no second place, nothing retired, a try
+    /// to go on each second, real files.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
@@ -67,6 +76,10 @@ impl Options {
             checkpoint_records: 1000,
             checkpoint_every: Duration::from_secs(5),
             checkpoints: None,
+            keep_age: None,
+            keep_bytes: None,
+            hold: false,
+            retry: Duration::from_secs(1),
             disk: Arc::new(Files),
         }
     }

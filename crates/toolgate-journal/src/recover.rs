@@ -20,6 +20,8 @@ pub(crate) struct Takeover {
     pub(crate) open: OpenCalls,
     /// The last record is a seal, and the next segment is not there yet.
     pub(crate) sealed: bool,
+    /// How many bytes of a torn end were set aside.
+    pub(crate) torn: u64,
     pub(crate) first: Vec<Entry>,
 }
 
@@ -56,6 +58,7 @@ pub(crate) fn take_over(
         file: Contents::resumed(report.end.1, part.first, since, part.digest),
         open: OpenCalls::of(calls),
         sealed: part.sealed,
+        torn,
         first: first_entries(&report, torn),
     }))
 }

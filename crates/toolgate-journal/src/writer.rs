@@ -9,10 +9,11 @@ use crate::journal::Receipt;
 use crate::marks::Marks;
 use crate::options::{LARGEST_WRITE, Options};
 use crate::record::Tip;
+use crate::repair::Trouble;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::Instant;
 use tokio::sync::oneshot;
@@ -28,12 +29,24 @@ pub(crate) struct Message {
 /// What the writer and its callers both see.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// Set once, before any waiter learns of it.
-    pub(crate) failed: OnceLock<Arc<str>>,
+    /// Why nothing can be recorded now; set before any waiter learns of it.
+    failed: RwLock<Option<Arc<str>>>,
     /// Bytes of the entries in the queue.
     pub(crate) waiting: AtomicUsize,
     /// Why the second place did not take the newest checkpoint.
     pub(crate) place: Mutex<Option<String>>,
+}
+
+impl Shared {
+    /// Why nothing can be recorded now.
+    pub(crate) fn failed(&self) -> Option<Arc<str>> {
+        let failed = self.failed.read();
+        failed.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_failed(&self, reason: Option<Arc<str>>) {
+        *self.failed.write().unwrap_or_else(PoisonError::into_inner) = reason;
+    }
 }
 
 pub(crate) struct Writer {
@@ -46,6 +59,12 @@ pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) chain: Chain,
     pub(crate) options: Options,
+    /// Names the key of the keyed digests.
+    pub(crate) key_id: String,
+    /// Why nothing is written now.
+    pub(crate) trouble: Option<Trouble>,
+    /// Ends of calls that could not be written.
+    pub(crate) owed: Vec<Ready>,
 }
 
 impl Writer {
@@ -58,6 +77,7 @@ impl Writer {
                     let batch = self.gather(first, inbox);
                     self.commit(batch);
                 }
+                Err(RecvTimeoutError::Timeout) if self.trouble.is_some() => self.repair(),
                 Err(RecvTimeoutError::Timeout) => self.mark(),
                 Err(RecvTimeoutError::Disconnected) => return self.mark(),
             }
@@ -66,9 +86,13 @@ impl Writer {
 
     /// Waits for an entry, but not longer than until a checkpoint is due.
     fn next(&self, inbox: &Receiver<Message>) -> Result<Message, RecvTimeoutError> {
-        match self.marks.due_in(&self.options) {
-            Some(time) if self.shared.failed.get().is_none() => inbox.recv_timeout(time),
-            _ => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        let due = match self.trouble {
+            Some(_) => Some(self.options.retry),
+            None => self.marks.due_in(&self.options),
+        };
+        match due {
+            Some(time) => inbox.recv_timeout(time),
+            None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
     }
 
@@ -120,27 +144,30 @@ impl Writer {
                     seq,
                 }));
             }
+            if result.is_err() {
+                self.owe(message.record);
+            }
         }
         // Nobody has to wait for the second place.
         self.publish();
     }
 
-    /// One write and one sync; says the number of the first record. After the first failure nothing is tried again.
+    /// One write and one sync; says the number of the first record. After a failure nothing is tried before a
+    /// repair.
     pub(crate) fn write<'a>(
         &mut self,
         records: impl Iterator<Item = &'a Ready>,
     ) -> Result<u64, Error> {
-        if let Some(reason) = self.shared.failed.get() {
-            return Err(Error::Failed(reason.clone()));
+        if self.trouble.is_some() {
+            let reason = self.shared.failed().unwrap_or_default();
+            return Err(Error::Failed(reason));
         }
         if self.is_full() {
             self.rotate()?;
+            self.retire()?;
         }
         let mut text = String::new();
-        if self.file.is_empty() && self.tip.seg > 1 {
-            // The first record of a segment signs the seal of the one before.
-            self.push_checkpoint(&mut text)?;
-        }
+        self.begin_text(&mut text)?;
         let first = self.tip.seq + 1;
         for record in records {
             self.tip.push(record, &mut text);
@@ -156,13 +183,18 @@ impl Writer {
     /// Writes and syncs text that ends the chain from here on.
     pub(crate) fn put(&mut self, text: &str) -> Result<(), Error> {
         let written = write_all(self.segment.as_mut(), text.as_bytes());
-        match written.and_then(|()| self.sync()) {
-            Ok(()) => {
-                self.file.add(text);
-                Ok(())
-            }
-            Err(cause) => Err(self.fail(&cause)),
+        written.map_err(|cause| self.fail(&cause))?;
+        self.sync()?;
+        self.file.add(text);
+        Ok(())
+    }
+
+    /// The first record of a segment signs the seal of the one before.
+    pub(crate) fn begin_text(&mut self, text: &mut String) -> Result<(), Error> {
+        if self.file.is_empty() && text.is_empty() && self.tip.seg > 1 {
+            self.push_checkpoint(text)?;
         }
+        Ok(())
     }
 
     fn push_checkpoint(&mut self, text: &mut String) -> Result<(), Error> {
@@ -175,7 +207,7 @@ impl Writer {
 
     /// Tells the second place of the newest checkpoint.
     pub(crate) fn publish(&mut self) {
-        let failed = self.shared.failed.get().is_some();
+        let failed = self.trouble.is_some();
         let told = self.marks.publish(failed);
         if let Some(told) = told {
             *self
@@ -186,18 +218,20 @@ impl Writer {
         }
     }
 
-    fn sync(&mut self) -> io::Result<()> {
-        let synced = self.segment.sync();
-        if let Err(cause) = &synced {
+    fn sync(&mut self) -> Result<(), Error> {
+        self.segment.sync().map_err(|cause| {
             chain::mark_failed(&self.chain.dir, &cause.to_string());
-        }
-        synced
+            let error = self.fail(&cause);
+            self.trouble = Some(Trouble::Final);
+            error
+        })
     }
 
-    pub(crate) fn fail(&self, cause: &io::Error) -> Error {
+    /// From here on everything is refused, until a repair.
+    pub(crate) fn fail(&mut self, cause: &io::Error) -> Error {
         let reason: Arc<str> = cause.to_string().into();
-        // It is empty: `write` looked, and only this thread fills it.
-        let _ = self.shared.failed.set(reason.clone());
+        self.trouble = Some(Trouble::of(cause));
+        self.shared.set_failed(Some(reason.clone()));
         Error::Failed(reason)
     }
 }
@@ -220,7 +254,7 @@ struct Guard(Arc<Shared>);
 impl Drop for Guard {
     fn drop(&mut self) {
         if thread::panicking() {
-            let _ = self.0.failed.set("the writer stopped".into());
+            self.0.set_failed(Some("the writer stopped".into()));
         }
     }
 }

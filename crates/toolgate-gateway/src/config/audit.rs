@@ -13,6 +13,9 @@ const KEYS: &[&str] = &[
     "checkpoint_records",
     "checkpoint_seconds",
     "checkpoints",
+    "keep_days",
+    "keep_bytes",
+    "hold",
 ];
 
 /// How the record is kept.
@@ -28,6 +31,12 @@ pub(crate) struct Audit {
     pub(crate) checkpoint_seconds: u64,
     /// The second place of the checkpoints; without it, `checkpoints` in the data directory.
     pub(crate) checkpoints: Option<PathBuf>,
+    /// Sealed segments that are older are retired.
+    pub(crate) keep_days: Option<u64>,
+    /// The oldest sealed segments are retired while a chain has more bytes.
+    pub(crate) keep_bytes: Option<u64>,
+    /// Nothing is retired.
+    pub(crate) hold: bool,
 }
 
 impl Default for Audit {
@@ -38,6 +47,9 @@ impl Default for Audit {
             checkpoint_records: 1000,
             checkpoint_seconds: 5,
             checkpoints: None,
+            keep_days: None,
+            keep_bytes: None,
+            hold: false,
         }
     }
 }
@@ -71,6 +83,17 @@ impl Audit {
         }
         let place = section.get("checkpoints");
         audit.checkpoints = place.map(|field| file::resolve(&field, base)).transpose()?;
+        let number = |key, range| {
+            let field = section.get(key);
+            field
+                .map(|field: Field<'_>| field.number(range))
+                .transpose()
+        };
+        audit.keep_days = number("keep_days", 1..=36_600)?;
+        audit.keep_bytes = number("keep_bytes", 1024 * 1024..=1 << 50)?;
+        if let Some(field) = section.get("hold") {
+            audit.hold = field.boolean()?;
+        }
         Ok(audit)
     }
 
@@ -81,6 +104,10 @@ impl Audit {
         options.segment_age = Duration::from_secs(self.segment_hours * 3600);
         options.checkpoint_records = self.checkpoint_records;
         options.checkpoint_every = Duration::from_secs(self.checkpoint_seconds);
+        let days = |days| Duration::from_secs(days * 24 * 3600);
+        options.keep_age = self.keep_days.map(days);
+        options.keep_bytes = self.keep_bytes;
+        options.hold = self.hold;
         let place = self.checkpoints.clone();
         options.checkpoints = Some(place.unwrap_or_else(|| data.join("checkpoints")));
         options
@@ -100,7 +127,7 @@ mod tests {
     #[test]
     fn every_key_is_read() {
         let config = read(
-            "[audit]\nsegment_bytes = 4096\nsegment_hours = 2\ncheckpoint_records = 3\ncheckpoint_seconds = 4\ncheckpoints = \"c.jsonl\"",
+            "[audit]\nsegment_bytes = 4096\nsegment_hours = 2\ncheckpoint_records = 3\ncheckpoint_seconds = 4\ncheckpoints = \"c.jsonl\"\nkeep_days = 1\nkeep_bytes = 1048576\nhold = true",
         );
         let audit = config.unwrap().audit;
         let options = audit.options(Path::new("/data"));
@@ -109,6 +136,11 @@ mod tests {
             (4096, 3)
         );
         assert_eq!(options.segment_age.as_secs(), 7200);
+        assert_eq!(
+            options.keep_age,
+            Some(std::time::Duration::from_secs(86_400))
+        );
+        assert_eq!((options.keep_bytes, options.hold), (Some(1_048_576), true));
         assert_eq!(options.checkpoint_every.as_secs(), 4);
         assert_eq!(
             options.checkpoints.as_deref(),
@@ -126,6 +158,10 @@ mod tests {
             "checkpoint_records = 10001",
             "checkpoint_seconds = 3601",
             "checkpoint = 1",
+            "keep_days = 0",
+            "keep_days = 36601",
+            "keep_bytes = 1048575",
+            "hold = 1",
         ] {
             let error = read(&format!("[audit]\n{wrong}")).unwrap_err();
             assert!(error.contains("/etc/t.toml:2:"), "{error}");

@@ -107,6 +107,15 @@ fn judge(home: &Path, keys: Vec<String>, kept: &mut Kept) -> ChainReport {
         walk.fail(&file, 0, Fault::Unreadable(cause.to_string()));
     }
     let mut report = walk.finish().report;
+    // A chain whose sync failed is never mended: its end may be torn.
+    let torn = report.bad.as_ref().and_then(|bad| match bad.what {
+        Fault::Torn { bytes } => Some(bytes),
+        _ => None,
+    });
+    if let Some(bytes) = torn.filter(|_| home.join("failed").exists() && report.records > 0) {
+        report.bad = None;
+        report.set_aside += bytes;
+    }
     if report.records == 0 && report.bad.is_none() && !report.live {
         report.bad = Some(Bad::of(home, 0, 1, Fault::Empty));
     }

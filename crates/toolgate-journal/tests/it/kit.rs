@@ -138,6 +138,8 @@ impl FaultyDisk {
     pub(crate) fn options(&self, scratch: &Scratch) -> Options {
         let mut options = Options::new(&scratch.0);
         options.disk = Arc::new(self.clone());
+        // Far off, for tests of what happens before.
+        options.retry = Duration::from_secs(3600);
         options
     }
 

@@ -16,6 +16,8 @@ mod kit;
 mod power;
 mod reading;
 mod recovery;
+mod repair;
+mod retention;
 mod rotation;
 mod state;
 mod tamper;

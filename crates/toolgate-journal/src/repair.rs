@@ -1,0 +1,156 @@
+//! Going on after the disk failed, without a restart.
+//!
+//! A full disk has written nothing wrong: once there is room, the segment is read back, mended, sealed, and the next
+//! one begun. After a failed sync nobody knows what the system still has, so that chain ends there, and a new one says
+//! after which record of which chain it comes.
+
+use crate::chain::Chain;
+use crate::contents::{Contents, OpenCalls};
+use crate::disk::private;
+use crate::entry::{Entry, Event, Ready};
+use crate::error::Error;
+use crate::journal::introduce;
+use crate::place::Place;
+use crate::record::{Tip, utc_us};
+use crate::recover;
+use crate::verify;
+use crate::writer::Writer;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Room that has to be there before anything is tried.
+const ROOM: usize = 256 * 1024;
+
+/// Ends of calls that are kept for later at most.
+const MOST_OWED: usize = 8192;
+
+/// What failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Trouble {
+    /// There was no room.
+    Full,
+    /// The file is not to be used again.
+    Final,
+}
+
+impl Trouble {
+    /// What an error of a write means. `FileTooLarge` is a limit of the one file.
+    pub(crate) fn of(cause: &io::Error) -> Self {
+        match cause.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            _ => Self::Final,
+        }
+    }
+}
+
+impl Writer {
+    /// Keeps the end of a call that found no place: the call happened, whatever its caller was told.
+    pub(crate) fn owe(&mut self, record: Ready) {
+        let end = matches!(record.event, Event::CALL_END | Event::CALL_UNKNOWN);
+        if end && self.owed.len() < MOST_OWED {
+            self.owed.push(record);
+        }
+    }
+
+    /// Tries to go on. Where that fails, everything is refused as before, until the next try.
+    pub(crate) fn repair(&mut self) {
+        let (Some(trouble), Some(reason)) = (self.trouble, self.shared.failed()) else {
+            return;
+        };
+        if has_room(&self.chain.dir).is_err() {
+            return;
+        }
+        self.trouble = None;
+        let gone_on = match trouble {
+            Trouble::Full => self.resume(&reason),
+            Trouble::Final => self.start_anew(&reason),
+        };
+        match gone_on {
+            Ok(()) => self.shared.set_failed(None),
+            Err(_) => self.trouble = self.trouble.or(Some(trouble)),
+        }
+        self.publish();
+    }
+
+    /// Reads the segment back, mends it, says so, and begins the next one.
+    fn resume(&mut self, reason: &str) -> Result<(), Error> {
+        let options = &self.options;
+        let (disk, place) = (options.disk.as_ref(), options.checkpoints.as_deref());
+        let key = &self.marks.signer.public;
+        let Some(found) = recover::take_over(&self.chain, disk, key, place)? else {
+            return self.start_anew(reason);
+        };
+        self.tip = found.tip;
+        self.segment = found.segment;
+        self.file = found.file;
+        self.open = found.open;
+        if found.sealed {
+            self.begin_segment()?;
+        }
+        let recovered = Entry::new(Event::RECOVERED)
+            .with("bytes", found.torn)
+            .with("calls", 0)
+            .with("cause", reason);
+        self.say(recovered)?;
+        self.pay(true)?;
+        self.rotate()?;
+        self.write(std::iter::empty()).map(drop)
+    }
+
+    /// Leaves the chain as it is and begins another one.
+    fn start_anew(&mut self, reason: &str) -> Result<(), Error> {
+        let options = &self.options;
+        let disk = options.disk.clone();
+        let kept = Vec::new();
+        let old = verify::resume(&self.chain.dir, &self.marks.signer.public, &kept).report;
+        let chain = Chain::begin(&options.dir, disk.as_ref())?;
+        let place = options.checkpoints.as_deref();
+        let place = place.map(|place| Place::open(place, &chain.id, disk.as_ref()));
+        self.marks.moved(place.transpose()?);
+        self.segment = recover::open_first(&chain, disk.as_ref())?;
+        self.tip = Tip::new(&chain.id, 1, None);
+        self.file = Contents::new(1, utc_us());
+        self.open = OpenCalls::default();
+        let before = std::mem::replace(&mut self.chain, chain);
+        let genesis = Entry::new(Event::GENESIS)
+            .with("after", before.id.as_str())
+            .with("after_seq", old.records)
+            .with("after_head", old.head.unwrap_or_default())
+            .with("cause", reason);
+        self.say(genesis)?;
+        self.pay(false)
+    }
+
+    fn say(&mut self, entry: Entry) -> Result<(), Error> {
+        let entry = introduce(entry, &self.options, &self.key_id)
+            .with("checkpoint_key", self.marks.signer.public.as_str());
+        let record = Ready::build(entry, crate::options::LARGEST_RECORD)?;
+        self.marks.wanted = true;
+        self.write(std::iter::once(&record)).map(drop)
+    }
+
+    /// Writes the ends that are owed; of those in the same chain only what is not there yet.
+    fn pay(&mut self, same_chain: bool) -> Result<(), Error> {
+        let mut owed = std::mem::take(&mut self.owed);
+        if same_chain {
+            owed.retain(|record| self.open.has(record));
+        }
+        for chunk in owed.chunks(self.options.batch.max(1)) {
+            self.write(chunk.iter())?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether something can be written and synced.
+fn has_room(dir: &Path) -> io::Result<()> {
+    let path = dir.join("room");
+    let _ = fs::remove_file(&path);
+    let tried = private(&path, true).and_then(|mut file| {
+        file.write_all(&[b'.'; ROOM])?;
+        file.sync_data()
+    });
+    let _ = fs::remove_file(&path);
+    tried
+}

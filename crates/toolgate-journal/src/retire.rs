@@ -1,0 +1,112 @@
+//! Old segments go, whole and sealed ones only, the oldest first; what each held stays in the chain.
+
+use crate::chain;
+use crate::entry::{Entry, Event};
+use crate::error::Error;
+use crate::record::utc_us;
+use crate::writer::Writer;
+use serde_json::{Map, Value};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// While this file is in the journal folder, nothing is retired.
+const HOLD: &str = "hold";
+
+/// No seal is longer.
+const LONGEST_SEAL: u64 = 16 * 1024;
+
+/// A sealed segment.
+struct Old {
+    path: PathBuf,
+    segment: u64,
+    bytes: u64,
+}
+
+impl Writer {
+    /// Retires what is older or more than is kept: a record first, durable, then the file.
+    pub(crate) fn retire(&mut self) -> Result<(), Error> {
+        let keep_all = self.options.keep_age.is_none() && self.options.keep_bytes.is_none();
+        if keep_all || self.options.hold || self.options.dir.join(HOLD).exists() {
+            return Ok(());
+        }
+        // What cannot be read is left for the verifier to complain about.
+        let Ok(old) = self.old() else { return Ok(()) };
+        let all: u64 = old.iter().map(|old| old.bytes).sum();
+        let mut rest = all + self.file.bytes;
+        let (mut gone, mut text) = (Vec::new(), String::new());
+        for old in old {
+            let Some(seal) = seal(&old.path) else { break };
+            if !self.is_over(&seal, rest) {
+                break;
+            }
+            self.begin_text(&mut text)?;
+            self.tip.push_own(tombstone(&old, &seal), &mut text)?;
+            self.marks.unsigned += 1;
+            rest -= old.bytes;
+            gone.push(old.path);
+        }
+        if gone.is_empty() {
+            return Ok(());
+        }
+        self.put(&text)?;
+        // A file that stays is tried again at the next rotation; it does no harm.
+        gone.iter().for_each(|path| drop(fs::remove_file(path)));
+        let _ = self.options.disk.sync_dir(&self.chain.dir);
+        Ok(())
+    }
+
+    /// The segments that may go, oldest first: sealed, and before the first with an open call.
+    fn old(&self) -> io::Result<Vec<Old>> {
+        let end = self.open.oldest_segment().unwrap_or(self.tip.seg);
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.chain.dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let number = name.to_str().and_then(chain::segment_number);
+            if let Some(segment) = number.filter(|number| *number < end.min(self.tip.seg)) {
+                let (path, bytes) = (entry.path(), entry.metadata()?.len());
+                all.push(Old {
+                    path,
+                    segment,
+                    bytes,
+                });
+            }
+        }
+        all.sort_by_key(|old| old.segment);
+        Ok(all)
+    }
+
+    fn is_over(&self, seal: &Map<String, Value>, rest: u64) -> bool {
+        let sealed = seal.get("ts").and_then(Value::as_u64);
+        let age = utc_us().saturating_sub(sealed.unwrap_or(u64::MAX));
+        let old = |keep: std::time::Duration| u128::from(age) > keep.as_micros();
+        self.options.keep_age.is_some_and(old)
+            || self.options.keep_bytes.is_some_and(|keep| rest > keep)
+    }
+}
+
+fn tombstone(old: &Old, seal: &Map<String, Value>) -> Entry {
+    let value = |name| seal.get(name).cloned().unwrap_or_default();
+    Entry::new(Event::SEGMENT_RETIRED)
+        .with("bytes", old.bytes)
+        .with("count", value("count"))
+        .with("first", value("first"))
+        .with("last", value("seq"))
+        .with("seal", value("h"))
+        .with("segment", old.segment)
+        .with("sha256", value("sha256"))
+}
+
+/// The last record of a file, if it is a whole seal.
+fn seal(file: &Path) -> Option<Map<String, Value>> {
+    let mut input = File::open(file).ok()?;
+    let length = input.metadata().ok()?.len();
+    let start = length.saturating_sub(LONGEST_SEAL);
+    input.seek(SeekFrom::Start(start)).ok()?;
+    let mut bytes = Vec::new();
+    input.take(LONGEST_SEAL).read_to_end(&mut bytes).ok()?;
+    let line = bytes.strip_suffix(b"\n")?.rsplit(|b| *b == b'\n').next()?;
+    let seal: Map<String, Value> = serde_json::from_slice(line).ok()?;
+    (seal.get("ev")?.as_str()? == "segment.sealed").then_some(seal)
+}
