@@ -10,6 +10,7 @@ mod conformance;
 mod first_use;
 mod install;
 mod interop;
+mod long;
 mod report;
 mod requirements;
 mod run;
@@ -17,11 +18,12 @@ mod steps;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | requirements | interop | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | requirements | long | interop | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   requirements [--write]
            docs/requirements.md against the tests; --write puts the tests that were found into it
+  long     the rows of attacks with their full counts, which take long
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK; writes docs/interop.md
   conformance [RUN]... [--skip-install] [--url URL] [--client COMMAND]
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
             let write = std::env::args().nth(2).as_deref() == Some("--write");
             report.step("requirements", || requirements::check(write));
         }
+        "long" => report.step("rows", long::rows),
         "interop" => interop::all(&mut report),
         "conformance" => return conformance(),
         _ => return usage(),
