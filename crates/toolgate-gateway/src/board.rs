@@ -223,7 +223,9 @@ impl Shown {
         } else {
             "allow"
         };
-        let rule = steps.iter().rev().find(|s| s.by == "access");
+        let decides = |verdict: &str| !matches!(verdict, "also" | "passed");
+        let mut by_access = steps.iter().rev().filter(|s| s.by == "access");
+        let rule = by_access.find(|s| decides(s.verdict));
         let trail: Vec<Value> = steps
             .iter()
             .map(|s| json!({"by": s.by, "verdict": s.verdict, "why": s.why}))

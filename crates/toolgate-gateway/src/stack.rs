@@ -157,6 +157,7 @@ pub(crate) fn access(config: &Config) -> Access {
         tools: patterns(&rule.tools),
         callers: patterns(&rule.callers),
         except: patterns(&rule.except),
+        when: rule.when.clone(),
         then: match rule.then {
             Verdict::Allow => Then::Allow,
             Verdict::Ask => Then::Ask,
@@ -293,3 +294,7 @@ fn json_limits(limits: &Limits, bytes: usize) -> json::Limits {
         elements: limits.elements,
     }
 }
+
+#[cfg(test)]
+#[path = "stack/rules_page.rs"]
+mod rules_page;

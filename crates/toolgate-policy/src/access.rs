@@ -1,6 +1,9 @@
 //! Who may use what: the rules of the operator.
 
-use crate::{Pattern, names};
+mod hear;
+
+use crate::{Pattern, When, names};
+use hear::{Heard, PinnedState};
 use std::sync::Arc;
 use toolgate_core::{Call, Caller, Decision, Error, Item, Kind, Op, Refusal, Rule, Verdict};
 
@@ -24,6 +27,8 @@ pub struct AccessRule {
     pub callers: Vec<Pattern>,
     /// Which of them not.
     pub except: Vec<Pattern>,
+    /// Under which condition; `None` for always. One that looks at arguments or the clock hides nothing, it refuses.
+    pub when: Option<When>,
     /// What then.
     pub then: Then,
     /// How the record names it, for example `rule 2 (toolgate.toml:14)`.
@@ -31,6 +36,12 @@ pub struct AccessRule {
 }
 
 impl AccessRule {
+    /// Whether its condition needs a call to look at.
+    fn is_late(&self) -> bool {
+        let late = |when: &When| when.reads_args() || when.reads_time();
+        self.when.as_ref().is_some_and(late)
+    }
+
     fn speaks_of(&self, caller: &Caller, names: &[String]) -> bool {
         // The cheaper question first.
         (self.callers.is_empty() || self.callers.iter().any(|p| p.matches(caller.name())))
@@ -45,6 +56,7 @@ impl AccessRule {
 pub struct Access {
     rules: Arc<[AccessRule]>,
     otherwise: Option<Then>,
+    pinned: PinnedState,
 }
 
 impl Access {
@@ -53,6 +65,7 @@ impl Access {
         Access {
             rules: rules.into(),
             otherwise: None,
+            pinned: PinnedState::default(),
         }
     }
 
@@ -62,44 +75,37 @@ impl Access {
         self
     }
 
-    /// The verdict on a use of a thing by a caller, and which rule or default speaks.
+    /// The same rules, whose conditions learn from this whether a definition is `new`, `accepted` or `changed`.
+    pub fn pinned_by(
+        mut self,
+        state: impl Fn(&Item) -> Option<&'static str> + Send + Sync + 'static,
+    ) -> Access {
+        self.pinned = PinnedState(Some(Arc::new(state)));
+        self
+    }
+
+    /// The verdict on a use of a thing by a caller, and which rule or default speaks. Before a call, rules that look at
+    /// arguments or the clock do not speak yet.
     pub fn verdict(&self, caller: &Caller, item: &Item) -> (Then, String) {
-        self.judge(caller, item, None)
+        let heard = self.hear(caller, item, None, None);
+        (heard.then, heard.why)
     }
 
     /// The verdict on the resource at a URI that fits a template: rules that speak of either speak of it.
     pub fn verdict_at(&self, caller: &Caller, template: &Item, uri: &str) -> (Then, String) {
-        self.judge(caller, template, Some(uri))
+        let heard = self.hear(caller, template, Some(uri), None);
+        (heard.then, heard.why)
     }
 
-    fn judge(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> (Then, String) {
-        let names = names::of(item, uri);
-        let cut = names::cut(item, uri);
-        let mut strictest: Option<&AccessRule> = None;
-        let holds = |rule: &AccessRule| {
-            let cut = cut.as_slice();
-            rule.then != Then::Allow && !cut.is_empty() && rule.speaks_of(caller, cut)
-        };
-        let speaks = |rule: &&AccessRule| rule.speaks_of(caller, &names) || holds(rule);
-        for rule in self.rules.iter().filter(speaks) {
-            if strictest.is_none_or(|so_far| rule.then > so_far.then) {
-                strictest = Some(rule);
-            }
-        }
-        match strictest {
-            Some(rule) => (rule.then, rule.label.clone()),
-            None if self.otherwise.is_some() => {
-                (self.otherwise.unwrap_or(Then::Ask), "no rule".to_owned())
-            }
-            None if item.hints().read_only => (
-                Then::Allow,
-                format!(
-                    "no rule: read-only {} of a trusted server",
-                    item.kind().word()
-                ),
-            ),
-            None => (Then::Ask, "no rule: not known to be read-only".to_owned()),
-        }
+    /// The verdict on a call, with every rule that was asked: what the record shows.
+    fn hear_call(&self, call: &Call, item: &Item) -> Heard {
+        self.hear(&call.caller, item, Some(call.name()), Some(call))
+    }
+
+    /// Whether it is certain before any call that none will pass.
+    fn hides(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<String> {
+        let heard = self.hear(caller, item, uri, None);
+        (heard.then == Then::Deny && !heard.open).then_some(heard.why)
     }
 }
 
@@ -109,12 +115,13 @@ impl Rule for Access {
     }
 
     fn sees(&self, caller: &Caller, item: &Item) -> bool {
-        self.verdict(caller, item).0 != Then::Deny
+        self.hides(caller, item, None).is_none()
     }
 
     fn hides_some(&self) -> bool {
         let denies = |then| then == Then::Deny;
-        self.rules.iter().any(|rule| denies(rule.then)) || self.otherwise.is_some_and(denies)
+        let hides = |rule: &AccessRule| denies(rule.then) && !rule.is_late();
+        self.rules.iter().any(hides) || self.otherwise.is_some_and(denies)
     }
 
     fn why_hidden(&self, caller: &Caller, item: &Item) -> String {
@@ -122,12 +129,16 @@ impl Rule for Access {
     }
 
     fn hides_at(&self, caller: &Caller, template: &Item, uri: &str) -> Option<String> {
-        let (then, why) = self.verdict_at(caller, template, uri);
-        (then == Then::Deny).then_some(why)
+        self.hides(caller, template, Some(uri))
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
-        let (then, why) = self.verdict_at(&call.caller, item, call.name());
+        let Heard {
+            then, why, others, ..
+        } = self.hear_call(call, item);
+        for (verdict, why) in others {
+            call.trail.add("access", verdict, why);
+        }
         Decision::Now(match then {
             Then::Allow => {
                 call.trail.add("access", "allow", why);

@@ -26,6 +26,7 @@ mod standard;
 mod stop;
 mod store;
 mod text;
+mod when;
 mod words;
 
 pub use access::{Access, AccessRule, Then};
@@ -52,3 +53,4 @@ pub use standard::{Route, Standard, inspect, pipeline};
 pub use stop::Stop;
 pub use store::{Expect, Memory, Row, Store, Written};
 pub use text::{Text, clean};
+pub use when::{Facts, When, WhenLimits};

@@ -24,12 +24,23 @@ pub(crate) fn of(item: &Item, uri: Option<&str>) -> Vec<String> {
 /// fragment and a step at the end that says nothing away. Not for what allows: an allowed URI is allowed as it stands.
 pub(crate) fn cut(item: &Item, uri: Option<&str>) -> Option<String> {
     let uri = uri.filter(|uri| item.kind() == ItemKind::Template && *uri != item.def.name())?;
+    let uri = shortened(uri);
+    Some(format!("{}.{}{uri}", item.origin.server, Item::RESOURCE))
+}
+
+/// Other spellings of a URI that a condition is judged on as well: the plain one, and the one without query, fragment and
+/// steps at the end that say nothing.
+pub(crate) fn spellings(uri: &str) -> [String; 2] {
+    [plain(uri), shortened(uri)]
+}
+
+fn shortened(uri: &str) -> String {
     let uri = uri.split(['?', '#']).next().unwrap_or_default();
     let mut uri = plain(uri);
     while uri.ends_with('/') || uri.ends_with("/.") {
         uri.truncate(uri.rfind('/').unwrap_or_default());
     }
-    Some(format!("{}.{}{uri}", item.origin.server, Item::RESOURCE))
+    uri
 }
 
 /// Whether some name fits one of these, and no name one of those.

@@ -168,6 +168,12 @@ limits! {
     subschemas: usize = 2_000, 1 to 100_000;
     /// Patterns within one schema.
     patterns: usize = 200, 0 to 10_000;
+    /// The longest condition of a rule.
+    when_bytes: usize = 4_096, 64 to 65_536;
+    /// How deep a condition may nest.
+    when_depth: usize = 64, 4 to 64;
+    /// Steps of one evaluation of a condition.
+    when_steps: usize = 100_000, 100 to 10_000_000;
     /// How often one call may come back with answers.
     rounds: u32 = 10, 1 to 1_000;
     /// How long a client may take over a question of a tool.

@@ -3,10 +3,12 @@
 use super::{
     error::{ConfigError, hint},
     glob::Glob,
+    limits::Limits,
     rate::Rate,
     section::{Field, Section},
     server::Server,
 };
+use toolgate_policy::{When, WhenLimits};
 
 /// One rule of the operator. The strictest verdict of all rules that speak of a call wins.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -19,6 +21,8 @@ pub(crate) struct Rule {
     pub(crate) callers: Vec<Glob>,
     /// Which tools not.
     pub(crate) except: Vec<Glob>,
+    /// Under which condition; `None` for always.
+    pub(crate) when: Option<When>,
     /// What then.
     pub(crate) then: Then,
     /// How often each caller may call each of these tools; the default of the limits where absent.
@@ -38,7 +42,7 @@ pub(crate) enum Then {
     Deny,
 }
 
-/// Every key of a rule. `when` is known and refused with words of its own.
+/// Every key of a rule.
 pub(super) const KEYS: &[&str] = &[
     "tools",
     "callers",
@@ -60,19 +64,17 @@ impl Rule {
     pub(super) fn read_all(
         field: &Field<'_>,
         servers: &[Server],
+        limits: &Limits,
     ) -> Result<Vec<Rule>, ConfigError> {
         let rules = field.list("[[rule]] for each rule")?;
         rules
             .iter()
-            .map(|field| Rule::read(field, servers))
+            .map(|field| Rule::read(field, servers, limits))
             .collect()
     }
 
-    fn read(field: &Field<'_>, servers: &[Server]) -> Result<Rule, ConfigError> {
+    fn read(field: &Field<'_>, servers: &[Server], limits: &Limits) -> Result<Rule, ConfigError> {
         let section = field.section("[[rule]]", "a section that begins with [[rule]]", KEYS)?;
-        if let Some(when) = section.get("when") {
-            return Err(when.is("is not supported yet, and to ignore it would open the gate; take the rule out, or write then = \"ask\" without it"));
-        }
         let tools = tools(&section.need("tools", "[\"server.*\"]")?, servers)?;
         let then = section
             .need("then", "\"allow\", \"ask\" or \"deny\"")?
@@ -86,6 +88,7 @@ impl Rule {
             tools,
             callers: callers(&section)?,
             except,
+            when: when(&section, limits)?,
             then,
             rate: rate(&section)?,
             approvals: approvals(&section, then)?,
@@ -139,6 +142,20 @@ fn callers(section: &Section<'_>) -> Result<Vec<Glob>, ConfigError> {
     list.into_iter()
         .map(|item| Glob::parse(item.text()?).map_err(|text| item.wrong(text)))
         .collect()
+}
+
+fn when(section: &Section<'_>, limits: &Limits) -> Result<Option<When>, ConfigError> {
+    let Some(field) = section.get("when") else {
+        return Ok(None);
+    };
+    let limits = WhenLimits {
+        bytes: limits.when_bytes,
+        depth: limits.when_depth,
+        steps: limits.when_steps,
+    };
+    When::compile_within(field.text()?, &limits)
+        .map(Some)
+        .map_err(|wrong| field.is(format!("is wrong: {wrong}")))
 }
 
 fn rate(section: &Section<'_>) -> Result<Option<Rate>, ConfigError> {

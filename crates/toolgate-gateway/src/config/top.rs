@@ -45,7 +45,7 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
     }
     let mut config = Config::of(source, servers, limits);
     if let Some(field) = top.get("rule") {
-        config.rules = Rule::read_all(&field, &config.servers)?;
+        config.rules = Rule::read_all(&field, &config.servers, &config.limits)?;
     }
     config.data = top
         .get("data")

@@ -55,6 +55,7 @@ fn told(denied: Option<&str>, most: usize) -> Option<String> {
         tools: vec![Pattern::new(tools)],
         callers: Vec::new(),
         except: Vec::new(),
+        when: None,
         then: Then::Deny,
         label: "rule 1".to_owned(),
     };

@@ -9,6 +9,7 @@
 
 mod approvals;
 mod cleaning;
+mod conditions;
 mod limits;
 mod resources;
 mod rules;

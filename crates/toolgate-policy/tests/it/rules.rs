@@ -45,7 +45,10 @@ async fn the_strictest_rule_wins_and_is_recorded() {
     world.go(world.call("add", json!({"a": 1}))).await.unwrap();
     assert_eq!(
         world.events("call.begin")[0]["trail"],
-        json!([{"by": "access", "verdict": "allow", "why": "rule for demo.*"}])
+        json!([
+            {"by": "access", "verdict": "also", "why": "allow: rule for demo.add"},
+            {"by": "access", "verdict": "allow", "why": "rule for demo.*"},
+        ])
     );
 }
 

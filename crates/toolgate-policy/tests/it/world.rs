@@ -302,6 +302,7 @@ pub(crate) fn rule(tools: &str, then: Then) -> AccessRule {
         tools: vec![Pattern::new(tools)],
         callers: Vec::new(),
         except: Vec::new(),
+        when: None,
         then,
         label: format!("rule for {tools}"),
     }

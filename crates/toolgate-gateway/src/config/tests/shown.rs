@@ -4,6 +4,7 @@ use super::super::limits;
 use std::path::Path;
 
 const FLOODS: &str = "crates/toolgate-gateway/tests/it/floods.rs";
+const WHEN: &str = "crates/toolgate-policy/src/when/tests.rs";
 const ONE_OVER: &str = "crates/toolgate-gateway/tests/it/one_over.rs";
 const TURNS: &str = "crates/toolgate-gateway/tests/it/turns.rs";
 const MISDEEDS: &str = "crates/toolgate-gateway/tests/it/misdeeds.rs";
@@ -224,6 +225,9 @@ const SHOWN: &[(&str, &str, &str)] = &[
         DURABILITY,
         "waiters_share_a_sync",
     ),
+    ("when_bytes", WHEN, "a_condition_has_a_length_and_a_depth"),
+    ("when_depth", WHEN, "a_condition_has_a_length_and_a_depth"),
+    ("when_steps", WHEN, "every_evaluation_ends"),
     ("rate", ONE_OVER, "how_often_and_how_long"),
 ];
 

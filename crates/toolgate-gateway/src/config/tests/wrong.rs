@@ -368,8 +368,15 @@ fn rules() {
         "6:8: rate \"9\" is not understood; write a count, \"/\" and s, min or h, such as \"30/min\"",
     );
     rule(
-        &format!("{all}when = 'args.a'"),
-        "5:8: \"when\" in [[rule]] is not supported yet, and to ignore it would open the gate; take the rule out, or write \
-         then = \"ask\" without it",
+        &format!("{all}then = \"ask\"\nwhen = 'arg.a'"),
+        "6:8: \"when\" in [[rule]] is wrong: column 1: unknown name arg; do you mean args?",
+    );
+    rule(
+        &format!("{all}then = \"ask\"\nwhen = 7"),
+        "6:8: \"when\" in [[rule]] is a whole number; write text in quotes",
+    );
+    rule(
+        &format!("{all}then = \"ask\"\nwhen = \"true{}\"", " ".repeat(4093)),
+        "6:8: \"when\" in [[rule]] is wrong: the condition has 4097 bytes; 4096 are allowed",
     );
 }

@@ -387,6 +387,7 @@ impl ClientBuilder {
             tools: patterns.iter().map(full).collect(),
             callers: Vec::new(),
             except: Vec::new(),
+            when: None,
             then,
             label: label.to_owned(),
         };

@@ -9,7 +9,7 @@ use toolgate::{
     edge,
     handlers::{Contents, Prompt, Resource, Server, Stop, Template, Tool},
 };
-use toolgate_policy::{Access, AccessRule, Pattern, Then};
+use toolgate_policy::{Access, AccessRule, Pattern, Then, When};
 
 const TOOLS: [&str; 4] = ["aa", "ab", "ba", "bb"];
 const RESOURCES: [&str; 3] = ["test://aa", "test://ab", "test://b"];
@@ -39,6 +39,19 @@ fn server(access: Access) -> Arc<edge::Front> {
     server.template(made).build().unwrap()
 }
 
+/// Conditions that hide, that only refuse, and that cannot be judged on some or all uses.
+const WHEN: [&str; 9] = [
+    "args.x == 1",
+    "has(args.x) && args.x != 1",
+    "args.uri.startsWith('test://a')",
+    "args.missing",
+    "time.unix > 0",
+    "tool.name.startsWith('a')",
+    "caller.name == 't'",
+    "tool.read_only || tool.kind == 'prompt'",
+    "tool.pinned == 'new'",
+];
+
 fn rule() -> impl Strategy<Value = AccessRule> {
     let names = [
         "*",
@@ -61,10 +74,13 @@ fn rule() -> impl Strategy<Value = AccessRule> {
     let tools = prop::collection::vec(pattern.clone(), 1..3);
     let except = prop::collection::vec(pattern, 0..2);
     let callers = prop::collection::vec(caller, 0..2);
-    (tools, except, callers, then).prop_map(move |(tools, except, callers, then)| AccessRule {
+    let when = prop::option::of(prop::sample::select(WHEN.to_vec()));
+    let all = (tools, except, callers, when, then);
+    all.prop_map(move |(tools, except, callers, when, then)| AccessRule {
         tools: patterns(tools),
         except: patterns(except),
         callers: patterns(callers),
+        when: when.map(|text| When::compile(text).unwrap()),
         then,
         label: "rule".to_owned(),
     })

@@ -75,6 +75,7 @@ fn policy(dice: &mut Dice) -> (Table, Access) {
                 .collect(),
             except: Vec::new(),
             callers: vec![Pattern::new(format!("c{caller}"))],
+            when: None,
             then: Then::Deny,
             label: "hidden".to_owned(),
         }

@@ -259,6 +259,7 @@ fn policy(dice: &mut Dice) -> (Vec<Vec<Then>>, Access) {
                 tools,
                 except: Vec::new(),
                 callers: vec![Pattern::new(format!("c{caller}"))],
+                when: None,
                 then,
                 label: format!("rule {}", rules.len()),
             });

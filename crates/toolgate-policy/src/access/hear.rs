@@ -1,0 +1,183 @@
+//! Asks every rule about one use, and keeps what each said.
+
+use super::{Access, AccessRule, Then};
+use crate::{Facts, When, names};
+use serde_json::{Value, json};
+use std::{fmt, sync::Arc};
+use toolgate_core::{Call, Caller, Item, Op};
+
+/// What the rules say to one use.
+pub(super) struct Heard {
+    /// The strictest.
+    pub(super) then: Then,
+    /// Which rule or default says it, and why.
+    pub(super) why: String,
+    /// Rules that were asked and did not decide: the word of the trail, and why.
+    pub(super) others: Vec<(&'static str, String)>,
+    /// Whether a call may be judged more mildly: nothing is hidden then.
+    pub(super) open: bool,
+}
+
+/// The word for a rule that spoke, where a stricter or an earlier one decided.
+const ALSO: &str = "also";
+/// The word for a rule that did not speak.
+const PASSED: &str = "passed";
+
+type State = dyn Fn(&Item) -> Option<&'static str> + Send + Sync;
+
+/// Tells the pinned state of a definition, where definitions are pinned.
+#[derive(Clone, Default)]
+pub(super) struct PinnedState(pub(super) Option<Arc<State>>);
+
+impl fmt::Debug for PinnedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() {
+            "pinned"
+        } else {
+            "unpinned"
+        })
+    }
+}
+
+/// What one rule says.
+enum Says {
+    Yes(String),
+    No(String),
+}
+
+impl Access {
+    /// What they say to a use; `call` is absent while there is only a list.
+    pub(super) fn hear(
+        &self,
+        caller: &Caller,
+        item: &Item,
+        uri: Option<&str>,
+        call: Option<&Call>,
+    ) -> Heard {
+        let names = names::of(item, uri);
+        let cut = names::cut(item, uri);
+        let holds = |rule: &AccessRule| {
+            let cut = cut.as_slice();
+            rule.then != Then::Allow && !cut.is_empty() && rule.speaks_of(caller, cut)
+        };
+        let speaks = |rule: &&AccessRule| rule.speaks_of(caller, &names) || holds(rule);
+        let mut strictest: Option<(Then, String)> = None;
+        let (mut others, mut late) = (Vec::new(), false);
+        for rule in self.rules.iter().filter(speaks) {
+            if rule.is_late() && call.is_none() {
+                late |= rule.then != Then::Deny;
+                continue;
+            }
+            match self.ask(rule, caller, item, call) {
+                Says::No(why) => others.push((PASSED, why)),
+                Says::Yes(why) => match &mut strictest {
+                    Some((then, _)) if *then >= rule.then => others.push((ALSO, said(rule, &why))),
+                    Some((then, decided)) => {
+                        others.push((ALSO, format!("{}: {decided}", word(*then))));
+                        (*then, *decided) = (rule.then, why);
+                    }
+                    none => *none = Some((rule.then, why)),
+                },
+            }
+        }
+        let decided = strictest.is_some();
+        let (then, why) = strictest.unwrap_or_else(|| self.default_for(item));
+        Heard {
+            then,
+            why,
+            others,
+            open: !decided && late,
+        }
+    }
+
+    /// What holds where no rule speaks.
+    fn default_for(&self, item: &Item) -> (Then, String) {
+        match self.otherwise {
+            Some(then) => (then, "no rule".to_owned()),
+            None if item.hints().read_only => {
+                let kind = item.kind().word();
+                let why = format!("no rule: read-only {kind} of a trusted server");
+                (Then::Allow, why)
+            }
+            None => (Then::Ask, "no rule: not known to be read-only".to_owned()),
+        }
+    }
+
+    fn ask(&self, rule: &AccessRule, caller: &Caller, item: &Item, call: Option<&Call>) -> Says {
+        let label = &rule.label;
+        let Some(when) = &rule.when else {
+            return Says::Yes(label.clone());
+        };
+        // An allow that cannot be judged does not speak; all that is stricter does.
+        match self.holds(rule.then, when, caller, item, call) {
+            Ok(true) => Says::Yes(format!("{label}: when {}", shown(when))),
+            Ok(false) => Says::No(format!("{label}: its condition does not hold")),
+            Err(why) => {
+                let why = format!("{label}: its condition cannot be judged: {why}");
+                match rule.then {
+                    Then::Allow => Says::No(why),
+                    Then::Ask | Then::Deny => Says::Yes(why),
+                }
+            }
+        }
+    }
+
+    fn holds(
+        &self,
+        then: Then,
+        when: &When,
+        caller: &Caller,
+        item: &Item,
+        call: Option<&Call>,
+    ) -> Result<bool, String> {
+        let mut facts = Facts::new(caller, item);
+        facts.pinned = self.pinned.0.as_ref().and_then(|state| state(item));
+        // A completion has no arguments of its own: what is typed is not what will be used.
+        facts.arguments = call
+            .filter(|call| !matches!(call.op, Op::Complete(_)))
+            .map(Call::arguments);
+        let as_it_came = when.judge(&facts)?;
+        let resource = call.filter(|call| call.op == Op::Resource && when.reads_args());
+        let Some(call) = resource else {
+            return Ok(as_it_came);
+        };
+        // A URI has more than one spelling: no rule is got round by another one, and none lets more in by it.
+        let mut holds = as_it_came;
+        for uri in names::spellings(call.name()) {
+            let instead: Value = json!({ "uri": uri });
+            let facts = Facts {
+                instead: Some(&instead),
+                ..facts.clone()
+            };
+            let other = when.judge(&facts)?;
+            holds = match then {
+                Then::Allow => holds && other,
+                Then::Ask | Then::Deny => holds || other,
+            };
+        }
+        Ok(holds)
+    }
+}
+
+fn word(then: Then) -> &'static str {
+    match then {
+        Then::Allow => "allow",
+        Then::Ask => "ask",
+        Then::Deny => "deny",
+    }
+}
+
+fn said(rule: &AccessRule, why: &str) -> String {
+    format!("{}: {why}", word(rule.then))
+}
+
+/// The condition in one line, as long as a message may be.
+fn shown(when: &When) -> String {
+    const MOST: usize = 200;
+    let words: Vec<&str> = when.as_str().split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}

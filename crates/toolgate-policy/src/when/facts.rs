@@ -1,0 +1,132 @@
+//! What a condition knows of a call.
+
+use super::{tree::Fact, value::V};
+use serde_json::{Map, Value};
+use std::{
+    rc::Rc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+use toolgate_core::{Arguments, Caller, Item, ItemKind};
+
+/// What a condition is judged on. Cheap to make: what a condition does not read is not looked at.
+#[derive(Clone, Debug)]
+pub struct Facts<'a> {
+    /// Who calls.
+    pub caller: &'a Caller,
+    /// What is used. Its annotations count only where the operator trusts its server.
+    pub item: &'a Item,
+    /// With what; `None` where there is no call to look at, or where it has none of its own.
+    pub arguments: Option<&'a Arguments>,
+    /// When.
+    pub time: SystemTime,
+    /// `new`, `accepted` or `changed`; `None` where definitions are not pinned.
+    pub pinned: Option<&'a str>,
+    /// Another spelling of the arguments, which is judged instead of them.
+    pub(crate) instead: Option<&'a Value>,
+}
+
+impl<'a> Facts<'a> {
+    /// What is known before a call: no arguments, now, not pinned.
+    pub fn new(caller: &'a Caller, item: &'a Item) -> Facts<'a> {
+        Facts {
+            caller,
+            item,
+            arguments: None,
+            time: SystemTime::now(),
+            pinned: None,
+            instead: None,
+        }
+    }
+
+    /// The same with these arguments.
+    pub fn with(self, arguments: &'a Arguments) -> Facts<'a> {
+        Facts {
+            arguments: Some(arguments),
+            ..self
+        }
+    }
+
+    pub(super) fn args(&'a self) -> Result<&'a Map<String, Value>, String> {
+        let Some(arguments) = self.arguments else {
+            return Err("there are no arguments to look at".to_owned());
+        };
+        if arguments.raw().lossy() {
+            return Err("args holds a number that no machine type holds exactly".to_owned());
+        }
+        let value = self.instead.unwrap_or_else(|| arguments.value());
+        value
+            .as_object()
+            .ok_or_else(|| "args is not an object".to_owned())
+    }
+
+    pub(super) fn value(&'a self, fact: Fact) -> Result<V<'a>, String> {
+        let hints = self.item.hints();
+        Ok(match fact {
+            Fact::CallerName => V::Text(self.caller.name()),
+            Fact::Server => V::Text(&self.item.origin.server),
+            Fact::ToolName => V::Text(&self.item.local),
+            Fact::ToolKind => V::Text(match self.item.kind() {
+                ItemKind::Tool => "tool",
+                ItemKind::Resource => "resource",
+                ItemKind::Template => "template",
+                ItemKind::Prompt => "prompt",
+            }),
+            Fact::ReadOnly => V::Bool(hints.read_only),
+            Fact::Destructive => V::Bool(hints.destructive),
+            Fact::Idempotent => V::Bool(hints.idempotent),
+            Fact::OpenWorld => V::Bool(hints.open_world),
+            Fact::Pinned => V::Text(self.pinned.ok_or("tool.pinned is not known here")?),
+            Fact::Hour | Fact::Minute | Fact::Weekday | Fact::Date | Fact::Unix => {
+                self.moment(fact)?
+            }
+        })
+    }
+
+    fn moment(&self, fact: Fact) -> Result<V<'a>, String> {
+        let since = self.time.duration_since(UNIX_EPOCH);
+        let unix = since.map_err(|_| "the clock stands before 1970")?.as_secs();
+        let days = unix / 86_400;
+        Ok(match fact {
+            Fact::Hour => V::Int((unix / 3600 % 24).into()),
+            Fact::Minute => V::Int((unix / 60 % 60).into()),
+            Fact::Unix => V::Int(unix.into()),
+            Fact::Weekday => V::Text(DAYS[(days % 7) as usize]),
+            _ => V::Made(Rc::from(date(days))),
+        })
+    }
+}
+
+/// The first day of 1970 was a Thursday.
+const DAYS: [&str; 7] = ["thu", "fri", "sat", "sun", "mon", "tue", "wed"];
+
+/// `2026-11-21` of the days since 1970, by eras of 400 years that begin on the first of March.
+fn date(days: u64) -> String {
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn days_have_dates() {
+        for (days, text) in [
+            (0, "1970-01-01"),
+            (59, "1970-03-01"),
+            (11_016, "2000-02-29"),
+            (11_017, "2000-03-01"),
+            (20_778, "2026-11-21"),
+            (47_541, "2100-03-01"),
+        ] {
+            assert_eq!(date(days), text);
+        }
+    }
+}

@@ -1,0 +1,447 @@
+use super::*;
+use serde_json::{Value, json};
+use std::time::{Duration, UNIX_EPOCH};
+use toolgate_core::{Arguments, Caller, Definition, Item, Origin};
+use toolgate_wire::json::{Json, Limits};
+
+fn item(trusted: bool) -> Item {
+    let def = json!({"name": "write", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true, "destructiveHint": false}});
+    let def = Definition::tool(Json::from_value(&def)).unwrap();
+    let origin = Origin {
+        server: "files".into(),
+        trusted,
+    };
+    Item::new(origin, def)
+}
+
+fn judged_raw(text: &str, args: &str) -> Result<bool, String> {
+    let raw = Json::read(args.as_bytes().to_vec(), &Limits::default()).unwrap();
+    let (caller, item, args) = (Caller::new("key:ci"), item(false), Arguments::new(raw));
+    // Saturday, 21 November 2026, 13:10:05 UTC.
+    let time = UNIX_EPOCH + Duration::from_secs(1_795_266_605);
+    let facts = Facts {
+        time,
+        pinned: Some("accepted"),
+        ..Facts::new(&caller, &item).with(&args)
+    };
+    When::compile(text).unwrap().judge(&facts)
+}
+
+fn judged(text: &str, args: Value) -> Result<bool, String> {
+    judged_raw(text, &args.to_string())
+}
+
+#[test]
+fn conditions_hold() {
+    let args = json!({
+        "repo": "acme/site", "n": 3, "big": 18446744073709551615u64, "half": 0.5, "one": 1.0, "none": null,
+        "list": ["a", "b"], "paths": ["/srv/a", "/etc/b"], "on": true, "in": {"x": 1, "y-z": "q"}, "text": "Größe"
+    });
+    for text in [
+        "args.repo.startsWith('acme/')",
+        "args.repo.endsWith(\"site\") && args.repo.contains('e/s')",
+        "args.repo.matches('^acme/[a-z]+$')",
+        "args.n == 3 && args.n != 4 && args.n < 4 && args.n >= 3",
+        "args.n + 1 == 4 && args.n * 2 - 1 == 5 && 7 / 2 == args.n && 7 % 4 == 3",
+        "-args.n == -3 && !(args.n == 4)",
+        "args.n < args.big && args.big == 18446744073709551615",
+        "args.big > 9223372036854775807.0 && args.half < 1 && args.one == 1 && 3u == args.n",
+        "1 + 2 * 3 == 7 && (1 + 2) * 3 == 9 && 0.5 + 0.25 == 0.75",
+        "args.n in [1, 2, 3] && !('c' in args.list) && 'repo' in args",
+        "'y-z' in args['in'] && args['in']['x'] == 1 && args.list[1] == 'b'",
+        "size(args.list) == 2 && args.list.size() == 2 && size(args.text) == 5 && size(args['in']) == 2",
+        "args.list == ['a', 'b'] && args.list != ['a']",
+        "args.list.all(x, size(x) == 1) && args.list.exists(x, x == 'b') && args.list.exists_one(x, x == 'a')",
+        "args.paths.filter(p, p.startsWith('/etc/')).size() == 1",
+        "args.list.map(x, x + x) == ['aa', 'bb']",
+        "args['in'].exists(key, key == 'x')",
+        "args.list.exists(x, args.paths.exists(y, y.endsWith('/' + x)))",
+        "has(args.repo) && !has(args.nope) && args.none == null && args.repo != null",
+        "!has(args.nope) || args.nope == 1",
+        "args.on ? args.n == 3 : args.nope",
+        "args.on",
+        "caller.name == 'key:ci' && server == 'files'",
+        "tool.name == 'write' && tool.kind == 'tool' && tool.pinned == 'accepted'",
+        "!tool.read_only && tool.destructive // claims of a stranger",
+        "time.hour == 13 && time.minute == 10 && time.weekday == 'sat' && time.date == '2026-11-21'",
+        "time.unix == 1795266605 && time.date < '2026-12-01'",
+        "'ACME'.lowerAscii() == 'acme' && int('12') == 12 && int(2.9) == 2 && string(args.n) == '3'",
+        "'\\x41\\u00e9\\n' == 'Aé\\n'",
+    ] {
+        assert_eq!(judged(text, args.clone()), Ok(true), "{text}");
+    }
+}
+
+#[test]
+fn annotations_count_where_the_server_is_trusted() {
+    let (caller, when) = (
+        Caller::new("a"),
+        When::compile("tool.read_only && !tool.destructive").unwrap(),
+    );
+    for trusted in [true, false] {
+        assert_eq!(
+            when.judge(&Facts::new(&caller, &item(trusted))),
+            Ok(trusted)
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_an_error() {
+    for (text, args, why) in [
+        ("args.path == 'x'", json!({}), "args.path is missing"),
+        (
+            "args.a.b == 1",
+            json!({"a": 1}),
+            "args.a is a number, not an object",
+        ),
+        (
+            "args.path == 'x'",
+            json!({"path": ["x"]}),
+            "args.path is a list and a value is a text, which do not go together",
+        ),
+        (
+            "args.path != 'x'",
+            json!({"path": 1}),
+            "args.path is a number and a value is a text, which do not go together",
+        ),
+        (
+            "args.n < 3",
+            json!({"n": "2"}),
+            "args.n is a text and a value is a number, which do not go together",
+        ),
+        (
+            "args.n + 0.5 == 1.0",
+            json!({"n": 1}),
+            "args.n is a number and a value is a number, which do not go together",
+        ),
+        (
+            "args.path.startsWith('/')",
+            json!({"path": null}),
+            "args.path is null, not a text",
+        ),
+        (
+            "args.path.matches('/')",
+            json!({"path": 1}),
+            "args.path is a number, not a text",
+        ),
+        (
+            "args.path",
+            json!({"path": "yes"}),
+            "it gives a text, not true or false",
+        ),
+        (
+            "!args.path",
+            json!({"path": "yes"}),
+            "args.path is a text, not true or false",
+        ),
+        (
+            "args.l[2] == 1",
+            json!({"l": [1, 2]}),
+            "args.l has no such item",
+        ),
+        (
+            "args.l[-1] == 1",
+            json!({"l": [1, 2]}),
+            "args.l has no such item",
+        ),
+        (
+            "args.l['a'] == 1",
+            json!({"l": [1, 2]}),
+            "args.l is a list, which a text does not index",
+        ),
+        (
+            "args.l.all(x, x > 0)",
+            json!({"l": [1, "a"]}),
+            "x is a text and a value is a number, which do not go together",
+        ),
+        (
+            "args.l.all(x, x > 0)",
+            json!({"l": 1}),
+            "args.l is a number, not a list",
+        ),
+        (
+            "args.n in [1, 2]",
+            json!({"n": "1"}),
+            "args.n is a text and a value is a number, which do not go together",
+        ),
+        (
+            "size(args.n) == 1",
+            json!({"n": 1}),
+            "args.n is a number and has no size",
+        ),
+        (
+            "1 / args.n == 1",
+            json!({"n": 0}),
+            "a number is divided by 0",
+        ),
+        (
+            "args.n * args.n > 0",
+            json!({"n": u64::MAX}),
+            "a number grows beyond 64 bits",
+        ),
+        (
+            "args.n * args.n > 0.0",
+            json!({"n": 1e300}),
+            "a number grows beyond all",
+        ),
+        (
+            "int(args.n) == 1",
+            json!({"n": "1x"}),
+            "args.n is a text that names no whole number",
+        ),
+        ("has(args.a.b)", json!({}), "args.a is missing"),
+    ] {
+        assert_eq!(judged(text, args), Err(why.to_owned()), "{text}");
+    }
+}
+
+/// The order of the parts says nothing: a part that decides does so wherever it stands.
+#[test]
+fn a_part_that_decides_stands_above_one_that_cannot_be_told() {
+    for (text, holds) in [
+        ("args.nope == 1 || true", Some(true)),
+        ("true || args.nope == 1", Some(true)),
+        ("args.nope == 1 && false", Some(false)),
+        ("args.nope == 1 || false", None),
+        ("args.nope == 1 && true", None),
+        ("[1, 2].exists(x, x == 2 || args.nope == 1)", Some(true)),
+        ("[1, 2].all(x, x == 1 && args.nope == 1)", Some(false)),
+    ] {
+        assert_eq!(judged(text, json!({})).ok(), holds, "{text}");
+    }
+}
+
+#[test]
+fn numbers_that_are_not_exact_are_not_judged() {
+    let args = r#"{"n": 123456789012345678901234567890, "ok": 1}"#;
+    let why = "args holds a number that no machine type holds exactly";
+    assert_eq!(judged_raw("args.ok == 1", args), Err(why.to_owned()));
+    assert_eq!(judged_raw("server == 'files'", args), Ok(true));
+}
+
+/// Each wrong text with its message.
+#[test]
+fn wrong_conditions_are_refused_with_their_place() {
+    for (text, why) in [
+        ("", "column 1: the condition is empty"),
+        ("  // nothing", "column 1: the condition is empty"),
+        (
+            "args.n = 3",
+            "column 8: a single = compares nothing; write ==",
+        ),
+        ("a & b", "column 3: a single & is no operator; write &&"),
+        (
+            "args.n == 3 &&",
+            "column 15: the condition ends here, where a value should stand",
+        ),
+        (
+            "args.n == 3 or true",
+            "column 13: or stands here, where an operator or the end should stand",
+        ),
+        (
+            "arg.n == 3",
+            "column 1: unknown name arg; do you mean args?",
+        ),
+        (
+            "request.path == ''",
+            "column 1: unknown name request; there are args, caller, server, time, tool",
+        ),
+        (
+            "tool.readonly",
+            "column 6: unknown field of tool readonly; do you mean read_only?",
+        ),
+        (
+            "time.year == 2026",
+            "column 6: unknown field of time year; there are hour, minute, weekday, date, unix",
+        ),
+        (
+            "caller == 'me'",
+            "column 1: caller is no value; its fields are name",
+        ),
+        (
+            "args.a.startswith('b')",
+            "column 8: unknown function startswith; do you mean startsWith?",
+        ),
+        (
+            "startsWith(args.a, 'b')",
+            "column 1: startsWith is written value.startsWith(…)",
+        ),
+        (
+            "args.a.startsWith()",
+            "column 8: startsWith needs 1 in its brackets, not 0",
+        ),
+        (
+            "exec('rm')",
+            "column 1: unknown function exec; there are size, size, startsWith, endsWith, contains, lowerAscii, int, string, all, exists, exists_one, filter, map, has, matches",
+        ),
+        (
+            "has(args)",
+            "column 5: has needs a field, as in has(args.path)",
+        ),
+        (
+            "args.l.all(args, true)",
+            "column 12: args means something else already; take another name",
+        ),
+        (
+            "args.l.all(x, x.all(x, true))",
+            "column 21: x means something else already; take another name",
+        ),
+        (
+            "args.l.all(1, true)",
+            "column 12: a number stands here, where a name for each item should stand",
+        ),
+        (
+            "args.a.matches(args.b)",
+            "column 16: matches needs one pattern, written out as a text",
+        ),
+        (
+            "args.a.matches('(')",
+            "column 16: this pattern is wrong: unclosed group",
+        ),
+        (
+            "args.a.matches('(a{1000}){1000}')",
+            "column 16: this pattern needs more than 262144 bytes",
+        ),
+        ("'a", "column 1: this text has no end; ' is missing"),
+        (
+            "'\\q' == ''",
+            "column 1: this escape is not known; write \\\\ for a backslash",
+        ),
+        (
+            "'\\u12' == ''",
+            "column 1: this escape needs 4 digits that name a character",
+        ),
+        (
+            "r'a' == ''",
+            "column 1: texts with a letter before the quote (raw texts, bytes) are not supported",
+        ),
+        (
+            "{'a': 1} == args",
+            "column 1: objects cannot be written in a condition",
+        ),
+        (
+            "99999999999999999999 == 1",
+            "column 1: this number is too large",
+        ),
+        ("1e999 == 1.0", "column 1: this number is too large"),
+        ("0x10 == 16", "column 1: numbers are written in tens"),
+        ("1a == 1", "column 1: a letter follows the number at once"),
+        (
+            "args.n == 1 == true",
+            "column 13: comparisons do not chain; join two with &&",
+        ),
+        ("1 == 'a'", "column 3: compares a number with a text"),
+        (
+            "time.hour == '9'",
+            "column 11: compares a number with a text",
+        ),
+        (
+            "args.n + 1 || 2",
+            "column 15: || joins what is true or false; here stands a number",
+        ),
+        ("!3", "column 2: ! stands before a number"),
+        ("-'a' == 1", "column 2: - stands before a text"),
+        ("size(args)", "column 1: gives a number, not true or false"),
+        ("'true'", "column 1: gives a text, not true or false"),
+        (
+            "(args.on",
+            "column 9: the condition ends here, where ) should stand",
+        ),
+        (
+            "args.l[1",
+            "column 9: the condition ends here, where ] should stand",
+        ),
+        (
+            "args.\"a\"",
+            "column 6: a text stands here, where the name of a field should stand",
+        ),
+        (
+            "args.on ? true",
+            "column 15: the condition ends here, where : should stand",
+        ),
+        ("args.größe == 1", "column 8: 'ö' means nothing here"),
+        (
+            "args.a\n  && arg.b",
+            "line 2, column 6: unknown name arg; do you mean args?",
+        ),
+    ] {
+        assert_eq!(When::compile(text).unwrap_err(), why, "{text}");
+    }
+}
+
+#[test]
+fn a_condition_has_a_length_and_a_depth() {
+    let text = |spaces: usize| format!("true{}", " ".repeat(spaces));
+    assert!(When::compile(&text(4092)).is_ok());
+    assert_eq!(
+        When::compile(&text(4093)).unwrap_err(),
+        "the condition has 4097 bytes; 4096 are allowed"
+    );
+    let deep = |n: usize| format!("{}true{}", "(".repeat(n), ")".repeat(n));
+    assert!(When::compile(&deep(62)).is_ok());
+    for text in [
+        deep(64),
+        format!("{}true", "!".repeat(4000)),
+        format!("{}1 == 1", "-".repeat(4000)),
+        format!("args{} == 1", ".a".repeat(2000)),
+        format!("1{} == 1", "+1".repeat(2000)),
+        format!("{}true", "true?true:".repeat(400)),
+        "[".repeat(4000),
+        "size(".repeat(800),
+    ] {
+        let why = When::compile(&text).unwrap_err();
+        assert!(
+            why.ends_with("the condition is nested deeper than 64"),
+            "{why}"
+        );
+    }
+    // A long one is not a deep one.
+    let long = vec!["args.n == 1"; 200].join(" || ");
+    assert_eq!(judged(&long, json!({"n": 1})), Ok(true));
+}
+
+/// Expressions that would never end: each part in parts multiplies the work, or doubles a text.
+#[test]
+fn every_evaluation_ends() {
+    let numbers: Vec<u32> = (0..3000).collect();
+    let args = json!({"l": numbers, "s": "a".repeat(200_000)});
+    let doubled = format!("[args.s]{}.size() == 1", ".map(x, x + x)".repeat(50));
+    for text in [
+        "args.l.all(a, args.l.all(b, args.l.all(c, args.l.all(d, a + b + c + d >= 0))))",
+        "args.l.map(a, args.l.map(b, args.l)).size() == 0",
+        doubled.as_str(),
+        "args.l.all(x, args.s.contains('b') || true)",
+        "args.l.all(x, args.s.matches('(a*)*b') || true)",
+        "args.l.exists(a, args.l.map(b, b) != args.l)",
+        "args.l.all(a, args.l.exists(b, b > 2999 )) || true",
+    ] {
+        let start = std::time::Instant::now();
+        let why = judged(text, args.clone());
+        let took = start.elapsed();
+        if !text.ends_with("|| true") {
+            assert_eq!(
+                why,
+                Err("it takes more than 100000 steps".to_owned()),
+                "{text}"
+            );
+        }
+        assert!(took < Duration::from_secs(10), "{text} took {took:?}");
+    }
+}
+
+#[test]
+fn what_a_condition_reads_is_known_before() {
+    for (text, args, time, pinned) in [
+        ("args.n == 1", true, false, false),
+        ("true || [1].exists(x, has(args.n))", true, false, false),
+        ("time.hour > 8 && server == 'a'", false, true, false),
+        ("tool.pinned == 'new' || tool.read_only", false, false, true),
+        ("caller.name.startsWith('key:')", false, false, false),
+        ("'args.n' == tool.name", false, false, false),
+    ] {
+        let when = When::compile(text).unwrap();
+        let reads = (when.reads_args(), when.reads_time(), when.reads_pinned());
+        assert_eq!(reads, (args, time, pinned), "{text}");
+    }
+}

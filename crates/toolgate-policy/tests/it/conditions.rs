@@ -1,0 +1,226 @@
+//! Rules with a condition: what they refuse, what they hide, and what happens where they cannot be judged.
+
+use crate::world::{World, item, item_of, rule, said, text};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use toolgate_core::{
+    Call, Caller, Decision, Item, ItemKind, Json, List, Op, Rule, Service, Verdict,
+};
+use toolgate_policy::{Access, AccessRule, Pattern, Then, When};
+
+fn when(tools: &str, when: &str, then: Then) -> AccessRule {
+    AccessRule {
+        when: Some(When::compile(when).unwrap()),
+        ..rule(tools, then)
+    }
+}
+
+fn world(rules: Vec<AccessRule>) -> World {
+    World::with(|m| m.rules = rules)
+}
+
+async fn listed(world: &World) -> Vec<String> {
+    let ask = List::all(world.caller.clone(), ItemKind::Tool);
+    let catalog = world.pipeline().list(ask).await.unwrap();
+    let names = catalog.items().iter().map(|i| i.def.name().to_owned());
+    names.collect()
+}
+
+fn step(verdict: &str, why: &str) -> Value {
+    json!({"by": "access", "verdict": verdict, "why": why})
+}
+
+#[tokio::test]
+async fn a_rule_over_arguments_refuses_and_hides_nothing() {
+    let world = world(vec![
+        rule("demo.*", Then::Allow),
+        when("demo.add", "args.a > 9", Then::Deny),
+    ]);
+    assert_eq!(listed(&world).await, ["look", "add", "wipe"]);
+    world.go(world.call("add", json!({"a": 9}))).await.unwrap();
+    let refused = text(world.go(world.call("add", json!({"a": 10}))).await);
+    assert_eq!(refused, "refused: rule for demo.add: when args.a > 9");
+    assert_eq!(
+        world.events("call.begin")[0]["trail"],
+        json!([
+            step("passed", "rule for demo.add: its condition does not hold"),
+            step("allow", "rule for demo.*"),
+        ])
+    );
+    assert_eq!(
+        world.events("deny")[0]["trail"],
+        json!([
+            step("also", "allow: rule for demo.*"),
+            step("refuse", "refused: rule for demo.add: when args.a > 9"),
+        ])
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_judged_falls_to_the_stricter_side() {
+    let trouble = "its condition cannot be judged: args.b is missing";
+    // An allow does not speak: the default asks.
+    let allow = world(vec![when("demo.add", "args.b == 1", Then::Allow)]);
+    allow.asked(&allow.call("add", json!({"a": 1}))).await;
+    let call = allow.call("add", json!({"a": 1, "b": 1}));
+    allow.go(call).await.unwrap();
+    // A deny and an ask do.
+    let deny = world(vec![
+        rule("demo.*", Then::Allow),
+        when("demo.add", "args.b == 1", Then::Deny),
+    ]);
+    let refused = text(deny.go(deny.call("add", json!({"a": 1}))).await);
+    assert_eq!(refused, format!("refused: rule for demo.add: {trouble}"));
+    let ask = world(vec![
+        rule("demo.*", Then::Allow),
+        when("demo.add", "args.b == 1", Then::Ask),
+    ]);
+    ask.asked(&ask.call("add", json!({"a": 1}))).await;
+    let call = ask.call("add", json!({"a": 1, "b": 2}));
+    assert_eq!(said(ask.go(call).await), "done");
+}
+
+#[tokio::test]
+async fn an_allow_that_was_passed_over_is_in_the_record() {
+    let world = world(vec![
+        when("demo.look", "args.b == 1", Then::Allow),
+        rule("demo.look", Then::Allow),
+    ]);
+    world.go(world.call("look", json!({}))).await.unwrap();
+    let why = "rule for demo.look: its condition cannot be judged: args.b is missing";
+    assert_eq!(
+        world.events("call.begin")[0]["trail"],
+        json!([step("passed", why), step("allow", "rule for demo.look")])
+    );
+}
+
+/// An expression that would never end stops, and the deny speaks.
+#[tokio::test]
+async fn an_expression_that_never_ends_denies() {
+    let endless = "args.l.all(a, args.l.all(b, args.l.all(c, a + b + c >= 0))) && false";
+    let world = world(vec![
+        rule("demo.*", Then::Allow),
+        when("demo.look", endless, Then::Deny),
+    ]);
+    let numbers: Vec<u32> = (0..1000).collect();
+    let refused = text(world.go(world.call("look", json!({"l": numbers}))).await);
+    assert_eq!(
+        refused,
+        "refused: rule for demo.look: its condition cannot be judged: it takes more than 100000 steps"
+    );
+}
+
+#[tokio::test]
+async fn a_rule_over_facts_of_the_tool_hides() {
+    let world = world(vec![when("*", "!tool.read_only", Then::Deny)]);
+    assert_eq!(listed(&world).await, ["look"]);
+    let refused = text(world.go(world.call("wipe", json!({}))).await);
+    assert_eq!(refused, "unknown tool: wipe");
+    // What a stranger claims does not count.
+    let claims = json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}});
+    world.tools(vec![item_of("demo", false, claims)]);
+    assert_eq!(listed(&world).await, [""; 0]);
+}
+
+fn decided(access: &Access, caller: &Caller, item: &Item, args: &Value) -> Then {
+    let args = Json::from_value(args);
+    let call = Call::new("c", caller.clone(), Op::Tool, item.def.name(), args);
+    match access.decide(&call, item) {
+        Decision::Now(Verdict::Allow) => Then::Allow,
+        Decision::Now(Verdict::Ask(_)) => Then::Ask,
+        Decision::Now(Verdict::Refuse(_)) => Then::Deny,
+        Decision::Later(_) => panic!("rules never wait"),
+    }
+}
+
+/// Every spelling of a URI is judged: a deny speaks where one fits, an allow where all do.
+#[test]
+fn a_uri_is_judged_in_all_its_spellings() {
+    let item = {
+        let template = json!({"uriTemplate": "file:///{+path}", "name": "n"});
+        let def = toolgate_core::Definition::read(ItemKind::Template, Json::from_value(&template));
+        let origin = item(json!({"name": "x", "inputSchema": {"type": "object"}}))
+            .origin
+            .clone();
+        Item::new(origin, def.unwrap())
+    };
+    let verdict = |rules: Vec<AccessRule>, uri: &str| {
+        let access = Access::new(rules).otherwise(Then::Ask);
+        let args = Json::from_value(&json!({ "uri": uri }));
+        let call = Call::new("c", Caller::new("a"), Op::Resource, uri, args);
+        match access.decide(&call, &item) {
+            Decision::Now(Verdict::Allow) => Then::Allow,
+            Decision::Now(Verdict::Ask(_)) => Then::Ask,
+            _ => Then::Deny,
+        }
+    };
+    let secret = |then| vec![when("*", "args.uri.startsWith('file:///secret')", then)];
+    let open = |then| vec![when("*", "!args.uri.contains('secret')", then)];
+    for uri in [
+        "file:///secret/a",
+        "FILE:///secret/a",
+        "file:///%73ecret",
+        "file:////./secret",
+    ] {
+        assert_eq!(verdict(secret(Then::Deny), uri), Then::Deny, "{uri}");
+        assert_ne!(verdict(open(Then::Allow), uri), Then::Allow, "{uri}");
+    }
+    assert_eq!(verdict(open(Then::Allow), "file:///public"), Then::Allow);
+    assert_eq!(verdict(secret(Then::Deny), "file:///public"), Then::Ask);
+}
+
+const WHEN: [&str; 7] = [
+    "args.x == 1",
+    "args.x > 1 || args.y == 'b'",
+    "has(args.y)",
+    "time.unix > 0",
+    "tool.read_only",
+    "caller.name == 'a'",
+    "tool.pinned == 'new'",
+];
+
+fn any_rule(then: impl Strategy<Value = Then>) -> impl Strategy<Value = AccessRule> {
+    let tools = prop::sample::select(vec!["*", "demo.*", "demo.l*", "demo.add", "other.*"]);
+    let callers = prop::option::of(prop::sample::select(vec!["a", "b"]));
+    let when = prop::option::of(prop::sample::select(WHEN.to_vec()));
+    (tools, callers, when, then).prop_map(|(tools, callers, when, then)| AccessRule {
+        callers: callers.into_iter().map(Pattern::new).collect(),
+        when: when.map(|text| When::compile(text).unwrap()),
+        ..rule(tools, then)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// One more deny never allows more, wherever it stands, and shows nothing that was hidden.
+    #[test]
+    fn adding_a_deny_never_allows_more(
+        rules in prop::collection::vec(any_rule(prop::sample::select(vec![Then::Allow, Then::Ask, Then::Deny])), 0..5),
+        deny in any_rule(Just(Then::Deny)),
+        at in 0usize..6,
+        otherwise in prop::option::of(prop::sample::select(vec![Then::Allow, Then::Deny])),
+        args in prop::sample::select(vec![json!({}), json!({"x": 1}), json!({"x": 2, "y": "b"}), json!({"x": "1"})]),
+    ) {
+        let made = |rules: Vec<AccessRule>| match otherwise {
+            Some(then) => Access::new(rules).otherwise(then),
+            None => Access::new(rules),
+        };
+        let before = made(rules.clone());
+        let mut more = rules;
+        more.insert(at.min(more.len()), deny);
+        let after = made(more);
+        let hints = json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}});
+        let add = json!({"name": "add", "inputSchema": {"type": "object"}});
+        for item in [item(hints), item(add)] {
+            for caller in [Caller::new("a"), Caller::new("b")] {
+                prop_assert!(decided(&after, &caller, &item, &args) >= decided(&before, &caller, &item, &args));
+                prop_assert!(before.sees(&caller, &item) || !after.sees(&caller, &item));
+                // What is hidden could not have been used.
+                for access in [&before, &after] {
+                    prop_assert!(access.sees(&caller, &item) || decided(access, &caller, &item, &args) == Then::Deny);
+                }
+            }
+        }
+    }
+}
