@@ -29,7 +29,7 @@ pub use layer::{Layer, Next};
 pub use pipeline::{Pipeline, Resolved, Unresolved};
 pub use question::{Approval, Ask, AskKind, Questions, Waiting};
 pub use reporter::{Event, LogMessage, Report, Reporter};
-pub use scrub::{Returned, Scrub};
+pub use scrub::{Asked, Returned, Scrub};
 pub use service::{Outcome, Service};
 pub use toolgate_wire::{
     json::Json,

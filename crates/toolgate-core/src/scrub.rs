@@ -2,7 +2,7 @@
 
 use crate::{
     BoxFuture, Call, Catalog, Error, Event, Item, Layer, List, Next, Origin, Outcome, Questions,
-    Report, Reporter,
+    Report, Reporter, Trail,
 };
 use std::{
     collections::HashMap,
@@ -43,6 +43,29 @@ pub trait Scrub: Send + Sync + 'static {
         item: Option<&Arc<Item>>,
         value: Returned<'_>,
     ) -> Result<(), Error>;
+
+    /// Cleans what comes back for a call. Override it to take down in the trail what was done.
+    ///
+    /// # Errors
+    /// As [`Scrub::scrub`].
+    fn scrub_for(
+        &self,
+        _asked: &Asked,
+        from: Option<&Origin>,
+        item: Option<&Arc<Item>>,
+        value: Returned<'_>,
+    ) -> Result<(), Error> {
+        self.scrub(from, item, value)
+    }
+}
+
+/// The call that something comes back for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The id of the call.
+    pub id: Arc<str>,
+    /// Where to take down what was done.
+    pub trail: Trail,
 }
 
 pub(crate) struct Cleaner {
@@ -88,13 +111,19 @@ impl Cleaner {
         clean.with_about(about.collect())
     }
 
-    fn clean_outcome(&self, item: Option<&Arc<Item>>, outcome: &mut Result<Outcome, Error>) {
+    fn clean_outcome(
+        &self,
+        asked: &Asked,
+        item: Option<&Arc<Item>>,
+        outcome: &mut Result<Outcome, Error>,
+    ) {
         let returned = match outcome {
             Ok(Outcome::Ask(questions)) => Returned::Questions(questions),
             Ok(Outcome::Done(output)) => Returned::Output(output),
             Err(error) => Returned::Error(error),
         };
-        if let Err(error) = self.scrub.scrub(item.map(|i| &i.origin), item, returned) {
+        let origin = item.map(|i| &i.origin);
+        if let Err(error) = self.scrub.scrub_for(asked, origin, item, returned) {
             *outcome = Err(error);
         }
     }
@@ -113,14 +142,21 @@ impl Layer for Cleaner {
     fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
             let item = call.item().cloned();
+            let asked = Asked {
+                id: call.id.clone(),
+                trail: call.trail.clone(),
+            };
             if call.reporter.listens() {
-                let (scrub, item, to) = (self.scrub.clone(), item.clone(), call.reporter.clone());
-                call.reporter = call
-                    .reporter
-                    .through(Arc::new(CleanReport { scrub, item, to }));
+                let report = CleanReport {
+                    scrub: self.scrub.clone(),
+                    asked: asked.clone(),
+                    item: item.clone(),
+                    to: call.reporter.clone(),
+                };
+                call.reporter = call.reporter.through(Arc::new(report));
             }
             let mut outcome = next.call(call).await;
-            self.clean_outcome(item.as_ref(), &mut outcome);
+            self.clean_outcome(&asked, item.as_ref(), &mut outcome);
             outcome
         })
     }
@@ -128,6 +164,7 @@ impl Layer for Cleaner {
 
 struct CleanReport {
     scrub: Arc<dyn Scrub>,
+    asked: Asked,
     item: Option<Arc<Item>>,
     to: Reporter,
 }
@@ -135,11 +172,9 @@ struct CleanReport {
 impl Report for CleanReport {
     fn report(&self, mut event: Event) {
         let origin = self.item.as_ref().map(|i| &i.origin);
-        if self
-            .scrub
-            .scrub(origin, self.item.as_ref(), Returned::Event(&mut event))
-            .is_ok()
-        {
+        let (item, value) = (self.item.as_ref(), Returned::Event(&mut event));
+        let cleaned = self.scrub.scrub_for(&self.asked, origin, item, value);
+        if cleaned.is_ok() {
             self.to.tell(event);
         }
     }

@@ -1,6 +1,9 @@
 //! What was decided on the way of a call, for the record and for whoever asks why.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// One decision.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,31 +16,51 @@ pub struct Step {
     pub why: String,
 }
 
-/// The decisions about one call, in their order; shared by all its rounds.
+/// The decisions about one call, in their order, and counts of what was done to its answers; shared by all its rounds.
 #[derive(Clone, Debug, Default)]
-pub struct Trail(Arc<Mutex<Vec<Step>>>);
+pub struct Trail(Arc<Mutex<Taken>>);
+
+#[derive(Debug, Default)]
+struct Taken {
+    steps: Vec<Step>,
+    counts: BTreeMap<String, u64>,
+}
 
 impl Trail {
     /// Adds a decision.
     pub fn add(&self, by: &'static str, verdict: &'static str, why: impl Into<String>) {
-        self.steps_mut().push(Step {
+        self.taken().steps.push(Step {
             by,
             verdict,
             why: why.into(),
         });
     }
 
-    /// Forgets them: a new round is judged anew.
+    /// Counts something that may happen often, for example a redaction by the name of its rule.
+    pub fn count(&self, what: &str, times: u64) {
+        let mut taken = self.taken();
+        match taken.counts.get_mut(what) {
+            Some(count) => *count += times,
+            None => _ = taken.counts.insert(what.to_owned(), times),
+        }
+    }
+
+    /// What was counted, by name.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        self.taken().counts.clone()
+    }
+
+    /// Forgets all of it: a new round is judged anew.
     pub fn clear(&self) {
-        self.steps_mut().clear();
+        *self.taken() = Taken::default();
     }
 
     /// All decisions so far.
     pub fn steps(&self) -> Vec<Step> {
-        self.steps_mut().clone()
+        self.taken().steps.clone()
     }
 
-    fn steps_mut(&self) -> std::sync::MutexGuard<'_, Vec<Step>> {
+    fn taken(&self) -> std::sync::MutexGuard<'_, Taken> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

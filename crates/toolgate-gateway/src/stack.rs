@@ -12,9 +12,9 @@ use toolgate::{
     edge::{QueueLimits, ServerLimits, http::HttpLimits},
 };
 use toolgate_policy::{
-    self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Caps, Deadline,
-    DeskLimits, OutputSchema, Pattern, PerServer, Persons, PersonsRule, Quota, RateRule, Route,
-    Schemas, Size, Then, ViaClient,
+    self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Caps, Cleaning,
+    Deadline, DeskLimits, OnLeak, OnSecret, OutputSchema, Pattern, PerServer, Persons, PersonsRule,
+    Quota, RateRule, Route, Schemas, Size, Then, ViaClient,
 };
 use toolgate_wire::json;
 
@@ -125,6 +125,7 @@ pub(crate) fn route(config: &Config, shared: &Shared, before: Option<&Route>) ->
             patterns: limits.patterns,
             time: Duration::from_millis(limits.schema_milliseconds),
         }),
+        cleaning: cleaning(config),
         size: Size {
             result: limits.result_bytes,
             definition: limits.definition_bytes,
@@ -132,6 +133,16 @@ pub(crate) fn route(config: &Config, shared: &Shared, before: Option<&Route>) ->
             ..Size::default()
         },
     }
+}
+
+/// How what servers send is cleaned.
+fn cleaning(config: &Config) -> Cleaning {
+    let mut cleaning = Cleaning::default();
+    cleaning.secrets.found = per_server(config, OnSecret::Redact, |s| s.cleaning.secrets);
+    cleaning.leaks.found = per_server(config, OnLeak::Ask, |s| s.cleaning.leaks);
+    cleaning.media.check = per_server(config, true, |s| s.cleaning.media);
+    cleaning.links.check = per_server(config, true, |s| s.cleaning.links);
+    cleaning
 }
 
 fn per_server<T: Copy>(config: &Config, default: T, of: impl Fn(&Server) -> T) -> PerServer<T> {

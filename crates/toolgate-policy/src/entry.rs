@@ -1,6 +1,6 @@
 //! Every call leaves a trace: refused, late and abandoned ones too.
 
-use crate::{CallView, End, Observer, Recorder, intent, record};
+use crate::{CallView, End, Observer, Recorder, intent, record, secrets};
 use std::{sync::Arc, time::Instant};
 use toolgate_core::{
     AskKind, BoxFuture, Call, Error, Event, Kind, Layer, Next, Outcome, Report, Reporter, Step,
@@ -128,6 +128,10 @@ impl Open<'_> {
 
     fn record(&mut self, end: &End, steps: &[Step], begun: bool, error: Option<&Error>) -> Record {
         let mut record = std::mem::replace(&mut self.about, Record::new(Happened::CALL_END));
+        let redactions = secrets::counts(&self.trail);
+        if !redactions.is_empty() {
+            record = record.with("redactions", redactions);
+        }
         if !begun {
             record.event = Happened::DENY;
             record = record

@@ -3,6 +3,7 @@
 use crate::{
     PerServer,
     schema::{self, Bounds, Checked, Compiled, Explained},
+    secrets,
 };
 use std::sync::Arc;
 use toolgate_core::{BoxFuture, Call, Error, Item, Kind, Layer, Next, Outcome, Output, Refusal};
@@ -56,10 +57,16 @@ impl OutputSchema {
             Checked::Now(found) => found,
             Checked::Soon(found) => found.await?,
         };
-        match found.is_empty() {
-            true => Ok(()),
-            false => Err(Explained { problems: found }.sentence()),
+        if found.is_empty() {
+            return Ok(());
         }
+        let sentence = Explained { problems: found }.sentence();
+        Err(match secrets::is_marked(structured.as_str()) {
+            true => format!(
+                "{sentence}; a secret in it was redacted by this gateway, which may be why: the operator can set `secrets = \"off\"` for this server"
+            ),
+            false => sentence,
+        })
     }
 }
 

@@ -1,9 +1,9 @@
 //! The policy of a route, on one page.
 
 use crate::{
-    Access, Arguments, AskOnce, AtOnce, Caps, Confirm, Contain, Deadline, Desk, Entry, Freeze,
-    Intent, Observer, OutputSchema, Persons, Quota, Rate, Recorder, Schemas, Size, Stop, Store,
-    Text, Then, Unobserved, ViaClient,
+    Access, Arguments, AskOnce, AtOnce, Caps, Cleaning, Confirm, Contain, Deadline, Desk, Entry,
+    Freeze, Intent, Observer, OutputSchema, Persons, Quota, Rate, Recorder, Schemas, Size, Stop,
+    Store, Text, Then, Unobserved, ViaClient,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};
@@ -41,6 +41,8 @@ pub struct Route {
     pub output_schema: OutputSchema,
     /// Which schemas.
     pub schemas: Schemas,
+    /// How what comes back is cleaned, and what may not go out.
+    pub cleaning: Cleaning,
     /// How much.
     pub size: Size,
 }
@@ -73,6 +75,8 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .guard(route.rate.clone())
         // The schema, before anyone is asked.
         .guard(route.arguments.clone())
+        // Secrets on their way out.
+        .guard(route.cleaning.leaks.clone())
         // All that asked, as one question; never waits itself.
         .confirm(
             Confirm::new(route.desk.clone(), policy.clone(), route.via_client)
@@ -90,6 +94,11 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .wrap(route.output_schema.clone())
         // A tool that cannot be checked is withheld.
         .clean(route.schemas)
+        // Pictures and sounds that are something else, links to what runs.
+        .clean(route.cleaning.media.clone())
+        .clean(route.cleaning.links.clone())
+        // Secrets, once nothing invisible parts their letters.
+        .clean(route.cleaning.secrets.clone())
         // Control and invisible characters.
         .clean(Text)
         // First to see what comes back.
@@ -122,6 +131,8 @@ pub struct Standard {
     pub output_schema: OutputSchema,
     /// Which schemas.
     pub schemas: Schemas,
+    /// How what comes back is cleaned, and what may not go out.
+    pub cleaning: Cleaning,
     /// How much.
     pub size: Size,
 }
@@ -140,6 +151,7 @@ impl Default for Standard {
             deadline: Deadline::default(),
             output_schema: OutputSchema::default(),
             schemas: Schemas::default(),
+            cleaning: Cleaning::default(),
             size: Size::default(),
         }
     }
@@ -161,7 +173,8 @@ impl Standard {
         }
         resolved = resolved
             .guard(self.rate.clone())
-            .guard(self.arguments.clone());
+            .guard(self.arguments.clone())
+            .guard(self.cleaning.leaks.clone());
         if self.ask {
             resolved = resolved.confirm(AskOnce);
         }
@@ -174,6 +187,9 @@ impl Standard {
             .wrap(self.deadline.clone())
             .wrap(self.output_schema.clone())
             .clean(self.schemas)
+            .clean(self.cleaning.media.clone())
+            .clean(self.cleaning.links.clone())
+            .clean(self.cleaning.secrets.clone())
             .clean(Text)
             .clean(self.size)
             .over(end)
@@ -186,6 +202,8 @@ pub fn inspect(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .wrap(Contain)
         .resolve()
         .clean(route.schemas)
+        .clean(route.cleaning.links.clone())
+        .clean(route.cleaning.secrets.clone())
         .clean(Text)
         .clean(route.size)
         .over(end)

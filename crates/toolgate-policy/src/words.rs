@@ -32,6 +32,12 @@ fn tenths(bytes: usize, unit: usize, name: &str) -> String {
     }
 }
 
+/// A foreign word in a sentence of ours: short, and of plain characters only.
+pub(crate) fn shown(word: &str) -> String {
+    let plain = |c: char| if c.is_ascii_graphic() { c } else { '?' };
+    word.chars().take(60).map(plain).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@
 
 mod address;
 mod audit;
+mod cleaning;
 mod environment;
 mod error;
 mod file;

@@ -2,6 +2,7 @@
 
 use super::{
     address::Address,
+    cleaning::Cleaning,
     environment::{env, env_pass},
     error::ConfigError,
     limits::Limits,
@@ -45,6 +46,8 @@ pub(crate) struct Server {
     pub(crate) unknown_arguments: Unknown,
     /// What happens to results that do not fit their schema.
     pub(crate) output: Output,
+    /// How what it sends and gets is cleaned.
+    pub(crate) cleaning: Cleaning,
 }
 
 /// What happens to arguments that a tool's schema does not name.
@@ -92,6 +95,10 @@ pub(super) const KEYS: &[&str] = &[
     "rate",
     "unknown_arguments",
     "output",
+    "secrets",
+    "leaks",
+    "media",
+    "links",
     "url",
     "headers",
     "headers_env",
@@ -122,6 +129,7 @@ impl Server {
             rate: None,
             unknown_arguments: Unknown::Refuse,
             output: Output::Block,
+            cleaning: Cleaning::default(),
         }
     }
 
@@ -217,6 +225,7 @@ impl Server {
             self.unknown_arguments =
                 field.word(&[("refuse", Unknown::Refuse), ("allow", Unknown::Allow)])?;
         }
+        self.cleaning = Cleaning::read(section)?;
         if let Some(field) = section.get("output") {
             self.output = field.word(&[
                 ("block", Output::Block),

@@ -14,6 +14,7 @@ mod limits;
 mod resources;
 mod rules;
 mod schemas;
+mod secrets;
 mod small_stack;
 mod trace;
 mod world;

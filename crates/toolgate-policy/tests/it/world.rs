@@ -18,9 +18,9 @@ use toolgate_core::{
 };
 use toolgate_journal::{Journal, Options, read};
 use toolgate_policy::{
-    Access, AccessRule, Arguments, AtOnce, CallView, Deadline, Desk, DeskLimits, End, Observer,
-    OutputSchema, Pattern, Persons, Quota, Rate, Recorder, Route, Schemas, Size, Stage, Store,
-    Then, ViaClient, pipeline,
+    Access, AccessRule, Arguments, AtOnce, CallView, Cleaning, Deadline, Desk, DeskLimits, End,
+    Observer, OutputSchema, Pattern, Persons, Quota, Rate, Recorder, Route, Schemas, Size, Stage,
+    Store, Then, ViaClient, pipeline,
 };
 
 /// What the scripted service does with a call.
@@ -143,6 +143,7 @@ impl World {
             deadline: Deadline::default(),
             output_schema: OutputSchema::default(),
             schemas: Schemas::default(),
+            cleaning: Cleaning::default(),
             size: Size::default(),
         };
         let done: Handler =

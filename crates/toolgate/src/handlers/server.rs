@@ -7,7 +7,10 @@ use super::{
 use crate::edge::{self, Offers, ServerLimits};
 use std::{path::PathBuf, sync::Arc};
 use toolgate_core::{CacheHint, Json, Rule};
-use toolgate_policy::{AtOnce, Deadline, OutputSchema, Quota, Rate, Recorder, Size, Standard};
+use toolgate_policy::{
+    AtOnce, Deadline, OnLeak, OnSecret, OutputSchema, PerServer, Quota, Rate, Recorder, Size,
+    Standard,
+};
 use toolgate_wire::method::{initialize::Implementation, meta};
 
 /// A server in the making. Every duty of a server is on: arguments are checked against their schemas, calls are limited
@@ -40,11 +43,17 @@ pub struct Server {
 impl Server {
     /// A server that offers nothing yet.
     pub fn new(name: &str, version: &str) -> Server {
+        let mut duties = Standard::default();
+        // Arguments have arrived: where they were meant to go.
+        duties.cleaning.leaks.found = PerServer::all(OnLeak::Pass);
+        // Its own pictures and links: whoever receives them has to look.
+        duties.cleaning.media.check = PerServer::all(false);
+        duties.cleaning.links.check = PerServer::all(false);
         Server {
             info: Implementation::new(name, version),
             instructions: None,
             offered: Offered::default(),
-            duties: Standard::default(),
+            duties,
             limits: ServerLimits::default(),
             extensions: Vec::new(),
             completions: false,
@@ -156,6 +165,12 @@ impl Server {
     /// What becomes of results that break their schema; they are held back.
     pub fn output_schema(mut self, duty: OutputSchema) -> Server {
         self.duties.output_schema = duty;
+        self
+    }
+
+    /// What becomes of secrets in results; they are redacted. A tool that hands out keys needs [`OnSecret::Pass`].
+    pub fn secrets(mut self, found: OnSecret) -> Server {
+        self.duties.cleaning.secrets.found = PerServer::all(found);
         self
     }
 

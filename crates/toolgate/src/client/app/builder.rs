@@ -15,8 +15,8 @@ use serde_json::Value;
 use std::{fmt, future::Future, path::PathBuf, sync::Arc, time::Duration};
 use toolgate_core::{Error, Item, Json, LogMessage, Rule};
 use toolgate_policy::{
-    Access, AccessRule, OutputSchema, Pattern, PerServer, Quota, Rate, Recorder, Size, Standard,
-    Then,
+    Access, AccessRule, OnLeak, OnSecret, OutputSchema, Pattern, PerServer, Quota, Rate, Recorder,
+    Size, Standard, Then,
 };
 use toolgate_wire::{
     dialect::{self, Dialect},
@@ -274,6 +274,19 @@ impl ClientBuilder {
     /// What becomes of results that break their schema; they are held back.
     pub fn output_schema(mut self, duty: OutputSchema) -> ClientBuilder {
         self.duties.output_schema = duty;
+        self
+    }
+
+    /// What becomes of secrets in results; they are redacted.
+    pub fn secrets(mut self, found: OnSecret) -> ClientBuilder {
+        self.duties.cleaning.secrets.found = PerServer::all(found);
+        self
+    }
+
+    /// What becomes of calls with secrets in their arguments; the application is asked, or they are refused where
+    /// nothing was set to answer.
+    pub fn leaks(mut self, found: OnLeak) -> ClientBuilder {
+        self.duties.cleaning.leaks.found = PerServer::all(found);
         self
     }
 

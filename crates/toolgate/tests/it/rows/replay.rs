@@ -16,8 +16,9 @@ use toolgate::{
     },
 };
 use toolgate_policy::{
-    Access, Arguments, AtOnce, Deadline, Desk, DeskLimits, Memory, OutputSchema, Quota, Rate,
-    Recorder, Route, Schemas, Size, Stop, Then, Unobserved, ViaClient, pipeline,
+    Access, Arguments, AtOnce, Cleaning, Deadline, Desk, DeskLimits, Memory, OutputSchema, Persons,
+    Quota, Rate, Recorder, Route, Schemas, Size, Stop, Store, Then, Unobserved, ViaClient,
+    pipeline,
 };
 
 /// Counts the effects.
@@ -41,12 +42,14 @@ impl Service for Counting {
 /// A gate that asks about every call, and takes the answer of the caller's own client.
 fn gate() -> (Endpoint, Arc<Counting>) {
     let recorder = Arc::new(Recorder::log());
+    let store: Arc<dyn Store> = Arc::new(Memory::new());
     let route = Route {
-        desk: Desk::new(recorder.clone(), DeskLimits::default()),
+        desk: Desk::new(recorder.clone(), store.clone(), DeskLimits::default()),
+        persons: Persons::default(),
         recorder,
         observer: Arc::new(Unobserved),
         policy: "p1".into(),
-        store: Arc::new(Memory::new()),
+        store,
         access: Access::default().otherwise(Then::Ask),
         rate: Rate::new(Vec::new(), Quota::per_minute(100_000)),
         arguments: Arguments::default(),
@@ -56,6 +59,7 @@ fn gate() -> (Endpoint, Arc<Counting>) {
         deadline: Deadline::default(),
         output_schema: OutputSchema::default(),
         schemas: Schemas::default(),
+        cleaning: Cleaning::default(),
         size: Size::default(),
     };
     let end = Arc::new(Counting(Scripted::new(), AtomicUsize::new(0)));

@@ -1,0 +1,17 @@
+//! How what comes back is cleaned, and what may not go out: the settings of these duties together.
+
+use crate::{Leaks, Links, Media, Secrets};
+
+/// How what comes back is cleaned, and what may not go out. All of it is on by default.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Cleaning {
+    /// What becomes of secrets that servers send.
+    pub secrets: Secrets,
+    /// What becomes of calls with secrets in their arguments.
+    pub leaks: Leaks,
+    /// Whether pictures and sounds have to be what they say.
+    pub media: Media,
+    /// Whether links may lead to what runs.
+    pub links: Links,
+}

@@ -1,0 +1,46 @@
+//! Whether a text is Base64, and how what it stands for begins.
+
+/// Letters that are decoded to tell what it is.
+const START: usize = 64;
+
+/// The first bytes of what the text stands for; `None` where it is no Base64 of the standard alphabet.
+pub(super) fn start(text: &str) -> Option<Vec<u8>> {
+    let bare = text.trim_end_matches('=');
+    let padding = text.len() - bare.len();
+    let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
+    let whole = match padding {
+        // Some encoders leave the padding out.
+        0 => bare.len() % 4 != 1,
+        1 | 2 => text.len().is_multiple_of(4),
+        _ => false,
+    };
+    if !whole || !bare.bytes().all(letter) {
+        return None;
+    }
+    Some(decode(
+        bare.as_bytes().get(..START).unwrap_or(bare.as_bytes()),
+    ))
+}
+
+/// Bits that are left over at the end are dropped.
+fn decode(letters: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(letters.len());
+    let (mut bits, mut held) = (0_u32, 0_u32);
+    for letter in letters {
+        let value = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' => 62,
+            _ => 63,
+        };
+        held = (held << 6) | u32::from(value);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            out.push((held >> bits) as u8);
+            held &= (1 << bits) - 1;
+        }
+    }
+    out
+}

@@ -1,0 +1,172 @@
+//! Pictures and sounds are what they say.
+
+mod base64;
+mod sniff;
+#[cfg(test)]
+mod tests;
+
+use crate::{PerServer, words};
+use std::sync::Arc;
+use toolgate_core::{
+    Asked, Content, ContentKind, Error, Item, Json, Origin, Output, Returned, Scrub,
+};
+use toolgate_wire::json::ObjectWriter;
+
+/// Withholds pictures and sounds that are not what their `mimeType` says, are no Base64, or are too large. A text that
+/// says what was withheld, and why, stands in the place of such a block.
+///
+/// Pictures in SVG are programs and are withheld too. Sounds without a form that can be told, such as plain PCM, have to
+/// be let through by the setting.
+#[derive(Clone, Debug)]
+pub struct Media {
+    /// Whether it looks, by server.
+    pub check: PerServer<bool>,
+    /// The longest Base64 of one block, in bytes.
+    pub bytes: usize,
+}
+
+impl Default for Media {
+    /// All servers; 8 MiB.
+    fn default() -> Media {
+        Media {
+            check: PerServer::all(true),
+            bytes: 8 << 20,
+        }
+    }
+}
+
+impl Scrub for Media {
+    fn name(&self) -> &'static str {
+        "media"
+    }
+
+    fn scrub(
+        &self,
+        from: Option<&Origin>,
+        _: Option<&Arc<Item>>,
+        value: Returned<'_>,
+    ) -> Result<(), Error> {
+        self.work(from, value);
+        Ok(())
+    }
+
+    fn scrub_for(
+        &self,
+        asked: &Asked,
+        from: Option<&Origin>,
+        _: Option<&Arc<Item>>,
+        value: Returned<'_>,
+    ) -> Result<(), Error> {
+        let withheld = self.work(from, value);
+        if !withheld.is_empty() {
+            asked.trail.add("media", "withhold", withheld.join("; "));
+        }
+        Ok(())
+    }
+}
+
+/// Reasons that the record has of one result.
+const MOST: usize = 8;
+
+impl Media {
+    /// Why each block was withheld.
+    fn work(&self, from: Option<&Origin>, value: Returned<'_>) -> Vec<String> {
+        let mut withheld = Vec::new();
+        if from.is_some_and(|from| !self.check.of(&from.server)) {
+            return withheld;
+        }
+        match value {
+            Returned::Output(Output::Tool(result)) => {
+                let blocks = result.content.iter_mut();
+                withheld.extend(blocks.filter_map(|b| self.block(b)));
+            }
+            Returned::Output(Output::Prompt(result)) => {
+                let blocks = result.messages.iter_mut().map(|m| &mut m.content);
+                withheld.extend(blocks.filter_map(|b| self.block(b)));
+            }
+            Returned::Output(Output::Resource(result)) => {
+                let parts = result.contents.iter_mut();
+                withheld.extend(parts.filter_map(|part| self.part(part)));
+            }
+            // A completion is text. Definitions have no media but icons, which are links.
+            Returned::Output(Output::Complete(_))
+            | Returned::About(_)
+            | Returned::Error(_)
+            | Returned::Event(_)
+            | Returned::Item(_)
+            | Returned::Questions(_) => {}
+        }
+        withheld.truncate(MOST);
+        withheld
+    }
+
+    fn block(&self, block: &mut Content) -> Option<String> {
+        let (what, wrong) = match block.kind {
+            ContentKind::Image => ("a picture", self.judge(&block.json, "data", Some("image/"))),
+            ContentKind::Audio => ("a sound", self.judge(&block.json, "data", Some("audio/"))),
+            ContentKind::Resource => {
+                let mut part = block.json.get("resource")?;
+                let why = self.part(&mut part)?;
+                block.json = block.json.with("resource", &part);
+                return Some(why);
+            }
+            ContentKind::Text | ContentKind::ResourceLink | ContentKind::Other => return None,
+        };
+        let why = format!("{what}: {}", wrong.err()?);
+        *block = Content::text(&note(&why));
+        Some(why)
+    }
+
+    /// A part of a resource: its blob has to be Base64, and what it says if it says that it is a picture or a sound.
+    fn part(&self, part: &mut Json) -> Option<String> {
+        part.get("blob")?;
+        let why = format!(
+            "the data of a resource: {}",
+            self.judge(part, "blob", None).err()?
+        );
+        let mut o = ObjectWriter::new();
+        if let Some(uri) = part.get("uri") {
+            o.raw("uri", &uri);
+        }
+        o.str("mimeType", "text/plain");
+        o.str("text", &note(&why));
+        *part = o.finish();
+        Some(why)
+    }
+
+    fn judge(&self, json: &Json, member: &str, must: Option<&str>) -> Result<(), String> {
+        let data = json.get(member);
+        let Some(data) = data.as_ref().and_then(Json::str_cow) else {
+            return Err("it has no data".to_owned());
+        };
+        if data.len() > self.bytes {
+            let (size, most) = (words::size(data.len()), words::size(self.bytes));
+            return Err(format!("its Base64 is {size} large, the limit is {most}"));
+        }
+        let start = base64::start(&data).ok_or("its data is no Base64")?;
+        let said = json.get("mimeType").and_then(|m| m.string());
+        let Some(said) = said else {
+            return match must {
+                Some(_) => Err("it does not say what it is".to_owned()),
+                None => Ok(()),
+            };
+        };
+        let said = said
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
+        match must {
+            Some(family) if !said.starts_with(family) => {
+                Err(format!("it says that it is {}", words::shown(&said)))
+            }
+            None if !said.starts_with("image/") && !said.starts_with("audio/") => Ok(()),
+            _ => sniff::check(&said, &start),
+        }
+    }
+}
+
+fn note(why: &str) -> String {
+    format!("[withheld by this gateway: {why}]")
+}

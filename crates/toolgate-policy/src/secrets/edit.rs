@@ -1,0 +1,100 @@
+//! Redacts what comes back, string by string.
+
+use super::{find, rules::RULES};
+use crate::edit::{Edit, Place};
+use std::{collections::BTreeMap, sync::Arc};
+use toolgate_core::{ContentKind, Json};
+use toolgate_wire::json::StringAt;
+
+/// A redaction under way: counts what it finds by rule.
+#[derive(Default)]
+pub(super) struct Redaction {
+    /// Only counts.
+    pub(super) dry: bool,
+    /// How often each rule found something.
+    pub(super) seen: BTreeMap<Arc<str>, u64>,
+}
+
+impl Redaction {
+    /// A value that is nothing special.
+    pub(super) fn other(&mut self, json: &Json) -> Option<(Json, bool)> {
+        self.value(json, Members::All)
+    }
+
+    fn value(&mut self, json: &Json, members: Members) -> Option<(Json, bool)> {
+        // Nearly all there is holds none.
+        if !find::may_hold(json.as_str()) {
+            return None;
+        }
+        let mut key = String::new();
+        let mut keys = false;
+        let new = json.map_strings(&mut |at| {
+            let new = self.string(&at, &key, members);
+            if at.key {
+                keys |= new.is_some();
+                at.text.clone_into(&mut key);
+            }
+            new
+        })?;
+        (!self.dry).then_some((new, keys))
+    }
+
+    fn string(&mut self, at: &StringAt<'_>, key: &str, members: Members) -> Option<String> {
+        // Pictures and sounds are checked elsewhere; their letters mean nothing.
+        if !at.key && members == Members::ButData && matches!(key, "data" | "blob") {
+            return None;
+        }
+        if let Some(new) = self.prose(at.text) {
+            return Some(new);
+        }
+        let field = &RULES.field;
+        if at.key || members == Members::OfSchema || !field.holds(key, at.text) {
+            return None;
+        }
+        self.count(&field.id);
+        Some(find::mark(&field.id))
+    }
+
+    fn prose(&mut self, text: &str) -> Option<String> {
+        let mut found = Vec::new();
+        let new = find::redact(text, &mut |rule| found.push(rule.clone()));
+        found.iter().for_each(|rule| self.count(rule));
+        new
+    }
+
+    fn count(&mut self, rule: &Arc<str>) {
+        *self.seen.entry(rule.clone()).or_default() += 1;
+    }
+}
+
+/// Which members of a value are looked at, and how.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Members {
+    /// All, and their names tell secrets.
+    All,
+    /// All but Base64.
+    ButData,
+    /// All, and their names tell nothing: a property `password` holds a schema.
+    OfSchema,
+}
+
+impl Edit for Redaction {
+    fn text(&mut self, text: &str) -> Option<String> {
+        let new = self.prose(text)?;
+        (!self.dry).then_some(new)
+    }
+
+    fn json(&mut self, place: Place, json: &Json) -> Option<(Json, bool)> {
+        let members = match place {
+            Place::Block(ContentKind::Image | ContentKind::Audio | ContentKind::Resource)
+            | Place::Contents => Members::ButData,
+            Place::Definition => Members::OfSchema,
+            Place::Block(_) | Place::Structured | Place::Other => Members::All,
+        };
+        self.value(json, members)
+    }
+
+    fn flaw(&self) -> &'static str {
+        "what looks like a secret"
+    }
+}

@@ -1,0 +1,123 @@
+//! Secrets do not come back to a caller, and do not leave unasked.
+//!
+//! What a secret looks like is written in `secrets.toml`. A text is first searched for the keywords of all rules at
+//! once; only the rules whose keywords it holds are tried, each in time linear to the text.
+
+mod check;
+mod edit;
+mod find;
+mod leaks;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+pub use leaks::{Leaks, OnLeak};
+
+use self::edit::Redaction;
+use crate::PerServer;
+use serde_json::{Map, Value};
+use std::{borrow::Cow, sync::Arc};
+use toolgate_core::{Asked, Error, Item, Json, Origin, Returned, Scrub, Trail};
+
+/// How the place of a secret begins; the name of the rule and a `]` follow.
+const MARK: &str = "[redacted:";
+
+/// What the counts of a trail begin with that are of secrets.
+const COUNT: &str = "secret:";
+
+/// What becomes of a secret that a server sends.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum OnSecret {
+    /// `[redacted:RULE]` stands in its place.
+    #[default]
+    Redact,
+    /// It passes, and the record counts it.
+    Warn,
+    /// Nobody looks.
+    Pass,
+}
+
+/// Takes secrets out of all that comes back: results, errors, progress, log messages, questions and definitions.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets {
+    /// What becomes of them, by server.
+    pub found: PerServer<OnSecret>,
+}
+
+impl Secrets {
+    /// The value with each secret in its strings replaced by `[redacted:RULE]`; all other bytes stay.
+    pub fn redact_json(json: &Json) -> Json {
+        Redaction::default()
+            .other(json)
+            .map_or_else(|| json.clone(), |(clean, _)| clean)
+    }
+
+    /// The text with each secret replaced by `[redacted:RULE]`.
+    pub fn redact_text(text: &str) -> Cow<'_, str> {
+        match find::redact(text, &mut |_| {}) {
+            Some(clean) => Cow::Owned(clean),
+            None => Cow::Borrowed(text),
+        }
+    }
+
+    fn work(
+        &self,
+        trail: Option<&Trail>,
+        from: Option<&Origin>,
+        value: Returned<'_>,
+    ) -> Result<(), Error> {
+        let found = from.map_or_else(OnSecret::default, |from| self.found.of(&from.server));
+        if found == OnSecret::Pass {
+            return Ok(());
+        }
+        let mut redaction = Redaction {
+            dry: found == OnSecret::Warn,
+            ..Redaction::default()
+        };
+        let edited = crate::edit::edit(value, &mut redaction);
+        for (rule, times) in redaction.seen {
+            if let Some(trail) = trail {
+                trail.count(&[COUNT, &rule].concat(), times);
+            }
+        }
+        edited
+    }
+}
+
+impl Scrub for Secrets {
+    fn name(&self) -> &'static str {
+        "secrets"
+    }
+
+    fn scrub(
+        &self,
+        from: Option<&Origin>,
+        _: Option<&Arc<Item>>,
+        value: Returned<'_>,
+    ) -> Result<(), Error> {
+        self.work(None, from, value)
+    }
+
+    fn scrub_for(
+        &self,
+        asked: &Asked,
+        from: Option<&Origin>,
+        _: Option<&Arc<Item>>,
+        value: Returned<'_>,
+    ) -> Result<(), Error> {
+        self.work(Some(&asked.trail), from, value)
+    }
+}
+
+/// How many secrets came back for a call, by rule: redacted ones, and with [`OnSecret::Warn`] those that passed.
+pub(crate) fn counts(trail: &Trail) -> Map<String, Value> {
+    let counts = trail.counts().into_iter();
+    let ours =
+        counts.filter_map(|(name, n)| Some((name.strip_prefix(COUNT)?.to_owned(), n.into())));
+    ours.collect()
+}
+
+/// Whether a text has the mark of a redaction in it.
+pub(crate) fn is_marked(text: &str) -> bool {
+    text.contains(MARK)
+}

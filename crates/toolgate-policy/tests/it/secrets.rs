@@ -1,0 +1,289 @@
+//! Secrets: redacted on every channel, counted in the record, seen on their way out.
+
+use crate::world::{World, item};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use toolgate_core::{
+    Ask, AskKind, Content, Error, Event, Json, Kind, List, LogMessage, Outcome, Output, Progress,
+    Questions, Report, Reporter, Service, ToolResult,
+};
+use toolgate_policy::{Leaks, OnLeak, OnSecret, PerServer, Secrets};
+
+/// In two pieces, so that nobody finds one here.
+fn token() -> String {
+    ["gh", "p_k3R9vQ2mX7bT1nL5wZ8cF4hJ6gP0sYuEAq7K"].concat()
+}
+
+/// Characters that must not come through, in the middle of a secret.
+fn planted() -> String {
+    let token = token();
+    format!(
+        "\u{1b}[31msee {}\u{200b}{}\u{202e} é 日本語 👩‍👧",
+        &token[..9],
+        &token[9..]
+    )
+}
+
+const CLEAN: &str = "see [redacted:github-token] é 日本語 👩‍👧";
+
+fn json_of(text: &str) -> Json {
+    Json::from_value(&json!({"type": "text", "text": text, "more": {"list": [text], "n": 1.5}}))
+}
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<Event>>);
+
+impl Report for Heard {
+    fn report(&self, event: Event) {
+        self.0.lock().unwrap().push(event);
+    }
+}
+
+/// What every channel gave, as text.
+async fn through(world: &World, name: &str) -> (Result<Outcome, Error>, Vec<Event>) {
+    let heard = Arc::new(Heard::default());
+    let mut call = world.call(name, json!({}));
+    call.reporter = Reporter::new(heard.clone());
+    let outcome = world.go(call).await;
+    let events = std::mem::take(&mut *heard.0.lock().unwrap());
+    (outcome, events)
+}
+
+fn told(outcome: &Result<Outcome, Error>) -> Vec<String> {
+    match outcome {
+        Ok(Outcome::Done(Output::Tool(result))) => {
+            let json = [&result.structured, &result.meta];
+            let json = json.into_iter().flatten().map(|j| j.to_value().to_string());
+            let blocks = result.content.iter().map(|c| c.json.to_value().to_string());
+            blocks.chain(json).collect()
+        }
+        Ok(Outcome::Ask(questions)) => {
+            let text = |ask: &Ask| match &ask.kind {
+                AskKind::Elicit(params) | AskKind::Sample(params) => params.to_value().to_string(),
+                _ => String::new(),
+            };
+            questions.asks.iter().map(text).collect()
+        }
+        Err(error) => {
+            let problems = match error.kind() {
+                Kind::Invalid(problems) => problems.clone(),
+                _ => Vec::new(),
+            };
+            let problems = problems.iter().map(|p| p.json().to_value().to_string());
+            problems.chain([error.public().to_owned()]).collect()
+        }
+        Ok(other) => panic!("{other:?}"),
+    }
+}
+
+fn heard(events: &[Event]) -> Vec<String> {
+    let text = |event: &Event| match event {
+        Event::Progress(p) => p.message.clone().unwrap(),
+        Event::Log(log) => format!("{:?} {}", log.logger, log.data.to_value()),
+    };
+    events.iter().map(text).collect()
+}
+
+fn assert_clean(texts: &[String]) {
+    assert!(!texts.is_empty());
+    for text in texts {
+        assert!(text.contains(CLEAN), "{text}");
+        assert!(
+            !text.contains(&token()[4..12]) && !text.contains('\u{1b}'),
+            "{text}"
+        );
+    }
+}
+
+/// T46, T49: what is planted on a channel comes through on none.
+#[tokio::test]
+async fn no_channel_lets_a_secret_through() {
+    let problem = || toolgate_core::Problem {
+        path: planted(),
+        expected: planted(),
+        got: planted(),
+    };
+    type Make = Box<dyn Fn() -> Result<Outcome, Error> + Send + Sync>;
+    let made: [Make; 4] = [
+        Box::new(|| {
+            Ok(Outcome::Done(Output::Tool(ToolResult {
+                content: vec![Content::read(json_of(&planted())).unwrap()],
+                structured: Some(json_of(&planted())),
+                is_error: false,
+                meta: Some(json_of(&planted())),
+            })))
+        }),
+        Box::new(|| Ok(Outcome::Done(Output::error(&planted())))),
+        Box::new(move || Err(Error::new(Kind::Invalid(vec![problem()]), planted()))),
+        Box::new(|| {
+            let ask = |key: &str, kind: fn(Json) -> AskKind| Ask {
+                key: key.into(),
+                kind: kind(json_of(&planted())),
+            };
+            let asks = vec![ask("a", AskKind::Elicit), ask("b", AskKind::Sample)];
+            Ok(Outcome::Ask(Questions {
+                asks,
+                ..Questions::default()
+            }))
+        }),
+    ];
+    let mut channels = 0;
+    for make in made {
+        let world = World::new();
+        world.handle(move |call| {
+            let progress = Progress {
+                progress: 1.0,
+                total: None,
+                message: Some(planted()),
+            };
+            call.reporter.tell(Event::Progress(progress));
+            let data = json_of(&planted());
+            let log = LogMessage {
+                level: "info".into(),
+                logger: Some(planted()),
+                data,
+            };
+            call.reporter.tell(Event::Log(log));
+            let made = make();
+            Box::pin(async { made })
+        });
+        let (outcome, events) = through(&world, "look").await;
+        assert_clean(&told(&outcome));
+        assert_clean(&heard(&events));
+        channels += told(&outcome).len() + heard(&events).len();
+        let record = world
+            .records()
+            .iter()
+            .map(Value::to_string)
+            .collect::<String>();
+        assert!(!record.contains(&token()[4..12]), "{record}");
+        assert!(
+            world
+                .events("call.end")
+                .iter()
+                .all(|r| r["redactions"]["github-token"].as_u64() > Some(3))
+        );
+    }
+    println!("T46: {channels} places on every channel, 0 planted strings came through");
+}
+
+#[tokio::test]
+async fn definitions_hold_no_secret() {
+    let world = World::new();
+    let tool = |name: &str, schema: Value| {
+        item(json!({"name": name, "description": planted(), "inputSchema": schema}))
+    };
+    let plain = json!({"type": "object", "properties": {"password": {"type": "string", "default": token()}}});
+    let fixed = json!({"type": "object", "properties": {"key": {"const": token()}}});
+    world.tools(vec![tool("plain", plain), tool("fixed", fixed)]);
+    let list = List::all(world.caller.clone(), toolgate_core::ItemKind::Tool);
+    let catalog = world.pipeline().list(list).await.unwrap();
+    let names: Vec<&str> = catalog.items().iter().map(|i| i.def.name()).collect();
+    assert_eq!(names, ["plain"], "what decides must not be changed");
+    let text = catalog.items()[0].def.json().as_str();
+    assert!(text.contains("see [redacted:github-token]") && !text.contains(&token()));
+}
+
+#[tokio::test]
+async fn each_server_has_its_setting() {
+    for (found, passes, counted) in [
+        (OnSecret::Redact, false, 1),
+        (OnSecret::Warn, true, 1),
+        (OnSecret::Pass, true, 0),
+    ] {
+        let mut world = World::new();
+        world.route.cleaning.secrets = Secrets {
+            found: PerServer::all(OnSecret::Redact).with("demo", found),
+        };
+        world.handle(|_| Box::pin(async { Ok(Outcome::Done(Output::text(&token()))) }));
+        let (outcome, _) = through(&world, "look").await;
+        assert_eq!(told(&outcome)[0].contains(&token()), passes, "{found:?}");
+        let count = world.events("call.end")[0]["redactions"]["github-token"].as_u64();
+        assert_eq!(count.unwrap_or_default(), counted, "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_redaction_that_breaks_a_schema_is_named_as_ours() {
+    let world = World::new();
+    let schema =
+        json!({"type": "object", "properties": {"key": {"type": "string", "pattern": "^gh"}}});
+    let mut def =
+        json!({"name": "look", "inputSchema": {"type": "object"}, "outputSchema": schema});
+    def["annotations"] = json!({"readOnlyHint": true});
+    world.tools(vec![item(def)]);
+    world.handle(|_| {
+        let structured = Some(Json::from_value(&json!({"key": token()})));
+        let result = ToolResult {
+            structured,
+            ..ToolResult::default()
+        };
+        Box::pin(async { Ok(Outcome::Done(Output::Tool(result))) })
+    });
+    let error = through(&world, "look").await.0.unwrap_err();
+    assert!(
+        error.public().contains("redacted by this gateway"),
+        "{}",
+        error.public()
+    );
+    assert!(!error.public().contains(&token()));
+}
+
+/// What goes out with a call of a tool.
+async fn out(found: OnLeak, arguments: Value) -> (World, Result<Outcome, Error>) {
+    let mut world = World::new();
+    world.route.cleaning.leaks = Leaks {
+        found: PerServer::all(found),
+    };
+    world.route.arguments.unknown = PerServer::all(true);
+    let call = world.call("look", arguments);
+    let outcome = world.go(call).await;
+    (world, outcome)
+}
+
+#[tokio::test]
+async fn secrets_do_not_leave_unasked() {
+    let arguments = || json!({"a": {"list": ["x", token()]}, "password": "hunter2!"});
+    let (world, outcome) = out(OnLeak::Ask, arguments()).await;
+    let Ok(Outcome::Ask(questions)) = outcome else {
+        panic!("{outcome:?}")
+    };
+    let AskKind::Approve(approval) = &questions.asks[0].kind else {
+        panic!()
+    };
+    let reason = approval.reasons.join(" ");
+    assert!(reason.contains("/a/list/1 (github-token)"), "{reason}");
+    assert!(reason.contains("/password (secret-field)"), "{reason}");
+    assert!(
+        !reason.contains(&token()) && !reason.contains("hunter2"),
+        "{reason}"
+    );
+    assert_eq!(world.reached(), 0);
+
+    let (world, outcome) = out(OnLeak::Deny, arguments()).await;
+    let text = outcome.unwrap_err().public().to_owned();
+    assert!(text.starts_with("refused: the arguments hold"), "{text}");
+    assert_eq!(world.reached(), 0);
+
+    let (world, outcome) = out(OnLeak::Warn, arguments()).await;
+    assert!(outcome.is_ok());
+    let trail =
+        world.events("call.end")[0].to_string() + &world.events("call.begin")[0].to_string();
+    assert!(
+        trail.contains("/a/list/1 (github-token)") && !trail.contains(&token()),
+        "{trail}"
+    );
+
+    let (world, outcome) = out(OnLeak::Pass, arguments()).await;
+    assert!(outcome.is_ok() && world.reached() == 1);
+}
+
+#[tokio::test]
+async fn a_secret_as_a_name_is_not_named() {
+    let (_, outcome) = out(OnLeak::Deny, json!({ token(): 1 })).await;
+    let text = outcome.unwrap_err().public().to_owned();
+    assert!(
+        text.contains("github-token") && !text.contains(&token()),
+        "{text}"
+    );
+}
