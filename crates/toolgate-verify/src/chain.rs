@@ -1,0 +1,260 @@
+//! From the first record of a chain to its last.
+
+use crate::json::{self, Value};
+use crate::kept::{self, Heads};
+use crate::segment::{self, LONGEST, Lines};
+use crate::{Against, Bad, Chain, hex};
+use ring::digest::{self, SHA256};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// A crash tears no more than this.
+const LONGEST_TEAR: u64 = 2 * LONGEST + 16 * 1024;
+
+/// More records than are ever written without a checkpoint.
+const LONGEST_UNSIGNED: u64 = 100_000;
+
+struct State<'a> {
+    against: &'a Against,
+    heads: &'a Heads,
+    chain: Chain,
+    prev: String,
+    open: BTreeSet<String>,
+    marks: u64,
+    segment: u64,
+    /// SHA-256 and length of the segment so far, and the number of its first record.
+    digest: digest::Context,
+    bytes: u64,
+    start: u64,
+    sealed: bool,
+    /// The record before the first that is there, and whether its segment was retired.
+    before: Option<(u64, u64, String, bool)>,
+}
+
+enum End {
+    Fine,
+    Torn,
+}
+
+/// Reads a chain.
+pub(crate) fn read(home: &Path, against: &Against, heads: &Heads) -> Chain {
+    let mut state = State {
+        against,
+        heads,
+        chain: Chain {
+            name: home
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            first: 1,
+            ..Chain::default()
+        },
+        prev: "0".repeat(64),
+        open: BTreeSet::new(),
+        marks: 0,
+        segment: 0,
+        digest: digest::Context::new(&SHA256),
+        bytes: 0,
+        start: 1,
+        sealed: false,
+        before: None,
+    };
+    let mut place = (home.to_owned(), 0);
+    let mut outcome = state.segments(home, &mut place);
+    if let Ok(end) = &outcome {
+        let torn = matches!(end, End::Torn);
+        let excused = against.live || (state.chain.records > 0 && home.join("failed").exists());
+        let line = place.1;
+        place.1 = 0;
+        outcome = state.at_the_end().map(|()| End::Fine);
+        if outcome.is_ok() && torn && !excused {
+            place.1 = line;
+            outcome = Err("a write was cut short; the next start sets it aside".to_owned());
+        }
+    }
+    state.chain.open = state.open.len();
+    state.chain.bad = outcome.err().map(|why| Bad {
+        file: place.0,
+        line: place.1,
+        why,
+    });
+    state.chain
+}
+
+impl State<'_> {
+    fn segments(&mut self, home: &Path, place: &mut (PathBuf, u64)) -> Result<End, String> {
+        let files = segment::all(home).map_err(|e| e.to_string())?;
+        let count = files.len();
+        for (index, (number, path)) in files.into_iter().enumerate() {
+            *place = (path.clone(), 0);
+            if index == 0 && number > 1 {
+                place.1 = 1;
+                self.begin_late(&path, number)?;
+                place.1 = 0;
+            } else if number != self.segment + 1 {
+                return Err("a segment is missing before this one".to_owned());
+            } else if index > 0 && !self.sealed {
+                return Err("the segment before this one has no seal".to_owned());
+            }
+            self.segment = number;
+            self.digest = digest::Context::new(&SHA256);
+            (self.bytes, self.start, self.sealed) = (0, self.chain.records + 1, false);
+            if let End::Torn = self.segment(&path, index + 1 == count, place)? {
+                return Ok(End::Torn);
+            }
+        }
+        Ok(End::Fine)
+    }
+
+    fn begin_late(&mut self, path: &Path, number: u64) -> Result<(), String> {
+        let line = Lines::open(path).and_then(|mut lines| lines.next());
+        let line = line.map_err(|e| e.to_string())?.unwrap_or_default();
+        let record = json::read(line.strip_suffix(b"\n").unwrap_or(&line));
+        let found = record.and_then(|record| {
+            let last = record.num("seq")?.checked_sub(1)?;
+            Some((last, record.str("prev")?.to_owned()))
+        });
+        let (last, seal) = found.ok_or("a segment is missing before this one")?;
+        self.chain.records = last;
+        self.chain.first = last + 1;
+        self.prev.clone_from(&seal);
+        self.before = Some((number - 1, last, seal, false));
+        Ok(())
+    }
+
+    fn segment(
+        &mut self,
+        path: &Path,
+        last: bool,
+        place: &mut (PathBuf, u64),
+    ) -> Result<End, String> {
+        let mut lines = Lines::open(path).map_err(|e| e.to_string())?;
+        while let Some(line) = lines.next().map_err(|e| e.to_string())? {
+            place.1 += 1;
+            let whole = line.ends_with(b"\n") && !line.contains(&0);
+            if last && !whole && lines.size - lines.at <= LONGEST_TEAR {
+                return Ok(End::Torn);
+            }
+            let text = line.strip_suffix(b"\n").ok_or("the line has no end")?;
+            self.record(text)?;
+            self.digest.update(&line);
+            self.bytes += line.len() as u64;
+            lines.at += line.len() as u64;
+        }
+        Ok(End::Fine)
+    }
+
+    fn record(&mut self, text: &[u8]) -> Result<(), String> {
+        let record = json::read(text).ok_or("the line is not a canonical record")?;
+        let bare = format!("toolgate-journal-record-v1\n{}", record.without("h").text());
+        let hash = hex(digest::digest(&SHA256, bare.as_bytes()).as_ref());
+        if record.str("h") != Some(&hash) {
+            return Err("the hash does not fit the record".to_owned());
+        }
+        let seq = self.chain.records + 1;
+        let event = record.str("ev").ok_or("the record has no event")?;
+        let fits = record.num("v") == Some(1)
+            && record.str("chain") == Some(&self.chain.name)
+            && record.num("seq") == Some(seq)
+            && record.num("seg") == Some(self.segment)
+            && record.str("prev") == Some(&self.prev)
+            && (event == "genesis") == (seq == 1)
+            && record.num("ts").is_some()
+            && record.num("mono").is_some()
+            && record.str("boot").is_some();
+        if !fits {
+            return Err(format!("record {seq} of the chain should stand here"));
+        }
+        self.own(event, &record)?;
+        match self.heads.get(&seq) {
+            Some(head) if *head != hash => {
+                return Err("a checkpoint elsewhere covers another record here".to_owned());
+            }
+            Some(_) => self.chain.kept = seq,
+            None => {}
+        }
+        self.chain.records = seq;
+        self.prev = hash;
+        Ok(())
+    }
+
+    /// Keeps account of calls and checks what the journal says of itself.
+    fn own(&mut self, event: &str, record: &Value) -> Result<(), String> {
+        if self.sealed {
+            return Err("a record follows the seal of the segment".to_owned());
+        }
+        if self.segment > 1 && self.bytes == 0 && event != "checkpoint" {
+            return Err("no checkpoint follows the seal before it".to_owned());
+        }
+        let call = record.str("call").unwrap_or_default();
+        match event {
+            "call.begin" => drop(self.open.insert(call.to_owned())),
+            "call.end" | "call.unknown" => drop(self.open.remove(call)),
+            "checkpoint" => self.checkpoint(record)?,
+            "segment.sealed" => self.seal(record)?,
+            "segment.retired" => self.retired(record),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, record: &Value) -> Result<(), String> {
+        let mark = kept::mark(record, &self.against.keys)?;
+        if mark.last != self.chain.records || mark.head != self.prev {
+            return Err("the checkpoint is of another place".to_owned());
+        }
+        self.marks += 1;
+        self.chain.signed = mark.last;
+        self.chain.keys.insert(mark.key);
+        Ok(())
+    }
+
+    fn seal(&mut self, record: &Value) -> Result<(), String> {
+        let digest = hex(self.digest.clone().finish().as_ref());
+        let last = self.chain.records;
+        let numbers = [
+            ("bytes", self.bytes),
+            ("count", last + 1 - self.start),
+            ("first", self.start),
+            ("last", last),
+        ];
+        let fits = numbers
+            .iter()
+            .all(|(name, is)| record.num(name) == Some(*is));
+        if !fits || record.str("sha256") != Some(&digest) {
+            return Err("the seal does not fit the segment".to_owned());
+        }
+        self.sealed = true;
+        Ok(())
+    }
+
+    fn retired(&mut self, record: &Value) {
+        if let Some((segment, last, seal, confirmed)) = &mut self.before
+            && record.num("segment") == Some(*segment)
+        {
+            *confirmed = record.num("last") == Some(*last) && record.str("seal") == Some(seal);
+        }
+    }
+
+    fn at_the_end(&self) -> Result<(), String> {
+        let (records, covered) = (self.chain.records, kept::last(self.heads));
+        if matches!(&self.before, Some((_, _, _, false))) {
+            return Err("segments before the first are missing, and no record retires them".into());
+        }
+        if covered > records {
+            return Err(format!(
+                "a checkpoint elsewhere covers {covered} records: the end was cut off"
+            ));
+        }
+        let unsigned = records - self.chain.signed.min(records);
+        let none = self.marks == 0 && self.chain.first == 1 && records > 1;
+        if !self.against.keys.is_empty() && (none || unsigned > LONGEST_UNSIGNED) {
+            return Err("no checkpoint covers the records: they were taken out".to_owned());
+        }
+        if records == 0 && !self.against.live {
+            return Err("the chain has no records".to_owned());
+        }
+        Ok(())
+    }
+}

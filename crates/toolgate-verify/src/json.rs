@@ -1,0 +1,185 @@
+//! A tree of JSON and its canonical text (RFC 8785), for integers only.
+
+use std::collections::BTreeMap;
+
+const DEEPEST: usize = 64;
+const LARGEST: i64 = (1 << 53) - 1;
+
+/// A value as records have them.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Bool(bool),
+    Int(i64),
+    Text(String),
+    List(Vec<Value>),
+    /// By the UTF-16 of its names, which is the order of the canonical form.
+    Map(BTreeMap<Vec<u16>, Value>),
+}
+
+/// Reads one line; `None` unless it is the canonical text of an object.
+pub(crate) fn read(line: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(line).ok()?;
+    let mut left = text.chars().peekable();
+    let value = value(&mut left, 1)?;
+    let same = left.next().is_none() && matches!(value, Value::Map(_)) && value.text() == text;
+    same.then_some(value)
+}
+
+type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+fn value(left: &mut Chars<'_>, depth: usize) -> Option<Value> {
+    if depth > DEEPEST {
+        return None;
+    }
+    match left.peek()? {
+        '{' => map(left, depth),
+        '[' => list(left, depth),
+        '"' => string(left).map(Value::Text),
+        't' => word(left, "true").map(|()| Value::Bool(true)),
+        'f' => word(left, "false").map(|()| Value::Bool(false)),
+        _ => number(left),
+    }
+}
+
+fn word(left: &mut Chars<'_>, word: &str) -> Option<()> {
+    word.chars().all(|c| left.next() == Some(c)).then_some(())
+}
+
+fn number(left: &mut Chars<'_>) -> Option<Value> {
+    let mut text = String::new();
+    while let Some(c) = left.next_if(|c| c.is_ascii_digit() || *c == '-') {
+        text.push(c);
+    }
+    let number: i64 = text.parse().ok()?;
+    (number.abs() <= LARGEST).then_some(Value::Int(number))
+}
+
+fn list(left: &mut Chars<'_>, depth: usize) -> Option<Value> {
+    let mut items = Vec::new();
+    left.next();
+    while left.peek() != Some(&']') {
+        if !items.is_empty() {
+            word(left, ",")?;
+        }
+        items.push(value(left, depth + 1)?);
+    }
+    left.next();
+    Some(Value::List(items))
+}
+
+fn map(left: &mut Chars<'_>, depth: usize) -> Option<Value> {
+    let mut members = BTreeMap::new();
+    left.next();
+    while left.peek() != Some(&'}') {
+        if !members.is_empty() {
+            word(left, ",")?;
+        }
+        let name = string(left)?;
+        word(left, ":")?;
+        // A name that comes twice would be lost here, and the text would not be the same.
+        members.insert(name.encode_utf16().collect(), value(left, depth + 1)?);
+    }
+    left.next();
+    Some(Value::Map(members))
+}
+
+fn string(left: &mut Chars<'_>) -> Option<String> {
+    word(left, "\"")?;
+    let mut text = String::new();
+    loop {
+        match left.next()? {
+            '"' => return Some(text),
+            '\\' => text.push(match left.next()? {
+                'b' => '\u{8}',
+                't' => '\t',
+                'n' => '\n',
+                'f' => '\u{c}',
+                'r' => '\r',
+                'u' => {
+                    let mut code = 0;
+                    for _ in 0..4 {
+                        code = code * 16 + left.next()?.to_digit(16)?;
+                    }
+                    char::from_u32(code)?
+                }
+                c => c,
+            }),
+            c => text.push(c),
+        }
+    }
+}
+
+impl Value {
+    /// The member of a map.
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
+        let Value::Map(members) = self else {
+            return None;
+        };
+        members.get(&name.encode_utf16().collect::<Vec<u16>>())
+    }
+
+    /// The text of a member.
+    pub(crate) fn str(&self, name: &str) -> Option<&str> {
+        match self.get(name)? {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The number of a member; there are no negative ones where we look.
+    pub(crate) fn num(&self, name: &str) -> Option<u64> {
+        match self.get(name)? {
+            Value::Int(number) => u64::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
+    /// The same map without a member.
+    pub(crate) fn without(&self, name: &str) -> Value {
+        let mut copy = self.clone();
+        if let Value::Map(members) = &mut copy {
+            members.remove(&name.encode_utf16().collect::<Vec<u16>>());
+        }
+        copy
+    }
+
+    /// The canonical text.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Value::Bool(value) => value.to_string(),
+            Value::Int(value) => value.to_string(),
+            Value::Text(text) => quoted(text),
+            Value::List(items) => {
+                let items: Vec<String> = items.iter().map(Value::text).collect();
+                format!("[{}]", items.join(","))
+            }
+            Value::Map(members) => {
+                let member = |(name, value): (&Vec<u16>, &Value)| {
+                    let name = String::from_utf16_lossy(name);
+                    format!("{}:{}", quoted(&name), value.text())
+                };
+                let members: Vec<String> = members.iter().map(member).collect();
+                format!("{{{}}}", members.join(","))
+            }
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\u{8}' => out.push_str("\\b"),
+            '\t' => out.push_str("\\t"),
+            '\n' => out.push_str("\\n"),
+            '\u{c}' => out.push_str("\\f"),
+            '\r' => out.push_str("\\r"),
+            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,117 @@
+//! Checkpoints: their signatures, and those that were kept elsewhere.
+
+use crate::json::{self, Value};
+use ring::signature::{ED25519, UnparsedPublicKey};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A checkpoint whose signature is good.
+pub(crate) struct Mark {
+    pub(crate) last: u64,
+    pub(crate) head: String,
+    pub(crate) key: String,
+}
+
+/// Checks a checkpoint; where there are no keys, any will do.
+pub(crate) fn mark(record: &Value, keys: &[String]) -> Result<Mark, &'static str> {
+    read(record, keys).unwrap_or(Err("the checkpoint lacks a field"))
+}
+
+fn read(record: &Value, keys: &[String]) -> Option<Result<Mark, &'static str>> {
+    let (chain, head) = (record.str("chain")?, record.str("head")?);
+    let (key, sig) = (record.str("key")?, record.str("sig")?);
+    let (last, count, at) = (record.num("last")?, record.num("count")?, record.num("at")?);
+    if !keys.is_empty() && !keys.iter().any(|known| known == key) {
+        return Some(Err("the checkpoint is signed with another key"));
+    }
+    let lines = [
+        chain,
+        &last.to_string(),
+        head,
+        &count.to_string(),
+        &at.to_string(),
+    ]
+    .join("\n");
+    let text = format!("toolgate-journal-checkpoint-v1\n{lines}\n");
+    let public = UnparsedPublicKey::new(&ED25519, unhex(key)?);
+    Some(match public.verify(text.as_bytes(), &unhex(sig)?) {
+        Ok(()) => Ok(Mark {
+            last,
+            head: head.to_owned(),
+            key: key.to_owned(),
+        }),
+        Err(_) => Err("the signature of the checkpoint does not fit"),
+    })
+}
+
+/// The heads of one chain by the number of their record.
+pub(crate) type Heads = BTreeMap<u64, String>;
+
+/// What second places hold.
+#[derive(Default)]
+pub(crate) struct Kept {
+    chains: BTreeMap<String, Heads>,
+    /// Whole lines that are no checkpoints of the key.
+    pub(crate) foreign: u64,
+}
+
+impl Kept {
+    pub(crate) fn read(places: &[PathBuf], keys: &[String]) -> io::Result<Kept> {
+        let mut kept = Kept::default();
+        for place in places {
+            if !place.is_dir() {
+                kept.file(place, keys)?;
+                continue;
+            }
+            for entry in fs::read_dir(place)? {
+                let path = entry?.path();
+                if path.extension().is_some_and(|ending| ending == "jsonl") {
+                    kept.file(&path, keys)?;
+                }
+            }
+        }
+        Ok(kept)
+    }
+
+    fn file(&mut self, path: &Path, keys: &[String]) -> io::Result<()> {
+        // A line that is no record is what a crash left.
+        let bytes = fs::read(path)?;
+        for record in bytes.split(|b| *b == b'\n').filter_map(json::read) {
+            match (mark(&record, keys), record.str("chain")) {
+                (Ok(mark), Some(chain)) => {
+                    let heads = self.chains.entry(chain.to_owned()).or_default();
+                    heads.insert(mark.last, mark.head);
+                }
+                _ => self.foreign += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes those of a chain out.
+    pub(crate) fn of(&mut self, chain: &str) -> Heads {
+        self.chains.remove(chain).unwrap_or_default()
+    }
+
+    /// The chains that nobody took, and how far each is covered.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = (String, u64)> {
+        let chains = self.chains.iter();
+        chains.map(|(name, heads)| (name.clone(), last(heads)))
+    }
+}
+
+/// The number of the last record that is covered.
+pub(crate) fn last(heads: &Heads) -> u64 {
+    heads.keys().next_back().copied().unwrap_or(0)
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let small = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    if text.len() % 2 == 1 || !text.chars().all(small) {
+        return None;
+    }
+    let byte = |at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    (0..text.len()).step_by(2).map(byte).collect()
+}

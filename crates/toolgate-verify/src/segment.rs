@@ -1,0 +1,51 @@
+//! The lines of a segment file.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// No record is longer.
+pub(crate) const LONGEST: u64 = 1024 * 1024;
+
+/// Lines with their newlines, if they have one.
+pub(crate) struct Lines {
+    input: BufReader<File>,
+    /// Bytes before the line that comes next.
+    pub(crate) at: u64,
+    pub(crate) size: u64,
+}
+
+impl Lines {
+    pub(crate) fn open(path: &Path) -> io::Result<Lines> {
+        let file = File::open(path)?;
+        let size = file.metadata()?.len();
+        Ok(Lines {
+            input: BufReader::new(file),
+            at: 0,
+            size,
+        })
+    }
+
+    /// The next line, or the first bytes of one that is too long; `None` at the end.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        let read = self.input.by_ref().take(LONGEST + 1);
+        let count = { read }.read_until(b'\n', &mut line)?;
+        Ok((count > 0).then_some(line))
+    }
+}
+
+/// The segments of a chain by their numbers.
+pub(crate) fn all(home: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(home)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let digits = name.and_then(|name| name.strip_prefix("seg-")?.strip_suffix(".jsonl"));
+        if let Some(number) = digits.and_then(|digits| digits.parse().ok()) {
+            all.push((number, path));
+        }
+    }
+    all.sort();
+    Ok(all)
+}

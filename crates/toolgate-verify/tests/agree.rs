@@ -1,0 +1,202 @@
+//! The two verifiers agree on every change of a log.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "tests"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use toolgate_journal::verify::Check;
+use toolgate_journal::{Entry, Event, Files, Journal, Options, public_key};
+use toolgate_verify::{Against, verify};
+
+struct Log {
+    dir: PathBuf,
+    chain: PathBuf,
+    key: String,
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn log(name: &str, calls: usize, keep: Option<u64>) -> Log {
+    let name = format!("toolgate-verify-{}-{name}", std::process::id());
+    let dir = std::env::temp_dir().join(name);
+    let mut options = Options::new(dir.join("audit"));
+    options.segment_bytes = 4096;
+    options.checkpoint_records = 5;
+    options.keep_bytes = keep;
+    options.checkpoints = Some(dir.join("kept"));
+    let journal = Journal::open(options).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    for at in 0..calls {
+        for event in [Event::CALL_BEGIN, Event::CALL_END] {
+            let entry = Entry::new(event).with("call", format!("c{at}"));
+            let entry = entry
+                .with("args", "{\"é\":\"\u{1}\\\n\"}")
+                .with("z\u{1f600}", at);
+            runtime.block_on(journal.append(entry)).unwrap();
+        }
+    }
+    let chain = dir.join("audit").join(journal.chain());
+    journal.close();
+    let key = public_key(&dir.join("audit"), &Files).unwrap();
+    Log { dir, chain, key }
+}
+
+impl Log {
+    fn files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.chain).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let mut files: Vec<PathBuf> = paths.filter(|p| p.extension().is_some()).collect();
+        files.sort();
+        files
+    }
+
+    /// Where both say that it is bad.
+    fn bad(&self, elsewhere: bool, about: &str) -> Option<(PathBuf, u64)> {
+        let places = if elsewhere {
+            vec![self.dir.join("kept")]
+        } else {
+            Vec::new()
+        };
+        let mut check = Check::new(self.dir.join("audit"));
+        check.keys = vec![self.key.clone()];
+        check.places = places.clone();
+        let keys = vec![self.key.clone()];
+        let against = Against {
+            keys,
+            places,
+            live: false,
+        };
+        let (ours, foreign) = verify(&self.dir.join("audit"), &against).unwrap();
+        let theirs = check.run().unwrap();
+        assert_eq!(theirs.foreign, foreign, "{about}");
+        assert_eq!(theirs.chains.len(), ours.len(), "{about}");
+        let mine = ours.iter().find_map(|chain| chain.bad.clone());
+        let bad = theirs.chains.iter().find_map(|chain| chain.bad.clone());
+        let place = |file: &Path, line| (file.to_owned(), line);
+        let (a, b) = (
+            mine.as_ref().map(|bad| place(&bad.file, bad.line)),
+            bad.as_ref().map(|bad| place(&bad.file, bad.line)),
+        );
+        assert_eq!(a, b, "{about}: {mine:?} against {bad:?}");
+        a
+    }
+
+    /// A change of a file, and back.
+    fn changed(&self, file: &Path, bytes: &[u8], about: &str) -> bool {
+        let sound = fs::read(file).unwrap();
+        fs::write(file, bytes).unwrap();
+        let bad = self.bad(true, about).is_some();
+        fs::write(file, sound).unwrap();
+        bad
+    }
+}
+
+// T67: each byte with `TOOLGATE_LONG=1`, else every 101st.
+#[test]
+fn flipped_bytes() {
+    let log = log("flip", 8, None);
+    let step = if std::env::var_os("TOOLGATE_LONG").is_some() {
+        1
+    } else {
+        101
+    };
+    let mut count = 0;
+    assert_eq!(log.bad(true, "sound"), None);
+    for file in log.files() {
+        let sound = fs::read(&file).unwrap();
+        for at in (0..sound.len()).step_by(step) {
+            for flip in [0x01, sound[at]] {
+                let mut bytes = sound.clone();
+                bytes[at] ^= flip;
+                assert!(log.changed(&file, &bytes, &format!("byte {at} by {flip}")));
+                count += 1;
+            }
+        }
+    }
+    println!("T67: {count} flipped bytes found by both verifiers at the same line");
+}
+
+#[test]
+fn records_deleted_repeated_swapped_and_inserted() {
+    let log = log("records", 8, None);
+    let mut count = 0;
+    for file in log.files() {
+        let sound = fs::read(&file).unwrap();
+        let lines: Vec<&[u8]> = sound.split_inclusive(|b| *b == b'\n').collect();
+        for at in 0..lines.len() {
+            let mut changes = vec![lines.clone(); 4];
+            changes[0].remove(at);
+            changes[1].insert(at, lines[at]);
+            changes[2].insert(0, lines[at]);
+            changes[3].swap(at, (at + 1) % lines.len());
+            // One line fewer at the end of all is a cut end, which the second place knows of if it was signed.
+            for (kind, change) in changes.into_iter().enumerate() {
+                log.changed(
+                    &file,
+                    &change.concat(),
+                    &format!("record {at}, change {kind}"),
+                );
+                count += 1;
+            }
+        }
+    }
+    println!("T67: {count} deleted, repeated, inserted and swapped records, both verifiers agree");
+}
+
+#[test]
+fn cut_ends_and_missing_files() {
+    let log = log("cut", 8, None);
+    let files = log.files();
+    let last = files.last().unwrap();
+    let sound = fs::read(last).unwrap();
+    let mut found = 0;
+    for length in (0..sound.len()).step_by(11) {
+        found += u32::from(log.changed(last, &sound[..length], &format!("cut at {length}")));
+    }
+    let mut zeros = sound.clone();
+    zeros.extend([0; 100]);
+    assert!(log.changed(last, &zeros, "zeros at the end"));
+    for file in &files {
+        let bytes = fs::read(file).unwrap();
+        fs::remove_file(file).unwrap();
+        assert!(log.bad(true, "a file is gone").is_some());
+        fs::write(file, bytes).unwrap();
+    }
+    fs::remove_dir_all(&log.chain).unwrap();
+    assert!(log.bad(true, "the chain is gone").is_some());
+    assert_eq!(
+        log.bad(false, "without a second place nothing is missed"),
+        None
+    );
+    println!("T67: {found} cut ends found, both verifiers agree on all");
+}
+
+#[test]
+fn retired_segments() {
+    let log = log("retired", 60, Some(12_000));
+    assert!(!log.files()[0].ends_with("seg-00000001.jsonl"));
+    assert_eq!(log.bad(true, "retired"), None);
+    fs::remove_file(&log.files()[0]).unwrap();
+    assert!(log.bad(true, "one more is gone").is_some());
+}
+
+#[test]
+fn another_key() {
+    let mut log = log("key", 2, None);
+    let mut other = log.key.clone();
+    other.replace_range(0..1, if other.starts_with('0') { "1" } else { "0" });
+    log.key = other;
+    assert!(log.bad(false, "another key").is_some());
+}
