@@ -35,8 +35,14 @@ pub(crate) struct Script {
 }
 
 impl Service for Script {
-    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
         let catalog = self.catalog.lock().unwrap().clone();
+        let items = catalog.items().iter().filter(|i| i.kind() == ask.kind);
+        let catalog = match items.clone().count() == catalog.items().len() {
+            // While nothing changes it is the same object.
+            true => catalog,
+            false => catalog.with_items(items.cloned().collect()),
+        };
         Box::pin(async { Ok(catalog) })
     }
 
