@@ -7,6 +7,7 @@
 )]
 
 mod conformance;
+mod evidence;
 mod first_use;
 mod install;
 mod interop;

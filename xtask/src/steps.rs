@@ -5,13 +5,14 @@ use std::thread;
 
 use crate::report::{Report, Tests};
 use crate::run::{cargo, command, each_line, must, output, target, without_warnings};
-use crate::{conformance, first_use, install, requirements};
+use crate::{conformance, evidence, first_use, install, requirements};
 
 /// The quick half.
 pub(crate) fn check(report: &mut Report) {
     report.step("format", format);
     report.step("clippy", clippy);
     report.step("requirements", || requirements::check(false));
+    report.step("security rows", evidence::check);
     let mut tests = Tests::default();
     report.step("unit tests", || {
         each_line(
@@ -28,6 +29,7 @@ pub(crate) fn test(report: &mut Report) {
     report.step("format", format);
     report.step("clippy", clippy);
     report.step("requirements", || requirements::check(false));
+    report.step("security rows", evidence::check);
     report.step("documents", documents);
     report.step("features of dependencies", features);
     report.step("build of the tests", || {

@@ -3,54 +3,73 @@
 //!
 //! `cargo run --example files -- FOLDER` serves on standard input and output.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
-use tokio::fs;
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
+use std::{fs::File, io, os::fd::OwnedFd, path::Path, sync::Arc};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use toolgate::{Cx, Resource, Server, Stop, Template, handlers::Contents, tools};
 
-/// A folder without folders in it.
-struct Folder(PathBuf);
+/// A folder without folders in it, open: what is put in the place of its path later changes nothing.
+struct Folder(OwnedFd);
 
 impl Folder {
-    /// Where the file of that name is. Names come from the caller, so they are checked.
-    fn file(&self, name: &str) -> Result<PathBuf, Stop> {
+    fn open(path: &Path) -> io::Result<Folder> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Folder(openat(CWD, path, flags, Mode::empty())?))
+    }
+
+    /// Opens the file of that name. Names come from the caller, so they are checked; and since a file may become a link
+    /// between a check and its use, it is the opening that follows no link.
+    fn file(&self, name: &str, flags: OFlags) -> Result<tokio::fs::File, Stop> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let good = !name.is_empty() && !name.starts_with('.') && name.chars().all(plain);
-        let path = self.0.join(name);
-        if good && !path.is_symlink() {
-            return Ok(path);
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+            return Err(none(name));
         }
-        Err(Stop::not_found(format!("no file has the name {name:?}")))
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
+        let file = openat(&self.0, name, flags, mode).map_err(|error| match error {
+            rustix::io::Errno::NOENT | rustix::io::Errno::LOOP => none(name),
+            other => io::Error::from(other).into(),
+        })?;
+        let file = File::from(file);
+        match file.metadata()?.is_file() {
+            true => Ok(tokio::fs::File::from_std(file)),
+            false => Err(none(name)),
+        }
     }
 
     async fn read(&self, name: &str) -> Result<Contents, Stop> {
-        let bytes = match fs::read(self.file(name)?).await {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Stop::not_found(format!("there is no file {name:?}")));
-            }
-            read => read?,
-        };
+        let mut bytes = Vec::new();
+        let mut file = self.file(name, OFlags::RDONLY)?;
+        file.read_to_end(&mut bytes).await?;
         Ok(match String::from_utf8(bytes) {
             Ok(text) => Contents::text(text).mime("text/plain"),
             Err(error) => Contents::bytes(error.into_bytes()).mime("application/octet-stream"),
         })
     }
 
-    async fn names(&self) -> io::Result<Vec<String>> {
+    async fn write(&self, name: &str, text: &str) -> Result<(), Stop> {
+        let mut file = self.file(name, OFlags::WRONLY | OFlags::CREATE)?;
+        // Not while it is opened: only now it is known to be a plain file.
+        file.set_len(0).await?;
+        file.write_all(text.as_bytes()).await?;
+        Ok(file.flush().await?)
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        let mut entries = fs::read_dir(&self.0).await?;
-        while let Some(entry) = entries.next_entry().await? {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if entry.file_type().await?.is_file() && self.file(&name).is_ok() {
+        for entry in Dir::read_from(&self.0)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if self.file(&name, OFlags::RDONLY).is_ok() {
                 names.push(name);
             }
         }
         names.sort();
         Ok(names)
     }
+}
+
+fn none(name: &str) -> Stop {
+    Stop::not_found(format!("there is no file {name:?}"))
 }
 
 fn uri(name: &str) -> String {
@@ -80,9 +99,8 @@ impl Writing {
         text: String,
         cx: Cx,
     ) -> Result<String, Stop> {
-        let path = self.0.file(&name)?;
-        let is_new = !fs::try_exists(&path).await?;
-        fs::write(path, text).await?;
+        let is_new = self.0.file(&name, OFlags::RDONLY).is_err();
+        self.0.write(&name, &text).await?;
         if is_new {
             let resource = resource(self.0.clone(), name.clone());
             cx.registry().set_resource(resource)?;
@@ -92,8 +110,8 @@ impl Writing {
     }
 }
 
-async fn server(folder: &Path) -> io::Result<Server> {
-    let folder = Arc::new(Folder(folder.to_owned()));
+fn server(folder: &Path) -> io::Result<Server> {
+    let folder = Arc::new(Folder::open(folder)?);
     let by_name = folder.clone();
     let completing = folder.clone();
     let template = Template::new("folder:///{name}", "file", move |vars, _cx: Cx| {
@@ -103,13 +121,13 @@ async fn server(folder: &Path) -> io::Result<Server> {
     .complete("name", move |typed: String, _cx: Cx| {
         let folder = completing.clone();
         async move {
-            let mut names = folder.names().await?;
+            let mut names = folder.names()?;
             names.retain(|name| name.starts_with(&typed));
             Ok(names)
         }
     });
     let mut server = Server::new("files", "1.0.0").template(template);
-    for name in folder.names().await? {
+    for name in folder.names()? {
         server = server.resource(resource(folder.clone(), name));
     }
     Ok(server.tools(Writing(folder)))
@@ -118,6 +136,6 @@ async fn server(folder: &Path) -> io::Result<Server> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args_os().nth(1).ok_or("usage: files FOLDER")?;
-    toolgate::stdio(server(Path::new(&folder)).await?).await?;
+    toolgate::stdio(server(Path::new(&folder))?).await?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use toolgate::{Client, client::Listed, handlers::ask::Reply};
 const HANG: Duration = Duration::from_secs(30);
 
 /// Where cargo puts it: beside the folder of this test.
-fn program(name: &str) -> String {
+pub(crate) fn program(name: &str) -> String {
     let here = std::env::current_exe().unwrap();
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let path = here.ancestors().nth(2).unwrap().join("examples").join(name);

@@ -10,6 +10,7 @@
 mod aggregate;
 mod app;
 mod corpus;
+mod escape;
 mod examples;
 mod handlers;
 mod laws;

@@ -289,7 +289,7 @@ fn status(key: &str) -> u64 {
 }
 
 /// What became of one: how long it took to be listed and to be called, and what was said.
-async fn explode(
+pub(super) async fn explode(
     bounds: Bounds,
     schema: &Value,
     value: &Value,

@@ -1,4 +1,5 @@
 //! Schemas and values that come from others.
 
 mod bombs;
+mod references;
 mod suite;
