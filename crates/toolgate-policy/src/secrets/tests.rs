@@ -90,3 +90,86 @@ fn ids_are_unique_and_fit_the_mark() {
         assert!(ids.insert(rule.id.clone(), ()).is_none(), "{}", rule.id);
     }
 }
+
+/// T49: what is found of the samples in other clothes. Only the plain ones are promised.
+#[test]
+fn recall_by_encoding() {
+    use ::base64::{Engine, engine::general_purpose::STANDARD};
+    let file = file();
+    let samples: Vec<String> = file
+        .rule
+        .iter()
+        .flat_map(|r| &r.yes)
+        .map(|t| sample(t))
+        .collect();
+    let share = |what: &str, found: &dyn Fn(&str) -> bool| {
+        let hits = samples.iter().filter(|text| found(text)).count();
+        println!("T49: {what}: {hits} of {} found", samples.len());
+        hits
+    };
+    let marked = |json: &serde_json::Value| {
+        let json = Json::from_value(json);
+        super::is_marked(Secrets::redact_json(&json).as_str())
+    };
+    let plain = share("plain", &|text| marked(&json!({"a": text})));
+    assert_eq!(plain, samples.len());
+    share("JSON in a text", &|text| {
+        marked(&json!({"a": json!({"b": text}).to_string()}))
+    });
+    share("split over two fields", &|text| {
+        let half = (0..=text.len() / 2)
+            .rev()
+            .find(|at| text.is_char_boundary(*at));
+        let (a, b) = text.split_at(half.unwrap_or(0));
+        marked(&json!({"a": a, "b": b}))
+    });
+    share("Base64", &|text| {
+        marked(&json!({"a": STANDARD.encode(text)}))
+    });
+}
+
+/// T49: what is found where there is nothing: our own documents, by paragraph.
+#[test]
+fn false_positives_in_our_own_documents() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (mut all, mut wrong) = (0, Vec::new());
+    for folder in [root.clone(), root.join("docs")] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|e| e != "md") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            for part in text.split("\n\n") {
+                all += 1;
+                wrong.extend(find::find(part).into_iter().map(|f| (path.clone(), f)));
+            }
+        }
+    }
+    println!(
+        "T49: {} of {all} paragraphs of our documents are redacted: {wrong:?}",
+        wrong.len()
+    );
+    assert!(all > 300 && wrong.len() * 200 <= all, "{wrong:?}");
+}
+
+/// T49: what the search costs; printed, never asserted. Only a build with `--release` tells what matters.
+#[test]
+fn cost() {
+    let line = "The quick brown fox, 12 of them, ran over {\"a\": [1, 2]} and more. ";
+    for (name, seed) in [
+        ("without keywords", ""),
+        ("with a keyword each 1 KiB", "a token "),
+    ] {
+        for size in [4096, 65536] {
+            let kib = [seed, &line.repeat(1024 / line.len())].concat();
+            let text = kib.repeat(size / kib.len());
+            let times = if cfg!(debug_assertions) { 3 } else { 2000 };
+            let start = std::time::Instant::now();
+            let found: usize = (0..times).map(|_| find::find(&text).len()).sum();
+            let each = start.elapsed().as_nanos() / times;
+            assert_eq!(found, 0);
+            println!("T49: {each} ns for {} bytes {name}", text.len());
+        }
+    }
+}
