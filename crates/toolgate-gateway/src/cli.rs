@@ -45,6 +45,18 @@ pub(crate) enum Command {
         #[arg(value_name = "JSON", value_parser = object)]
         arguments: Option<String>,
     },
+    /// Tell what would become of a call, step by step; nothing is called
+    Explain {
+        /// Which tool, resource or prompt
+        #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
+        tool: String,
+        /// Who would call; without it, a caller without a name
+        #[arg(long, value_name = "NAME")]
+        caller: Option<String>,
+        /// Its arguments, a JSON object
+        #[arg(value_name = "JSON", value_parser = object)]
+        arguments: Option<String>,
+    },
     /// List the newest calls, and what they do
     Calls,
     /// List the calls that wait for a person

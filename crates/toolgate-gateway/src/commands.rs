@@ -2,6 +2,7 @@
 
 mod audit;
 mod decide;
+mod explain;
 mod reload;
 
 use crate::{
@@ -100,6 +101,16 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             one(&data()?, "deny", &json!({"id": id, "reason": message}))
         }
         Some(Command::Stop { id }) => one(&data()?, "stop", &json!({"id": id})),
+        Some(Command::Explain {
+            tool,
+            caller,
+            arguments,
+        }) => explain::run(
+            &Gateways::find(&data()?)?,
+            tool,
+            caller.as_deref(),
+            arguments.as_deref(),
+        ),
         Some(Command::Call { tool, arguments }) => {
             call(&data()?, tool, arguments.as_deref().unwrap_or("{}"))
         }
@@ -183,6 +194,9 @@ fn check(path: Option<&Path>, memory: bool) -> Result<ExitCode> {
     let config = Config::load(path).map_err(usage)?;
     config.check_listen().map_err(usage)?;
     config.read_token().map_err(usage)?;
+    for note in crate::unreachable::notes(&config.rules) {
+        eprintln!("toolgate: {note}");
+    }
     if memory {
         print(&memory::explained(&config))?;
     }

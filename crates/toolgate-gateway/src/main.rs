@@ -23,6 +23,7 @@ mod servers;
 mod show;
 mod stack;
 mod startup;
+mod unreachable;
 mod witness;
 
 use std::process::ExitCode;

@@ -1,6 +1,7 @@
 //! What the operator sees and does, the same from the console and from a terminal.
 
 mod desk;
+mod explain;
 
 use crate::{
     board::{Board, Told, millis},
@@ -113,6 +114,7 @@ impl Operator {
             "console" => self.link(word("as")),
             "reload" => Ok(self.reloader.reload(Because::Wanted(by)).await?),
             "stop" => self.stop(word("id"), who).await,
+            "explain" => self.explain(with).await,
             "call" => self.call(word("tool"), with, who, notes).await,
             _ => self.decide(action, with, who).await,
         }

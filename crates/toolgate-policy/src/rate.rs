@@ -150,6 +150,29 @@ impl Rate {
             .map_or(self.default, |rule| rule.quota)
     }
 
+    /// How often this call may be made, and how many are left now; nothing is used up by asking. Of a server with a quota
+    /// of its own, that is told as well.
+    pub fn explain(&self, call: &Call, item: &Item) -> Vec<String> {
+        let names = names::of(item, Some(call.name()));
+        let quota = self.quota(&call.caller, &names);
+        let tool = names.into_iter().next().unwrap_or_default();
+        let left = |key: &Key, quota: Quota| {
+            let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+            let tokens = table.get(key).map_or(quota.count(), |bucket| {
+                let since = Instant::now().saturating_duration_since(bucket.at);
+                (bucket.tokens + since.as_secs_f64() * quota.speed()).min(quota.count())
+            });
+            format!("{}; {} left now", quota.words(), tokens.max(0.0).floor())
+        };
+        let mut told = vec![left(&(call.caller.clone(), tool, false), quota)];
+        let server: &str = &item.origin.server;
+        if let Some(all) = self.servers.get(server) {
+            let key = (Caller::new(""), server.to_owned(), false);
+            told.push(format!("{server}, for all callers: {}", left(&key, *all)));
+        }
+        told
+    }
+
     /// One bucket for all that a template has, and one for the server where that has a quota of its own.
     fn take(
         &self,

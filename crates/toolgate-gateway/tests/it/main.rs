@@ -16,6 +16,7 @@ mod clients;
 mod console_login;
 mod crash;
 mod deciding;
+mod explain;
 mod far_server;
 mod floods;
 mod gateways;

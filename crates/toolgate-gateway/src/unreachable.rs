@@ -1,0 +1,128 @@
+//! Rules that can never decide, for `toolgate check`: a stricter one speaks wherever they do.
+
+use crate::config::{Glob, Rule};
+use toolgate_policy::Pattern;
+
+/// A line for each such rule. Only what is certain is told: a rule with a condition covers no other.
+pub(crate) fn notes(rules: &[Rule]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (n, rule) in rules.iter().enumerate() {
+        let place = |n: usize, rule: &Rule| format!("rule {} (line {})", n + 1, rule.line);
+        if all_covered(&rule.tools, &rule.except) {
+            let place = place(n, rule);
+            notes.push(format!(
+                "{place} speaks of nothing: its \"except\" leaves out all of its \"tools\""
+            ));
+            continue;
+        }
+        // What says how often has an effect of its own.
+        if rule.rate.is_some() {
+            continue;
+        }
+        let mut others = rules.iter().enumerate();
+        let stricter = others.find(|(m, other)| {
+            let first = other.then > rule.then || (other.then == rule.then && *m < n);
+            *m != n && first && covers(other, rule)
+        });
+        if let Some((m, other)) = stricter {
+            let why = if other.then == rule.then {
+                "says the same"
+            } else {
+                "is stricter"
+            };
+            let (this, that) = (place(n, rule), place(m, other));
+            notes.push(format!(
+                "{this} never decides: {that} {why} wherever it speaks"
+            ));
+        }
+    }
+    notes
+}
+
+/// Whether one rule speaks wherever another does.
+fn covers(one: &Rule, other: &Rule) -> bool {
+    one.when.is_none()
+        && one.approvals == other.approvals
+        && (one.callers.is_empty()
+            || (!other.callers.is_empty() && all_covered(&other.callers, &one.callers)))
+        && all_covered(&other.tools, &one.tools)
+        && all_covered(&one.except, &other.except)
+}
+
+fn all_covered(these: &[Glob], by: &[Glob]) -> bool {
+    these
+        .iter()
+        .all(|this| by.iter().any(|glob| wider(glob, this)))
+}
+
+/// Whether all that fits one glob fits another. A `?` of the wider one could stand for the `*` of the other, which is
+/// longer: such are only taken where both are the same.
+fn wider(one: &Glob, other: &Glob) -> bool {
+    let plain = !one.as_str().contains('?');
+    one == other || (plain && Pattern::new(one.as_str()).matches(other.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn noted(rules: &[&str]) -> Vec<String> {
+        let rules: String = rules
+            .iter()
+            .map(|rule| format!("[[rule]]\n{rule}\n"))
+            .collect();
+        let text = format!("[server.s]\ncommand = [\"x\"]\n[server.t]\ncommand = [\"x\"]\n{rules}");
+        let name = format!(
+            "toolgate-unreachable-{}-{}.toml",
+            std::process::id(),
+            text.len()
+        );
+        let file = std::env::temp_dir().join(name);
+        std::fs::write(&file, text).unwrap();
+        let config = Config::load(Some(&file)).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        notes(&config.rules)
+    }
+
+    #[test]
+    fn a_rule_under_a_stricter_one_is_told() {
+        let allow = "tools = [\"s.read_*\"]\nthen = \"allow\"";
+        let deny = "tools = [\"s.*\"]\nthen = \"deny\"";
+        let told =
+            ["rule 1 (line 5) never decides: rule 2 (line 8) is stricter wherever it speaks"];
+        assert_eq!(noted(&[allow, deny]), told);
+        let told =
+            ["rule 2 (line 8) never decides: rule 1 (line 5) is stricter wherever it speaks"];
+        assert_eq!(noted(&[deny, allow]), told);
+        let told =
+            ["rule 2 (line 8) never decides: rule 1 (line 5) says the same wherever it speaks"];
+        assert_eq!(noted(&[deny, "tools = [\"s.x\"]\nthen = \"deny\""]), told);
+        let told =
+            ["rule 1 (line 5) speaks of nothing: its \"except\" leaves out all of its \"tools\""];
+        assert_eq!(
+            noted(&["tools = [\"s.a\"]\nexcept = [\"s.*\"]\nthen = \"deny\""]),
+            told
+        );
+    }
+
+    #[test]
+    fn a_rule_that_may_decide_is_not() {
+        let allow = "tools = [\"s.read_*\"]\nthen = \"allow\"";
+        for other in [
+            "tools = [\"t.*\"]\nthen = \"deny\"",
+            "tools = [\"s.*\"]\ncallers = [\"a\"]\nthen = \"deny\"",
+            "tools = [\"s.*\"]\nexcept = [\"s.read_x\"]\nthen = \"deny\"",
+            "tools = [\"s.*\"]\nwhen = \"args.a == 1\"\nthen = \"deny\"",
+            "tools = [\"s.read_?\"]\nthen = \"deny\"",
+            "tools = [\"s.read_a\"]\nthen = \"ask\"",
+        ] {
+            assert_eq!(noted(&[allow, other]), [""; 0], "{other}");
+        }
+        let rated = format!("{allow}\nrate = \"9/min\"");
+        assert_eq!(
+            noted(&[&rated, "tools = [\"s.*\"]\nthen = \"deny\""]),
+            [""; 0]
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! `toolgate explain` and what `toolgate check` says of rules: the program, its answers, and that nothing happens.
+
+use crate::help::{Modern, Setup, TempDir, answer_of, toolgate};
+use serde_json::{Value, json};
+
+const RULES: &str = r#"
+[[rule]]
+tools = ["demo.add"]
+when = 'args.a <= 9'
+rate = "3/min"
+then = "allow"
+
+[[rule]]
+tools = ["demo.add"]
+when = 'args.b == 13'
+then = "deny"
+
+[[rule]]
+tools = ["demo.fail"]
+callers = ["key:*"]
+then = "deny"
+"#;
+
+fn config() -> String {
+    let program = env!("CARGO_BIN_EXE_toolgate");
+    let demo = format!(
+        "[server.demo]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\n"
+    );
+    format!("{demo}{RULES}")
+}
+
+/// How the program names a rule: by the line where it begins.
+fn rule(n: usize) -> String {
+    let config = config();
+    let mut lines = config.lines().enumerate();
+    let mut rules = lines.by_ref().filter(|(_, line)| *line == "[[rule]]");
+    let (at, _) = rules.nth(n - 1).unwrap();
+    format!("rule {n} (line {})", at + 1)
+}
+
+/// The lines of an explanation, with single blanks.
+fn lines(text: &str) -> Vec<String> {
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.lines().map(words).collect()
+}
+
+#[test]
+fn a_call_is_explained_and_nothing_happens() {
+    let gate = Setup::config(config()).start();
+    let explain = |args: &[&str]| lines(&gate.cli(&[&["explain"], args].concat()));
+    let caller = "anonymous@http";
+    let way = explain(&["demo.add", r#"{"a": 2, "b": 3}"#]);
+    let allowed = [
+        format!("resolve found demo.add for {caller}"),
+        "freeze allow".to_owned(),
+        format!("access passed {}: its condition does not hold", rule(2)),
+        format!("access allow {}: when args.a <= 9", rule(1)),
+        "rate told 3 per minute; 3 left now".to_owned(),
+        "arguments allow".to_owned(),
+        "confirm allow nobody is asked".to_owned(),
+        "so: allow (as a running gateway has it; nothing was called)".to_owned(),
+    ];
+    assert_eq!(way, allowed);
+    // As often as one likes: the rate is not used up.
+    for _ in 0..5 {
+        assert_eq!(explain(&["demo.add", r#"{"a": 2, "b": 3}"#]), allowed);
+    }
+    let calls = |event: &str| gate.audit().iter().filter(|r| r["ev"] == event).count();
+    assert_eq!((calls("call.begin"), calls("deny")), (0, 0));
+    assert_eq!(gate.inbox(), [""; 0]);
+
+    let denied = explain(&["demo.add", r#"{"a": 2, "b": 13}"#]);
+    assert!(
+        denied.contains(&format!(
+            "access refuse refused: {}: when args.b == 13",
+            rule(2)
+        )),
+        "{denied:#?}"
+    );
+    assert_eq!(
+        denied.last().unwrap(),
+        "so: deny (as a running gateway has it; nothing was called)"
+    );
+    let untold = explain(&["demo.add", "{}"]);
+    let why = format!(
+        "{}: its condition cannot be judged: args.b is missing",
+        rule(2)
+    );
+    assert!(
+        untold.contains(&format!("access refuse refused: {why}")),
+        "{untold:#?}"
+    );
+    let invalid = explain(&["demo.add", r#"{"a": 2, "b": 3, "c": 4}"#]);
+    assert!(
+        invalid
+            .iter()
+            .any(|line| line.starts_with("arguments refuse invalid arguments")),
+        "{invalid:#?}"
+    );
+    let asked = explain(&["demo.add", r#"{"a": 10, "b": 3}"#]);
+    assert!(
+        asked.iter().any(|line| line.starts_with("so: ")),
+        "{asked:#?}"
+    );
+    let hidden = explain(&["demo.fail", "--caller", "key:ci"]);
+    assert_eq!(
+        hidden[0],
+        format!("resolve hide key:ci does not see it: {}", rule(3))
+    );
+    assert_eq!(
+        hidden[1],
+        "so: hide (as a running gateway has it; nothing was called)"
+    );
+    let strange = gate.run(&["explain", "demo.nope"]);
+    assert_eq!(strange.status.code(), Some(1));
+
+    // What was told is what comes.
+    let call = |args: Value| Modern::call(gate.port, &json!(1), "demo_add", args);
+    let sum = answer_of(&call(json!({"a": 2, "b": 3})), &json!(1));
+    assert_eq!(sum["result"]["structuredContent"]["sum"], 5);
+    let refused = answer_of(&call(json!({"a": 2, "b": 13})), &json!(1));
+    let text = refused["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(text, format!("refused: {}: when args.b == 13", rule(2)));
+    assert_eq!(refused["result"]["isError"], true);
+    let left = explain(&["demo.add", r#"{"a": 2, "b": 3}"#]);
+    assert!(
+        left.contains(&"rate told 3 per minute; 2 left now".to_owned()),
+        "{left:#?}"
+    );
+}
+
+#[test]
+fn check_tells_of_rules_that_never_decide_and_of_wrong_conditions() {
+    let dir = TempDir::new("check");
+    let file = dir.file("toolgate.toml");
+    let check = |rules: &str| {
+        let text = format!("[server.s]\ncommand = [\"x\"]\n{rules}");
+        std::fs::write(&file, text).unwrap();
+        let out = toolgate()
+            .args(["check", "--config"])
+            .arg(&file)
+            .output()
+            .unwrap();
+        (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    };
+    let allow = "[[rule]]\ntools = [\"s.read\"]\nthen = \"allow\"\n";
+    let (code, said) = check(&format!(
+        "{allow}[[rule]]\ntools = [\"s.*\"]\nthen = \"deny\"\n"
+    ));
+    assert_eq!(code, Some(0));
+    assert_eq!(
+        said,
+        "toolgate: rule 1 (line 3) never decides: rule 2 (line 6) is stricter wherever it speaks\n"
+    );
+    let (code, said) = check(&format!("{allow}when = 'args.path.startWith(\"/\")'\n"));
+    assert_eq!(code, Some(2));
+    assert!(said.contains(":6:8: \"when\" in [[rule]] is wrong: column 11: unknown function startWith; do you mean startsWith?"), "{said}");
+    let (code, said) = check(&format!("{allow}wen = 'args.path'\n"));
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains("unknown key \"wen\" in [[rule]]; did you mean \"when\"?"),
+        "{said}"
+    );
+}
