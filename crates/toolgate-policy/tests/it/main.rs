@@ -8,9 +8,11 @@
 )]
 
 mod approvals;
+mod binding;
 mod cleaning;
 mod conditions;
 mod limits;
+mod orders;
 mod resources;
 mod rules;
 mod schemas;

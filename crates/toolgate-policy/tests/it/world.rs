@@ -106,6 +106,7 @@ pub(crate) struct World {
 /// Where to set something before the world is made.
 pub(crate) struct Making {
     pub(crate) options: Options,
+    pub(crate) recorded: bool,
     pub(crate) desk: DeskLimits,
     pub(crate) rules: Vec<AccessRule>,
     pub(crate) default: Quota,
@@ -117,20 +118,27 @@ impl World {
         World::with(|_| {})
     }
 
+    /// The same without a journal, for tests that make very many.
+    pub(crate) fn unrecorded() -> World {
+        World::with(|making| making.recorded = false)
+    }
+
     pub(crate) fn with(set: impl FnOnce(&mut Making)) -> World {
         static WORLDS: AtomicU32 = AtomicU32::new(0);
         let n = WORLDS.fetch_add(1, Ordering::SeqCst);
         let dir = std::env::temp_dir().join(format!("toolgate-policy-{}-{n}", std::process::id()));
         let mut making = Making {
             options: Options::new(&dir),
+            recorded: true,
             desk: DeskLimits::default(),
             rules: Vec::new(),
             default: Quota::per_minute(1000),
         };
         set(&mut making);
-        let recorder = Arc::new(Recorder::new(Arc::new(
-            Journal::open(making.options).unwrap(),
-        )));
+        let recorder = Arc::new(match making.recorded {
+            true => Recorder::new(Arc::new(Journal::open(making.options).unwrap())),
+            false => Recorder::log(),
+        });
         let watcher = Arc::new(Watcher::default());
         let store: Arc<dyn Store> = Arc::new(toolgate_policy::Memory::new());
         let route = Route {
@@ -253,8 +261,10 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        self.route.recorder.journal().unwrap().close();
-        let _ = std::fs::remove_dir_all(&self.dir);
+        if let Some(journal) = self.route.recorder.journal() {
+            journal.close();
+            let _ = std::fs::remove_dir_all(&self.dir);
+        }
     }
 }
 

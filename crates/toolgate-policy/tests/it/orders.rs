@@ -1,0 +1,460 @@
+//! All orders of what can happen to a question, and what two processes do at the same time. Exactly one end each.
+
+use crate::world::{World, again, approval, text};
+use serde_json::{Value, json};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::sync::watch;
+use toolgate_core::{AskKind, BoxFuture, Call, Error, Json, Kind, Outcome, Questions, Refusal};
+use toolgate_policy::{
+    By, Desk, DeskError, Expect, Frozen, Memory, Remember, Row, Standing, Store, Who, Written, Yes,
+};
+
+/// What can happen to a question.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Step {
+    Approve,
+    Deny,
+    Edit,
+    Cancel,
+    Expire,
+    Back,
+    Freeze,
+}
+
+const STEPS: [Step; 7] = [
+    Step::Cancel,
+    Step::Approve,
+    Step::Deny,
+    Step::Edit,
+    Step::Expire,
+    Step::Back,
+    Step::Freeze,
+];
+
+/// All orders of these.
+fn orders(steps: &[Step]) -> Vec<Vec<Step>> {
+    if steps.is_empty() {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for (at, first) in steps.iter().enumerate() {
+        let mut rest = steps.to_vec();
+        rest.remove(at);
+        all.extend(orders(&rest).into_iter().map(|mut order| {
+            order.insert(0, *first);
+            order
+        }));
+    }
+    all
+}
+
+/// What should become of it, worked out from the order alone.
+#[derive(Default)]
+struct Model {
+    yes: Option<bool>,
+    no: bool,
+    over: bool,
+    frozen: bool,
+    ran: Option<bool>,
+}
+
+impl Model {
+    fn alive(&self) -> bool {
+        !self.no && !self.over && self.ran.is_none()
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Approve | Step::Edit if self.alive() && self.yes.is_none() => {
+                self.yes = Some(step == Step::Edit);
+            }
+            Step::Deny if self.alive() => self.no = true,
+            Step::Expire => self.over = true,
+            Step::Freeze => self.frozen = true,
+            Step::Back if self.alive() && !self.frozen => self.ran = self.yes,
+            _ => {}
+        }
+    }
+}
+
+async fn play(order: &[Step]) -> (bool, usize) {
+    let world = World::unrecorded();
+    let desk = &world.route.desk;
+    let call = world.call("wipe", json!({"path": "/x"}));
+    let questions = world.asked(&call).await;
+    let id = approval(&questions);
+    let AskKind::Approve(shown) = &questions.asks[0].kind else {
+        panic!()
+    };
+    let waiting = shown.waiting.clone();
+    let mut attended = Some(waiting.attend());
+    let mut model = Model::default();
+    for step in order {
+        let settled = model.yes.is_some() || !model.alive();
+        match step {
+            Step::Approve | Step::Edit => {
+                let yes = match step {
+                    Step::Edit => Yes::edited(Json::from_value(&json!({"path": "/edited"}))),
+                    _ => Yes::default(),
+                };
+                let said = desk.approve(&id, By::Console, yes).await;
+                assert_eq!(said.is_ok(), !settled, "{order:?} {step:?}");
+            }
+            Step::Deny => {
+                let said = desk.deny(&id, By::Terminal, None).await;
+                assert_eq!(said.is_ok(), model.alive(), "{order:?} {step:?}");
+            }
+            Step::Cancel => attended = None,
+            Step::Expire => tokio::time::advance(Duration::from_secs(601)).await,
+            Step::Freeze => {
+                let who = Who::named(By::Terminal, "ann");
+                desk.freezes().freeze(Frozen::All, None, who).await.unwrap();
+            }
+            Step::Back => {
+                let before = world.reached();
+                let outcome = world.go(again(&call, &questions)).await;
+                model.step(*step);
+                let ran = matches!(outcome, Ok(Outcome::Done(_)));
+                assert_eq!(ran, model.ran.is_some(), "{order:?} {outcome:?}");
+                assert_eq!(world.reached() - before, usize::from(ran));
+                continue;
+            }
+        }
+        model.step(*step);
+    }
+    // Whoever waits is woken: a second is enough where nothing has to be waited for.
+    let woken = tokio::time::timeout(Duration::from_secs(1), waiting.decided()).await;
+    assert!(woken.is_ok(), "{order:?}: still waits");
+    drop(attended);
+    assert!(desk.list().iter().all(|view| !view.connected), "{order:?}");
+    let text = world.script.reached.lock().unwrap().clone();
+    match model.ran {
+        Some(true) => assert_eq!(text, [r#"{"path":"/edited"}"#], "{order:?}"),
+        Some(false) => assert_eq!(text, [r#"{"path":"/x"}"#], "{order:?}"),
+        None => assert_eq!(text, [""; 0], "{order:?}"),
+    }
+    // One end, and nothing left behind once its time is over twice.
+    assert!(world.watcher.open.lock().unwrap().is_empty(), "{order:?}");
+    tokio::time::advance(Duration::from_secs(1300)).await;
+    assert_eq!(desk.list().len(), 0, "{order:?}");
+    assert!(desk.find(&id).is_none(), "{order:?}");
+    assert_eq!(world.route.store.entries("approvals").len(), 0, "{order:?}");
+    (model.ran.is_some(), text.len())
+}
+
+/// T28, at the desk. Without `TOOLGATE_LONG` each order of the six others is played with one place for the cancel.
+#[test]
+fn t28_every_order_of_steps_has_one_end() {
+    let all = match std::env::var_os("TOOLGATE_LONG") {
+        Some(_) => orders(&STEPS),
+        None => {
+            let mut some = orders(&STEPS[1..]);
+            for (n, order) in some.iter_mut().enumerate() {
+                order.insert(n % 7, Step::Cancel);
+            }
+            some
+        }
+    };
+    let (mut ran, mut uses) = (0, 0);
+    for order in &all {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        let (one, used) = runtime.block_on(play(order));
+        ran += u32::from(one);
+        uses += used;
+    }
+    assert!(matches!(all.len(), 720 | 5040));
+    assert_eq!(uses, ran as usize);
+    println!(
+        "T28 (desk): {} orders of 7 steps, {ran} ran once, {} never, 0 left behind",
+        all.len(),
+        all.len() as u32 - ran
+    );
+}
+
+/// A store whose writes happen when a test lets them, in the order that it says.
+#[derive(Default)]
+struct Slow {
+    memory: Arc<Memory>,
+    /// The table of each write, and what lets it happen.
+    held: Mutex<Vec<(String, watch::Sender<bool>)>>,
+    broken: std::sync::atomic::AtomicBool,
+}
+
+impl Store for Slow {
+    fn entries(&self, table: &str) -> Vec<Row> {
+        self.memory.entries(table)
+    }
+
+    fn write(
+        &self,
+        table: &str,
+        key: &str,
+        value: Option<Value>,
+        expect: Expect,
+    ) -> BoxFuture<'static, Result<Written, Error>> {
+        if self.broken.load(std::sync::atomic::Ordering::SeqCst) {
+            let error = Error::new(Kind::Refused(Refusal::Record), "the disk is full");
+            return Box::pin(async { Err(error) });
+        }
+        let (go, mut gone) = watch::channel(false);
+        self.held.lock().unwrap().push((table.to_owned(), go));
+        let (memory, table, key) = (self.memory.clone(), table.to_owned(), key.to_owned());
+        Box::pin(async move {
+            // A test that lets go of everything lets it happen.
+            let _ = gone.wait_for(|go| *go).await;
+            memory.write(&table, &key, value, expect).await
+        })
+    }
+
+    fn changed(&self) -> watch::Receiver<u64> {
+        self.memory.changed()
+    }
+}
+
+impl Slow {
+    fn held(&self) -> usize {
+        self.held.lock().unwrap().len()
+    }
+
+    fn release(&self, at: usize) {
+        self.held.lock().unwrap().remove(at).1.send_replace(true);
+    }
+
+    fn release_all(&self) {
+        self.held.lock().unwrap().clear();
+    }
+}
+
+/// Two processes over one store: each with its own desk.
+fn two() -> (World, World, Arc<Slow>) {
+    let slow = Arc::new(Slow::default());
+    let world = |slow: &Arc<Slow>| {
+        let mut world = World::unrecorded();
+        world.route.store = slow.clone();
+        let recorder = world.route.recorder.clone();
+        world.route.desk = Desk::new(recorder, slow.clone(), Default::default());
+        world
+    };
+    (world(&slow), world(&slow), slow)
+}
+
+/// Lets both go, whoever writes first by `first`; all writes after that happen at once.
+async fn race<A, B>(slow: &Slow, first: usize, a: A, b: B) -> (A::Output, B::Output)
+where
+    A: Future,
+    B: Future,
+{
+    let release = async {
+        while slow.held() < 2 {
+            tokio::task::yield_now().await;
+        }
+        // Nobody else writes before this one has.
+        let mut changed = slow.changed();
+        changed.mark_unchanged();
+        slow.release(first);
+        changed.changed().await.unwrap();
+        loop {
+            tokio::task::yield_now().await;
+            slow.release_all();
+        }
+    };
+    tokio::select! {
+        both = async { tokio::join!(a, b) } => both,
+        () = release => unreachable!("it goes on for ever"),
+    }
+}
+
+/// Does it while all writes happen at once.
+async fn at_once<F: Future>(slow: &Slow, work: F) -> F::Output {
+    tokio::select! {
+        done = work => done,
+        () = async { loop { slow.release_all(); tokio::task::yield_now().await; } } => unreachable!(),
+    }
+}
+
+async fn approved(a: &World, slow: &Slow) -> (Call, Questions) {
+    let call = a.call("wipe", json!({}));
+    let questions = at_once(slow, a.asked(&call)).await;
+    let id = approval(&questions);
+    let yes = a.route.desk.approve(&id, By::Console, Yes::default());
+    at_once(slow, yes).await.unwrap();
+    (call, questions)
+}
+
+fn ran(outcome: &Result<Outcome, Error>) -> bool {
+    matches!(outcome, Ok(Outcome::Done(_)))
+}
+
+#[tokio::test]
+async fn two_processes_have_one_use() {
+    let mut won = [0, 0];
+    for first in [0, 1] {
+        let (a, b, slow) = two();
+        let (call, questions) = approved(&a, &slow).await;
+        let again = again(&call, &questions);
+        let (one, two) = race(&slow, first, a.go(again.clone()), b.go(again)).await;
+        assert_ne!(ran(&one), ran(&two), "{one:?} {two:?}");
+        won = [won[0] + a.reached(), won[1] + b.reached()];
+    }
+    assert_eq!(won, [1, 1], "each order was tried");
+    println!("T50: the same approval used by two processes at once: 1 use in each order");
+}
+
+#[tokio::test]
+async fn a_no_of_one_process_and_a_use_of_another_have_one_winner() {
+    let mut uses = 0;
+    for first in [0, 1] {
+        let (a, b, slow) = two();
+        let (call, questions) = approved(&a, &slow).await;
+        let (id, again) = (approval(&questions), again(&call, &questions));
+        let deny = b.route.desk.deny(&id, By::Terminal, None);
+        let (use_, no) = race(&slow, first, a.go(again), deny).await;
+        assert_ne!(ran(&use_), no.is_ok(), "{use_:?} {no:?}");
+        assert_eq!(a.reached(), usize::from(ran(&use_)));
+        uses += a.reached();
+    }
+    assert_eq!(uses, 1, "each order was tried");
+}
+
+#[tokio::test]
+async fn the_last_use_of_a_grant_is_one_use() {
+    for first in [0, 1] {
+        let (a, b, slow) = two();
+        let call = a.call("add", json!({"a": 1}));
+        let questions = at_once(&slow, a.asked(&call)).await;
+        let once = Remember {
+            uses: Some(1),
+            ..Remember::default()
+        };
+        let id = approval(&questions);
+        let yes = a
+            .route
+            .desk
+            .approve(&id, By::Console, Yes::remembered(once));
+        at_once(&slow, yes).await.unwrap();
+        // The approval itself is for the first call; two others want the grant.
+        at_once(&slow, a.go(again(&call, &questions)))
+            .await
+            .unwrap();
+        let (one, two) = (
+            a.call("add", json!({"a": 2})),
+            b.call("add", json!({"a": 3})),
+        );
+        let (one, two) = race(&slow, first, a.go(one), b.go(two)).await;
+        assert_eq!(usize::from(ran(&one)) + usize::from(ran(&two)), 1);
+        assert_eq!(a.route.desk.grants()[0].used, 1);
+        assert_eq!(a.route.desk.grants()[0].over(), Some("used up"));
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_grant_does_not_come_back() {
+    let (a, b, slow) = two();
+    let call = a.call("add", json!({"a": 1}));
+    let questions = at_once(&slow, a.asked(&call)).await;
+    let yes = Yes::remembered(Remember::default());
+    let id = approval(&questions);
+    at_once(&slow, a.route.desk.approve(&id, By::Console, yes))
+        .await
+        .unwrap();
+    at_once(&slow, a.go(again(&call, &questions)))
+        .await
+        .unwrap();
+    let grant = a.route.desk.grants()[0].id.clone();
+    // The use is on its way while another process withdraws the grant, and wins.
+    let used = a.call("add", json!({"a": 2}));
+    let (gone, used) = race(&slow, 0, b.route.desk.revoke(&grant), a.go(used)).await;
+    gone.unwrap();
+    assert!(!ran(&used), "{used:?}");
+    assert_eq!(a.route.desk.grants().len(), 0);
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_does_not_happen() {
+    let (a, _, slow) = two();
+    let (call, questions) = approved(&a, &slow).await;
+    slow.broken.store(true, std::sync::atomic::Ordering::SeqCst);
+    assert_eq!(
+        text(a.go(again(&call, &questions)).await),
+        "the disk is full"
+    );
+    let other = a.call("wipe", json!({"path": "/y"}));
+    assert_eq!(text(a.go(other).await), "the disk is full");
+    assert_eq!(
+        a.route.desk.list().len(),
+        1,
+        "what was not kept is not shown"
+    );
+    assert_eq!(a.reached(), 0);
+    slow.broken
+        .store(false, std::sync::atomic::Ordering::SeqCst);
+    assert!(ran(&at_once(&slow, a.go(again(&call, &questions))).await));
+}
+
+#[tokio::test]
+async fn a_yes_that_cannot_be_kept_is_none() {
+    let (a, _, slow) = two();
+    let call = a.call("wipe", json!({}));
+    let questions = at_once(&slow, a.asked(&call)).await;
+    let id = approval(&questions);
+    slow.broken.store(true, std::sync::atomic::Ordering::SeqCst);
+    let yes = a.route.desk.approve(&id, By::Console, Yes::default()).await;
+    assert!(matches!(yes, Err(DeskError::Unkept(_))), "{yes:?}");
+    assert_eq!(a.route.desk.find(&id).unwrap().standing, Standing::Open);
+    // A no that cannot be kept holds all the same, as long as this process runs.
+    let no = a.route.desk.deny(&id, By::Console, None).await;
+    assert!(matches!(no, Err(DeskError::Unkept(_))), "{no:?}");
+    assert_eq!(
+        text(a.go(again(&call, &questions)).await),
+        "denied by a person"
+    );
+}
+
+#[tokio::test]
+async fn what_changes_while_the_yes_is_used_does_not_leave() {
+    let (a, _, slow) = two();
+    let (call, questions) = approved(&a, &slow).await;
+    let go = a.go(again(&call, &questions));
+    let meanwhile = async {
+        while slow.held() == 0 {
+            tokio::task::yield_now().await;
+        }
+        a.tools(vec![crate::world::item(
+            json!({"name": "wipe", "description": "new", "inputSchema": {"type": "object"}}),
+        )]);
+        slow.release_all();
+    };
+    let (outcome, ()) = tokio::join!(go, meanwhile);
+    assert_eq!(
+        text(outcome),
+        "refused: it changed after a person approved it; call it again"
+    );
+    assert_eq!(a.reached(), 0);
+}
+
+#[tokio::test]
+async fn a_freeze_while_the_yes_is_used_wins() {
+    let (a, b, slow) = two();
+    let (call, questions) = approved(&a, &slow).await;
+    let who = Who::named(By::Terminal, "ann");
+    let what = Frozen::Server("demo".to_owned());
+    let freeze = b
+        .route
+        .desk
+        .freezes()
+        .freeze(what, Some("why".to_owned()), who);
+    let (froze, outcome) = race(&slow, 0, freeze, a.go(again(&call, &questions))).await;
+    froze.unwrap();
+    assert_eq!(
+        text(outcome),
+        "refused: the operator froze the server demo: why"
+    );
+    assert_eq!(a.reached(), 0);
+}
