@@ -150,8 +150,17 @@ fn a_grant_ends_after_so_many_uses() {
     let id = gate.pending();
     let why = refused(&gate, &["approve", &id, "--remember"]);
     assert!(why.contains("with a condition"), "{why}");
-    gate.cli(&["deny", &id, "-m", "no"]);
-    result(wipe);
+    let when = |cel| ["approve", &*id.clone().leak(), "--remember", "--when", cel];
+    let why = refused(&gate, &when("true"));
+    assert!(why.contains("look at args"), "{why}");
+    gate.cli(&when("args.name == \"n\""));
+    assert_ne!(result(wipe)["isError"], true);
+    let begun_before = begun(&gate).len();
+    result(ask(gate.port, "demo_delete_note", json!({"name": "n"})));
+    assert_eq!(begun(&gate).len(), begun_before + 1);
+    let other = ask(gate.port, "demo_delete_note", json!({"name": "m"}));
+    gate.cli(&["deny", &gate.pending(), "-m", "no"]);
+    assert_eq!(result(other)["isError"], true);
 }
 
 #[test]

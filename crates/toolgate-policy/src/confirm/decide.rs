@@ -222,7 +222,9 @@ fn editable(slip: &Slip, edit: &Json) -> Result<(), DeskError> {
 
 fn may_remember(slip: &Slip, remember: &Remember) -> Result<(), DeskError> {
     if let Some(when) = &remember.when {
-        Condition::compile(when).map_err(DeskError::Condition)?;
+        let condition = Condition::compile(when).map_err(DeskError::Condition)?;
+        let narrows = condition.narrows(&slip.kept.item);
+        narrows.map_err(DeskError::Condition)?;
     }
     if remember.uses == Some(0) || !rememberable(&slip.kept.item, slip.kept.needs, remember) {
         return Err(DeskError::NotRemembered);

@@ -4,7 +4,7 @@ use crate::world::{World, again, approval, said, text};
 use serde_json::json;
 use std::time::Duration;
 use toolgate_core::{Arguments, AskKind, Call, Caller, Json, Kind, Outcome, Questions, Refusal};
-use toolgate_policy::{APPROVAL_KEY, By, DeskError, Remember, Standing, ViaClient, Yes};
+use toolgate_policy::{APPROVAL_KEY, By, DeskError, GrantView, Remember, Standing, ViaClient, Yes};
 
 fn yes(world: &World, questions: &Questions) -> impl Future<Output = Result<Standing, DeskError>> {
     let (desk, id) = (world.route.desk.clone(), approval(questions));
@@ -642,4 +642,81 @@ async fn a_used_approval_holds_for_nothing_but_its_own_call() {
     world.asked(&bare).await;
     assert_eq!(world.reached(), 1);
     world.go(third).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_grant_with_a_condition_speaks_of_what_fits_it() {
+    let world = World::new();
+    let call = world.call("wipe", json!({"path": "/tmp/a"}));
+    let questions = world.asked(&call).await;
+    let (desk, id) = (&world.route.desk, approval(&questions));
+    let remember = |when: &str| {
+        Yes::remembered(Remember {
+            when: Some(when.to_owned()),
+            ..Remember::default()
+        })
+    };
+    // One that looks at no argument, one that is none, one about what grants do not know.
+    for wrong in [
+        "true",
+        "caller.name == \"key:test\"",
+        "args.path.startsWith(",
+        "",
+    ] {
+        let said = desk.approve(&id, By::Console, remember(wrong)).await;
+        assert!(
+            matches!(said, Err(DeskError::Condition(_))),
+            "{wrong}: {said:?}"
+        );
+    }
+    let when = remember("args.path.startsWith(\"/tmp/\")");
+    desk.approve(&id, By::Console, when).await.unwrap();
+    world.go(again(&call, &questions)).await.unwrap();
+    world
+        .go(world.call("wipe", json!({"path": "/tmp/b"})))
+        .await
+        .unwrap();
+    // What does not fit, and what cannot be judged, is asked about.
+    for other in [json!({"path": "/etc/b"}), json!({"path": 5}), json!({})] {
+        world.asked(&world.call("wipe", other)).await;
+    }
+    assert_eq!(world.reached(), 2);
+    assert_eq!(desk.grants()[0].used, 1);
+}
+
+#[tokio::test]
+async fn a_grant_ends_and_is_for_all_where_said() {
+    let world = World::new();
+    let call = world.call("add", json!({"a": 1}));
+    let questions = world.asked(&call).await;
+    let remember = Remember {
+        until: Some(std::time::SystemTime::now() + Duration::from_millis(300)),
+        all_callers: true,
+        ..Remember::default()
+    };
+    let id = approval(&questions);
+    let yes = Yes::remembered(remember);
+    world
+        .route
+        .desk
+        .approve(&id, By::Console, yes)
+        .await
+        .unwrap();
+    let mut other = world.call("add", json!({"a": 2}));
+    other.caller = Caller::new("key:other");
+    let grant = world.route.desk.grants().remove(0);
+    if grant.over().is_none() {
+        let _ = world.go(other).await;
+    }
+    // The clock of the wall decides, as after a restart.
+    while grant.over().is_none() {
+        std::thread::yield_now();
+    }
+    assert_eq!(grant.over(), Some("expired"));
+    world.asked(&world.call("add", json!({"a": 3}))).await;
+    let far = GrantView {
+        until: std::time::SystemTime::now() + Duration::from_secs(60),
+        ..grant
+    };
+    assert_eq!(far.over(), None);
 }
