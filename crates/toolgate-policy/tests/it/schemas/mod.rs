@@ -2,4 +2,5 @@
 
 mod bombs;
 mod references;
+mod strangers;
 mod suite;
