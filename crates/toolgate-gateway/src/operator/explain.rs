@@ -133,11 +133,10 @@ async fn way(route: &Route, call: &Call, item: &Item) -> Value {
     for told in route.rate.explain(call, item) {
         way.step("rate", "told", told);
     }
-    if !way
-        .asks("arguments", route.arguments.decide(call, item), call)
-        .await
-    {
-        return way.ends("deny");
+    for rule in [&route.arguments as &dyn Rule, &route.cleaning.leaks] {
+        if !way.asks(rule.name(), rule.decide(call, item), call).await {
+            return way.ends("deny");
+        }
     }
     way.confirm(route, call, item)
 }
