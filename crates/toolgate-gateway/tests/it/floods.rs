@@ -422,7 +422,7 @@ fn what_is_printed_at_the_start_is_not_exceeded() {
     let script = data.write("large.sh", LARGE);
     let limits = "[limits]\nrate = \"1000000/s\"\nbody_bytes = 1048576\nresult_bytes = 1048576\nline_bytes = 1048576\n\
         list_bytes = 1048576\nelements = 20000\ncalls = 32\ncalls_per_caller = 32\nwaiting = 32\nwaiting_per_caller = 32\n\
-        connections = 64\nlisten_streams = 16\nsessions = 16\nstream_bytes = 65536\napprovals = 16\nlink_callers = 8\n";
+        connections = 64\nlisten_streams = 16\nsessions = 16\ndrain_seconds = 1\nstream_bytes = 65536\napprovals = 16\nlink_callers = 8\n";
     let config = format!(
         "{limits}[server.large]\ncommand = [\"sh\", {script:?}]\ntrust_annotations = true\n"
     );

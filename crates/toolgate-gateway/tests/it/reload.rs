@@ -130,7 +130,7 @@ fn t76_reloads_under_load_fail_no_call_and_each_call_has_one_policy() {
         child.names(),
         "the server kept running"
     );
-    let records = gate.audit();
+    let records = gate.audit_files();
     let taken = |r: &&Value| r["ev"] == "policy.reload" && r["verdict"] == "taken";
     let taken = records.iter().filter(taken).count();
     // The watcher of the file may have been first now and then.

@@ -303,6 +303,27 @@ impl Gate {
             .collect()
     }
 
+    /// The same, read from the files: for more records than the command line prints in time.
+    pub(crate) fn audit_files(&self) -> Vec<Value> {
+        let mut all = Vec::new();
+        for chain in std::fs::read_dir(self.data.path().join("state/audit")).unwrap() {
+            let chain = chain.unwrap().path();
+            let files = std::fs::read_dir(&chain).into_iter().flatten();
+            let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+            files.retain(|file| file.extension().is_some_and(|e| e == "jsonl"));
+            files.sort();
+            for file in files {
+                let text = std::fs::read_to_string(file).unwrap();
+                // The last line may still be on its way.
+                all.extend(
+                    text.lines()
+                        .filter_map(|line| serde_json::from_str(line).ok()),
+                );
+            }
+        }
+        all
+    }
+
     /// Ends it politely; it must end well.
     pub(crate) fn stop(mut self) -> Arc<TempDir> {
         let status = end_politely(&mut self.child);
