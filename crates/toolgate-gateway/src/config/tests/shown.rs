@@ -228,6 +228,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("when_bytes", WHEN, "a_condition_has_a_length_and_a_depth"),
     ("when_depth", WHEN, "a_condition_has_a_length_and_a_depth"),
     ("when_steps", WHEN, "every_evaluation_ends"),
+    (
+        "schema_milliseconds",
+        "crates/toolgate-policy/tests/it/schemas/bombs.rs",
+        "the_time_is_a_setting",
+    ),
     ("rate", ONE_OVER, "how_often_and_how_long"),
 ];
 
