@@ -3,7 +3,7 @@
 //! Exit codes: 0 fine, 1 failed, 2 wrong usage or config. stdout carries only what was asked for.
 
 use clap::{Args, CommandFactory, Parser, Subcommand, error::ErrorKind};
-use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 mod decide;
 
@@ -155,6 +155,20 @@ pub(crate) enum Audit {
         #[arg(short, long)]
         follow: bool,
     },
+    /// Print the records that fit, oldest first
+    Search(Wanted),
+    /// Print the record in the form of another system
+    Export {
+        /// The form; ocsf and cef have one line for each call that ended or was refused
+        #[arg(long, value_enum, default_value_t = Form::Jsonl)]
+        format: Form,
+        /// Only what is not older, such as 30m, 12h or 7d
+        #[arg(long, value_name = "TIME", value_parser = time)]
+        since: Option<Duration>,
+        /// A file that remembers where the export ended; the next one goes on from there
+        #[arg(long, value_name = "FILE")]
+        cursor: Option<PathBuf>,
+    },
     /// Check that no record was changed or lost
     Verify {
         /// The public key that signed the checkpoints, as `toolgate audit key` printed it; can be given more than once
@@ -168,6 +182,42 @@ pub(crate) enum Audit {
     },
     /// Print the public key that verifies the signed checkpoints
     Key,
+}
+
+/// Which records are wanted: those that fit everything that is given.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// SERVER.TOOL, as it stands in the record
+    #[arg(long)]
+    pub(crate) tool: Option<String>,
+    /// Who called
+    #[arg(long)]
+    pub(crate) caller: Option<String>,
+    /// The server in the config; `call.begin` has it
+    #[arg(long)]
+    pub(crate) server: Option<String>,
+    /// allow or deny
+    #[arg(long)]
+    pub(crate) decision: Option<String>,
+    /// Text that stands in the line
+    #[arg(long)]
+    pub(crate) text: Option<String>,
+    /// Only what is not older, such as 30m, 12h or 7d
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) since: Option<Duration>,
+}
+
+/// A form of another system.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+pub(crate) enum Form {
+    /// The records as they stand
+    Jsonl,
+    /// Export requests of OpenTelemetry logs in JSON
+    Otlp,
+    /// API Activity of OCSF
+    Ocsf,
+    /// CEF
+    Cef,
 }
 
 /// The command line of this process. A wrong one ends it with exit code 2, `--help` and `--version` with 0.
@@ -201,6 +251,21 @@ impl Cli {
             _ => &self.serve,
         }
     }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no time; write a number and s, m, h or d, such as 7d");
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 24 * 3600,
+        _ => return Err(wrong()),
+    };
+    let count = text.strip_suffix(unit).and_then(|n| n.parse::<u32>().ok());
+    let count = count.ok_or_else(wrong)?;
+    Ok(Duration::from_secs(u64::from(count) * seconds))
 }
 
 fn public_key(text: &str) -> Result<String, String> {

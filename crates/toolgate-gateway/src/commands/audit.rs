@@ -1,12 +1,16 @@
 //! `toolgate audit`: reads the record; it needs no gateway that runs.
 
+mod export;
+mod forms;
+mod search;
+
 use super::{Failed, Result, print};
 use crate::cli::Audit;
 use std::{
     io,
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 use toolgate_journal::{
     Files, public_key,
@@ -19,12 +23,25 @@ pub(super) fn run(data: &Path, audit: &Audit) -> Result<ExitCode> {
     let dir = data.join("audit");
     match audit {
         Audit::Tail { count, follow } => tail(&dir, *count, *follow),
+        Audit::Search(wanted) => search::run(&dir, wanted),
+        Audit::Export {
+            format,
+            since,
+            cursor,
+        } => export::run(&dir, *format, *since, cursor.as_deref()),
         Audit::Verify { key, checkpoints } => verify(data, &dir, key, checkpoints),
         Audit::Key => {
             let key = public_key(&dir, &Files).map_err(|e| e.to_string())?;
             print(&format!("{key}\n"))
         }
     }
+}
+
+/// That long ago, in microseconds since 1970.
+fn since(back: Duration) -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let then = now.unwrap_or_default().saturating_sub(back);
+    u64::try_from(then.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn unreadable(dir: &Path) -> impl Fn(io::Error) -> Failed + use<'_> {

@@ -1,0 +1,78 @@
+//! `toolgate audit export`: the record in the forms of other systems, from where the last export ended.
+
+use super::{Failed, Result, forms, print, since, unreadable};
+use crate::cli::Form;
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+use toolgate_journal::read::{Follower, Line};
+
+/// The number of the last exported record of each chain.
+type Places = BTreeMap<String, u64>;
+
+/// Prints what was not exported yet. The cursor moves once the lines are out: a crash repeats some, and loses none.
+pub(super) fn run(
+    dir: &Path,
+    form: Form,
+    back: Option<Duration>,
+    cursor: Option<&Path>,
+) -> Result<ExitCode> {
+    let from = back.map_or(0, since);
+    let mut places = cursor.map_or(Ok(Places::new()), read)?;
+    let mut follower = Follower::from_start(dir);
+    loop {
+        let lines = follower.poll().map_err(unreadable(dir))?;
+        if lines.is_empty() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut text = String::new();
+        for line in lines.iter().filter(|line| line.ts >= from) {
+            let last = places.entry(line.chain.clone()).or_default();
+            if line.seq > *last {
+                *last = line.seq;
+                text.push_str(&written(form, line));
+            }
+        }
+        print(&text)?;
+        if let Some(cursor) = cursor {
+            write(cursor, &places)?;
+        }
+    }
+}
+
+fn written(form: Form, line: &Line) -> String {
+    let text = match form {
+        Form::Jsonl => Some(line.raw.clone()),
+        Form::Otlp => Some(forms::otlp(line)),
+        Form::Ocsf => forms::ocsf(line),
+        Form::Cef => forms::cef(line),
+    };
+    text.map(|text| format!("{text}\n")).unwrap_or_default()
+}
+
+fn read(cursor: &Path) -> Result<Places> {
+    let wrong = |e: &dyn std::fmt::Display| {
+        let path = cursor.display();
+        Failed::Work(format!(
+            "cannot read the cursor {path}: {e}; delete it to export all records again"
+        ))
+    };
+    match fs::read(cursor) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Places::new()),
+        Err(e) => Err(wrong(&e)),
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| wrong(&e)),
+    }
+}
+
+fn write(cursor: &Path, places: &Places) -> Result<()> {
+    let mut beside = cursor.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    let text = serde_json::to_vec(places).unwrap_or_default();
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, cursor));
+    written.map_err(|e| Failed::Work(format!("cannot write the cursor {}: {e}", cursor.display())))
+}

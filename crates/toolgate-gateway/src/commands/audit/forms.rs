@@ -1,0 +1,245 @@
+//! Records in the forms of other systems.
+
+use serde_json::{Value, json};
+use toolgate_journal::read::Line;
+
+fn text<'a>(line: &'a Line, name: &str) -> &'a str {
+    let value = line.fields.get(name);
+    value.and_then(Value::as_str).unwrap_or_default()
+}
+
+fn number(line: &Line, name: &str) -> u64 {
+    let value = line.fields.get(name);
+    value.and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// Whether a record says how a call came out.
+fn is_outcome(line: &Line) -> bool {
+    matches!(line.event.as_str(), "call.end" | "call.unknown" | "deny")
+}
+
+fn is_bad(line: &Line) -> bool {
+    line.event != "call.end" || text(line, "out") != "ok"
+}
+
+/// An export request of OTLP logs in JSON, with one record.
+pub(super) fn otlp(line: &Line) -> String {
+    let attribute = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+    let mut attributes = vec![
+        attribute("event.name", &line.event),
+        attribute("toolgate.chain", &line.chain),
+        attribute("toolgate.seq", &line.seq.to_string()),
+    ];
+    let names = [
+        ("method", "mcp.method.name"),
+        ("name", "gen_ai.tool.name"),
+        ("era", "mcp.protocol.version"),
+        ("rid", "jsonrpc.request.id"),
+        ("caller", "user.name"),
+        ("srv", "toolgate.server"),
+    ];
+    let said = names
+        .iter()
+        .filter(|(name, _)| !text(line, name).is_empty());
+    attributes.extend(said.map(|(name, key)| attribute(key, text(line, name))));
+    if is_outcome(line) && is_bad(line) {
+        let out = text(line, "out");
+        attributes.push(attribute(
+            "error.type",
+            if out.is_empty() { "unknown" } else { out },
+        ));
+    }
+    let (severity, word) = match is_outcome(line) && is_bad(line) {
+        true => (13, "WARN"),
+        false => (9, "INFO"),
+    };
+    json!({"resourceLogs": [{
+        "resource": {"attributes": [attribute("service.name", "toolgate")]},
+        "scopeLogs": [{"scope": {"name": "toolgate.audit"}, "logRecords": [{
+            "timeUnixNano": format!("{}000", line.ts),
+            "severityNumber": severity, "severityText": word,
+            "body": {"stringValue": line.raw},
+            "attributes": attributes,
+        }]}],
+    }]})
+    .to_string()
+}
+
+/// An API Activity of OCSF; only records that say how a call came out are one.
+pub(super) fn ocsf(line: &Line) -> Option<String> {
+    if !is_outcome(line) {
+        return None;
+    }
+    let good = !is_bad(line);
+    let mut attestation = json!({
+        "chain_uid": line.chain,
+        "fingerprint": {"algorithm_id": 3, "algorithm": "SHA-256", "value": text(line, "h")},
+    });
+    if line.seq > 1 {
+        attestation["prev_event"] = json!({"uid": text(line, "prev")});
+    }
+    let event = json!({
+        "class_uid": 6003, "class_name": "API Activity",
+        "category_uid": 6, "category_name": "Application Activity",
+        "activity_id": 99, "activity_name": text(line, "method"), "type_uid": 600_399,
+        "severity_id": if good { 1 } else { 3 },
+        "status_id": if good { 1 } else { 2 }, "status_detail": text(line, "out"),
+        "time": line.ts / 1000,
+        "duration": number(line, "dur_us") / 1000,
+        "actor": {"user": {"name": text(line, "caller")}},
+        "api": {"operation": text(line, "name"), "request": {"uid": text(line, "call")}},
+        "src_endpoint": {"name": text(line, "transport")},
+        "metadata": {
+            "uid": format!("{}:{}", line.chain, line.seq), "version": "1.9.0-dev",
+            "product": {"name": "Toolgate", "vendor_name": "Toolgate"},
+            "profiles": ["record_integrity"],
+        },
+        "attestation": attestation,
+    });
+    Some(event.to_string())
+}
+
+/// A line of CEF; only records that say how a call came out are one.
+pub(super) fn cef(line: &Line) -> Option<String> {
+    if !is_outcome(line) {
+        return None;
+    }
+    let head = [
+        "Toolgate",
+        "toolgate",
+        env!("CARGO_PKG_VERSION"),
+        &line.event,
+        text(line, "name"),
+    ];
+    let head: Vec<String> = head.iter().map(|text| in_head(text)).collect();
+    let severity = if is_bad(line) { 5 } else { 1 };
+    let fields = [
+        ("rt", (line.ts / 1000).to_string()),
+        ("suser", text(line, "caller").to_owned()),
+        ("request", text(line, "method").to_owned()),
+        ("act", text(line, "dec").to_owned()),
+        ("outcome", text(line, "out").to_owned()),
+        ("externalId", format!("{}:{}", line.chain, line.seq)),
+        ("cn1Label", "microseconds".to_owned()),
+        ("cn1", number(line, "dur_us").to_string()),
+    ];
+    let said = fields.iter().filter(|(_, value)| !value.is_empty());
+    let said: Vec<String> = said
+        .map(|(key, value)| format!("{key}={}", in_field(value)))
+        .collect();
+    Some(format!(
+        "CEF:0|{}|{severity}|{}",
+        head.join("|"),
+        said.join(" ")
+    ))
+}
+
+/// Backslash and pipe are escaped in the head, and it has one line.
+fn in_head(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('|', "\\|");
+    text.replace(['\r', '\n'], " ")
+}
+
+/// Backslash, equals sign and line ends are escaped in a field.
+fn in_field(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('=', "\\=");
+    text.replace('\r', "\\r").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_journal::{Entry, Event, Journal, Options, read};
+
+    fn lines(name: &str, caller: &str) -> Vec<Line> {
+        let dir = format!(
+            "toolgate-forms-{}-{:x}",
+            std::process::id(),
+            name.len() * 31 + caller.len()
+        );
+        let dir = std::env::temp_dir().join(dir);
+        let journal = Journal::open(Options::new(&dir)).unwrap();
+        let entry = Entry::new(Event::DENY)
+            .with("call", "c1")
+            .with("name", name);
+        journal
+            .note(entry.with("caller", caller).with("out", "refused"))
+            .unwrap();
+        drop(journal);
+        let lines = read::tail(&dir, 100).unwrap();
+        std::fs::remove_dir_all(&dir).unwrap();
+        lines
+    }
+
+    // T45
+    #[test]
+    #[allow(clippy::print_stdout, reason = "its figure")]
+    fn cef_has_one_line_and_one_meaning() {
+        let hostile = [
+            "a|b",
+            "a\\|b",
+            "x\nCEF:0|forged",
+            "k=v act=allow",
+            "\r\n",
+            "\\",
+            "a\\=b",
+            "\\n",
+        ];
+        for text in hostile {
+            let all = lines(text, text);
+            let line = all.iter().find_map(cef).unwrap();
+            assert!(!line.contains(['\n', '\r']), "{line}");
+            // Seven pipes that are not escaped, then fields.
+            let (mut parts, mut escaped) = (vec![String::new()], false);
+            for c in line.chars() {
+                if c == '|' && !escaped && parts.len() < 8 {
+                    parts.push(String::new());
+                } else {
+                    parts.last_mut().unwrap().push(c);
+                }
+                escaped = c == '\\' && !escaped;
+            }
+            assert_eq!(parts.len(), 8, "{line}");
+            assert_eq!(
+                (parts[0].as_str(), parts[4].as_str(), parts[6].as_str()),
+                ("CEF:0", "deny", "5"),
+                "{line}"
+            );
+            let suser = parts[7].split(" request=").next().unwrap();
+            let suser = suser.split(" outcome=").next().unwrap();
+            let suser = suser.split_once("suser=").unwrap().1;
+            assert_eq!(suser, in_field(text));
+        }
+        println!(
+            "T45: {} hostile names and callers, each one line of CEF with eight parts",
+            hostile.len()
+        );
+    }
+
+    #[test]
+    fn ocsf_has_the_names_of_record_integrity() {
+        let all = lines("files.read", "me");
+        let events: Vec<String> = all.iter().filter_map(ocsf).collect();
+        assert_eq!(events.len(), 1, "one for each outcome");
+        let event: Value = serde_json::from_str(&events[0]).unwrap();
+        assert_eq!(
+            (&event["class_uid"], &event["status_id"]),
+            (&json!(6003), &json!(2))
+        );
+        let attestation = &event["attestation"];
+        let deny = all.iter().find(|line| line.event == "deny").unwrap();
+        assert_eq!(attestation["chain_uid"], json!(deny.chain));
+        assert_eq!(attestation["fingerprint"]["value"], deny.fields["h"]);
+        assert_eq!(attestation["prev_event"]["uid"], deny.fields["prev"]);
+    }
+
+    #[test]
+    fn otlp_has_every_record() {
+        for line in lines("files.read", "me") {
+            let request: Value = serde_json::from_str(&otlp(&line)).unwrap();
+            let record = &request["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0];
+            assert_eq!(record["body"]["stringValue"], json!(line.raw));
+            assert_eq!(record["timeUnixNano"], json!(format!("{}000", line.ts)));
+        }
+    }
+}
