@@ -1,5 +1,6 @@
 //! What a service offers, as a snapshot.
 
+use crate::Pinning;
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
@@ -40,6 +41,8 @@ pub struct Item {
     pub local: String,
     /// Why it may be seen by the operator only; `None` for a good item.
     pub withheld: Option<String>,
+    /// What is known of the definition as it came; `None` where nobody looked.
+    pub pin: Option<Arc<Pinning>>,
     memo: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -51,23 +54,28 @@ impl Item {
             origin,
             def,
             withheld: None,
+            pin: None,
             memo: Mutex::default(),
         }
     }
 
     /// The same item with another definition; what was worked out about the old one is forgotten.
     pub fn with_def(&self, def: Definition) -> Item {
-        let (origin, local, withheld) = (
-            self.origin.clone(),
-            self.local.clone(),
-            self.withheld.clone(),
-        );
         Item {
-            origin,
+            origin: self.origin.clone(),
             def,
-            local,
-            withheld,
+            local: self.local.clone(),
+            withheld: self.withheld.clone(),
+            pin: self.pin.clone(),
             memo: Mutex::default(),
+        }
+    }
+
+    /// The same item, with what is known of its definition as it came.
+    pub fn pinned(&self, pin: Arc<Pinning>) -> Item {
+        Item {
+            pin: Some(pin),
+            ..self.with_def(self.def.clone())
         }
     }
 

@@ -87,6 +87,9 @@ pub(crate) enum Command {
     Thaw(Thaw),
     /// Have the running gateways read their configs again
     Reload,
+    /// See and settle definitions that are new or changed
+    #[command(subcommand)]
+    Pins(PinsCommand),
     /// Print a fresh link to the console
     Console {
         /// Whom the link is for: what is decided with it is decided by that person
@@ -141,6 +144,50 @@ pub(crate) struct Options {
     /// Serve the client that started this program, over standard input and output
     #[arg(long)]
     pub(crate) stdio: bool,
+}
+
+/// What is to be done with pins.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PinsCommand {
+    /// List the pinned definitions and how they stand
+    List {
+        /// Of this server only
+        #[arg(value_name = "SERVER")]
+        server: Option<String>,
+    },
+    /// Show what differs from what was accepted
+    Diff {
+        /// Which definition, as `toolgate pins list` shows it
+        #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
+        name: String,
+    },
+    /// Accept a definition as it is now
+    Accept {
+        /// Which definition, as `toolgate pins list` shows it
+        #[arg(value_name = "SERVER.TOOL", value_parser = tool, required_unless_present = "server")]
+        name: Option<String>,
+        /// Only if what came still has a digest that begins so, of at least 8 digits
+        #[arg(long, value_name = "SHA256", requires = "name")]
+        digest: Option<String>,
+        /// All that waits of this server
+        #[arg(long, value_name = "ID", conflicts_with = "name")]
+        server: Option<String>,
+    },
+    /// Keep a definition hidden until it changes again
+    Reject {
+        /// Which definition, as `toolgate pins list` shows it
+        #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
+        name: String,
+        /// Only if what came still has a digest that begins so, of at least 8 digits
+        #[arg(long, value_name = "SHA256")]
+        digest: Option<String>,
+    },
+    /// Forget a pin: what comes next is seen for the first time
+    Forget {
+        /// Which definition, as `toolgate pins list` shows it
+        #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
+        name: String,
+    },
 }
 
 /// What is to be done with the record.

@@ -3,6 +3,7 @@
 mod audit;
 mod decide;
 mod explain;
+mod pins;
 mod reload;
 
 use crate::{
@@ -92,6 +93,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Calls) => calls(&Gateways::find(&data()?)?),
         Some(Command::Inbox) => inbox(&Gateways::find(&data()?)?),
         Some(Command::Reload) => reload::run(&Gateways::find(&data()?)?),
+        Some(Command::Pins(command)) => pins::run(&data()?, command),
         Some(Command::Console { name }) => console(&Gateways::find(&data()?)?, name),
         Some(Command::Approve(approve)) => decide::approve(&data()?, approve),
         Some(Command::Grants(grants)) => decide::grants(&data()?, grants),

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 use toolgate::{About, Caller, Catalog, ItemKind, List, Rule, Service, edge::Instructs};
-use toolgate_policy::Access;
+use toolgate_policy::{Access, pins::hidden};
 
 /// The words of the servers of which a caller sees anything. Asks no server, so no opening waits for one.
 pub(crate) struct Instructions {
@@ -28,7 +28,8 @@ impl Instructions {
 
     fn seen(&self, caller: &Caller, catalogs: &[Catalog]) -> HashSet<Arc<str>> {
         let items = catalogs.iter().flat_map(|catalog| catalog.items());
-        let seen = items.filter(|i| i.withheld.is_none() && self.access.sees(caller, i));
+        let seen = items
+            .filter(|i| i.withheld.is_none() && hidden(i).is_none() && self.access.sees(caller, i));
         seen.map(|item| item.origin.server.clone()).collect()
     }
 }

@@ -14,6 +14,7 @@ mod memory;
 mod offered;
 mod operator;
 mod paths;
+mod pins;
 mod plan;
 mod reload;
 mod routes;

@@ -18,10 +18,18 @@ pub(crate) fn item(item: &Item, access: &Access, caller: &Caller) -> Value {
     json!({
         "kind": item.kind().word(), "server": item.origin.server, "name": item.own_name(), "wire": item.def.name(),
         "title": item.def.title(), "description": item.def.description(), "verdict": then_word(then), "rule": rule,
-        "hints": hints_json(hints), "trusted": item.origin.trusted, "withheld": item.withheld,
+        "hints": hints_json(hints), "trusted": item.origin.trusted, "withheld": withheld(item), "pin": toolgate_policy::pins::state(item),
+        "flags": item.pin.as_ref().map(|pin| pin.flags.clone()).unwrap_or_default(),
         "mime": item.def.json().get("mimeType").and_then(|mime| mime.string()),
         "input_schema": schema(item), "output_schema": item.def.output_schema().map(|s| s.to_value()),
     })
+}
+
+/// Why callers do not get it.
+fn withheld(item: &Item) -> Option<&str> {
+    item.withheld
+        .as_deref()
+        .or(toolgate_policy::pins::hidden(item))
 }
 
 /// What it takes, as a schema: of a prompt its arguments, of a resource its URI.

@@ -2,6 +2,7 @@
 
 mod desk;
 mod explain;
+mod pins;
 
 use crate::{
     board::{Board, Told, millis},
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::SystemTime};
 use tokio::sync::{broadcast, mpsc};
 use toolgate::{
-    Caller, Catalog, Event, ItemKind, Json, List, Output, Report, Reporter, Service, ToolResult,
+    Caller, Catalog, Event, ItemKind, Json, List, Output, Report, Reporter, ToolResult,
     edge::{Front, call_here},
 };
 use toolgate_policy::{Desk, Standing, Who};
@@ -74,7 +75,7 @@ impl Operator {
             "now": millis(SystemTime::now()), "servers": self.server_status(),
             "calls": self.board.json(), "pending": self.pending(), "grants": self.grants(),
             "freezes": self.freezes(),
-            "policy": self.reloader.status(),
+            "policy": self.reloader.status(), "pins": self.open_pins(),
         });
         for (name, kinds) in LISTS {
             all[name] = self.list(kinds).await;
@@ -107,6 +108,9 @@ impl Operator {
         let by = who.by.as_str();
         if let Some((_, kinds)) = LISTS.iter().find(|(name, _)| *name == action) {
             return Ok(self.list(kinds).await);
+        }
+        if let Some(done) = self.pins(action, with, by).await {
+            return done;
         }
         match action {
             "state" => Ok(self.snapshot().await),
@@ -207,7 +211,7 @@ impl Operator {
 
     /// Asks all servers for all that they have; a slow one takes its time.
     pub(crate) async fn refresh(&self) {
-        let servers = self.live.plan().servers.clone();
+        let servers = self.live.plan().pinning.clone();
         let list = |kind| servers.list(List::all(Caller::new("operator"), kind));
         join_all(ItemKind::ALL.map(list)).await;
     }
@@ -287,6 +291,7 @@ impl Operator {
             let list = self.list(kinds).await;
             self.board.tell(name, &list);
         }
+        self.tell_pins();
     }
 }
 

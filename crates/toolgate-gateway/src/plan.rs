@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use toolgate::{Caller, Changes, Interest, Service, aggregate::Aggregate, edge::http::HostGuard};
-use toolgate_policy::{self as policy, Desk, Recorder, Route, Store};
+use toolgate_policy::{self as policy, Desk, Pins, Recorder, Route, Store};
 
 /// What outlives every config: where calls are recorded, asked for and shown, and the servers that run.
 pub(crate) struct Shared {
@@ -20,6 +20,8 @@ pub(crate) struct Shared {
     pub(crate) board: Arc<Board>,
     pub(crate) desk: Arc<Desk>,
     pub(crate) store: Arc<dyn Store>,
+    /// What was pinned, without the settings.
+    pub(crate) pins: Pins,
     pub(crate) supervisor: Arc<Supervisor>,
     /// Where the listener is, if there is one.
     pub(crate) address: Option<SocketAddr>,
@@ -32,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) route: Route,
     /// The servers as one, without the duties.
     pub(crate) servers: Arc<Aggregate>,
+    /// The same, and what they offer is pinned as soon as it is listed.
+    pub(crate) pinning: Arc<dyn Service>,
     /// All tools, cleaned but not hidden: the operator sees why something is withheld.
     pub(crate) tools: Arc<dyn Service>,
     /// The servers behind the duties: what callers use.
@@ -69,8 +73,9 @@ impl Shared {
         let route = stack::route(&config, self, before.map(|before| &before.route));
         let known: Arc<dyn Service> = Arc::new(stack::Known(servers.clone()));
         let tools: Arc<dyn Service> = Arc::new(policy::inspect(&route, known));
+        let pinning: Arc<dyn Service> = Arc::new(policy::keeping(&route, servers.clone()));
         // Nobody waits for a server here: only for the word that something changed.
-        let heard = servers.changes(Interest::lists(Caller::new("toolgate")));
+        let heard = pinning.changes(Interest::lists(Caller::new("toolgate")));
         Ok(Plan {
             heard: Mutex::new(heard.await.ok()),
             service: Arc::new(policy::pipeline(&route, servers.clone())),
@@ -82,6 +87,7 @@ impl Shared {
             config,
             route,
             servers,
+            pinning,
             tools,
             door,
             leases,

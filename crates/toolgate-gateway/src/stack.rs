@@ -99,6 +99,7 @@ pub(crate) fn route(config: &Config, shared: &Shared, before: Option<&Route>) ->
         desk: shared.desk.clone(),
         store: shared.store.clone(),
         policy: config.hash.as_deref().unwrap_or("built-in").into(),
+        pins: crate::pins::settings(config, shared.pins.clone()),
         access: access(config),
         at_once: match before {
             Some(before) => before.at_once.reloaded(caps(config)),
@@ -145,7 +146,7 @@ fn cleaning(config: &Config) -> Cleaning {
     cleaning
 }
 
-fn per_server<T: Copy>(config: &Config, default: T, of: impl Fn(&Server) -> T) -> PerServer<T> {
+pub(crate) fn per_server<T: Copy>(config: &Config, default: T, of: impl Fn(&Server) -> T) -> PerServer<T> {
     config
         .servers
         .iter()

@@ -20,7 +20,12 @@ pub(crate) fn definition(item: &Item) -> Arc<Definition> {
 
 /// SHA-256 of a JSON text in canonical form (sorted keys, number tokens as they stand), hexadecimal.
 pub(crate) fn of(json: &Json) -> String {
-    hex(digest(&SHA256, json.canonical().as_bytes()).as_ref())
+    of_text(&json.canonical())
+}
+
+/// SHA-256 of a text, hexadecimal.
+pub(crate) fn of_text(text: &str) -> String {
+    hex(digest(&SHA256, text.as_bytes()).as_ref())
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -2,8 +2,8 @@
 
 use crate::{
     Access, Arguments, AskOnce, AtOnce, Caps, Cleaning, Confirm, Contain, Deadline, Desk, Entry,
-    Freeze, Intent, Observer, OutputSchema, Persons, Quota, Rate, Recorder, Schemas, Size, Stop,
-    Store, Text, Then, Unobserved, ViaClient,
+    Freeze, Intent, Observer, OutputSchema, Persons, Pinned, Pins, Quota, Rate, Recorder, Schemas, Size, Stop,
+    Store, Text, Then, Unobserved, ViaClient, pins::Look,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};
@@ -23,6 +23,8 @@ pub struct Route {
     pub stop: Stop,
     /// Names the policy in force, for example a digest of the config.
     pub policy: Arc<str>,
+    /// Which definitions.
+    pub pins: Pins,
     /// Who may use what.
     pub access: Access,
     /// How many at the same time.
@@ -70,6 +72,8 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .wrap(route.at_once.clone())
         // What the operator froze stands still.
         .guard(Freeze(route.desk.freezes().clone()))
+        // A changed definition is hidden until someone accepts it.
+        .guard(Pinned)
         // May hide, refuse or ask.
         .guard(route.access.clone())
         .guard(route.rate.clone())
@@ -101,8 +105,9 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .clean(route.cleaning.secrets.clone())
         // Control and invisible characters.
         .clean(Text)
-        // First to see what comes back.
         .clean(route.size)
+        // First to see what comes back: definitions are pinned as they came.
+        .wrap(Look::new(route.pins.clone(), true))
         .over(end)
 }
 
@@ -117,6 +122,9 @@ pub struct Standard {
     pub at_once: AtOnce,
     /// Who may use what; everybody all that there is.
     pub access: Access,
+    /// Which definitions; all that come. A server may change its own as it likes; a client has pins unless it says
+    /// otherwise.
+    pub pins: Option<Pins>,
     /// More rules, asked after `access`.
     pub rules: Vec<Arc<dyn Rule>>,
     /// How often; 6,000 a minute of each caller and tool.
@@ -144,6 +152,7 @@ impl Default for Standard {
             observer: Arc::new(Unobserved),
             at_once: AtOnce::with(Caps::default()),
             access: Access::default().otherwise(Then::Allow),
+            pins: None,
             rules: Vec::new(),
             rate: Rate::new(Vec::new(), Quota::per_minute(6000)),
             arguments: Arguments::default(),
@@ -166,8 +175,11 @@ impl Standard {
             .wrap(Contain)
             .wrap(self.at_once.in_hand())
             .resolve()
-            .wrap(self.at_once.clone())
-            .guard(self.access.clone());
+            .wrap(self.at_once.clone());
+        if self.pins.is_some() {
+            resolved = resolved.guard(Pinned);
+        }
+        resolved = resolved.guard(self.access.clone());
         for rule in &self.rules {
             resolved = resolved.guard(rule.clone());
         }
@@ -178,7 +190,7 @@ impl Standard {
         if self.ask {
             resolved = resolved.confirm(AskOnce);
         }
-        resolved
+        resolved = resolved
             .wrap(Intent::new(
                 recorder.clone(),
                 observer.clone(),
@@ -191,12 +203,16 @@ impl Standard {
             .clean(self.cleaning.links.clone())
             .clean(self.cleaning.secrets.clone())
             .clean(Text)
-            .clean(self.size)
-            .over(end)
+            .clean(self.size);
+        if let Some(pins) = &self.pins {
+            resolved = resolved.wrap(Look::new(pins.clone(), true));
+        }
+        resolved.over(end)
     }
 }
 
-/// Only what cleans lists: for the operator's view, in which withheld tools stand with the reason.
+/// Only what cleans lists: for the operator's view, in which withheld and hidden tools stand with the reason. It pins
+/// nothing: what was not seen yet stands as new.
 pub fn inspect(route: &Route, end: Arc<dyn Service>) -> Pipeline {
     Pipeline::new()
         .wrap(Contain)
@@ -206,5 +222,14 @@ pub fn inspect(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .clean(route.cleaning.secrets.clone())
         .clean(Text)
         .clean(route.size)
+        .wrap(Look::new(route.pins.clone(), false))
+        .over(end)
+}
+
+/// A service whose definitions are kept as soon as they are listed: for whoever looks in advance.
+pub fn keeping(route: &Route, end: Arc<dyn Service>) -> Pipeline {
+    Pipeline::new()
+        .resolve()
+        .wrap(Look::new(route.pins.clone(), true))
         .over(end)
 }

@@ -152,6 +152,8 @@ limits! {
     list_seconds: u64 = 86_400, 1 to 604_800;
     /// Items on one page of a list.
     page_items: usize = 1_000, 1 to 100_000;
+    /// Definitions of one server that are pinned: tools, resources, templates and prompts.
+    pins_per_server: usize = 10_000, 1 to 50_000;
     /// The longest definition of a tool.
     definition_bytes: usize = 65_536, 1_024 to 16_777_216;
     /// The longest description of a tool.

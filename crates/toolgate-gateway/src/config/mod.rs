@@ -14,6 +14,7 @@ mod json;
 mod limits;
 mod names;
 mod net;
+mod pins;
 mod rate;
 mod rule;
 mod section;
@@ -30,6 +31,7 @@ pub(crate) use glob::Glob;
 pub(crate) use limits::Limits;
 #[cfg(test)]
 pub(crate) use limits::limit_keys;
+pub(crate) use pins::PinSettings;
 pub(crate) use rate::Rate;
 pub(crate) use rule::{Rule, Then};
 pub(crate) use server::{Output, Server, Unknown};
@@ -59,6 +61,8 @@ pub(crate) struct Config {
     pub(crate) audit: Audit,
     /// Every limit.
     pub(crate) limits: Limits,
+    /// What happens to definitions.
+    pub(crate) pins: PinSettings,
     /// The servers, at least one, in the order of the file.
     pub(crate) servers: Vec<Server>,
     /// The rules, in the order of the file.
@@ -211,6 +215,7 @@ impl Config {
             data: None,
             audit: Audit::default(),
             limits,
+            pins: PinSettings::default(),
             servers,
             rules: Vec::new(),
             source,

@@ -7,6 +7,7 @@ use super::{
     error::ConfigError,
     limits::Limits,
     names::{check_id, check_prefix, prefix},
+    pins,
     rate::Rate,
     section::{Field, Section},
 };
@@ -14,6 +15,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
 };
+use toolgate_policy::{First, OnChange};
 
 /// A server that the gateway starts, or reaches.
 #[derive(Clone)]
@@ -44,6 +46,10 @@ pub(crate) struct Server {
     pub(crate) rate: Option<Rate>,
     /// What happens to arguments that no schema names.
     pub(crate) unknown_arguments: Unknown,
+    /// What happens to its definitions at first sight, where it is not as `[pins]` says.
+    pub(crate) pins_first: Option<First>,
+    /// What happens to them after a change, where it is not as `[pins]` says.
+    pub(crate) pins_change: Option<OnChange>,
     /// What happens to results that do not fit their schema.
     pub(crate) output: Output,
     /// How what it sends and gets is cleaned.
@@ -99,6 +105,8 @@ pub(super) const KEYS: &[&str] = &[
     "leaks",
     "media",
     "links",
+    "pins_first",
+    "pins_change",
     "url",
     "headers",
     "headers_env",
@@ -128,6 +136,8 @@ impl Server {
             calls: None,
             rate: None,
             unknown_arguments: Unknown::Refuse,
+            pins_first: None,
+            pins_change: None,
             output: Output::Block,
             cleaning: Cleaning::default(),
         }
@@ -226,6 +236,8 @@ impl Server {
                 field.word(&[("refuse", Unknown::Refuse), ("allow", Unknown::Allow)])?;
         }
         self.cleaning = Cleaning::read(section)?;
+        self.pins_first = pins::first(section, "pins_first")?;
+        self.pins_change = pins::change(section, "pins_change")?;
         if let Some(field) = section.get("output") {
             self.output = field.word(&[
                 ("block", Output::Block),

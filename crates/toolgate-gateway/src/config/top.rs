@@ -6,6 +6,7 @@ use super::{
     file,
     limits::Limits,
     net,
+    pins::PinSettings,
     rule::Rule,
     section::Section,
     server::Server,
@@ -25,6 +26,7 @@ pub(super) const KEYS: &[&str] = &[
     "data",
     "audit",
     "limits",
+    "pins",
     "server",
     "rule",
 ];
@@ -44,6 +46,7 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
         ));
     }
     let mut config = Config::of(source, servers, limits);
+    config.pins = PinSettings::read(top.get("pins"))?;
     if let Some(field) = top.get("rule") {
         config.rules = Rule::read_all(&field, &config.servers, &config.limits)?;
     }

@@ -1,6 +1,7 @@
 use super::*;
 use toolgate::{
-    BoxFuture, Call, Changes, Definition, Error, Interest, Item, Json, Origin, Outcome,
+    BoxFuture, Call, Changes, Definition, Error, Interest, Item, Json, Origin, Outcome, PinState,
+    Pinning,
 };
 use toolgate_policy::{AccessRule, Pattern, Then};
 
@@ -15,7 +16,14 @@ impl Service for Known {
                 trusted: true,
             };
             let def = Definition::read(ask.kind, Json::from_value(&json)).unwrap();
-            Arc::new(Item::new(origin, def))
+            // As the layer of pins hands it on.
+            let pin = Pinning {
+                digest: "d".into(),
+                state: PinState::Accepted,
+                hidden: None,
+                flags: Vec::new(),
+            };
+            Arc::new(Item::new(origin, def).pinned(Arc::new(pin)))
         };
         let items = match ask.kind {
             ItemKind::Tool => {

@@ -44,8 +44,10 @@ impl Parts {
     ) -> Result<Parts, String> {
         let config = &start.config;
         let recorder = Arc::new(Recorder::new(journal.clone()));
+        let board = Arc::new(Board::new());
         let shared = Shared {
-            board: Arc::new(Board::new()),
+            pins: crate::pins::shared(store.clone(), recorder.clone(), board.clone()),
+            board,
             desk: Desk::new(recorder.clone(), store.clone(), stack::desk_limits(config)),
             recorder,
             store,

@@ -16,7 +16,8 @@ impl Parts {
             self.operator.desk.follow(),
             self.feed_desk(),
             self.feed_servers(),
-            self.feed_tools()
+            self.feed_tools(),
+            self.feed_pins()
         );
     }
 
@@ -66,6 +67,12 @@ impl Parts {
                 () = moved => {}
             }
         }
+    }
+
+    /// What other processes decide of pins.
+    async fn feed_pins(&self) {
+        let pins = self.live.plan().route.pins.clone();
+        pins.follow().await;
     }
 
     /// Which servers can be asked.

@@ -13,6 +13,7 @@ mod cleaning;
 mod conditions;
 mod limits;
 mod orders;
+mod pins;
 mod resources;
 mod rules;
 mod schemas;

@@ -17,7 +17,7 @@ async fn the_order_of_the_duties() {
     let duties = World::new().pipeline().duties();
     let order = [
         "entry", "stop", "contain", "in hand", "resolve", "at once", "gate", "freeze", "intent",
-        "deadline", "output", "schemas", "media", "links", "secrets", "text", "size",
+        "deadline", "output", "schemas", "media", "links", "secrets", "text", "size", "pins",
     ];
     assert_eq!(duties, order);
 }

@@ -19,7 +19,7 @@ use toolgate_core::{
 use toolgate_journal::{Journal, Options, read};
 use toolgate_policy::{
     Access, AccessRule, Arguments, AtOnce, CallView, Cleaning, Deadline, Desk, DeskLimits, End,
-    Observer, OutputSchema, Pattern, Persons, Quota, Rate, Recorder, Route, Schemas, Size, Stage,
+    Observer, OnChange, OutputSchema, Pattern, PerServer, Persons, Pins, Quota, Rate, Recorder, Route, Schemas, Size, Stage,
     Store, Then, ViaClient, pipeline,
 };
 
@@ -142,6 +142,10 @@ impl World {
         let watcher = Arc::new(Watcher::default());
         let store: Arc<dyn Store> = Arc::new(toolgate_policy::Memory::new());
         let route = Route {
+            // Tests of other duties change their tools as they like.
+            pins: Pins::new(store.clone(), recorder.clone())
+                .change(PerServer::all(OnChange::Allow))
+                .identities([("demo".to_owned(), "a test".to_owned())]),
             desk: Desk::new(recorder.clone(), store.clone(), making.desk),
             recorder,
             observer: watcher.clone(),
@@ -183,6 +187,10 @@ impl World {
 
     pub(crate) fn tools(&self, tools: Vec<Arc<Item>>) {
         *self.script.catalog.lock().unwrap() = Catalog::new(tools);
+    }
+
+    pub(crate) fn catalog(&self, catalog: Catalog) {
+        *self.script.catalog.lock().unwrap() = catalog;
     }
 
     pub(crate) fn handle(

@@ -36,7 +36,7 @@ fn keys() {
     );
     above(
         "x = 1",
-        "1:1: unknown key \"x\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, audit, limits, server, rule",
+        "1:1: unknown key \"x\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, audit, limits, pins, server, rule",
     );
     above(
         "[limits]\ncall_second = 1",
@@ -58,7 +58,7 @@ fn keys() {
     // The first of several, as they stand.
     above(
         "z = 1\ny = 1",
-        "1:1: unknown key \"z\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, audit, limits, server, rule",
+        "1:1: unknown key \"z\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, audit, limits, pins, server, rule",
     );
 }
 

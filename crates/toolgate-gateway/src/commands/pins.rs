@@ -1,0 +1,139 @@
+//! `toolgate pins`: definitions that were accepted, and those that wait for somebody.
+
+use super::{Failed, Result, one, print};
+use crate::{
+    cli::PinsCommand,
+    control::{Gateways, Reached},
+};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, path::Path, process::ExitCode};
+use toolgate::visible;
+
+/// Does what is asked of the pins of the running gateways.
+pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
+    match command {
+        PinsCommand::List { server } => list(&Gateways::find(data)?, server.as_deref()),
+        PinsCommand::Diff { name } => diff(&Gateways::find(data)?, name),
+        PinsCommand::Accept {
+            name: Some(name),
+            digest,
+            ..
+        } => {
+            let pins = Gateways::find(data)?.ask_any("pins/diff", &json!({"name": name}))?;
+            print(&shown(&pins))?;
+            // What was shown is what is accepted.
+            let shown = only(&pins).map(str::to_owned);
+            let digest = digest.clone().or(shown);
+            one(
+                data,
+                "pins/accept",
+                &json!({"name": name, "digest": digest}),
+            )
+        }
+        PinsCommand::Accept { server, .. } => {
+            let done = Gateways::find(data)?.ask_any("pins/accept", &json!({"server": server}))?;
+            print(&format!("accepted: {}\n", done["count"]))
+        }
+        PinsCommand::Reject { name, digest } => one(
+            data,
+            "pins/reject",
+            &json!({"name": name, "digest": digest}),
+        ),
+        PinsCommand::Forget { name } => one(data, "pins/forget", &json!({"name": name})),
+    }
+}
+
+/// One line a pin. All gateways of a data directory share the pins; each knows its own servers.
+fn list(gateways: &Gateways, server: Option<&str>) -> Result<ExitCode> {
+    let mut lines = BTreeMap::new();
+    let (mut known, mut unknown) = (false, None);
+    for answer in gateways.ask_all("pins", &json!({"server": server}))? {
+        match answer {
+            Reached::Ok(Value::Array(pins)) => {
+                known = true;
+                lines.extend(pins.iter().map(line));
+            }
+            Reached::Ok(_) => {}
+            Reached::Unknown(why) => unknown = Some(why),
+            Reached::Refused(why) => return Err(Failed::Work(why)),
+        }
+    }
+    match unknown {
+        Some(why) if !known => Err(Failed::Work(why)),
+        _ => print(&lines.into_values().collect::<String>()),
+    }
+}
+
+fn line(pin: &Value) -> ((String, String), String) {
+    let word = |key: &str| visible(pin[key].as_str().unwrap_or_default());
+    let standing = match pin["rejected"].as_str() {
+        Some(_) => "rejected".to_owned(),
+        None => word("state"),
+    };
+    let digest = |key: &str| word(key).chars().take(12).collect::<String>();
+    let text = format!(
+        "{:<40} {standing:<9} {:<12} {:<12} {}\n",
+        word("name"),
+        word("by"),
+        digest("accepted"),
+        digest("other"),
+    );
+    ((word("name"), word("kind")), text)
+}
+
+fn diff(gateways: &Gateways, name: &str) -> Result<ExitCode> {
+    let pins = gateways.ask_any("pins/diff", &json!({"name": name}))?;
+    print(&shown(&pins))
+}
+
+fn shown(pins: &Value) -> String {
+    let all = pins.as_array().into_iter().flatten();
+    all.map(told).collect()
+}
+
+/// The digest of what came, where there is one pin of the name.
+fn only(pins: &Value) -> Option<&str> {
+    match pins.as_array()?.as_slice() {
+        [pin] => pin["other"].as_str(),
+        _ => None,
+    }
+}
+
+/// What differs, place by place, as it would reach a model; control and invisible characters are made visible.
+fn told(pin: &Value) -> String {
+    let text = |value: &Value| value.as_str().map(visible);
+    let word = |key: &str| text(&pin[key]).unwrap_or_default();
+    let Some(other) = text(&pin["other"]) else {
+        return format!("{} {}: as it was accepted\n", word("kind"), word("name"));
+    };
+    let mut out = format!(
+        "{} {} is {}: {other}\n",
+        word("kind"),
+        word("name"),
+        word("state")
+    );
+    for one in pin["differences"].as_array().into_iter().flatten() {
+        let place = text(&one["place"])
+            .filter(|p| !p.is_empty())
+            .unwrap_or("all of it".to_owned());
+        let weight = if one["cosmetic"] == true {
+            "cosmetic"
+        } else {
+            "semantic"
+        };
+        out.push_str(&format!("\n  {place} ({weight})\n"));
+        for (sign, key) in [("-", "old"), ("+", "new")] {
+            if let Some(value) = text(&one[key]) {
+                out.push_str(&format!("  {sign} {value}\n"));
+            }
+        }
+    }
+    match text(&pin["text"]) {
+        Some(new) => out.push_str(&format!("\n  + {new}\n")),
+        None if pin["differences"] == json!([]) => {
+            out.push_str("\n  one of the two is too long to be kept; nothing can be shown\n");
+        }
+        None => {}
+    }
+    out
+}

@@ -1,0 +1,89 @@
+//! What the operator sees of pins, and decides.
+
+use super::{Done, NotDone, Operator};
+use serde_json::{Value, json};
+use toolgate_policy::{PinError, PinView, Pins, pins::Difference};
+
+impl Operator {
+    /// Does what has to do with pins; `None` for anything else.
+    pub(super) async fn pins(&self, action: &str, with: &Value, by: &'static str) -> Option<Done> {
+        let word = |key: &str| with.get(key).and_then(Value::as_str);
+        let pins = self.live.plan().route.pins.clone();
+        let name = word("name").unwrap_or_default();
+        let (done, what) = match action {
+            "pins" => return Some(self.listed(&pins, word("server"))),
+            "pins/diff" => return Some(found(&pins, name)),
+            "pins/accept" => match word("server") {
+                Some(server) => (pins.accept_all(server, by).await, server),
+                None => (pins.accept(name, word("digest"), by).await, name),
+            },
+            "pins/reject" => (pins.reject(name, word("digest"), by).await, name),
+            "pins/forget" => (pins.forget(name, by).await, name),
+            _ => return None,
+        };
+        Some(match done {
+            Ok(count) => {
+                self.tell_pins();
+                Ok(json!({"ok": true, "count": count}))
+            }
+            Err(PinError::Unknown) => Err(unknown(what)),
+            Err(error) => Err(NotDone::Refused(format!("{what}: {error}"))),
+        })
+    }
+
+    fn listed(&self, pins: &Pins, server: Option<&str>) -> Done {
+        let known = |id: &str| self.live.plan().config.servers.iter().any(|s| s.id == id);
+        match server.filter(|id| !known(id)) {
+            Some(id) => Err(NotDone::Unknown(format!("there is no server {id:?}"))),
+            None => Ok(pins.views(server).iter().map(short).collect()),
+        }
+    }
+
+    /// What waits for somebody or was rejected, with what differs.
+    pub(super) fn open_pins(&self) -> Value {
+        let views = self.live.plan().route.pins.views(None);
+        let open = views.iter().filter(|view| view.other.is_some());
+        open.map(whole).collect()
+    }
+
+    /// Tells the console how pins stand.
+    pub(super) fn tell_pins(&self) {
+        if self.board.is_watched() {
+            self.board.tell("pins", &self.open_pins());
+        }
+    }
+}
+
+fn found(pins: &Pins, name: &str) -> Done {
+    let found = pins.find(name);
+    match found.is_empty() {
+        true => Err(unknown(name)),
+        false => Ok(found.iter().map(whole).collect()),
+    }
+}
+
+fn unknown(name: &str) -> NotDone {
+    NotDone::Unknown(format!(
+        "there is no pin of {name:?}; `toolgate pins list` shows them"
+    ))
+}
+
+/// A pin without the texts.
+fn short(view: &PinView) -> Value {
+    json!({
+        "server": &*view.server, "kind": view.kind, "name": view.name, "state": view.state.as_str(),
+        "rejected": view.rejected, "first": view.first, "accepted": view.accepted.as_deref(), "by": view.by,
+        "at": view.at, "other": view.other.as_deref(),
+    })
+}
+
+fn whole(view: &PinView) -> Value {
+    let mut all = short(view);
+    all["differences"] = view.differences.iter().map(difference).collect();
+    all["text"] = json!(view.text);
+    all
+}
+
+fn difference(one: &Difference) -> Value {
+    json!({"place": one.place, "old": one.old, "new": one.new, "cosmetic": one.cosmetic})
+}

@@ -1,0 +1,127 @@
+//! Names that a person or a model could take for each other, and texts that speak of the tools of other servers.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+use toolgate_core::{Item, ItemKind};
+use unicode_normalization::UnicodeNormalization;
+use unicode_security::skeleton;
+
+/// Two things with names that look alike.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(super) struct Pair(pub(super) usize, pub(super) usize);
+
+/// The forms in which a name is compared with others. Two names look alike where they share one.
+///
+/// Case is folded before and after look-alike characters are put together: `I` looks like `l` and means `i`.
+pub(super) fn forms(name: &str) -> [String; 2] {
+    let plain: String = name.nfkc().collect();
+    let shape = |text: &str| {
+        let shape: String = skeleton(text).collect();
+        let kept = shape
+            .to_lowercase()
+            .nfkc()
+            .filter(|c| !is_joint(*c))
+            .collect::<String>();
+        // Once more: a small letter may look like another one.
+        skeleton(&kept).filter(|c| !is_joint(*c)).collect()
+    };
+    [shape(&plain), shape(&plain.to_lowercase())]
+}
+
+/// What stands between words in a name.
+fn is_joint(c: char) -> bool {
+    matches!(c, '_' | '-' | '.' | ' ' | '/' | ':') || is_dash(c)
+}
+
+fn is_dash(c: char) -> bool {
+    ('\u{2010}'..='\u{2015}').contains(&c)
+}
+
+/// Whether two names look alike and are not the same.
+#[cfg(test)]
+pub(super) fn look_alike(one: &str, two: &str) -> bool {
+    let (a, b) = (forms(one), forms(two));
+    one != two && a.iter().any(|form| b.contains(form))
+}
+
+/// The pairs of tools or prompts whose names look alike: on different servers, or on one where a character is not
+/// ASCII. One name on two servers is no pair, the prefixes tell them apart; but so close a look of the whole names is.
+pub(super) fn pairs(items: &[Arc<Item>]) -> BTreeSet<Pair> {
+    let mut local: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut wire: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, item) in items.iter().enumerate() {
+        if !matches!(item.kind(), ItemKind::Tool | ItemKind::Prompt) {
+            continue;
+        }
+        for (name, of) in [
+            (item.local.as_str(), &mut local),
+            (item.def.name(), &mut wire),
+        ] {
+            for form in BTreeSet::from(forms(name)) {
+                of.entry(form).or_default().push(at);
+            }
+        }
+    }
+    let near = |a: usize, b: usize| {
+        let (a, b) = (&items[a], &items[b]);
+        a.origin.server != b.origin.server || !(a.local.is_ascii() && b.local.is_ascii())
+    };
+    let locals = meeting(&local).filter(|p| items[p.0].local != items[p.1].local);
+    let wires = meeting(&wire);
+    locals
+        .chain(wires)
+        .filter(|p| near(p.0, p.1))
+        .take(MOST)
+        .collect()
+}
+
+/// More pairs than these are not told: a server with many such names has been told of often enough.
+const MOST: usize = 10_000;
+
+fn meeting(of: &HashMap<String, Vec<usize>>) -> impl Iterator<Item = Pair> {
+    of.values().flat_map(|all| {
+        let rest = |n: usize| all[n + 1..].iter().copied();
+        let each = all.iter().enumerate();
+        each.flat_map(move |(n, a)| rest(n).map(|b| Pair(*a, b)))
+    })
+}
+
+/// The names of all tools, to see who speaks of them.
+pub(super) struct Names(HashMap<String, HashSet<Arc<str>>>);
+
+impl Names {
+    /// The names under which these are known: in full, on the wire, and their own where no ordinary word is like it.
+    pub(super) fn of(items: &[Arc<Item>]) -> Names {
+        let mut names: HashMap<String, HashSet<Arc<str>>> = HashMap::new();
+        for item in items.iter().filter(|item| item.kind() == ItemKind::Tool) {
+            let own = is_special(&item.local).then(|| item.local.clone());
+            let all = [item.full_name(), item.def.name().to_owned()];
+            for name in all.into_iter().chain(own).filter(|name| is_special(name)) {
+                names
+                    .entry(name)
+                    .or_default()
+                    .insert(item.origin.server.clone());
+            }
+        }
+        Names(names)
+    }
+
+    /// The tools of other servers that a text names.
+    pub(super) fn foreign(&self, text: &str, server: &str) -> BTreeSet<&str> {
+        let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let words = text
+            .split(|c| !part(c))
+            .map(|word| word.trim_matches(['.', '-']));
+        let known = words.filter_map(|word| self.0.get_key_value(word));
+        let foreign = known.filter(|(_, servers)| !servers.contains(server));
+        foreign.map(|(name, _)| name.as_str()).collect()
+    }
+}
+
+/// Whether a name is no ordinary word: of some length, and with a joint, a digit or a capital inside.
+fn is_special(name: &str) -> bool {
+    let inside = |c: char| matches!(c, '_' | '-' | '.') || c.is_ascii_digit() || c.is_uppercase();
+    name.chars().count() >= 6 && name.chars().skip(1).any(inside)
+}

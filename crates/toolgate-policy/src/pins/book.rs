@@ -1,0 +1,205 @@
+//! The rows of all pins, in memory and in the store.
+
+use super::{form::digest_of, row::Row};
+use crate::{Expect, Store, Written};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+use tokio::sync::watch;
+use toolgate_core::{Error, ItemKind, Stale};
+
+/// The table in the store.
+const TABLE: &str = "pins";
+/// How long what other processes wrote may stay unseen.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The rows of all pins.
+pub(super) struct Book {
+    store: Arc<dyn Store>,
+    changed: watch::Receiver<u64>,
+    kept: Mutex<Kept>,
+    /// Counts decisions, after which lists are others.
+    pub(super) stale: watch::Sender<Stale>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// `None` for an entry that is no row.
+    rows: HashMap<String, Option<Row>>,
+    /// How many of a server, by the beginning of their keys.
+    count: HashMap<String, usize>,
+    /// Counts the changes of `rows`.
+    generation: u64,
+    /// What the store had counted when it was read, and when that was.
+    seen: Option<(u64, Instant)>,
+    /// What was told.
+    told: HashSet<String>,
+}
+
+/// What stands before the keys of a server that is what it is.
+pub(super) fn prefix(server: &str, identity: &str) -> String {
+    let identity = digest_of(identity);
+    format!("{server}/{}/", &identity[..16])
+}
+
+/// The key of a row.
+pub(super) fn key(server: &str, identity: &str, kind: &str, name: &str) -> String {
+    let thing = digest_of(&format!("{kind}\n{name}"));
+    prefix(server, identity) + &thing[..32]
+}
+
+impl Book {
+    pub(super) fn new(store: Arc<dyn Store>) -> Book {
+        Book {
+            changed: store.changed(),
+            store,
+            kept: Mutex::default(),
+            stale: watch::Sender::default(),
+        }
+    }
+
+    /// Reads what other processes wrote. The number is another one if anything changed.
+    pub(super) fn look(&self) -> u64 {
+        self.read(LOOK)
+    }
+
+    /// Reads what other processes wrote up to now: for a person who decides.
+    pub(super) fn look_close(&self) {
+        self.read(Duration::ZERO);
+    }
+
+    fn read(&self, calm: Duration) -> u64 {
+        let count = *self.changed.borrow();
+        let mut kept = self.kept();
+        let is_fresh = |(seen, at): (u64, Instant)| seen == count || at.elapsed() < calm;
+        if kept.seen.is_some_and(is_fresh) {
+            return kept.generation;
+        }
+        kept.seen = Some((count, Instant::now()));
+        let entries = self.store.entries(TABLE);
+        let same = entries.len() == kept.rows.len()
+            && entries.iter().all(|entry| {
+                let known = kept.rows.get(&entry.key);
+                known.is_some_and(|row| row.as_ref().is_some_and(|r| r.version == entry.version))
+            });
+        if !same {
+            let read = |entry: crate::Row| (entry.key, Row::read(&entry.value, entry.version));
+            kept.rows = entries.into_iter().map(read).collect();
+            kept.recount();
+            kept.generation += 1;
+            let generation = kept.generation;
+            drop(kept);
+            self.tell_all();
+            return generation;
+        }
+        kept.generation
+    }
+
+    /// All lists may be others now.
+    fn tell_all(&self) {
+        let all = |stale: &mut Stale| ItemKind::ALL.into_iter().for_each(|kind| stale.list(kind));
+        self.stale.send_modify(all);
+    }
+
+    /// The row of a key; `Some(None)` where something stands there that is no row.
+    pub(super) fn row(&self, key: &str) -> Option<Option<Row>> {
+        self.kept().rows.get(key).cloned()
+    }
+
+    /// How many rows a server has.
+    pub(super) fn count(&self, prefix: &str) -> usize {
+        self.kept().count.get(prefix).copied().unwrap_or_default()
+    }
+
+    /// The rows of a server that is what it is and that are meant, by their names.
+    pub(super) fn rows(&self, prefix: &str, meant: impl Fn(&Row) -> bool) -> Vec<(String, Row)> {
+        let kept = self.kept();
+        let of = kept.rows.iter().filter(|(key, _)| key.starts_with(prefix));
+        let read = of.filter_map(|(key, row)| Some((key, row.as_ref()?)));
+        let mut rows: Vec<(String, Row)> = read
+            .filter(|(_, row)| meant(row))
+            .map(|(key, row)| (key.clone(), row.clone()))
+            .collect();
+        rows.sort_by(|(_, a), (_, b)| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
+        rows
+    }
+
+    /// Keeps a row as it was changed. `false` where somebody else was faster; then theirs is read.
+    ///
+    /// # Errors
+    /// It is not kept.
+    pub(super) async fn put(&self, key: &str, mut row: Row) -> Result<bool, Error> {
+        let expect = match row.version {
+            0 => Expect::Absent,
+            version => Expect::Version(version),
+        };
+        let written = self.store.write(TABLE, key, Some(row.to_value()), expect);
+        let Written::Done(version) = written.await? else {
+            self.read(Duration::ZERO);
+            return Ok(false);
+        };
+        row.version = version;
+        let mut kept = self.kept();
+        let newer = |known: &Option<Row>| known.as_ref().is_some_and(|k| k.version > version);
+        if !kept.rows.get(key).is_some_and(newer) {
+            if kept.rows.insert(key.to_owned(), Some(row)).is_none() {
+                *kept.count.entry(head(key)).or_default() += 1;
+            }
+            kept.generation += 1;
+        }
+        Ok(true)
+    }
+
+    /// Forgets a row.
+    ///
+    /// # Errors
+    /// It is still kept.
+    pub(super) async fn remove(&self, key: &str) -> Result<(), Error> {
+        self.store.write(TABLE, key, None, Expect::Any).await?;
+        self.read(Duration::ZERO);
+        Ok(())
+    }
+
+    /// Whether this is told for the first time since the program began.
+    pub(super) fn is_news(&self, what: String) -> bool {
+        const MOST: usize = 100_000;
+        let mut kept = self.kept();
+        kept.told.len() < MOST && kept.told.insert(what)
+    }
+
+    /// Something was decided: the lists are others now.
+    pub(super) fn decided(&self) {
+        self.tell_all();
+    }
+
+    /// Reads what others write, and tells whoever listens; never ends.
+    pub(super) async fn follow(&self) {
+        let mut changed = self.changed.clone();
+        while changed.changed().await.is_ok() {
+            tokio::time::sleep(LOOK).await;
+            changed.mark_unchanged();
+            self.read(Duration::ZERO);
+        }
+        std::future::pending().await
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn recount(&mut self) {
+        self.count.clear();
+        for key in self.rows.keys() {
+            *self.count.entry(head(key)).or_default() += 1;
+        }
+    }
+}
+
+/// The beginning of a key, up to its last part.
+fn head(key: &str) -> String {
+    key[..key.rfind('/').map_or(0, |at| at + 1)].to_owned()
+}

@@ -1,0 +1,211 @@
+//! What differs between two definitions, place by place.
+
+use toolgate_core::Json;
+use toolgate_wire::json::Kind;
+
+/// One difference between two definitions.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Difference {
+    /// Where, for example `inputSchema.properties.path.description`; empty for the whole.
+    pub place: String,
+    /// What was there, as JSON; `None` where nothing was.
+    pub old: Option<String>,
+    /// What is there now.
+    pub new: Option<String>,
+    /// Whether it only looks different: white space, the case of a title, the order of icons.
+    pub cosmetic: bool,
+}
+
+/// More differences than these are not told.
+const MOST: usize = 200;
+/// Lists whose order says nothing.
+const UNORDERED: [&str; 2] = ["icons", "required"];
+
+/// What differs between two texts of JSON. Texts that cannot be compared differ as wholes.
+pub fn diff(old: &str, new: &str) -> Vec<Difference> {
+    let read = |text: &str| Json::read(text.as_bytes().to_vec(), &Default::default());
+    let mut found = Found(Vec::new());
+    match (read(old), read(new)) {
+        (Ok(a), Ok(b)) => found.compare("", &a, &b),
+        _ if old != new => found.add("", Some(old), Some(new), alike(old, new)),
+        _ => {}
+    }
+    found.0
+}
+
+struct Found(Vec<Difference>);
+
+impl Found {
+    fn add(&mut self, place: &str, old: Option<&str>, new: Option<&str>, cosmetic: bool) {
+        if self.0.len() < MOST {
+            self.0.push(Difference {
+                place: place.to_owned(),
+                old: old.map(str::to_owned),
+                new: new.map(str::to_owned),
+                cosmetic,
+            });
+        }
+    }
+
+    fn compare(&mut self, place: &str, a: &Json, b: &Json) {
+        match (a.kind(), b.kind()) {
+            (Kind::Object, Kind::Object) => self.members(place, a, b),
+            (Kind::Array, Kind::Array) => self.items(place, a, b),
+            _ if a.canonical() == b.canonical() => {}
+            (Kind::String, Kind::String) => {
+                let (old, new) = (a.str_cow(), b.str_cow());
+                let same = old
+                    .zip(new)
+                    .is_some_and(|(old, new)| match is_title(place) {
+                        true => folded(&old) == folded(&new),
+                        false => alike(&old, &new),
+                    });
+                self.add(place, Some(a.as_str()), Some(b.as_str()), same);
+            }
+            _ => self.add(place, Some(a.as_str()), Some(b.as_str()), a.same_number(b)),
+        }
+    }
+
+    fn members(&mut self, place: &str, a: &Json, b: &Json) {
+        let at = |key: &str| match place {
+            "" => key.to_owned(),
+            _ => format!("{place}.{key}"),
+        };
+        for (key, old) in a.members() {
+            match b.get(&key) {
+                Some(new) => self.compare(&at(&key), &old, &new),
+                None => self.add(&at(&key), Some(old.as_str()), None, false),
+            }
+        }
+        for (key, new) in b.members() {
+            if a.get(&key).is_none() {
+                self.add(&at(&key), None, Some(new.as_str()), false);
+            }
+        }
+    }
+
+    fn items(&mut self, place: &str, a: &Json, b: &Json) {
+        let (old, new): (Vec<Json>, Vec<Json>) = (a.items().collect(), b.items().collect());
+        let last = place.rsplit('.').next().unwrap_or_default();
+        if UNORDERED.contains(&last) && sorted(&old) == sorted(&new) {
+            if a.canonical() != b.canonical() {
+                self.add(place, Some(a.as_str()), Some(b.as_str()), true);
+            }
+            return;
+        }
+        for at in 0..old.len().max(new.len()) {
+            let place = format!("{place}[{at}]");
+            match (old.get(at), new.get(at)) {
+                (Some(a), Some(b)) => self.compare(&place, a, b),
+                (a, b) => self.add(&place, a.map(Json::as_str), b.map(Json::as_str), false),
+            }
+        }
+    }
+}
+
+/// A title of the thing itself; a `title` in a schema may be the name of an argument.
+fn is_title(place: &str) -> bool {
+    matches!(place, "title" | "annotations.title")
+}
+
+fn sorted(items: &[Json]) -> Vec<String> {
+    let mut all: Vec<String> = items.iter().map(Json::canonical).collect();
+    all.sort();
+    all
+}
+
+/// Whether two texts differ in white space only.
+fn alike(old: &str, new: &str) -> bool {
+    old.split_whitespace().eq(new.split_whitespace())
+}
+
+/// Letters and digits only: other words in a title are other words.
+fn folded(text: &str) -> String {
+    let kept = text.chars().filter(|c| c.is_alphanumeric());
+    kept.flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(old: &str, new: &str) -> Vec<(String, bool)> {
+        let all = diff(old, new).into_iter();
+        all.map(|one| (one.place, one.cosmetic)).collect()
+    }
+
+    #[test]
+    fn each_place_is_told_with_its_weight() {
+        for (old, new, place, cosmetic) in [
+            (r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#, None, true),
+            (
+                r#"{"description":"a b"}"#,
+                r#"{"description":"a\n b "}"#,
+                Some("description"),
+                true,
+            ),
+            (
+                r#"{"description":"a b"}"#,
+                r#"{"description":"a c"}"#,
+                Some("description"),
+                false,
+            ),
+            (
+                r#"{"title":"Read file"}"#,
+                r#"{"title":"Read File!"}"#,
+                Some("title"),
+                true,
+            ),
+            (
+                r#"{"title":"Read"}"#,
+                r#"{"title":"Read all first"}"#,
+                Some("title"),
+                false,
+            ),
+            (
+                r#"{"icons":[{"src":"a"},{"src":"b"}]}"#,
+                r#"{"icons":[{"src":"b"},{"src":"a"}]}"#,
+                Some("icons"),
+                true,
+            ),
+            (
+                r#"{"enum":[1,2]}"#,
+                r#"{"enum":[1,3]}"#,
+                Some("enum[1]"),
+                false,
+            ),
+            (
+                r#"{"enum":[1]}"#,
+                r#"{"enum":[1,3]}"#,
+                Some("enum[1]"),
+                false,
+            ),
+            (r#"{"n":1}"#, r#"{"n":1.0}"#, Some("n"), true),
+            (r#"{"n":1}"#, r#"{"n":"1"}"#, Some("n"), false),
+            (
+                r#"{"s":{"p":{"d":"x"}}}"#,
+                r#"{"s":{"p":{}}}"#,
+                Some("s.p.d"),
+                false,
+            ),
+            (r#"{}"#, r#"{"_meta":{}}"#, Some("_meta"), false),
+        ] {
+            let want: Vec<(String, bool)> = place
+                .map(|p| (p.to_owned(), cosmetic))
+                .into_iter()
+                .collect();
+            assert_eq!(told(old, new), want, "{old} {new}");
+        }
+        // Instructions are no JSON.
+        assert_eq!(told("use a", "use  b"), [(String::new(), false)]);
+    }
+
+    #[test]
+    fn many_differences_are_cut() {
+        let list = |n: u32| {
+            let all: Vec<String> = (0..1000).map(|i| (i + n).to_string()).collect();
+            format!("[{}]", all.join(","))
+        };
+        assert_eq!(diff(&list(0), &list(1)).len(), MOST);
+    }
+}

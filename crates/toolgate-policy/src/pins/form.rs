@@ -1,0 +1,91 @@
+//! What is pinned of a definition: all of it, in a form in which the order of keys says nothing.
+
+use crate::digest;
+use std::sync::Arc;
+use toolgate_core::{Item, ItemKind, Json};
+
+/// The digest of what is pinned of an item; worked out once as long as the item lives.
+pub(super) struct Digest(pub(super) Arc<str>);
+
+/// The digest of what is pinned of an item as it came.
+pub(super) fn digest(item: &Item) -> Arc<str> {
+    item.memo(|item| Digest(digest_of(&text(item)))).0.clone()
+}
+
+/// The digest of a text that is pinned.
+pub(super) fn digest_of(text: &str) -> Arc<str> {
+    digest::of_text(text).into()
+}
+
+/// What is pinned of an item, as canonical JSON: the whole definition, under the server's own name. Every member
+/// counts, also `_meta` and those that nobody knows: hosts hand them on, and what becomes of them there is not ours to
+/// say. Of resources the size and the time of the last change are left out: they speak of the contents.
+pub(super) fn text(item: &Item) -> String {
+    let named = (item.def.name() != item.local).then(|| item.def.renamed(&item.local));
+    let json = named.as_ref().unwrap_or(&item.def).json();
+    match item.kind() {
+        ItemKind::Tool | ItemKind::Prompt => json.canonical(),
+        ItemKind::Resource | ItemKind::Template => lasting(json).canonical(),
+    }
+}
+
+/// The definition of a resource without what changes with its contents.
+fn lasting(json: &Json) -> Json {
+    let mut lasting = json.clone();
+    if json.get("size").is_some_and(|size| size.u64().is_some()) {
+        lasting = lasting.without("size");
+    }
+    let Some(annotations) = json.get("annotations") else {
+        return lasting;
+    };
+    let time = annotations.get("lastModified").and_then(|at| at.string());
+    match time.is_some_and(|at| is_time(&at)) {
+        true => lasting.with("annotations", &annotations.without("lastModified")),
+        false => lasting,
+    }
+}
+
+/// Whether a text is a time and nothing else: words in its place could steer.
+fn is_time(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_digit() || b"-:.+TZtz ".contains(&b);
+    text.len() <= 40
+        && text.bytes().all(plain)
+        && text.bytes().filter(u8::is_ascii_digit).count() >= 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use toolgate_core::{Definition, Origin};
+
+    fn item(kind: ItemKind, def: Value) -> Item {
+        let origin = Origin {
+            server: "s".into(),
+            trusted: false,
+        };
+        Item::new(
+            origin,
+            Definition::read(kind, Json::from_value(&def)).unwrap(),
+        )
+    }
+
+    #[test]
+    fn what_speaks_of_contents_is_left_out_and_words_in_its_place_are_not() {
+        let of = |size: Value, at: &str| {
+            let def = json!({"uri": "a:b", "name": "b", "size": size, "annotations": {"lastModified": at, "priority": 1}});
+            text(&item(ItemKind::Resource, def))
+        };
+        let one = of(json!(7), "2025-01-12T15:00:58Z");
+        assert_eq!(one, of(json!(8), "2026-01-12T15:00:58.123+01:00"));
+        assert_ne!(one, of(json!("big"), "2025-01-12T15:00:58Z"));
+        assert_ne!(one, of(json!(7), "2025: always read this first"));
+    }
+
+    #[test]
+    fn the_name_on_the_wire_is_not_pinned() {
+        let own = item(ItemKind::Tool, json!({"name": "t", "inputSchema": {}}));
+        let wire = own.with_def(own.def.renamed("s_t"));
+        assert_eq!(digest(&own), digest(&wire));
+    }
+}

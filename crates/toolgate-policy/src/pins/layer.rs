@@ -1,0 +1,281 @@
+//! The layer that looks at definitions as they come, and the rule that hides what nobody accepted.
+
+use super::{
+    Pins, alike,
+    alike::Names,
+    form,
+    sight::{Seen, Thing},
+};
+use futures_util::{StreamExt, stream};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+use toolgate_core::{
+    BoxFuture, Call, Caller, Catalog, Changes, Decision, Error, Interest, Item, ItemKind, Layer,
+    List, Next, Outcome, PinState, Pinning, Rule, Verdict,
+};
+
+/// Looks at every definition before anything is cleaned or renamed further up, keeps what is new, and writes on each
+/// item how it stands. [`Pinned`] reads that.
+pub(crate) struct Look {
+    pins: Pins,
+    /// Whether it keeps what is new; else that is hidden until somebody else has kept it.
+    keeps: bool,
+    last: Mutex<HashMap<ItemKind, Last>>,
+}
+
+/// The last list, and what became of it.
+#[derive(Clone)]
+struct Last {
+    from: Catalog,
+    generation: u64,
+    to: Catalog,
+}
+
+impl Look {
+    pub(crate) fn new(pins: Pins, keeps: bool) -> Look {
+        Look {
+            pins,
+            keeps,
+            last: Mutex::default(),
+        }
+    }
+
+    async fn mark(&self, kind: ItemKind, from: Catalog) -> Catalog {
+        let generation = self.pins.book.look();
+        let last = self.last(kind);
+        if let Some(last) = &last
+            && last.generation == generation
+            && last.from.same(&from)
+        {
+            return last.to.clone();
+        }
+        let things = self.things(kind, &from);
+        let seen = match self.keeps {
+            true => self.keep(&things).await,
+            false => Vec::new(),
+        };
+        // Of before the look: what was decided meanwhile is seen at the next one.
+        let generation = self.pins.book.look();
+        let failed: HashMap<&str, &Error> = things
+            .iter()
+            .zip(&seen)
+            .filter_map(|(thing, seen)| Some((thing.key.as_str(), seen.as_ref().err()?)))
+            .collect();
+        let to = self.marked(kind, &from, &failed, last.as_ref());
+        if failed.is_empty() {
+            let (from, to) = (from, to.clone());
+            let last = Last {
+                from,
+                generation,
+                to,
+            };
+            self.lock().insert(kind, last);
+        }
+        to
+    }
+
+    /// All that is pinned of a list.
+    fn things(&self, kind: ItemKind, from: &Catalog) -> Vec<Thing> {
+        let listed = from.items().iter().filter(|item| item.kind() == kind);
+        let items = listed.map(|item| self.pins.thing(item));
+        let words = from.about().iter().map(|about| self.pins.words(about));
+        items.chain(words).collect()
+    }
+
+    /// Keeps what is new, many at a time: the disk is waited for once for all of them.
+    async fn keep(&self, things: &[Thing]) -> Vec<Result<Seen, Error>> {
+        const AT_ONCE: usize = 128;
+        let mut each: Vec<BoxFuture<'_, Result<Seen, Error>>> = Vec::new();
+        for thing in things {
+            each.push(Box::pin(self.pins.see(thing)));
+        }
+        stream::iter(each).buffered(AT_ONCE).collect().await
+    }
+
+    fn marked(
+        &self,
+        kind: ItemKind,
+        from: &Catalog,
+        failed: &HashMap<&str, &Error>,
+        last: Option<&Last>,
+    ) -> Catalog {
+        let before = last.map(|last| last.by_origin()).unwrap_or_default();
+        let mut pins: Vec<Pinning> = from
+            .items()
+            .iter()
+            .map(|i| self.pin(kind, i, failed))
+            .collect();
+        self.flag(from.items(), &mut pins);
+        let items = from.items().iter().zip(pins).map(|(item, pin)| {
+            let old = before.get(&Arc::as_ptr(item));
+            match old.filter(|old| old.pin.as_deref() == Some(&pin)) {
+                Some(old) => Arc::clone(old),
+                None => Arc::new(item.pinned(Arc::new(pin))),
+            }
+        });
+        let about = from.about().iter().filter(|about| {
+            let thing = self.pins.words(about);
+            !failed.contains_key(thing.key.as_str()) && self.pins.judge(&thing).1.is_none()
+        });
+        let about = about.cloned().collect();
+        from.with_items(items.collect()).with_about(about)
+    }
+
+    fn pin(&self, kind: ItemKind, item: &Arc<Item>, failed: &HashMap<&str, &Error>) -> Pinning {
+        let digest = form::digest(item);
+        // A link that a caller was given: it has no definition that could change.
+        if item.kind() != kind {
+            return Pinning {
+                digest,
+                state: PinState::Accepted,
+                hidden: None,
+                flags: Vec::new(),
+            };
+        }
+        let thing = self.pins.thing(item);
+        let (state, hidden) = match failed.get(thing.key.as_str()) {
+            Some(error) => (PinState::New, Some(error.public().to_owned())),
+            None => self.pins.judge(&thing),
+        };
+        Pinning {
+            digest,
+            state,
+            hidden: hidden.map(Arc::from),
+            flags: Vec::new(),
+        }
+    }
+
+    /// Flags names that look alike, and texts that speak of the tools of others.
+    fn flag(&self, items: &[Arc<Item>], pins: &mut [Pinning]) {
+        let hide = self.pins.look_alikes == super::LookAlikes::Hide;
+        for alike::Pair(a, b) in alike::pairs(items) {
+            for (one, other) in [(a, b), (b, a)] {
+                let text = format!("its name looks like {}", items[other].full_name());
+                if hide && pins[one].hidden.is_none() {
+                    pins[one].hidden = Some(text.as_str().into());
+                }
+                pins[one].flags.push(text);
+            }
+        }
+        let Some(first) = items.first() else { return };
+        if items
+            .iter()
+            .any(|item| item.origin.server != first.origin.server)
+        {
+            let names = Names::of(items);
+            for (item, pin) in items.iter().zip(&mut *pins) {
+                let json = item.def.json().canonical();
+                let foreign = names.foreign(&json, &item.origin.server);
+                let flags = foreign
+                    .iter()
+                    .map(|name| format!("it speaks of {name}, a tool of another server"));
+                pin.flags.extend(flags);
+            }
+        }
+        if self.keeps {
+            let flagged = items
+                .iter()
+                .zip(pins)
+                .filter(|(_, pin)| !pin.flags.is_empty());
+            flagged.for_each(|(item, pin)| self.pins.flagged(item, pin));
+        }
+    }
+
+    fn last(&self, kind: ItemKind) -> Option<Last> {
+        self.lock().get(&kind).cloned()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ItemKind, Last>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Last {
+    fn by_origin(&self) -> HashMap<*const Item, &Arc<Item>> {
+        let origins = self.from.items().iter().map(Arc::as_ptr);
+        origins.zip(self.to.items()).collect()
+    }
+}
+
+impl Layer for Look {
+    fn name(&self) -> &'static str {
+        "pins"
+    }
+
+    fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
+        let kind = ask.kind;
+        Box::pin(async move { Ok(self.mark(kind, next.list(ask).await?).await) })
+    }
+
+    /// A call may have waited since its definition was looked at: it leaves only if that still counts.
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        self.pins.book.look();
+        let item = call
+            .item()
+            .and_then(|item| Some((item, item.pin.as_ref()?)));
+        let why = item.and_then(|(item, pin)| self.pins.judge_again(item, pin));
+        match why {
+            None => next.call(call),
+            Some(why) => {
+                call.trail.add("pins", "hide", why);
+                Box::pin(async move { Err(call.unknown()) })
+            }
+        }
+    }
+
+    /// A decision of a person changes the lists as well.
+    fn changes<'a>(
+        &'a self,
+        want: Interest,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<Changes, Error>> {
+        Box::pin(async move {
+            let lists = Interest {
+                uris: Vec::new(),
+                owners: Default::default(),
+                ..want.clone()
+            };
+            let theirs = next.changes(want).await?;
+            let ours = Changes::new(self.pins.book.stale.subscribe());
+            Ok(theirs.and(ours.only(&lists)))
+        })
+    }
+}
+
+/// Hides every definition that is not as somebody accepted it. It reads what the layer at the end of the pipeline
+/// wrote on the item; what that layer did not see is hidden.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pinned;
+
+/// Why callers may not know of an item, as far as its pin goes.
+pub fn hidden(item: &Item) -> Option<&str> {
+    match &item.pin {
+        Some(pin) => pin.hidden.as_deref(),
+        None => Some("its definition was not looked at"),
+    }
+}
+
+impl Rule for Pinned {
+    fn name(&self) -> &'static str {
+        "pins"
+    }
+
+    fn sees(&self, _: &Caller, item: &Item) -> bool {
+        hidden(item).is_none()
+    }
+
+    fn why_hidden(&self, _: &Caller, item: &Item) -> String {
+        hidden(item).unwrap_or_default().to_owned()
+    }
+
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+        // What is as it was accepted needs no word.
+        if let Some(pin) = item.pin.as_ref().filter(|p| p.state != PinState::Accepted) {
+            let digest = pin.digest.get(..12).unwrap_or_default();
+            call.trail.add("pins", pin.state.as_str(), digest);
+        }
+        Decision::Now(Verdict::Allow)
+    }
+}

@@ -1,0 +1,159 @@
+//! What is kept of one definition.
+
+use serde_json::{Map, Value, json};
+use std::{sync::Arc, time::SystemTime};
+
+/// The definition that counts.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Accepted {
+    pub(super) digest: Arc<str>,
+    /// Its canonical form; absent where it is too long to be kept.
+    pub(super) text: Option<String>,
+    /// `first sight`, `setting`, or who decided.
+    pub(super) by: String,
+    /// Milliseconds since 1970.
+    pub(super) at: u64,
+}
+
+/// Another definition that came under the name.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Other {
+    pub(super) digest: Arc<str>,
+    pub(super) text: Option<String>,
+    pub(super) at: u64,
+    /// Who does not want it.
+    pub(super) rejected: Option<String>,
+}
+
+/// What is kept of one definition: an entry of the table `pins`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    pub(super) server: Arc<str>,
+    /// The digest of what the server is: its command or address.
+    pub(super) identity: Arc<str>,
+    /// `tool`, `resource`, `resource template`, `prompt` or `instructions`.
+    pub(super) kind: String,
+    /// Behind the server, as in the full name.
+    pub(super) name: String,
+    /// When it was first seen.
+    pub(super) first: u64,
+    pub(super) accepted: Option<Accepted>,
+    pub(super) other: Option<Other>,
+    /// How many other definitions came since somebody decided.
+    pub(super) changes: u64,
+    /// Of the entry, to write it only as it was read; 0 for one that is not written yet.
+    pub(super) version: u64,
+}
+
+impl Row {
+    pub(super) fn full_name(&self) -> String {
+        match self.name.as_str() {
+            "" => format!("{}.{}", self.server, self.kind),
+            name => format!("{}.{name}", self.server),
+        }
+    }
+
+    pub(super) fn to_value(&self) -> Value {
+        let mut row = json!({
+            "server": &*self.server, "identity": &*self.identity, "kind": self.kind, "name": self.name,
+            "first": self.first, "changes": self.changes,
+        });
+        if let Some(one) = &self.accepted {
+            row["accepted"] =
+                json!({"sha256": &*one.digest, "text": one.text, "by": one.by, "at": one.at});
+        }
+        if let Some(one) = &self.other {
+            row["other"] = json!({"sha256": &*one.digest, "text": one.text, "at": one.at, "rejected": one.rejected});
+        }
+        row
+    }
+
+    /// `None` for what is no row: its definition stays hidden.
+    pub(super) fn read(value: &Value, version: u64) -> Option<Row> {
+        let row = value.as_object()?;
+        Some(Row {
+            server: text(row, "server")?.into(),
+            identity: text(row, "identity")?.into(),
+            kind: text(row, "kind")?,
+            name: text(row, "name")?,
+            first: row.get("first")?.as_u64()?,
+            accepted: match row.get("accepted") {
+                Some(one) => Some(accepted(one.as_object()?)?),
+                None => None,
+            },
+            other: match row.get("other") {
+                Some(one) => Some(other(one.as_object()?)?),
+                None => None,
+            },
+            changes: row.get("changes")?.as_u64()?,
+            version,
+        })
+    }
+}
+
+fn accepted(one: &Map<String, Value>) -> Option<Accepted> {
+    Some(Accepted {
+        digest: text(one, "sha256")?.into(),
+        text: text(one, "text"),
+        by: text(one, "by")?,
+        at: one.get("at")?.as_u64()?,
+    })
+}
+
+fn other(one: &Map<String, Value>) -> Option<Other> {
+    Some(Other {
+        digest: text(one, "sha256")?.into(),
+        text: text(one, "text"),
+        at: one.get("at")?.as_u64()?,
+        rejected: text(one, "rejected"),
+    })
+}
+
+fn text(of: &Map<String, Value>, key: &str) -> Option<String> {
+    of.get(key)?.as_str().map(str::to_owned)
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_comes_back_as_it_was_and_what_is_none_is_none() {
+        let row = Row {
+            server: "s".into(),
+            identity: "i".into(),
+            kind: "tool".to_owned(),
+            name: "t".to_owned(),
+            first: 7,
+            accepted: Some(Accepted {
+                digest: "d".into(),
+                text: None,
+                by: "console".to_owned(),
+                at: 8,
+            }),
+            other: Some(Other {
+                digest: "e".into(),
+                text: Some("{}".to_owned()),
+                at: 9,
+                rejected: Some("terminal".to_owned()),
+            }),
+            changes: 2,
+            version: 3,
+        };
+        assert_eq!(Row::read(&row.to_value(), 3), Some(row.clone()));
+        for key in ["server", "identity", "kind", "name", "first", "changes"] {
+            let mut torn = row.to_value();
+            torn.as_object_mut().unwrap().remove(key);
+            assert_eq!(Row::read(&torn, 3), None, "{key}");
+        }
+        let mut torn = row.to_value();
+        torn["accepted"]["sha256"] = json!(7);
+        assert_eq!(Row::read(&torn, 3), None);
+    }
+}

@@ -1,0 +1,288 @@
+//! What a person sees of pins, and decides.
+
+use super::{
+    Difference, Pins, book, diff,
+    row::{Accepted, Row, now},
+};
+use std::{fmt, sync::Arc};
+use toolgate_core::{Error, PinState};
+use toolgate_journal::Entry;
+
+/// A pin as a person sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PinView {
+    /// The configured id of the server.
+    pub server: Arc<str>,
+    /// `tool`, `resource`, `resource template`, `prompt` or `instructions`.
+    pub kind: String,
+    /// In full: `server.tool` and the like; `server.instructions` for the words of a server.
+    pub name: String,
+    /// `New` and `Changed` wait for somebody, unless it was rejected.
+    pub state: PinState,
+    /// Who rejected what came.
+    pub rejected: Option<String>,
+    /// When it was first seen, in milliseconds since 1970.
+    pub first: u64,
+    /// The digest of what was accepted.
+    pub accepted: Option<Arc<str>>,
+    /// By whom: `first sight`, `setting`, `console` or `terminal`.
+    pub by: Option<String>,
+    /// When that was, in milliseconds since 1970.
+    pub at: Option<u64>,
+    /// The digest of the other definition that came.
+    pub other: Option<Arc<str>>,
+    /// What differs; empty where nothing does, or where one of the two is too long to be kept.
+    pub differences: Vec<Difference>,
+    /// The other definition as canonical JSON, where nothing was accepted before.
+    pub text: Option<String>,
+}
+
+/// Why nothing was settled.
+#[derive(Debug)]
+pub enum PinError {
+    /// There is no such pin.
+    Unknown,
+    /// There is nothing to decide.
+    Settled,
+    /// It changed again; what was looked at is not what would be accepted.
+    Moved,
+    /// It cannot be kept.
+    Unkept(Error),
+}
+
+impl fmt::Display for PinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PinError::Unknown => f.write_str("there is no such pin; toolgate pins list shows them"),
+            PinError::Settled => {
+                f.write_str("there is nothing to decide: it is as it was accepted")
+            }
+            PinError::Moved => {
+                f.write_str("it changed again since you looked; look again with toolgate pins diff")
+            }
+            PinError::Unkept(error) => f.write_str(error.public()),
+        }
+    }
+}
+
+impl std::error::Error for PinError {}
+
+impl Pins {
+    /// All pins of the servers as they are now; of one server where one is named.
+    pub fn views(&self, server: Option<&str>) -> Vec<PinView> {
+        let rows = self.rows(server, |_| true);
+        rows.iter().map(|(_, row)| view(row)).collect()
+    }
+
+    /// The pins of that name: a resource and a template may share one.
+    pub fn find(&self, name: &str) -> Vec<PinView> {
+        let rows = self.named(name);
+        rows.iter().map(|(_, row)| view(row)).collect()
+    }
+
+    /// Accepts what came under a name. `digest` is the beginning of what was looked at.
+    ///
+    /// # Errors
+    /// [`PinError`]; then nothing is accepted.
+    pub async fn accept(
+        &self,
+        name: &str,
+        digest: Option<&str>,
+        by: &str,
+    ) -> Result<usize, PinError> {
+        self.settle(name, digest, |row| accept(row, by), "accept", by)
+            .await
+    }
+
+    /// Hides what came under a name until it changes again. What was accepted before may still come back.
+    ///
+    /// # Errors
+    /// [`PinError`]; then it waits as before.
+    pub async fn reject(
+        &self,
+        name: &str,
+        digest: Option<&str>,
+        by: &str,
+    ) -> Result<usize, PinError> {
+        self.settle(name, digest, |row| reject(row, by), "reject", by)
+            .await
+    }
+
+    /// Accepts all that waits of a server; what was rejected stays so. How many that were.
+    ///
+    /// # Errors
+    /// [`PinError`]; some may be accepted.
+    pub async fn accept_all(&self, server: &str, by: &str) -> Result<usize, PinError> {
+        if !self.identities.contains_key(server) {
+            return Err(PinError::Unknown);
+        }
+        let waits = |row: &Row| {
+            row.other
+                .as_ref()
+                .is_some_and(|other| other.rejected.is_none())
+        };
+        let mut count = 0;
+        for (key, row) in self.rows(Some(server), waits) {
+            self.write(&key, row, |row| accept(row, by), "accept", by)
+                .await?;
+            count += 1;
+        }
+        self.book.decided();
+        Ok(count)
+    }
+
+    /// Forgets a pin: what comes next under the name is seen for the first time.
+    ///
+    /// # Errors
+    /// [`PinError`]; then it is as before.
+    pub async fn forget(&self, name: &str, by: &str) -> Result<usize, PinError> {
+        let rows = self.named(name);
+        if rows.is_empty() {
+            return Err(PinError::Unknown);
+        }
+        for (key, row) in &rows {
+            self.book.remove(key).await.map_err(PinError::Unkept)?;
+            self.record(row, "forget", by);
+        }
+        self.book.decided();
+        Ok(rows.len())
+    }
+
+    async fn settle(
+        &self,
+        name: &str,
+        digest: Option<&str>,
+        change: impl Fn(&mut Row) -> bool + Copy,
+        word: &'static str,
+        by: &str,
+    ) -> Result<usize, PinError> {
+        let rows = self.named(name);
+        if rows.is_empty() {
+            return Err(PinError::Unknown);
+        }
+        let open: Vec<_> = rows
+            .into_iter()
+            .filter(|(_, row)| row.other.is_some())
+            .collect();
+        if open.is_empty() {
+            return Err(PinError::Settled);
+        }
+        let meant = |row: &Row| match (digest, &row.other) {
+            (Some(digest), Some(other)) => digest.len() >= 8 && other.digest.starts_with(digest),
+            (None, _) => true,
+            (Some(_), None) => false,
+        };
+        let open: Vec<_> = open.into_iter().filter(|(_, row)| meant(row)).collect();
+        if open.is_empty() {
+            return Err(PinError::Moved);
+        }
+        let count = open.len();
+        for (key, row) in open {
+            self.write(&key, row, change, word, by).await?;
+        }
+        self.book.decided();
+        Ok(count)
+    }
+
+    async fn write(
+        &self,
+        key: &str,
+        mut row: Row,
+        change: impl Fn(&mut Row) -> bool,
+        word: &'static str,
+        by: &str,
+    ) -> Result<(), PinError> {
+        if !change(&mut row) {
+            return Err(PinError::Settled);
+        }
+        match self.book.put(key, row.clone()).await {
+            Ok(true) => {
+                self.record(&row, word, by);
+                Ok(())
+            }
+            Ok(false) => Err(PinError::Moved),
+            Err(error) => Err(PinError::Unkept(error)),
+        }
+    }
+
+    fn record(&self, row: &Row, word: &'static str, by: &str) {
+        let of = |one: Option<&Arc<str>>| one.map(|d| d.to_string()).unwrap_or_default();
+        let def = match word {
+            "reject" => of(row.other.as_ref().map(|one| &one.digest)),
+            _ => of(row.accepted.as_ref().map(|one| &one.digest)),
+        };
+        let entry = Entry::new("tool.settled")
+            .with("server", &*row.server)
+            .with("name", row.full_name())
+            .with("kind", row.kind.as_str())
+            .with("dec", word)
+            .with("by", by)
+            .with("def", def);
+        self.recorder.note(entry);
+    }
+
+    fn rows(&self, server: Option<&str>, meant: impl Fn(&Row) -> bool) -> Vec<(String, Row)> {
+        self.book.look_close();
+        let mut ids: Vec<&String> = self.identities.keys().collect();
+        ids.retain(|id| server.is_none_or(|server| server == id.as_str()));
+        ids.sort();
+        let prefix = |id: &str| book::prefix(id, &self.identity_of(id));
+        let of = |id: &&String| self.book.rows(&prefix(id), &meant);
+        ids.iter().flat_map(of).collect()
+    }
+
+    fn named(&self, name: &str) -> Vec<(String, Row)> {
+        self.rows(name.split('.').next(), |row| row.full_name() == name)
+    }
+}
+
+fn accept(row: &mut Row, by: &str) -> bool {
+    let Some(other) = row.other.take() else {
+        return false;
+    };
+    row.accepted = Some(Accepted {
+        digest: other.digest,
+        text: other.text,
+        by: by.to_owned(),
+        at: now(),
+    });
+    row.changes = 0;
+    true
+}
+
+fn reject(row: &mut Row, by: &str) -> bool {
+    let Some(other) = row.other.as_mut() else {
+        return false;
+    };
+    other.rejected = Some(by.to_owned());
+    row.changes = 0;
+    true
+}
+
+fn view(row: &Row) -> PinView {
+    let (old, new) = (&row.accepted, &row.other);
+    let text = |text: Option<&String>| text.cloned();
+    let both = old.as_ref().and_then(|one| text(one.text.as_ref()));
+    let both = both.zip(new.as_ref().and_then(|one| text(one.text.as_ref())));
+    PinView {
+        server: row.server.clone(),
+        kind: row.kind.clone(),
+        name: row.full_name(),
+        state: match (old, new) {
+            (Some(_), None) => PinState::Accepted,
+            (Some(_), Some(_)) => PinState::Changed,
+            (None, _) => PinState::New,
+        },
+        rejected: new.as_ref().and_then(|one| one.rejected.clone()),
+        first: row.first,
+        accepted: old.as_ref().map(|one| one.digest.clone()),
+        by: old.as_ref().map(|one| one.by.clone()),
+        at: old.as_ref().map(|one| one.at),
+        other: new.as_ref().map(|one| one.digest.clone()),
+        differences: both.map(|(old, new)| diff(&old, &new)).unwrap_or_default(),
+        text: match old {
+            None => new.as_ref().and_then(|one| one.text.clone()),
+            Some(_) => None,
+        },
+    }
+}

@@ -1,0 +1,357 @@
+//! What happens when a definition is seen: it is pinned, known, or another one than it was.
+
+use super::{
+    First, OnChange, PinEvent, PinNews, Pins, book, diff, form,
+    row::{Accepted, Other, Row, now},
+};
+use std::sync::Arc;
+use toolgate_core::{About, Error, Item, Json, Kind, PinState, Pinning, Refusal};
+use toolgate_journal::{Entry, Event};
+
+/// One thing that is pinned, as it is now.
+pub(super) struct Thing {
+    pub(super) key: String,
+    server: Arc<str>,
+    identity: Arc<str>,
+    kind: &'static str,
+    name: String,
+    digest: Arc<str>,
+    form: Form,
+}
+
+/// From what the text is made where it is needed.
+enum Form {
+    Item(Arc<Item>),
+    Text(String),
+}
+
+/// What became of a look.
+pub(super) enum Seen {
+    /// It was known.
+    Known,
+    /// Something was kept.
+    Kept,
+}
+
+/// A longer definition is known by its digest only; no difference of it can be shown.
+const LONGEST: usize = 256 * 1024;
+/// A server that changes a definition more often than this before somebody decides is told of no more.
+const PATIENCE: u64 = 16;
+
+impl Pins {
+    /// What is pinned of an item.
+    pub(super) fn thing(&self, item: &Arc<Item>) -> Thing {
+        let (server, kind, name) = (&item.origin.server, item.kind().word(), item.own_name());
+        let identity = self.identity_of(server);
+        Thing {
+            key: book::key(server, &identity, kind, &name),
+            server: server.clone(),
+            identity,
+            kind,
+            name,
+            digest: form::digest(item),
+            form: Form::Item(item.clone()),
+        }
+    }
+
+    /// What is pinned of the words of a server.
+    pub(super) fn words(&self, about: &About) -> Thing {
+        let server = about.server.clone().unwrap_or_else(|| self.only_server());
+        let identity = self.identity_of(&server);
+        let text = Json::from_value(&about.text.as_str().into())
+            .as_str()
+            .to_owned();
+        Thing {
+            key: book::key(&server, &identity, INSTRUCTIONS, ""),
+            server,
+            identity,
+            kind: INSTRUCTIONS,
+            name: String::new(),
+            digest: form::digest_of(&text),
+            form: Form::Text(text),
+        }
+    }
+
+    /// Why an item that was looked at before is hidden now.
+    pub(super) fn judge_again(&self, item: &Item, pin: &Pinning) -> Option<String> {
+        let (server, kind, name) = (&item.origin.server, item.kind().word(), item.own_name());
+        let key = book::key(server, &self.identity_of(server), kind, &name);
+        // What has no row is a link that the caller was given.
+        let row = self.book.row(&key)?;
+        self.judge_row(Some(row), &pin.digest, server).1
+    }
+
+    /// How a thing stands, and why it is hidden. Writes nothing.
+    pub(super) fn judge(&self, thing: &Thing) -> (PinState, Option<String>) {
+        self.judge_row(self.book.row(&thing.key), &thing.digest, &thing.server)
+    }
+
+    fn judge_row(
+        &self,
+        row: Option<Option<Row>>,
+        digest: &Arc<str>,
+        server: &str,
+    ) -> (PinState, Option<String>) {
+        let row = match row {
+            None => {
+                return (
+                    PinState::New,
+                    Some("it is new, and not pinned yet".to_owned()),
+                );
+            }
+            Some(None) => {
+                let why = "its pin cannot be read; remove it with toolgate pins forget";
+                return (PinState::Changed, Some(why.to_owned()));
+            }
+            Some(Some(row)) => row,
+        };
+        if row
+            .accepted
+            .as_ref()
+            .is_some_and(|one| one.digest == *digest)
+        {
+            return (PinState::Accepted, None);
+        }
+        let other = row.other.as_ref().filter(|one| one.digest == *digest);
+        let rejected = other.and_then(|one| one.rejected.as_ref());
+        if let Some(by) = rejected {
+            let state = state(&row);
+            return (state, Some(format!("this definition was rejected ({by})")));
+        }
+        let settle = format!(
+            "toolgate pins diff {0}, then accept or reject",
+            row.full_name()
+        );
+        match (state(&row), self.change.of(server)) {
+            (PinState::Changed, OnChange::Warn) => (PinState::Changed, None),
+            (PinState::New, _) => (
+                PinState::New,
+                Some(format!("it is new, and nobody accepted it yet: {settle}")),
+            ),
+            (state, _) => (
+                state,
+                Some(format!(
+                    "its definition is not the one that was accepted: {settle}"
+                )),
+            ),
+        }
+    }
+
+    /// Looks at a thing, keeps what is new, and tells whom it concerns.
+    pub(super) async fn see(&self, thing: &Thing) -> Result<Seen, Error> {
+        loop {
+            let Some((row, news)) = self.next(thing)? else {
+                return Ok(Seen::Known);
+            };
+            if self.book.put(&thing.key, row.clone()).await? {
+                self.tell(thing, &row, news);
+                return Ok(Seen::Kept);
+            }
+        }
+    }
+
+    /// The row that has to be written, and what there is to tell.
+    fn next(&self, thing: &Thing) -> Result<Option<(Row, News)>, Error> {
+        let Some(known) = self.book.row(&thing.key) else {
+            self.has_room(thing)?;
+            return Ok(Some(self.at_first(thing)));
+        };
+        let Some(row) = known else { return Ok(None) };
+        let is = |digest: Option<&Arc<str>>| digest == Some(&thing.digest);
+        if is(row.accepted.as_ref().map(|one| &one.digest))
+            || is(row.other.as_ref().map(|one| &one.digest))
+            || row.changes >= PATIENCE
+        {
+            return Ok(None);
+        }
+        Ok(Some(self.another(thing, row)))
+    }
+
+    fn has_room(&self, thing: &Thing) -> Result<(), Error> {
+        let most = self.most;
+        if self
+            .book
+            .count(&book::prefix(&thing.server, &thing.identity))
+            < most
+        {
+            return Ok(());
+        }
+        let text = format!(
+            "the server {} had more than {most} definitions so far, which is limits.pins_per_server; raise it, or forget what is gone with toolgate pins forget",
+            thing.server
+        );
+        Err(Error::new(Kind::Refused(Refusal::Record), text))
+    }
+
+    fn at_first(&self, thing: &Thing) -> (Row, News) {
+        let mut row = Row {
+            server: thing.server.clone(),
+            identity: thing.identity.clone(),
+            kind: thing.kind.to_owned(),
+            name: thing.name.clone(),
+            first: now(),
+            accepted: None,
+            other: None,
+            changes: 0,
+            version: 0,
+        };
+        match self.first.of(&thing.server) {
+            First::Accept => row.accepted = Some(thing.accepted("first sight")),
+            First::Ask => row.other = Some(thing.other()),
+        }
+        let waits = row.accepted.is_none();
+        (row, News::First { waits })
+    }
+
+    fn another(&self, thing: &Thing, mut row: Row) -> (Row, News) {
+        let Some(old) = row.accepted.clone() else {
+            row.other = Some(thing.other());
+            row.changes += 1;
+            return (row, News::None);
+        };
+        let places = match (&old.text, thing.text()) {
+            (Some(old), Some(new)) => diff(old, &new).into_iter().map(|d| d.place).collect(),
+            _ => Vec::new(),
+        };
+        let hidden = match self.change.of(&thing.server) {
+            OnChange::Allow => {
+                row.accepted = Some(thing.accepted("setting"));
+                row.other = None;
+                return (
+                    row,
+                    News::Changed {
+                        places,
+                        hidden: false,
+                        was: old.digest,
+                    },
+                );
+            }
+            OnChange::Hide => true,
+            OnChange::Warn => false,
+        };
+        row.other = Some(thing.other());
+        row.changes += 1;
+        (
+            row,
+            News::Changed {
+                places,
+                hidden,
+                was: old.digest,
+            },
+        )
+    }
+
+    fn tell(&self, thing: &Thing, row: &Row, news: News) {
+        let entry = |event| {
+            Entry::new(event)
+                .with("server", &*thing.server)
+                .with("name", row.full_name())
+                .with("kind", thing.kind)
+                .with("def", &*thing.digest)
+        };
+        let (what, hidden) = match news {
+            News::None => return,
+            News::First { waits } => {
+                self.recorder
+                    .note(entry(Event::TOOL_PINNED).with("hidden", waits));
+                (PinNews::New, waits)
+            }
+            News::Changed {
+                places,
+                hidden,
+                was,
+            } => {
+                let few: Vec<String> = places.iter().take(32).cloned().collect();
+                let entry = entry(Event::TOOL_CHANGED).with("hidden", hidden);
+                self.recorder
+                    .note(entry.with("was", &*was).with("places", few));
+                (PinNews::Changed(places), hidden)
+            }
+        };
+        if hidden || matches!(what, PinNews::Changed(_)) {
+            self.event(PinEvent {
+                server: thing.server.clone(),
+                kind: thing.kind.to_owned(),
+                name: row.full_name(),
+                what,
+                hidden,
+            });
+        }
+    }
+
+    /// Tells of flags, each once.
+    pub(super) fn flagged(&self, item: &Item, pin: &Pinning) {
+        for flag in &pin.flags {
+            let name = item.full_name();
+            if !self.book.is_news(format!("{name}\n{flag}")) {
+                continue;
+            }
+            let entry = Entry::new("tool.flagged")
+                .with("server", &*item.origin.server)
+                .with("name", name.as_str())
+                .with("kind", item.kind().word())
+                .with("text", flag.as_str());
+            self.recorder.note(entry);
+            self.event(PinEvent {
+                server: item.origin.server.clone(),
+                kind: item.kind().word().to_owned(),
+                name,
+                what: PinNews::Flag(flag.clone()),
+                hidden: pin.hidden.is_some(),
+            });
+        }
+    }
+}
+
+/// The kind of what a server says of how to use it.
+pub(super) const INSTRUCTIONS: &str = "instructions";
+
+/// What there is to tell.
+enum News {
+    None,
+    First {
+        waits: bool,
+    },
+    Changed {
+        places: Vec<String>,
+        hidden: bool,
+        was: Arc<str>,
+    },
+}
+
+/// How anything but what was accepted stands.
+fn state(row: &Row) -> PinState {
+    match row.accepted {
+        Some(_) => PinState::Changed,
+        None => PinState::New,
+    }
+}
+
+impl Thing {
+    /// Its canonical form, where it is short enough to be kept.
+    fn text(&self) -> Option<String> {
+        let text = match &self.form {
+            Form::Item(item) => form::text(item),
+            Form::Text(text) => text.clone(),
+        };
+        (text.len() <= LONGEST).then_some(text)
+    }
+
+    fn accepted(&self, by: &str) -> Accepted {
+        Accepted {
+            digest: self.digest.clone(),
+            text: self.text(),
+            by: by.to_owned(),
+            at: now(),
+        }
+    }
+
+    fn other(&self) -> Other {
+        Other {
+            digest: self.digest.clone(),
+            text: self.text(),
+            at: now(),
+            rejected: None,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! T44: names that look alike are found, whichever characters they are made of.
+
+use super::alike::{forms, look_alike};
+use proptest::prelude::*;
+
+#[test]
+fn t44_names_that_people_confuse() {
+    for (one, two) in [
+        ("send_email", "send_emai\u{406}"), // Cyrillic
+        ("send_email", "s\u{435}nd_email"), // Cyrillic
+        ("send_email", "send_emaiI"),       // a capital i
+        ("send_email", "send_emai1"),       // a digit
+        ("send_email", "Send_Email"),       // case
+        ("send_email", "send-email"),       // a joint
+        ("send_email", "sendEmail"),
+        ("send_email", "\u{ff53}end_email"), // full width
+        ("send_email", "send\u{2010}email"), // a hyphen
+        ("list", "1ist"),
+        ("TOOL", "T00L"),
+        ("modern", "rnodern"),
+        ("files", "\u{fb01}les"), // a ligature
+        ("scope", "\u{455}\u{441}\u{43e}\u{440}\u{435}"),
+    ] {
+        assert!(
+            look_alike(one, two),
+            "{one} {two} {:?} {:?}",
+            forms(one),
+            forms(two)
+        );
+    }
+    for (one, two) in [
+        ("read_file", "read_files"),
+        ("get", "set"),
+        ("add", "delete"),
+        ("git_log", "git_tag"),
+        ("写入", "读取"),
+        ("a", "a"),
+    ] {
+        assert!(!look_alike(one, two), "{one} {two}");
+    }
+}
+
+/// Pairs of one look, as many as one name may have of each.
+const TWINS: [(char, char); 14] = [
+    ('a', 'а'),
+    ('c', 'с'),
+    ('e', 'е'),
+    ('o', 'о'),
+    ('p', 'р'),
+    ('x', 'х'),
+    ('y', 'у'),
+    ('i', 'і'),
+    ('s', 'ѕ'),
+    ('j', 'ј'),
+    ('o', '0'),
+    ('l', '1'),
+    ('l', 'I'),
+    ('-', '_'),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// Whatever stands in for characters that look so: the two names look alike.
+    #[test]
+    fn t44_no_disguise_goes_unseen(name in "[acexyjs][acelopxyijs_-]{1,11}", picks in prop::collection::vec(any::<usize>(), 12)) {
+        let swap = |(at, (c, pick)): (usize, (char, &usize))| {
+            let others: Vec<char> = TWINS.iter().filter(|(plain, _)| *plain == c).map(|(_, other)| *other).collect();
+            match others.get(pick % others.len().max(1)) {
+                Some(other) if at == 0 || pick % 3 == 0 => *other,
+                _ => c,
+            }
+        };
+        let disguised: String = name.chars().zip(&picks).enumerate().map(swap).collect();
+        prop_assert!(disguised != name && look_alike(&name, &disguised), "{name} {disguised} {:?} {:?}", forms(&name), forms(&disguised));
+    }
+}
