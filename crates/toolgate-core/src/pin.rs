@@ -36,3 +36,20 @@ pub struct Pinning {
     /// What a person should look at: names that look like others and the like.
     pub flags: Vec<String>,
 }
+
+impl Pinning {
+    /// Of an item that no server listed: it was made here, for a URI alone, and nothing in it could change.
+    pub fn unlisted() -> Pinning {
+        Pinning {
+            digest: "".into(),
+            state: PinState::Accepted,
+            hidden: None,
+            flags: Vec::new(),
+        }
+    }
+
+    /// Whether it is that of an item that no server listed.
+    pub fn is_unlisted(&self) -> bool {
+        self.digest.is_empty()
+    }
+}

@@ -146,7 +146,11 @@ fn cleaning(config: &Config) -> Cleaning {
     cleaning
 }
 
-pub(crate) fn per_server<T: Copy>(config: &Config, default: T, of: impl Fn(&Server) -> T) -> PerServer<T> {
+pub(crate) fn per_server<T: Copy>(
+    config: &Config,
+    default: T,
+    of: impl Fn(&Server) -> T,
+) -> PerServer<T> {
     config
         .servers
         .iter()

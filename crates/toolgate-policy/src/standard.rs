@@ -2,8 +2,8 @@
 
 use crate::{
     Access, Arguments, AskOnce, AtOnce, Caps, Cleaning, Confirm, Contain, Deadline, Desk, Entry,
-    Freeze, Intent, Observer, OutputSchema, Persons, Pinned, Pins, Quota, Rate, Recorder, Schemas, Size, Stop,
-    Store, Text, Then, Unobserved, ViaClient, pins::Look,
+    Freeze, Intent, Observer, OutputSchema, Persons, Pinned, Pins, Quota, Rate, Recorder, Schemas,
+    Size, Stop, Store, Text, Then, Unobserved, ViaClient, pins::Look,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};

@@ -51,7 +51,7 @@ impl Look {
         {
             return last.to.clone();
         }
-        let things = self.things(kind, &from);
+        let things = self.things(&from);
         let seen = match self.keeps {
             true => self.keep(&things).await,
             false => Vec::new(),
@@ -63,7 +63,7 @@ impl Look {
             .zip(&seen)
             .filter_map(|(thing, seen)| Some((thing.key.as_str(), seen.as_ref().err()?)))
             .collect();
-        let to = self.marked(kind, &from, &failed, last.as_ref());
+        let to = self.marked(&from, &failed, last.as_ref());
         if failed.is_empty() {
             let (from, to) = (from, to.clone());
             let last = Last {
@@ -77,8 +77,8 @@ impl Look {
     }
 
     /// All that is pinned of a list.
-    fn things(&self, kind: ItemKind, from: &Catalog) -> Vec<Thing> {
-        let listed = from.items().iter().filter(|item| item.kind() == kind);
+    fn things(&self, from: &Catalog) -> Vec<Thing> {
+        let listed = from.items().iter().filter(|item| !is_unlisted(item));
         let items = listed.map(|item| self.pins.thing(item));
         let words = from.about().iter().map(|about| self.pins.words(about));
         items.chain(words).collect()
@@ -96,17 +96,12 @@ impl Look {
 
     fn marked(
         &self,
-        kind: ItemKind,
         from: &Catalog,
         failed: &HashMap<&str, &Error>,
         last: Option<&Last>,
     ) -> Catalog {
         let before = last.map(|last| last.by_origin()).unwrap_or_default();
-        let mut pins: Vec<Pinning> = from
-            .items()
-            .iter()
-            .map(|i| self.pin(kind, i, failed))
-            .collect();
+        let mut pins: Vec<Pinning> = from.items().iter().map(|i| self.pin(i, failed)).collect();
         self.flag(from.items(), &mut pins);
         let items = from.items().iter().zip(pins).map(|(item, pin)| {
             let old = before.get(&Arc::as_ptr(item));
@@ -123,17 +118,11 @@ impl Look {
         from.with_items(items.collect()).with_about(about)
     }
 
-    fn pin(&self, kind: ItemKind, item: &Arc<Item>, failed: &HashMap<&str, &Error>) -> Pinning {
-        let digest = form::digest(item);
-        // A link that a caller was given: it has no definition that could change.
-        if item.kind() != kind {
-            return Pinning {
-                digest,
-                state: PinState::Accepted,
-                hidden: None,
-                flags: Vec::new(),
-            };
+    fn pin(&self, item: &Arc<Item>, failed: &HashMap<&str, &Error>) -> Pinning {
+        if is_unlisted(item) {
+            return Pinning::unlisted();
         }
+        let digest = form::digest(item);
         let thing = self.pins.thing(item);
         let (state, hidden) = match failed.get(thing.key.as_str()) {
             Some(error) => (PinState::New, Some(error.public().to_owned())),
@@ -190,6 +179,11 @@ impl Look {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ItemKind, Last>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether it was made here, for a URI alone.
+fn is_unlisted(item: &Item) -> bool {
+    item.pin.as_ref().is_some_and(|pin| pin.is_unlisted())
 }
 
 impl Last {

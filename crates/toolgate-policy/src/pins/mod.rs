@@ -27,7 +27,7 @@ pub(crate) use layer::Look;
 pub use layer::{Pinned, hidden};
 pub use settle::{PinError, PinView};
 use std::{collections::HashMap, fmt, sync::Arc};
-use toolgate_core::Item;
+use toolgate_core::{About, Error, Item};
 
 /// What happens to a definition that is seen for the first time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -121,6 +121,13 @@ impl Pins {
         self
     }
 
+    /// The pins of this server alone. Where it was not said what it is, its id has to do.
+    pub fn only(mut self, server: &str) -> Pins {
+        let identity = self.identity_of(server);
+        self.identities = Arc::new(HashMap::from([(server.to_owned(), identity)]));
+        self
+    }
+
     /// Hears what a person should know, once. The function must not block.
     pub fn told(mut self, told: impl Fn(PinEvent) + Send + Sync + 'static) -> Pins {
         self.told = Arc::new(told);
@@ -136,6 +143,22 @@ impl Pins {
     /// Tells callers that lists are others when another process decides. Runs until it is dropped.
     pub async fn follow(&self) {
         self.book.follow().await;
+    }
+
+    /// Pins what a server says of how to use it, where there is nothing yet, and says whether it may be passed on.
+    ///
+    /// # Errors
+    /// It cannot be kept; then it may not.
+    pub async fn see_words(&self, about: &About) -> Result<bool, Error> {
+        let thing = self.words(about);
+        self.book.look();
+        self.see(&thing).await?;
+        Ok(self.judge(&thing).1.is_none())
+    }
+
+    /// Whether what a server says of how to use it is what was accepted.
+    pub fn knows_words(&self, about: &About) -> bool {
+        self.judge(&self.words(about)).1.is_none()
     }
 
     fn event(&self, event: PinEvent) {

@@ -19,8 +19,8 @@ use toolgate_core::{
 use toolgate_journal::{Journal, Options, read};
 use toolgate_policy::{
     Access, AccessRule, Arguments, AtOnce, CallView, Cleaning, Deadline, Desk, DeskLimits, End,
-    Observer, OnChange, OutputSchema, Pattern, PerServer, Persons, Pins, Quota, Rate, Recorder, Route, Schemas, Size, Stage,
-    Store, Then, ViaClient, pipeline,
+    Observer, OnChange, OutputSchema, Pattern, PerServer, Persons, Pins, Quota, Rate, Recorder,
+    Route, Schemas, Size, Stage, Store, Then, ViaClient, pipeline,
 };
 
 /// What the scripted service does with a call.

@@ -8,7 +8,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 use toolgate_core::{
-    Caller, Content, ContentKind, Definition, Item, ItemKind, Origin, Outcome, Output, Service,
+    Caller, Content, ContentKind, Definition, Item, ItemKind, Origin, Outcome, Output, Pinning,
+    Service,
 };
 use toolgate_wire::json::ObjectWriter;
 
@@ -110,7 +111,8 @@ impl Link {
         o.str("uri", &self.uri);
         o.str("name", &self.uri);
         let def = Definition::read(ItemKind::Resource, o.finish()).ok()?;
-        Some(Arc::new(Item::new(self.origin.clone(), def)))
+        let item = Item::new(self.origin.clone(), def);
+        Some(Arc::new(item.pinned(Arc::new(Pinning::unlisted()))))
     }
 }
 

@@ -15,8 +15,8 @@ use serde_json::Value;
 use std::{fmt, future::Future, path::PathBuf, sync::Arc, time::Duration};
 use toolgate_core::{Error, Item, Json, LogMessage, Rule};
 use toolgate_policy::{
-    Access, AccessRule, OnLeak, OnSecret, OutputSchema, Pattern, PerServer, Quota, Rate, Recorder,
-    Size, Standard, Then,
+    Access, AccessRule, Memory, OnLeak, OnSecret, OutputSchema, Pattern, PerServer, PinEvent, Pins,
+    Quota, Rate, Recorder, Size, Standard, Then,
 };
 use toolgate_wire::{
     dialect::{self, Dialect},
@@ -65,11 +65,18 @@ pub struct ClientBuilder {
     pub(super) log_level: Option<Level>,
     pub(super) process: Settings,
     pub(super) http: HttpOptions,
+    pins: Option<Pins>,
+    on_pin: Option<Told<PinEvent>>,
     allow: Vec<String>,
     deny: Vec<String>,
     extensions: Vec<(String, Json)>,
     audit: Option<PathBuf>,
     wrong: Option<String>,
+}
+
+/// Pins that last as long as the client.
+fn in_memory() -> Pins {
+    Pins::new(Arc::new(Memory::new()), Arc::new(Recorder::log()))
 }
 
 impl ClientBuilder {
@@ -87,6 +94,8 @@ impl ClientBuilder {
             log_level: None,
             process: Settings::default(),
             http: HttpOptions::default(),
+            pins: Some(in_memory()),
+            on_pin: None,
             allow: Vec::new(),
             deny: Vec::new(),
             extensions: Vec::new(),
@@ -231,6 +240,25 @@ impl ClientBuilder {
     /// Hides and refuses what fits one of these patterns, whatever else is allowed.
     pub fn deny<S: Into<String>>(mut self, patterns: impl IntoIterator<Item = S>) -> ClientBuilder {
         self.deny.extend(patterns.into_iter().map(Into::into));
+        self
+    }
+
+    /// Hears of definitions that changed since they were first seen, and are hidden now. The function must not block.
+    pub fn on_pin(mut self, told: impl Fn(PinEvent) + Send + Sync + 'static) -> ClientBuilder {
+        self.on_pin = Some(Arc::new(told));
+        self
+    }
+
+    /// Pins definitions otherwise than in memory and at first sight: in a store that outlives the program, say, or such
+    /// that a person accepts each. What the server is has to be said there, or its id alone is.
+    pub fn pins(mut self, pins: Pins) -> ClientBuilder {
+        self.pins = Some(pins);
+        self
+    }
+
+    /// Takes definitions as they come, also when they change.
+    pub fn no_pins(mut self) -> ClientBuilder {
+        self.pins = None;
         self
     }
 
@@ -391,6 +419,15 @@ impl ClientBuilder {
             unusable(text).because(error)
         })?;
         Ok(Arc::new(recorder))
+    }
+
+    /// The pins, for the server of that id.
+    pub(super) fn pins_of(&self, server: &str, recorder: &Arc<Recorder>) -> Option<Pins> {
+        let pins = self.pins.clone()?.recorded(recorder.clone()).only(server);
+        Some(match self.on_pin.clone() {
+            Some(told) => pins.told(move |event| told(event)),
+            None => pins,
+        })
     }
 
     /// The patterns as rules. They speak of full names, `server.tool`.

@@ -15,9 +15,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use toolgate_core::{
-    Abilities, Caller, Changes, CompleteResult, Error, Interest, ItemKind, Json, List, Op, Output,
-    PromptResult, ReadResult, Service,
+    Abilities, About, Caller, Changes, CompleteResult, Error, Interest, ItemKind, Json, List, Op,
+    Output, PromptResult, ReadResult, Service,
 };
+use toolgate_policy::Pins;
 use toolgate_wire::{dialect, json::ObjectWriter, method::initialize::Implementation};
 
 /// One server for one application, in every revision of the protocol, with the duties of a client on: arguments and
@@ -47,6 +48,9 @@ pub struct Client(Arc<Inner>);
 pub(super) struct Inner {
     pub(super) service: Arc<dyn Service>,
     pub(super) remote: Arc<Remote>,
+    /// How the server is called.
+    pub(super) id: Arc<str>,
+    pub(super) pins: Option<Pins>,
     pub(super) answers: Answers,
     pub(super) abilities: Abilities,
     pub(super) caller: Caller,
@@ -325,10 +329,17 @@ impl Client {
         self.capabilities().get("extensions")?.get(id)
     }
 
-    /// How a model should use the server, in the server's own words, cleaned.
+    /// How a model should use the server, in the server's own words, cleaned. Words that changed since the server was
+    /// opened first are held back.
     pub fn instructions(&self) -> Option<String> {
         let words = self.0.remote.instructions()?;
-        Some(toolgate_policy::clean(words).into_owned())
+        let about = About {
+            server: Some(self.0.id.clone()),
+            text: words.to_owned(),
+        };
+        let pins = self.0.pins.as_ref();
+        let known = pins.is_none_or(|pins| pins.knows_words(&about));
+        known.then(|| toolgate_policy::clean(words).into_owned())
     }
 
     /// What is known of the server, and what went wrong on the way to it.

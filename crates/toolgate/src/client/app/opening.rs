@@ -19,7 +19,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     task::AbortHandle,
 };
-use toolgate_core::{Abilities, Caller, Error, Origin, Rule};
+use toolgate_core::{Abilities, About, Caller, Error, Origin, Rule};
 
 /// What has to end with a client.
 pub(super) enum Ending {
@@ -207,6 +207,7 @@ impl ClientBuilder {
     ) -> Result<Client, Error> {
         let origin = plan.options.origin.clone();
         self.duties.recorder = self.recorder()?;
+        self.duties.pins = self.pins_of(&origin.server, &self.duties.recorder);
         self.duties.access = self.access(&origin.server);
         self.duties.deadline.paused = Some(plan.answers.open());
         if self.functions.confirm.is_some() {
@@ -215,6 +216,15 @@ impl ClientBuilder {
             self.duties.rules.push(rule);
         }
         let remote = Arc::new(remote);
+        let (id, pins) = (origin.server.clone(), self.duties.pins.clone());
+        if let (Some(pins), Some(text)) = (&pins, remote.instructions()) {
+            let server = Some(id.clone());
+            pins.see_words(&About {
+                server,
+                text: text.to_owned(),
+            })
+            .await?;
+        }
         let server = Arc::new(Unlisted {
             server: remote.clone(),
             origin,
@@ -222,6 +232,8 @@ impl ClientBuilder {
         let client = Client::new(Inner {
             service: Arc::new(self.duties.over(server)),
             remote,
+            id,
+            pins,
             answers: plan.answers,
             abilities: plan.abilities,
             caller: Caller::new("application"),

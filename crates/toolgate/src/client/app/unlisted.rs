@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use toolgate_core::{
     BoxFuture, Call, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, List, Origin,
-    Outcome, Service,
+    Outcome, Pinning, Service,
 };
 use toolgate_wire::json::ObjectWriter;
 
@@ -38,7 +38,7 @@ impl Unlisted {
         let def = Definition::read(ItemKind::Template, o.finish()).ok()?;
         let mut item = Item::new(self.origin.clone(), def);
         item.local = uri.to_owned();
-        Some(Arc::new(item))
+        Some(Arc::new(item.pinned(Arc::new(Pinning::unlisted()))))
     }
 }
 

@@ -17,7 +17,7 @@ use toolgate::{
 };
 use toolgate_policy::{
     Access, Arguments, AtOnce, Cleaning, Deadline, Desk, DeskLimits, Memory, OutputSchema, Persons,
-    Quota, Rate, Recorder, Route, Schemas, Size, Stop, Store, Then, Unobserved, ViaClient,
+    Pins, Quota, Rate, Recorder, Route, Schemas, Size, Stop, Store, Then, Unobserved, ViaClient,
     pipeline,
 };
 
@@ -44,6 +44,7 @@ fn gate() -> (Endpoint, Arc<Counting>) {
     let recorder = Arc::new(Recorder::log());
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let route = Route {
+        pins: Pins::new(store.clone(), recorder.clone()),
         desk: Desk::new(recorder.clone(), store.clone(), DeskLimits::default()),
         persons: Persons::default(),
         recorder,
