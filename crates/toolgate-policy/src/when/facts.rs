@@ -26,14 +26,14 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// What is known before a call: no arguments, now, not pinned.
+    /// What is known before a call: no arguments, now, pinned as the item says.
     pub fn new(caller: &'a Caller, item: &'a Item) -> Facts<'a> {
         Facts {
             caller,
             item,
             arguments: None,
             time: SystemTime::now(),
-            pinned: None,
+            pinned: item.pin.as_ref().map(|pin| pin.state.as_str()),
             instead: None,
         }
     }
