@@ -36,7 +36,8 @@ pub trait Rule: Send + Sync + 'static {
         true
     }
 
-    /// Whether it hides anything from anybody. Where a rule does, a list is for one caller only, whatever its server says.
+    /// Whether it may hide from one caller what another one sees. Where a rule does, a list is for one caller only,
+    /// whatever its server says.
     fn hides_some(&self) -> bool {
         true
     }
@@ -285,16 +286,14 @@ impl Layer for Gate {
                 return self.one(&next, &asked, &catalog, name).await;
             }
             let catalog = next.list(ask).await?;
-            let hides = self.rules.iter().any(|rule| rule.hides_some());
-            if !hides && catalog.items().iter().all(|item| item.withheld.is_none()) {
+            let some = self.rules.iter().any(|rule| rule.hides_some());
+            let sees = |item: &&Arc<Item>| self.sees(&asked.caller, item);
+            if !some && catalog.items().iter().all(|item| sees(&item)) {
                 return Ok(catalog);
             }
-            let seen = catalog
-                .items()
-                .iter()
-                .filter(|item| self.sees(&asked.caller, item));
+            let seen = catalog.items().iter().filter(sees);
             let hint = catalog.hint();
-            let public = hint.public && !hides;
+            let public = hint.public && !some;
             let seen = catalog.with_items(seen.cloned().collect());
             Ok(seen.with_hint(CacheHint { public, ..hint }))
         })

@@ -121,6 +121,10 @@ impl Rule for Arguments {
         "arguments"
     }
 
+    fn hides_some(&self) -> bool {
+        false
+    }
+
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
         let of = match call.op {
             Op::Resource => "the resource",

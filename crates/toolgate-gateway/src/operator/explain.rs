@@ -4,7 +4,7 @@ use super::{Done, NotDone, Operator};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate::{Call, Caller, Decision, Item, ItemKind, Json, Op, Rule, Verdict};
-use toolgate_policy::{Freeze, Route};
+use toolgate_policy::{Freeze, Pinned, Route};
 use toolgate_wire::json::Kind;
 
 /// The steps so far, and what comes of them.
@@ -102,14 +102,13 @@ async fn way(route: &Route, call: &Call, item: &Item) -> Value {
         way.step("resolve", "hide", format!("withheld: {why}"));
         return way.ends("hide");
     }
-    if !route.access.sees(&call.caller, item) {
-        let why = route.access.why_hidden(&call.caller, item);
-        way.step(
-            "resolve",
-            "hide",
-            format!("{} does not see it: {why}", call.caller),
-        );
-        return way.ends("hide");
+    for rule in [&Pinned as &dyn Rule, &route.access] {
+        if !rule.sees(&call.caller, item) {
+            let why = rule.why_hidden(&call.caller, item);
+            let text = format!("{} does not see it: {why}", call.caller);
+            way.step("resolve", "hide", text);
+            return way.ends("hide");
+        }
     }
     if let Some(why) = route.access.hides_at(&call.caller, item, call.name()) {
         way.step(
@@ -125,7 +124,7 @@ async fn way(route: &Route, call: &Call, item: &Item) -> Value {
         format!("{} for {}", item.full_name(), call.caller),
     );
     let freeze = Freeze(route.desk.freezes().clone());
-    for rule in [&freeze as &dyn Rule, &route.access] {
+    for rule in [&freeze as &dyn Rule, &Pinned, &route.access] {
         if !way.asks(rule.name(), rule.decide(call, item), call).await {
             return way.ends("deny");
         }

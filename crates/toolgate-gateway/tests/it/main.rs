@@ -28,6 +28,7 @@ mod no_spawn;
 mod one_no;
 mod one_over;
 mod other_origins;
+mod pins;
 mod reload;
 mod revisions;
 mod stdio;

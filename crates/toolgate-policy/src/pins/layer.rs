@@ -256,6 +256,11 @@ impl Rule for Pinned {
         "pins"
     }
 
+    /// A definition is hidden from all alike.
+    fn hides_some(&self) -> bool {
+        false
+    }
+
     fn sees(&self, _: &Caller, item: &Item) -> bool {
         hidden(item).is_none()
     }

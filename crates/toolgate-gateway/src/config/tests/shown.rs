@@ -233,6 +233,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "crates/toolgate-policy/tests/it/schemas/bombs.rs",
         "the_time_is_a_setting",
     ),
+    (
+        "pins_per_server",
+        "crates/toolgate-policy/tests/it/pins.rs",
+        "so_many_definitions_of_a_server_are_pinned",
+    ),
     ("rate", ONE_OVER, "how_often_and_how_long"),
 ];
 

@@ -66,15 +66,30 @@ impl Modern {
     }
 }
 
-/// A session of 2025-11-25.
+/// A session of 2025-11-25, or of another revision with sessions.
 pub(crate) struct Session {
     port: u16,
+    revision: &'static str,
     id: String,
 }
 
 impl Session {
     pub(crate) fn open(port: u16) -> Session {
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "by-hand", "version": "1"}});
+        Session::of(port, "2025-11-25")
+    }
+
+    /// What a server says at the opening of a session.
+    pub(crate) fn greeting(port: u16) -> Value {
+        let (_, answer) = Session::opened(port, "2025-11-25");
+        answer_of(&answer, &json!(0))["result"].clone()
+    }
+
+    pub(crate) fn of(port: u16, revision: &'static str) -> Session {
+        Session::opened(port, revision).0
+    }
+
+    fn opened(port: u16, revision: &'static str) -> (Session, Response) {
+        let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "by-hand", "version": "1"}});
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
         let lines = [ACCEPT, JSON].map(str::to_owned);
         let response = send(port, "POST", "/mcp", &lines, body.to_string().as_bytes());
@@ -83,16 +98,18 @@ impl Session {
             .header("mcp-session-id")
             .expect("a session")
             .to_owned();
-        let session = Session { port, id };
+        let session = Session { port, revision, id };
         session.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        session
+        (session, response)
     }
 
     /// The headers of its requests.
     pub(crate) fn headers(&self) -> Vec<String> {
-        let mut lines: Vec<String> = [ACCEPT, JSON, "MCP-Protocol-Version: 2025-11-25"]
-            .map(str::to_owned)
-            .into();
+        let mut lines: Vec<String> = [ACCEPT, JSON].map(str::to_owned).into();
+        // The header is younger than 2025-03-26.
+        if self.revision != "2025-03-26" {
+            lines.push(format!("MCP-Protocol-Version: {}", self.revision));
+        }
         lines.push(format!("Mcp-Session-Id: {}", self.id));
         lines
     }
