@@ -66,6 +66,7 @@ fn wider(one: &Glob, other: &Glob) -> bool {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
     fn noted(rules: &[&str]) -> Vec<String> {
         let rules: String = rules
@@ -73,11 +74,9 @@ mod tests {
             .map(|rule| format!("[[rule]]\n{rule}\n"))
             .collect();
         let text = format!("[server.s]\ncommand = [\"x\"]\n[server.t]\ncommand = [\"x\"]\n{rules}");
-        let name = format!(
-            "toolgate-unreachable-{}-{}.toml",
-            std::process::id(),
-            text.len()
-        );
+        static FILES: AtomicU32 = AtomicU32::new(0);
+        let number = FILES.fetch_add(1, Relaxed);
+        let name = format!("toolgate-unreachable-{}-{number}.toml", std::process::id());
         let file = std::env::temp_dir().join(name);
         std::fs::write(&file, text).unwrap();
         let config = Config::load(Some(&file)).unwrap();
