@@ -1,6 +1,6 @@
 //! HTTP/1.1 by hand, so that a test can send what no decent client would.
 
-use super::SOON;
+use super::{SOON, schemas};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -49,7 +49,11 @@ pub(crate) fn request(
 #[track_caller]
 pub(crate) fn raw(port: u16, bytes: &[u8]) -> Response {
     let all = exchange(port, bytes);
-    parse(&all).unwrap_or_else(|| panic!("no answer but {:?}", String::from_utf8_lossy(&all)))
+    let response = parse(&all);
+    let response =
+        response.unwrap_or_else(|| panic!("no answer but {:?}", String::from_utf8_lossy(&all)));
+    schemas::check(bytes, &response);
+    response
 }
 
 /// The same towards a gateway that may be killed meanwhile: nothing unless the answer is whole.

@@ -7,6 +7,7 @@ mod mcp;
 mod memory;
 mod process;
 mod real;
+mod schemas;
 mod wait;
 
 pub(crate) use audit::ends;
