@@ -2,8 +2,8 @@
 //! transport, across a restart.
 
 use crate::help::{
-    Gate, Modern, SOON, Session, Setup, TempDir, answer_of, end_politely, lines, message_of, send,
-    toolgate, until,
+    Gate, Modern, SOON, Session, Setup, Side, Talk, TempDir, answer_of, end_politely, lines,
+    message_of, send, toolgate, until,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -141,11 +141,14 @@ fn is_nowhere_on_stdio(offer: &Offer, hidden: &str) {
         child.stdin.take().unwrap(),
         lines(child.stdout.take().unwrap()),
     );
+    let mut talk = Talk::of(Side::Server);
     let mut ask = |id: u32, method: &str, params: Value| -> Value {
         let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        talk.heard(&line.to_string());
         writeln!(stdin, "{line}").unwrap();
         loop {
             let line = said.recv_timeout(SOON).expect("an answer");
+            talk.said(&line);
             let message: Value = serde_json::from_str(&line).unwrap();
             if message["id"] == id {
                 return message;

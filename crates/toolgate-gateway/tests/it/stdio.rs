@@ -1,7 +1,8 @@
 //! `--stdio` by hand, for both eras: bad lines never end the stream, the end of input ends everything.
 
-use crate::help::{Family, LONG, SOON, TempDir, toolgate, until};
+use crate::help::{Family, LONG, SOON, Side, Talk, TempDir, toolgate, until};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::io::Write;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::Receiver;
@@ -10,6 +11,8 @@ struct Pipe {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
+    /// Every line of the gateway is checked against the official schema.
+    talk: RefCell<Talk>,
     _data: TempDir,
 }
 
@@ -31,11 +34,13 @@ impl Pipe {
             child,
             stdin,
             lines: crate::help::lines(stdout),
+            talk: RefCell::new(Talk::of(Side::Server)),
             _data: data,
         }
     }
 
     fn write(&mut self, line: &str) {
+        self.talk.borrow_mut().heard(line);
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(line.as_bytes()).unwrap();
         stdin.write_all(b"\n").unwrap();
@@ -48,6 +53,7 @@ impl Pipe {
         let line = self.lines.recv_timeout(LONG).expect("a line");
         let message: Value = serde_json::from_str(&line).expect(&line);
         assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        self.talk.borrow_mut().said(&line);
         message
     }
 

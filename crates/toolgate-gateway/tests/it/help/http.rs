@@ -59,7 +59,9 @@ pub(crate) fn raw(port: u16, bytes: &[u8]) -> Response {
 /// The same towards a gateway that may be killed meanwhile: nothing unless the answer is whole.
 pub(crate) fn try_raw(port: u16, bytes: &[u8]) -> Option<Response> {
     let all = exchange(port, bytes);
-    whole(&all).then(|| parse(&all)).flatten()
+    let response = whole(&all).then(|| parse(&all)).flatten()?;
+    schemas::check(bytes, &response);
+    Some(response)
 }
 
 fn exchange(port: u16, bytes: &[u8]) -> Vec<u8> {

@@ -19,4 +19,5 @@ pub(crate) use process::{Family, command, end_politely, kill_hard, lines, output
 #[cfg(feature = "rmcp")]
 pub(crate) use real::rmcp;
 pub(crate) use real::{Client, Script, browser, real, runner, shot, tool};
+pub(crate) use schemas::{Side, Talk};
 pub(crate) use wait::{LONG, SOON, TempDir, until, within};

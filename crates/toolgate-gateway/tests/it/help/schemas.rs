@@ -1,4 +1,4 @@
-//! What the gateway answers over HTTP in a test, against the official schemas of the protocol. Without them nothing is
+//! What the gateway says in a test, against the official schemas of the protocol. Without them nothing is
 //! checked, and a line says so.
 
 use super::Response;
@@ -6,7 +6,7 @@ use std::{
     collections::HashMap,
     sync::{LazyLock, Mutex},
 };
-use talk::{Side, Talk};
+pub(crate) use talk::{Side, Talk};
 
 #[path = "../../../../toolgate/tests/it/official/schema.rs"]
 mod schema;
