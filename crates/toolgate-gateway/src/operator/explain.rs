@@ -3,7 +3,7 @@
 use super::{Done, NotDone, Operator};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use toolgate::{Call, Caller, Decision, Item, ItemKind, Json, Op, Rule, Verdict};
+use toolgate::{Call, Caller, Decision, Item, ItemKind, Json, List, Op, PinState, Rule, Verdict};
 use toolgate_policy::{Freeze, Pinned, Route};
 use toolgate_wire::json::Kind;
 
@@ -31,7 +31,6 @@ impl Operator {
     pub(super) async fn explain(&self, with: &Value) -> Done {
         let word = |key: &str| with.get(key).and_then(Value::as_str);
         let name = word("tool").unwrap_or_default();
-        let (item, op) = self.find(name).await?;
         let text = word("text").unwrap_or("{}").to_owned();
         let mut arguments = Json::read(text.into_bytes(), &Default::default())
             .map_err(|e| format!("the arguments: {e}"))?;
@@ -43,6 +42,13 @@ impl Operator {
             Some(caller) => Caller::new(caller),
             None => plan.caller(self.endpoint.is_some()),
         };
+        let (mut item, op) = self.find(name).await?;
+        if is_new(&item) {
+            // As any list of a caller does, which pins what it sees for the first time.
+            let list = List::all(caller.clone(), item.kind());
+            let _ = plan.service.list(list).await;
+            (item, _) = self.find(name).await?;
+        }
         let at = match op {
             Op::Resource => name
                 .split_once(Item::RESOURCE)
@@ -90,6 +96,12 @@ impl Operator {
             "there is no {name:?}; `toolgate tools`, `resources` and `prompts` list what there is"
         )))
     }
+}
+
+/// Whether nobody has seen the definition yet.
+fn is_new(item: &Item) -> bool {
+    let pin = item.pin.as_ref();
+    pin.is_some_and(|pin| pin.state == PinState::New && pin.hidden.is_some())
 }
 
 /// The layers in their order, as `standard.rs` has them; each says what it would.
