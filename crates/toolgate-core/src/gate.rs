@@ -54,6 +54,12 @@ pub trait Rule: Send + Sync + 'static {
 
     /// Judges a call.
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a>;
+
+    /// Judges a call that nobody makes, for whoever wants to know beforehand. It must have no effect: a rule whose
+    /// `decide` has one says here what it would do.
+    fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+        self.decide(call, item)
+    }
 }
 
 impl Rule for Arc<dyn Rule> {
@@ -80,6 +86,10 @@ impl Rule for Arc<dyn Rule> {
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
         self.as_ref().decide(call, item)
     }
+
+    fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+        self.as_ref().explain(call, item)
+    }
 }
 
 /// Settles what rules left open. Never waits itself: only edges wait.
@@ -91,6 +101,11 @@ pub trait Confirm: Send + Sync + 'static {
         item: &'a Arc<Item>,
         reasons: Vec<String>,
     ) -> BoxFuture<'a, Result<Confirmed, Error>>;
+
+    /// Who would be asked, in words, for whoever wants to know beforehand.
+    fn explain(&self, _call: &Call, _item: &Item) -> String {
+        "a person is asked".to_owned()
+    }
 }
 
 /// What became of the question.
@@ -126,7 +141,7 @@ impl Gate {
     }
 
     /// Who hides the item, and why.
-    fn hides(&self, caller: &Caller, item: &Item) -> Option<(&'static str, String)> {
+    pub(crate) fn hides(&self, caller: &Caller, item: &Item) -> Option<(&'static str, String)> {
         if let Some(why) = &item.withheld {
             return Some((self.name(), why.clone()));
         }
@@ -182,7 +197,12 @@ impl Gate {
     }
 
     /// Who hides the resource that a template has there, and why.
-    fn hides_at(&self, caller: &Caller, item: &Item, uri: &str) -> Option<(&'static str, String)> {
+    pub(crate) fn hides_at(
+        &self,
+        caller: &Caller,
+        item: &Item,
+        uri: &str,
+    ) -> Option<(&'static str, String)> {
         if item.kind() != ItemKind::Template || item.def.name() == uri {
             return None;
         }

@@ -18,6 +18,7 @@ mod scrub;
 mod service;
 mod trail;
 mod visible;
+mod way;
 
 pub use call::{Abilities, Arguments, Call, Caller, Interest, List, Round, Seen, Slots, Use};
 pub use catalog::{About, Catalog, Item, Origin};
@@ -51,3 +52,4 @@ pub use toolgate_wire::{
 };
 pub use trail::{Step, Trail};
 pub use visible::visible;
+pub use way::{Foreseen, Way};

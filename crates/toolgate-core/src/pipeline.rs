@@ -9,6 +9,8 @@ use std::sync::Arc;
 /// Layers over a service; a service itself.
 pub struct Pipeline {
     layers: Vec<Arc<dyn Layer>>,
+    /// Those of the layers that hold rules.
+    pub(crate) gates: Vec<Arc<Gate>>,
     end: Arc<dyn Service>,
 }
 
@@ -22,6 +24,7 @@ pub struct Unresolved {
 /// [`Resolved::guard`] and [`Resolved::clean`] exist only here, so the order that must not be wrong cannot be.
 pub struct Resolved {
     layers: Vec<Arc<dyn Layer>>,
+    gates: Vec<Arc<Gate>>,
     rules: Vec<Box<dyn Rule>>,
 }
 
@@ -57,6 +60,7 @@ impl Unresolved {
         self.layers.push(Arc::new(Resolve));
         Resolved {
             layers: self.layers,
+            gates: Vec::new(),
             rules: Vec::new(),
         }
     }
@@ -92,6 +96,7 @@ impl Resolved {
         self.close(None);
         Pipeline {
             layers: self.layers,
+            gates: self.gates,
             end,
         }
     }
@@ -99,7 +104,9 @@ impl Resolved {
     fn close(&mut self, confirm: Option<Box<dyn Confirm>>) {
         if !self.rules.is_empty() || confirm.is_some() {
             let rules = std::mem::take(&mut self.rules);
-            self.layers.push(Arc::new(Gate { rules, confirm }));
+            let gate = Arc::new(Gate { rules, confirm });
+            self.gates.push(gate.clone());
+            self.layers.push(gate);
         }
     }
 }

@@ -46,17 +46,7 @@ pub(crate) enum Command {
         arguments: Option<String>,
     },
     /// Tell what would become of a call, step by step; nothing is called
-    Explain {
-        /// Which tool, resource or prompt
-        #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
-        tool: String,
-        /// Who would call; without it, a caller without a name
-        #[arg(long, value_name = "NAME")]
-        caller: Option<String>,
-        /// Its arguments, a JSON object
-        #[arg(value_name = "JSON", value_parser = object)]
-        arguments: Option<String>,
-    },
+    Explain(Explain),
     /// List the newest calls, and what they do
     Calls,
     /// List the calls that wait for a person
@@ -133,6 +123,26 @@ pub(crate) struct Run {
     /// Program and arguments of the server
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<String>,
+}
+
+/// `toolgate explain`.
+///
+/// A running gateway answers. Where none runs, or a config is given, the config and the stored definitions answer: then
+/// the servers are not asked, and it is not known how much of a rate is used up.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Explain {
+    /// Ask this config instead of a running gateway
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Which tool, resource or prompt
+    #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
+    pub(crate) tool: String,
+    /// Who would call; without it, a caller without a name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) caller: Option<String>,
+    /// Its arguments, a JSON object
+    #[arg(value_name = "JSON", value_parser = object)]
+    pub(crate) arguments: Option<String>,
 }
 
 /// How the gateway is reached.

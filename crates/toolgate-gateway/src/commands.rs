@@ -103,16 +103,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             one(&data()?, "deny", &json!({"id": id, "reason": message}))
         }
         Some(Command::Stop { id }) => one(&data()?, "stop", &json!({"id": id})),
-        Some(Command::Explain {
-            tool,
-            caller,
-            arguments,
-        }) => explain::run(
-            &Gateways::find(&data()?)?,
-            tool,
-            caller.as_deref(),
-            arguments.as_deref(),
-        ),
+        Some(Command::Explain(wanted)) => explain::run(cli.data.as_deref(), wanted),
         Some(Command::Call { tool, arguments }) => {
             call(&data()?, tool, arguments.as_deref().unwrap_or("{}"))
         }

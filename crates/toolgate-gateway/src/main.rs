@@ -7,6 +7,7 @@ mod config;
 mod console;
 mod control;
 mod demo;
+mod explained;
 mod http_server;
 mod instructions;
 mod live;
@@ -24,6 +25,7 @@ mod servers;
 mod show;
 mod stack;
 mod startup;
+mod stored;
 mod unreachable;
 mod witness;
 

@@ -7,6 +7,7 @@ mod pins;
 use crate::{
     board::{Board, Told, millis},
     console::Logins,
+    explained::nearest,
     live::Live,
     offered::{self, LISTS},
     reload::{Because, Reloader},
@@ -200,10 +201,8 @@ impl Operator {
         if let Some(name) = find(&catalog) {
             return Ok(name);
         }
-        let near = |name: &String| strsim::jaro_winkler(name, tool);
         let names = catalog.items().iter().map(|item| item.full_name());
-        let nearest = names.max_by(|a, b| near(a).total_cmp(&near(b)));
-        Err(NotDone::Unknown(match nearest.filter(|n| near(n) > 0.8) {
+        Err(NotDone::Unknown(match nearest(tool, names) {
             Some(name) => format!("there is no tool {tool:?}; did you mean {name:?}?"),
             None => format!("there is no tool {tool:?}; `toolgate tools` lists them"),
         }))

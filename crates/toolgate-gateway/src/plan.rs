@@ -14,14 +14,19 @@ use std::{
 use toolgate::{Caller, Changes, Interest, Service, aggregate::Aggregate, edge::http::HostGuard};
 use toolgate_policy::{self as policy, Desk, Pins, Recorder, Route, Store};
 
-/// What outlives every config: where calls are recorded, asked for and shown, and the servers that run.
-pub(crate) struct Shared {
+/// What the duties of every config share: where calls are recorded, asked for and shown.
+pub(crate) struct Kept {
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) board: Arc<Board>,
     pub(crate) desk: Arc<Desk>,
     pub(crate) store: Arc<dyn Store>,
     /// What was pinned, without the settings.
     pub(crate) pins: Pins,
+}
+
+/// What outlives every config: what the duties share, and the servers that run.
+pub(crate) struct Shared {
+    pub(crate) kept: Kept,
     pub(crate) supervisor: Arc<Supervisor>,
     /// Where the listener is, if there is one.
     pub(crate) address: Option<SocketAddr>,
@@ -70,7 +75,7 @@ impl Shared {
             Some(before) => servers.after(&before.servers),
             None => servers,
         });
-        let route = stack::route(&config, self, before.map(|before| &before.route));
+        let route = stack::route(&config, &self.kept, before.map(|before| &before.route));
         let known: Arc<dyn Service> = Arc::new(stack::Known(servers.clone()));
         let tools: Arc<dyn Service> = Arc::new(policy::inspect(&route, known));
         let pinning: Arc<dyn Service> = Arc::new(policy::keeping(&route, servers.clone()));
@@ -126,9 +131,16 @@ impl Plan {
     pub(crate) fn caller(&self, http: bool) -> Caller {
         Caller::new(match (http, &self.door.token) {
             (false, _) => "local@stdio",
-            (true, Some(_)) => "token@http",
-            (true, None) => "anonymous@http",
+            (true, token) => over_http(token.is_some()),
         })
+    }
+}
+
+/// The name of a caller over HTTP that says no other.
+pub(crate) fn over_http(token: bool) -> &'static str {
+    match token {
+        true => "token@http",
+        false => "anonymous@http",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     config::{Config, Glob, Limits, Output, Rate, Rule, Server, Then as Verdict, Unknown},
-    plan::Shared,
+    plan::Kept,
     servers::{Lease, ServerSpec},
 };
 use std::{sync::Arc, time::Duration};
@@ -87,19 +87,19 @@ impl Service for Known {
 }
 
 /// The duties with the settings of a config, over what outlives it. What was used before stays used.
-pub(crate) fn route(config: &Config, shared: &Shared, before: Option<&Route>) -> Route {
+pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Route {
     let limits = &config.limits;
     let silence = per_server(config, seconds(limits.call_seconds), |server| {
         seconds(server.call_seconds.unwrap_or(limits.call_seconds))
     });
     Route {
-        recorder: shared.recorder.clone(),
-        stop: shared.board.stop.clone(),
-        observer: shared.board.clone(),
-        desk: shared.desk.clone(),
-        store: shared.store.clone(),
+        recorder: kept.recorder.clone(),
+        stop: kept.board.stop.clone(),
+        observer: kept.board.clone(),
+        desk: kept.desk.clone(),
+        store: kept.store.clone(),
         policy: config.hash.as_deref().unwrap_or("built-in").into(),
-        pins: crate::pins::settings(config, shared.pins.clone()),
+        pins: crate::pins::settings(config, kept.pins.clone()),
         access: access(config),
         at_once: match before {
             Some(before) => before.at_once.reloaded(caps(config)),

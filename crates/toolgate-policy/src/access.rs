@@ -3,7 +3,7 @@
 mod hear;
 
 use crate::{Pattern, When, names};
-use hear::{Heard, PinnedState};
+use hear::Heard;
 use std::sync::Arc;
 use toolgate_core::{Call, Caller, Decision, Error, Item, Kind, Op, Refusal, Rule, Verdict};
 
@@ -56,7 +56,6 @@ impl AccessRule {
 pub struct Access {
     rules: Arc<[AccessRule]>,
     otherwise: Option<Then>,
-    pinned: PinnedState,
 }
 
 impl Access {
@@ -65,22 +64,12 @@ impl Access {
         Access {
             rules: rules.into(),
             otherwise: None,
-            pinned: PinnedState::default(),
         }
     }
 
     /// The same rules, with this verdict where none speaks.
     pub fn otherwise(mut self, then: Then) -> Access {
         self.otherwise = Some(then);
-        self
-    }
-
-    /// The same rules, whose conditions learn from this whether a definition is `new`, `accepted` or `changed`.
-    pub fn pinned_by(
-        mut self,
-        state: impl Fn(&Item) -> Option<&'static str> + Send + Sync + 'static,
-    ) -> Access {
-        self.pinned = PinnedState(Some(Arc::new(state)));
         self
     }
 

@@ -54,7 +54,9 @@ pub use observer::{CallView, End, Observer, Stage, Unobserved};
 pub use output_schema::{Broken, OutputSchema};
 pub use pattern::Pattern;
 pub use per_server::PerServer;
-pub use pins::{First, LookAlikes, OnChange, PinError, PinEvent, PinNews, PinView, Pinned, Pins};
+pub use pins::{
+    First, LookAlikes, OnChange, PinError, PinEvent, PinNews, PinView, Pinned, PinnedText, Pins,
+};
 pub use rate::{Quota, Rate, RateRule};
 pub use record::Recorder;
 pub use schema::{Bounds, Schemas, check_schemas, fits, judge};

@@ -68,6 +68,8 @@ pub struct Rate {
     servers: Arc<HashMap<String, Quota>>,
     table: Arc<Mutex<HashMap<Key, Bucket>>>,
     most: usize,
+    /// Whether what is left is known.
+    counted: bool,
 }
 
 /// Caller, tool, and whether it is a later round of a call.
@@ -118,6 +120,7 @@ impl Rate {
             servers: Arc::default(),
             table: Arc::default(),
             most: Rate::MOST,
+            counted: true,
         }
     }
 
@@ -129,6 +132,7 @@ impl Rate {
             servers: Arc::default(),
             table: self.table.clone(),
             most: self.most,
+            counted: true,
         }
     }
 
@@ -150,13 +154,22 @@ impl Rate {
             .map_or(self.default, |rule| rule.quota)
     }
 
+    /// The same, where nobody counts: for whoever has the settings and not the buckets.
+    pub fn uncounted(mut self) -> Rate {
+        self.counted = false;
+        self
+    }
+
     /// How often this call may be made, and how many are left now; nothing is used up by asking. Of a server with a quota
     /// of its own, that is told as well.
-    pub fn explain(&self, call: &Call, item: &Item) -> Vec<String> {
+    fn told(&self, call: &Call, item: &Item) -> Vec<String> {
         let names = names::of(item, Some(call.name()));
         let quota = self.quota(&call.caller, &names);
         let tool = names.into_iter().next().unwrap_or_default();
         let left = |key: &Key, quota: Quota| {
+            if !self.counted {
+                return format!("{}; how many are left is not known", quota.words());
+            }
             let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
             let tokens = table.get(key).map_or(quota.count(), |bucket| {
                 let since = Instant::now().saturating_duration_since(bucket.at);
@@ -259,6 +272,14 @@ impl Rule for Rate {
                 Err(error) => Verdict::Refuse(error),
             },
         )
+    }
+
+    /// Asking uses nothing up: it is told how often, and how much is left.
+    fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+        for told in self.told(call, item) {
+            call.trail.add("rate", "told", told);
+        }
+        Decision::Now(Verdict::Allow)
     }
 }
 

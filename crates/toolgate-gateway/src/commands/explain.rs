@@ -1,29 +1,66 @@
 //! `toolgate explain`: what would become of a call.
 
-use super::{Result, print};
-use crate::control::Gateways;
+use super::{Failed, Result, data_dir, print, usage};
+use crate::{
+    cli::Explain,
+    config::{Config, Source},
+    control::Gateways,
+    explained::{self, Asked},
+    plan::over_http,
+    stored::{Stored, Which},
+};
 use serde_json::json;
-use std::process::ExitCode;
-use toolgate::visible;
+use std::{path::Path, process::ExitCode};
+use toolgate::Caller;
 
-/// Asks the running gateways; the first that knows the tool answers.
-pub(super) fn run(
-    gateways: &Gateways,
-    tool: &str,
-    caller: Option<&str>,
-    arguments: Option<&str>,
-) -> Result<ExitCode> {
-    let with = json!({"tool": tool, "caller": caller, "text": arguments.unwrap_or("{}")});
-    let way = gateways.ask_any("explain", &with)?;
-    let mut text = String::new();
-    for step in way["steps"].as_array().into_iter().flatten() {
-        let word = |key: &str| visible(step[key].as_str().unwrap_or_default());
-        let line = format!("{:<10} {:<8} {}", word("by"), word("verdict"), word("why"));
-        text.push_str(&format!("{}\n", line.trim_end()));
+/// Asks the running gateways, of which the first that knows the tool answers. Where none runs, or another config is
+/// asked, the config and what is stored answer.
+pub(super) fn run(given: Option<&Path>, wanted: &Explain) -> Result<ExitCode> {
+    if wanted.config.is_none() {
+        let data = data_dir(given, None)?;
+        // To look for gateways makes the place of their sockets.
+        let gateways = data.is_dir().then(|| Gateways::any(&data)).transpose()?;
+        if let Some(gateways) = gateways.flatten() {
+            return live(&gateways, wanted);
+        }
     }
-    let verdict = way["verdict"].as_str().map(visible).unwrap_or_default();
-    text.push_str(&format!(
-        "so: {verdict} (as a running gateway has it; nothing was called)\n"
-    ));
-    print(&text)
+    let config = Config::load(wanted.config.as_deref()).map_err(usage)?;
+    let data = data_dir(given, config.data.as_deref())?;
+    stored(config, &data, wanted)
+}
+
+fn live(gateways: &Gateways, wanted: &Explain) -> Result<ExitCode> {
+    let text = wanted.arguments.as_deref().unwrap_or("{}");
+    let with = json!({"tool": wanted.tool, "caller": wanted.caller, "text": text});
+    let way = gateways.ask_any("explain", &with)?;
+    print(&explained::text(&way, "as a running gateway has it"))
+}
+
+fn stored(config: Config, data: &Path, wanted: &Explain) -> Result<ExitCode> {
+    let from = match &config.source {
+        Source::File(path) => path.display().to_string(),
+        Source::BuiltIn | Source::CommandLine => "the built-in config".to_owned(),
+    };
+    let from = format!(
+        "from {from} and what is stored in {}; no gateway was asked",
+        data.display()
+    );
+    let caller = match &wanted.caller {
+        Some(caller) => Caller::new(caller.as_str()),
+        None => Caller::new(over_http(config.token.is_some())),
+    };
+    let asked = Asked::read(&wanted.tool, caller, wanted.arguments.as_deref())?;
+    let runtime = runtime()?;
+    let way = runtime.block_on(async {
+        let stored = Stored::open(config, data, Which::Last).await?;
+        stored.explain(asked).await
+    });
+    let way = way.map_err(|why| Failed::Work(format!("{why} ({from})")))?;
+    print(&explained::text(&explained::told(&way), &from))
+}
+
+/// Where the duties are asked.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    Ok(runtime.enable_all().build().map_err(|e| e.to_string())?)
 }

@@ -34,6 +34,19 @@ impl Gateways {
     /// # Errors
     /// No gateway is running there.
     pub(crate) fn find(data: &Path) -> Result<Gateways, String> {
+        Gateways::any(data)?.ok_or_else(|| {
+            format!(
+                "no gateway is running on {}; start one with `toolgate`, or name its data directory with --data",
+                data.display()
+            )
+        })
+    }
+
+    /// The same, where there may be none.
+    ///
+    /// # Errors
+    /// The place of the sockets cannot be looked at.
+    pub(crate) fn any(data: &Path) -> Result<Option<Gateways>, String> {
         let entries = directory(data)
             .and_then(std::fs::read_dir)
             .map_err(|e| format!("cannot look for gateways in {}: {e}", data.display()))?;
@@ -43,13 +56,7 @@ impl Gateways {
             .collect();
         found.retain(|path| is_alive(path));
         found.sort();
-        if found.is_empty() {
-            return Err(format!(
-                "no gateway is running on {}; start one with `toolgate`, or name its data directory with --data",
-                data.display()
-            ));
-        }
-        Ok(Gateways(found))
+        Ok((!found.is_empty()).then_some(Gateways(found)))
     }
 
     /// Asks all of them the same. Those that do not answer are named on stderr.

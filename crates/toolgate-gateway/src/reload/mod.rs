@@ -98,7 +98,7 @@ impl Reloader {
         let taken = self.settle(made, new, &before, because).await;
         // Its servers may end now.
         drop(before);
-        self.shared.board.tell("policy", &self.status());
+        self.shared.kept.board.tell("policy", &self.status());
         taken.map(|()| self.status())
     }
 
@@ -158,7 +158,7 @@ impl Reloader {
                 .with("notes", notes.join("; ")),
             Err(why) => entry.with("verdict", "refused").with("why", why.as_str()),
         };
-        let recorded = match self.shared.recorder.journal() {
+        let recorded = match self.shared.kept.recorder.journal() {
             Some(journal) => journal.append(entry).await.map(|_| ()),
             None => Ok(()),
         };
@@ -186,7 +186,7 @@ impl Reloader {
         let policy = plan.hash().to_owned();
         self.live.swap(plan);
         // What waits is judged by the new policy.
-        self.shared.desk.policy_changed(&policy);
+        self.shared.kept.desk.policy_changed(&policy);
         self.shared.supervisor.take(leases);
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     live::Live,
     memory,
     operator::Operator,
-    plan::Shared,
+    plan::{Kept, Shared},
     reload::Reloader,
     routes::Routes,
     servers::Supervisor,
@@ -45,16 +45,19 @@ impl Parts {
         let config = &start.config;
         let recorder = Arc::new(Recorder::new(journal.clone()));
         let board = Arc::new(Board::new());
-        let shared = Shared {
+        let kept = Kept {
             pins: crate::pins::shared(store.clone(), recorder.clone(), board.clone()),
             board,
             desk: Desk::new(recorder.clone(), store.clone(), stack::desk_limits(config)),
             recorder,
             store,
+        };
+        let (board, desk) = (kept.board.clone(), kept.desk.clone());
+        let shared = Shared {
+            kept,
             supervisor: Arc::new(Supervisor::new(guardian)),
             address,
         };
-        let (board, desk) = (shared.board.clone(), shared.desk.clone());
         let supervisor = shared.supervisor.clone();
         let plan = shared.plan(config.clone(), None).await?;
         supervisor.take(plan.leases());

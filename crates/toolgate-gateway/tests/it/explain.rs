@@ -1,7 +1,9 @@
 //! `toolgate explain` and what `toolgate check` says of rules: the program, its answers, and that nothing happens.
 
-use crate::help::{Modern, Setup, TempDir, answer_of, toolgate};
+use crate::help::{Modern, Setup, TempDir, answer_of, output, toolgate};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 const RULES: &str = r#"
 [[rule]]
@@ -128,6 +130,134 @@ fn a_call_is_explained_and_nothing_happens() {
     assert!(
         left.contains(&"rate told 3 per minute; 2 left now".to_owned()),
         "{left:#?}"
+    );
+}
+
+/// Every file of a folder and what is in it.
+fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => all.extend(files(&path)),
+            false => _ = all.insert(path.clone(), std::fs::read(&path).unwrap()),
+        }
+    }
+    all
+}
+
+/// `toolgate explain` without a gateway: what it printed, or what it said and its exit code.
+fn alone(data: &Path, args: &[&str]) -> Result<Vec<String>, (i32, String)> {
+    let mut run = toolgate();
+    run.arg("explain").args(args).arg("--data").arg(data);
+    let out = output(&mut run);
+    match out.status.success() {
+        true => Ok(lines(&String::from_utf8(out.stdout).unwrap())),
+        false => Err((
+            out.status.code().unwrap(),
+            String::from_utf8(out.stderr).unwrap(),
+        )),
+    }
+}
+
+#[test]
+fn without_a_gateway_the_config_and_what_is_stored_answer() {
+    let gate = Setup::config(config()).start();
+    let add = r#"{"a": 2, "b": 3}"#;
+    let live = lines(&gate.cli(&["explain", "demo.add", add]));
+    let home = gate.stop();
+    let (data, file) = (home.path().join("state"), home.file("toolgate.toml"));
+    let file = file.to_str().unwrap();
+    let before = files(&data);
+    let way = alone(&data, &["demo.add", add, "--config", file]).unwrap();
+    assert!(
+        way[0].starts_with("stored told its definition is the one that was stored ")
+            && way[0].ends_with(" ago; the server was not asked"),
+        "{way:#?}"
+    );
+    let rate = live
+        .iter()
+        .position(|line| line.starts_with("rate "))
+        .unwrap();
+    let mut same = live.clone();
+    same[rate] = "rate told 3 per minute; how many are left is not known".to_owned();
+    same.pop();
+    assert_eq!(way[1..way.len() - 1], same);
+    let state = data.to_str().unwrap();
+    let last = format!(
+        "so: allow (from {file} and what is stored in {state}; no gateway was asked; nothing was called)"
+    );
+    assert_eq!(way.last(), Some(&last));
+    let hidden = alone(
+        &data,
+        &["demo.fail", "--caller", "key:ci", "--config", file],
+    )
+    .unwrap();
+    assert_eq!(
+        hidden[1],
+        format!("resolve hide key:ci does not see it: {}", rule(3))
+    );
+
+    let (code, said) = alone(&data, &["demo.ad", "--config", file]).unwrap_err();
+    assert_eq!(code, 1);
+    assert!(
+        said.contains(
+            "no gateway has seen it, so its definition is not known; did you mean \"demo.add\"?"
+        ),
+        "{said}"
+    );
+    let (code, said) = alone(&data, &["other.add", "--config", file]).unwrap_err();
+    assert_eq!(code, 1);
+    assert!(
+        said.contains("the config has no server \"other\""),
+        "{said}"
+    );
+    let moved = home.write(
+        "moved.toml",
+        &config().replace("\"demo-server\"", "\"demo-server\", \"-x\""),
+    );
+    let (code, said) =
+        alone(&data, &["demo.add", "--config", moved.to_str().unwrap()]).unwrap_err();
+    assert_eq!(code, 1);
+    assert!(
+        said.contains("belongs to another command or address"),
+        "{said}"
+    );
+    assert_eq!(files(&data), before, "nothing is written");
+
+    let nowhere = home.path().join("nowhere");
+    let (code, said) = alone(&nowhere, &["demo.add", "--config", file]).unwrap_err();
+    assert_eq!(code, 1);
+    assert!(said.contains("no gateway has seen it"), "{said}");
+    assert!(!nowhere.exists());
+}
+
+#[test]
+fn another_config_is_asked_while_a_gateway_runs() {
+    let gate = Setup::config(config()).start();
+    gate.cli(&["explain", "demo.add"]);
+    let other = config().replace("args.b == 13", "args.b == 3");
+    let home = TempDir::new("other");
+    let file = home.write("other.toml", &other);
+    let add = r#"{"a": 2, "b": 3}"#;
+    let asked = [
+        "explain",
+        "demo.add",
+        add,
+        "--config",
+        file.to_str().unwrap(),
+    ];
+    let way = lines(&gate.cli(&asked));
+    let why = format!("access refuse refused: {}: when args.b == 3", rule(2));
+    assert!(way.contains(&why), "{way:#?}");
+    let live = lines(&gate.cli(&["explain", "demo.add", add]));
+    assert!(live.last().unwrap().starts_with("so: allow "), "{live:#?}");
+    // What is frozen stands in what is stored.
+    gate.cli(&["freeze", "server", "demo"]);
+    let way = lines(&gate.cli(&asked));
+    assert!(
+        way.contains(&"freeze refuse refused: the operator froze the server demo".to_owned()),
+        "{way:#?}"
     );
 }
 

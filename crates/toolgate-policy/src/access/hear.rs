@@ -3,7 +3,6 @@
 use super::{Access, AccessRule, Then};
 use crate::{Facts, When, names};
 use serde_json::{Value, json};
-use std::{fmt, sync::Arc};
 use toolgate_core::{Call, Caller, Item, Op};
 
 /// What the rules say to one use.
@@ -22,22 +21,6 @@ pub(super) struct Heard {
 const ALSO: &str = "also";
 /// The word for a rule that did not speak.
 const PASSED: &str = "passed";
-
-type State = dyn Fn(&Item) -> Option<&'static str> + Send + Sync;
-
-/// Tells the pinned state of a definition, where definitions are pinned.
-#[derive(Clone, Default)]
-pub(super) struct PinnedState(pub(super) Option<Arc<State>>);
-
-impl fmt::Debug for PinnedState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() {
-            "pinned"
-        } else {
-            "unpinned"
-        })
-    }
-}
 
 /// What one rule says.
 enum Says {
@@ -131,7 +114,6 @@ impl Access {
         call: Option<&Call>,
     ) -> Result<bool, String> {
         let mut facts = Facts::new(caller, item);
-        facts.pinned = self.pinned.0.as_ref().and_then(|state| state(item));
         // A completion has no arguments of its own: what is typed is not what will be used.
         facts.arguments = call
             .filter(|call| !matches!(call.op, Op::Complete(_)))

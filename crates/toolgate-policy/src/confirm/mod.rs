@@ -203,4 +203,13 @@ impl Confirms for Confirm {
             settled.inspect_err(|error| call.trail.add("confirm", "refuse", error.public()))
         })
     }
+
+    fn explain(&self, call: &Call, item: &Item) -> String {
+        let who = match self.persons.needed(&call.caller, item, call.name()) {
+            0 | 1 => "a person at the console or the terminal is asked, or the caller's own client"
+                .to_owned(),
+            more => format!("{more} persons at the console or the terminal are asked"),
+        };
+        format!("{who}; where a grant speaks of it, nobody")
+    }
 }

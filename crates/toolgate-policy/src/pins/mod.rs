@@ -25,7 +25,7 @@ pub use diff::{Difference, diff};
 pub use event::{PinEvent, PinNews};
 pub(crate) use layer::Look;
 pub use layer::{Pinned, hidden};
-pub use settle::{PinError, PinView};
+pub use settle::{Kept, PinError, PinView, PinnedText};
 use std::{collections::HashMap, fmt, sync::Arc};
 use toolgate_core::{About, Error, Item};
 

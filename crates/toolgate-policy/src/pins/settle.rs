@@ -5,7 +5,7 @@ use super::{
     row::{Accepted, Row, now},
 };
 use std::{fmt, sync::Arc};
-use toolgate_core::{Error, PinState};
+use toolgate_core::{Error, ItemKind, PinState};
 use toolgate_journal::Entry;
 
 /// A pin as a person sees it.
@@ -35,6 +35,32 @@ pub struct PinView {
     pub differences: Vec<Difference>,
     /// The other definition as canonical JSON, where nothing was accepted before.
     pub text: Option<String>,
+}
+
+/// What is kept of a definition, whichever command or address its server had.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// The configured id of the server.
+    pub server: Arc<str>,
+    /// What it is.
+    pub kind: ItemKind,
+    /// In full: `server.tool` and the like.
+    pub name: String,
+    /// Whether the server is now what it was then.
+    pub ours: bool,
+    /// What was accepted.
+    pub accepted: Option<PinnedText>,
+    /// What came since and is another one.
+    pub other: Option<PinnedText>,
+}
+
+/// A definition as it is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PinnedText {
+    /// As canonical JSON; absent where it is too long to be kept.
+    pub text: Option<String>,
+    /// Since when, in milliseconds since 1970.
+    pub at: u64,
 }
 
 /// Why nothing was settled.
@@ -72,6 +98,32 @@ impl Pins {
     pub fn views(&self, server: Option<&str>) -> Vec<PinView> {
         let rows = self.rows(server, |_| true);
         rows.iter().map(|(_, row)| view(row)).collect()
+    }
+
+    /// The definitions that are kept of these servers, by their names. Without the words on how to use a server.
+    pub fn kept(&self) -> Vec<Kept> {
+        self.book.look_close();
+        let mut ids: Vec<&String> = self.identities.keys().collect();
+        ids.sort();
+        let of = |id: &&String| self.book.rows(&format!("{id}/"), |_| true);
+        let rows = ids.iter().flat_map(of);
+        rows.filter_map(|(_, row)| self.kept_row(&row)).collect()
+    }
+
+    fn kept_row(&self, row: &Row) -> Option<Kept> {
+        let kind = ItemKind::ALL.into_iter().find(|k| k.word() == row.kind)?;
+        let text = |text: &Option<String>, at| PinnedText {
+            text: text.clone(),
+            at,
+        };
+        Some(Kept {
+            server: row.server.clone(),
+            kind,
+            name: row.full_name(),
+            ours: row.identity == self.identity_of(&row.server),
+            accepted: row.accepted.as_ref().map(|one| text(&one.text, one.at)),
+            other: row.other.as_ref().map(|one| text(&one.text, one.at)),
+        })
     }
 
     /// The pins of that name: a resource and a template may share one.

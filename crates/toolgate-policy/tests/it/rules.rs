@@ -2,7 +2,8 @@
 
 use crate::world::{World, item, item_of, rule, said, text};
 use serde_json::{Value, json};
-use toolgate_core::{Caller, Error, Kind, List, Outcome, Service};
+use std::sync::Arc;
+use toolgate_core::{Caller, Error, Foreseen, Item, Kind, List, Outcome, Pinning, Service};
 use toolgate_policy::{Broken, Pattern, PerServer, Quota, Then};
 
 async fn refused(world: &World, name: &str, arguments: Value) -> Error {
@@ -20,6 +21,82 @@ async fn the_order_of_the_duties() {
         "deadline", "output", "schemas", "media", "links", "secrets", "text", "size", "pins",
     ];
     assert_eq!(duties, order);
+}
+
+/// A tool of the server, as if it were pinned.
+fn accepted(world: &World, name: &str) -> Arc<Item> {
+    let tools = world.script.catalog.lock().unwrap();
+    Arc::new(
+        tools
+            .find(name)
+            .unwrap()
+            .pinned(Arc::new(Pinning::unlisted())),
+    )
+}
+
+/// Whoever adds a duty to the table says here what a call is told of it beforehand. Rules are told of by themselves.
+#[tokio::test]
+async fn every_rule_of_the_table_is_explained() {
+    let world = World::new();
+    let pipeline = world.pipeline();
+    let told = ["resolve", "gate"];
+    // What these do depends on what runs at that moment, or on what comes back.
+    let untold = [
+        "entry", "stop", "contain", "in hand", "at once", "freeze", "intent", "deadline", "output",
+        "schemas", "media", "links", "secrets", "text", "size", "pins",
+    ];
+    for duty in pipeline.duties() {
+        assert!(told.contains(&duty) || untold.contains(&duty), "{duty}");
+    }
+    let item = accepted(&world, "add");
+    let way = pipeline
+        .explain(&world.call("add", json!({"a": 1})), &item)
+        .await;
+    let mut by: Vec<&str> = way.steps.iter().map(|step| step.by).collect();
+    by.dedup();
+    let rules = pipeline.rules();
+    assert_eq!(
+        rules,
+        ["freeze", "pins", "access", "rate", "arguments", "leaks"]
+    );
+    assert_eq!(by, [&["resolve"][..], &rules[..], &["confirm"]].concat());
+}
+
+#[tokio::test]
+async fn what_is_explained_is_what_comes_and_uses_nothing_up() {
+    let world = World::with(|m| {
+        m.rules = vec![
+            rule("demo.add", Then::Allow),
+            rule("demo.look", Then::Deny),
+            rule("demo.wipe", Then::Ask),
+        ];
+        m.default = Quota::per_minute(1);
+    });
+    let pipeline = world.pipeline();
+    let explain = async |name: &str, arguments: Value| {
+        let item = accepted(&world, name);
+        let call = world.call(name, arguments);
+        pipeline.explain(&call, &item).await
+    };
+    for _ in 0..3 {
+        let way = explain("add", json!({"a": 1})).await;
+        assert_eq!(way.end, Foreseen::Allow);
+        assert_eq!(way.decided.unwrap().why, "rule for demo.add");
+    }
+    let way = explain("wipe", json!({})).await;
+    assert_eq!(way.end, Foreseen::Ask);
+    assert_eq!(way.decided.unwrap().by, "access");
+    let way = explain("add", json!({"a": "x"})).await;
+    assert_eq!(way.end, Foreseen::Refuse);
+    assert_eq!(way.decided.unwrap().by, "arguments");
+    let way = explain("look", json!({})).await;
+    assert_eq!(way.end, Foreseen::Hide);
+    assert_eq!(way.decided.unwrap().why, "rule for demo.look");
+    assert_eq!(world.reached(), 0);
+    assert_eq!(world.events("call.begin").len(), 0);
+    world.go(world.call("add", json!({"a": 1}))).await.unwrap();
+    world.asked(&world.call("wipe", json!({}))).await;
+    refused(&world, "look", json!({})).await;
 }
 
 /// Holds: TOOL-21

@@ -29,7 +29,7 @@ pub(crate) type Handler =
 
 /// The service at the end: counts what reaches it.
 pub(crate) struct Script {
-    catalog: Mutex<Catalog>,
+    pub(crate) catalog: Mutex<Catalog>,
     handler: Mutex<Arc<Handler>>,
     pub(crate) reached: Mutex<Vec<String>>,
 }

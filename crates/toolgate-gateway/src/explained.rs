@@ -1,0 +1,102 @@
+//! What would become of a call that nobody makes: what is asked, and how the answer is told.
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+use toolgate::{Call, Caller, Catalog, Item, ItemKind, Json, Op, Way, visible};
+use toolgate_wire::{json::Kind, method::uri_template};
+
+/// A name that is asked for, and with what.
+pub(crate) struct Asked {
+    /// `server.tool`, `server.resource:URI`, `server.prompt:NAME`, or a name on the wire.
+    pub(crate) name: String,
+    /// Who would call.
+    pub(crate) caller: Caller,
+    /// With what; an object.
+    pub(crate) arguments: Json,
+}
+
+impl Asked {
+    /// Reads the arguments; none where there is no text.
+    ///
+    /// # Errors
+    /// They are no JSON object.
+    pub(crate) fn read(name: &str, caller: Caller, text: Option<&str>) -> Result<Asked, String> {
+        let text = text.unwrap_or("{}").to_owned();
+        let arguments = Json::read(text.into_bytes(), &Default::default())
+            .map_err(|e| format!("the arguments: {e}"))?;
+        if arguments.kind() != Kind::Object {
+            return Err("the arguments must be a JSON object".to_owned());
+        }
+        let name = name.to_owned();
+        Ok(Asked {
+            name,
+            caller,
+            arguments,
+        })
+    }
+
+    /// The call of this item.
+    pub(crate) fn call(self, item: &Item, op: Op) -> Call {
+        let uri = self.name.split_once(Item::RESOURCE).map(|(_, uri)| uri);
+        let at = uri
+            .filter(|_| op == Op::Resource)
+            .unwrap_or(item.def.name())
+            .to_owned();
+        let arguments = match op {
+            Op::Resource => Json::from_value(&json!({ "uri": at })),
+            _ => self.arguments,
+        };
+        Call::new("explain", self.caller, op, at, arguments)
+    }
+}
+
+/// The item of a full name or a name on the wire, whether or not anybody may see it.
+pub(crate) fn find(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<(Arc<Item>, Op)> {
+    catalogs.iter().find_map(|(kind, catalog)| {
+        let is = |item: &&Arc<Item>| {
+            item.full_name() == name || item.def.name() == name || is_at(item, name)
+        };
+        Some((catalog.items().iter().find(is)?.clone(), op(*kind)))
+    })
+}
+
+/// Whether a name is that of a resource that a template has.
+fn is_at(item: &Item, name: &str) -> bool {
+    let uri = name.strip_prefix(&format!("{}.{}", item.origin.server, Item::RESOURCE));
+    item.kind() == ItemKind::Template && uri.is_some_and(|u| uri_template::fits(item.def.name(), u))
+}
+
+fn op(kind: ItemKind) -> Op {
+    match kind {
+        ItemKind::Tool => Op::Tool,
+        ItemKind::Prompt => Op::Prompt,
+        ItemKind::Resource | ItemKind::Template => Op::Resource,
+    }
+}
+
+/// A way for the control socket.
+pub(crate) fn told(way: &Way) -> Value {
+    let steps = way.steps.iter();
+    let steps = steps.map(|step| json!({"by": step.by, "verdict": step.verdict, "why": step.why}));
+    json!({"steps": steps.collect::<Value>(), "verdict": way.end.as_str()})
+}
+
+/// A way as the terminal shows it, a line a step; the last line says from what it is known.
+pub(crate) fn text(way: &Value, from: &str) -> String {
+    let mut text = String::new();
+    for step in way["steps"].as_array().into_iter().flatten() {
+        let word = |key: &str| visible(step[key].as_str().unwrap_or_default());
+        let line = format!("{:<10} {:<8} {}", word("by"), word("verdict"), word("why"));
+        text.push_str(&format!("{}\n", line.trim_end()));
+    }
+    let verdict = way["verdict"].as_str().map(visible).unwrap_or_default();
+    text.push_str(&format!("so: {verdict} ({from}; nothing was called)\n"));
+    text
+}
+
+/// The name that is nearest to another one, where one is near enough to be meant.
+pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Option<String> {
+    let near = |other: &String| strsim::jaro_winkler(other, name);
+    let names = names.into_iter().filter(|other| near(other) > 0.8);
+    names.max_by(|a, b| near(a).total_cmp(&near(b)))
+}

@@ -1,0 +1,273 @@
+//! What is known without a gateway that runs: a config, and what is stored in a data directory. Nothing is written.
+
+use crate::{
+    board::Board,
+    config::Config,
+    explained::{self, Asked, nearest},
+    plan::Kept,
+    stack,
+};
+use serde_json::Value;
+use std::{path::Path, sync::Arc, time::SystemTime};
+use tokio::sync::watch;
+use toolgate::{
+    BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
+    Kind, List, Origin, Outcome, Pipeline, Refusal, Service, Step, Way,
+    aggregate::{Aggregate, Member},
+};
+use toolgate_journal::state::{self, State, StateLimits};
+use toolgate_policy::{
+    self as policy, Desk, Expect, Memory, PinnedText, Pins, Recorder, Row, Store, Written,
+    pins::Kept as KeptPin,
+};
+
+/// Which of two definitions counts, where the last one that came is not the accepted one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Which {
+    /// The last one that came: what would be met now.
+    Last,
+    /// The accepted one: what was used.
+    Accepted,
+}
+
+/// A config over what is stored.
+pub(crate) struct Stored {
+    /// The duties, over servers that cannot be called.
+    pipeline: Pipeline,
+    /// What the servers offered, by kind, cleaned and not hidden.
+    catalogs: Vec<(ItemKind, Catalog)>,
+    shelves: Vec<Arc<Shelf>>,
+}
+
+impl Stored {
+    /// Reads what a data directory has of the servers of a config. One that is not there has nothing.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) async fn open(config: Config, data: &Path, which: Which) -> Result<Stored, String> {
+        let store = store(&data.join("state"))?;
+        let recorder = Arc::new(Recorder::log());
+        let kept = Kept {
+            board: Arc::new(Board::new()),
+            desk: Desk::new(recorder.clone(), store.clone(), stack::desk_limits(&config)),
+            pins: Pins::new(store.clone(), recorder.clone()),
+            recorder,
+            store,
+        };
+        let mut route = stack::route(&config, &kept, None);
+        route.rate = route.rate.uncounted();
+        let shelves: Vec<Arc<Shelf>> = shelves(&config, &route.pins, which);
+        let members = config.servers.iter().zip(&shelves).map(|(server, shelf)| {
+            let service = shelf.clone() as Arc<dyn Service>;
+            Member {
+                id: server.id.as_str().into(),
+                prefix: server.prefix.clone(),
+                service,
+            }
+        });
+        let servers = Aggregate::new(members.collect()).map_err(|bad| bad.to_string())?;
+        let servers: Arc<dyn Service> = Arc::new(servers);
+        let shown = policy::inspect(&route, servers.clone());
+        let mut catalogs = Vec::new();
+        for kind in ItemKind::ALL {
+            let listed = shown.list(List::all(Caller::new("operator"), kind)).await;
+            catalogs.push((kind, listed.map_err(|e| e.public().to_owned())?));
+        }
+        Ok(Stored {
+            pipeline: policy::pipeline(&route, servers),
+            catalogs,
+            shelves,
+        })
+    }
+
+    /// The way of a call, as far as it is known here.
+    ///
+    /// # Errors
+    /// A sentence that says why nothing is known of it.
+    pub(crate) async fn explain(&self, asked: Asked) -> Result<Way, String> {
+        let Some((item, op)) = explained::find(&self.catalogs, &asked.name) else {
+            return Err(self.unknown(&asked.name));
+        };
+        let call = asked.call(&item, op);
+        let mut way = self.pipeline.explain(&call, &item).await;
+        let shelf = self.shelf(&item.origin.server);
+        let at = shelf.and_then(|shelf| shelf.at(&item));
+        let why = match at {
+            Some(at) => format!(
+                "its definition is the one that was stored {}; the server was not asked",
+                ago(at)
+            ),
+            None => "its definition is a stored one; the server was not asked".to_owned(),
+        };
+        let told = Step {
+            by: "stored",
+            verdict: "told",
+            why,
+        };
+        way.steps.insert(0, told);
+        Ok(way)
+    }
+
+    fn shelf(&self, server: &str) -> Option<&Arc<Shelf>> {
+        self.shelves.iter().find(|shelf| *shelf.server == *server)
+    }
+
+    /// Why nothing is known of a name.
+    fn unknown(&self, name: &str) -> String {
+        let server = name.split('.').next().unwrap_or_default();
+        let Some(shelf) = self.shelf(server) else {
+            return format!("{name:?} cannot be explained: the config has no server {server:?}");
+        };
+        if shelf.long.iter().any(|(_, long)| long == name) {
+            return format!(
+                "{name:?} cannot be explained: its definition is too long to be stored"
+            );
+        }
+        if shelf.other {
+            return format!(
+                "{name:?} cannot be explained: what is stored of {server} belongs to another command or address than this config has; start a gateway with it once"
+            );
+        }
+        let all = self.catalogs.iter().flat_map(|(_, list)| list.items());
+        let near = nearest(name, all.map(|item| item.full_name()));
+        let hint = near.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
+        format!(
+            "{name:?} cannot be explained: no gateway has seen it, so its definition is not known{hint}"
+        )
+    }
+}
+
+/// What is stored of one server. It can be listed, and not called.
+struct Shelf {
+    server: Arc<str>,
+    items: Vec<Placed>,
+    /// Names of definitions that are too long to be stored.
+    long: Vec<(ItemKind, String)>,
+    /// Whether all of this is of another command or address.
+    other: bool,
+}
+
+struct Placed {
+    item: Arc<Item>,
+    /// When it was stored, in milliseconds since 1970.
+    at: u64,
+}
+
+impl Shelf {
+    fn at(&self, item: &Item) -> Option<u64> {
+        let is = |one: &&Placed| one.item.kind() == item.kind() && one.item.local == item.local;
+        self.items.iter().find(is).map(|one| one.at)
+    }
+}
+
+fn shelves(config: &Config, pins: &Pins, which: Which) -> Vec<Arc<Shelf>> {
+    let kept = pins.kept();
+    let servers = config.servers.iter();
+    let shelf = |server: &crate::config::Server| {
+        let of = || kept.iter().filter(|one| *one.server == *server.id);
+        let ours = of().any(|one| one.ours);
+        let mut shelf = Shelf {
+            server: server.id.as_str().into(),
+            items: Vec::new(),
+            long: Vec::new(),
+            other: !ours && of().next().is_some(),
+        };
+        // Of another command or address nothing can be told of now; what was used then had some definition.
+        let counts = |one: &&KeptPin| one.ours || (!ours && which == Which::Accepted);
+        for one in of().filter(counts) {
+            let origin = Origin {
+                server: shelf.server.clone(),
+                trusted: server.trust_annotations,
+            };
+            shelf.place(one, origin, which);
+        }
+        Arc::new(shelf)
+    };
+    servers.map(shelf).collect()
+}
+
+impl Shelf {
+    fn place(&mut self, one: &KeptPin, origin: Origin, which: Which) {
+        let counts: Option<&PinnedText> = match which {
+            Which::Last => one.other.as_ref().or(one.accepted.as_ref()),
+            Which::Accepted => one.accepted.as_ref().or(one.other.as_ref()),
+        };
+        let Some(PinnedText { text, at }) = counts else {
+            return;
+        };
+        let read = text.as_ref().and_then(|text| {
+            let json = Json::read(text.clone().into_bytes(), &Default::default()).ok()?;
+            Definition::read(one.kind, json).ok()
+        });
+        match read {
+            Some(def) => self.items.push(Placed {
+                item: Arc::new(Item::new(origin, def)),
+                at: *at,
+            }),
+            None => self.long.push((one.kind, one.name.clone())),
+        }
+    }
+}
+
+impl Service for Shelf {
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        let of = self.items.iter().map(|one| &one.item);
+        let items = of.filter(|item| item.kind() == ask.kind).cloned();
+        let catalog = Catalog::new(items.collect());
+        Box::pin(async move { Ok(catalog) })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(async move { Err(call.unknown()) })
+    }
+
+    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        Box::pin(async { Ok(Changes::new(watch::Sender::default().subscribe())) })
+    }
+}
+
+/// The tables of a folder, where there is one.
+fn store(dir: &Path) -> Result<Arc<dyn Store>, String> {
+    if !dir.join("state.jsonl").exists() {
+        return Ok(Arc::new(Memory::new()));
+    }
+    let state = state::State::open(dir, StateLimits::default());
+    let state = state.map_err(|e| format!("cannot open the state: {e}"))?;
+    Ok(Arc::new(ReadOnly(state)))
+}
+
+/// Tables that are read and never written.
+struct ReadOnly(State);
+
+impl Store for ReadOnly {
+    fn entries(&self, table: &str) -> Vec<Row> {
+        self.0.entries(table)
+    }
+
+    fn write(
+        &self,
+        _: &str,
+        _: &str,
+        _: Option<Value>,
+        _: Expect,
+    ) -> BoxFuture<'static, Result<Written, Error>> {
+        let error = Error::new(Kind::Refused(Refusal::Record), "nothing is written here");
+        Box::pin(async { Err(error) })
+    }
+
+    fn changed(&self) -> watch::Receiver<u64> {
+        self.0.changed()
+    }
+}
+
+/// How long ago a moment was, in words; milliseconds since 1970.
+fn ago(at: u64) -> String {
+    let now = crate::board::millis(SystemTime::now());
+    let seconds = now.saturating_sub(at) / 1000;
+    match seconds {
+        0..120 => format!("{seconds} s ago"),
+        120..7200 => format!("{} min ago", seconds / 60),
+        7200..172_800 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
