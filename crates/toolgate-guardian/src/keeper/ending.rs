@@ -71,7 +71,11 @@ impl Watch {
         for _ in 0..KILLS {
             gone = gone || self.signal(Signal::KILL, KILL_AGAIN);
         }
-        // In this order: once the table is empty, all has been told.
+        // In this order: the place is free when the end is told, and once the table is empty, all
+        // has been told.
+        if let Some(entry) = self.keeper.table.lock().entries.get_mut(&self.id) {
+            entry.ended = true;
+        }
         self.keeper.tell(&Event::Ended { id: self.id }, &[]);
         self.keeper.table.lock().entries.remove(&self.id);
         self.keeper.table.changed.notify_all();

@@ -104,7 +104,7 @@ impl Keeper {
     /// takes the lock, never meets a child that it does not know.
     fn start(self: &Arc<Self>, id: u64, command: &Command) -> Result<(i32, [OwnedFd; 3]), String> {
         let mut state = self.table.lock();
-        if state.entries.len() >= MAX_CHILDREN {
+        if state.count() >= MAX_CHILDREN {
             return Err(format!(
                 "{} was not started: {MAX_CHILDREN} programs run already, which is the limit",
                 command.program.display()

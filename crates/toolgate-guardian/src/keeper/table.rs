@@ -36,6 +36,8 @@ pub(super) struct Entry {
     /// Something happened to this child; its thread alone waits here, so that with many children
     /// not all of them wake for one.
     pub(super) changed: Arc<Condvar>,
+    /// Nothing of it is left; the gateway is about to hear so. It counts for the limit no more.
+    pub(super) ended: bool,
     strays: Vec<Process>,
 }
 
@@ -49,6 +51,13 @@ impl Default for Table {
             state: Mutex::new(state),
             changed: Condvar::new(),
         }
+    }
+}
+
+impl State {
+    /// How many children there are, as the gateway knows it: one of which it was told the end is none.
+    pub(super) fn count(&self) -> usize {
+        self.entries.values().filter(|entry| !entry.ended).count()
     }
 }
 
@@ -91,6 +100,7 @@ impl Entry {
             signal: None,
             order: None,
             changed,
+            ended: false,
             strays: Vec::new(),
         }
     }
