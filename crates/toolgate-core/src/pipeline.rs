@@ -139,6 +139,7 @@ impl Layer for Resolve {
             let Some(item) = found else {
                 return Err(call.unknown());
             };
+            call.trail.found(item.clone());
             call.item = Some(item);
             next.call(call).await
         })

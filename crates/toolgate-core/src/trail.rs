@@ -1,5 +1,6 @@
 //! What was decided on the way of a call, for the record and for whoever asks why.
 
+use crate::Item;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
@@ -24,6 +25,7 @@ pub struct Trail(Arc<Mutex<Taken>>);
 struct Taken {
     steps: Vec<Step>,
     counts: BTreeMap<String, u64>,
+    item: Option<Arc<Item>>,
 }
 
 impl Trail {
@@ -53,6 +55,16 @@ impl Trail {
     /// Forgets all of it: a new round is judged anew.
     pub fn clear(&self) {
         *self.taken() = Taken::default();
+    }
+
+    /// Takes down which item is behind the name.
+    pub fn found(&self, item: Arc<Item>) {
+        self.taken().item = Some(item);
+    }
+
+    /// The item behind the name, once the pipeline has looked it up.
+    pub fn item(&self) -> Option<Arc<Item>> {
+        self.taken().item.clone()
     }
 
     /// All decisions so far.

@@ -13,8 +13,8 @@ use toolgate::{
 };
 use toolgate_policy::{
     self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Caps, Cleaning,
-    Deadline, DeskLimits, OnLeak, OnSecret, OutputSchema, Pattern, PerServer, Persons, PersonsRule,
-    Quota, RateRule, Route, Schemas, Size, Then, ViaClient,
+    Contents, Deadline, DeskLimits, OnLeak, OnSecret, OutputSchema, Pattern, PerServer, Persons,
+    PersonsRule, Quota, RateRule, Route, Schemas, Size, Then, ViaClient,
 };
 use toolgate_wire::json;
 
@@ -133,6 +133,21 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
             description: limits.description_bytes,
             ..Size::default()
         },
+        contents: contents(config),
+    }
+}
+
+/// What the record holds of calls.
+fn contents(config: &Config) -> Contents {
+    let held = &config.audit.held;
+    Contents {
+        arguments: per_server(config, held.arguments, |s| {
+            s.held.arguments.unwrap_or(held.arguments)
+        }),
+        results: per_server(config, held.results, |s| {
+            s.held.results.unwrap_or(held.results)
+        }),
+        bytes: held.bytes,
     }
 }
 

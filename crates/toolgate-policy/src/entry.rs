@@ -1,10 +1,10 @@
 //! Every call leaves a trace: refused, late and abandoned ones too.
 
-use crate::{CallView, End, Observer, Recorder, intent, record, secrets};
+use crate::{CallView, Contents, End, Observer, Recorder, intent, record, secrets};
 use std::{sync::Arc, time::Instant};
 use toolgate_core::{
-    AskKind, BoxFuture, Call, Error, Event, Kind, Layer, Next, Outcome, Report, Reporter, Step,
-    Trail,
+    AskKind, BoxFuture, Call, Error, Event, Item, Json, Kind, Layer, Next, Outcome, Report,
+    Reporter, Step, Trail,
 };
 use toolgate_journal::{Entry as Record, Event as Happened};
 
@@ -16,6 +16,7 @@ pub struct Entry {
     recorder: Arc<Recorder>,
     observer: Arc<dyn Observer>,
     policy: Option<Arc<str>>,
+    contents: Contents,
 }
 
 impl Entry {
@@ -25,6 +26,7 @@ impl Entry {
             recorder,
             observer,
             policy: None,
+            contents: Contents::default(),
         }
     }
 
@@ -34,12 +36,19 @@ impl Entry {
         self
     }
 
+    /// What of arguments and results is recorded; without it, digests.
+    pub fn holding(mut self, contents: Contents) -> Entry {
+        self.contents = contents;
+        self
+    }
+
     async fn traced<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
         call.trail.clear();
         self.observer.began(&CallView::of(&call));
         let mut open = Open {
             to: self,
             about: record::about(Happened::CALL_END, &call),
+            arguments: call.arguments().raw().clone(),
             id: call.id.clone(),
             trail: call.trail.clone(),
             start: Instant::now(),
@@ -67,6 +76,7 @@ impl Layer for Entry {
 struct Open<'a> {
     to: &'a Entry,
     about: Record,
+    arguments: Json,
     id: Arc<str>,
     trail: Trail,
     start: Instant,
@@ -82,7 +92,7 @@ impl Open<'_> {
         let written = if end.out == "waiting" {
             None
         } else {
-            let record = self.record(&end, &steps, begun, outcome.as_ref().err());
+            let record = self.record(&end, &steps, begun, Some(&outcome));
             // Queued here and now: from this line on, dropping the call loses nothing.
             Some(self.to.recorder.append_surely(record))
         };
@@ -126,7 +136,14 @@ impl Open<'_> {
         }
     }
 
-    fn record(&mut self, end: &End, steps: &[Step], begun: bool, error: Option<&Error>) -> Record {
+    fn record(
+        &mut self,
+        end: &End,
+        steps: &[Step],
+        begun: bool,
+        outcome: Option<&Result<Outcome, Error>>,
+    ) -> Record {
+        let item = self.trail.item();
         let mut record = std::mem::replace(&mut self.about, Record::new(Happened::CALL_END));
         let redactions = secrets::counts(&self.trail);
         if !redactions.is_empty() {
@@ -140,19 +157,32 @@ impl Open<'_> {
             if let Some(policy) = &self.to.policy {
                 record = record.with("policy_hash", policy.as_ref());
             }
+            record = self.asked_for(record, item.as_deref());
         }
         let after = intent::after(steps);
         if begun && !after.is_empty() {
             record = record.with("trail", intent::trail(after));
         }
         record = record.with("out", end.out).with("dur_us", micros(end));
-        if end.size > 0 {
-            record = record.with("res_len", end.size);
+        match outcome {
+            Some(Ok(Outcome::Done(output))) => {
+                let (recorder, contents) = (&self.to.recorder, &self.to.contents);
+                contents.result(recorder, record, item.as_deref(), output)
+            }
+            Some(Err(error)) => record.with("code", code(error.kind())),
+            _ => record,
         }
-        match error {
-            Some(error) => record.with("code", code(error.kind())),
-            None => record,
+    }
+
+    /// What a refused call wanted; one that was let out has it in `call.begin`.
+    fn asked_for(&self, mut record: Record, item: Option<&Item>) -> Record {
+        if let Some(item) = item {
+            record = record
+                .with("srv", item.origin.server.as_ref())
+                .with("tool", item.full_name());
         }
+        let (recorder, contents) = (&self.to.recorder, &self.to.contents);
+        contents.arguments(recorder, record, item, &self.arguments)
     }
 }
 

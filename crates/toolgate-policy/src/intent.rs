@@ -1,6 +1,6 @@
 //! What is about to happen is on the disk before it happens.
 
-use crate::{Observer, Recorder, Stage, digest, record};
+use crate::{Contents, Observer, Recorder, Stage, digest, record};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate_core::{BoxFuture, Call, Error, Item, Layer, Next, Outcome, Step};
@@ -14,6 +14,7 @@ pub struct Intent {
     recorder: Arc<Recorder>,
     observer: Arc<dyn Observer>,
     policy: Arc<str>,
+    contents: Contents,
 }
 
 impl Intent {
@@ -23,24 +24,29 @@ impl Intent {
             recorder,
             observer,
             policy,
+            contents: Contents::default(),
         }
+    }
+
+    /// What of the arguments is recorded; without it, digests.
+    pub fn holding(mut self, contents: Contents) -> Intent {
+        self.contents = contents;
+        self
     }
 
     fn record(&self, call: &Call, item: &Item) -> Entry {
         let steps = call.trail.steps();
-        let arguments = call.arguments().raw().as_str().as_bytes();
         let record = record::about(Event::CALL_BEGIN, call)
             .with("srv", item.origin.server.as_ref())
             .with("tool", item.full_name())
             .with("tool_hash", digest::definition(item).as_str())
-            .with("args_len", arguments.len())
             .with("dec", "allow")
             .with("policy_hash", self.policy.as_ref())
             .with("trail", trail(&steps));
-        let record = match self.recorder.mac(arguments) {
-            Some(mac) => record.with("args_mac", mac),
-            None => record,
-        };
+        let arguments = call.arguments().raw();
+        let record = self
+            .contents
+            .arguments(&self.recorder, record, Some(item), arguments);
         match approval(&steps) {
             Some(id) => record.with("approval", id),
             None => record,

@@ -9,6 +9,7 @@ mod at_once;
 mod cleaning;
 mod confirm;
 mod contain;
+mod contents;
 mod deadline;
 mod digest;
 mod edit;
@@ -44,6 +45,7 @@ pub use confirm::{
     KEY as APPROVAL_KEY, Persons, PersonsRule, Remember, Standing, ViaClient, Who, Yes,
 };
 pub use contain::Contain;
+pub use contents::{Contents, Held};
 pub use deadline::Deadline;
 pub use entry::Entry;
 pub use freeze::{Freeze, FreezeView, Freezes, Frozen};

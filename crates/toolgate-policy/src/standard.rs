@@ -1,9 +1,9 @@
 //! The policy of a route, on one page.
 
 use crate::{
-    Access, Arguments, AskOnce, AtOnce, Caps, Cleaning, Confirm, Contain, Deadline, Desk, Entry,
-    Freeze, Intent, Observer, OutputSchema, Persons, Pinned, Pins, Quota, Rate, Recorder, Schemas,
-    Size, Stop, Store, Text, Then, Unobserved, ViaClient, pins::Look,
+    Access, Arguments, AskOnce, AtOnce, Caps, Cleaning, Confirm, Contain, Contents, Deadline, Desk,
+    Entry, Freeze, Intent, Observer, OutputSchema, Persons, Pinned, Pins, Quota, Rate, Recorder,
+    Schemas, Size, Stop, Store, Text, Then, Unobserved, ViaClient, pins::Look,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};
@@ -47,6 +47,8 @@ pub struct Route {
     pub cleaning: Cleaning,
     /// How much.
     pub size: Size,
+    /// What the record holds of arguments and results.
+    pub contents: Contents,
 }
 
 /// All duties in their order, from the caller to the service.
@@ -59,7 +61,11 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
     } = route;
     Pipeline::new()
         // Every call leaves a trace: refused, late and abandoned ones too.
-        .wrap(Entry::new(recorder.clone(), observer.clone()).under(policy.clone()))
+        .wrap(
+            Entry::new(recorder.clone(), observer.clone())
+                .under(policy.clone())
+                .holding(route.contents.clone()),
+        )
         // The operator may stop it; that is recorded as well.
         .wrap(route.stop.clone())
         // A panic is an error of one call.
@@ -89,11 +95,10 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         // What was frozen while a person thought does not leave; what runs of it stops.
         .wrap(Freeze(route.desk.freezes().clone()))
         // `call.begin`, durable, with rule and approval, before it leaves.
-        .wrap(Intent::new(
-            recorder.clone(),
-            observer.clone(),
-            policy.clone(),
-        ))
+        .wrap(
+            Intent::new(recorder.clone(), observer.clone(), policy.clone())
+                .holding(route.contents.clone()),
+        )
         .wrap(route.deadline.clone())
         .wrap(route.output_schema.clone())
         // A tool that cannot be checked is withheld.
@@ -143,6 +148,8 @@ pub struct Standard {
     pub cleaning: Cleaning,
     /// How much.
     pub size: Size,
+    /// What the record holds of arguments and results; digests.
+    pub contents: Contents,
 }
 
 impl Default for Standard {
@@ -162,6 +169,7 @@ impl Default for Standard {
             schemas: Schemas::default(),
             cleaning: Cleaning::default(),
             size: Size::default(),
+            contents: Contents::default(),
         }
     }
 }
@@ -171,7 +179,7 @@ impl Standard {
     pub fn over(&self, end: Arc<dyn Service>) -> Pipeline {
         let (recorder, observer) = (&self.recorder, &self.observer);
         let mut resolved = Pipeline::new()
-            .wrap(Entry::new(recorder.clone(), observer.clone()))
+            .wrap(Entry::new(recorder.clone(), observer.clone()).holding(self.contents.clone()))
             .wrap(Contain)
             .wrap(self.at_once.in_hand())
             .resolve()
@@ -191,11 +199,10 @@ impl Standard {
             resolved = resolved.confirm(AskOnce);
         }
         resolved = resolved
-            .wrap(Intent::new(
-                recorder.clone(),
-                observer.clone(),
-                "program".into(),
-            ))
+            .wrap(
+                Intent::new(recorder.clone(), observer.clone(), "program".into())
+                    .holding(self.contents.clone()),
+            )
             .wrap(self.deadline.clone())
             .wrap(self.output_schema.clone())
             .clean(self.schemas)

@@ -1,6 +1,6 @@
 //! `[audit]`: how the record is kept.
 
-use super::{error::ConfigError, file, section::Field};
+use super::{error::ConfigError, file, held::HeldContents, section::Field};
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -16,6 +16,9 @@ const KEYS: &[&str] = &[
     "keep_days",
     "keep_bytes",
     "hold",
+    "arguments",
+    "results",
+    "contents_bytes",
 ];
 
 /// How the record is kept.
@@ -37,6 +40,8 @@ pub(crate) struct Audit {
     pub(crate) keep_bytes: Option<u64>,
     /// Nothing is retired.
     pub(crate) hold: bool,
+    /// What it holds of calls; a reload takes it.
+    pub(crate) held: HeldContents,
 }
 
 impl Default for Audit {
@@ -50,6 +55,7 @@ impl Default for Audit {
             keep_days: None,
             keep_bytes: None,
             hold: false,
+            held: HeldContents::default(),
         }
     }
 }
@@ -94,6 +100,7 @@ impl Audit {
         if let Some(field) = section.get("hold") {
             audit.hold = field.boolean()?;
         }
+        audit.held = HeldContents::read(&section)?;
         Ok(audit)
     }
 
@@ -118,6 +125,7 @@ impl Audit {
 mod tests {
     use crate::config::Config;
     use std::path::Path;
+    use toolgate_policy::Held;
 
     fn read(text: &str) -> Result<Config, String> {
         let text = format!("{text}\n[server.a]\ncommand = [\"a\"]\n");
@@ -127,9 +135,13 @@ mod tests {
     #[test]
     fn every_key_is_read() {
         let config = read(
-            "[audit]\nsegment_bytes = 4096\nsegment_hours = 2\ncheckpoint_records = 3\ncheckpoint_seconds = 4\ncheckpoints = \"c.jsonl\"\nkeep_days = 1\nkeep_bytes = 1048576\nhold = true",
+            "[audit]\nsegment_bytes = 4096\nsegment_hours = 2\ncheckpoint_records = 3\ncheckpoint_seconds = 4\ncheckpoints = \"c.jsonl\"\nkeep_days = 1\nkeep_bytes = 1048576\nhold = true\narguments = \"redacted\"\nresults = \"redacted\"\ncontents_bytes = 64",
         );
         let audit = config.unwrap().audit;
+        assert_eq!(
+            (audit.held.arguments, audit.held.results, audit.held.bytes),
+            (Held::Redacted, Held::Redacted, 64)
+        );
         let options = audit.options(Path::new("/data"));
         assert_eq!(
             (options.segment_bytes, options.checkpoint_records),
@@ -162,6 +174,11 @@ mod tests {
             "keep_days = 36601",
             "keep_bytes = 1048575",
             "hold = 1",
+            "arguments = true",
+            "arguments = \"all\"",
+            "results = \"plain\"",
+            "contents_bytes = 63",
+            "contents_bytes = 49153",
         ] {
             let error = read(&format!("[audit]\n{wrong}")).unwrap_err();
             assert!(error.contains("/etc/t.toml:2:"), "{error}");

@@ -9,6 +9,7 @@ mod environment;
 mod error;
 mod file;
 mod glob;
+mod held;
 mod hosts;
 mod json;
 mod limits;

@@ -5,6 +5,7 @@ use super::{
     cleaning::Cleaning,
     environment::{env, env_pass},
     error::ConfigError,
+    held::OwnContents,
     limits::Limits,
     names::{check_id, check_prefix, prefix},
     pins,
@@ -54,6 +55,8 @@ pub(crate) struct Server {
     pub(crate) output: Output,
     /// How what it sends and gets is cleaned.
     pub(crate) cleaning: Cleaning,
+    /// What the record holds of its calls, where it is not as `[audit]` says.
+    pub(crate) held: OwnContents,
 }
 
 /// What happens to arguments that a tool's schema does not name.
@@ -107,6 +110,8 @@ pub(super) const KEYS: &[&str] = &[
     "links",
     "pins_first",
     "pins_change",
+    "audit_arguments",
+    "audit_results",
     "url",
     "headers",
     "headers_env",
@@ -140,6 +145,7 @@ impl Server {
             pins_change: None,
             output: Output::Block,
             cleaning: Cleaning::default(),
+            held: OwnContents::default(),
         }
     }
 
@@ -236,6 +242,7 @@ impl Server {
                 field.word(&[("refuse", Unknown::Refuse), ("allow", Unknown::Allow)])?;
         }
         self.cleaning = Cleaning::read(section)?;
+        self.held = OwnContents::read(section)?;
         self.pins_first = pins::first(section, "pins_first")?;
         self.pins_change = pins::change(section, "pins_change")?;
         if let Some(field) = section.get("output") {

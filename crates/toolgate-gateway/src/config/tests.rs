@@ -6,6 +6,7 @@ mod shown;
 mod wrong;
 
 use super::*;
+use toolgate_policy::Held;
 
 /// The reference of the config, whose example and tables are held to the code.
 const REFERENCE: &str = include_str!("../../../../docs/config.md");
@@ -73,6 +74,8 @@ fn every_key_of_a_server() {
         call_seconds = 7
         unknown_arguments = "allow"
         output = "warn"
+        audit_arguments = "redacted"
+        audit_results = "digest"
     "#;
     let server = parse(text).unwrap().servers.remove(0);
     assert_eq!(server.command, ["npx", "-y", "server"]);
@@ -96,6 +99,10 @@ fn every_key_of_a_server() {
     assert_eq!(
         (server.unknown_arguments, server.output),
         (Unknown::Allow, Output::Warn)
+    );
+    assert_eq!(
+        (server.held.arguments, server.held.results),
+        (Some(Held::Redacted), Some(Held::Digest))
     );
 }
 

@@ -1,6 +1,6 @@
 //! What stays as it was when the gateway started, whatever a later config says.
 
-use crate::config::{Config, Limits};
+use crate::config::{Audit, Config, Limits};
 use std::net::SocketAddr;
 
 /// The limits of what is open already: the listener, sessions, streams and the questions that wait.
@@ -53,7 +53,11 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
     if now.data != first.data {
         notes.push("data is another directory now; restart toolgate to use it".to_owned());
     }
-    if now.audit != first.audit {
+    let kept = Audit {
+        held: first.audit.held,
+        ..now.audit.clone()
+    };
+    if kept != first.audit {
         notes.push("the settings in [audit] are taken at the next start".to_owned());
     }
     let changed = Limits::differing(&first.limits, &now.limits);
@@ -82,12 +86,16 @@ mod tests {
         assert_eq!(first.source, Source::BuiltIn);
         let mut now = first.clone();
         assert!(notes(first.listen, &first, &now).is_empty());
+        now.audit.held.bytes += 1;
+        assert!(notes(first.listen, &first, &now).is_empty());
+        now.audit.hold = true;
         now.limits.connections += 1;
         now.limits.call_seconds += 1;
         now.data = Some("/elsewhere".into());
         now.listen.set_port(1);
         let told = notes(first.listen, &first, &now).join("\n");
         assert!(told.contains(":1 now; restart"), "{told}");
+        assert!(told.contains("[audit]"), "{told}");
         assert!(told.contains("data is another directory"), "{told}");
         assert!(told.contains("next start: connections"), "{told}");
         assert!(!told.contains("call_seconds"), "{told}");

@@ -29,6 +29,7 @@ mod one_no;
 mod one_over;
 mod other_origins;
 mod pins;
+mod record;
 mod reload;
 mod revisions;
 mod stdio;

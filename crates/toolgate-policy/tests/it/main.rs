@@ -11,6 +11,7 @@ mod approvals;
 mod binding;
 mod cleaning;
 mod conditions;
+mod contents;
 mod limits;
 mod orders;
 mod pins;

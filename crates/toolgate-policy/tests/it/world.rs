@@ -163,6 +163,7 @@ impl World {
             schemas: Schemas::default(),
             cleaning: Cleaning::default(),
             size: Size::default(),
+            contents: toolgate_policy::Contents::default(),
         };
         let done: Handler =
             Box::new(|_| Box::pin(async { Ok(Outcome::Done(Output::text("done"))) }));

@@ -300,6 +300,14 @@ fn servers() {
         "3:10: \"output\" in [server.s] is \"of\"; write \"block\" or \"warn\" or \"off\"",
     );
     server(
+        "audit_arguments = \"plain\"",
+        "3:19: \"audit_arguments\" in [server.s] is \"plain\"; write \"digest\" or \"redacted\"",
+    );
+    server(
+        "audit_results = 1",
+        "3:17: \"audit_results\" in [server.s] is a whole number; write \"digest\" or \"redacted\"",
+    );
+    server(
         "unknown_arguments = true",
         "3:21: \"unknown_arguments\" in [server.s] is true or false; write \"refuse\" or \"allow\"",
     );

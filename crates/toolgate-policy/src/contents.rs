@@ -1,0 +1,113 @@
+//! What the record holds of arguments and results.
+
+mod hidden;
+mod output;
+#[cfg(test)]
+mod tests;
+
+use crate::{PerServer, Recorder, Secrets};
+use hidden::Hidden;
+use toolgate_core::{Item, Json, Output};
+use toolgate_journal::Entry;
+
+/// What the record holds of a value.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Held {
+    /// Its length and a keyed digest.
+    #[default]
+    Digest,
+    /// These, and the value itself without what looks like a secret.
+    Redacted,
+}
+
+/// What the record holds of arguments (`args_len`, `args_mac`, `args`) and of results (`res_len`, `res_mac`, `res`).
+///
+/// `args` and `res` are JSON as text, whole or `[omitted: N bytes]`. Secrets are taken out here, before an entry is
+/// queued, and so are arguments that the tool's schema marks `writeOnly` or `format: password`; where a schema does not
+/// tell which they are, `args` is left out. The digest is that of the value as it was, secrets and all.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    /// Of arguments, by server.
+    pub arguments: PerServer<Held>,
+    /// Of results, by server.
+    pub results: PerServer<Held>,
+    /// A longer text is omitted, in bytes.
+    pub bytes: usize,
+}
+
+impl Default for Contents {
+    /// Digests; at most 16 KiB where they are to be held.
+    fn default() -> Contents {
+        Contents {
+            arguments: PerServer::default(),
+            results: PerServer::default(),
+            bytes: 16 * 1024,
+        }
+    }
+}
+
+impl Contents {
+    /// Adds arguments to an entry. Of a call whose item is not known, the digest only: nobody can tell what it hides.
+    pub(crate) fn arguments(
+        &self,
+        recorder: &Recorder,
+        entry: Entry,
+        item: Option<&Item>,
+        json: &Json,
+    ) -> Entry {
+        let entry = digest(recorder, entry, ["args_len", "args_mac"], json);
+        let held = item.filter(|item| self.arguments.of(&item.origin.server) == Held::Redacted);
+        match held.and_then(|item| self.redacted(json, &Hidden::of(item))) {
+            Some(text) if recorder.journal().is_some() => entry.with("args", text),
+            _ => entry,
+        }
+    }
+
+    /// Adds a result to an entry, as the caller gets it.
+    pub(crate) fn result(
+        &self,
+        recorder: &Recorder,
+        entry: Entry,
+        item: Option<&Item>,
+        output: &Output,
+    ) -> Entry {
+        if recorder.journal().is_none() {
+            return entry.with("res_len", output.size());
+        }
+        let json = output::json(output);
+        let entry = digest(recorder, entry, ["res_len", "res_mac"], &json);
+        let held = item.is_some_and(|i| self.results.of(&i.origin.server) == Held::Redacted);
+        match held.then(|| self.redacted(&json, &Hidden::default())) {
+            Some(Some(text)) => entry.with("res", text),
+            _ => entry,
+        }
+    }
+
+    /// The text without secrets; `None` where nobody can tell what has to go.
+    fn redacted(&self, json: &Json, hidden: &Hidden) -> Option<String> {
+        let long = |json: &Json| json.as_str().len() > self.bytes;
+        if long(json) {
+            return Some(omitted(json));
+        }
+        let clean = Secrets::redact_json(&hidden.redact(json)?);
+        Some(match long(&clean) {
+            true => omitted(json),
+            false => clean.as_str().to_owned(),
+        })
+    }
+}
+
+/// Length and keyed digest.
+fn digest(recorder: &Recorder, entry: Entry, names: [&str; 2], json: &Json) -> Entry {
+    let bytes = json.as_str().as_bytes();
+    let entry = entry.with(names[0], bytes.len());
+    match recorder.mac(bytes) {
+        Some(mac) => entry.with(names[1], mac),
+        None => entry,
+    }
+}
+
+/// As the journal says it of what does not fit in a record.
+fn omitted(json: &Json) -> String {
+    format!("[omitted: {} bytes]", json.as_str().len())
+}

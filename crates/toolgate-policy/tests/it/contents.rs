@@ -1,0 +1,140 @@
+//! What the record holds of arguments and results.
+
+use crate::world::{World, item};
+use serde_json::{Value, json};
+use toolgate_core::{Outcome, Output};
+use toolgate_policy::{Held, Leaks, OnLeak, OnSecret, PerServer, Secrets};
+
+/// In two pieces, so that nobody finds one here.
+fn token() -> String {
+    ["gh", "p_k3R9vQ2mX7bT1nL5wZ8cF4hJ6gP0sYuEAq7K"].concat()
+}
+
+/// All that secrets could pass through lets them pass: what is not in the record is taken out for the record alone.
+fn world(of_arguments: PerServer<Held>, of_results: PerServer<Held>) -> World {
+    let mut world = World::new();
+    world.route.cleaning.leaks = Leaks {
+        found: PerServer::all(OnLeak::Pass),
+    };
+    world.route.cleaning.secrets = Secrets {
+        found: PerServer::all(OnSecret::Pass),
+    };
+    world.route.contents.arguments = of_arguments;
+    world.route.contents.results = of_results;
+    world.handle(|_| {
+        let text = format!("the token is {}, take care", token());
+        Box::pin(async move { Ok(Outcome::Done(Output::text(&text))) })
+    });
+    world
+}
+
+async fn look(world: &World, arguments: Value) -> (Value, Value) {
+    world.go(world.call("look", arguments)).await.unwrap();
+    let last = |ev| world.events(ev).pop().unwrap();
+    (last("call.begin"), last("call.end"))
+}
+
+#[tokio::test]
+async fn only_digests_unless_it_is_asked_for() {
+    let world = world(PerServer::default(), PerServer::default());
+    let (begin, end) = look(&world, json!({"q": "plain"})).await;
+    assert_eq!((&begin["args"], &end["res"]), (&Value::Null, &Value::Null));
+    assert_eq!(begin["args_len"], json!(13));
+    for mac in [&begin["args_mac"], &end["res_mac"]] {
+        assert_eq!(mac.as_str().unwrap().len(), 64);
+    }
+    assert!(end["res_len"].as_u64().unwrap() > 60);
+}
+
+#[tokio::test]
+async fn arguments_and_results_are_held_without_their_secrets() {
+    let all = || PerServer::all(Held::Redacted);
+    let world = world(all(), all());
+    let (begin, end) = look(&world, json!({"q": format!("find {}", token()), "n": 1})).await;
+    assert_eq!(
+        begin["args"],
+        "{\"n\":1,\"q\":\"find [redacted:github-token]\"}"
+    );
+    let result: Value = serde_json::from_str(end["res"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        result["content"][0]["text"],
+        "the token is [redacted:github-token], take care"
+    );
+    // The service got it all, and no file has it.
+    assert!(world.script.reached.lock().unwrap()[0].contains(&token()));
+    let mut found = 0;
+    for file in files(&world.dir) {
+        let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+        assert!(!text.contains(&token()), "{}", file.display());
+        found += text.matches("[redacted:github-token]").count();
+    }
+    assert_eq!(found, 2);
+}
+
+#[tokio::test]
+async fn each_server_may_have_it_its_own_way() {
+    let all = PerServer::all(Held::Redacted);
+    let world = world(
+        all.clone().with("demo", Held::Digest),
+        PerServer::all(Held::Digest).with("demo", Held::Redacted),
+    );
+    let (begin, end) = look(&world, json!({"q": "plain"})).await;
+    assert_eq!(begin["args"], Value::Null);
+    assert!(end["res"].as_str().unwrap().starts_with("{\"content\":["));
+}
+
+#[tokio::test]
+async fn a_refused_call_says_what_it_wanted() {
+    let world = world(PerServer::all(Held::Redacted), PerServer::default());
+    world
+        .go(world.call("add", json!({"a": "many"})))
+        .await
+        .unwrap_err();
+    let deny = world.events("deny").pop().unwrap();
+    assert_eq!(
+        (&deny["srv"], &deny["tool"], &deny["args"]),
+        (
+            &json!("demo"),
+            &json!("demo.add"),
+            &json!("{\"a\":\"many\"}")
+        )
+    );
+    assert_eq!(deny["args_mac"].as_str().unwrap().len(), 64);
+    // What nobody offers has no schema that could say what is secret.
+    world
+        .go(world.call("nothing", json!({"a": 1})))
+        .await
+        .unwrap_err();
+    let deny = world.events("deny").pop().unwrap();
+    assert_eq!(
+        (&deny["args"], &deny["args_len"]),
+        (&Value::Null, &json!(7))
+    );
+}
+
+#[tokio::test]
+async fn what_a_schema_marks_and_what_is_too_long_is_not_held() {
+    let mut world = world(PerServer::all(Held::Redacted), PerServer::default());
+    world.route.contents.bytes = 64;
+    let schema =
+        json!({"type": "object", "properties": {"pin": {"type": "integer", "writeOnly": true}}});
+    let look = |schema: &Value| json!({"name": "look", "inputSchema": schema, "annotations": {"readOnlyHint": true}});
+    world.tools(vec![item(look(&schema))]);
+    let (begin, _) = self::look(&world, json!({"pin": 4711})).await;
+    assert_eq!(begin["args"], "{\"pin\":\"[redacted:schema]\"}");
+    world.tools(vec![item(look(&json!({"type": "object"})))]);
+    let (begin, _) = self::look(&world, json!({"q": "x".repeat(57)})).await;
+    assert_eq!(begin["args"], "[omitted: 65 bytes]");
+}
+
+fn files(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => all.extend(files(&path)),
+            false => all.push(path),
+        }
+    }
+    all
+}
