@@ -14,6 +14,12 @@
 //   {do: "call", state}            waits for a row of the calls view in that state; says its id
 //   {do: "stop", id}               presses "stop" on that running call
 //   {do: "offered", name}          opens that tool, resource or prompt in the list of all; says what is shown of it
+//   {do: "pin", name, holds}       waits until the pin of that name is shown, with TEXT in it; says what is shown
+//   {do: "settle", name, act}      presses "accept" or "reject" on it, and waits until it is gone or rejected
+//   {do: "press", name, act}       presses that button of it
+//   {do: "keys", keys}             presses these keys one after the other, outside any field
+//   {do: "gone", name}             waits until the pin of that name is not shown any more
+//   {do: "narrow", width}          makes the window so wide; says how wide the page is
 //   {do: "fetch", url, init, read} asks from a script of the page; says status, text and the header `read`, or why not
 //   {do: "wait"}                   prints "waiting" and goes on when a line comes on standard input
 import { createInterface } from 'node:readline';
@@ -113,6 +119,35 @@ const acts = {
     await found.locator('summary').first().click();
     await found.locator('.facts').waitFor();
     return { text: await found.innerText() };
+  },
+  async pin({ name, holds }) {
+    await page.locator('[data-tab="pins"]').click();
+    const found = page.locator(`[data-pin="${name}"]`).filter({ hasText: holds });
+    await found.waitFor();
+    const all = selector => found.locator(selector).allInnerTexts();
+    return { text: await found.innerText(), gone: await all('del'), came: await all('ins') };
+  },
+  async settle({ name, act }) {
+    const found = page.locator(`[data-pin="${name}"]`);
+    await found.locator(`button[data-act="${act}"]`).click();
+    await (act === 'accept' ? found.waitFor({ state: 'detached' }) : found.filter({ hasText: 'rejected by' }).waitFor());
+    return {};
+  },
+  async press({ name, act }) {
+    await page.locator(`[data-pin="${name}"] button[data-act="${act}"]`).click();
+    return {};
+  },
+  async keys({ keys }) {
+    for (const key of keys) await page.keyboard.press(key);
+    return {};
+  },
+  async gone({ name }) {
+    await page.locator(`[data-pin="${name}"]`).waitFor({ state: 'detached' });
+    return {};
+  },
+  async narrow({ width }) {
+    await page.setViewportSize({ width, height: 800 });
+    return { wide: await page.evaluate(() => document.documentElement.scrollWidth) };
   },
   async fetch({ url, init, read }) {
     return page.evaluate(async ({ url, init, read }) => {

@@ -4,6 +4,11 @@ use super::{Done, NotDone, Operator};
 use serde_json::{Value, json};
 use toolgate_policy::{PinError, PinView, Pins, pins::Difference};
 
+/// Pins that the console shows at once; the next come when some of these are settled.
+const SHOWN: usize = 500;
+/// Bytes of differences and texts that go to the console with every change; those of the rest are asked for one by one.
+const SENT: usize = 1024 * 1024;
+
 impl Operator {
     /// Does what has to do with pins; `None` for anything else.
     pub(super) async fn pins(&self, action: &str, with: &Value, by: &'static str) -> Option<Done> {
@@ -39,11 +44,18 @@ impl Operator {
         }
     }
 
-    /// What waits for somebody or was rejected, with what differs.
+    /// What waits for somebody or was rejected, with what differs as far as there is room.
     pub(super) fn open_pins(&self) -> Value {
-        let views = self.live.plan().route.pins.views(None);
-        let open = views.iter().filter(|view| view.other.is_some());
-        open.map(whole).collect()
+        let mut room = SENT;
+        let open = self.live.plan().route.pins.open(SHOWN);
+        let fitting = |view: &PinView| match room.checked_sub(size(view)) {
+            Some(left) => {
+                room = left;
+                whole(view)
+            }
+            None => short(view),
+        };
+        open.iter().map(fitting).collect()
     }
 
     /// Tells the console how pins stand.
@@ -73,8 +85,18 @@ fn short(view: &PinView) -> Value {
     json!({
         "server": &*view.server, "kind": view.kind, "name": view.name, "state": view.state.as_str(),
         "rejected": view.rejected, "first": view.first, "accepted": view.accepted.as_deref(), "by": view.by,
-        "at": view.at, "other": view.other.as_deref(),
+        "at": view.at, "other": view.other.as_deref(), "hidden": view.hidden,
     })
+}
+
+/// Bytes of what a short one leaves out.
+fn size(view: &PinView) -> usize {
+    let len = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let each = view.differences.iter();
+    let differences: usize = each
+        .map(|d| d.place.len() + len(&d.old) + len(&d.new))
+        .sum();
+    differences + len(&view.text)
 }
 
 fn whole(view: &PinView) -> Value {

@@ -1,6 +1,8 @@
 //! Pins through the real gateway, with a real child that changes its lists while it runs: in every revision, on every
 //! transport, across a restart.
 
+mod page;
+
 use crate::help::{
     Gate, Modern, SOON, Session, Setup, Side, Talk, TempDir, answer_of, end_politely, lines,
     message_of, send, toolgate, until,

@@ -35,6 +35,8 @@ pub struct PinView {
     pub differences: Vec<Difference>,
     /// The other definition as canonical JSON, where nothing was accepted before.
     pub text: Option<String>,
+    /// Whether callers may not use the other definition now.
+    pub hidden: bool,
 }
 
 /// What is kept of a definition, whichever command or address its server had.
@@ -97,7 +99,15 @@ impl Pins {
     /// All pins of the servers as they are now; of one server where one is named.
     pub fn views(&self, server: Option<&str>) -> Vec<PinView> {
         let rows = self.rows(server, |_| true);
-        rows.iter().map(|(_, row)| view(row)).collect()
+        rows.iter().map(|(_, row)| self.view(row)).collect()
+    }
+
+    /// The pins that wait for somebody or were rejected: those that wait first, and no more than `most`.
+    pub fn open(&self, most: usize) -> Vec<PinView> {
+        let mut rows = self.rows(None, |row| row.other.is_some());
+        rows.sort_by_key(|(_, row)| row.other.as_ref().is_some_and(|one| one.rejected.is_some()));
+        let first = rows.iter().take(most);
+        first.map(|(_, row)| self.view(row)).collect()
     }
 
     /// The definitions that are kept of these servers, by their names. Without the words on how to use a server.
@@ -129,7 +139,7 @@ impl Pins {
     /// The pins of that name: a resource and a template may share one.
     pub fn find(&self, name: &str) -> Vec<PinView> {
         let rows = self.named(name);
-        rows.iter().map(|(_, row)| view(row)).collect()
+        rows.iter().map(|(_, row)| self.view(row)).collect()
     }
 
     /// Accepts what came under a name. `digest` is the beginning of what was looked at.
@@ -286,6 +296,38 @@ impl Pins {
     fn named(&self, name: &str) -> Vec<(String, Row)> {
         self.rows(name.split('.').next(), |row| row.full_name() == name)
     }
+
+    fn view(&self, row: &Row) -> PinView {
+        let (old, new) = (&row.accepted, &row.other);
+        let text = |text: Option<&String>| text.cloned();
+        let both = old.as_ref().and_then(|one| text(one.text.as_ref()));
+        let both = both.zip(new.as_ref().and_then(|one| text(one.text.as_ref())));
+        PinView {
+            server: row.server.clone(),
+            kind: row.kind.clone(),
+            name: row.full_name(),
+            state: match (old, new) {
+                (Some(_), None) => PinState::Accepted,
+                (Some(_), Some(_)) => PinState::Changed,
+                (None, _) => PinState::New,
+            },
+            rejected: new.as_ref().and_then(|one| one.rejected.clone()),
+            first: row.first,
+            accepted: old.as_ref().map(|one| one.digest.clone()),
+            by: old.as_ref().map(|one| one.by.clone()),
+            at: old.as_ref().map(|one| one.at),
+            other: new.as_ref().map(|one| one.digest.clone()),
+            differences: both.map(|(old, new)| diff(&old, &new)).unwrap_or_default(),
+            text: match old {
+                None => new.as_ref().and_then(|one| one.text.clone()),
+                Some(_) => None,
+            },
+            hidden: new.as_ref().is_some_and(|one| {
+                let known = Some(Some(row.clone()));
+                self.judge_row(known, &one.digest, &row.server).1.is_some()
+            }),
+        }
+    }
 }
 
 fn accept(row: &mut Row, by: &str) -> bool {
@@ -309,32 +351,4 @@ fn reject(row: &mut Row, by: &str) -> bool {
     other.rejected = Some(by.to_owned());
     row.changes = 0;
     true
-}
-
-fn view(row: &Row) -> PinView {
-    let (old, new) = (&row.accepted, &row.other);
-    let text = |text: Option<&String>| text.cloned();
-    let both = old.as_ref().and_then(|one| text(one.text.as_ref()));
-    let both = both.zip(new.as_ref().and_then(|one| text(one.text.as_ref())));
-    PinView {
-        server: row.server.clone(),
-        kind: row.kind.clone(),
-        name: row.full_name(),
-        state: match (old, new) {
-            (Some(_), None) => PinState::Accepted,
-            (Some(_), Some(_)) => PinState::Changed,
-            (None, _) => PinState::New,
-        },
-        rejected: new.as_ref().and_then(|one| one.rejected.clone()),
-        first: row.first,
-        accepted: old.as_ref().map(|one| one.digest.clone()),
-        by: old.as_ref().map(|one| one.by.clone()),
-        at: old.as_ref().map(|one| one.at),
-        other: new.as_ref().map(|one| one.digest.clone()),
-        differences: both.map(|(old, new)| diff(&old, &new)).unwrap_or_default(),
-        text: match old {
-            None => new.as_ref().and_then(|one| one.text.clone()),
-            Some(_) => None,
-        },
-    }
 }

@@ -86,7 +86,7 @@ impl Pins {
         self.judge_row(self.book.row(&thing.key), &thing.digest, &thing.server)
     }
 
-    fn judge_row(
+    pub(super) fn judge_row(
         &self,
         row: Option<Option<Row>>,
         digest: &Arc<str>,

@@ -7,9 +7,10 @@ import { renderCalls, tickCalls, callsKey, showCall } from "./view-calls.js";
 import { renderTools, toolsKey } from "./view-tools.js";
 import { renderServers } from "./view-servers.js";
 import { renderGrants } from "./view-grants.js";
+import { renderPins, pinsKey, showPin, waiting } from "./view-pins.js";
 
 const $ = (id) => document.getElementById(id);
-const TABS = ["inbox", "calls", "tools", "servers", "grants"];
+const TABS = ["inbox", "calls", "tools", "servers", "grants", "pins"];
 const tabs = TABS.map((name) => $("tab-" + name));
 let current = "inbox";
 
@@ -80,9 +81,10 @@ function drawHeader() {
 function drawCounts() {
   const down = state.servers.filter((s) => s.state === "failed" || s.state === "backoff").length;
   const running = [...state.calls.values()].filter((c) => c.state !== "done").length;
-  const counts = { inbox: state.pending.size || "", calls: running || "", tools: state.tools.length || "", servers: down ? `${state.servers.length - down}/${state.servers.length}` : state.servers.length || "", grants: (state.freezes.length ? `${state.freezes.length} frozen` : state.grants.length) || "" };
+  const counts = { inbox: state.pending.size || "", calls: running || "", tools: state.tools.length || "", servers: down ? `${state.servers.length - down}/${state.servers.length}` : state.servers.length || "", grants: (state.freezes.length ? `${state.freezes.length} frozen` : state.grants.length) || "", pins: waiting().length || "" };
   for (const el of document.querySelectorAll("[data-count]")) put(el, counts[el.dataset.count]);
   $("tab-inbox").classList.toggle("waiting", state.pending.size > 0);
+  $("tab-pins").classList.toggle("waiting", waiting().length > 0);
   $("tab-servers").classList.toggle("down", down > 0);
   attr($("tab-servers"), "title", down ? `${down} of ${state.servers.length} down` : null);
   const title = (state.pending.size ? `(${state.pending.size}) ` : "") + current[0].toUpperCase() + current.slice(1) + " \u00b7 Toolgate";
@@ -142,6 +144,7 @@ function route() {
   if (state.ready) {
     if (current === "calls" || !part) showCall(current === "calls" && part ? part : null);
     if (current === "inbox" && part) showPending(part);
+    if (current === "pins" && part) showPin(part);
   }
   return false;
 }
@@ -164,9 +167,9 @@ document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing || $("help").open || $("console").hidden) return;
   if (isField(e.target)) { if (e.key === "Escape") e.target.blur(); return; }
   if (e.repeat && e.key !== "j" && e.key !== "k") return;
-  const views = { inbox: inboxKey, calls: callsKey, tools: toolsKey };
+  const views = { inbox: inboxKey, calls: callsKey, tools: toolsKey, pins: pinsKey };
   let used = false;
-  if (e.key >= "1" && e.key <= "5") { location.hash = "#/" + TABS[e.key - 1]; used = true; }
+  if (e.key >= "1" && e.key <= String(TABS.length)) { location.hash = "#/" + TABS[e.key - 1]; used = true; }
   else if (e.key === "?") { $("help").showModal(); used = true; }
   else used = views[current]?.(e.key) ?? false;
   if (used) e.preventDefault();
@@ -175,7 +178,7 @@ $("keys").addEventListener("click", () => $("help").showModal());
 
 // Drawing ----------------------------------------------------------------
 
-const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, grants: renderGrants, freezes: renderGrants };
+const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, grants: renderGrants, freezes: renderGrants, pins: renderPins };
 
 on("change", (dirty) => {
   if ($("console").hidden && $("login").hidden && state.ready) { attr($("console"), "hidden", false); dirty.add("first"); }

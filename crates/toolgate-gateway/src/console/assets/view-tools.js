@@ -14,6 +14,7 @@ root.append(h("h2", { class: "sr" }, "Tools"), h("div", { class: "tools-bar" }, 
 
 const idOf = (tool) => `${tool.server}.${tool.name}`;
 const isTool = (x) => (x.kind ?? "tool") === "tool";
+const pinOf = (tool) => `${tool.kind} ${idOf(tool)}`;
 const sync = keyed(list, idOf, makeTool);
 
 export function renderTools() {
@@ -73,7 +74,7 @@ function describe(tool) {
   const row = (label, node) => [h("dt", {}, label), h("dd", {}, node)];
   const about = isTool(tool) ? describeTool(tool) : tool.kind === "prompt" ? [inputs(tool.input_schema)] : [];
   return [
-    tool.withheld ? h("p", { class: "warning" }, "Withheld from callers: ", t("span", {}, tool.withheld)) : null,
+    tool.withheld ? h("p", { class: "warning" }, "Withheld from callers: ", t("span", {}, tool.withheld), ...(state.pins.some((pin) => pinOf(tool) === `${pin.kind} ${pin.name}`) ? [" ", h("a", { href: "#/pins/" + encodeURIComponent(pinOf(tool)) }, "See what differs")] : [])) : null,
     t("div", { class: "prose" }, tool.description || "The server gives no description.", true),
     h("dl", { class: "facts" },
       ...row("Rule", t("span", {}, `${tool.verdict}: ${tool.rule}`)),

@@ -1,0 +1,229 @@
+// Definitions that are not as somebody accepted them: what differs, and yes or no to exactly what is shown.
+
+import { state, post } from "./api.js";
+import { compare } from "./diff.js";
+import { h, t, vis, put, attr, keyed, button, textBox, hiddenCount, sizeNote, say, stamp, visText } from "./dom.js";
+import { kind, pretty } from "./json.js";
+
+/** Most differences that the gateway tells of one definition, and most pins that it tells at once. */
+const MOST = { differences: 200, pins: 500 };
+
+const root = document.getElementById("view-pins");
+const empty = h("div", { class: "empty", hidden: true }, h("h3", {}, "Every definition is as it was accepted"),
+  h("p", {}, "A tool, prompt or resource whose definition changes appears here, and is hidden from callers until you accept it."));
+const bulk = h("div", { class: "bulk" });
+const error = h("p", { class: "error", role: "alert", hidden: true });
+const list = h("div", { class: "cards" });
+const more = h("p", { class: "dim", hidden: true }, `These are ${MOST.pins}; more appear when some are settled.`);
+root.append(h("h2", { class: "sr" }, "Pins"), empty, error, bulk, list, more);
+
+const idOf = (pin) => pin.kind + " " + pin.name;
+const sync = keyed(list, idOf, makeCard);
+let selected = null, armedAt = 0, parts = new Map(), order = [];
+
+/** Those that wait for somebody; the others were rejected. */
+export const waiting = () => state.pins.filter((pin) => !pin.rejected);
+
+export function renderPins() {
+  const before = order, had = list.contains(document.activeElement);
+  const items = [...state.pins].sort((a, b) => !!a.rejected - !!b.rejected || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  order = items.map(idOf);
+  parts = sync(items);
+  if (!parts.has(selected)) {
+    select(order[Math.max(0, Math.min(before.indexOf(selected), order.length - 1))] ?? null);
+    if (had && selected) parts.get(selected).node.focus({ preventScroll: true });
+  }
+  if (before.some((id, i) => order[i] !== id)) moved();
+  attr(empty, "hidden", items.length > 0);
+  attr(more, "hidden", items.length < MOST.pins);
+  drawBulk();
+}
+
+/** What was meant for one definition must not land on another: for a moment keys do nothing. */
+function arm() { armedAt = Date.now() + 700; }
+
+/** Neither must a click, where something else stands under the pointer now. */
+let settling = 0;
+function moved() {
+  arm();
+  list.classList.add("settling");
+  clearTimeout(settling);
+  settling = setTimeout(() => list.classList.remove("settling"), 450);
+}
+
+function select(id) {
+  parts.get(selected)?.node.classList.remove("selected");
+  if (id !== selected) arm();
+  selected = id;
+  parts.get(id)?.node.classList.add("selected");
+}
+
+/** Answers a key pressed outside any field; true if it was one of this view's. */
+export function pinsKey(key) {
+  if (!order.length) return false;
+  const i = order.indexOf(selected);
+  if (key === "j" || key === "k") {
+    const shown = list.contains(document.activeElement);
+    select(order[shown ? Math.max(0, Math.min(order.length - 1, i + (key === "j" ? 1 : -1))) : Math.max(0, i)]);
+    armedAt = 0;
+    parts.get(selected).node.focus();
+    parts.get(selected).node.scrollIntoView({ block: "nearest" });
+    return true;
+  }
+  if (key !== "a" && key !== "r") return false;
+  if (Date.now() >= armedAt) parts.get(selected)?.settle(key === "a" ? "accept" : "reject");
+  return true;
+}
+
+/** Brings one pin to the front. */
+export function showPin(id) {
+  if (!parts.has(id)) return;
+  select(id);
+  parts.get(id).node.focus();
+  parts.get(id).node.scrollIntoView({ block: "start" });
+}
+
+/** Settles exactly the definition that is shown. */
+const settle = (act, pin) => post("/console/api/pins/" + act, { name: pin.name, digest: pin.other });
+
+/** One button for each server of which several wait. Each is accepted by its digest, so nothing unseen is. */
+function drawBulk() {
+  const by = new Map();
+  for (const pin of waiting()) by.set(pin.server, (by.get(pin.server) ?? 0) + 1);
+  const many = [...by].filter(([, count]) => count > 1);
+  const key = JSON.stringify(many);
+  if (bulk.dataset.key === key) return;
+  bulk.dataset.key = key;
+  bulk.replaceChildren(...many.map(([server, count]) => button(`Accept all ${count} of ${visText(server)}\u2026`, { class: "small", "data-act": "accept-all", "data-server": server }, (e) => acceptAll(server, e.target))));
+}
+
+async function acceptAll(server, by) {
+  const all = waiting().filter((pin) => pin.server === server);
+  if (!confirm(`Accept ${all.length} definitions of ${visText(server)} as they are shown here?`)) return;
+  by.disabled = true;
+  const wrong = [];
+  for (const pin of all) {
+    const res = await settle("accept", pin);
+    if (!res.ok) wrong.push(res.error);
+  }
+  put(error, wrong.length ? `${wrong.length} of ${all.length} were not accepted: ${wrong[0]}` : "");
+  attr(error, "hidden", !wrong.length);
+  by.disabled = false;
+}
+
+function makeCard(first) {
+  let pin = first, busy = false, drawn = "", fetched = null;
+  const name = t("h3", {}, pin.name);
+  const tags = h("div", { class: "tags" });
+  const body = h("div", { class: "changes" });
+  const wrong = h("p", { class: "error", role: "alert", hidden: true });
+  const note = h("p", { class: "dim" });
+  const yes = button("Accept", { class: "primary", "data-act": "accept", title: "Key: a" }, () => run("accept"));
+  const no = button("Reject", { class: "danger", "data-act": "reject", title: "Key: r" }, () => run("reject"));
+  const mine = () => select(idOf(pin));
+  const node = h("article", { class: "card pin", tabindex: "-1", "data-pin": pin.name, "data-kind": pin.kind, "aria-label": visText(`${pin.kind} ${pin.name}`), on: { focusin: mine, pointerdown: mine } },
+    h("header", {}, name, tags), body, wrong, note, h("footer", {}, yes, no));
+  /** What differs came along, or was asked for. */
+  const whole = () => (pin.differences ? pin : fetched?.other === pin.other ? fetched : null);
+  function draw() {
+    tags.replaceChildren(...tagsOf(pin, whole()));
+    body.replaceChildren(...(whole() ? changes(whole()) : [button("Show what differs", { "data-act": "show" }, show)]));
+    attr(no, "hidden", !!pin.rejected);
+    put(note, standing(pin));
+    allow();
+  }
+  function allow() {
+    for (const b of [yes, no]) b.disabled = busy || !whole();
+  }
+  function tell(what) {
+    put(wrong, what ?? "");
+    attr(wrong, "hidden", !what);
+  }
+  async function show() {
+    const res = await post("/console/api/pins/diff", { name: pin.name });
+    tell(res.error);
+    fetched = res.ok ? JSON.parse(res.text).find((one) => one.kind === pin.kind) ?? null : null;
+    draw();
+  }
+  async function run(act) {
+    if (busy || !whole() || (act === "reject" && pin.rejected)) return;
+    busy = true;
+    allow();
+    const res = await settle(act, pin);
+    busy = false;
+    allow();
+    tell(res.error);
+    if (res.ok) say(`${act === "accept" ? "Accepted" : "Rejected"} ${visText(pin.name)}`);
+  }
+  function update(next) {
+    const key = JSON.stringify(next);
+    if (key === drawn) return;
+    if (drawn && next.other !== pin.other) { moved(); tell("It changed again; this is what came last."); }
+    pin = next;
+    drawn = key;
+    draw();
+  }
+  return { node, update, settle: run };
+}
+
+const tag = (text, level) => h("span", { class: "tag " + level }, text);
+
+function tagsOf(pin, whole) {
+  const weights = (whole?.differences ?? []).map((one) => one.cosmetic);
+  const count = (cosmetic) => weights.filter((w) => w === cosmetic).length;
+  return [
+    tag(pin.kind, ""),
+    pin.state === "new" ? tag("new", "warn") : tag("changed", "warn"),
+    ...(count(false) ? [tag(`${count(false)} semantic`, "bad")] : []),
+    ...(count(true) ? [tag(`${count(true)} cosmetic`, "calm")] : []),
+    ...(pin.rejected ? [tag("rejected by " + visText(pin.rejected), "bad")] : []),
+    pin.hidden ? tag("hidden from callers", "") : tag("usable meanwhile", "warn"),
+  ];
+}
+
+function standing(pin) {
+  if (pin.rejected) return "It stays hidden until it changes again, or you accept it after all.";
+  const was = pin.accepted ? `What counts was accepted by ${pin.by} on ${stamp(pin.at).slice(0, 16)} UTC. ` : "Nothing was accepted under this name. ";
+  return was + `Digest of what came: ${pin.other.slice(0, 12)}.`;
+}
+
+/** What came, place by place; the whole of it where nothing was there before. */
+function changes(pin) {
+  if (pin.text !== null && pin.text !== undefined) return [warning([pin.text]), textBox("The whole definition", shown(pin.text))];
+  if (!pin.differences.length) return [h("p", { class: "warning" }, "One of the two is too long to be kept, so what differs cannot be shown. Accept it only if you know why it changed.")];
+  const all = pin.differences.map(change);
+  if (pin.differences.length >= MOST.differences) all.push(h("p", { class: "warning" }, `More than ${MOST.differences} places differ; the rest is not listed.`));
+  return [warning(pin.differences.map((one) => one.new ?? "")), ...all];
+}
+
+/** Says so where the new texts hold what an eye would miss. */
+function warning(texts) {
+  const marked = texts.reduce((sum, text) => sum + hiddenCount(shown(text)), 0);
+  return h("p", { class: "warning", hidden: !marked }, `${marked} hidden or look-alike piece${marked === 1 ? " is" : "s are"} marked below.`);
+}
+
+/** JSON as a person reads it: a text without its quotes, anything else indented. */
+function shown(raw) {
+  try { return kind(raw) === "string" ? JSON.parse(raw) : pretty(raw); } catch { return raw; }
+}
+
+function change(one) {
+  const [before, after] = [one.old, one.new].map((raw) => raw === null ? null : shown(raw));
+  const [older, newer] = before !== null && after !== null ? compare(before, after) : [before, after].map((text) => text === null ? null : [{ text, changed: true }]);
+  return h("section", { class: "change", "data-change": one.place },
+    h("div", { class: "box-head" }, t("code", { class: "place" }, one.place || "all of it"), one.cosmetic ? tag("cosmetic", "calm") : tag("semantic", "bad")),
+    h("div", { class: "sides" }, side("\u2212", "Accepted", "del", older, before), side("+", "Now", "ins", newer, after)));
+}
+
+function side(sign, word, mark, runs, text) {
+  if (runs === null) return h("div", { class: "side" }, h("span", { class: "label" }, word), h("p", { class: "dim" }, "nothing"));
+  const pre = h("pre", { tabindex: "0", "aria-label": word });
+  for (const run of runs) pre.append(run.changed ? changed(mark, run.text) : vis(run.text, true));
+  return h("div", { class: "side " + mark }, h("div", { class: "box-head" }, h("span", { class: "label" }, `${sign} ${word}`), h("span", { class: "dim" }, sizeNote(text))), pre);
+}
+
+function changed(mark, text) {
+  const node = h(mark, {});
+  node.append(vis(text, true));
+  return node;
+}
