@@ -6,6 +6,7 @@
     reason = "a chore's report is what was asked for"
 )]
 
+mod bench;
 mod conformance;
 mod evidence;
 mod first_use;
@@ -19,7 +20,7 @@ mod steps;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | requirements | long | interop | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | requirements | long | interop | bench | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   requirements [--write]
@@ -27,6 +28,7 @@ const USAGE: &str = "usage: cargo xtask check | test | install | requirements | 
   long     the rows of attacks with their full counts, which take long
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK; writes docs/interop.md
+  bench    our server beside others and the bare limit, instructions and calls/s; writes docs/performance.md
   conformance [RUN]... [--skip-install] [--url URL] [--client COMMAND]
            the official suite against our server, gateway and client, or those that are given;
            RUN is the beginning of a name such as server-2026-07-28";
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         }
         "long" => report.step("rows", long::rows),
         "interop" => interop::all(&mut report),
+        "bench" => bench::all(&mut report),
         "conformance" => return conformance(),
         _ => return usage(),
     }

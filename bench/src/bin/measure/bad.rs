@@ -1,0 +1,100 @@
+//! One bad call for each duty: all must be refused, or what they bring be made harmless, so that no duty is off.
+
+use crate::{load::Load, stdio::Pipes};
+use serde_json::{Value, json};
+
+/// A duty, the tool and arguments that break it, and a word of the answer that shows it.
+const BAD: [(&str, &str, &str, &str); 10] = [
+    ("rules: unseen", "hidden", "{}", "unknown tool: hidden"),
+    (
+        "rules: refused",
+        "denied",
+        "{}",
+        "refused: this door is shut",
+    ),
+    (
+        "arguments",
+        "echo",
+        r#"{"text":5}"#,
+        "invalid arguments for echo",
+    ),
+    (
+        "arguments: unknown",
+        "echo",
+        r#"{"text":"a","more":1}"#,
+        "invalid arguments for echo",
+    ),
+    ("secrets", "key", "{}", "the key is [redacted"),
+    ("text", "unseen", "{}", "abc"),
+    ("output schema", "broken", "{}", "held back"),
+    ("size", "blocks", "{}", "1000"),
+    ("contain", "panics", "{}", "\"error\":"),
+    ("deadline", "slow", "{}", "timed out after"),
+];
+
+/// How many of them count as uses of the tool that is measured: they fail after the rate has let them through.
+pub const COUNTED: u64 = 2;
+
+/// The most that a peer may have in flight.
+const IN_FLIGHT: u64 = 64;
+
+/// Breaks each duty once.
+pub fn all_refused(load: &Load, calls: u64, pipes: &mut Pipes) {
+    let mut id = calls;
+    let mut line = String::new();
+    for (duty, tool, arguments, word) in BAD {
+        id += 1;
+        let arguments: Value = serde_json::from_str(arguments).expect("JSON");
+        pipes.say(&load.call(id, tool, &arguments));
+        pipes.flush();
+        pipes.hear(&mut line);
+        assert!(line.contains(word), "{duty} does not hold: {line}");
+    }
+    strict(pipes, &mut line);
+    crowd(load, id, pipes, &mut line);
+    if load.tools == 0 {
+        often(load, calls, pipes, &mut line);
+    }
+}
+
+/// A key that stands twice is read by nobody.
+fn strict(pipes: &mut Pipes, line: &mut String) {
+    pipes.say(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{}}"#);
+    pipes.flush();
+    pipes.hear(line);
+    assert!(
+        line.contains("-32600"),
+        "the strict reader does not hold: {line}"
+    );
+}
+
+/// One more in flight than may be; the others end by their deadline.
+fn crowd(load: &Load, from: u64, pipes: &mut Pipes, line: &mut String) {
+    for more in 0..=IN_FLIGHT {
+        pipes.say(&load.call(from + 1 + more, "slow", &json!({})));
+    }
+    pipes.flush();
+    pipes.hear(line);
+    assert!(
+        line.contains("too many"),
+        "the limit in flight does not hold: {line}"
+    );
+    for _ in 0..IN_FLIGHT {
+        pipes.hear(line);
+        assert!(
+            line.contains("timed out after"),
+            "the deadline does not hold: {line}"
+        );
+    }
+}
+
+/// All calls of the quota are used up.
+fn often(load: &Load, calls: u64, pipes: &mut Pipes, line: &mut String) {
+    pipes.say(&load.call(calls, "echo", &json!({"text": "once more"})));
+    pipes.flush();
+    pipes.hear(line);
+    assert!(
+        line.contains("rate limit of"),
+        "the rate does not hold: {line}"
+    );
+}

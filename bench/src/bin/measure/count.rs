@@ -1,0 +1,67 @@
+//! What one call costs, apart from the clock: instructions by callgrind, system calls by strace.
+
+use crate::{
+    load::{self, Load},
+    peer::Peer,
+    stdio::Pipes,
+};
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, id},
+};
+
+/// Instructions of the server in user space, a call: what a run of twice as many takes more. `None` where valgrind cannot
+/// run it: it maps no vDSO, and the clock of the audit log looks for it.
+pub fn instructions(load: &Load, peer: &Peer) -> Option<f64> {
+    if peer.audit {
+        return None;
+    }
+    let file = file("callgrind");
+    let total = |calls: u64| {
+        let mut wrap = Command::new("valgrind");
+        wrap.args(["--tool=callgrind", "--quiet"]);
+        wrap.arg(format!("--callgrind-out-file={}", file.display()));
+        run(load, peer, calls, wrap);
+        let text = fs::read_to_string(&file).expect("callgrind wrote its file");
+        let line = text.lines().find_map(|line| line.strip_prefix("totals: "));
+        line.and_then(|n| n.trim().parse::<f64>().ok())
+            .expect("a total")
+    };
+    Some(more(load, total, &file))
+}
+
+/// System calls of the server, a call.
+pub fn system_calls(load: &Load, peer: &Peer) -> f64 {
+    let file = file("strace");
+    let total = |calls: u64| {
+        let mut wrap = Command::new("strace");
+        wrap.args(["-f", "-c", "-U", "calls,name", "-o"]).arg(&file);
+        run(load, peer, calls, wrap);
+        let text = fs::read_to_string(&file).expect("strace wrote its file");
+        let line = text.lines().find(|line| line.trim_end().ends_with("total"));
+        let count = line.and_then(|line| line.split_whitespace().next());
+        count.and_then(|n| n.parse::<f64>().ok()).expect("a total")
+    };
+    more(load, total, &file)
+}
+
+fn more(load: &Load, total: impl Fn(u64) -> f64, file: &PathBuf) -> f64 {
+    let half = load.counted / 2;
+    let each = (total(half * 2) - total(half)) / half as f64;
+    let _ = fs::remove_file(file);
+    each
+}
+
+/// Puts the words before the command of the peer.
+fn run(load: &Load, peer: &Peer, calls: u64, mut wrap: Command) {
+    let command = peer.command(load, calls);
+    wrap.arg(command.get_program()).args(command.get_args());
+    let mut pipes = Pipes::start(wrap);
+    load::run(load, peer, calls, &mut pipes);
+    pipes.end();
+}
+
+fn file(tool: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("toolgate-bench-{}.{tool}", id()))
+}

@@ -1,0 +1,127 @@
+//! Our server, as any author gets it with all duties on: over stdio, with tools that break each duty.
+//!
+//! `ours [--tools N] [--quota N] [--audit FOLDER]`: lists N tools at least, lets each be called N times a century,
+//! records in a folder instead of as events that nobody hears.
+
+use std::time::Duration;
+use toolgate::{
+    Call, Caller, Content, Cx, Decision, Error, Item, Kind, Refusal, Rule, Server, Stop, Tool,
+    ToolResult, Verdict,
+    duties::{Deadline, PerServer, Quota},
+    tool,
+};
+
+/// Says the text again.
+#[tool(read_only)]
+async fn echo(
+    /// The text.
+    text: String,
+) -> String {
+    text
+}
+
+/// Hides one tool, and refuses another.
+struct Door;
+
+impl Rule for Door {
+    fn name(&self) -> &'static str {
+        "door"
+    }
+
+    fn sees(&self, _: &Caller, item: &Item) -> bool {
+        item.local != "hidden"
+    }
+
+    fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> Decision<'a> {
+        Decision::Now(match item.local.as_str() {
+            "denied" => Verdict::Refuse(Error::new(
+                Kind::Refused(Refusal::Rule),
+                "refused: this door is shut",
+            )),
+            _ => Verdict::Allow,
+        })
+    }
+}
+
+/// A tool without arguments.
+fn plain<F, Fut>(name: &str, work: F) -> Tool
+where
+    F: Fn() -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<ToolResult, Stop>> + Send + 'static,
+{
+    let schema = serde_json::json!({"type": "object"});
+    Tool::dynamic(name, schema, move |_, _: Cx| work())
+}
+
+/// One tool for each duty that answers would break.
+fn breakers() -> Vec<Tool> {
+    let promise = serde_json::json!({"type": "object", "required": ["count"]});
+    // In two parts, so that who looks for keys in this file finds none.
+    let key = || format!("the key is {}{}", "AKI", "AQ4T5Z2LM7NPR3SVX");
+    vec![
+        plain("hidden", || async { Ok(ToolResult::text("seen")) }),
+        plain("denied", || async { Ok(ToolResult::text("passed")) }),
+        plain("key", move || async move { Ok(ToolResult::text(&key())) }),
+        plain("unseen", || async {
+            Ok(ToolResult::text("a\u{200b}b\u{1b}[2Jc"))
+        }),
+        plain("broken", || async {
+            let structured = Some(toolgate::Json::from_value(&serde_json::json!({"no": 1})));
+            Ok(ToolResult {
+                structured,
+                ..ToolResult::text("{}")
+            })
+        })
+        .output_schema(promise),
+        plain("blocks", || async {
+            let content = vec![Content::text("x"); 1001];
+            Ok(ToolResult {
+                content,
+                ..ToolResult::default()
+            })
+        }),
+        plain("panics", || async { panic!("as it should") }),
+        plain("slow", || async { std::future::pending().await }),
+    ]
+}
+
+fn server() -> Server {
+    let quota = toolgate_bench::number("--quota").unwrap_or(u32::MAX);
+    let century = Duration::from_secs(3_155_760_000);
+    let mut server = Server::new("bench", "1.0.0")
+        .rate(Quota {
+            count: quota,
+            per: century,
+        })
+        .deadline(Deadline {
+            silence: PerServer::all(Duration::from_millis(500)),
+            ..Deadline::default()
+        })
+        .guard(Door)
+        .tool(echo);
+    let mut count = 1;
+    for tool in breakers() {
+        server = server.tool(tool);
+        count += 1;
+    }
+    let tools = toolgate_bench::number("--tools").unwrap_or(0) as usize;
+    for definition in toolgate_bench::many(tools.saturating_sub(count)) {
+        let text = |key: &str| definition[key].as_str().unwrap_or_default().to_owned();
+        let schema = definition["inputSchema"].clone();
+        let tool = Tool::dynamic(&text("name"), schema, |_, _: Cx| async {
+            Ok::<_, Stop>("")
+        });
+        server = server.tool(tool.title(&text("title")).description(&text("description")));
+    }
+    match toolgate_bench::word("--audit") {
+        Some(folder) => server.audit_in(folder),
+        None => server,
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    std::panic::set_hook(Box::new(|_| {}));
+    toolgate::stdio(server()).await?;
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! The Rust SDK of the specification's project over stdio, as its papers say.
+
+use rmcp::{
+    ServerHandler, ServiceExt,
+    handler::server::{router::tool::ToolRouter, wrapper::Parameters},
+    model::{ServerCapabilities, ServerConfig},
+    tool, tool_handler, tool_router,
+};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Echo {
+    /// The text.
+    text: String,
+}
+
+#[derive(Clone)]
+struct Bench {
+    tool_router: ToolRouter<Bench>,
+}
+
+#[tool_router]
+impl Bench {
+    /// Says the text again.
+    #[tool]
+    async fn echo(&self, Parameters(Echo { text }): Parameters<Echo>) -> String {
+        text
+    }
+}
+
+#[tool_handler]
+impl ServerHandler for Bench {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let bench = Bench {
+        tool_router: Bench::tool_router(),
+    };
+    bench
+        .serve(rmcp::transport::io::stdio())
+        .await?
+        .waiting()
+        .await?;
+    Ok(())
+}
