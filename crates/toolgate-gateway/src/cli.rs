@@ -92,14 +92,27 @@ pub(crate) enum Command {
     /// Be the demo server over standard input and output
     DemoServer,
     /// Check the config and stop
-    Check {
-        /// A toolgate.toml, or the mcpServers JSON of a host
-        #[arg(long, value_name = "FILE")]
-        config: Option<PathBuf>,
-        /// Show how much memory the limits allow, and to what
-        #[arg(long)]
-        explain_memory: bool,
-    },
+    Check(Check),
+}
+
+/// `toolgate check`.
+///
+/// It also tells of rules that never decide and of rules that fit nothing that the servers offer. Exit code 0: the config
+/// can be used. 2: it is wrong. 1: a server could not be asked, or --strict found something to tell.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Check {
+    /// A toolgate.toml, or the mcpServers JSON of a host
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Start the servers for a moment and ask what they offer, rather than believe what a gateway saw of them
+    #[arg(long)]
+    pub(crate) servers: bool,
+    /// End with exit code 1 where there is something to tell
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Show how much memory the limits allow, and to what
+    #[arg(long)]
+    pub(crate) explain_memory: bool,
 }
 
 /// `toolgate serve`.

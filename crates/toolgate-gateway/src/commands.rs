@@ -1,6 +1,7 @@
 //! The commands: what runs here, and what is asked of the gateways that run.
 
 mod audit;
+mod check;
 mod decide;
 mod explain;
 mod pins;
@@ -10,7 +11,7 @@ use crate::{
     cli::{Cli, Command, Options},
     config::{Config, ConfigError},
     control::{Gateways, Reached},
-    demo, memory, paths,
+    demo, paths,
     serve::{self, Reach, Start},
 };
 use serde_json::{Value, json};
@@ -82,10 +83,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             )
         }
         Some(Command::DemoServer) => demo_server(),
-        Some(Command::Check {
-            config,
-            explain_memory,
-        }) => check(config.as_deref(), *explain_memory),
+        Some(Command::Check(wanted)) => check::run(cli.data.as_deref(), wanted),
         Some(Command::Audit(wanted)) => audit::run(&data()?, wanted),
         Some(Command::Tools) => offered(&Gateways::find(&data()?)?, "tools"),
         Some(Command::Resources) => offered(&Gateways::find(&data()?)?, "resources"),
@@ -181,23 +179,6 @@ fn demo_server() -> Result<ExitCode> {
     let code = runtime.block_on(demo::run());
     runtime.shutdown_timeout(Duration::from_millis(100));
     Ok(code)
-}
-
-fn check(path: Option<&Path>, memory: bool) -> Result<ExitCode> {
-    let config = Config::load(path).map_err(usage)?;
-    config.check_listen().map_err(usage)?;
-    config.read_token().map_err(usage)?;
-    for note in crate::unreachable::notes(&config.rules) {
-        eprintln!("toolgate: {note}");
-    }
-    if memory {
-        print(&memory::explained(&config))?;
-    }
-    print(&format!(
-        "fine: {} servers, {} rules\n",
-        config.servers.len(),
-        config.rules.len()
-    ))
 }
 
 /// Asks for one thing by its id, at whichever gateway knows it.

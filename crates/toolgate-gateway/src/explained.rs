@@ -94,9 +94,18 @@ pub(crate) fn text(way: &Value, from: &str) -> String {
     text
 }
 
-/// The name that is nearest to another one, where one is near enough to be meant.
+/// The name that is nearest to another one, where one is near enough to be meant. Of a server that is named rightly, what
+/// stands behind it counts.
 pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Option<String> {
-    let near = |other: &String| strsim::jaro_winkler(other, name);
+    let server = name.split_inclusive('.').next().unwrap_or_default();
+    let (of, others): (Vec<String>, Vec<String>) = names
+        .into_iter()
+        .partition(|other| server.ends_with('.') && other.starts_with(server));
+    let (names, from) = match of.is_empty() {
+        true => (others, 0),
+        false => (of, server.len()),
+    };
+    let near = |other: &String| strsim::jaro_winkler(&other[from..], &name[from..]);
     let names = names.into_iter().filter(|other| near(other) > 0.8);
     names.max_by(|a, b| near(a).total_cmp(&near(b)))
 }

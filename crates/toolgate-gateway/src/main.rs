@@ -26,6 +26,7 @@ mod show;
 mod stack;
 mod startup;
 mod stored;
+mod unmatched;
 mod unreachable;
 mod witness;
 

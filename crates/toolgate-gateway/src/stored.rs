@@ -17,8 +17,8 @@ use toolgate::{
 };
 use toolgate_journal::state::{self, State, StateLimits};
 use toolgate_policy::{
-    self as policy, Desk, Expect, Memory, PinnedText, Pins, Recorder, Row, Store, Written,
-    pins::Kept as KeptPin,
+    self as policy, Desk, Expect, GrantView, Memory, PinnedText, Pins, Recorder, Row, Store,
+    Written, pins::Kept as KeptPin,
 };
 
 /// Which of two definitions counts, where the last one that came is not the accepted one.
@@ -37,6 +37,7 @@ pub(crate) struct Stored {
     /// What the servers offered, by kind, cleaned and not hidden.
     catalogs: Vec<(ItemKind, Catalog)>,
     shelves: Vec<Arc<Shelf>>,
+    desk: Arc<Desk>,
 }
 
 impl Stored {
@@ -77,6 +78,7 @@ impl Stored {
             pipeline: policy::pipeline(&route, servers),
             catalogs,
             shelves,
+            desk: kept.desk,
         })
     }
 
@@ -106,6 +108,21 @@ impl Stored {
         };
         way.steps.insert(0, told);
         Ok(way)
+    }
+
+    /// The names of what a gateway saw of a server under the command or address that it has here; none where it saw
+    /// nothing.
+    pub(crate) fn names(&self, server: &str) -> Option<Vec<String>> {
+        let shelf = self.shelf(server)?;
+        let long = shelf.long.iter().map(|(_, name)| name.clone());
+        let names = shelf.items.iter().map(|one| one.item.full_name());
+        let names: Vec<String> = names.chain(long).collect();
+        (!names.is_empty()).then_some(names)
+    }
+
+    /// The yeses that are remembered.
+    pub(crate) fn grants(&self) -> Vec<GrantView> {
+        self.desk.grants()
     }
 
     fn shelf(&self, server: &str) -> Option<&Arc<Shelf>> {

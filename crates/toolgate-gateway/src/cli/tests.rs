@@ -51,6 +51,8 @@ fn the_contract() {
         "demo-server",
         "check --config f.toml",
         "check",
+        "check --servers --strict",
+        "explain demo.add --caller a --config f {}",
     ] {
         assert!(of(words).is_ok(), "{words}");
     }

@@ -12,6 +12,7 @@ mod help;
 mod approval;
 mod bad_input;
 mod cancel;
+mod check;
 mod clients;
 mod console_login;
 mod crash;

@@ -1,0 +1,208 @@
+//! `toolgate check`: what is wrong with a config, and what in it does nothing.
+
+use super::{Failed, Result, data_dir, explain::runtime, print, usage};
+use crate::{
+    cli::Check,
+    config::Config,
+    memory,
+    servers::Supervisor,
+    stack,
+    stored::{Stored, Which},
+    unmatched::{self, Offered},
+    unreachable,
+};
+use futures_util::future::join_all;
+use std::{path::Path, process::ExitCode, sync::Arc};
+use toolgate::{Caller, Item, ItemKind, List, Service, visible};
+use toolgate_guardian::Guardian;
+
+/// Names that a line lists at most.
+const MOST: usize = 8;
+
+/// Checks a config. Exit code 0 where it can be used, 2 where it is wrong; 1 where a server could not be asked, or, if
+/// that is wanted, where there is something to tell.
+pub(super) fn run(given: Option<&Path>, wanted: &Check) -> Result<ExitCode> {
+    let config = Config::load(wanted.config.as_deref()).map_err(usage)?;
+    config.check_listen().map_err(usage)?;
+    config.read_token().map_err(usage)?;
+    let mut found = Found {
+        notes: unreachable::notes(&config.rules),
+        ..Found::default()
+    };
+    let stored = stored(&config, given);
+    let offered = match wanted.servers {
+        true => asked(&config, &mut found)?,
+        false => seen(&config, &stored, &mut found),
+    };
+    found
+        .notes
+        .extend(unmatched::notes(&config.rules, &offered));
+    if let Ok(stored) = &stored {
+        found.notes.extend(stale(stored, &config, &offered));
+    }
+    for text in found.notes.iter().chain(&found.open).chain(&found.failed) {
+        eprintln!("toolgate: {}", visible(text));
+    }
+    if wanted.explain_memory {
+        print(&memory::explained(&config))?;
+    }
+    print(&format!(
+        "fine: {} servers, {} rules\n",
+        config.servers.len(),
+        config.rules.len()
+    ))?;
+    let bad = !found.failed.is_empty() || (wanted.strict && !found.notes.is_empty());
+    Ok(if bad {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// What there is to tell.
+#[derive(Default)]
+struct Found {
+    /// What does nothing.
+    notes: Vec<String>,
+    /// What was not checked.
+    open: Vec<String>,
+    /// What could not be.
+    failed: Vec<String>,
+}
+
+/// What is stored, or why that cannot be read.
+fn stored(config: &Config, given: Option<&Path>) -> std::result::Result<Stored, String> {
+    let said = |failed: Failed| match failed {
+        Failed::Usage(text) | Failed::Work(text) => text,
+    };
+    let data = data_dir(given, config.data.as_deref()).map_err(said)?;
+    let runtime = runtime().map_err(said)?;
+    runtime.block_on(Stored::open(config.clone(), &data, Which::Last))
+}
+
+/// What gateways saw of the servers.
+fn seen(
+    config: &Config,
+    stored: &std::result::Result<Stored, String>,
+    found: &mut Found,
+) -> Offered {
+    let mut offered = Offered::default();
+    if let Ok(stored) = stored {
+        let known = |id: &str| Some((id.to_owned(), stored.names(id)?));
+        offered.by_server = config.servers.iter().filter_map(|s| known(&s.id)).collect();
+    }
+    let servers = config.servers.iter().map(|server| server.id.as_str());
+    let unknown = unmatched::unknown(&config.rules, servers, &offered);
+    if !unknown.is_empty() {
+        let why = match stored {
+            Ok(_) => "no gateway has seen what they offer".to_owned(),
+            Err(why) => why.clone(),
+        };
+        found.open.push(format!(
+            "not checked: whether the rules fit anything of {}: {why}; --servers starts them and asks",
+            few(&unknown)
+        ));
+    }
+    offered
+}
+
+/// What the servers offer now: they are started, asked once, and ended.
+fn asked(config: &Config, found: &mut Found) -> Result<Offered> {
+    let guardian =
+        Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
+    let runtime = runtime()?;
+    let offered = runtime.block_on(async {
+        let supervisor = Supervisor::new(Arc::new(guardian));
+        let leases = supervisor.lease(stack::specs(config));
+        let servers = stack::aggregate(config, &leases)?;
+        supervisor.take(leases);
+        // Each list has a bound of its own, and so has the end.
+        let list = |kind| servers.list(List::all(Caller::new("toolgate"), kind));
+        let lists = join_all(ItemKind::ALL.map(list)).await;
+        let status = supervisor.status();
+        supervisor.stop().await;
+        let (mut offered, mut missing) = (Offered::default(), Vec::new());
+        offered.asked = true;
+        for list in lists {
+            let list = list.map_err(|e| e.public().to_owned())?;
+            missing.extend(list.missing().iter().cloned());
+            for item in list.items() {
+                let names = offered.by_server.entry(item.origin.server.to_string());
+                names.or_default().push(item.full_name());
+            }
+        }
+        for server in status {
+            if missing.contains(&server.id) {
+                offered.by_server.remove(&server.id);
+                let why = server
+                    .error
+                    .unwrap_or_else(|| "it did not answer in time".to_owned());
+                found.failed.push(format!(
+                    "the server {} could not be asked: {why}",
+                    server.id
+                ));
+            } else {
+                offered.by_server.entry(server.id).or_default();
+            }
+        }
+        Ok::<_, String>(offered)
+    });
+    runtime.shutdown_background();
+    Ok(offered?)
+}
+
+/// Grants for what is not there, and pins of what is there no more.
+fn stale(stored: &Stored, config: &Config, offered: &Offered) -> Vec<String> {
+    let mut notes = Vec::new();
+    for grant in stored
+        .grants()
+        .iter()
+        .filter(|grant| grant.over().is_none())
+    {
+        let (id, server, tool) = (&grant.id, &*grant.server, &grant.tool);
+        if !config.servers.iter().any(|s| s.id == server) {
+            notes.push(format!(
+                "grant {id} is for {server}.{tool}, and the config has no server {server:?}"
+            ));
+            continue;
+        }
+        let Some(names) = offered.by_server.get(server) else {
+            continue;
+        };
+        let is = |before: &str| names.contains(&format!("{server}.{before}{tool}"));
+        if !["", Item::PROMPT, Item::RESOURCE].into_iter().any(is) {
+            let of = offered.of(server);
+            notes.push(format!(
+                "grant {id} is for {server}.{tool}, which is nothing that {of}"
+            ));
+        }
+    }
+    for (server, names) in offered.by_server.iter().filter(|_| offered.asked) {
+        let pinned = stored.names(server).unwrap_or_default();
+        let gone: Vec<&str> = pinned
+            .iter()
+            .filter(|name| !names.contains(name))
+            .map(String::as_str)
+            .collect();
+        if !gone.is_empty() {
+            notes.push(format!(
+                "{server} offers no more what is pinned of it: {}",
+                few(&gone)
+            ));
+        }
+    }
+    notes
+}
+
+fn few(names: &[&str]) -> String {
+    let first = names
+        .iter()
+        .take(MOST)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
+    match names.len() {
+        0..=MOST => first,
+        n => format!("{first} and {} more", n - MOST),
+    }
+}

@@ -1,0 +1,165 @@
+//! `toolgate check`: the program and what it says of configs.
+
+use crate::help::{Modern, Setup, TempDir, output, toolgate};
+use serde_json::json;
+use std::path::Path;
+
+/// Its exit code, and what it said and printed.
+fn check(file: &Path, data: &Path, args: &[&str]) -> (i32, String, String) {
+    let mut run = toolgate();
+    run.args(["check", "--config"])
+        .arg(file)
+        .arg("--data")
+        .arg(data)
+        .args(args);
+    let out = output(&mut run);
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        out.status.code().unwrap(),
+        text(out.stderr),
+        text(out.stdout),
+    )
+}
+
+#[test]
+fn check_tells_of_rules_that_never_decide_and_of_wrong_conditions() {
+    let dir = TempDir::new("check");
+    let file = dir.file("toolgate.toml");
+    let told = |rules: &str| {
+        let text = format!("[server.s]\ncommand = [\"x\"]\n{rules}");
+        std::fs::write(&file, text).unwrap();
+        let (code, said, _) = check(&file, dir.path(), &[]);
+        (code, said)
+    };
+    let allow = "[[rule]]\ntools = [\"s.read\"]\nthen = \"allow\"\n";
+    let (code, said) = told(&format!(
+        "{allow}[[rule]]\ntools = [\"s.*\"]\nthen = \"deny\"\n"
+    ));
+    assert_eq!(code, 0);
+    assert_eq!(
+        said,
+        "toolgate: rule 1 (line 3) never decides: rule 2 (line 6) is stricter wherever it speaks\n\
+         toolgate: not checked: whether the rules fit anything of s: no gateway has seen what they offer; --servers starts them and asks\n"
+    );
+    let (code, said) = told(&format!("{allow}when = 'args.path.startWith(\"/\")'\n"));
+    assert_eq!(code, 2);
+    assert!(said.contains(":6:8: \"when\" in [[rule]] is wrong: column 11: unknown function startWith; do you mean startsWith?"), "{said}");
+    let (code, said) = told(&format!("{allow}wen = 'args.path'\n"));
+    assert_eq!(code, 2);
+    assert!(
+        said.contains("unknown key \"wen\" in [[rule]]; did you mean \"when\"?"),
+        "{said}"
+    );
+}
+
+const RULES: &str = r#"
+[[rule]]
+tools = ["demo.ad", "demo.zap*"]
+then = "allow"
+rate = "3/min"
+
+[[rule]]
+tools = ["demo.*", "demo.wipe"]
+except = ["demo.fial"]
+then = "deny"
+
+[[rule]]
+tools = ["*.zap", "*.*delete*", "demo.re*", "demo.resource:test://x"]
+then = "deny"
+
+[[rule]]
+tools = ["demo.add"]
+callers = ["key:*"]
+then = "ask"
+approvals = 2
+"#;
+
+fn demo(more: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_toolgate");
+    format!(
+        "[server.demo]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\n{more}"
+    )
+}
+
+/// What is said of [`RULES`], where `offers` is how it is known.
+fn said(offers: &str) -> String {
+    format!(
+        "toolgate: rule 1 (line 5) never speaks: \"demo.ad\" fits nothing that {offers}; did you mean \"demo.add\"?, \"demo.zap*\" fits nothing that {offers}\n\
+         toolgate: rule 2 (line 10), in tools: \"demo.wipe\" fits nothing that {offers}\n\
+         toolgate: rule 2 (line 10), in except: \"demo.fial\" fits nothing that {offers}; did you mean \"demo.fail\"?\n"
+    )
+}
+
+#[test]
+fn rules_that_fit_nothing_are_told_by_what_a_gateway_saw() {
+    let gate = Setup::config(demo("")).start();
+    gate.cli(&["explain", "demo.add"]);
+    let home = gate.stop();
+    let data = home.path().join("state");
+    let file = home.write("rules.toml", &demo(RULES));
+    let told = said("a gateway saw of demo");
+    let fine = "fine: 1 servers, 4 rules\n".to_owned();
+    assert_eq!(check(&file, &data, &[]), (0, told.clone(), fine.clone()));
+    assert_eq!(check(&file, &data, &["--strict"]), (1, told, fine));
+    let good = home.write(
+        "good.toml",
+        &demo("[[rule]]\ntools = [\"demo.add\"]\nthen = \"allow\"\n"),
+    );
+    let fine = "fine: 1 servers, 1 rules\n".to_owned();
+    assert_eq!(check(&good, &data, &["--strict"]), (0, String::new(), fine));
+}
+
+#[test]
+fn without_a_list_it_says_so_and_with_servers_it_asks() {
+    let home = TempDir::new("check-servers");
+    let nowhere = home.path().join("nowhere");
+    let file = home.write("rules.toml", &demo(RULES));
+    let (code, told, _) = check(&file, &nowhere, &["--strict"]);
+    assert_eq!(code, 0, "what was not checked is no fault");
+    let open = "toolgate: not checked: whether the rules fit anything of demo: no gateway has seen what they offer; --servers starts them and asks\n";
+    assert!(told.ends_with(open), "{told}");
+    assert!(!told.contains("fits nothing"), "{told}");
+    let (code, told, _) = check(&file, &nowhere, &["--servers"]);
+    assert_eq!((code, told), (0, said("demo offers")));
+    assert!(!nowhere.exists(), "nothing is stored");
+
+    let broken = format!(
+        "{}\n[server.gone]\ncommand = [\"/nonexistent/x\"]\n",
+        demo("")
+    );
+    let rule = "[[rule]]\ntools = [\"gone.a\", \"demo.ad\"]\nthen = \"deny\"\n";
+    let file = home.write("broken.toml", &format!("{broken}{rule}"));
+    let (code, told, _) = check(&file, &nowhere, &["--servers"]);
+    assert_eq!(code, 1);
+    assert!(
+        told.contains("in tools: \"demo.ad\" fits nothing that demo offers"),
+        "{told}"
+    );
+    assert!(
+        told.contains("toolgate: the server gone could not be asked: "),
+        "{told}"
+    );
+    assert!(!told.contains("\"gone.a\" fits"), "{told}");
+}
+
+#[test]
+fn grants_for_what_is_not_there_are_told() {
+    let gate = Setup::config(demo("")).start();
+    std::thread::scope(|scope| {
+        let port = gate.port;
+        let note = json!({"name": "a", "text": "b"});
+        let call = scope.spawn(move || Modern::call(port, &json!(1), "demo_note", note));
+        let id = gate.pending();
+        gate.cli(&["approve", &id, "--remember"]);
+        call.join().unwrap();
+    });
+    let home = gate.stop();
+    let other = demo("").replace("[server.demo]", "[server.other]");
+    let file = home.write("other.toml", &other);
+    let (code, told, _) = check(&file, &home.path().join("state"), &["--strict"]);
+    assert_eq!(code, 1);
+    assert!(
+        told.contains(" is for demo.note, and the config has no server \"demo\"\n"),
+        "{told}"
+    );
+}
