@@ -133,19 +133,22 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
             description: limits.description_bytes,
             ..Size::default()
         },
+        waits: per_server(config, config.audit.recorded.mode, |server| {
+            server.recorded.mode.unwrap_or(config.audit.recorded.mode)
+        }),
         contents: contents(config),
     }
 }
 
 /// What the record holds of calls.
 fn contents(config: &Config) -> Contents {
-    let held = &config.audit.held;
+    let held = &config.audit.recorded;
     Contents {
         arguments: per_server(config, held.arguments, |s| {
-            s.held.arguments.unwrap_or(held.arguments)
+            s.recorded.arguments.unwrap_or(held.arguments)
         }),
         results: per_server(config, held.results, |s| {
-            s.held.results.unwrap_or(held.results)
+            s.recorded.results.unwrap_or(held.results)
         }),
         bytes: held.bytes,
     }

@@ -1,6 +1,7 @@
 //! What is about to happen is on the disk before it happens.
 
-use crate::{Contents, Observer, Recorder, Stage, digest, record};
+use crate::{Contents, Observer, PerServer, Recorder, Stage, digest, record, record::Written};
+use futures_util::future::{Either, select};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate_core::{BoxFuture, Call, Error, Item, Layer, Next, Outcome, Step};
@@ -9,12 +10,37 @@ use toolgate_journal::{Entry, Event};
 const NAME: &str = "intent";
 const BEGUN: &str = "begin";
 
-/// Writes `call.begin` and waits for the disk before the call is passed on.
+/// What a call waits for. No answer leaves before both of its records are on the disk, in every mode.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Waits {
+    /// As [`Waits::End`] where a trusted server says that the tool only reads, else as [`Waits::Strict`].
+    #[default]
+    Auto,
+    /// `call.begin` is on the disk before the call leaves: what may have had an effect is recorded, whatever happens.
+    Strict,
+    /// `call.begin` is queued before the call leaves, and on the disk before the answer does. A crash meanwhile may
+    /// leave no trace of the call.
+    End,
+}
+
+impl Waits {
+    /// Whether the call leaves only once its begin is on the disk.
+    fn before(self, item: &Item) -> bool {
+        match self {
+            Waits::Auto => !item.hints().read_only,
+            Waits::Strict => true,
+            Waits::End => false,
+        }
+    }
+}
+
+/// Writes `call.begin` and, as [`Waits`] says, waits for the disk before the call is passed on or before its outcome is.
 pub struct Intent {
     recorder: Arc<Recorder>,
     observer: Arc<dyn Observer>,
     policy: Arc<str>,
     contents: Contents,
+    waits: PerServer<Waits>,
 }
 
 impl Intent {
@@ -25,12 +51,19 @@ impl Intent {
             observer,
             policy,
             contents: Contents::default(),
+            waits: PerServer::default(),
         }
     }
 
     /// What of the arguments is recorded; without it, digests.
     pub fn holding(mut self, contents: Contents) -> Intent {
         self.contents = contents;
+        self
+    }
+
+    /// What calls wait for, by server; without it, as the tools are.
+    pub fn waiting(mut self, waits: PerServer<Waits>) -> Intent {
+        self.waits = waits;
         self
     }
 
@@ -67,10 +100,28 @@ impl Layer for Intent {
             // Queued at once; only then is the mark set, so an end is written for exactly those that have a begin.
             let written = self.recorder.append(self.record(&call, &item))?;
             call.trail.add(NAME, BEGUN, "");
-            written.await?;
+            if self.waits.of(&item.origin.server).before(&item) {
+                written.await?;
+                self.observer.changed(&call.id, &Stage::Running(item));
+                return next.call(call).await;
+            }
             self.observer.changed(&call.id, &Stage::Running(item));
-            next.call(call).await
+            with(written, next.call(call)).await
         })
+    }
+}
+
+/// The call while its begin is written. Where that fails, the call is dropped.
+async fn with(
+    written: Written,
+    running: BoxFuture<'_, Result<Outcome, Error>>,
+) -> Result<Outcome, Error> {
+    match select(written, running).await {
+        Either::Left((written, running)) => {
+            written?;
+            running.await
+        }
+        Either::Right((outcome, written)) => written.await.and(outcome),
     }
 }
 

@@ -49,7 +49,7 @@ pub use contents::{Contents, Held};
 pub use deadline::Deadline;
 pub use entry::Entry;
 pub use freeze::{Freeze, FreezeView, Freezes, Frozen};
-pub use intent::Intent;
+pub use intent::{Intent, Waits};
 pub use links::Links;
 pub use media::Media;
 pub use observer::{CallView, End, Observer, Stage, Unobserved};

@@ -2,8 +2,8 @@
 
 use crate::{
     Access, Arguments, AskOnce, AtOnce, Caps, Cleaning, Confirm, Contain, Contents, Deadline, Desk,
-    Entry, Freeze, Intent, Observer, OutputSchema, Persons, Pinned, Pins, Quota, Rate, Recorder,
-    Schemas, Size, Stop, Store, Text, Then, Unobserved, ViaClient, pins::Look,
+    Entry, Freeze, Intent, Observer, OutputSchema, PerServer, Persons, Pinned, Pins, Quota, Rate,
+    Recorder, Schemas, Size, Stop, Store, Text, Then, Unobserved, ViaClient, Waits, pins::Look,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};
@@ -47,6 +47,8 @@ pub struct Route {
     pub cleaning: Cleaning,
     /// How much.
     pub size: Size,
+    /// Whether calls wait for the record before they leave, or before their answer does.
+    pub waits: PerServer<Waits>,
     /// What the record holds of arguments and results.
     pub contents: Contents,
 }
@@ -94,9 +96,10 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         )
         // What was frozen while a person thought does not leave; what runs of it stops.
         .wrap(Freeze(route.desk.freezes().clone()))
-        // `call.begin`, durable, with rule and approval, before it leaves.
+        // `call.begin`, with rule and approval, durable before it leaves, or where it only reads before its answer does.
         .wrap(
             Intent::new(recorder.clone(), observer.clone(), policy.clone())
+                .waiting(route.waits.clone())
                 .holding(route.contents.clone()),
         )
         .wrap(route.deadline.clone())
@@ -148,6 +151,8 @@ pub struct Standard {
     pub cleaning: Cleaning,
     /// How much.
     pub size: Size,
+    /// Whether calls wait for the record before they leave, or before their answer does; as the tools are.
+    pub waits: PerServer<Waits>,
     /// What the record holds of arguments and results; digests.
     pub contents: Contents,
 }
@@ -169,6 +174,7 @@ impl Default for Standard {
             schemas: Schemas::default(),
             cleaning: Cleaning::default(),
             size: Size::default(),
+            waits: PerServer::default(),
             contents: Contents::default(),
         }
     }
@@ -201,6 +207,7 @@ impl Standard {
         resolved = resolved
             .wrap(
                 Intent::new(recorder.clone(), observer.clone(), "program".into())
+                    .waiting(self.waits.clone())
                     .holding(self.contents.clone()),
             )
             .wrap(self.deadline.clone())

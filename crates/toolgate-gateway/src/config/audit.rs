@@ -1,6 +1,6 @@
 //! `[audit]`: how the record is kept.
 
-use super::{error::ConfigError, file, held::HeldContents, section::Field};
+use super::{error::ConfigError, file, recorded::Recorded, section::Field};
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -16,6 +16,7 @@ const KEYS: &[&str] = &[
     "keep_days",
     "keep_bytes",
     "hold",
+    "mode",
     "arguments",
     "results",
     "contents_bytes",
@@ -41,7 +42,7 @@ pub(crate) struct Audit {
     /// Nothing is retired.
     pub(crate) hold: bool,
     /// What it holds of calls; a reload takes it.
-    pub(crate) held: HeldContents,
+    pub(crate) recorded: Recorded,
 }
 
 impl Default for Audit {
@@ -55,7 +56,7 @@ impl Default for Audit {
             keep_days: None,
             keep_bytes: None,
             hold: false,
-            held: HeldContents::default(),
+            recorded: Recorded::default(),
         }
     }
 }
@@ -100,7 +101,7 @@ impl Audit {
         if let Some(field) = section.get("hold") {
             audit.hold = field.boolean()?;
         }
-        audit.held = HeldContents::read(&section)?;
+        audit.recorded = Recorded::read(&section)?;
         Ok(audit)
     }
 
@@ -125,7 +126,7 @@ impl Audit {
 mod tests {
     use crate::config::Config;
     use std::path::Path;
-    use toolgate_policy::Held;
+    use toolgate_policy::{Held, Waits};
 
     fn read(text: &str) -> Result<Config, String> {
         let text = format!("{text}\n[server.a]\ncommand = [\"a\"]\n");
@@ -135,13 +136,18 @@ mod tests {
     #[test]
     fn every_key_is_read() {
         let config = read(
-            "[audit]\nsegment_bytes = 4096\nsegment_hours = 2\ncheckpoint_records = 3\ncheckpoint_seconds = 4\ncheckpoints = \"c.jsonl\"\nkeep_days = 1\nkeep_bytes = 1048576\nhold = true\narguments = \"redacted\"\nresults = \"redacted\"\ncontents_bytes = 64",
+            "[audit]\nsegment_bytes = 4096\nsegment_hours = 2\ncheckpoint_records = 3\ncheckpoint_seconds = 4\ncheckpoints = \"c.jsonl\"\nkeep_days = 1\nkeep_bytes = 1048576\nhold = true\nmode = \"end\"\narguments = \"redacted\"\nresults = \"redacted\"\ncontents_bytes = 64",
         );
         let audit = config.unwrap().audit;
         assert_eq!(
-            (audit.held.arguments, audit.held.results, audit.held.bytes),
+            (
+                audit.recorded.arguments,
+                audit.recorded.results,
+                audit.recorded.bytes
+            ),
             (Held::Redacted, Held::Redacted, 64)
         );
+        assert_eq!(audit.recorded.mode, Waits::End);
         let options = audit.options(Path::new("/data"));
         assert_eq!(
             (options.segment_bytes, options.checkpoint_records),
@@ -174,6 +180,7 @@ mod tests {
             "keep_days = 36601",
             "keep_bytes = 1048575",
             "hold = 1",
+            "mode = \"async\"",
             "arguments = true",
             "arguments = \"all\"",
             "results = \"plain\"",

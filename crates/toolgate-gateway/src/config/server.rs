@@ -5,11 +5,11 @@ use super::{
     cleaning::Cleaning,
     environment::{env, env_pass},
     error::ConfigError,
-    held::OwnContents,
     limits::Limits,
     names::{check_id, check_prefix, prefix},
     pins,
     rate::Rate,
+    recorded::OwnRecorded,
     section::{Field, Section},
 };
 use std::{
@@ -55,8 +55,8 @@ pub(crate) struct Server {
     pub(crate) output: Output,
     /// How what it sends and gets is cleaned.
     pub(crate) cleaning: Cleaning,
-    /// What the record holds of its calls, where it is not as `[audit]` says.
-    pub(crate) held: OwnContents,
+    /// How its calls are recorded, where it is not as `[audit]` says.
+    pub(crate) recorded: OwnRecorded,
 }
 
 /// What happens to arguments that a tool's schema does not name.
@@ -110,6 +110,7 @@ pub(super) const KEYS: &[&str] = &[
     "links",
     "pins_first",
     "pins_change",
+    "audit_mode",
     "audit_arguments",
     "audit_results",
     "url",
@@ -145,7 +146,7 @@ impl Server {
             pins_change: None,
             output: Output::Block,
             cleaning: Cleaning::default(),
-            held: OwnContents::default(),
+            recorded: OwnRecorded::default(),
         }
     }
 
@@ -242,7 +243,7 @@ impl Server {
                 field.word(&[("refuse", Unknown::Refuse), ("allow", Unknown::Allow)])?;
         }
         self.cleaning = Cleaning::read(section)?;
-        self.held = OwnContents::read(section)?;
+        self.recorded = OwnRecorded::read(section)?;
         self.pins_first = pins::first(section, "pins_first")?;
         self.pins_change = pins::change(section, "pins_change")?;
         if let Some(field) = section.get("output") {

@@ -6,7 +6,7 @@ mod shown;
 mod wrong;
 
 use super::*;
-use toolgate_policy::Held;
+use toolgate_policy::{Held, Waits};
 
 /// The reference of the config, whose example and tables are held to the code.
 const REFERENCE: &str = include_str!("../../../../docs/config.md");
@@ -74,6 +74,7 @@ fn every_key_of_a_server() {
         call_seconds = 7
         unknown_arguments = "allow"
         output = "warn"
+        audit_mode = "strict"
         audit_arguments = "redacted"
         audit_results = "digest"
     "#;
@@ -100,8 +101,9 @@ fn every_key_of_a_server() {
         (server.unknown_arguments, server.output),
         (Unknown::Allow, Output::Warn)
     );
+    assert_eq!(server.recorded.mode, Some(Waits::Strict));
     assert_eq!(
-        (server.held.arguments, server.held.results),
+        (server.recorded.arguments, server.recorded.results),
         (Some(Held::Redacted), Some(Held::Digest))
     );
 }

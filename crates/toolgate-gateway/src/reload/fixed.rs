@@ -54,7 +54,7 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
         notes.push("data is another directory now; restart toolgate to use it".to_owned());
     }
     let kept = Audit {
-        held: first.audit.held,
+        recorded: first.audit.recorded,
         ..now.audit.clone()
     };
     if kept != first.audit {
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(first.source, Source::BuiltIn);
         let mut now = first.clone();
         assert!(notes(first.listen, &first, &now).is_empty());
-        now.audit.held.bytes += 1;
+        now.audit.recorded.bytes += 1;
         assert!(notes(first.listen, &first, &now).is_empty());
         now.audit.hold = true;
         now.limits.connections += 1;

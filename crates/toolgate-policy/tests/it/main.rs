@@ -21,4 +21,5 @@ mod schemas;
 mod secrets;
 mod small_stack;
 mod trace;
+mod waits;
 mod world;

@@ -12,11 +12,13 @@ use std::{
 };
 use toolgate_core::{AskKind, Event, Kind, Outcome, Output, Progress, Refusal, Service};
 use toolgate_journal::{Disk, Files, Segment};
-use toolgate_policy::By;
+use toolgate_policy::{By, PerServer, Waits};
 
 #[tokio::test]
 async fn begin_is_on_the_disk_before_the_call_leaves_and_end_before_the_answer() {
-    let world = Arc::new(World::new());
+    let mut world = World::new();
+    world.route.waits = PerServer::all(Waits::Strict);
+    let world = Arc::new(world);
     let weak = Arc::downgrade(&world);
     world.handle(move |_| {
         let world = weak.upgrade().unwrap();
@@ -268,7 +270,8 @@ fn on_broken_disk() -> (World, Arc<AtomicBool>) {
 
 #[tokio::test]
 async fn without_a_record_nothing_happens() {
-    let (world, broken) = on_broken_disk();
+    let (mut world, broken) = on_broken_disk();
+    world.route.waits = PerServer::all(Waits::Strict);
     broken.store(true, Ordering::SeqCst);
     let outcome = world.go(world.call("look", json!({}))).await;
     assert_eq!(

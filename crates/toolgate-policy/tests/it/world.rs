@@ -163,6 +163,7 @@ impl World {
             schemas: Schemas::default(),
             cleaning: Cleaning::default(),
             size: Size::default(),
+            waits: toolgate_policy::PerServer::default(),
             contents: toolgate_policy::Contents::default(),
         };
         let done: Handler =

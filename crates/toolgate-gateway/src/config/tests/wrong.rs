@@ -300,6 +300,10 @@ fn servers() {
         "3:10: \"output\" in [server.s] is \"of\"; write \"block\" or \"warn\" or \"off\"",
     );
     server(
+        "audit_mode = \"async\"",
+        "3:14: \"audit_mode\" in [server.s] is \"async\"; write \"auto\" or \"strict\" or \"end\"",
+    );
+    server(
         "audit_arguments = \"plain\"",
         "3:19: \"audit_arguments\" in [server.s] is \"plain\"; write \"digest\" or \"redacted\"",
     );

@@ -62,6 +62,7 @@ fn gate() -> (Endpoint, Arc<Counting>) {
         schemas: Schemas::default(),
         cleaning: Cleaning::default(),
         size: Size::default(),
+        waits: toolgate_policy::PerServer::default(),
         contents: toolgate_policy::Contents::default(),
     };
     let end = Arc::new(Counting(Scripted::new(), AtomicUsize::new(0)));

@@ -1,0 +1,204 @@
+//! What calls wait for, on a disk that is slow or fails when the test says.
+
+use crate::world::{Making, World, rule};
+use serde_json::json;
+use std::{
+    future::poll_fn,
+    io,
+    path::Path,
+    pin::Pin,
+    sync::{Arc, Condvar, Mutex},
+    task::Poll,
+};
+use toolgate_core::{BoxFuture, Error, Kind, Outcome, Output, Refusal, Service};
+use toolgate_journal::{Disk, Files, Segment};
+use toolgate_policy::{PerServer, Then, Waits};
+
+/// What becomes of syncs.
+#[derive(Debug)]
+struct State {
+    /// Syncs that may still be done; the next one waits.
+    permits: u32,
+    fails: bool,
+    /// Syncs that came so far.
+    came: u32,
+}
+
+/// A disk that syncs when the test says.
+#[derive(Clone, Debug)]
+struct Slow(Arc<(Mutex<State>, Condvar)>);
+
+impl Slow {
+    fn new() -> Slow {
+        let state = State {
+            permits: u32::MAX,
+            fails: false,
+            came: 0,
+        };
+        Slow(Arc::new((Mutex::new(state), Condvar::new())))
+    }
+
+    fn set(&self, set: impl FnOnce(&mut State)) {
+        set(&mut self.0.0.lock().unwrap());
+        self.0.1.notify_all();
+    }
+
+    /// From now on, only so many.
+    fn permit(&self, permits: u32) {
+        self.set(|state| state.permits = permits);
+    }
+
+    /// Waits until a sync came that is one more than this.
+    fn comes(&self, before: u32) {
+        let state = self.0.0.lock().unwrap();
+        drop(self.0.1.wait_while(state, |s| s.came <= before).unwrap());
+    }
+
+    fn came(&self) -> u32 {
+        self.0.0.lock().unwrap().came
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut state = self.0.0.lock().unwrap();
+        state.came += 1;
+        self.0.1.notify_all();
+        let mut state = self.0.1.wait_while(state, |s| s.permits == 0).unwrap();
+        state.permits -= 1;
+        match state.fails {
+            true => Err(io::Error::other("the disk is gone")),
+            false => Ok(()),
+        }
+    }
+}
+
+struct SlowSegment(Box<dyn Segment>, Slow);
+
+impl Disk for Slow {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
+        Ok(Box::new(SlowSegment(Files.create(path)?, self.clone())))
+    }
+
+    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn Segment>> {
+        let segment = Files.resume(path, length)?;
+        Ok(Box::new(SlowSegment(segment, self.clone())))
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        Files.sync_dir(path)
+    }
+}
+
+impl Segment for SlowSegment {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.1.sync()
+    }
+}
+
+fn world(waits: Waits) -> (World, Slow) {
+    let slow = Slow::new();
+    let mut world = World::with(|making: &mut Making| {
+        making.options.disk = Arc::new(slow.clone());
+        making.rules = vec![rule("demo.*", Then::Allow)];
+    });
+    world.route.waits = PerServer::all(Waits::Strict).with("demo", waits);
+    (world, slow)
+}
+
+type Running<'a> = BoxFuture<'a, Result<Outcome, Error>>;
+
+/// Polls until nothing more happens by itself.
+async fn settle(running: &mut Running<'_>) -> Option<Result<Outcome, Error>> {
+    for _ in 0..20 {
+        let polled = poll_fn(|cx| Poll::Ready(Pin::new(&mut *running).poll(cx))).await;
+        if let Poll::Ready(outcome) = polled {
+            return Some(outcome);
+        }
+        tokio::task::yield_now().await;
+    }
+    None
+}
+
+/// Whether a call of a tool leaves before its begin is on the disk. Its answer never leaves before its end is.
+async fn leaves_early(waits: Waits, tool: &str) -> bool {
+    let (world, slow) = world(waits);
+    let pipeline = world.pipeline();
+    // What comes first pins the definitions.
+    world.go(world.call("look", json!({}))).await.unwrap();
+    let (before, reached) = (slow.came(), world.reached());
+    slow.permit(0);
+    let mut running = pipeline.call(world.call(tool, json!({"a": 1})));
+    assert!(settle(&mut running).await.is_none());
+    slow.comes(before);
+    // Its begin is in the hands of the disk, which does not give it back.
+    assert!(settle(&mut running).await.is_none());
+    let early = world.reached() > reached;
+    // The begin is synced; the next sync does not come back.
+    slow.permit(1);
+    let outcome = loop {
+        let outcome = settle(&mut running).await;
+        if outcome.is_some() || slow.came() >= before + 2 {
+            break outcome;
+        }
+        std::thread::yield_now();
+    };
+    assert!(outcome.is_none(), "an answer without a record: {outcome:?}");
+    assert!(settle(&mut running).await.is_none());
+    assert_eq!(world.reached(), reached + 1);
+    slow.permit(u32::MAX);
+    running.await.unwrap();
+    early
+}
+
+#[tokio::test]
+async fn each_mode_waits_for_what_it_says() {
+    for (waits, tool, early) in [
+        (Waits::Strict, "look", false),
+        (Waits::Strict, "add", false),
+        (Waits::End, "look", true),
+        (Waits::End, "add", true),
+        (Waits::Auto, "look", true),
+        (Waits::Auto, "add", false),
+    ] {
+        assert_eq!(leaves_early(waits, tool).await, early, "{waits:?} {tool}");
+    }
+}
+
+#[tokio::test]
+async fn a_begin_that_fails_ends_the_call_that_did_not_wait_for_it() {
+    let (world, slow) = world(Waits::End);
+    world.go(world.call("look", json!({}))).await.unwrap();
+    world.handle(|_| Box::pin(std::future::pending()));
+    slow.set(|state| state.fails = true);
+    let outcome = world.go(world.call("look", json!({}))).await;
+    assert_eq!(outcome.unwrap_err().kind(), &Kind::Refused(Refusal::Record));
+    assert_eq!(world.reached(), 2, "it had left");
+    assert!(world.watcher.open.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_whose_begin_fails_is_not_released() {
+    for waits in [Waits::Strict, Waits::End] {
+        let (world, slow) = world(waits);
+        world.go(world.call("look", json!({}))).await.unwrap();
+        let failing = slow.clone();
+        world.handle(move |_| {
+            // Strict: only the end can fail any more.
+            failing.set(|state| state.fails = true);
+            failing.permit(u32::MAX);
+            Box::pin(async { Ok(Outcome::Done(Output::text("done"))) })
+        });
+        if waits == Waits::End {
+            slow.permit(0);
+        }
+        let outcome = world.go(world.call("look", json!({}))).await;
+        assert_eq!(
+            outcome.unwrap_err().kind(),
+            &Kind::Refused(Refusal::Record),
+            "{waits:?}"
+        );
+    }
+}
