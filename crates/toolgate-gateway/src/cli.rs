@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Serve one server without a config
     Run(Run),
+    /// Tell how the running gateways stand; fails where one cannot write its record
+    Status,
     /// List the tools of the running gateways
     Tools,
     /// List the resources and resource templates of the running gateways

@@ -6,6 +6,7 @@ mod decide;
 mod explain;
 mod pins;
 mod reload;
+mod status;
 
 use crate::{
     cli::{Cli, Command, Options},
@@ -85,6 +86,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::DemoServer) => demo_server(),
         Some(Command::Check(wanted)) => check::run(cli.data.as_deref(), wanted),
         Some(Command::Audit(wanted)) => audit::run(&data()?, wanted),
+        Some(Command::Status) => status::run(&Gateways::find(&data()?)?),
         Some(Command::Tools) => offered(&Gateways::find(&data()?)?, "tools"),
         Some(Command::Resources) => offered(&Gateways::find(&data()?)?, "resources"),
         Some(Command::Prompts) => offered(&Gateways::find(&data()?)?, "prompts"),

@@ -3,6 +3,7 @@
 mod desk;
 mod explain;
 mod pins;
+mod record;
 
 use crate::{
     board::{Board, Told, millis},
@@ -21,6 +22,7 @@ use toolgate::{
     Caller, Catalog, Event, ItemKind, Json, List, Output, Report, Reporter, ToolResult,
     edge::{Front, call_here},
 };
+use toolgate_journal::Journal;
 use toolgate_policy::{Desk, Standing, Who};
 use toolgate_wire::dialect;
 
@@ -38,6 +40,8 @@ pub(crate) struct Operator {
     /// Where clients reach it over HTTP.
     pub(crate) endpoint: Option<String>,
     pub(crate) data: String,
+    /// The record.
+    pub(crate) journal: Arc<Journal>,
 }
 
 type Done = Result<Value, NotDone>;
@@ -76,7 +80,7 @@ impl Operator {
             "now": millis(SystemTime::now()), "servers": self.server_status(),
             "calls": self.board.json(), "pending": self.pending(), "grants": self.grants(),
             "freezes": self.freezes(),
-            "policy": self.reloader.status(), "pins": self.open_pins(),
+            "policy": self.reloader.status(), "pins": self.open_pins(), "record": self.record(),
         });
         for (name, kinds) in LISTS {
             all[name] = self.list(kinds).await;
@@ -115,6 +119,7 @@ impl Operator {
         }
         match action {
             "state" => Ok(self.snapshot().await),
+            "status" => Ok(self.status()),
             "calls" => Ok(self.board.json()),
             "console" => self.link(word("as")),
             "reload" => Ok(self.reloader.reload(Because::Wanted(by)).await?),

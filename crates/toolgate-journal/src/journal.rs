@@ -129,7 +129,7 @@ impl Journal {
     /// the disk failed now or earlier, [`Error::Closed`] after [`close`](Self::close).
     pub fn append(&self, entry: Entry) -> impl Future<Output = Answer> + Send + use<> {
         let (waiter, answer) = oneshot::channel();
-        let queued = self.send(entry, Some(waiter));
+        let queued = self.send(entry, Some(waiter), false);
         async move {
             queued?;
             // The writer answers everybody; it vanishes only if it panicked.
@@ -144,7 +144,15 @@ impl Journal {
     /// # Errors
     /// As for [`append`](Self::append), without what happens after queueing.
     pub fn note(&self, entry: Entry) -> Result<(), Error> {
-        self.send(entry, None)
+        self.send(entry, None, false)
+    }
+
+    /// As [`note`](Self::note), and a signed checkpoint follows at once: for what may be the last record for a while.
+    ///
+    /// # Errors
+    /// As for [`note`](Self::note).
+    pub fn note_signed(&self, entry: Entry) -> Result<(), Error> {
+        self.send(entry, None, true)
     }
 
     /// The keyed digest of `bytes`: HMAC-SHA-256 as 64 hexadecimal digits.
@@ -202,7 +210,12 @@ impl Journal {
         }
     }
 
-    fn send(&self, entry: Entry, waiter: Option<oneshot::Sender<Answer>>) -> Result<(), Error> {
+    fn send(
+        &self,
+        entry: Entry,
+        waiter: Option<oneshot::Sender<Answer>>,
+        sign: bool,
+    ) -> Result<(), Error> {
         if let Some(reason) = self.shared.failed() {
             return Err(Error::Failed(reason));
         }
@@ -215,7 +228,11 @@ impl Journal {
                 Err(Error::Overloaded)
             } else {
                 sender
-                    .try_send(Message { record, waiter })
+                    .try_send(Message {
+                        record,
+                        waiter,
+                        sign,
+                    })
                     .map_err(|e| match e {
                         TrySendError::Full(_) => Error::Overloaded,
                         TrySendError::Disconnected(_) => Error::Failed("the writer stopped".into()),

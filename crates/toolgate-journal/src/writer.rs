@@ -24,6 +24,8 @@ pub(crate) type Answer = Result<Receipt, Error>;
 pub(crate) struct Message {
     pub(crate) record: Ready,
     pub(crate) waiter: Option<oneshot::Sender<Answer>>,
+    /// A checkpoint has to follow.
+    pub(crate) sign: bool,
 }
 
 /// What the writer and its callers both see.
@@ -133,6 +135,7 @@ impl Writer {
     fn commit(&mut self, batch: Vec<Message>) {
         let size: usize = batch.iter().map(|message| message.record.size()).sum();
         self.shared.waiting.fetch_sub(size, Ordering::Relaxed);
+        self.marks.wanted |= batch.iter().any(|message| message.sign);
         let result = self.write(batch.iter().map(|message| &message.record));
         let first = result.as_ref().map_or(0, |first| *first);
         let chain = self.tip.chain.clone();

@@ -30,6 +30,7 @@ fn the_contract() {
         "run -- npx -y server --flag",
         "run --stdio -- server",
         "run --listen 127.0.0.1:0 --data d -- server",
+        "status",
         "tools",
         "resources",
         "prompts",

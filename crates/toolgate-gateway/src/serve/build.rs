@@ -84,6 +84,7 @@ impl Parts {
             logins: logins.clone(),
             endpoint: address.map(|a| format!("http://{}/mcp", reachable(a))),
             data: start.data.display().to_string(),
+            journal: journal.clone(),
         });
         let routes = logins.map(|logins| {
             Arc::new(Routes {

@@ -8,6 +8,9 @@ use toolgate::{Caller, Interest, Service};
 /// Least time between two tellings of the same thing.
 const CALM: Duration = Duration::from_millis(250);
 
+/// How often the record is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
 impl Parts {
     /// Keeps the console up to date with what is not a call.
     pub(super) async fn feed(&self) {
@@ -17,7 +20,8 @@ impl Parts {
             self.feed_desk(),
             self.feed_servers(),
             self.feed_tools(),
-            self.feed_pins()
+            self.feed_pins(),
+            self.feed_record()
         );
     }
 
@@ -73,6 +77,19 @@ impl Parts {
     async fn feed_pins(&self) {
         let pins = self.live.plan().route.pins.clone();
         pins.follow().await;
+    }
+
+    /// Whether the record is written; the journal has nobody whom it tells.
+    async fn feed_record(&self) {
+        let mut told = self.operator.record();
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let now = self.operator.record();
+            if now != told {
+                self.operator.board.tell("record", &now);
+                told = now;
+            }
+        }
     }
 
     /// Which servers can be asked.

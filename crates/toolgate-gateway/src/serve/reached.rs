@@ -32,11 +32,13 @@ impl Parts {
                     drain,
                 };
                 let (endpoint, server) = (routes.endpoint.clone(), self.server.clone());
+                let operator = self.operator.clone();
                 let stop = async {
                     tokio::select! {
                         () = stop => {}
                         () = sweep(&endpoint) => {}
                     }
+                    operator.drains();
                     // Streams end, and calls that only wait for a person; what runs may end within the drain time.
                     server.close();
                 };
@@ -53,6 +55,7 @@ impl Parts {
                 );
                 let stop = async {
                     stop.await;
+                    self.operator.drains();
                     // Calls that only wait for a person end; what runs may end within the drain time.
                     self.server.close();
                     tokio::time::sleep(drain).await;

@@ -78,6 +78,15 @@ function drawHeader() {
   attr($("link"), "title", state.data ? "Data: " + visText(state.data) : null);
 }
 
+/** Says where records or their checkpoints are not written. */
+function drawRecord() {
+  const record = state.record ?? {};
+  const failed = record.state === "failed" && `The record cannot be written, so all calls are refused: ${visText(record.why ?? "")}`;
+  const place = record.checkpoints && `The second place does not take the checkpoints of the record: ${visText(record.checkpoints)}`;
+  attr($("record"), "hidden", !failed && !place);
+  put($("record"), failed || place || "");
+}
+
 function drawCounts() {
   const down = state.servers.filter((s) => s.state === "failed" || s.state === "backoff").length;
   const running = [...state.calls.values()].filter((c) => c.state !== "done").length;
@@ -178,7 +187,7 @@ $("keys").addEventListener("click", () => $("help").showModal());
 
 // Drawing ----------------------------------------------------------------
 
-const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, grants: renderGrants, freezes: renderGrants, pins: renderPins };
+const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, grants: renderGrants, freezes: renderGrants, pins: renderPins, record: drawRecord };
 
 on("change", (dirty) => {
   if ($("console").hidden && $("login").hidden && state.ready) { attr($("console"), "hidden", false); dirty.add("first"); }

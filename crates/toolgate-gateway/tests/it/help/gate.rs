@@ -128,7 +128,7 @@ fn demo_config(server: &str, more: &str) -> String {
 /// A gateway on a free port of the loopback, ended with the value.
 pub(crate) struct Gate {
     child: Child,
-    data: Arc<TempDir>,
+    pub(crate) data: Arc<TempDir>,
     said: Arc<Mutex<Vec<String>>>,
     /// Its port.
     pub(crate) port: u16,
@@ -305,23 +305,7 @@ impl Gate {
 
     /// The same, read from the files: for more records than the command line prints in time.
     pub(crate) fn audit_files(&self) -> Vec<Value> {
-        let mut all = Vec::new();
-        for chain in std::fs::read_dir(self.data.path().join("state/audit")).unwrap() {
-            let chain = chain.unwrap().path();
-            let files = std::fs::read_dir(&chain).into_iter().flatten();
-            let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
-            files.retain(|file| file.extension().is_some_and(|e| e == "jsonl"));
-            files.sort();
-            for file in files {
-                let text = std::fs::read_to_string(file).unwrap();
-                // The last line may still be on its way.
-                all.extend(
-                    text.lines()
-                        .filter_map(|line| serde_json::from_str(line).ok()),
-                );
-            }
-        }
-        all
+        super::audit::records(&self.data.path().join("state"))
     }
 
     /// Ends it politely; it must end well.

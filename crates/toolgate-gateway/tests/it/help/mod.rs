@@ -10,7 +10,7 @@ mod real;
 mod schemas;
 mod wait;
 
-pub(crate) use audit::ends;
+pub(crate) use audit::{ends, records};
 pub(crate) use gate::{Gate, Setup, toolgate, traced_config};
 pub(crate) use http::{Response, all_of, raw, request, send, try_raw};
 pub(crate) use mcp::{Modern, Session, answer_of, message_of};

@@ -1,0 +1,94 @@
+//! `toolgate status`: how the running gateways stand.
+
+use super::{Failed, Result, print};
+use crate::control::{Gateways, Reached};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use toolgate::visible;
+
+/// Prints a few lines of each gateway. One that cannot write its record makes this fail.
+pub(super) fn run(gateways: &Gateways) -> Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    for answer in gateways.ask_all("status", &json!({}))? {
+        match answer {
+            Reached::Ok(status) => {
+                print(&text(&status))?;
+                if status["record"]["state"] != "written" {
+                    code = ExitCode::FAILURE;
+                }
+            }
+            Reached::Unknown(why) | Reached::Refused(why) => return Err(Failed::Work(why)),
+        }
+    }
+    Ok(code)
+}
+
+fn text(status: &Value) -> String {
+    let word = |value: &Value| visible(value.as_str().unwrap_or_default());
+    let record = &status["record"];
+    let mut text = format!(
+        "{} of toolgate {}\n",
+        word(&status["endpoint"]),
+        word(&status["version"])
+    );
+    let mut line = |name: &str, value: &str| text.push_str(&format!("  {name:<12} {value}\n"));
+    line("data", &word(&status["data"]));
+    line("policy", &word(&status["policy"]["hash"]));
+    if let Some(why) = status["policy"]["refused"].as_str() {
+        line("", &format!("a newer config was refused: {}", visible(why)));
+    }
+    match record["state"].as_str() {
+        Some("written") => line("record", "written"),
+        Some("failed") => {
+            let why = word(&record["why"]);
+            let then = "all calls are refused until the disk takes records again";
+            line("record", &format!("NOT WRITTEN: {why}; {then}"));
+        }
+        _ => line("record", "closed: the gateway stops"),
+    }
+    match record["checkpoints"].as_str() {
+        None => line("checkpoints", "in their second place"),
+        Some(why) => line(
+            "checkpoints",
+            &format!("NOT in their second place: {}", visible(why)),
+        ),
+    }
+    for server in status["servers"].as_array().into_iter().flatten() {
+        let state = match server["error"].as_str() {
+            Some(why) => format!("{}: {}", word(&server["state"]), visible(why)),
+            None => word(&server["state"]),
+        };
+        line("server", &format!("{} {state}", word(&server["id"])));
+    }
+    line("waiting", &format!("{} for a person", status["waiting"]));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_stands_out() {
+        let mut status = json!({
+            "version": "1", "endpoint": "http://127.0.0.1:1/mcp", "data": "/d", "waiting": 2,
+            "record": {"state": "written", "why": null, "checkpoints": null},
+            "servers": [{"id": "s", "state": "failed", "error": "no\u{1b}[31m program"}],
+            "policy": {"hash": "abc", "refused": null},
+        });
+        let fine = text(&status);
+        assert!(fine.contains("record       written\n"), "{fine}");
+        assert!(
+            !fine.contains(['\u{1b}']) && !fine.contains("NOT"),
+            "{fine}"
+        );
+        assert!(fine.contains("2 for a person"), "{fine}");
+        status["record"] = json!({"state": "failed", "why": "no space", "checkpoints": "gone"});
+        let bad = text(&status);
+        assert!(
+            bad.contains("NOT WRITTEN: no space; all calls are refused"),
+            "{bad}"
+        );
+        assert!(bad.contains("NOT in their second place: gone"), "{bad}");
+    }
+}

@@ -1,0 +1,33 @@
+//! How it stands: with the record, and in a few lines with everything.
+
+use super::Operator;
+use serde_json::{Value, json};
+use toolgate_journal::{Entry, Event, Health};
+
+impl Operator {
+    /// Whether records can be written, and whether the second place takes the checkpoints.
+    pub(crate) fn record(&self) -> Value {
+        let (state, why) = match self.journal.health() {
+            Health::Healthy => ("written", None),
+            Health::Failed(why) => ("failed", Some(why.to_string())),
+            _ => ("closed", None),
+        };
+        json!({"state": state, "why": why, "checkpoints": self.journal.place_trouble()})
+    }
+
+    /// The few lines.
+    pub(super) fn status(&self) -> Value {
+        let open = self.pending().as_array().map_or(0, Vec::len);
+        json!({
+            "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"),
+            "data": self.data, "record": self.record(), "servers": self.server_status(),
+            "policy": self.reloader.status(), "waiting": open,
+        })
+    }
+
+    /// The gateway begins to stop: says so in the record, and signs all that is in it.
+    pub(crate) fn drains(&self) {
+        // Where it cannot be written, the end says so.
+        let _ = self.journal.note_signed(Entry::new(Event::DRAIN));
+    }
+}
