@@ -1,7 +1,9 @@
 //! The end of a chain, for whoever continues it: older segments are behind a seal and need no second look.
 
+use super::rules::check_hash;
 use super::scan::Line;
-use super::{Found, Walk, check_hash, segment_files, signed::Kept};
+use super::walk::{Found, Trouble, Walk};
+use super::{segment_files, signed::Kept};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -30,7 +32,7 @@ pub(crate) fn resume(home: &Path, key: &str, kept: &[Vec<u8>]) -> Found {
     walk.finish()
 }
 
-fn from_the_last_seal(walk: &mut Walk, home: &Path) -> Result<(), super::Trouble> {
+fn from_the_last_seal(walk: &mut Walk, home: &Path) -> Result<(), Trouble> {
     let at_home = |cause| (home.to_owned(), cause);
     let files = segment_files(home).map_err(at_home)?;
     let start = start(&files).map_err(at_home)?;

@@ -1,0 +1,154 @@
+//! What each record has to be, and what it tells of the chain.
+
+use super::hex;
+use super::report::Fault;
+use super::scan::Line;
+use super::signed;
+use super::walk::Walk;
+use ring::digest;
+
+const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
+
+impl Walk {
+    /// Checks what the journal says about itself.
+    pub(super) fn own(&mut self, record: &Line<'_>) -> Result<(), Fault> {
+        let event = record.text("ev").unwrap_or_default();
+        if self.part.sealed {
+            return Err(Fault::Seal("something follows it"));
+        }
+        let first_of_part = self.part.first == self.report.records + 1;
+        if first_of_part {
+            self.part.since = record.number("ts").unwrap_or(0);
+        }
+        if first_of_part && self.report.segments > 1 && event != "checkpoint" {
+            return Err(Fault::Signature("none follows the seal before it"));
+        }
+        match event.as_str() {
+            "checkpoint" => self.checkpoint(record),
+            "segment.sealed" => self.seal(record),
+            "segment.retired" => {
+                self.retired(record);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn checkpoint(&mut self, record: &Line<'_>) -> Result<(), Fault> {
+        let mark = signed::mark(record, &self.keys)?;
+        if mark.last != self.report.records || mark.head != self.prev {
+            return Err(Fault::Signature("it is of another place"));
+        }
+        self.report.checkpoints += 1;
+        self.report.signed = mark.last;
+        Ok(())
+    }
+
+    fn seal(&mut self, record: &Line<'_>) -> Result<(), Fault> {
+        let digest = self.part.digest.clone().finish();
+        let count = self.report.records + 1 - self.part.first;
+        let fits = record.text("sha256").as_ref() == Some(&hex(digest.as_ref()))
+            && record.number("bytes") == Some(self.part.bytes)
+            && record.number("count") == Some(count)
+            && record.number("first") == Some(self.part.first)
+            && record.number("last") == Some(self.report.records);
+        if !fits {
+            return Err(Fault::Seal("it does not fit the segment"));
+        }
+        self.part.sealed = true;
+        Ok(())
+    }
+
+    fn retired(&mut self, record: &Line<'_>) {
+        self.report.retired = record.number("segment").unwrap_or(0);
+        if let Some(claim) = &mut self.claim
+            && record.number("segment") == Some(claim.segment)
+        {
+            claim.confirmed = record.number("last") == Some(claim.last)
+                && record.text("seal").as_ref() == Some(&claim.seal);
+        }
+    }
+
+    /// Whether the record stands where it belongs.
+    pub(super) fn place(&mut self, record: &Line<'_>) -> Result<(), Fault> {
+        let seq = record
+            .number("seq")
+            .ok_or(Fault::Head("it has no number"))?;
+        let expected = self.report.records + 1;
+        let event = record.text("ev").ok_or(Fault::Head("it has no event"))?;
+        let stamped = ["ts", "mono"]
+            .iter()
+            .all(|name| record.number(name).is_some())
+            && record.text("boot").is_some();
+        if record.number("v") != Some(1) {
+            return Err(Fault::Head(
+                "it is of a version that this verifier does not know",
+            ));
+        }
+        if record.text("chain").as_deref() != Some(&self.report.chain) {
+            return Err(Fault::Head("it belongs to another chain"));
+        }
+        if seq != expected {
+            return Err(Fault::Gap { found: seq });
+        }
+        if record.number("seg") != Some(self.report.segments) {
+            return Err(Fault::Head("it belongs to another segment"));
+        }
+        if record.text("prev").as_ref() != Some(&self.prev) {
+            return Err(Fault::Prev);
+        }
+        if (event == "genesis") != (seq == 1) {
+            return Err(Fault::Head(
+                "a chain has one `genesis`, which is its first record",
+            ));
+        }
+        if stamped {
+            Ok(())
+        } else {
+            Err(Fault::Head("it has no time"))
+        }
+    }
+
+    /// Keeps account of what the record says.
+    pub(super) fn follow(&mut self, record: &Line<'_>) {
+        self.report.records += 1;
+        let call = || record.text("call").unwrap_or_default();
+        match record.text("ev").as_deref() {
+            Some("call.begin") => {
+                let place = (self.report.records, self.report.segments);
+                self.open.entry(call()).or_insert(place);
+            }
+            Some("call.end") => {
+                self.open.remove(&call());
+            }
+            Some("call.unknown") => {
+                self.open.remove(&call());
+                self.report.unknown += 1;
+            }
+            Some("recovered") => self.report.set_aside += record.number("bytes").unwrap_or(0),
+            _ => {}
+        }
+    }
+}
+
+/// Cuts `"h":"…",` out of the line and compares.
+pub(super) fn check_hash(line: &[u8], record: &Line<'_>) -> Result<String, Fault> {
+    const MISSING: Fault = Fault::Head("it has no hash");
+    let place = record.member("h").ok_or(MISSING)?.place.clone();
+    let stated = record.text("h").ok_or(MISSING)?;
+    // `mono` always follows `h`; a record in which nothing does is no record.
+    let rest = line
+        .get(place.end..)
+        .and_then(|rest| rest.strip_prefix(b","))
+        .ok_or(Fault::Head("its last name is its hash"))?;
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in [DOMAIN, &line[..place.start], rest] {
+        context.update(part);
+    }
+    let actual = hex(context.finish().as_ref());
+    if actual == stated {
+        Ok(actual)
+    } else {
+        Err(Fault::Hash)
+    }
+}

@@ -1,0 +1,260 @@
+//! The way through a chain: its segments in their order, and in each one line after the other.
+
+use super::report::{Bad, ChainReport, Fault, OpenCall};
+use super::rules::check_hash;
+use super::scan::Line;
+use super::signed::Kept;
+use ring::digest;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Longest line, above which reading on would only fill the memory.
+const LONGEST_LINE: u64 = 1024 * 1024;
+
+/// A crash can tear no more than one write of about a mebibyte, one record and a checkpoint.
+const LONGEST_TEAR: u64 = 2 * LONGEST_LINE + 16 * 1024;
+
+/// More records than a journal ever writes without a checkpoint, whatever its settings.
+const LONGEST_UNSIGNED: u64 = 100_000;
+
+/// The state between two records.
+pub(super) struct Walk {
+    pub(super) home: PathBuf,
+    pub(super) report: ChainReport,
+    pub(super) prev: String,
+    pub(super) open: BTreeMap<String, (u64, u64)>,
+    pub(super) keys: Vec<String>,
+    pub(super) kept: BTreeMap<u64, String>,
+    /// Where the chain begins for us, if not with its first record: a segment, and the record before it.
+    pub(super) claim: Option<Claim>,
+    pub(super) part: Part,
+    pub(super) newest: Option<PathBuf>,
+}
+
+/// A beginning that nothing before it proves.
+pub(super) struct Claim {
+    /// The last segment that is not there.
+    pub(super) segment: u64,
+    pub(super) last: u64,
+    pub(super) seal: String,
+    pub(super) confirmed: bool,
+}
+
+/// The segment that is read now.
+pub(crate) struct Part {
+    /// Number of its first record.
+    pub(crate) first: u64,
+    /// Time of its first record; 0 if there is none.
+    pub(crate) since: u64,
+    pub(crate) digest: digest::Context,
+    /// Its last record is a seal.
+    pub(crate) sealed: bool,
+    pub(super) bytes: u64,
+}
+
+impl Part {
+    fn new(first: u64) -> Self {
+        Self {
+            first,
+            since: 0,
+            digest: digest::Context::new(&digest::SHA256),
+            sealed: false,
+            bytes: 0,
+        }
+    }
+}
+
+/// All that was found out about a chain, and its last segment.
+pub(crate) struct Found {
+    pub(crate) report: ChainReport,
+    pub(crate) part: Part,
+}
+
+pub(super) type Trouble = (PathBuf, io::Error);
+
+impl Walk {
+    pub(super) fn new(home: &Path, live: bool, keys: Vec<String>, kept: &mut Kept) -> Self {
+        let name = home.file_name().unwrap_or_default();
+        let chain = name.to_string_lossy().into_owned();
+        let kept = kept.chains.remove(&chain).unwrap_or_default();
+        let report = ChainReport {
+            chain,
+            live,
+            ..ChainReport::default()
+        };
+        Self {
+            home: home.to_owned(),
+            report,
+            prev: NO_HASH.to_owned(),
+            open: BTreeMap::new(),
+            keys,
+            kept,
+            claim: None,
+            part: Part::new(1),
+            newest: None,
+        }
+    }
+
+    /// Starts behind a segment whose last record, a seal, has this number and hash.
+    pub(super) fn begin_after(&mut self, segment: u64, last: u64, hash: String) {
+        self.report.segments = segment;
+        self.report.records = last;
+        self.report.first = last + 1;
+        self.prev = hash;
+    }
+
+    pub(super) fn files(&mut self, files: Vec<(u64, PathBuf)>) -> Result<(), Trouble> {
+        let last = files.len();
+        for (index, (number, file)) in files.into_iter().enumerate() {
+            let from_here = index == 0 && self.report.segments == 0 && number > 1;
+            if !from_here && number != self.report.segments + 1 {
+                let what = Fault::Head("a segment is missing before this one");
+                self.fail(&file, 0, what);
+                break;
+            }
+            if index > 0 && !self.part.sealed {
+                self.fail(&file, 0, Fault::Seal("the segment before it has none"));
+                break;
+            }
+            self.report.segments = number;
+            self.report.end = (number, 0);
+            self.part = Part::new(self.report.records + 1);
+            self.newest = Some(file.clone());
+            if from_here
+                && let Err(fault) = self.claim(&file, number).map_err(|e| (file.clone(), e))?
+            {
+                self.fail(&file, 1, fault);
+                break;
+            }
+            self.segment(&file, index + 1 == last)
+                .map_err(|cause| (file, cause))?;
+            if self.report.bad.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the place of the first record as it is; a record of the retirement must confirm it.
+    fn claim(&mut self, file: &Path, number: u64) -> io::Result<Result<(), Fault>> {
+        let mut line = Vec::new();
+        BufReader::new(File::open(file)?)
+            .take(LONGEST_LINE + 1)
+            .read_until(b'\n', &mut line)?;
+        let read = Line::read(line.strip_suffix(b"\n").unwrap_or(&line));
+        let place = read.ok().and_then(|record| {
+            let last = record.number("seq")?.checked_sub(1)?;
+            Some((last, record.text("prev")?))
+        });
+        let Some((last, seal)) = place else {
+            return Ok(Err(Fault::Head("a segment is missing before this one")));
+        };
+        self.begin_after(number, last, seal.clone());
+        self.part = Part::new(last + 1);
+        self.claim = Some(Claim {
+            segment: number - 1,
+            last,
+            seal,
+            confirmed: false,
+        });
+        Ok(Ok(()))
+    }
+
+    fn segment(&mut self, file: &Path, last: bool) -> io::Result<()> {
+        let mut input = BufReader::with_capacity(64 * 1024, File::open(file)?);
+        let (mut line, mut number) = (Vec::new(), 0);
+        loop {
+            line.clear();
+            number += 1;
+            if input
+                .by_ref()
+                .take(LONGEST_LINE + 1)
+                .read_until(b'\n', &mut line)?
+                == 0
+            {
+                return Ok(());
+            }
+            if let Err(fault) = self.line(&line, file, last) {
+                if !(self.report.live && matches!(fault, Fault::Torn { .. })) {
+                    self.fail(file, number, fault);
+                }
+                return Ok(());
+            }
+            self.report.end.1 += line.len() as u64;
+            self.part.bytes += line.len() as u64;
+            self.part.digest.update(&line);
+        }
+    }
+
+    fn line(&mut self, line: &[u8], file: &Path, last: bool) -> Result<(), Fault> {
+        let whole = line.strip_suffix(b"\n");
+        if last && (whole.is_none() || line.contains(&0)) {
+            let size = fs::metadata(file).map_or(0, |meta| meta.len());
+            let bytes = size.saturating_sub(self.report.end.1);
+            if bytes <= LONGEST_TEAR {
+                return Err(Fault::Torn { bytes });
+            }
+        }
+        let whole = whole.ok_or(Fault::Form("it has no end"))?;
+        let record = Line::read(whole).map_err(Fault::Form)?;
+        let hash = check_hash(whole, &record)?;
+        self.place(&record)?;
+        self.own(&record)?;
+        let seq = self.report.records + 1;
+        if self.kept.get(&seq).is_some_and(|kept| *kept != hash) {
+            return Err(Fault::Forked);
+        }
+        if self.kept.contains_key(&seq) {
+            self.report.kept = Some(seq);
+        }
+        self.follow(&record);
+        self.prev = hash;
+        Ok(())
+    }
+
+    pub(super) fn fail(&mut self, file: &Path, line: u64, what: Fault) {
+        let seq = self.report.records + 1;
+        self.report.bad = Some(Bad::of(file, line, seq, what));
+    }
+
+    /// What can only be said at the end.
+    fn whole(&mut self) {
+        let torn = matches!(&self.report.bad, Some(bad) if matches!(bad.what, Fault::Torn { .. }));
+        if self.report.bad.is_some() && !torn {
+            return;
+        }
+        let records = self.report.records;
+        let kept = self.kept.keys().next_back().copied().unwrap_or(0);
+        let unsigned = records - self.report.signed.min(records);
+        let nothing = self.report.checkpoints == 0 && self.report.first <= 1 && records > 1;
+        let what = if self.claim.as_ref().is_some_and(|claim| !claim.confirmed) {
+            Fault::Head("the segments before the first are missing, and no record retires them")
+        } else if kept > records {
+            Fault::Cut { kept }
+        } else if !self.keys.is_empty() && (nothing || unsigned > LONGEST_UNSIGNED) {
+            Fault::Unsigned
+        } else {
+            return;
+        };
+        let file = self.newest.clone().unwrap_or_else(|| self.home.clone());
+        self.fail(&file, 0, what);
+    }
+
+    pub(super) fn finish(mut self) -> Found {
+        self.whole();
+        self.report.head = Some(self.prev).filter(|_| self.report.records > 0);
+        let open = self.open.into_iter();
+        self.report.open = open
+            .map(|(call, (seq, seg))| OpenCall { call, seq, seg })
+            .collect();
+        self.report.open.sort_by_key(|call| call.seq);
+        Found {
+            report: self.report,
+            part: self.part,
+        }
+    }
+}
