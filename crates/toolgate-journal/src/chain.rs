@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 const LOCK: &str = "lock";
 const FAILED: &str = "failed";
 
+/// Beside it once its calls are closed in another chain.
+const CLOSED: &str = "closed";
+
 /// A chain that belongs to this process for as long as the value lives.
 #[derive(Debug)]
 pub(crate) struct Chain {
@@ -60,6 +63,18 @@ impl Chain {
 pub(crate) fn mark_failed(dir: &Path, reason: &str) {
     if let Ok(mut file) = private(&dir.join(FAILED), true) {
         let _ = writeln!(file, "{reason}");
+        let _ = file.sync_all();
+    }
+}
+
+/// Whether a sync failed in that folder once, and no other chain has closed its calls yet.
+pub(crate) fn awaits_closing(dir: &Path) -> bool {
+    dir.join(FAILED).exists() && !dir.join(CLOSED).exists()
+}
+
+/// Remembers that another chain has closed its calls. Where that cannot be written, they are closed once more.
+pub(crate) fn mark_closed(dir: &Path) {
+    if let Ok(file) = private(&dir.join(CLOSED), true) {
         let _ = file.sync_all();
     }
 }

@@ -5,6 +5,7 @@ use crate::contents::{Contents, OpenCalls};
 use crate::entry::{Entry, Event, Ready};
 use crate::error::Error;
 use crate::key::Key;
+use crate::left::Left;
 use crate::marks::Marks;
 use crate::options::{LARGEST_RECORD, Options};
 use crate::place::Place;
@@ -76,7 +77,9 @@ impl Journal {
         chain::make_dir(&options.dir, disk.as_ref())?;
         let key = Key::of(&options.dir, disk.as_ref())?;
         let signer = Signer::of(&options.dir, disk.as_ref())?;
-        let (chain, takeover) = find(&options, &signer.public)?;
+        let (chain, mut takeover) = find(&options, &signer.public)?;
+        let left = Left::behind(&options.dir, &signer.public)?;
+        takeover.first.extend(left.iter().flat_map(Left::ends));
         let place = options.checkpoints.as_deref();
         let place = place.map(|place| Place::open(place, &chain.id, disk.as_ref()));
         let shared = Arc::new(Shared::default());
@@ -95,11 +98,14 @@ impl Journal {
             key_id: key.id.clone(),
             trouble: None,
             owed: Vec::new(),
+            left: None,
         };
         if takeover.sealed {
             writer.begin_segment()?;
         }
         begin(&mut writer, takeover.first)?;
+        left.iter().for_each(Left::is_closed);
+        drop(left);
         writer.retire()?;
         writer.publish();
         let chain = writer.tip.chain.clone();

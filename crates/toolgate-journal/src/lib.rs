@@ -27,6 +27,7 @@
 //! DIR/CHAIN/seg-00000001.torn-OFFSET-N        a torn end that recovery cut off at OFFSET
 //! DIR/hold                                    while it is there, nothing is retired
 //! DIR/CHAIN/failed                            a sync failed here once: nothing is appended any more
+//! DIR/CHAIN/closed                            and the calls that were open here are closed in another chain
 //! ```
 //!
 //! `CHAIN` is the time of its beginning in milliseconds, 12 hexadecimal digits, a dash and 16 random digits.
@@ -56,6 +57,10 @@
 //! The journal itself writes `genesis` (first of a chain) and `recovered` (a process continues a chain), both with
 //! `product`, `config_hash`, `key_id` and `pid`; `recovered` also has `bytes` (torn and set aside) and `calls` (how many
 //! it closes as unknown). `call.unknown` with `call` and `begin` (a `seq`) closes a `call.begin` without `call.end`.
+//!
+//! After a failed sync, calls that are open in the chain that ended are closed in another one, with `begin_chain` beside
+//! `begin`: in the chain that follows each of them has a `call.begin` once more, whose end comes there. Where the process
+//! did not live to begin that chain, the next one to start writes `call.unknown`.
 //!
 //! | event | fields |
 //! | --- | --- |
@@ -94,6 +99,7 @@ mod entry;
 mod error;
 mod journal;
 mod key;
+mod left;
 mod marks;
 mod options;
 mod place;

@@ -2,18 +2,18 @@
 //!
 //! A full disk has written nothing wrong: once there is room, the segment is read back, mended, sealed, and the next
 //! one begun. After a failed sync nobody knows what the system still has, so that chain ends there, and a new one says
-//! after which record of which chain it comes.
+//! after which record of which chain it comes, and closes its calls.
 
-use crate::chain::Chain;
+use crate::chain::{self, Chain};
 use crate::contents::{Contents, OpenCalls};
 use crate::disk::private;
 use crate::entry::{Entry, Event, Ready};
 use crate::error::Error;
 use crate::journal::introduce;
+use crate::left::Left;
 use crate::place::Place;
 use crate::record::{Tip, utc_us};
 use crate::recover;
-use crate::verify;
 use crate::writer::Writer;
 use std::fs;
 use std::io::{self, Write};
@@ -98,14 +98,11 @@ impl Writer {
         self.write(std::iter::empty()).map(drop)
     }
 
-    /// Leaves the chain as it is and begins another one.
+    /// Leaves the chain as it is and begins another one, in which its open calls go on.
     fn start_anew(&mut self, reason: &str) -> Result<(), Error> {
-        let options = &self.options;
-        let disk = options.disk.clone();
-        let kept = Vec::new();
-        let old = verify::resume(&self.chain.dir, &self.marks.signer.public, &kept).report;
-        let chain = Chain::begin(&options.dir, disk.as_ref())?;
-        let place = options.checkpoints.as_deref();
+        let disk = self.options.disk.clone();
+        let chain = Chain::begin(&self.options.dir, disk.as_ref())?;
+        let place = self.options.checkpoints.as_deref();
         let place = place.map(|place| Place::open(place, &chain.id, disk.as_ref()));
         self.marks.moved(place.transpose()?);
         self.segment = recover::open_first(&chain, disk.as_ref())?;
@@ -113,12 +110,31 @@ impl Writer {
         self.file = Contents::new(1, utc_us());
         self.open = OpenCalls::default();
         let before = std::mem::replace(&mut self.chain, chain);
-        let genesis = Entry::new(Event::GENESIS)
-            .with("after", before.id.as_str())
-            .with("after_seq", old.records)
-            .with("after_head", old.head.unwrap_or_default())
-            .with("cause", reason);
-        self.say(genesis)?;
+        // A chain that was begun here and failed at once has nothing of its own.
+        let key = &self.marks.signer.public;
+        let left = match self.left.take() {
+            Some(left) => {
+                chain::mark_closed(&before.dir);
+                left
+            }
+            None => Left::read(before, key),
+        };
+        let gone_on = self.go_on_after(&left, reason);
+        match gone_on {
+            Ok(()) => left.is_closed(),
+            Err(_) => self.left = Some(left),
+        }
+        gone_on
+    }
+
+    fn go_on_after(&mut self, left: &Left, reason: &str) -> Result<(), Error> {
+        self.say(left.genesis().with("cause", reason))?;
+        let limit = crate::options::LARGEST_RECORD;
+        let begins = left.begins().map(|entry| Ready::build(entry, limit));
+        let begins: Vec<Ready> = begins.collect::<Result<_, _>>()?;
+        for chunk in begins.chunks(self.options.batch.max(1)) {
+            self.write(chunk.iter())?;
+        }
         self.pay(false)
     }
 
@@ -136,10 +152,15 @@ impl Writer {
         if same_chain {
             owed.retain(|record| self.open.has(record));
         }
-        for chunk in owed.chunks(self.options.batch.max(1)) {
-            self.write(chunk.iter())?;
+        let chunks = owed.chunks(self.options.batch.max(1));
+        let mut written = Ok(());
+        for chunk in chunks {
+            written = written.and_then(|()| self.write(chunk.iter()).map(drop));
         }
-        Ok(())
+        if written.is_err() {
+            self.owed = owed;
+        }
+        written
     }
 }
 

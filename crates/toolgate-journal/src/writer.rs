@@ -6,6 +6,7 @@ use crate::disk::Segment;
 use crate::entry::Ready;
 use crate::error::Error;
 use crate::journal::Receipt;
+use crate::left::Left;
 use crate::marks::Marks;
 use crate::options::{LARGEST_WRITE, Options};
 use crate::record::Tip;
@@ -67,6 +68,8 @@ pub(crate) struct Writer {
     pub(crate) trouble: Option<Trouble>,
     /// Ends of calls that could not be written.
     pub(crate) owed: Vec<Ready>,
+    /// A chain that ended for good, as long as none follows it.
+    pub(crate) left: Option<Left>,
 }
 
 impl Writer {

@@ -81,6 +81,97 @@ fn after_a_failed_sync_a_new_chain_says_what_it_follows() {
     assert_ne!(scratch.open().chain(), old, "it is never continued");
 }
 
+/// The calls that began, and those that were closed, in all chains.
+fn begun_and_closed(scratch: &Scratch) -> (Vec<String>, Vec<String>) {
+    let (mut begun, mut closed) = (Vec::new(), Vec::new());
+    for line in toolgate_journal::read::tail(&scratch.0, 10_000).unwrap() {
+        let call = || line.fields["call"].as_str().unwrap().to_owned();
+        match line.event.as_str() {
+            "call.begin" => begun.push(call()),
+            "call.end" | "call.unknown" => closed.push(call()),
+            _ => {}
+        }
+    }
+    // What was written once more may stand in both chains.
+    for calls in [&mut begun, &mut closed] {
+        calls.sort();
+        calls.dedup();
+    }
+    (begun, closed)
+}
+
+#[test]
+fn calls_that_were_open_when_a_sync_failed_are_closed_in_the_chain_that_follows() {
+    let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
+    let journal = Journal::open(soon(&disk, &scratch)).unwrap();
+    for call in ["ends-now", "ends-later", "never-ends"] {
+        append(&journal, begin(call)).unwrap();
+    }
+    disk.fail_sync(ErrorKind::Other);
+    append(&journal, end("ends-now")).unwrap_err();
+    wait_for_health(&journal);
+    append(&journal, end("ends-later")).unwrap();
+    let old = journal.chain().to_owned();
+    drop(journal);
+    // Nothing is open in what is continued, though the process that ran the third call is gone.
+    let next = scratch.open();
+    assert_ne!(next.chain(), old);
+    let carried = scratch.lines(next.chain());
+    let carried = carried.iter().filter(|line| line.contains("call.begin"));
+    assert_eq!(carried.clone().count(), 2, "{carried:?}");
+    assert!(carried.clone().all(|line| line.contains(&old)));
+    drop(next);
+    let report = scratch.verify();
+    assert!(report.is_intact(), "{report}");
+    let found = report.chains.iter().find(|chain| chain.chain != old);
+    assert_eq!((found.unwrap().open.len(), found.unwrap().unknown), (0, 1));
+    let (begun, closed) = begun_and_closed(&scratch);
+    assert_eq!(begun, closed);
+}
+
+#[test]
+fn calls_of_a_chain_that_nothing_followed_are_unknown_at_the_next_start() {
+    let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
+    // It never tries to go on before it ends.
+    let journal = Journal::open(disk.options(&scratch)).unwrap();
+    append(&journal, begin("c1")).unwrap();
+    disk.fail_sync(ErrorKind::Other);
+    append(&journal, begin("c2")).unwrap_err();
+    drop(journal);
+    drop(scratch.open());
+    let (begun, closed) = begun_and_closed(&scratch);
+    assert_eq!(begun, closed);
+    // Once is enough.
+    drop(scratch.open());
+    let lines = toolgate_journal::read::tail(&scratch.0, 10_000).unwrap();
+    let unknown = lines.iter().filter(|line| line.event == "call.unknown");
+    assert_eq!(unknown.count(), 2);
+    assert!(scratch.verify().is_intact());
+}
+
+#[test]
+fn a_second_failure_while_going_on_loses_no_end() {
+    let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
+    let journal = Journal::open(soon(&disk, &scratch)).unwrap();
+    for call in ["a", "b"] {
+        append(&journal, begin(call)).unwrap();
+    }
+    // The end fails; then the genesis of the next chain is written, and what goes on in it fails.
+    disk.hold(true);
+    let waits = journal.append(end("a"));
+    disk.fail_sync(ErrorKind::Other);
+    disk.fail_sync(ErrorKind::Other);
+    disk.hold(false);
+    crate::kit::block_on(waits).unwrap_err();
+    wait_for_health(&journal);
+    append(&journal, end("b")).unwrap();
+    drop(journal);
+    drop(scratch.open());
+    let (begun, closed) = begun_and_closed(&scratch);
+    assert_eq!(begun, closed);
+    assert!(scratch.verify().is_intact());
+}
+
 const DIR: &str = "TOOLGATE_JOURNAL_FULL_DIR";
 
 // Not a test of its own: it runs in a namespace of its own, over a disk of one mebibyte. T66
