@@ -277,6 +277,9 @@ pub(crate) struct Wanted {
     /// Only what is not older, such as 30m, 12h or 7d
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) since: Option<Duration>,
+    /// Read all segments; the index could be made to hide a record
+    #[arg(long)]
+    pub(crate) no_index: bool,
 }
 
 /// A form of another system.

@@ -1,5 +1,9 @@
 //! Reading the newest records, without loading whole files.
 
+mod files;
+
+pub use files::{SegmentFile, files};
+
 use crate::chain;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

@@ -48,6 +48,7 @@ fn the_contract() {
         "audit verify --data d",
         "audit key",
         "audit search --tool a.b --since 7d",
+        "audit search --tool a.b --no-index",
         "audit export --format ocsf --since 30m --cursor f",
         "demo-server",
         "check --config f.toml",

@@ -2,6 +2,7 @@
 
 mod export;
 mod forms;
+mod index;
 mod search;
 
 use super::{Failed, Result, print};
@@ -23,7 +24,7 @@ pub(super) fn run(data: &Path, audit: &Audit) -> Result<ExitCode> {
     let dir = data.join("audit");
     match audit {
         Audit::Tail { count, follow } => tail(&dir, *count, *follow),
-        Audit::Search(wanted) => search::run(&dir, wanted),
+        Audit::Search(wanted) => search::run(data, &dir, wanted),
         Audit::Export {
             format,
             since,

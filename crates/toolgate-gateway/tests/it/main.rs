@@ -33,6 +33,7 @@ mod pins;
 mod record;
 mod reload;
 mod revisions;
+mod searching;
 mod stdio;
 mod turns;
 mod walkthrough;

@@ -1,0 +1,312 @@
+//! The index of the record: where the records of a tool, a caller or a server are. A cache, which may be deleted.
+//!
+//! It holds names and places, no contents. A file that is broken or not ours is thrown away and made anew. What it says
+//! is looked up in the segments, so it can hide a record and never invent one; `--no-index` and `verify` do without it.
+
+use super::search::Hit;
+use crate::cli::Wanted;
+use rusqlite::{
+    Connection, OptionalExtension, Row, ToSql, Transaction, TransactionBehavior, params,
+};
+use serde_json::Value;
+use std::{
+    fs, io,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use toolgate_journal::read::{Line, SegmentFile};
+
+/// The file in the data directory.
+const NAME: &str = "audit-index.sqlite";
+
+/// Says that a file is ours: `TgIx`.
+const APPLICATION: i64 = 0x5467_4978;
+
+/// The form of the tables. Another one is made anew.
+const VERSION: i64 = 1;
+
+/// How long another search may hold it.
+const BUSY: Duration = Duration::from_secs(10);
+
+const TABLES: &str = "
+    CREATE TABLE segment (id INTEGER PRIMARY KEY, chain TEXT NOT NULL, number INTEGER NOT NULL,
+        bytes INTEGER NOT NULL, UNIQUE (chain, number));
+    CREATE TABLE record (segment INTEGER NOT NULL, at INTEGER NOT NULL, ts INTEGER NOT NULL,
+        tool TEXT, name TEXT, caller TEXT, srv TEXT, PRIMARY KEY (segment, at)) WITHOUT ROWID;
+    CREATE INDEX by_tool ON record (segment, tool);
+    CREATE INDEX by_name ON record (segment, name);
+    CREATE INDEX by_caller ON record (segment, caller);
+    CREATE INDEX by_server ON record (segment, srv);";
+
+/// The index of a data directory.
+pub(super) struct Index {
+    path: PathBuf,
+    connection: Connection,
+    /// It was made anew for the second time: now it is done without.
+    tired: bool,
+}
+
+impl Index {
+    /// Opens it, or makes it; `None` with a note where that is not possible: a search can do without.
+    pub(super) fn open(data: &Path) -> Option<Index> {
+        let path = data.join(NAME);
+        let (connection, tired) = match connect(&path) {
+            Ok(connection) => (connection, false),
+            Err(why) => (anew(&path, &why)?, true),
+        };
+        Some(Index {
+            path,
+            connection,
+            tired,
+        })
+    }
+
+    /// Where in a sealed segment what is wanted may be, in its order; `None` where it cannot say.
+    pub(super) fn find(
+        &mut self,
+        file: usize,
+        segment: &SegmentFile,
+        wanted: &Wanted,
+    ) -> Option<Vec<Hit>> {
+        loop {
+            let found = indexed(&mut self.connection, segment)
+                .and_then(|id| hits(&self.connection, id, file, wanted))
+                .and_then(|hits| checked(hits, segment));
+            match found {
+                Ok(hits) => return Some(hits),
+                // Retired meanwhile, or not to be read: a scan says so.
+                Err(rusqlite::Error::ToSqlConversionFailure(_)) => return None,
+                Err(_) if self.tired => return None,
+                Err(why) => {
+                    self.tired = true;
+                    self.connection = anew(&self.path, &why)?;
+                }
+            }
+        }
+    }
+
+    /// Forgets segments that were retired.
+    pub(super) fn keep_only(mut self, files: &[SegmentFile]) {
+        // What stays too long is forgotten the next time.
+        let _ = forget(&mut self.connection, files);
+    }
+}
+
+/// A connection to an index of ours, whose tables are made where there are none.
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    create(path);
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    let making = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let tables = making.query_row("SELECT count(*) FROM sqlite_schema", [], number)?;
+    if tables == 0 {
+        making.execute_batch(TABLES)?;
+        making.pragma_update(None, "application_id", APPLICATION)?;
+        making.pragma_update(None, "user_version", VERSION)?;
+    }
+    let application = making.pragma_query_value(None, "application_id", number)?;
+    let version = making.pragma_query_value(None, "user_version", number)?;
+    making.commit()?;
+    match (application, version) {
+        (APPLICATION, VERSION) => Ok(connection),
+        _ => Err(rusqlite::Error::InvalidQuery),
+    }
+}
+
+fn number(row: &Row<'_>) -> rusqlite::Result<i64> {
+    row.get(0)
+}
+
+/// Creates the file for its owner only, where it is not there. What is in the way shows when it is opened.
+fn create(path: &Path) {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    drop(options.open(path));
+}
+
+/// Whether a file with this error is not worth keeping. One that is in use, or on a disk that is full, is.
+fn is_broken(why: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{
+        CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, PermissionDenied, ReadOnly,
+        SystemIoFailure,
+    };
+    !matches!(
+        why.sqlite_error_code(),
+        Some(
+            CannotOpen
+                | DatabaseBusy
+                | DatabaseLocked
+                | DiskFull
+                | PermissionDenied
+                | ReadOnly
+                | SystemIoFailure
+        )
+    )
+}
+
+/// Throws a broken file away and makes it anew, with a note.
+fn anew(path: &Path, why: &rusqlite::Error) -> Option<Connection> {
+    let shown = path.display();
+    let told = match why {
+        rusqlite::Error::InvalidQuery => "it does not fit the record".to_owned(),
+        why => why.to_string(),
+    };
+    let made = match is_broken(why) {
+        true => remove(path).ok().and_then(|()| connect(path).ok()),
+        false => None,
+    };
+    let then = match made {
+        Some(_) => "it is made anew",
+        None => "the segments are read instead",
+    };
+    eprintln!("toolgate: the index {shown} cannot be used ({told}); {then}");
+    made
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    for end in ["", "-journal", "-wal", "-shm"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(end);
+        match fs::remove_file(&file) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The number of a sealed segment in the index, into which it is read the first time.
+fn indexed(connection: &mut Connection, segment: &SegmentFile) -> rusqlite::Result<i64> {
+    let known = connection
+        .query_row(
+            "SELECT id, bytes FROM segment WHERE chain = ?1 AND number = ?2",
+            params![segment.chain, signed(segment.number)],
+            |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)),
+        )
+        .optional()?;
+    if let Some((id, bytes)) = known
+        && bytes == signed(segment.bytes)
+    {
+        return Ok(id);
+    }
+    let making = connection.transaction()?;
+    if let Some((id, _)) = known {
+        drop_segment(&making, id)?;
+    }
+    making.execute(
+        "INSERT INTO segment (chain, number, bytes) VALUES (?1, ?2, ?3)",
+        params![segment.chain, signed(segment.number), signed(segment.bytes)],
+    )?;
+    let id = making.last_insert_rowid();
+    fill(&making, id, segment)?;
+    making.commit()?;
+    Ok(id)
+}
+
+fn fill(making: &Transaction<'_>, id: i64, segment: &SegmentFile) -> rusqlite::Result<()> {
+    let mut put = making.prepare("INSERT INTO record VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+    let text = |line: &Line, name: &str| {
+        let value = line.fields.get(name).and_then(Value::as_str);
+        value.map(str::to_owned)
+    };
+    let mut failed = None;
+    let read = segment.lines(|at, line| {
+        let row = params![
+            id,
+            signed(at),
+            signed(line.ts),
+            text(&line, "tool"),
+            text(&line, "name"),
+            text(&line, "caller"),
+            text(&line, "srv")
+        ];
+        put.execute(row).map(drop).map_err(|error| {
+            failed = Some(error);
+            io::ErrorKind::Other.into()
+        })
+    });
+    match (failed, read) {
+        (Some(error), _) => Err(error),
+        (None, Err(error)) => Err(unread(error)),
+        (None, Ok(())) => Ok(()),
+    }
+}
+
+/// Places that fit what the index knows of; a search judges the lines themselves.
+fn hits(
+    connection: &Connection,
+    id: i64,
+    file: usize,
+    wanted: &Wanted,
+) -> rusqlite::Result<Vec<Hit>> {
+    let mut sql = "SELECT ts, at FROM record WHERE segment = ?1".to_owned();
+    let mut with: Vec<&dyn ToSql> = vec![&id];
+    let columns: [(&[&str], &Option<String>); 3] = [
+        (&["tool", "name"], &wanted.tool),
+        (&["caller"], &wanted.caller),
+        (&["srv"], &wanted.server),
+    ];
+    for (names, value) in columns {
+        let Some(value) = value else { continue };
+        with.push(value);
+        let n = with.len();
+        let is: Vec<String> = names.iter().map(|name| format!("{name} = ?{n}")).collect();
+        sql.push_str(&format!(" AND ({})", is.join(" OR ")));
+    }
+    sql.push_str(" ORDER BY at");
+    let mut asked = connection.prepare(&sql)?;
+    let hit = |row: &Row<'_>| {
+        let unsigned = |n: i64| u64::try_from(n).unwrap_or(0);
+        Ok(Hit {
+            ts: unsigned(row.get(0)?),
+            file,
+            at: unsigned(row.get(1)?),
+        })
+    };
+    asked.query_map(with.as_slice(), hit)?.collect()
+}
+
+/// Looks whether lines begin at the first place and at the last one, so that an index of other files shows.
+fn checked(hits: Vec<Hit>, segment: &SegmentFile) -> rusqlite::Result<Vec<Hit>> {
+    for hit in hits.first().into_iter().chain(hits.last()) {
+        let line = segment.line_at(hit.at).map_err(unread)?;
+        if line.is_none_or(|line| line.ts != hit.ts) {
+            return Err(rusqlite::Error::InvalidQuery);
+        }
+    }
+    Ok(hits)
+}
+
+fn unread(error: io::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+}
+
+fn forget(connection: &mut Connection, files: &[SegmentFile]) -> rusqlite::Result<()> {
+    let known: Vec<(i64, String, i64)> = {
+        let mut all = connection.prepare("SELECT id, chain, number FROM segment")?;
+        let rows = all.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        rows.collect::<rusqlite::Result<_>>()?
+    };
+    let is_there = |chain: &str, number: i64| {
+        let mut files = files.iter();
+        files.any(|file| file.chain == chain && signed(file.number) == number)
+    };
+    let gone = known.iter().filter(|(_, chain, n)| !is_there(chain, *n));
+    let making = connection.transaction()?;
+    for (id, ..) in gone {
+        drop_segment(&making, *id)?;
+    }
+    making.commit()
+}
+
+fn drop_segment(making: &Transaction<'_>, id: i64) -> rusqlite::Result<()> {
+    making.execute("DELETE FROM record WHERE segment = ?1", [id])?;
+    making
+        .execute("DELETE FROM segment WHERE id = ?1", [id])
+        .map(drop)
+}
+
+fn signed(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}

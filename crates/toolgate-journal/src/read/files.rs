@@ -1,0 +1,98 @@
+//! The segments of a folder as files, for whoever keeps an index of them.
+
+use super::{LONGEST_LINE, Line, segments};
+use crate::chain;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// A segment as it lies there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SegmentFile {
+    /// The name of the chain.
+    pub chain: String,
+    /// The number of the segment in it.
+    pub number: u64,
+    /// Its file.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// Whether there is a next one: then nothing is added to it any more.
+    pub sealed: bool,
+}
+
+impl SegmentFile {
+    /// Gives every whole line with the offset at which it begins.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or what `each` says.
+    pub fn lines(&self, mut each: impl FnMut(u64, Line) -> io::Result<()>) -> io::Result<()> {
+        let mut input = BufReader::new(File::open(&self.path)?);
+        let mut at = 0;
+        loop {
+            let mut line = Vec::new();
+            let length = input
+                .by_ref()
+                .take(LONGEST_LINE)
+                .read_until(b'\n', &mut line)? as u64;
+            let Some(whole) = line.strip_suffix(b"\n") else {
+                if length < LONGEST_LINE {
+                    return Ok(());
+                }
+                at += length;
+                continue;
+            };
+            each(at, Line::parse(&self.chain, whole))?;
+            at += length;
+        }
+    }
+
+    /// The line that begins at that offset, if one does.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn line_at(&self, at: u64) -> io::Result<Option<Line>> {
+        let mut file = File::open(&self.path)?;
+        // A line begins behind another one.
+        file.seek(SeekFrom::Start(at.saturating_sub(1)))?;
+        let mut input = BufReader::new(file);
+        if at > 0 {
+            let mut before = [0];
+            input.read_exact(&mut before)?;
+            if before != *b"\n" {
+                return Ok(None);
+            }
+        }
+        let mut line = Vec::new();
+        input.take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+        let whole = line.strip_suffix(b"\n");
+        Ok(whole.map(|whole| Line::parse(&self.chain, whole)))
+    }
+}
+
+/// All segments of a folder, chain by chain and in their order.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn files(dir: &Path) -> io::Result<Vec<SegmentFile>> {
+    let mut all = Vec::new();
+    for id in chain::ids(dir)? {
+        let mut numbers: Vec<u64> = segments(dir, &id).collect();
+        numbers.sort_unstable();
+        let last = numbers.last().copied();
+        for number in numbers {
+            let path = dir.join(&id).join(chain::segment_name(number));
+            // It may have been retired meanwhile.
+            let Ok(meta) = path.metadata() else { continue };
+            all.push(SegmentFile {
+                chain: id.clone(),
+                number,
+                path,
+                bytes: meta.len(),
+                sealed: Some(number) != last,
+            });
+        }
+    }
+    Ok(all)
+}
