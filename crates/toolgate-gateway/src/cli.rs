@@ -149,9 +149,14 @@ pub(crate) struct Explain {
     /// Ask this config instead of a running gateway
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Judge the recorded calls of this time once more, such as 7d, and count what would be decided otherwise
+    ///
+    /// By the given config, else by the usual one. A tool and a caller narrow it down.
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "arguments")]
+    pub(crate) history: Option<Duration>,
     /// Which tool, resource or prompt
-    #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
-    pub(crate) tool: String,
+    #[arg(value_name = "SERVER.TOOL", value_parser = tool, required_unless_present = "history")]
+    pub(crate) tool: Option<String>,
     /// Who would call; without it, a caller without a name
     #[arg(long, value_name = "NAME")]
     pub(crate) caller: Option<String>,

@@ -8,6 +8,7 @@ mod console;
 mod control;
 mod demo;
 mod explained;
+mod history;
 mod http_server;
 mod instructions;
 mod live;

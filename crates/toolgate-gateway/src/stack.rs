@@ -187,6 +187,11 @@ fn broken(server: &Server) -> Broken {
 
 /// The rules about who may use what.
 pub(crate) fn access(config: &Config) -> Access {
+    Access::new(access_rules(config))
+}
+
+/// The same, one by one.
+pub(crate) fn access_rules(config: &Config) -> Vec<AccessRule> {
     let rules = config.rules.iter().enumerate().map(|(n, rule)| AccessRule {
         tools: patterns(&rule.tools),
         callers: patterns(&rule.callers),
@@ -199,7 +204,7 @@ pub(crate) fn access(config: &Config) -> Access {
         },
         label: format!("rule {} (line {})", n + 1, rule.line),
     });
-    Access::new(rules.collect())
+    rules.collect()
 }
 
 /// How many calls run at the same time, and how many wait.

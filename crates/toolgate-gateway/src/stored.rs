@@ -12,13 +12,13 @@ use std::{path::Path, sync::Arc, time::SystemTime};
 use tokio::sync::watch;
 use toolgate::{
     BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
-    Kind, List, Origin, Outcome, Pipeline, Refusal, Service, Step, Way,
+    Kind, List, Origin, Outcome, Refusal, Service, Step, Way,
     aggregate::{Aggregate, Member},
 };
 use toolgate_journal::state::{self, State, StateLimits};
 use toolgate_policy::{
-    self as policy, Desk, Expect, GrantView, Memory, PinnedText, Pins, Recorder, Row, Store,
-    Written, pins::Kept as KeptPin,
+    self as policy, AccessRule, Desk, Expect, GrantView, Memory, OnLeak, PinnedText, Pins,
+    Recorder, Route, Row, Store, Written, pins::Kept as KeptPin,
 };
 
 /// Which of two definitions counts, where the last one that came is not the accepted one.
@@ -33,7 +33,9 @@ pub(crate) enum Which {
 /// A config over what is stored.
 pub(crate) struct Stored {
     /// The duties, over servers that cannot be called.
-    pipeline: Pipeline,
+    route: Route,
+    servers: Arc<dyn Service>,
+    rules: Vec<AccessRule>,
     /// What the servers offered, by kind, cleaned and not hidden.
     catalogs: Vec<(ItemKind, Catalog)>,
     shelves: Vec<Arc<Shelf>>,
@@ -48,9 +50,14 @@ impl Stored {
     pub(crate) async fn open(config: Config, data: &Path, which: Which) -> Result<Stored, String> {
         let store = store(&data.join("state"))?;
         let recorder = Arc::new(Recorder::log());
+        // What was used then was not frozen.
+        let now: Arc<dyn Store> = match which {
+            Which::Last => store.clone(),
+            Which::Accepted => Arc::new(Memory::new()),
+        };
         let kept = Kept {
             board: Arc::new(Board::new()),
-            desk: Desk::new(recorder.clone(), store.clone(), stack::desk_limits(&config)),
+            desk: Desk::new(recorder.clone(), now, stack::desk_limits(&config)),
             pins: Pins::new(store.clone(), recorder.clone()),
             recorder,
             store,
@@ -75,7 +82,9 @@ impl Stored {
             catalogs.push((kind, listed.map_err(|e| e.public().to_owned())?));
         }
         Ok(Stored {
-            pipeline: policy::pipeline(&route, servers),
+            rules: stack::access_rules(&config),
+            route,
+            servers,
             catalogs,
             shelves,
             desk: kept.desk,
@@ -91,7 +100,8 @@ impl Stored {
             return Err(self.unknown(&asked.name));
         };
         let call = asked.call(&item, op);
-        let mut way = self.pipeline.explain(&call, &item).await;
+        let pipeline = policy::pipeline(&self.route, self.servers.clone());
+        let mut way = pipeline.explain(&call, &item).await;
         let shelf = self.shelf(&item.origin.server);
         let at = shelf.and_then(|shelf| shelf.at(&item));
         let why = match at {
@@ -108,6 +118,36 @@ impl Stored {
         };
         way.steps.insert(0, told);
         Ok(way)
+    }
+
+    /// The way of a call of an item at that moment.
+    pub(crate) async fn way_at(&self, call: &Call, item: &Arc<Item>, at: SystemTime) -> Way {
+        let route = Route {
+            access: self.route.access.clone().at(at),
+            ..self.route.clone()
+        };
+        let pipeline = policy::pipeline(&route, self.servers.clone());
+        pipeline.explain(call, item).await
+    }
+
+    /// The rules about access.
+    pub(crate) fn rules(&self) -> &[AccessRule] {
+        &self.rules
+    }
+
+    /// What becomes of a secret in the arguments for a server.
+    pub(crate) fn on_leak(&self, server: &str) -> OnLeak {
+        self.route.cleaning.leaks.found.of(server)
+    }
+
+    /// Whether the config has a server of that id.
+    pub(crate) fn has(&self, server: &str) -> bool {
+        self.shelf(server).is_some()
+    }
+
+    /// What the servers offered, by kind, cleaned and not hidden.
+    pub(crate) fn catalogs(&self) -> &[(ItemKind, Catalog)] {
+        &self.catalogs
     }
 
     /// The names of what a gateway saw of a server under the command or address that it has here; none where it saw
@@ -278,7 +318,7 @@ impl Store for ReadOnly {
 }
 
 /// How long ago a moment was, in words; milliseconds since 1970.
-fn ago(at: u64) -> String {
+pub(crate) fn ago(at: u64) -> String {
     let now = crate::board::millis(SystemTime::now());
     let seconds = now.saturating_sub(at) / 1000;
     match seconds {

@@ -4,7 +4,7 @@ mod hear;
 
 use crate::{Pattern, When, names};
 use hear::Heard;
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 use toolgate_core::{Call, Caller, Decision, Error, Item, Kind, Op, Refusal, Rule, Verdict};
 
 /// What a rule says; the order is the strictness.
@@ -56,6 +56,7 @@ impl AccessRule {
 pub struct Access {
     rules: Arc<[AccessRule]>,
     otherwise: Option<Then>,
+    at: Option<SystemTime>,
 }
 
 impl Access {
@@ -64,12 +65,19 @@ impl Access {
         Access {
             rules: rules.into(),
             otherwise: None,
+            at: None,
         }
     }
 
     /// The same rules, with this verdict where none speaks.
     pub fn otherwise(mut self, then: Then) -> Access {
         self.otherwise = Some(then);
+        self
+    }
+
+    /// The same rules, for a call of that moment instead of now.
+    pub fn at(mut self, time: SystemTime) -> Access {
+        self.at = Some(time);
         self
     }
 
@@ -83,6 +91,12 @@ impl Access {
     /// The verdict on the resource at a URI that fits a template: rules that speak of either speak of it.
     pub fn verdict_at(&self, caller: &Caller, template: &Item, uri: &str) -> (Then, String) {
         let heard = self.hear(caller, template, Some(uri), None);
+        (heard.then, heard.why)
+    }
+
+    /// The verdict on a call, and which rule or default speaks.
+    pub fn judged(&self, call: &Call, item: &Item) -> (Then, String) {
+        let heard = self.hear_call(call, item);
         (heard.then, heard.why)
     }
 

@@ -55,6 +55,8 @@ fn the_contract() {
         "check",
         "check --servers --strict",
         "explain demo.add --caller a --config f {}",
+        "explain --history 7d --config f",
+        "explain --history 7d demo.add --caller a",
     ] {
         assert!(of(words).is_ok(), "{words}");
     }

@@ -39,7 +39,7 @@ pub(super) fn run(data: &Path, audit: &Audit) -> Result<ExitCode> {
 }
 
 /// That long ago, in microseconds since 1970.
-fn since(back: Duration) -> u64 {
+pub(super) fn since(back: Duration) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let then = now.unwrap_or_default().saturating_sub(back);
     u64::try_from(then.as_micros()).unwrap_or(u64::MAX)

@@ -6,17 +6,18 @@ use crate::{
     config::{Config, Source},
     control::Gateways,
     explained::{self, Asked},
+    history,
     plan::over_http,
     stored::{Stored, Which},
 };
 use serde_json::json;
-use std::{path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode, time::Duration};
 use toolgate::Caller;
 
 /// Asks the running gateways, of which the first that knows the tool answers. Where none runs, or another config is
 /// asked, the config and what is stored answer.
 pub(super) fn run(given: Option<&Path>, wanted: &Explain) -> Result<ExitCode> {
-    if wanted.config.is_none() {
+    if wanted.config.is_none() && wanted.history.is_none() {
         let data = data_dir(given, None)?;
         // To look for gateways makes the place of their sockets.
         let gateways = data.is_dir().then(|| Gateways::any(&data)).transpose()?;
@@ -26,7 +27,44 @@ pub(super) fn run(given: Option<&Path>, wanted: &Explain) -> Result<ExitCode> {
     }
     let config = Config::load(wanted.config.as_deref()).map_err(usage)?;
     let data = data_dir(given, config.data.as_deref())?;
-    stored(config, &data, wanted)
+    match (wanted.history, &wanted.tool) {
+        (Some(back), _) => past(config, &data, wanted, back),
+        (None, Some(tool)) => stored(config, &data, wanted, tool),
+        (None, None) => Err(Failed::Usage("name a tool, or give --history".to_owned())),
+    }
+}
+
+/// What the recorded calls of so long would come to under a config.
+fn past(config: Config, data: &Path, wanted: &Explain, back: Duration) -> Result<ExitCode> {
+    let from = source(&config);
+    let which = history::Wanted {
+        since: super::audit::since(back),
+        tool: wanted.tool.as_deref(),
+        caller: wanted.caller.as_deref(),
+    };
+    let dir = data.join("audit");
+    if !dir.is_dir() {
+        return Err(Failed::Work(format!(
+            "there is no audit log in {}; name the data directory with --data",
+            dir.display()
+        )));
+    }
+    let tally = runtime()?.block_on(async {
+        let stored = Stored::open(config, data, Which::Accepted).await?;
+        let judged = history::judge(&dir, &which, &stored).await;
+        judged.map_err(|e| format!("cannot read the audit log in {}: {e}", dir.display()))
+    });
+    print(&format!(
+        "{}\njudged by {from}; nothing was called\n",
+        tally?.text()
+    ))
+}
+
+fn source(config: &Config) -> String {
+    match &config.source {
+        Source::File(path) => path.display().to_string(),
+        Source::BuiltIn | Source::CommandLine => "the built-in config".to_owned(),
+    }
 }
 
 fn live(gateways: &Gateways, wanted: &Explain) -> Result<ExitCode> {
@@ -36,11 +74,8 @@ fn live(gateways: &Gateways, wanted: &Explain) -> Result<ExitCode> {
     print(&explained::text(&way, "as a running gateway has it"))
 }
 
-fn stored(config: Config, data: &Path, wanted: &Explain) -> Result<ExitCode> {
-    let from = match &config.source {
-        Source::File(path) => path.display().to_string(),
-        Source::BuiltIn | Source::CommandLine => "the built-in config".to_owned(),
-    };
+fn stored(config: Config, data: &Path, wanted: &Explain, tool: &str) -> Result<ExitCode> {
+    let from = source(&config);
     let from = format!(
         "from {from} and what is stored in {}; no gateway was asked",
         data.display()
@@ -49,7 +84,7 @@ fn stored(config: Config, data: &Path, wanted: &Explain) -> Result<ExitCode> {
         Some(caller) => Caller::new(caller.as_str()),
         None => Caller::new(over_http(config.token.is_some())),
     };
-    let asked = Asked::read(&wanted.tool, caller, wanted.arguments.as_deref())?;
+    let asked = Asked::read(tool, caller, wanted.arguments.as_deref())?;
     let runtime = runtime()?;
     let way = runtime.block_on(async {
         let stored = Stored::open(config, data, Which::Last).await?;

@@ -21,6 +21,7 @@ mod explain;
 mod far_server;
 mod floods;
 mod gateways;
+mod history;
 mod hostile_config;
 mod items;
 mod listen;

@@ -118,6 +118,7 @@ impl Access {
         facts.arguments = call
             .filter(|call| !matches!(call.op, Op::Complete(_)))
             .map(Call::arguments);
+        facts.time = self.at.unwrap_or(facts.time);
         let as_it_came = when.judge(&facts)?;
         let resource = call.filter(|call| call.op == Op::Resource && when.reads_args());
         let Some(call) = resource else {

@@ -8,6 +8,7 @@ mod eval;
 mod facts;
 mod lex;
 mod parse;
+mod reads;
 mod tree;
 mod value;
 

@@ -1,0 +1,218 @@
+//! A call as the record has it.
+
+use serde_json::{Map, Value};
+use toolgate::{Caller, Foreseen, Json, Op, PinState};
+
+/// What stands in the place of a secret begins so.
+pub(super) const MARK: &str = "[redacted:";
+/// The mark of what a schema calls secret: no rule that finds secrets saw it.
+const BY_SCHEMA: &str = "[redacted:schema]";
+/// What stands in the place of a text that is too long begins so.
+const OMITTED: &str = "[omitted:";
+
+/// A call, and what was decided then.
+pub(super) struct Recorded {
+    pub(super) id: String,
+    /// Microseconds since 1970.
+    pub(super) at: u64,
+    pub(super) caller: Caller,
+    pub(super) op: Op,
+    /// The name that the caller used.
+    pub(super) name: String,
+    /// The configured id of the server and the full name; absent where the caller was not to know of it.
+    pub(super) of: Option<(String, String)>,
+    pub(super) arguments: Arguments,
+    pub(super) pin: PinState,
+    /// What was decided; `None` where no rule did.
+    pub(super) then: Option<Decided>,
+    /// Whether a secret was seen in the arguments.
+    pub(super) leak: bool,
+}
+
+/// What is known of arguments.
+pub(super) enum Arguments {
+    /// All.
+    Whole(Json),
+    /// Some values were taken out.
+    Redacted(Json),
+    /// Nothing but a digest.
+    Digest,
+}
+
+/// A decision.
+#[derive(Clone, Debug)]
+pub(super) struct Decided {
+    pub(super) end: Foreseen,
+    /// Which duty.
+    pub(super) by: String,
+    pub(super) why: String,
+}
+
+impl Recorded {
+    /// A call that was let out, or that was refused; nothing else.
+    pub(super) fn read(event: &str, at: u64, fields: &Map<String, Value>) -> Option<Recorded> {
+        let begun = match event {
+            "call.begin" => true,
+            "deny" => false,
+            _ => return None,
+        };
+        let text = |key: &str| fields.get(key).and_then(Value::as_str);
+        let ops = [Op::Tool, Op::Resource, Op::Prompt];
+        let op = ops
+            .into_iter()
+            .find(|op| Some(op.method()) == text("method"))?;
+        let name = text("name")?;
+        let trail = trail(fields);
+        let of = text("srv").zip(text("tool"));
+        let arguments = arguments(fields, op, name);
+        let saw = |step: &Decided| step.by == "leaks";
+        let marked = match &arguments {
+            Arguments::Redacted(json) => json.as_str().replace(BY_SCHEMA, "").contains(MARK),
+            _ => false,
+        };
+        Some(Recorded {
+            id: text("call")?.to_owned(),
+            at,
+            caller: Caller::new(text("caller")?),
+            op,
+            name: name.to_owned(),
+            of: of.map(|(server, tool)| (server.to_owned(), tool.to_owned())),
+            pin: pin(&trail),
+            then: match begun {
+                true => Some(let_out(&trail)),
+                false => refused(&trail),
+            },
+            leak: marked || trail.iter().any(|(_, step)| saw(step)),
+            arguments,
+        })
+    }
+}
+
+/// The steps of a record, with the word of each.
+type Trail = Vec<(String, Decided)>;
+
+fn trail(fields: &Map<String, Value>) -> Trail {
+    let steps = fields.get("trail").and_then(Value::as_array);
+    let read = |step: &Value| {
+        let text = |key: &str| step[key].as_str().unwrap_or_default().to_owned();
+        let end = match step["verdict"].as_str()? {
+            "ask" => Foreseen::Ask,
+            "refuse" | "hide" => Foreseen::Refuse,
+            _ => Foreseen::Allow,
+        };
+        let (by, why) = (text("by"), text("why"));
+        Some((text("verdict"), Decided { end, by, why }))
+    };
+    steps.into_iter().flatten().filter_map(read).collect()
+}
+
+/// Who let a call out: where a person was asked, whoever wanted that.
+fn let_out(trail: &Trail) -> Decided {
+    let asked = trail.iter().find(|(_, step)| step.end == Foreseen::Ask);
+    let allows = |(word, step): &&(String, Decided)| step.by == "access" && word == "allow";
+    let step = asked.or_else(|| trail.iter().find(allows));
+    step.map_or_else(
+        || Decided {
+            end: Foreseen::Allow,
+            by: "access".to_owned(),
+            why: String::new(),
+        },
+        |(_, step)| step.clone(),
+    )
+}
+
+/// Who refused a call; none where that was no rule of a config, but a rate, a freeze, a pin, a name that nobody knows,
+/// or what went wrong.
+fn refused(trail: &Trail) -> Option<Decided> {
+    let rules = ["access", "arguments", "leaks"];
+    let refused = trail
+        .iter()
+        .rev()
+        .find(|(_, step)| step.end == Foreseen::Refuse);
+    if let Some((_, step)) = refused
+        && step.by != "confirm"
+    {
+        return rules.contains(&step.by.as_str()).then(|| step.clone());
+    }
+    // A person was asked, and did not say yes.
+    let asked = trail.iter().find(|(_, step)| step.end == Foreseen::Ask);
+    asked.map(|(_, step)| step.clone())
+}
+
+/// How the definition was pinned: what is as it was accepted has no step.
+fn pin(trail: &Trail) -> PinState {
+    let states = [PinState::New, PinState::Changed];
+    let is = |state: &PinState| {
+        let said = |(word, step): &(String, Decided)| step.by == "pins" && word == state.as_str();
+        trail.iter().any(said)
+    };
+    states.into_iter().find(is).unwrap_or(PinState::Accepted)
+}
+
+fn arguments(fields: &Map<String, Value>, op: Op, name: &str) -> Arguments {
+    if op == Op::Resource {
+        return Arguments::Whole(Json::from_value(&serde_json::json!({ "uri": name })));
+    }
+    let text = fields.get("args").and_then(Value::as_str);
+    let held = text.filter(|text| !text.starts_with(OMITTED));
+    let read = |text: &str| Json::read(text.as_bytes().to_vec(), &Default::default()).ok();
+    match held.and_then(read) {
+        Some(json) if json.as_str().contains(MARK) => Arguments::Redacted(json),
+        Some(json) => Arguments::Whole(json),
+        // There is one object of two bytes.
+        None if fields.get("args_len").and_then(Value::as_u64) == Some(2) => {
+            Arguments::Whole(Json::from_value(&serde_json::json!({})))
+        }
+        None => Arguments::Digest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn then(ev: &str, trail: Value) -> Option<(Foreseen, String)> {
+        let fields = json!({
+            "call": "c", "caller": "a", "name": "s_t", "method": "tools/call", "trail": trail, "args_len": 9,
+        });
+        let call = Recorded::read(ev, 1, fields.as_object().unwrap()).unwrap();
+        assert!(matches!(call.arguments, Arguments::Digest));
+        call.then.map(|then| (then.end, then.why))
+    }
+
+    #[test]
+    fn who_decided_stands_in_the_trail() {
+        let step =
+            |by: &str, verdict: &str, why: &str| json!({"by": by, "verdict": verdict, "why": why});
+        let allowed = json!([step("access", "also", "x"), step("access", "allow", "r1")]);
+        assert_eq!(
+            then("call.begin", allowed),
+            Some((Foreseen::Allow, "r1".to_owned()))
+        );
+        let asked = json!([
+            step("access", "ask", "r2"),
+            step("confirm", "approved", "a-1")
+        ]);
+        assert_eq!(
+            then("call.begin", asked),
+            Some((Foreseen::Ask, "r2".to_owned()))
+        );
+        let denied = json!([step("access", "refuse", "refused: r3")]);
+        assert_eq!(
+            then("deny", denied),
+            Some((Foreseen::Refuse, "refused: r3".to_owned()))
+        );
+        let hidden = json!([step("access", "hide", "r4")]);
+        assert_eq!(
+            then("deny", hidden),
+            Some((Foreseen::Refuse, "r4".to_owned()))
+        );
+        let no = json!([step("leaks", "ask", "r5"), step("confirm", "refuse", "no")]);
+        assert_eq!(then("deny", no), Some((Foreseen::Ask, "r5".to_owned())));
+        for by in ["rate", "freeze", "pins", "stop"] {
+            assert_eq!(then("deny", json!([step(by, "refuse", "x")])), None, "{by}");
+        }
+        assert_eq!(then("deny", json!([])), None);
+    }
+}

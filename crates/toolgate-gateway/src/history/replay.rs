@@ -1,0 +1,183 @@
+//! What a config says to a recorded call.
+
+use super::recorded::{Arguments, Decided, MARK, Recorded};
+use crate::{explained, stored::Stored};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+use toolgate::{Call, Foreseen, Item, Json, Pinning, Rule};
+use toolgate_policy::{Access, AccessRule, OnLeak, Then};
+
+/// What comes of a recorded call.
+pub(super) struct Judged {
+    /// The full name, or the one that the caller used.
+    pub(super) tool: String,
+    pub(super) now: Now,
+}
+
+/// What a config says.
+pub(super) enum Now {
+    Decided(Decided),
+    /// Why it cannot be said.
+    Unsaid(String),
+}
+
+fn decided(end: Foreseen, by: &str, why: impl Into<String>) -> Now {
+    let (by, why) = (by.to_owned(), why.into());
+    Now::Decided(Decided { end, by, why })
+}
+
+/// Judges a call by a config. Where only a part of its arguments is known, what that leaves open cannot be said.
+pub(super) async fn judge(call: &Recorded, by: &Stored) -> Judged {
+    let item = found(call, by);
+    let tool = match (&item, &call.of) {
+        (Some(item), _) => item.full_name(),
+        (None, Some((_, tool))) => tool.clone(),
+        (None, None) => call.name.clone(),
+    };
+    let now = match item {
+        Some(item) => of_item(call, &item, by).await,
+        None => without_item(call, by),
+    };
+    Judged { tool, now }
+}
+
+/// The thing as it is stored. What waits to be accepted is no matter of the config.
+fn found(call: &Recorded, by: &Stored) -> Option<Arc<Item>> {
+    let named = match &call.of {
+        Some((_, tool)) => explained::find(by.catalogs(), tool),
+        None => None,
+    };
+    let (item, _) = named.or_else(|| {
+        let kinds = call.op.kinds();
+        let lists = by
+            .catalogs()
+            .iter()
+            .filter(|(kind, _)| kinds.contains(kind));
+        let mut lists = lists.filter(|_| call.of.is_none());
+        let item = lists.find_map(|(_, list)| list.find(&call.name).cloned())?;
+        Some((item, call.op))
+    })?;
+    let digest = item.pin.as_ref().map(|pin| pin.digest.clone());
+    Some(Arc::new(item.pinned(Arc::new(Pinning {
+        digest: digest.unwrap_or_default(),
+        state: call.pin,
+        hidden: None,
+        flags: Vec::new(),
+    }))))
+}
+
+fn without_item(call: &Recorded, by: &Stored) -> Now {
+    match &call.of {
+        Some((server, _)) if !by.has(server) => {
+            decided(Foreseen::Hide, "resolve", "the config has no such server")
+        }
+        Some(_) => Now::Unsaid("its definition is not stored".to_owned()),
+        None => Now::Unsaid("it is not known what the name meant".to_owned()),
+    }
+}
+
+async fn of_item(recorded: &Recorded, item: &Arc<Item>, by: &Stored) -> Now {
+    let at = UNIX_EPOCH + Duration::from_micros(recorded.at);
+    let call = |arguments: &Json| {
+        let (caller, arguments) = (recorded.caller.clone(), arguments.clone());
+        // A template is read at the URI that the caller named; all else has the name that it has under this config.
+        let name = match item.def.kind() {
+            toolgate::ItemKind::Template => recorded.name.as_str(),
+            _ => item.def.name(),
+        };
+        Call::new("explain", caller, recorded.op, name, arguments)
+    };
+    match &recorded.arguments {
+        Arguments::Whole(json) => {
+            let way = by.way_at(&call(json), item, at).await;
+            let step = way.decided;
+            let (by, why) = step.map_or(("", String::new()), |step| (step.by, step.why));
+            decided(way.end, by, why)
+        }
+        Arguments::Redacted(json) => in_part(recorded, &call(json), item, by, at),
+        Arguments::Digest => {
+            let none = Json::from_value(&serde_json::json!({}));
+            in_part(recorded, &call(&none), item, by, at)
+        }
+    }
+}
+
+/// Judges by the rules that need no more than is known; those that do may speak or not. Whether the arguments fit and
+/// hold a secret is as it was then.
+fn in_part(recorded: &Recorded, call: &Call, item: &Item, by: &Stored, at: SystemTime) -> Now {
+    let digest = matches!(recorded.arguments, Arguments::Digest);
+    let is_open = |rule: &AccessRule| {
+        rule.when.as_ref().is_some_and(|when| match digest {
+            true => when.reads_args(),
+            false => when.may_read(call.arguments().value(), MARK),
+        })
+    };
+    let (open, closed): (Vec<_>, Vec<_>) = by.rules().iter().cloned().partition(is_open);
+    let says = |rules: Vec<AccessRule>| stricter(heard(rules, call, item, at), recorded, item, by);
+    let certain = says(closed.clone());
+    for rule in open {
+        let label = rule.label.clone();
+        let with = AccessRule { when: None, ..rule };
+        let all = closed.iter().cloned().chain([with]).collect();
+        // To be hidden is to be denied.
+        let end = |says: &Decided| says.end.min(Foreseen::Refuse);
+        if end(&says(all)) != end(&certain) {
+            let why = match digest {
+                true => "of which only a digest is recorded",
+                false => "of which it needs a part that is redacted",
+            };
+            return Now::Unsaid(format!("{label} looks at the arguments, {why}"));
+        }
+    }
+    Now::Decided(certain)
+}
+
+/// What rules about access say to a call.
+fn heard(rules: Vec<AccessRule>, call: &Call, item: &Item, at: SystemTime) -> Decided {
+    let access = Access::new(rules).at(at);
+    let of = |end, why: String| Decided {
+        end,
+        by: access.name().to_owned(),
+        why,
+    };
+    if let Some(why) = &item.withheld {
+        return Decided {
+            end: Foreseen::Hide,
+            by: "resolve".to_owned(),
+            why: why.clone(),
+        };
+    }
+    if !access.sees(&call.caller, item) {
+        return of(Foreseen::Hide, access.why_hidden(&call.caller, item));
+    }
+    if let Some(why) = access.hides_at(&call.caller, item, call.name()) {
+        return of(Foreseen::Hide, why);
+    }
+    let (then, why) = access.judged(call, item);
+    match then {
+        Then::Allow => of(Foreseen::Allow, why),
+        Then::Ask => of(Foreseen::Ask, why),
+        Then::Deny => of(Foreseen::Refuse, why),
+    }
+}
+
+/// The same with what was seen of the arguments then.
+fn stricter(says: Decided, recorded: &Recorded, item: &Item, by: &Stored) -> Decided {
+    let leak = match by.on_leak(&item.origin.server) {
+        OnLeak::Ask => Foreseen::Ask,
+        OnLeak::Deny => Foreseen::Refuse,
+        OnLeak::Warn | OnLeak::Pass => Foreseen::Allow,
+    };
+    let misfit = recorded.then.as_ref().filter(|then| then.by == "arguments");
+    match misfit {
+        Some(then) if says.end < Foreseen::Refuse => then.clone(),
+        _ if recorded.leak && says.end < leak => Decided {
+            end: leak,
+            by: "leaks".to_owned(),
+            why: String::new(),
+        },
+        _ => says,
+    }
+}

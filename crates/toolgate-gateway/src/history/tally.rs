@@ -1,0 +1,149 @@
+//! What is counted of recorded calls, and how it is shown.
+
+use super::{
+    recorded::{Decided, Recorded},
+    replay::{Judged, Now},
+};
+use crate::stored::ago;
+use std::{cmp::Reverse, collections::BTreeMap};
+use toolgate::{Foreseen, visible};
+
+/// Kinds of changes that are told apart; the rest is counted only.
+const KINDS: usize = 10_000;
+/// Lines of changes that are shown.
+const LINES: usize = 50;
+/// Calls that are shown.
+const EXAMPLES: usize = 10;
+
+/// What came of all calls.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    same: u64,
+    allowed: u64,
+    asked: u64,
+    denied: u64,
+    unsaid: u64,
+    /// Refused then, and not by a rule.
+    other: u64,
+    changes: BTreeMap<Change, u64>,
+    examples: Vec<String>,
+}
+
+/// Calls of one tool that come out alike.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Change {
+    tool: String,
+    then: &'static str,
+    now: &'static str,
+    why: String,
+}
+
+impl Tally {
+    /// Adds a call.
+    pub(super) fn add(&mut self, call: &Recorded, judged: Judged) {
+        let Some(then) = &call.then else {
+            self.other += 1;
+            return;
+        };
+        let (now, why) = match &judged.now {
+            Now::Unsaid(why) => {
+                self.unsaid += 1;
+                ("?", why.clone())
+            }
+            Now::Decided(now) if word(now) == word(then) => {
+                self.same += 1;
+                return;
+            }
+            Now::Decided(now) => {
+                *match word(now) {
+                    "allow" => &mut self.allowed,
+                    "ask" => &mut self.asked,
+                    _ => &mut self.denied,
+                } += 1;
+                self.example(call, &judged.tool, then, now);
+                (word(now), reason(now))
+            }
+        };
+        let then = word(then);
+        let change = Change {
+            tool: judged.tool,
+            then,
+            now,
+            why,
+        };
+        if self.changes.len() < KINDS || self.changes.contains_key(&change) {
+            *self.changes.entry(change).or_default() += 1;
+        }
+    }
+
+    fn example(&mut self, call: &Recorded, tool: &str, then: &Decided, now: &Decided) {
+        if self.examples.len() < EXAMPLES {
+            let told = |one: &Decided| format!("{} ({})", word(one), reason(one));
+            let line = format!(
+                "{} {tool} for {} {}: {} -> {}",
+                call.id,
+                call.caller,
+                ago(call.at / 1000),
+                told(then),
+                told(now)
+            );
+            self.examples.push(visible(&line));
+        }
+    }
+
+    /// What the terminal shows.
+    pub(crate) fn text(&self) -> String {
+        let all = self.same + self.allowed + self.asked + self.denied + self.unsaid + self.other;
+        let mut text = format!("{all:>7} recorded calls\n");
+        for (count, what) in [
+            (self.same, "decided alike"),
+            (self.allowed, "would be allowed"),
+            (self.asked, "would be asked for"),
+            (self.denied, "would be denied"),
+            (self.unsaid, "cannot be said"),
+            (self.other, "refused then, and not by a rule: not judged"),
+        ] {
+            text.push_str(&format!("{count:>7} {what}\n"));
+        }
+        let mut changes: Vec<(&Change, &u64)> = self.changes.iter().collect();
+        changes.sort_by_key(|(_, count)| Reverse(**count));
+        for (change, count) in changes.iter().take(LINES) {
+            let (tool, why) = (visible(&change.tool), visible(&change.why));
+            let (then, now) = (change.then, change.now);
+            text.push_str(&format!("\n{count:>7} {tool}: {then} -> {now}, {why}"));
+        }
+        match changes.len() {
+            0 => {}
+            n if n > LINES => text.push_str(&format!("\n        and {} more kinds\n", n - LINES)),
+            _ => text.push('\n'),
+        }
+        if !self.examples.is_empty() {
+            text.push_str(&format!(
+                "\nfor example\n  {}\n",
+                self.examples.join("\n  ")
+            ));
+        }
+        text
+    }
+}
+
+/// To be hidden is to be denied.
+fn word(one: &Decided) -> &'static str {
+    match one.end {
+        Foreseen::Allow => "allow",
+        Foreseen::Ask => "ask",
+        Foreseen::Refuse | Foreseen::Hide => "deny",
+    }
+}
+
+/// Which rule; of other duties no more than which: their words tell of arguments.
+fn reason(one: &Decided) -> String {
+    match one.by.as_str() {
+        "access" | "resolve" => one
+            .why
+            .strip_prefix("refused: ")
+            .unwrap_or(&one.why)
+            .to_owned(),
+        by => by.to_owned(),
+    }
+}
