@@ -54,6 +54,8 @@ pub struct Dialect {
     pub sampling_tools: bool,
     /// Whether completion has a capability of its own.
     pub completions: bool,
+    /// Whether a stream of a session begins with an event without data, and may lose its connection on purpose.
+    pub polled_streams: bool,
     /// Whether a session may send many messages as one array.
     pub batches: bool,
     /// What a program says of itself, besides its name and version.

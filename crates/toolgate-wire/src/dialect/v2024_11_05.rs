@@ -19,6 +19,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     form_choices: false,
     sampling_tools: false,
     completions: false,
+    polled_streams: false,
     batches: false,
     about: About::Nothing,
     resource_not_found: code::RESOURCE_NOT_FOUND,

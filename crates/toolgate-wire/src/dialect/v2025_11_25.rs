@@ -20,6 +20,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     form_choices: true,
     sampling_tools: true,
     completions: true,
+    polled_streams: true,
     batches: false,
     about: About::All,
     resource_not_found: code::RESOURCE_NOT_FOUND,

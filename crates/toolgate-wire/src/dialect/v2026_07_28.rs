@@ -19,6 +19,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     form_choices: true,
     sampling_tools: true,
     completions: true,
+    polled_streams: false,
     batches: false,
     about: About::All,
     resource_not_found: code::INVALID_PARAMS,

@@ -1,5 +1,6 @@
 //! The body of a response: one text, or a stream of server-sent events.
 
+use super::resume::Reader;
 use crate::edge::outlet::{Frame, Frames};
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
@@ -7,15 +8,19 @@ use std::{
     any::Any,
     collections::VecDeque,
     convert::Infallible,
+    future::Future,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
 };
 use tokio::{
     sync::mpsc,
-    time::{Instant, Interval, MissedTickBehavior, interval_at},
+    time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sleep},
 };
 use toolgate_core::BoxFuture;
+
+/// The last words on a connection whose stream goes on: come back after so many milliseconds.
+const RETRY: &[u8] = b"retry: 500\n\n";
 
 /// The body of a response.
 pub struct Body(Inner);
@@ -29,6 +34,8 @@ enum Inner {
 enum Source {
     /// Of one request: its reply is the last.
     Frames(Frames),
+    /// The same in a session, where a client may come back to it.
+    Kept(Reader),
     /// Of all requests of a session.
     Session(Frames),
     Named(mpsc::Receiver<(&'static str, String)>),
@@ -41,6 +48,8 @@ struct Stream {
     work: Option<BoxFuture<'static, ()>>,
     keep_alive: Interval,
     over: bool,
+    /// When the connection ends before the stream does, so that the client comes back.
+    until: Option<Pin<Box<Sleep>>>,
     held: Vec<Box<dyn Any + Send>>,
 }
 
@@ -69,6 +78,27 @@ impl Body {
         Body::of(Source::Frames(frames), work, keep_alive)
     }
 
+    /// A stream that a client may come back to. With `primed` it begins with an event without data.
+    pub(crate) fn kept(reader: Reader, primed: bool, keep_alive: Duration) -> Body {
+        let primer = primed.then(|| reader.primer());
+        let mut body = Body::of(Source::Kept(reader), None, keep_alive);
+        if let (Inner::Stream(stream), Some(primer)) = (&mut body.0, primer) {
+            stream.first = VecDeque::from([primer]);
+        }
+        body
+    }
+
+    /// A stream that a client came back to, from the events that it missed.
+    pub(crate) fn resumed(reader: Reader, missed: VecDeque<Bytes>, keep_alive: Duration) -> Body {
+        let over = reader.is_over();
+        let mut body = Body::of(Source::Kept(reader), None, keep_alive);
+        if let Inner::Stream(stream) = &mut body.0 {
+            stream.first.extend(missed);
+            stream.over = over;
+        }
+        body
+    }
+
     /// The stream of a session of 2024-11-05, which first says where to post. `work` runs as long as somebody reads.
     pub(crate) fn session(
         address: &str,
@@ -94,6 +124,7 @@ impl Body {
             work,
             keep_alive,
             over: false,
+            until: None,
             held: Vec::new(),
         })))
     }
@@ -101,8 +132,17 @@ impl Body {
     /// The same stream with a frame that is there already.
     pub(crate) fn after(mut self, frame: Option<Frame>) -> Body {
         if let (Inner::Stream(stream), Some(frame)) = (&mut self.0, frame) {
-            stream.over = matches!(frame, Frame::Reply(..));
-            stream.first.push_back(event("message", frame.text()));
+            let (event, last) = stream.source.sent(&frame);
+            stream.over = last;
+            stream.first.push_back(event);
+        }
+        self
+    }
+
+    /// Ends the connection of a stream after that time; the stream itself goes on.
+    pub(crate) fn lasting(mut self, at_most: Option<Duration>) -> Body {
+        if let (Inner::Stream(stream), Some(at_most)) = (&mut self.0, at_most) {
+            stream.until = Some(Box::pin(sleep(at_most)));
         }
         self
     }
@@ -138,6 +178,17 @@ fn event(name: &str, text: &str) -> Bytes {
 }
 
 impl Source {
+    /// The event of a message, and whether it is the last one.
+    fn sent(&self, frame: &Frame) -> (Bytes, bool) {
+        match self {
+            Source::Kept(reader) => reader.sent(frame),
+            _ => (
+                event("message", frame.text()),
+                matches!(frame, Frame::Reply(..)),
+            ),
+        }
+    }
+
     /// The next event, and whether it is the last one.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Bytes, bool)>> {
         match self {
@@ -147,6 +198,7 @@ impl Source {
                     .poll_recv(cx)
                     .map(|frame| frame.map(|f| (event("message", f.text()), last(&f))))
             }
+            Source::Kept(reader) => reader.poll(cx),
             Source::Session(frames) => frames
                 .poll_recv(cx)
                 .map(|frame| frame.map(|f| (event("message", f.text()), false))),
@@ -158,6 +210,12 @@ impl Source {
 }
 
 impl Stream {
+    /// Whether the client shall come back for the rest.
+    fn is_due(&mut self, cx: &mut Context<'_>) -> bool {
+        let until = self.until.as_mut();
+        until.is_some_and(|until| until.as_mut().poll(cx).is_ready())
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Some(first) = self.first.pop_front() {
             return Poll::Ready(Some(first));
@@ -178,6 +236,10 @@ impl Stream {
                 Poll::Ready(Some(event))
             }
             Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending if self.is_due(cx) => {
+                self.over = true;
+                Poll::Ready(Some(Bytes::from_static(RETRY)))
+            }
             Poll::Pending if self.keep_alive.poll_tick(cx).is_ready() => {
                 Poll::Ready(Some(Bytes::from_static(b": alive\n\n")))
             }

@@ -13,6 +13,8 @@ use toolgate_wire::{
 pub(crate) const VERSION: &str = "mcp-protocol-version";
 /// The session that a request belongs to.
 pub(crate) const SESSION: &str = "mcp-session-id";
+/// Where a client that lost a stream left it.
+pub(crate) const LAST_EVENT: &str = "last-event-id";
 /// The method that the body names.
 pub(crate) const METHOD: &str = "mcp-method";
 /// What the body asks for by name.

@@ -6,12 +6,14 @@ mod cors;
 mod guard;
 mod headers;
 mod post;
+mod resume;
 mod sessions;
 mod sse_2024;
 
 pub use body::Body;
 pub use cors::Page;
 pub use guard::{Denied, HostGuard};
+pub use resume::ResumeLimits;
 
 use super::Front;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -49,6 +51,11 @@ pub struct HttpLimits {
     pub json: bool,
     /// How often an idle stream says that it is there.
     pub keep_alive: Duration,
+    /// What is kept of the streams of sessions for clients that come back.
+    pub resume: ResumeLimits,
+    /// How long one connection of a stream lasts in a session of 2025-11-25, after which the client is told to come
+    /// back for the rest; `None`: as long as the stream. For proxies that cut long connections.
+    pub stream_lasts: Option<Duration>,
 }
 
 impl Default for HttpLimits {
@@ -65,6 +72,8 @@ impl Default for HttpLimits {
             stream_after: Duration::from_millis(500),
             json: true,
             keep_alive: Duration::from_secs(15),
+            resume: ResumeLimits::default(),
+            stream_lasts: None,
         }
     }
 }
@@ -111,9 +120,10 @@ impl Endpoint {
         }
     }
 
-    /// Ends sessions that are idle or too old. Call it now and then.
+    /// Ends sessions that are idle or too old, and forgets streams that nobody came back to. Call it now and then.
     pub fn sweep(&self) {
         self.0.sessions.sweep();
+        self.0.sessions.sweep_streams();
     }
 
     /// Ends all sessions.
@@ -122,7 +132,8 @@ impl Endpoint {
         self.0.streams_2024.close();
     }
 
-    /// The stream of a session on which the server tells what changed.
+    /// The stream of a session on which the server tells what changed; with `Last-Event-ID` any stream of the session
+    /// whose connection was lost.
     fn get(&self, caller: &Caller, parts: &http::request::Parts) -> Response<Body> {
         let session = match self.session(caller, parts) {
             Ok(session) => session,
@@ -142,11 +153,21 @@ impl Endpoint {
                 "too many streams are open; close some of them",
             );
         };
-        let (outlet, frames) = super::outlet::Outlet::new(self.0.server.limits.queue);
-        session.legacy.tell_changes(outlet);
-        Body::stream(frames, None, self.0.limits.keep_alive)
-            .holding(permit)
-            .response()
+        let keep_alive = self.0.limits.keep_alive;
+        let body = match headers::single(&parts.headers, headers::LAST_EVENT) {
+            Ok(None) => {
+                let (outlet, frames) = super::outlet::Outlet::new(self.0.server.limits.queue);
+                session.legacy.tell_changes(outlet);
+                Body::kept(session.kept.open(frames), session.primes(), keep_alive)
+            }
+            Ok(Some(last)) => match session.kept.resume(last) {
+                Some((reader, missed)) => Body::resumed(reader, missed, keep_alive),
+                None => return not_kept(),
+            },
+            Err(wrong) => return error(StatusCode::BAD_REQUEST, None, wrong),
+        };
+        let lasts = self.0.limits.stream_lasts.filter(|_| session.primes());
+        body.lasting(lasts).holding(permit).response()
     }
 
     fn delete(&self, caller: &Caller, parts: &http::request::Parts) -> Response<Body> {
@@ -221,6 +242,15 @@ fn no_session() -> Response<Body> {
         StatusCode::NOT_FOUND,
         code::INVALID_REQUEST,
         "there is no such session (any more); send initialize without a session id",
+    )
+}
+
+/// Not 404, which would end the session for the client.
+fn not_kept() -> Response<Body> {
+    refused(
+        StatusCode::BAD_REQUEST,
+        code::INVALID_REQUEST,
+        "what followed this event is not kept (any more); GET without Last-Event-ID opens a new stream",
     )
 }
 

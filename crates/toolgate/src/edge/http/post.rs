@@ -241,7 +241,7 @@ async fn stateless(
             modern::answer(&server, &context, &id, &method, params.as_ref(), &outlet).await;
         outlet.send(answer::frame(Some(&id), &answer)).await;
     });
-    Ok(respond(endpoint, frames, Some(work), place, true).await)
+    Ok(respond(endpoint, frames, Owner::Response(work, place)).await)
 }
 
 fn too_many() -> RpcError {
@@ -307,7 +307,7 @@ async fn receive(endpoint: &Inner, open: &Open, message: Message) -> Answer {
     open.legacy.receive(message, &outlet).await;
     drop(outlet);
     if wants_reply {
-        respond(endpoint, frames, None, None, false).await
+        respond(endpoint, frames, Owner::Session(open)).await
     } else {
         plain(StatusCode::ACCEPTED)
     }
@@ -336,7 +336,7 @@ async fn batch(endpoint: &Inner, caller: &Caller, parts: &Parts, json: &Json) ->
     )]
     let taken = tokio::spawn(async move { batch.receive(&legacy, &outlet).await });
     if wants_reply {
-        return Some(respond(endpoint, frames, None, None, false).await);
+        return Some(respond(endpoint, frames, Owner::Session(&open)).await);
     }
     let _ = taken.await;
     Some(plain(StatusCode::ACCEPTED))
@@ -367,39 +367,53 @@ fn initialize(
     Ok(response)
 }
 
+/// Who owns the call behind a response.
+enum Owner<'a> {
+    /// The response itself: its work runs as long as somebody reads.
+    Response(BoxFuture<'static, ()>, Option<Place>),
+    /// A session: the client may come back to the stream.
+    Session(&'a Open),
+}
+
 /// Waits a little for the first frame: a reply at once is plain JSON, all else a stream.
-async fn respond(
-    endpoint: &Inner,
-    mut frames: Frames,
-    mut work: Option<BoxFuture<'static, ()>>,
-    place: Option<Place>,
-    stateless: bool,
-) -> Answer {
+async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> Answer {
+    let mut over = false;
     let done = async {
-        match &mut work {
-            Some(work) => work.await,
-            None => std::future::pending().await,
+        match &mut owner {
+            Owner::Response(work, _) => work.await,
+            Owner::Session(_) => std::future::pending().await,
         }
     };
     let first = tokio::select! {
         biased;
         frame = frames.recv() => Some(frame),
         () = done => {
-            work = None;
+            over = true;
             Some(frames.recv().await)
         }
         () = tokio::time::sleep(endpoint.limits.stream_after) => None,
     };
-    match first {
+    let stateless = matches!(owner, Owner::Response(..));
+    let first = match first {
         Some(Some(Frame::Reply(text, code))) if code.is_some() || endpoint.limits.json => {
-            json(status(code, stateless), text)
+            return json(status(code, stateless), text);
         }
         // The call was cancelled: there is nothing to say.
-        Some(None) => plain(StatusCode::ACCEPTED),
-        first => Body::stream(frames, work, endpoint.limits.keep_alive)
-            .after(first.flatten())
-            .holding(place)
-            .response(),
+        Some(None) => return plain(StatusCode::ACCEPTED),
+        first => first.flatten(),
+    };
+    let keep_alive = endpoint.limits.keep_alive;
+    match owner {
+        Owner::Response(work, place) => {
+            let work = Some(work).filter(|_| !over);
+            let body = Body::stream(frames, work, keep_alive);
+            body.after(first).holding(place).response()
+        }
+        Owner::Session(open) => {
+            let lasts = endpoint.limits.stream_lasts.filter(|_| open.primes());
+            let body = Body::kept(open.kept.open(frames), open.primes(), keep_alive);
+            body.after(first).lasting(lasts).response()
+        }
     }
 }
 

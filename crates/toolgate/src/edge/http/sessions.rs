@@ -1,10 +1,10 @@
 //! The sessions of the 2025 revisions, bounded by count, idle time and age.
 
-use super::HttpLimits;
+use super::{HttpLimits, resume::Kept};
 use crate::{edge::legacy::Legacy, ids};
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
     time::Instant,
 };
 use toolgate_core::Caller;
@@ -13,6 +13,8 @@ use toolgate_core::Caller;
 pub(crate) struct Open {
     pub(crate) id: String,
     pub(crate) legacy: Arc<Legacy>,
+    /// Its streams, for a client that comes back to one.
+    pub(crate) kept: Arc<Kept>,
     caller: Caller,
     born: Instant,
     used: Mutex<Instant>,
@@ -21,6 +23,8 @@ pub(crate) struct Open {
 pub(crate) struct Sessions {
     open: Mutex<HashMap<String, Arc<Open>>>,
     limits: HttpLimits,
+    /// The bytes that are kept of the streams of all of them.
+    kept: Arc<AtomicUsize>,
 }
 
 impl Sessions {
@@ -28,6 +32,7 @@ impl Sessions {
         Sessions {
             open: Mutex::default(),
             limits,
+            kept: Arc::default(),
         }
     }
 
@@ -39,6 +44,7 @@ impl Sessions {
         let session = Arc::new(Open {
             id: ids::secret(),
             legacy,
+            kept: Kept::new(self.limits.resume, self.kept.clone()),
             caller,
             born: now,
             used: Mutex::new(now),
@@ -85,6 +91,12 @@ impl Sessions {
         ended.iter().for_each(|session| session.legacy.close());
     }
 
+    /// Forgets streams that nobody came back to.
+    pub(crate) fn sweep_streams(&self) {
+        let all: Vec<Arc<Open>> = self.open().values().cloned().collect();
+        all.iter().for_each(|session| session.kept.sweep());
+    }
+
     pub(crate) fn close(&self) {
         let all: Vec<Arc<Open>> = self.open().drain().map(|(_, session)| session).collect();
         all.iter().for_each(|session| session.legacy.close());
@@ -103,6 +115,11 @@ fn longest_idle(open: &HashMap<String, Arc<Open>>, caller: &Caller) -> Option<St
 }
 
 impl Open {
+    /// Whether its streams begin with an event, and a connection may end before its stream does.
+    pub(crate) fn primes(&self) -> bool {
+        self.legacy.dialect().polled_streams
+    }
+
     fn used(&self) -> Instant {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }

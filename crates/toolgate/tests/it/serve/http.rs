@@ -32,6 +32,17 @@ pub(crate) async fn send(
     headers: &[(&str, &str)],
     body: &str,
 ) -> Response<Body> {
+    exchange(endpoint, method, headers, body, body).await
+}
+
+/// The same, where the response is to a request that was `asked` before.
+pub(crate) async fn exchange(
+    endpoint: &Endpoint,
+    method: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+    asked: &str,
+) -> Response<Body> {
     let mut request = Request::builder().method(method).uri("/mcp");
     let usual = [
         ("content-type", "application/json"),
@@ -49,7 +60,7 @@ pub(crate) async fn send(
         .unwrap();
     let session = headers.iter().find(|(name, _)| *name == "mcp-session-id");
     let response = endpoint.handle(Caller::new("test"), request).await;
-    Checked::new(body, session.map(|(_, id)| *id), response)
+    Checked::new(asked, session.map(|(_, id)| *id), response)
 }
 
 pub(crate) async fn text(response: Response<Body>) -> String {

@@ -1,0 +1,324 @@
+//! The streams of a session, kept so that a client that lost one comes back to it with `Last-Event-ID`.
+//!
+//! A stream outlives its connection: while nobody reads it, its messages are taken from the calls all the same, so that
+//! no call waits for a reader that is gone, and the last of them are kept. An event's id names its stream and its place.
+
+use crate::edge::outlet::{Frame, Frames};
+use bytes::Bytes;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    future::poll_fn,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
+};
+use tokio::{runtime::Handle, task::AbortHandle};
+
+/// Streams of one session that are kept; past it the one that was left first is forgotten.
+const STREAMS: usize = 256;
+
+/// What is kept of streams.
+#[derive(Clone, Copy, Debug)]
+pub struct ResumeLimits {
+    /// How long a stream is kept after its connection was lost, or its last message sent; 5 minutes. Zero keeps none.
+    pub keep: Duration,
+    /// Bytes of one session; 1 MiB. A longer message is not kept.
+    pub session_bytes: usize,
+    /// Bytes of all sessions; 32 MiB.
+    pub bytes: usize,
+}
+
+impl Default for ResumeLimits {
+    fn default() -> ResumeLimits {
+        ResumeLimits {
+            keep: Duration::from_secs(5 * 60),
+            session_bytes: 1 << 20,
+            bytes: 32 << 20,
+        }
+    }
+}
+
+/// The streams of one session.
+pub(crate) struct Kept {
+    limits: ResumeLimits,
+    /// The bytes that all sessions keep.
+    all: Arc<AtomicUsize>,
+    streams: Mutex<Streams>,
+}
+
+#[derive(Default)]
+struct Streams {
+    next: u64,
+    bytes: usize,
+    by_number: BTreeMap<u64, Stream>,
+}
+
+struct Stream {
+    /// What is still to come; none after the reply.
+    frames: Option<Frames>,
+    /// The last events, without a gap.
+    sent: VecDeque<Bytes>,
+    /// The place of the next event; that of the first is 1.
+    next: u64,
+    /// Whose turn it is to read. A connection that comes back takes the turn of the one before.
+    turn: u64,
+    /// Since when nobody reads it.
+    left: Option<Instant>,
+    /// Takes what comes while nobody reads it.
+    drain: Option<AbortHandle>,
+}
+
+/// Reads a stream for one connection. When it is dropped the stream waits for the next one.
+pub(crate) struct Reader {
+    kept: Arc<Kept>,
+    number: u64,
+    turn: u64,
+}
+
+impl Kept {
+    pub(crate) fn new(limits: ResumeLimits, all: Arc<AtomicUsize>) -> Arc<Kept> {
+        Arc::new(Kept {
+            limits,
+            all,
+            streams: Mutex::default(),
+        })
+    }
+
+    /// A new stream, to be read by the connection that asked for it.
+    pub(crate) fn open(self: &Arc<Self>, frames: Frames) -> Reader {
+        self.sweep();
+        let mut streams = self.streams();
+        if streams.by_number.len() >= STREAMS {
+            let left = streams
+                .by_number
+                .iter()
+                .filter_map(|(n, s)| Some((s.left?, *n)));
+            let longest = left.min().map(|(_, number)| number);
+            longest
+                .into_iter()
+                .for_each(|n| self.forget(&mut streams, n));
+        }
+        streams.next += 1;
+        let number = streams.next;
+        streams.by_number.insert(
+            number,
+            Stream {
+                frames: Some(frames),
+                sent: VecDeque::new(),
+                next: 1,
+                turn: 0,
+                left: None,
+                drain: None,
+            },
+        );
+        Reader {
+            kept: self.clone(),
+            number,
+            turn: 0,
+        }
+    }
+
+    /// The stream of that event, with the events after it; `None` where it, or one of them, is not kept.
+    pub(crate) fn resume(self: &Arc<Self>, after: &str) -> Option<(Reader, VecDeque<Bytes>)> {
+        self.sweep();
+        let (number, place) = after.split_once('-')?;
+        let (number, place) = (number.parse().ok()?, place.parse::<u64>().ok()?);
+        let mut streams = self.streams();
+        let stream = streams.by_number.get_mut(&number)?;
+        let gone = stream.next - 1 - stream.sent.len() as u64;
+        if place < gone || place >= stream.next {
+            return None;
+        }
+        stream.take_turn();
+        stream.left = None;
+        let skipped = usize::try_from(place - gone).ok()?;
+        let missed = stream.sent.iter().skip(skipped).cloned().collect();
+        let reader = Reader {
+            kept: self.clone(),
+            number,
+            turn: stream.turn,
+        };
+        Some((reader, missed))
+    }
+
+    /// Forgets what nobody came back to.
+    pub(crate) fn sweep(&self) {
+        let mut streams = self.streams();
+        let old = |stream: &Stream| stream.left.is_some_and(|l| l.elapsed() >= self.limits.keep);
+        let old = streams
+            .by_number
+            .iter()
+            .filter(|(_, s)| old(s))
+            .map(|(n, _)| *n);
+        for number in old.collect::<Vec<_>>() {
+            self.forget(&mut streams, number);
+        }
+    }
+
+    /// The next event of a stream, and whether it is the last; `None` at its end, and where another has the turn.
+    fn poll(&self, number: u64, turn: u64, cx: &mut Context<'_>) -> Poll<Option<(Bytes, bool)>> {
+        let mut streams = self.streams();
+        let Some(stream) = streams.by_number.get_mut(&number) else {
+            return Poll::Ready(None);
+        };
+        let Some(frames) = stream.frames.as_mut().filter(|_| stream.turn == turn) else {
+            return Poll::Ready(None);
+        };
+        let Some(frame) = ready!(frames.poll_recv(cx)) else {
+            // It was cancelled: there is nothing to come back to.
+            self.forget(&mut streams, number);
+            return Poll::Ready(None);
+        };
+        Poll::Ready(Some(self.sent(&mut streams, number, &frame)))
+    }
+
+    /// Keeps a message that leaves.
+    fn sent(&self, streams: &mut Streams, number: u64, frame: &Frame) -> (Bytes, bool) {
+        let last = matches!(frame, Frame::Reply(..));
+        let Some(stream) = streams.by_number.get_mut(&number) else {
+            return (Bytes::new(), last);
+        };
+        let (text, place) = (frame.text(), stream.next);
+        let event = Bytes::from(format!(
+            "id: {number}-{place}\nevent: message\ndata: {text}\n\n"
+        ));
+        stream.next += 1;
+        if last {
+            stream.frames = None;
+        }
+        if self.has_room(streams, event.len()) {
+            if let Some(stream) = streams.by_number.get_mut(&number) {
+                stream.sent.push_back(event.clone());
+            }
+        } else if let Some(stream) = streams.by_number.get_mut(&number) {
+            // What is before a gap is of no use.
+            let freed = stream.sent.drain(..).map(|e| e.len()).sum();
+            self.free(streams, freed);
+        }
+        (event, last)
+    }
+
+    /// Makes room for an event of that length; the oldest of the session go first.
+    fn has_room(&self, streams: &mut Streams, length: usize) -> bool {
+        if length > self.limits.session_bytes {
+            return false;
+        }
+        while streams.bytes + length > self.limits.session_bytes {
+            let oldest = streams
+                .by_number
+                .values_mut()
+                .find_map(|s| s.sent.pop_front());
+            let Some(oldest) = oldest else { return false };
+            self.free(streams, oldest.len());
+        }
+        let most = self.limits.bytes.saturating_sub(length);
+        let add = |all: usize| (all <= most).then_some(all + length);
+        let added = self
+            .all
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        if added.is_ok() {
+            streams.bytes += length;
+        }
+        added.is_ok()
+    }
+
+    fn free(&self, streams: &mut Streams, bytes: usize) {
+        streams.bytes -= bytes;
+        self.all.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn forget(&self, streams: &mut Streams, number: u64) {
+        let Some(stream) = streams.by_number.remove(&number) else {
+            return;
+        };
+        if let Some(drain) = &stream.drain {
+            drain.abort();
+        }
+        self.free(streams, stream.sent.iter().map(Bytes::len).sum());
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let bytes = self.streams().bytes;
+        self.all.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Stream {
+    fn take_turn(&mut self) {
+        self.turn += 1;
+        if let Some(drain) = self.drain.take() {
+            drain.abort();
+        }
+    }
+}
+
+impl Reader {
+    /// The next event, and whether it is the last.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Bytes, bool)>> {
+        self.kept.poll(self.number, self.turn, cx)
+    }
+
+    /// The event for a message that was taken from the stream already, and whether it is the last.
+    pub(crate) fn sent(&self, frame: &Frame) -> (Bytes, bool) {
+        let mut streams = self.kept.streams();
+        self.kept.sent(&mut streams, self.number, frame)
+    }
+
+    /// An event without data at the beginning, by whose id a client can come back before there is another.
+    pub(crate) fn primer(&self) -> Bytes {
+        Bytes::from(format!("id: {}-0\ndata: \n\n", self.number))
+    }
+
+    /// Whether nothing is still to come.
+    pub(crate) fn is_over(&self) -> bool {
+        let streams = self.kept.streams();
+        let stream = streams.by_number.get(&self.number);
+        stream.is_none_or(|stream| stream.frames.is_none())
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let (kept, number) = (&self.kept, self.number);
+        let mut streams = kept.streams();
+        let Some(stream) = streams.by_number.get_mut(&number) else {
+            return;
+        };
+        if stream.turn != self.turn {
+            return;
+        }
+        stream.left = Some(Instant::now());
+        if stream.frames.is_none() && !kept.limits.keep.is_zero() {
+            return;
+        }
+        match Handle::try_current() {
+            Ok(runtime) if !kept.limits.keep.is_zero() => {
+                stream.take_turn();
+                let (turn, kept) = (stream.turn, kept.clone());
+                #[allow(
+                    clippy::disallowed_methods,
+                    reason = "it ends with the stream, and the stream aborts it"
+                )]
+                let drain = runtime.spawn(poll_fn(move |cx| {
+                    loop {
+                        match ready!(kept.poll(number, turn, cx)) {
+                            Some((_, false)) => {}
+                            _ => return Poll::Ready(()),
+                        }
+                    }
+                }));
+                stream.drain = Some(drain.abort_handle());
+            }
+            _ => kept.forget(&mut streams, number),
+        }
+    }
+}
