@@ -70,6 +70,11 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
             ),
         ),
         part(
+            "streams that a client may come back to",
+            "resume_bytes",
+            limits.resume_bytes as u64,
+        ),
+        part(
             "what servers send",
             "servers x 2 line_bytes",
             servers

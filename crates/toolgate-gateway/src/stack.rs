@@ -9,7 +9,10 @@ use std::{sync::Arc, time::Duration};
 use toolgate::{
     BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service,
     aggregate::{Aggregate, LinkLimits, Member},
-    edge::{QueueLimits, ServerLimits, http::HttpLimits},
+    edge::{
+        QueueLimits, ServerLimits,
+        http::{HttpLimits, ResumeLimits},
+    },
 };
 use toolgate_policy::{
     self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Caps, Cleaning,
@@ -316,6 +319,12 @@ pub(crate) fn http_limits(config: &Config) -> HttpLimits {
         session_age: seconds(limits.session_max_seconds),
         listen_streams: limits.listen_streams,
         listen_streams_per_caller: limits.listen_streams_per_caller,
+        resume: ResumeLimits {
+            keep: seconds(limits.resume_seconds),
+            session_bytes: limits.resume_bytes_per_session,
+            bytes: limits.resume_bytes,
+        },
+        stream_lasts: Some(seconds(limits.stream_seconds)).filter(|lasts| !lasts.is_zero()),
         ..HttpLimits::default()
     }
 }

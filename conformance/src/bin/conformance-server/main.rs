@@ -13,7 +13,7 @@ mod resources;
 mod schemas;
 mod tools;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use toolgate::{Http, Server, edge::http::HttpLimits};
 
@@ -55,6 +55,8 @@ async fn run(link: Link) -> Result<(), Box<dyn std::error::Error>> {
             // Streams are what the suite can look into.
             let limits = HttpLimits {
                 json: false,
+                // Short, so that a slow call meets it: the suite comes back for the rest.
+                stream_lasts: Some(Duration::from_millis(300)),
                 ..HttpLimits::default()
             };
             listener::serve(listener, Http::new(everything().build()?, limits)).await;

@@ -96,7 +96,8 @@ async fn error_handling(_: Value, _: Cx) -> Done<()> {
 }
 
 async fn reconnection(_: Value, _: Cx) -> Done<&'static str> {
-    tokio::time::sleep(2 * APART).await;
+    // Longer than a connection of its stream lasts.
+    tokio::time::sleep(20 * APART).await;
     Ok("the stream was closed and opened again")
 }
 

@@ -136,6 +136,15 @@ limits! {
     listen_streams: usize = 1_024, 1 to 100_000;
     /// Open streams of notifications of one caller.
     listen_streams_per_caller: usize = 16, 1 to 10_000;
+    /// How long a stream of a session is kept for a client that lost it; 0 keeps none.
+    resume_seconds: u64 = 300, 0 to 86_400;
+    /// Messages of one session that were sent and are kept, in bytes; a longer message is not kept.
+    resume_bytes_per_session: usize = 1_048_576, 0 to 268_435_456;
+    /// The same, of all sessions.
+    resume_bytes: usize = 33_554_432, 0 to 4_294_967_296;
+    /// How long one connection of a stream lasts before the client of a 2025-11-25 session is told to come back; 0 is
+    /// as long as the stream.
+    stream_seconds: u64 = 0, 0 to 86_400;
     /// Messages of one stream or connection that wait for a slow reader.
     stream_messages: usize = 256, 1 to 100_000;
     /// Their bytes together; a longer message waits alone.
@@ -229,6 +238,7 @@ const PAIRS: &[(&str, &str)] = &[
     ("waiting_per_caller", "waiting"),
     ("session_idle_seconds", "session_max_seconds"),
     ("listen_streams_per_caller", "listen_streams"),
+    ("resume_bytes_per_session", "resume_bytes"),
     ("approvals_per_caller", "approvals"),
     ("description_bytes", "definition_bytes"),
 ];

@@ -12,6 +12,7 @@ const OUTLET: &str = "crates/toolgate/src/edge/outlet.rs";
 const SCHEMA: &str = "crates/toolgate-policy/src/schema/tests.rs";
 const LINKS: &str = "crates/toolgate/src/aggregate/links/tests.rs";
 const HTTP: &str = "crates/toolgate/tests/it/serve/http.rs";
+const RESUME: &str = "crates/toolgate/tests/it/serve/resume.rs";
 const DURABILITY: &str = "crates/toolgate-journal/tests/it/durability.rs";
 
 const SHOWN: &[(&str, &str, &str)] = &[
@@ -87,6 +88,26 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "listen_streams_per_caller",
         ONE_OVER,
         "streams_of_one_caller_and_of_all",
+    ),
+    (
+        "resume_seconds",
+        RESUME,
+        "nothing_is_kept_for_longer_than_said",
+    ),
+    (
+        "resume_bytes_per_session",
+        RESUME,
+        "a_session_keeps_so_many_bytes_and_all_of_them_so_many",
+    ),
+    (
+        "resume_bytes",
+        RESUME,
+        "a_session_keeps_so_many_bytes_and_all_of_them_so_many",
+    ),
+    (
+        "stream_seconds",
+        RESUME,
+        "a_connection_may_end_before_its_stream_where_the_revision_has_that",
     ),
     ("stream_messages", OUTLET, "one_over_the_messages_waits"),
     (

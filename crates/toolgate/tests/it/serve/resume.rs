@@ -25,7 +25,7 @@ use toolgate::{
 /// A tool that does what the test tells it, step by step.
 struct Stepped {
     catalog: Catalog,
-    steps: Mutex<Option<mpsc::UnboundedReceiver<Step>>>,
+    steps: Mutex<Option<mpsc::Receiver<Step>>>,
     done: Arc<AtomicUsize>,
 }
 
@@ -76,7 +76,7 @@ impl Service for Stepped {
 /// One session with one slow call.
 struct Slow {
     endpoint: Endpoint,
-    steps: mpsc::UnboundedSender<Step>,
+    steps: mpsc::Sender<Step>,
     done: Arc<AtomicUsize>,
     session: String,
 }
@@ -90,7 +90,7 @@ async fn slow(limits: HttpLimits, revision: &str) -> Slow {
     };
     let tool = serde_json::json!({"name": "steps", "inputSchema": {"type": "object"}});
     let tool = Item::new(origin, Definition::tool(Json::from_value(&tool)).unwrap());
-    let (steps, taken) = mpsc::unbounded_channel();
+    let (steps, taken) = mpsc::channel(8);
     let done = Arc::<AtomicUsize>::default();
     let service = Stepped {
         catalog: Catalog::new(vec![Arc::new(tool)]),
@@ -137,11 +137,13 @@ impl Slow {
     }
 
     fn tell(&self, message: &str) {
-        self.steps.send(Step::Progress(message.to_owned())).unwrap();
+        self.steps
+            .try_send(Step::Progress(message.to_owned()))
+            .unwrap();
     }
 
     async fn finish(&self, text: &str) {
-        self.steps.send(Step::Done(text.to_owned())).unwrap();
+        self.steps.try_send(Step::Done(text.to_owned())).unwrap();
         until("the call is done", || self.done.load(Ordering::SeqCst) == 1).await;
     }
 }
