@@ -56,7 +56,7 @@ async fn run(link: Link) -> Result<(), Box<dyn std::error::Error>> {
             let limits = HttpLimits {
                 json: false,
                 // Short, so that a slow call meets it: the suite comes back for the rest.
-                stream_lasts: Some(Duration::from_millis(300)),
+                stream_lasts: Some(Duration::from_secs(1)),
                 ..HttpLimits::default()
             };
             listener::serve(listener, Http::new(everything().build()?, limits)).await;

@@ -97,7 +97,7 @@ async fn error_handling(_: Value, _: Cx) -> Done<()> {
 
 async fn reconnection(_: Value, _: Cx) -> Done<&'static str> {
     // Longer than a connection of its stream lasts.
-    tokio::time::sleep(20 * APART).await;
+    tokio::time::sleep(40 * APART).await;
     Ok("the stream was closed and opened again")
 }
 
