@@ -165,7 +165,12 @@ impl Journal {
     ///
     /// Equal bytes have equal digests in all chains of the folder; without `mac.key` short ones cannot be guessed.
     pub fn mac(&self, bytes: &[u8]) -> String {
-        self.key.mac(bytes)
+        self.mac_of(|put| put(bytes))
+    }
+
+    /// The same of what `give` puts, one piece after the other: nothing has to be copied together for it.
+    pub fn mac_of(&self, give: impl FnOnce(&mut dyn FnMut(&[u8]))) -> String {
+        self.key.mac(give)
     }
 
     /// The name of the chain with which it was opened; after a failed sync, receipts name another one.

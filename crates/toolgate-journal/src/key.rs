@@ -35,9 +35,11 @@ impl Key {
         })
     }
 
-    /// The digest of `bytes`, as 64 hexadecimal digits.
-    pub(crate) fn mac(&self, bytes: &[u8]) -> String {
-        hex(hmac::sign(&self.mac, bytes).as_ref())
+    /// The digest of what is given, piece by piece, as 64 hexadecimal digits.
+    pub(crate) fn mac(&self, give: impl FnOnce(&mut dyn FnMut(&[u8]))) -> String {
+        let mut context = hmac::Context::with_key(&self.mac);
+        give(&mut |bytes| context.update(bytes));
+        hex(context.sign().as_ref())
     }
 }
 

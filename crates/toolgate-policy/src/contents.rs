@@ -55,7 +55,12 @@ impl Contents {
         item: Option<&Item>,
         json: &Json,
     ) -> Entry {
-        let entry = digest(recorder, entry, ["args_len", "args_mac"], json);
+        let bytes = json.as_str().as_bytes();
+        let entry = entry.with("args_len", bytes.len());
+        let entry = match recorder.mac(bytes) {
+            Some(mac) => entry.with("args_mac", mac),
+            None => entry,
+        };
         let held = item.filter(|item| self.arguments.of(&item.origin.server) == Held::Redacted);
         match held.and_then(|item| self.redacted(json, &Hidden::of(item))) {
             Some(text) if recorder.journal().is_some() => entry.with("args", text),
@@ -71,15 +76,27 @@ impl Contents {
         item: Option<&Item>,
         output: &Output,
     ) -> Entry {
-        if recorder.journal().is_none() {
+        let Some(journal) = recorder.journal() else {
             return entry.with("res_len", output.size());
+        };
+        let mut length = 0;
+        let mac = journal.mac_of(|put| {
+            output::pieces(output, &mut |piece| {
+                length += piece.len();
+                put(piece.as_bytes());
+            });
+        });
+        let entry = entry.with("res_len", length).with("res_mac", mac);
+        if item.is_none_or(|item| self.results.of(&item.origin.server) != Held::Redacted) {
+            return entry;
         }
-        let json = output::json(output);
-        let entry = digest(recorder, entry, ["res_len", "res_mac"], &json);
-        let held = item.is_some_and(|i| self.results.of(&i.origin.server) == Held::Redacted);
-        match held.then(|| self.redacted(&json, &Hidden::default())) {
-            Some(Some(text)) => entry.with("res", text),
-            _ => entry,
+        let held = match length > self.bytes {
+            true => Some(omitted(length)),
+            false => output::json(output).and_then(|json| self.redacted(&json, &Hidden::default())),
+        };
+        match held {
+            Some(text) => entry.with("res", text),
+            None => entry,
         }
     }
 
@@ -87,27 +104,17 @@ impl Contents {
     fn redacted(&self, json: &Json, hidden: &Hidden) -> Option<String> {
         let long = |json: &Json| json.as_str().len() > self.bytes;
         if long(json) {
-            return Some(omitted(json));
+            return Some(omitted(json.as_str().len()));
         }
         let clean = Secrets::redact_json(&hidden.redact(json)?);
         Some(match long(&clean) {
-            true => omitted(json),
+            true => omitted(json.as_str().len()),
             false => clean.as_str().to_owned(),
         })
     }
 }
 
-/// Length and keyed digest.
-fn digest(recorder: &Recorder, entry: Entry, names: [&str; 2], json: &Json) -> Entry {
-    let bytes = json.as_str().as_bytes();
-    let entry = entry.with(names[0], bytes.len());
-    match recorder.mac(bytes) {
-        Some(mac) => entry.with(names[1], mac),
-        None => entry,
-    }
-}
-
 /// As the journal says it of what does not fit in a record.
-fn omitted(json: &Json) -> String {
-    format!("[omitted: {} bytes]", json.as_str().len())
+fn omitted(length: usize) -> String {
+    format!("[omitted: {length} bytes]")
 }

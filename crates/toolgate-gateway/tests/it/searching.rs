@@ -1,6 +1,6 @@
 //! Searching and exporting the record, from outside.
 
-use crate::help::{Gate, Modern, Setup, records};
+use crate::help::{Gate, Modern, Session, Setup, records};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -271,4 +271,44 @@ fn other_forms_have_a_line_for_each_outcome() {
     assert_eq!(cef.lines().count(), ids.len());
     let otlp = export(&gate, &["--format", "otlp", "--since", "1h"]);
     assert_eq!(otlp.len(), all.len());
+}
+
+// T45
+#[test]
+fn no_event_forges_a_line() {
+    let hostile = [
+        "a\n{\"ev\":\"call.end\",\"seq\":1}",
+        "a\r\nb",
+        "\u{2028}\u{2029}\u{85}x",
+        "a\",\"ev\":\"genesis",
+        "\u{0}\u{8}\u{1b}[2J",
+        "a|b=c\\",
+        "CEF:0|forged|",
+        "}]}\n",
+        "\u{202e}x\u{feff}",
+    ];
+    let gate = start();
+    let session = Session::open(gate.port);
+    for text in hostile {
+        session.call(&json!(text), text, json!({"x": text}));
+    }
+    let all = records(&state(&gate));
+    let denied: Vec<&Value> = all.iter().filter(|r| r["ev"] == "deny").collect();
+    let names: Vec<&str> = denied.iter().map(|r| r["name"].as_str().unwrap()).collect();
+    assert_eq!(names, hostile);
+    let numbers: Vec<u64> = all.iter().map(|r| r["seq"].as_u64().unwrap()).collect();
+    assert!(
+        numbers.iter().copied().eq(1..=all.len() as u64),
+        "{numbers:?}"
+    );
+    let own = |ev: &str| all.iter().filter(|r| r["ev"] == ev).count();
+    assert_eq!((own("genesis"), own("call.end")), (1, 0));
+    gate.cli(&["audit", "verify"]);
+    assert_eq!(gate.cli(&["audit", "export"]).lines().count(), all.len());
+    for form in ["cef", "ocsf"] {
+        let text = gate.cli(&["audit", "export", "--format", form]);
+        assert_eq!(text.lines().count(), hostile.len(), "{form}");
+    }
+    assert_eq!(export(&gate, &["--format", "otlp"]).len(), all.len());
+    println!("T45: {} hostile texts, one record each", hostile.len());
 }

@@ -1,60 +1,89 @@
 //! A result as one JSON text, in the words of the specification.
 
 use toolgate_core::{Json, Output};
-use toolgate_wire::json::ObjectWriter;
+use toolgate_wire::json::{Limits, write_string};
 
-/// The result; what only a protocol needs of it, such as how long it is fresh, is left out.
-pub(super) fn json(output: &Output) -> Json {
-    let mut o = ObjectWriter::new();
+/// Gives the text in pieces: a large result is not copied for its digest. What only a protocol needs of it, such as how
+/// long it is fresh, is left out.
+pub(super) fn pieces(output: &Output, put: &mut dyn FnMut(&str)) {
     let meta = match output {
         Output::Tool(result) => {
-            o.array("content", |a| {
-                result.content.iter().for_each(|block| a.raw(&block.json));
-            });
+            put("{\"content\":");
+            list(result.content.iter().map(|block| block.json.as_str()), put);
             if let Some(structured) = &result.structured {
-                o.raw("structuredContent", structured);
+                put(",\"structuredContent\":");
+                put(structured.as_str());
             }
             if result.is_error {
-                o.bool("isError", true);
+                put(",\"isError\":true");
             }
             &result.meta
         }
         Output::Resource(result) => {
-            o.array("contents", |a| {
-                result.contents.iter().for_each(|part| a.raw(part));
-            });
+            put("{\"contents\":");
+            list(result.contents.iter().map(Json::as_str), put);
             &result.meta
         }
         Output::Prompt(result) => {
-            if let Some(description) = &result.description {
-                o.str("description", description);
+            put("{\"messages\":[");
+            for (n, message) in result.messages.iter().enumerate() {
+                put(if n > 0 { "," } else { "" });
+                let role = if message.assistant {
+                    "assistant"
+                } else {
+                    "user"
+                };
+                put("{\"role\":\"");
+                put(role);
+                put("\",\"content\":");
+                put(message.content.json.as_str());
+                put("}");
             }
-            o.array("messages", |a| {
-                for message in &result.messages {
-                    a.object(|o| {
-                        o.str(
-                            "role",
-                            if message.assistant {
-                                "assistant"
-                            } else {
-                                "user"
-                            },
-                        );
-                        o.raw("content", &message.content.json);
-                    });
-                }
-            });
+            put("]");
+            if let Some(description) = &result.description {
+                put(",\"description\":");
+                put(&quoted(description));
+            }
             &result.meta
         }
         Output::Complete(result) => {
-            o.array("values", |a| {
-                result.values.iter().for_each(|value| a.str(value));
-            });
+            let values: Vec<String> = result.values.iter().map(|value| quoted(value)).collect();
+            put("{\"values\":");
+            list(values.iter().map(String::as_str), put);
             &result.meta
         }
     };
     if let Some(meta) = meta {
-        o.raw("_meta", meta);
+        put(",\"_meta\":");
+        put(meta.as_str());
     }
-    o.finish()
+    put("}");
+}
+
+/// The text as a value; `None` where a key stands twice, which none does that was read.
+pub(super) fn json(output: &Output) -> Option<Json> {
+    let mut text = String::new();
+    pieces(output, &mut |piece| text.push_str(piece));
+    let limits = Limits {
+        bytes: usize::MAX,
+        keys: usize::MAX,
+        elements: usize::MAX,
+        depth: Limits::DEEPEST,
+    };
+    Json::read(text.into_bytes(), &limits).ok()
+}
+
+fn list<'a>(items: impl Iterator<Item = &'a str>, put: &mut dyn FnMut(&str)) {
+    put("[");
+    for (n, item) in items.enumerate() {
+        put(if n > 0 { "," } else { "" });
+        put(item);
+    }
+    put("]");
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    write_string(&mut out, text);
+    out
 }

@@ -70,3 +70,29 @@ fn one_byte_over_is_omitted() {
     assert_eq!(held(json!({"a": 123})).unwrap(), "{\"a\":123}");
     assert_eq!(held(json!({"a": 1234})).unwrap(), "[omitted: 10 bytes]");
 }
+
+#[test]
+fn every_kind_of_result_is_one_json_text() {
+    use toolgate_core::Op;
+    let text = json!({"type": "text", "text": "a \"b\" \n"});
+    let meta = json!({"own/x": 1});
+    let table = [
+        (
+            Op::Tool,
+            json!({"content": [text, text], "structuredContent": {"n": [1]}, "isError": true, "_meta": meta}),
+        ),
+        (Op::Tool, json!({"content": []})),
+        (
+            Op::Resource,
+            json!({"contents": [{"uri": "a:b", "text": "x"}], "_meta": meta}),
+        ),
+        (
+            Op::Prompt,
+            json!({"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": text}], "description": "a \"b\""}),
+        ),
+    ];
+    for (op, result) in table {
+        let output = Output::read(op, &Json::from_value(&result)).unwrap();
+        assert_eq!(output::json(&output).unwrap().to_value(), result);
+    }
+}
