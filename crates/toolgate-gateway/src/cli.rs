@@ -48,6 +48,9 @@ pub(crate) enum Command {
         arguments: Option<String>,
     },
     /// Tell what would become of a call, step by step; nothing is called
+    ///
+    /// A running gateway answers. Where none runs, or a config is given, the config and the stored definitions answer:
+    /// then the servers are not asked, and it is not known how much of a rate is used up.
     Explain(Explain),
     /// List the newest calls, and what they do
     Calls,
@@ -94,13 +97,13 @@ pub(crate) enum Command {
     /// Be the demo server over standard input and output
     DemoServer,
     /// Check the config and stop
+    ///
+    /// It also tells of rules that never decide, and of rules that fit nothing that the servers offer. Exit code 0: the
+    /// config can be used. 2: it is wrong. 1: a server could not be asked, or --strict found something to tell.
     Check(Check),
 }
 
 /// `toolgate check`.
-///
-/// It also tells of rules that never decide and of rules that fit nothing that the servers offer. Exit code 0: the config
-/// can be used. 2: it is wrong. 1: a server could not be asked, or --strict found something to tell.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Check {
     /// A toolgate.toml, or the mcpServers JSON of a host
@@ -141,9 +144,6 @@ pub(crate) struct Run {
 }
 
 /// `toolgate explain`.
-///
-/// A running gateway answers. Where none runs, or a config is given, the config and the stored definitions answer: then
-/// the servers are not asked, and it is not known how much of a rate is used up.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Explain {
     /// Ask this config instead of a running gateway

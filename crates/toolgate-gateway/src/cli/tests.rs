@@ -85,6 +85,10 @@ fn wrong_usage_is_exit_code_2() {
         "stop",
         "audit",
         "audit tail -n -1",
+        "explain",
+        "explain --history 7x",
+        "explain --history 7d demo.add {}",
+        "check --server",
     ] {
         let error = of(words).expect_err(words);
         assert_eq!(

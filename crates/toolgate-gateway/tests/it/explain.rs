@@ -252,6 +252,18 @@ fn another_config_is_asked_while_a_gateway_runs() {
     assert!(way.contains(&why), "{way:#?}");
     let live = lines(&gate.cli(&["explain", "demo.add", add]));
     assert!(live.last().unwrap().starts_with("so: allow "), "{live:#?}");
+    // How a definition is pinned is known to a condition, with a gateway and without.
+    let pinned = other.replace("args.b == 3", "tool.pinned == \"accepted\" && args.b == 3");
+    home.write("other.toml", &pinned);
+    let why = format!(
+        "access refuse refused: {}: when tool.pinned == \"accepted\" && args.b == 3",
+        rule(2)
+    );
+    let way = lines(&gate.cli(&asked));
+    assert!(way.contains(&why), "{way:#?}");
+    home.write("other.toml", &pinned.replace("accepted", "changed"));
+    let way = lines(&gate.cli(&asked));
+    assert!(way.last().unwrap().starts_with("so: allow "), "{way:#?}");
     // What is frozen stands in what is stored.
     gate.cli(&["freeze", "server", "demo"]);
     let way = lines(&gate.cli(&asked));
