@@ -301,6 +301,14 @@ impl Store for ReadOnly {
         self.0.entries(table)
     }
 
+    fn versions(&self, table: &str) -> Vec<(String, u64)> {
+        self.0.versions(table)
+    }
+
+    fn row(&self, table: &str, key: &str) -> Option<Row> {
+        self.0.row(table, key)
+    }
+
     fn write(
         &self,
         _: &str,

@@ -15,6 +15,17 @@ pub trait Store: Send + Sync + 'static {
     /// All entries of a table, by key. What other processes wrote is among them within about a second.
     fn entries(&self, table: &str) -> Vec<Row>;
 
+    /// The keys of a table and the versions of their entries: what changed can be told without reading the values.
+    fn versions(&self, table: &str) -> Vec<(String, u64)> {
+        let rows = self.entries(table).into_iter();
+        rows.map(|row| (row.key, row.version)).collect()
+    }
+
+    /// One entry of a table.
+    fn row(&self, table: &str, key: &str) -> Option<Row> {
+        self.entries(table).into_iter().find(|row| row.key == key)
+    }
+
     /// Writes an entry, or removes it, and resolves once it will outlive this process. It happens even if the future
     /// is dropped. [`Expect`] makes it happen at most once.
     ///
@@ -35,6 +46,14 @@ pub trait Store: Send + Sync + 'static {
 impl Store for State {
     fn entries(&self, table: &str) -> Vec<Row> {
         State::entries(self, table)
+    }
+
+    fn versions(&self, table: &str) -> Vec<(String, u64)> {
+        State::versions(self, table)
+    }
+
+    fn row(&self, table: &str, key: &str) -> Option<Row> {
+        State::row(self, table, key)
     }
 
     fn write(
@@ -124,6 +143,13 @@ impl Store for Memory {
         found
     }
 
+    fn row(&self, table: &str, key: &str) -> Option<Row> {
+        let rows = self.rows();
+        let mut rows = rows.rows.iter();
+        let found = rows.find(|(t, row)| t == table && row.key == key);
+        found.map(|(_, row)| row.clone())
+    }
+
     fn write(
         &self,
         table: &str,
@@ -161,6 +187,12 @@ mod tests {
             Written::Conflict
         );
         assert_eq!(store.entries("grants")[0].value, json!(1));
+        assert_eq!(store.versions("grants"), [("g-1".to_owned(), first)]);
+        assert_eq!(store.row("grants", "g-1"), store.entries("grants").pop());
+        assert_eq!(
+            (store.row("grants", "g"), store.row("pins", "g-1")),
+            (None, None)
+        );
         assert_eq!(store.entries("pins"), []);
         let second = put(Some(json!(2)), Expect::Version(first)).await.unwrap();
         assert!(matches!(second, Written::Done(n) if n > first));

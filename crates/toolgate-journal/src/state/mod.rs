@@ -206,6 +206,16 @@ impl State {
         self.shared.tables().entries(table)
     }
 
+    /// The keys of a table and the versions of their entries, without the values.
+    pub fn versions(&self, table: &str) -> Vec<(String, u64)> {
+        self.shared.tables().versions(table)
+    }
+
+    /// One entry of a table.
+    pub fn row(&self, table: &str, key: &str) -> Option<Row> {
+        self.shared.tables().row(table, key).cloned()
+    }
+
     /// Writes an entry, or removes it, and resolves once that is on the disk. It happens even if the future is dropped.
     ///
     /// # Errors

@@ -20,6 +20,11 @@ impl Tables {
         rows.map(Iterator::collect).unwrap_or_default()
     }
 
+    pub(super) fn versions(&self, table: &str) -> Vec<(String, u64)> {
+        let rows = self.tables.get(table).into_iter().flatten();
+        rows.map(|(key, row)| (key.clone(), row.version)).collect()
+    }
+
     pub(super) fn apply(&mut self, change: Change) {
         let Change {
             version,

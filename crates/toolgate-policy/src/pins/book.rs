@@ -26,8 +26,7 @@ pub(super) struct Book {
 
 #[derive(Default)]
 struct Kept {
-    /// `None` for an entry that is no row.
-    rows: HashMap<String, Option<Row>>,
+    rows: HashMap<String, Known>,
     /// How many of a server, by the beginning of their keys.
     count: HashMap<String, usize>,
     /// Counts the changes of `rows`.
@@ -36,6 +35,13 @@ struct Kept {
     seen: Option<(u64, Instant)>,
     /// What was told.
     told: HashSet<String>,
+}
+
+/// An entry of the table.
+struct Known {
+    version: u64,
+    /// `None` for what is no row.
+    row: Option<Row>,
 }
 
 /// What stands before the keys of a server that is what it is.
@@ -78,23 +84,14 @@ impl Book {
             return kept.generation;
         }
         kept.seen = Some((count, Instant::now()));
-        let entries = self.store.entries(TABLE);
-        let same = entries.len() == kept.rows.len()
-            && entries.iter().all(|entry| {
-                let known = kept.rows.get(&entry.key);
-                known.is_some_and(|row| row.as_ref().is_some_and(|r| r.version == entry.version))
-            });
-        if !same {
-            let read = |entry: crate::Row| (entry.key, Row::read(&entry.value, entry.version));
-            kept.rows = entries.into_iter().map(read).collect();
-            kept.recount();
-            kept.generation += 1;
-            let generation = kept.generation;
-            drop(kept);
-            self.tell_all();
-            return generation;
+        if !kept.take(&*self.store) {
+            return kept.generation;
         }
-        kept.generation
+        kept.generation += 1;
+        let generation = kept.generation;
+        drop(kept);
+        self.tell_all();
+        generation
     }
 
     /// All lists may be others now.
@@ -105,7 +102,7 @@ impl Book {
 
     /// The row of a key; `Some(None)` where something stands there that is no row.
     pub(super) fn row(&self, key: &str) -> Option<Option<Row>> {
-        self.kept().rows.get(key).cloned()
+        self.kept().rows.get(key).map(|known| known.row.clone())
     }
 
     /// How many rows a server has.
@@ -117,7 +114,7 @@ impl Book {
     pub(super) fn rows(&self, prefix: &str, meant: impl Fn(&Row) -> bool) -> Vec<(String, Row)> {
         let kept = self.kept();
         let of = kept.rows.iter().filter(|(key, _)| key.starts_with(prefix));
-        let read = of.filter_map(|(key, row)| Some((key, row.as_ref()?)));
+        let read = of.filter_map(|(key, row)| Some((key, row.row.as_ref()?)));
         let mut rows: Vec<(String, Row)> = read
             .filter(|(_, row)| meant(row))
             .map(|(key, row)| (key.clone(), row.clone()))
@@ -142,9 +139,11 @@ impl Book {
         };
         row.version = version;
         let mut kept = self.kept();
-        let newer = |known: &Option<Row>| known.as_ref().is_some_and(|k| k.version > version);
+        let newer = |known: &Known| known.version > version;
         if !kept.rows.get(key).is_some_and(newer) {
-            if kept.rows.insert(key.to_owned(), Some(row)).is_none() {
+            let row = Some(row);
+            let known = Known { version, row };
+            if kept.rows.insert(key.to_owned(), known).is_none() {
                 *kept.count.entry(head(key)).or_default() += 1;
             }
             kept.generation += 1;
@@ -191,6 +190,50 @@ impl Book {
 }
 
 impl Kept {
+    /// Takes over what changed in the store, and says whether anything did. Only what changed is read: the table is long,
+    /// and every write to any table brings us here.
+    fn take(&mut self, store: &dyn Store) -> bool {
+        if self.rows.is_empty() {
+            return self.take_all(store.entries(TABLE));
+        }
+        let versions: HashMap<String, u64> = store.versions(TABLE).into_iter().collect();
+        let before = self.rows.len();
+        self.rows.retain(|key, _| versions.contains_key(key));
+        let mut changed = self.rows.len() < before;
+        for (key, version) in versions {
+            if self
+                .rows
+                .get(&key)
+                .is_some_and(|known| known.version == version)
+            {
+                continue;
+            }
+            changed = true;
+            match store.row(TABLE, &key) {
+                Some(entry) => {
+                    let row = Row::read(&entry.value, entry.version);
+                    let version = entry.version;
+                    self.rows.insert(key, Known { version, row });
+                }
+                None => drop(self.rows.remove(&key)),
+            }
+        }
+        if changed {
+            self.recount();
+        }
+        changed
+    }
+
+    fn take_all(&mut self, entries: Vec<crate::Row>) -> bool {
+        let known = |entry: crate::Row| {
+            let (version, row) = (entry.version, Row::read(&entry.value, entry.version));
+            (entry.key, Known { version, row })
+        };
+        self.rows = entries.into_iter().map(known).collect();
+        self.recount();
+        !self.rows.is_empty()
+    }
+
     fn recount(&mut self) {
         self.count.clear();
         for key in self.rows.keys() {

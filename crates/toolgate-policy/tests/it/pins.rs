@@ -4,9 +4,13 @@
 use crate::world::World;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
 use toolgate_core::{
-    About, Caller, Catalog, Definition, Item, ItemKind, Json, Kind, List, Origin, PinState, Service,
+    About, Caller, Catalog, Definition, Interest, Item, ItemKind, Json, Kind, List, Origin,
+    PinState, Service,
 };
 use toolgate_policy::{
     First, LookAlikes, Memory, OnChange, PerServer, PinError, PinEvent, PinNews, Pins, Recorder,
@@ -440,13 +444,19 @@ async fn t43_a_pin_outlives_the_process() {
         "inputSchema.properties.path.description"
     );
     // The other one decides, and this one hears of it.
+    let want = Interest::lists(Caller::new("key:test"));
+    let mut changes = second.pipeline().changes(want).await.unwrap();
     first
         .route
         .pins
         .accept("demo.tool_1", None, "terminal")
         .await
         .unwrap();
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let pins = second.route.pins.clone();
+    tokio::select! {
+        () = pins.follow() => {}
+        told = changes.next() => assert!(told.is_some()),
+    }
     assert_eq!(names(&second, ItemKind::Tool).await, ["tool_1"]);
 }
 
@@ -534,6 +544,67 @@ async fn what_cannot_be_kept_is_hidden() {
     world.route.pins = Pins::new(Arc::new(Full(Memory::new())), Arc::new(Recorder::log()));
     offer(&world, &[tool(1)]);
     assert_eq!(names(&world, ItemKind::Tool).await, [""; 0]);
+}
+
+/// A store that counts what is read of it.
+#[derive(Default)]
+struct Counted(Memory, AtomicUsize);
+
+impl Store for Counted {
+    fn entries(&self, table: &str) -> Vec<toolgate_policy::Row> {
+        self.0.entries(table)
+    }
+    fn row(&self, table: &str, key: &str) -> Option<toolgate_policy::Row> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.row(table, key)
+    }
+    fn write(
+        &self,
+        table: &str,
+        key: &str,
+        value: Option<Value>,
+        expect: toolgate_policy::Expect,
+    ) -> toolgate_core::BoxFuture<'static, Result<toolgate_policy::Written, toolgate_core::Error>>
+    {
+        self.0.write(table, key, value, expect)
+    }
+    fn changed(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.0.changed()
+    }
+}
+
+/// Of what others write only that is read; what nobody can read is no news each time.
+#[tokio::test]
+async fn only_what_changed_is_read_again() {
+    let store = Arc::new(Counted::default());
+    let (mut world, _) = world(|pins| pins);
+    let recorder = world.route.recorder.clone();
+    let mine = || [("demo".to_owned(), "a".to_owned())];
+    world.route.pins = Pins::new(store.clone(), recorder.clone()).identities(mine());
+    let other = Pins::new(store.clone(), recorder).identities(mine());
+    let mut all: Vec<Value> = (0..300).map(tool).collect();
+    offer(&world, &all);
+    names(&world, ItemKind::Tool).await;
+    assert_eq!(other.views(None).len(), 300);
+    all[7]["title"] = json!("Another");
+    offer(&world, &all);
+    names(&world, ItemKind::Tool).await;
+    let read = || store.1.swap(0, Ordering::Relaxed);
+    read();
+    assert_eq!(other.open(9).len(), 1);
+    assert_eq!(read(), 1);
+    let write = |table: &str, value: Value| {
+        let anything = toolgate_policy::Expect::Any;
+        store.write(table, "k", Some(value), anything)
+    };
+    write("grants", json!(1)).await.unwrap();
+    assert_eq!((other.open(9).len(), read()), (1, 0));
+    write("pins", json!("no row")).await.unwrap();
+    assert_eq!((other.open(9).len(), read()), (1, 1));
+    write("grants", json!(2)).await.unwrap();
+    assert_eq!((other.open(9).len(), read()), (1, 0));
+    other.forget("demo.tool_7", "terminal").await.unwrap();
+    assert_eq!((other.views(None).len(), read()), (299, 0));
 }
 
 /// A server that changes a definition all the time is not told of all the time.

@@ -55,8 +55,13 @@ impl Service for Script {
         handler(call)
     }
 
+    /// It tells nothing.
     fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(std::future::pending())
+        Box::pin(async {
+            Ok(Changes::new(
+                tokio::sync::watch::Sender::default().subscribe(),
+            ))
+        })
     }
 }
 

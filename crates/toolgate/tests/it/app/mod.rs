@@ -3,6 +3,7 @@
 mod calling;
 mod duties;
 mod legacy;
+mod pins;
 mod process;
 mod questions;
 mod world;
