@@ -95,17 +95,20 @@ impl Item {
     /// Its name in config, console, record and on the command line: `server.tool`, `server.resource:URI` or
     /// `server.prompt:NAME`.
     pub fn full_name(&self) -> String {
-        format!("{}.{}", self.origin.server, self.own_name())
+        [&*self.origin.server, ".", self.prefix(), &self.local].concat()
     }
 
     /// The part of its full name behind the server: no two things of one server share it.
     pub fn own_name(&self) -> String {
-        let kind = match self.kind() {
+        [self.prefix(), &self.local].concat()
+    }
+
+    fn prefix(&self) -> &'static str {
+        match self.kind() {
             ItemKind::Tool => "",
             ItemKind::Resource | ItemKind::Template => Item::RESOURCE,
             ItemKind::Prompt => Item::PROMPT,
-        };
-        format!("{kind}{}", self.local)
+        }
     }
 
     /// What stands before the URI of a resource in its full name.

@@ -107,6 +107,9 @@ impl Access {
 
     /// Whether it is certain before any call that none will pass.
     fn hides(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<String> {
+        if !self.hides_some() {
+            return None;
+        }
         let heard = self.hear(caller, item, uri, None);
         (heard.then == Then::Deny && !heard.open).then_some(heard.why)
     }

@@ -45,9 +45,10 @@ impl Entry {
     async fn traced<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
         call.trail.clear();
         self.observer.began(&CallView::of(&call));
+        let heard = self.recorder.listens();
         let mut open = Open {
             to: self,
-            about: record::about(Happened::CALL_END, &call),
+            about: heard.then(|| record::about(Happened::CALL_END, &call)),
             arguments: call.arguments().raw().clone(),
             id: call.id.clone(),
             trail: call.trail.clone(),
@@ -75,7 +76,8 @@ impl Layer for Entry {
 /// A call that has not ended yet.
 struct Open<'a> {
     to: &'a Entry,
-    about: Record,
+    /// `None` where nobody reads the record.
+    about: Option<Record>,
     arguments: Json,
     id: Arc<str>,
     trail: Trail,
@@ -94,7 +96,7 @@ impl Open<'_> {
         } else {
             let record = self.record(&end, &steps, begun, Some(&outcome));
             // Queued here and now: from this line on, dropping the call loses nothing.
-            Some(self.to.recorder.append_surely(record))
+            record.map(|record| self.to.recorder.append_surely(record))
         };
         self.to.observer.ended(&self.id, &end);
         match written {
@@ -142,9 +144,9 @@ impl Open<'_> {
         steps: &[Step],
         begun: bool,
         outcome: Option<&Result<Outcome, Error>>,
-    ) -> Record {
+    ) -> Option<Record> {
+        let mut record = self.about.take()?;
         let item = self.trail.item();
-        let mut record = std::mem::replace(&mut self.about, Record::new(Happened::CALL_END));
         let redactions = secrets::counts(&self.trail);
         if !redactions.is_empty() {
             record = record.with("redactions", redactions);
@@ -164,14 +166,14 @@ impl Open<'_> {
             record = record.with("trail", intent::trail(after));
         }
         record = record.with("out", end.out).with("dur_us", micros(end));
-        match outcome {
+        Some(match outcome {
             Some(Ok(Outcome::Done(output))) => {
                 let (recorder, contents) = (&self.to.recorder, &self.to.contents);
                 contents.result(recorder, record, item.as_deref(), output)
             }
             Some(Err(error)) => record.with("code", code(error.kind())),
             _ => record,
-        }
+        })
     }
 
     /// What a refused call wanted; one that was let out has it in `call.begin`.
@@ -206,8 +208,9 @@ impl Drop for Open<'_> {
             took: self.start.elapsed(),
             size: 0,
         };
-        let record = self.record(&end, &steps, begun, None);
-        self.to.recorder.note(record);
+        if let Some(record) = self.record(&end, &steps, begun, None) {
+            self.to.recorder.note(record);
+        }
         self.to.observer.ended(&self.id, &end);
     }
 }

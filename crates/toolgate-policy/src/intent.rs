@@ -98,15 +98,24 @@ impl Layer for Intent {
                 return Err(call.unknown());
             };
             // Queued at once; only then is the mark set, so an end is written for exactly those that have a begin.
-            let written = self.recorder.append(self.record(&call, &item))?;
+            let written = match self.recorder.listens() {
+                true => Some(self.recorder.append(self.record(&call, &item))?),
+                false => None,
+            };
             call.trail.add(NAME, BEGUN, "");
-            if self.waits.of(&item.origin.server).before(&item) {
-                written.await?;
-                self.observer.changed(&call.id, &Stage::Running(item));
-                return next.call(call).await;
-            }
+            let written = match written {
+                Some(written) if self.waits.of(&item.origin.server).before(&item) => {
+                    written.await?;
+                    None
+                }
+                written => written,
+            };
             self.observer.changed(&call.id, &Stage::Running(item));
-            with(written, next.call(call)).await
+            let running = next.call(call);
+            match written {
+                Some(written) => with(written, running).await,
+                None => running.await,
+            }
         })
     }
 }

@@ -73,6 +73,18 @@ impl Recorder {
         }
     }
 
+    /// Whether somebody reads what is recorded. Where nobody does, no record has to be made.
+    pub(crate) fn listens(&self) -> bool {
+        match &self.sink {
+            Sink::Journal(_) => true,
+            Sink::Log => tracing::event_enabled!(
+                target: "toolgate::audit",
+                tracing::Level::INFO,
+                event, call, caller, method, name, decision, out, micros
+            ),
+        }
+    }
+
     /// By what contents are known again later: a keyed digest; `None` without a journal, which holds the key.
     pub(crate) fn mac(&self, bytes: &[u8]) -> Option<String> {
         self.journal().map(|journal| journal.mac(bytes))

@@ -327,7 +327,7 @@ impl Parts {
 
 /// Writes a request as one line without its end.
 pub fn request(id: &Id, method: &str, params: Option<&Json>) -> String {
-    envelope(|o| {
+    envelope(size(params), |o| {
         o.raw("id", id.json());
         o.str("method", method);
         if let Some(params) = params {
@@ -338,7 +338,7 @@ pub fn request(id: &Id, method: &str, params: Option<&Json>) -> String {
 
 /// Writes a notification as one line without its end.
 pub fn notification(method: &str, params: Option<&Json>) -> String {
-    envelope(|o| {
+    envelope(size(params), |o| {
         o.str("method", method);
         if let Some(params) = params {
             o.raw("params", params);
@@ -349,7 +349,7 @@ pub fn notification(method: &str, params: Option<&Json>) -> String {
 /// Writes a reply as one line without its end. Where the id could not be read the reply has none,
 /// as the schemas since 2025-11-25 have it.
 pub fn reply(id: Option<&Id>, answer: &Result<Json, RpcError>) -> String {
-    envelope(|o| {
+    envelope(size(answer.as_ref().ok()), |o| {
         if let Some(id) = id {
             o.raw("id", id.json());
         }
@@ -360,16 +360,27 @@ pub fn reply(id: Option<&Id>, answer: &Result<Json, RpcError>) -> String {
     })
 }
 
-fn envelope(fill: impl FnOnce(&mut ObjectWriter)) -> String {
-    let mut o = ObjectWriter::new();
+fn size(part: Option<&Json>) -> usize {
+    part.map_or(0, |part| part.as_str().len())
+}
+
+/// `inside` is about as long as what `fill` writes.
+fn envelope(inside: usize, fill: impl FnOnce(&mut ObjectWriter)) -> String {
+    let mut o = ObjectWriter::of(inside + 128);
     o.str("jsonrpc", "2.0");
     fill(&mut o);
-    one_line(o.finish().as_str().to_owned())
+    one_line(o.text())
 }
 
 /// Strict JSON has raw line ends between tokens only, so turning them into spaces changes no value.
 fn one_line(text: String) -> String {
-    if text.bytes().any(|b| b == b'\n' || b == b'\r') {
+    // Without a way out in the middle, many bytes are looked at at once.
+    let ends = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .fold(false, |hit, b| hit | matches!(b, b'\n' | b'\r'))
+    };
+    if text.as_bytes().chunks(64).any(ends) {
         text.replace(['\n', '\r'], " ")
     } else {
         text

@@ -52,7 +52,7 @@ impl std::error::Error for ServeError {
 /// [`ServeError`].
 pub async fn stdio(server: Server) -> Result<(), ServeError> {
     let server = server.build().map_err(ServeError::Build)?;
-    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    let (input, output) = edge::standard::streams();
     let served = edge::stdio::serve(server, Caller::new("stdio"), input, output);
     served.await.map_err(ServeError::Stream)
 }

@@ -10,7 +10,7 @@ use std::{
 use toolgate::{
     BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
     Kind, List, Op, Origin, Outcome, Service, Stale,
-    edge::{Front, Offers, ServerLimits, stdio},
+    edge::{Front, Offers, ServerLimits, standard, stdio},
 };
 
 /// Serves the demo tools on stdin and stdout until stdin ends.
@@ -34,14 +34,8 @@ pub(crate) async fn run() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match stdio::serve(
-        server,
-        Caller::new("stdio"),
-        tokio::io::stdin(),
-        tokio::io::stdout(),
-    )
-    .await
-    {
+    let (input, output) = standard::streams();
+    match stdio::serve(server, Caller::new("stdio"), input, output).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("toolgate demo-server: {error}");

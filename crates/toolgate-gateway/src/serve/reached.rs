@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use toolgate::{
     Caller,
-    edge::{http::Endpoint, stdio},
+    edge::{http::Endpoint, standard, stdio},
 };
 
 /// How often idle sessions are looked for.
@@ -47,12 +47,9 @@ impl Parts {
                 Ok(())
             }
             _ => {
-                let served = stdio::serve(
-                    self.server.clone(),
-                    Caller::new("local@stdio"),
-                    tokio::io::stdin(),
-                    tokio::io::stdout(),
-                );
+                let (input, output) = standard::streams();
+                let caller = Caller::new("local@stdio");
+                let served = stdio::serve(self.server.clone(), caller, input, output);
                 let stop = async {
                     stop.await;
                     self.operator.drains();

@@ -12,6 +12,7 @@ mod binding;
 mod cleaning;
 mod conditions;
 mod contents;
+mod heard;
 mod limits;
 mod orders;
 mod pins;

@@ -137,9 +137,41 @@ pub(super) fn items(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// Whether a key as it stands between its quotes says `key`.
 pub(super) fn says(inner: &str, key: &str) -> bool {
-    if inner.contains('\\') {
-        super::text::unescape(inner) == key
-    } else {
-        inner == key
+    // Up to its first escape a key is what it says, so two that part before it are not the same.
+    let pairs = inner.bytes().zip(key.bytes());
+    let same = pairs
+        .take_while(|(own, other)| own == other && *own != b'\\')
+        .count();
+    match inner.as_bytes().get(same) {
+        None => same == key.len(),
+        Some(b'\\') => super::text::unescape(inner) == key,
+        Some(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::says;
+
+    #[test]
+    fn a_key_says_what_it_is_without_its_escapes() {
+        for (inner, key, same) in [
+            ("", "", true),
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("ab", "a", false),
+            ("", "a", false),
+            (r"\u0061b", "ab", true),
+            (r"a\u0062", "ab", true),
+            (r"a\u0062", "ac", false),
+            (r"a\u0062", "a", false),
+            // The letters of an escape are not what it says.
+            (r"\n", "\\n", false),
+            (r"\n", "\n", true),
+            (r"\\n", "\\n", true),
+            (r"a\\", "a\\", true),
+        ] {
+            assert_eq!(says(inner, key), same, "{inner} {key}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The reader: one pass, no tree, no recursion.
 
 use super::{Limits, ReadError, ReadErrorKind, keys::Keys, scan::plain, text::unescape};
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 /// Longest number, in signs.
 const NUMBER: usize = 400;
@@ -23,7 +23,8 @@ pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<(String, Range<usi
         at: 0,
         limits,
         elements: 0,
-        open: Vec::new(),
+        open: Vec::with_capacity(8),
+        keys: Vec::with_capacity(16),
     };
     let range = scan.document().map_err(|kind| ReadError {
         kind,
@@ -46,6 +47,8 @@ struct Scan<'a> {
     limits: &'a Limits,
     elements: usize,
     open: Vec<Open<'a>>,
+    /// The keys of all open objects, the innermost last.
+    keys: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Scan<'a> {
@@ -82,7 +85,7 @@ impl<'a> Scan<'a> {
             return Err(ReadErrorKind::TooManyElements);
         }
         match self.peek() {
-            Some(b'{') => self.begin(b'}', Open::Object(Keys::default())),
+            Some(b'{') => self.begin(b'}', Open::Object(Keys::new(&self.keys))),
             Some(b'[') => self.begin(b']', Open::Array),
             Some(b'"') => self.string().map(|_| true),
             Some(b't') => self.word("true"),
@@ -130,7 +133,9 @@ impl<'a> Scan<'a> {
                 }
                 (Some(b'}'), true) | (Some(b']'), false) => {
                     self.at += 1;
-                    self.open.pop();
+                    if let Some(Open::Object(keys)) = self.open.pop() {
+                        keys.end(&mut self.keys);
+                    }
                 }
                 _ => return Err(ReadErrorKind::Syntax),
             }
@@ -144,7 +149,7 @@ impl<'a> Scan<'a> {
         let range = self.string()?;
         let key = unescape(self.text.get(range).unwrap_or_default());
         if let Some(Open::Object(keys)) = self.open.last_mut() {
-            keys.add(key, self.limits.keys)?;
+            keys.add(&mut self.keys, key, self.limits.keys)?;
         }
         self.space();
         if self.peek() != Some(b':') {

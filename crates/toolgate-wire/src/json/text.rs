@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt::Write};
 
 /// What stands between the quotes, without its escapes. The text is checked.
 pub(super) fn unescape(inner: &str) -> Cow<'_, str> {
-    if !inner.contains('\\') {
+    if plain(inner.as_bytes()) == inner.len() {
         return Cow::Borrowed(inner);
     }
     let mut out = String::with_capacity(inner.len());

@@ -3,6 +3,9 @@
 use super::{Json, write_string};
 use std::fmt::{self, Write};
 
+/// Bytes that most objects need, so that the text does not grow in steps.
+const ROOM: usize = 128;
+
 /// What both writers share: the text so far, and where the commas go.
 struct Out {
     text: String,
@@ -59,7 +62,12 @@ impl Default for ObjectWriter {
 impl ObjectWriter {
     /// An empty object.
     pub fn new() -> ObjectWriter {
-        ObjectWriter(Out::open(String::new(), '{'))
+        ObjectWriter::of(ROOM)
+    }
+
+    /// An empty object with room for so many bytes: for who knows how many will come.
+    pub(crate) fn of(bytes: usize) -> ObjectWriter {
+        ObjectWriter(Out::open(String::with_capacity(bytes), '{'))
     }
 
     fn key(&mut self, key: &str) -> &mut String {
@@ -114,7 +122,12 @@ impl ObjectWriter {
 
     /// The object.
     pub fn finish(self) -> Json {
-        Json::own(self.0.close('}'))
+        Json::own(self.text())
+    }
+
+    /// The text of the object.
+    pub(crate) fn text(self) -> String {
+        self.0.close('}')
     }
 }
 

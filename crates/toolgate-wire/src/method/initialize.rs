@@ -48,6 +48,15 @@ impl Implementation {
         })
     }
 
+    /// Only name and version of `clientInfo` or `serverInfo`.
+    pub fn named(json: &Json) -> Option<(String, String)> {
+        let json = json.index();
+        Some((
+            json.string("name")?,
+            json.string("version").unwrap_or_default(),
+        ))
+    }
+
     /// Writes it.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();

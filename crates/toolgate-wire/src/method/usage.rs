@@ -1,7 +1,7 @@
 //! The four methods by which something is used: what a client sends.
 
 use super::{definition::ItemKind, definition::reference, prompts_get, resources_read, tools_call};
-use crate::json::{Json, Kind, ObjectWriter};
+use crate::json::{Json, Kind, Members, ObjectWriter};
 
 /// The method that completes an argument.
 pub const COMPLETE: &str = "completion/complete";
@@ -75,17 +75,21 @@ impl Params {
     /// # Errors
     /// Says which member is missing or wrong.
     pub fn read(method: &str, params: Option<&Json>) -> Result<Params, &'static str> {
-        let params = params.ok_or("\"params\" is missing")?;
+        let params = &params.ok_or("\"params\" is missing")?.index();
         let (op, name, arguments) = match method {
             resources_read::NAME => {
-                let uri = text(params, "uri").ok_or("\"params.uri\" must be a string")?;
+                let uri = params
+                    .string("uri")
+                    .ok_or("\"params.uri\" must be a string")?;
                 let mut o = ObjectWriter::new();
                 o.str("uri", &uri);
                 (Op::Resource, uri, o.finish())
             }
             COMPLETE => completion(params)?,
             _ => {
-                let name = text(params, "name").ok_or("\"params.name\" must be a string")?;
+                let name = params
+                    .string("name")
+                    .ok_or("\"params.name\" must be a string")?;
                 let op = match method {
                     prompts_get::NAME => Op::Prompt,
                     _ => Op::Tool,
@@ -141,15 +145,15 @@ pub fn write(o: &mut ObjectWriter, op: Op, name: &str, arguments: &Json) {
     }
 }
 
-fn text(params: &Json, key: &str) -> Option<String> {
-    params.get(key)?.string()
+fn text(of: &Json, key: &str) -> Option<String> {
+    of.get(key)?.string()
 }
 
 fn empty() -> Json {
     ObjectWriter::new().finish()
 }
 
-fn arguments(params: &Json) -> Result<Json, &'static str> {
+fn arguments(params: &Members) -> Result<Json, &'static str> {
     match params.get("arguments") {
         None => Ok(empty()),
         Some(a) if a.kind() == Kind::Object => Ok(a),
@@ -157,7 +161,7 @@ fn arguments(params: &Json) -> Result<Json, &'static str> {
     }
 }
 
-fn completion(params: &Json) -> Result<(Op, String, Json), &'static str> {
+fn completion(params: &Members) -> Result<(Op, String, Json), &'static str> {
     let of = params.get("ref").ok_or("\"params.ref\" is missing")?;
     let (kind, key) = match text(&of, "type").as_deref() {
         Some("ref/prompt") => (ItemKind::Prompt, "name"),

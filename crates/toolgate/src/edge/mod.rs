@@ -12,6 +12,7 @@ mod lists;
 mod local;
 mod modern;
 mod outlet;
+pub mod standard;
 pub mod stdio;
 mod telling;
 mod working;

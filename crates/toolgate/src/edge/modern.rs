@@ -44,13 +44,13 @@ pub(crate) fn context(
         ));
     };
     let client = meta.get(meta::CLIENT);
-    let client = client.as_ref().and_then(Implementation::read);
+    let client = client.as_ref().and_then(Implementation::named);
     Ok(Context {
         caller,
         transport,
         dialect,
         abilities: call::abilities(&capabilities, dialect),
-        client: client.map(|c| format!("{} {}", c.name, c.version)),
+        client: client.map(|(name, version)| [&*name, &*version].join(" ")),
         log_level: log_level(meta)?,
         progress: meta.get(meta::PROGRESS),
         trace: TraceContext::read(meta),

@@ -9,13 +9,23 @@ use super::{
     outlet::{Frames, Outlet},
     working::Working,
 };
+use futures_util::{
+    FutureExt,
+    future::{AbortHandle, Abortable, Aborted},
+};
 use std::{
+    future::poll_fn,
     io,
+    panic::AssertUnwindSafe,
     pin::pin,
     sync::{Arc, OnceLock},
+    task::Poll,
     time::Duration,
 };
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    runtime::{Handle, RuntimeFlavor},
+};
 use toolgate_core::Caller;
 use toolgate_wire::{
     json::{Json, Members, ReadError},
@@ -206,26 +216,13 @@ impl Peer {
             Ok(context) => context,
             Err(why) => return self.refuse(&id, &method, params.as_ref(), why).await,
         };
-        let (go, ready) = tokio::sync::oneshot::channel::<()>();
-        let work = self.work(context, id.clone(), method.clone(), params.clone());
-        #[allow(
-            clippy::disallowed_methods,
-            reason = "an edge owns the futures of its peer's requests and aborts them"
-        )]
-        let task = tokio::spawn(async move {
-            if ready.await.is_ok() {
-                work.await;
-            }
-        });
-        match self.modern.accept(&id, task.abort_handle()) {
-            Ok(()) => {
-                let _ = go.send(());
-            }
-            Err(refusal) => {
-                let why = legacy::refused(refusal);
-                self.refuse(&id, &method, params.as_ref(), why).await;
-            }
+        let (handle, registration) = AbortHandle::new_pair();
+        if let Err(refusal) = self.modern.accept(&id, handle) {
+            let why = legacy::refused(refusal);
+            return self.refuse(&id, &method, params.as_ref(), why).await;
         }
+        let work = self.work(context, id, method, params);
+        begin(Box::pin(Abortable::new(work, registration))).await;
     }
 
     fn work(
@@ -264,6 +261,26 @@ impl Peer {
         }
         self.modern.stop();
     }
+}
+
+/// Begins to work on a request. On a runtime of one thread nothing is lost by a first step here and now, and most
+/// requests are over with it; what is not goes on as a task. Where there are more threads, another one may take it.
+async fn begin(work: impl Future<Output = Result<(), Aborted>> + Send + Unpin + 'static) {
+    // As in a task, a panic ends the one request.
+    let mut work = AssertUnwindSafe(work).catch_unwind();
+    let alone = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
+    if alone
+        && poll_fn(|cx| Poll::Ready(work.poll_unpin(cx)))
+            .await
+            .is_ready()
+    {
+        return;
+    }
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "an edge owns the futures of its peer's requests and aborts them"
+    )]
+    tokio::spawn(work);
 }
 
 /// The error for whatever comes when the server already stops.

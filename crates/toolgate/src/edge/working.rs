@@ -1,7 +1,8 @@
 //! The requests of one peer that are being worked on, where each stands for itself (2026-07-28 over stdio).
 
+use futures_util::future::AbortHandle;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tokio::{sync::Notify, task::AbortHandle};
+use tokio::sync::Notify;
 use toolgate_wire::{
     message::Id,
     session::{Refusal, Session},
