@@ -1,11 +1,12 @@
 //! Rules decide before a call; one layer asks them all and lets a person settle what they leave open.
 
+use crate::cuts::Cuts;
 use crate::{
     Arguments, BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, ItemKind, Kind,
     Layer, List, Next, Op, Outcome, Questions, Refusal,
 };
 use std::sync::Arc;
-use toolgate_wire::{json::Json, method::list::CacheHint};
+use toolgate_wire::json::Json;
 
 /// What a rule says to a call.
 #[derive(Debug)]
@@ -133,11 +134,12 @@ const SLOT: &str = "confirm";
 pub(crate) struct Gate {
     pub(crate) rules: Vec<Box<dyn Rule>>,
     pub(crate) confirm: Option<Box<dyn Confirm>>,
+    pub(crate) cuts: Cuts,
 }
 
 impl Gate {
     fn sees(&self, caller: &Caller, item: &Item) -> bool {
-        self.hides(caller, item).is_none()
+        item.withheld.is_none() && self.rules.iter().all(|rule| rule.sees(caller, item))
     }
 
     /// Who hides the item, and why.
@@ -307,15 +309,13 @@ impl Layer for Gate {
             }
             let catalog = next.list(ask).await?;
             let some = self.rules.iter().any(|rule| rule.hides_some());
-            let sees = |item: &&Arc<Item>| self.sees(&asked.caller, item);
-            if !some && catalog.items().iter().all(|item| sees(&item)) {
+            let items = catalog.items().iter();
+            let sees: Vec<bool> = items.map(|i| self.sees(&asked.caller, i)).collect();
+            let public = catalog.hint().public && !some;
+            if public == catalog.hint().public && sees.iter().all(|sees| *sees) {
                 return Ok(catalog);
             }
-            let seen = catalog.items().iter().filter(sees);
-            let hint = catalog.hint();
-            let public = hint.public && !some;
-            let seen = catalog.with_items(seen.cloned().collect());
-            Ok(seen.with_hint(CacheHint { public, ..hint }))
+            Ok(self.cuts.cut(&catalog, sees, public))
         })
     }
 

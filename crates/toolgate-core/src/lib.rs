@@ -7,6 +7,7 @@
 mod call;
 mod catalog;
 mod changes;
+mod cuts;
 mod error;
 mod gate;
 mod layer;

@@ -2,7 +2,7 @@
 
 use crate::{
     BoxFuture, Call, Caller, Catalog, Changes, Confirm, Error, Interest, Item, Layer, List, Next,
-    Op, Outcome, Rule, Scrub, Service, Trail, gate::Gate, scrub::Cleaner,
+    Op, Outcome, Rule, Scrub, Service, Trail, cuts::Cuts, gate::Gate, scrub::Cleaner,
 };
 use std::sync::Arc;
 
@@ -104,7 +104,11 @@ impl Resolved {
     fn close(&mut self, confirm: Option<Box<dyn Confirm>>) {
         if !self.rules.is_empty() || confirm.is_some() {
             let rules = std::mem::take(&mut self.rules);
-            let gate = Arc::new(Gate { rules, confirm });
+            let gate = Arc::new(Gate {
+                rules,
+                confirm,
+                cuts: Cuts::default(),
+            });
             self.gates.push(gate.clone());
             self.layers.push(gate);
         }

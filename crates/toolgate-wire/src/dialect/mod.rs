@@ -141,7 +141,8 @@ impl Dialect {
         hint: CacheHint,
         server: &Implementation,
     ) -> Json {
-        let mut o = self.begin();
+        let bytes: usize = items.iter().map(|item| item.as_str().len() + 1).sum();
+        let mut o = self.begin(ObjectWriter::of(bytes + 512));
         o.array(kind.member(), |a| items.iter().for_each(|t| a.raw(t)));
         if let Some(next) = next {
             o.str("nextCursor", next);
@@ -161,7 +162,7 @@ impl Dialect {
     }
 
     fn tool_result(&self, result: &ToolResult, server: &Implementation) -> Json {
-        let mut o = self.begin();
+        let mut o = self.begin(ObjectWriter::new());
         o.array("content", |a| {
             result.content.iter().for_each(|c| a.raw(&self.content(c)))
         });
@@ -175,7 +176,7 @@ impl Dialect {
     }
 
     fn read_result(&self, result: &ReadResult, server: &Implementation) -> Json {
-        let mut o = self.begin();
+        let mut o = self.begin(ObjectWriter::new());
         o.array("contents", |a| {
             result.contents.iter().for_each(|c| a.raw(c))
         });
@@ -184,7 +185,7 @@ impl Dialect {
     }
 
     fn prompt_result(&self, result: &PromptResult, server: &Implementation) -> Json {
-        let mut o = self.begin();
+        let mut o = self.begin(ObjectWriter::new());
         if let Some(description) = &result.description {
             o.str("description", description);
         }
@@ -207,7 +208,7 @@ impl Dialect {
     }
 
     fn complete_result(&self, result: &CompleteResult, server: &Implementation) -> Json {
-        let mut o = self.begin();
+        let mut o = self.begin(ObjectWriter::new());
         o.object("completion", |c| {
             c.array("values", |a| result.values.iter().for_each(|v| a.str(v)));
             if let Some(total) = result.total {
@@ -220,8 +221,7 @@ impl Dialect {
         self.finish(o, result.meta.as_ref(), server)
     }
 
-    fn begin(&self) -> ObjectWriter {
-        let mut o = ObjectWriter::new();
+    fn begin(&self, mut o: ObjectWriter) -> ObjectWriter {
         if self.stateless {
             o.str("resultType", "complete");
         }
@@ -236,7 +236,7 @@ impl Dialect {
 
     /// An empty result.
     pub fn empty(&self, server: &Implementation) -> Json {
-        self.finish(self.begin(), None, server)
+        self.finish(self.begin(ObjectWriter::new()), None, server)
     }
 
     fn finish(&self, mut o: ObjectWriter, foreign: Option<&Json>, server: &Implementation) -> Json {

@@ -1,6 +1,6 @@
 //! What all serving edges share: the service, the limits, and who is told of refusals.
 
-use super::QueueLimits;
+use super::{QueueLimits, pages::Pages};
 use crate::seal::Seal;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
@@ -22,6 +22,7 @@ pub struct Front {
     instructions: Option<Arc<dyn Instructs>>,
     offers: Offers,
     closing: watch::Sender<bool>,
+    pub(crate) pages: Pages,
 }
 
 /// The limits of a serving edge.
@@ -85,6 +86,7 @@ impl Front {
             instructions: None,
             offers: Offers::default(),
             closing: watch::Sender::new(false),
+            pages: Pages::default(),
         })
     }
 

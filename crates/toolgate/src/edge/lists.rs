@@ -21,6 +21,18 @@ pub(crate) async fn page(
         .await
         .map_err(|e| answer::list_failed(&e))?;
     let start = start(&catalog, params.and_then(|p| p.get("cursor")))?;
+    let write = || written(server, dialect, kind, &catalog, start);
+    Ok(server.pages.page(&catalog, dialect, (kind, start), write))
+}
+
+/// The page that begins at an item, in the words of a revision.
+fn written(
+    server: &Front,
+    dialect: &Dialect,
+    kind: ItemKind,
+    catalog: &Catalog,
+    start: usize,
+) -> Json {
     let items = catalog.items().get(start..).unwrap_or_default();
     let page = items.get(..server.limits.page).unwrap_or(items);
     let more = page.len() < items.len();
@@ -33,7 +45,7 @@ pub(crate) async fn page(
         .map(|item| dialect.definition(&item.def))
         .collect();
     let hint = catalog.hint();
-    Ok(dialect.list(kind, &page, next.as_deref(), hint, &server.info))
+    dialect.list(kind, &page, next.as_deref(), hint, &server.info)
 }
 
 /// A cursor names its place itself, so it needs no memory and survives a change of the list where it can.

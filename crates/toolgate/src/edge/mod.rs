@@ -12,6 +12,7 @@ mod lists;
 mod local;
 mod modern;
 mod outlet;
+mod pages;
 pub mod standard;
 pub mod stdio;
 mod telling;

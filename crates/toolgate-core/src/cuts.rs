@@ -1,0 +1,76 @@
+//! What callers see of a list, kept while neither the list nor what is seen of it changes: then it is the same snapshot,
+//! and what was worked out for it holds.
+
+use crate::Catalog;
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+};
+use toolgate_wire::method::list::CacheHint;
+
+/// A list, and what some caller sees of it.
+struct Cut {
+    whole: Catalog,
+    sees: Vec<bool>,
+    seen: Catalog,
+}
+
+/// The last ones of a gate. Whether a caller sees an item is asked anew each time.
+#[derive(Default)]
+pub(crate) struct Cuts(Mutex<VecDeque<Cut>>);
+
+impl Cuts {
+    /// So many are kept; one more takes the place of the oldest.
+    const MOST: usize = 16;
+
+    /// The items of which `sees` says yes, in the order of the list.
+    pub(crate) fn cut(&self, whole: &Catalog, sees: Vec<bool>, public: bool) -> Catalog {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |cut: &&Cut| {
+            cut.whole.same(whole) && cut.sees == sees && cut.seen.hint().public == public
+        };
+        if let Some(cut) = kept.iter().find(same) {
+            return cut.seen.clone();
+        }
+        let items = whole.items().iter().zip(&sees).filter(|(_, sees)| **sees);
+        let seen = whole.with_items(items.map(|(item, _)| item.clone()).collect());
+        let seen = seen.with_hint(CacheHint {
+            public,
+            ..whole.hint()
+        });
+        kept.truncate(Cuts::MOST - 1);
+        kept.push_front(Cut {
+            whole: whole.clone(),
+            sees,
+            seen: seen.clone(),
+        });
+        seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_cut_of_the_same_list_is_the_same() {
+        let (cuts, whole) = (Cuts::default(), Catalog::default());
+        let first = cuts.cut(&whole, vec![true, false], false);
+        assert!(first.same(&cuts.cut(&whole, vec![true, false], false)));
+        assert!(!first.same(&cuts.cut(&whole, vec![false, true], false)));
+        assert!(!first.same(&cuts.cut(&whole, vec![true, false], true)));
+        let other = Catalog::new(Vec::new());
+        assert!(!first.same(&cuts.cut(&other, vec![true, false], false)));
+    }
+
+    #[test]
+    fn the_oldest_goes() {
+        let (cuts, whole) = (Cuts::default(), Catalog::default());
+        let cut = |n: usize| cuts.cut(&whole, vec![true; n], false);
+        let first = cut(0);
+        (1..Cuts::MOST).for_each(|n| drop(cut(n)));
+        assert!(first.same(&cut(0)));
+        cut(Cuts::MOST);
+        assert!(!first.same(&cut(0)), "one over");
+    }
+}

@@ -1,0 +1,118 @@
+//! Pages of lists as they were written, kept while the list is the same snapshot.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+use toolgate_core::{Catalog, ItemKind};
+use toolgate_wire::{dialect::Dialect, json::Json};
+
+/// One page in the words of one revision.
+struct Page {
+    catalog: Catalog,
+    revision: &'static str,
+    kind: ItemKind,
+    start: usize,
+    result: Json,
+}
+
+/// The last ones of a server, all callers together: who sees the same has the same snapshot.
+#[derive(Default)]
+pub(crate) struct Pages(Mutex<VecDeque<Page>>);
+
+impl Pages {
+    /// So many are kept, and so many bytes of them; one more takes the place of the oldest.
+    const MOST: usize = 32;
+    const BYTES: usize = 8 << 20;
+
+    /// The page that begins at an item.
+    pub(crate) fn page(
+        &self,
+        catalog: &Catalog,
+        dialect: &Dialect,
+        (kind, start): (ItemKind, usize),
+        make: impl FnOnce() -> Json,
+    ) -> Json {
+        let same = |page: &&Page| {
+            (page.kind, page.start) == (kind, start)
+                && page.revision == dialect.revision
+                && page.catalog.same(catalog)
+        };
+        let found = self
+            .kept()
+            .iter()
+            .find(same)
+            .map(|page| page.result.clone());
+        found.unwrap_or_else(|| {
+            let result = make();
+            self.keep(Page {
+                catalog: catalog.clone(),
+                revision: dialect.revision,
+                kind,
+                start,
+                result: result.clone(),
+            });
+            result
+        })
+    }
+
+    fn keep(&self, page: Page) {
+        let mut kept = self.kept();
+        kept.push_front(page);
+        let mut bytes = 0;
+        let fits = kept.iter().take(Pages::MOST).take_while(|page| {
+            bytes += page.result.as_str().len();
+            bytes <= Pages::BYTES
+        });
+        let count = fits.count();
+        kept.truncate(count);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<Page>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use toolgate_wire::dialect::{self, MODERN};
+
+    #[test]
+    fn a_page_is_written_once_for_each_list_revision_and_place() {
+        let (pages, made) = (Pages::default(), Cell::new(0));
+        let (list, other) = (Catalog::default(), Catalog::new(Vec::new()));
+        let old = dialect::find("2025-11-25").unwrap();
+        for _ in 0..2 {
+            for (list, dialect, place) in [
+                (&list, MODERN, (ItemKind::Tool, 0)),
+                (&list, MODERN, (ItemKind::Tool, 1)),
+                (&list, MODERN, (ItemKind::Prompt, 0)),
+                (&list, old, (ItemKind::Tool, 0)),
+                (&other, MODERN, (ItemKind::Tool, 0)),
+            ] {
+                pages.page(list, dialect, place, || {
+                    made.set(made.get() + 1);
+                    Json::from_value(&serde_json::json!({}))
+                });
+            }
+        }
+        assert_eq!(made.get(), 5);
+    }
+
+    #[test]
+    fn they_are_few_and_small() {
+        let (pages, list) = (Pages::default(), Catalog::default());
+        let put = |start, bytes: usize| {
+            let text = Json::from_value(&"x".repeat(bytes - 2).into());
+            pages.page(&list, MODERN, (ItemKind::Tool, start), || text);
+        };
+        (0..=Pages::MOST).for_each(|start| put(start, 10));
+        assert_eq!(pages.kept().len(), Pages::MOST);
+        put(100, Pages::BYTES - 10);
+        assert_eq!(pages.kept().len(), 2, "the newest that fit");
+        put(101, Pages::BYTES + 1);
+        assert_eq!(pages.kept().len(), 0, "one byte over is not kept");
+    }
+}
