@@ -4,6 +4,7 @@
 //   interop: FOLDER     where the packages are
 //   package: NAME       which of them
 //   http: true | "sse"  serves HTTP on a free port and prints {"event": "listening", "url": URL}; else stdio
+//   picture: true       has a tool that shows a picture, too
 //   notes: FILE         one line for everything that a caller cannot see: "step N", "cancelled", "counted to N"
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -38,6 +39,9 @@ const first = [
   { name: 'grow', description: 'Adds a tool.', inputSchema: object({}), annotations: readOnly },
   { name: 'ask', description: 'Asks for a name.', inputSchema: object({}), annotations: readOnly }
 ];
+const picture = { name: 'picture', description: 'Shows one dot.', inputSchema: object({}), annotations: readOnly };
+// One red dot.
+const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
 const later = { name: 'grown', description: 'Came later.', inputSchema: object({}), annotations: readOnly };
 
 export const text = words => ({ content: [{ type: 'text', text: words }] });
@@ -46,7 +50,7 @@ export const greet = answer => text(answer.action === 'accept' ? `hello, ${answe
 
 /** The tools, the same for all connections. */
 export class Tools {
-  list = [...first];
+  list = [...first, ...(setting.picture ? [picture] : [])];
 
   /**
    * Uses a tool. `means` is what the SDK gives for the call at hand:
@@ -70,6 +74,8 @@ export class Tools {
         return text('grown');
       case 'grown':
         return text('here I am');
+      case 'picture':
+        return { content: [{ type: 'image', data: dot, mimeType: 'image/png' }] };
       case 'ask':
         return await means.ask();
       default:
