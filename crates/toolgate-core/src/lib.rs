@@ -52,5 +52,5 @@ pub use toolgate_wire::{
     },
 };
 pub use trail::{Step, Trail};
-pub use visible::visible;
+pub use visible::{unsteered, visible, visible_line};
 pub use way::{Foreseen, Way};

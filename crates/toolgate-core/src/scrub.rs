@@ -36,7 +36,8 @@ pub trait Scrub: Send + Sync + 'static {
     /// Cleans a value in its place.
     ///
     /// # Errors
-    /// The value must not reach the caller: a definition is left out, a call fails with the error.
+    /// The value must not reach the caller: a definition is left out, a call fails with the error. What became of the
+    /// definition is what the operator sees of it.
     fn scrub(
         &self,
         from: Option<&Origin>,
@@ -100,7 +101,8 @@ impl Cleaner {
                 .scrub(Some(&item.origin), Some(item), Returned::Item(&mut cleaned))
             {
                 Ok(()) => cleaned,
-                Err(error) => Arc::new(item.withhold(error.public().to_owned())),
+                // With what the scrub has cleaned of it: the operator sees it.
+                Err(error) => Arc::new(cleaned.withhold(error.public().to_owned())),
             }
         });
         let clean = dirty.with_items(clean.collect());
@@ -136,7 +138,15 @@ impl Layer for Cleaner {
 
     fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
         let kind = ask.kind;
-        Box::pin(async move { Ok(self.clean_list(kind, next.list(ask).await?)) })
+        Box::pin(async move {
+            match next.list(ask).await {
+                Ok(dirty) => Ok(self.clean_list(kind, dirty)),
+                Err(mut error) => {
+                    let failed = Returned::Error(&mut error);
+                    self.scrub.scrub(None, None, failed).and(Err(error))
+                }
+            }
+        })
     }
 
     fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {

@@ -1,5 +1,7 @@
 //! Foreign text for a person: nothing in it hides.
 
+use std::borrow::Cow;
+
 /// The text with everything spelled out as `\uXXXX` that cannot be seen, turns other signs around, looks like a plain
 /// space or moves a cursor; line feeds stay. JSON stays the same JSON: a sign beyond U+FFFF is two escapes.
 pub fn visible(text: &str) -> String {
@@ -9,11 +11,42 @@ pub fn visible(text: &str) -> String {
             out.push(c);
             continue;
         }
-        for unit in c.encode_utf16(&mut [0; 2]) {
-            out.push_str(&format!("\\u{unit:04x}"));
-        }
+        spell(c, &mut out);
     }
     out
+}
+
+/// The same on one line: line feeds are spelled out too.
+pub fn visible_line(text: &str) -> String {
+    visible(text).replace('\n', "\\u000a")
+}
+
+/// The text with that spelled out which ends a line, steers a terminal or turns other signs around: for records, which
+/// keep all else as it is. JSON stays the same JSON.
+pub fn unsteered(text: &str) -> Cow<'_, str> {
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match steers(c) {
+            false => out.push(c),
+            true => spell(c, &mut out),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Controls that JSON does not escape, line ends, signs of direction, tags.
+fn steers(c: char) -> bool {
+    matches!(u32::from(c), 0x7F..=0x9F | 0xAD | 0x61C | 0x200B | 0x200E | 0x200F | 0x2028..=0x202E
+        | 0x2060..=0x206F | 0xFEFF | 0xFFF9..=0xFFFB | 0xE0000..=0xE007F)
+}
+
+fn spell(c: char, out: &mut String) {
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        out.push_str(&format!("\\u{unit:04x}"));
+    }
 }
 
 /// Control, format and private characters, fillers, odd spaces, and those that will never have a meaning.
@@ -45,6 +78,17 @@ mod tests {
         for text in ["plain", "naïve", "日本語", "שלום", "👍", "a b\nc"] {
             assert_eq!(visible(text), text);
         }
+    }
+
+    #[test]
+    fn one_line_stays_one() {
+        assert_eq!(visible_line("a\nb\rc"), "a\\u000ab\\u000dc");
+        assert_eq!(
+            unsteered("a\u{9b}b\u{2028}c\u{202e}d\u{e0041}"),
+            "a\\u009bb\\u2028c\\u202ed\\udb40\\udc41"
+        );
+        let kept = "👩\u{200d}💻 ❤\u{fe0f} می\u{200c}خواهم";
+        assert!(matches!(unsteered(kept), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::{
 };
 use tokio::sync::broadcast;
 use toolgate::{Caller, Catalog, Item, ItemKind, Op, Progress, Seen, Trail};
-use toolgate_policy::{CallView, End, Observer, Stage, Stop};
+use toolgate_policy::{CallView, End, Observer, Secrets, Stage, Stop};
 
 /// Calls that are kept for the console.
 const KEPT: usize = 200;
@@ -156,7 +156,7 @@ impl Observer for Board {
             call.state = "running";
             call.server = item.origin.server.to_string();
             let name = shown_name(item, call.op, &call.name);
-            call.tool = name;
+            call.tool = Secrets::without(&name).into_owned();
         });
     }
 
@@ -192,17 +192,18 @@ fn word(out: &'static str) -> &'static str {
 impl Shown {
     fn new(view: &CallView, item: Option<&Item>) -> Shown {
         let (arguments, masked) = show::masked(&view.arguments, SHOWN);
+        let tool = item.map_or_else(|| name(view), |i| shown_name(i, view.op, &view.name));
         Shown {
             id: view.id.clone(),
             caller: view.caller.clone(),
             seen: view.seen.clone(),
             at: SystemTime::now(),
             server: item.map_or(String::new(), |i| i.origin.server.to_string()),
-            tool: item.map_or_else(|| name(view), |i| shown_name(i, view.op, &view.name)),
+            tool: Secrets::without(&tool).into_owned(),
             op: view.op,
             name: view.name.chars().take(LONGEST).collect(),
             state: "judging",
-            arguments,
+            arguments: Secrets::without(&arguments).into_owned(),
             masked,
             trail: view.trail.clone(),
             outcome: None,
@@ -228,7 +229,7 @@ impl Shown {
         let rule = by_access.find(|s| decides(s.verdict));
         let trail: Vec<Value> = steps
             .iter()
-            .map(|s| json!({"by": s.by, "verdict": s.verdict, "why": s.why}))
+            .map(|s| json!({"by": s.by, "verdict": s.verdict, "why": Secrets::without(&s.why)}))
             .collect();
         let progress = self
             .progress
@@ -236,11 +237,11 @@ impl Shown {
             .map(|p| json!({"progress": p.progress, "total": p.total, "message": p.message}));
         json!({
             "id": self.id, "at": millis(self.at), "caller": self.caller.name(),
-            "client": self.seen.client, "server": self.server, "tool": self.tool, "method": self.op.method(),
+            "client": self.seen.client.as_deref().map(Secrets::without), "server": self.server, "tool": self.tool, "method": self.op.method(),
             "revision": self.seen.revision, "transport": self.seen.transport, "state": self.state,
             "arguments": self.arguments, "masked": self.masked, "verdict": verdict,
-            "rule": rule.map(|s| s.why.clone()), "trail": trail, "outcome": self.outcome,
-            "detail": self.detail, "progress": progress, "took_ms": self.took,
+            "rule": rule.map(|s| Secrets::without(&s.why)), "trail": trail, "outcome": self.outcome,
+            "detail": self.detail.as_deref().map(Secrets::without), "progress": progress, "took_ms": self.took,
             "approval": self.approval,
         })
     }

@@ -22,7 +22,7 @@ use std::{
     process::ExitCode,
     time::{Duration, SystemTime},
 };
-use toolgate::visible;
+use toolgate::{visible, visible_line};
 
 /// Why a command did not do what it should.
 pub(crate) enum Failed {
@@ -45,14 +45,19 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     match dispatch(cli) {
         Ok(code) => code,
         Err(Failed::Usage(text)) => {
-            eprintln!("toolgate: {text}");
+            eprintln!("toolgate: {}", told(&text));
             ExitCode::from(2)
         }
         Err(Failed::Work(text)) => {
-            eprintln!("toolgate: {text}");
+            eprintln!("toolgate: {}", told(&text));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Words that may be foreign, for stderr: what follows their first line is indented, so that none of it reads as ours.
+fn told(text: &str) -> String {
+    visible(text).replace('\n', "\n  ")
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {
@@ -224,13 +229,13 @@ fn all(gateways: &Gateways, action: &str) -> Result<Vec<Value>> {
 fn offered(gateways: &Gateways, list: &str) -> Result<ExitCode> {
     let mut text = String::new();
     for tool in all(gateways, list)? {
-        let word = |key: &str| visible(tool[key].as_str().unwrap_or_default());
+        let word = |key: &str| visible_line(tool[key].as_str().unwrap_or_default());
         let verdict = match tool["withheld"].as_str() {
-            Some(why) => format!("withheld: {}", visible(why)),
+            Some(why) => format!("withheld: {}", visible_line(why)),
             None => word("verdict"),
         };
         let about = word("description");
-        let about = about.lines().next().unwrap_or_default();
+        let about = visible(about.lines().next().unwrap_or_default());
         text.push_str(&format!(
             "{:<32} {:<6} {about}\n",
             format!("{}.{}", word("server"), word("name")),
@@ -243,9 +248,9 @@ fn offered(gateways: &Gateways, list: &str) -> Result<ExitCode> {
 fn calls(gateways: &Gateways) -> Result<ExitCode> {
     let mut text = String::new();
     for call in all(gateways, "calls")? {
-        let word = |key: &str| visible(call[key].as_str().unwrap_or_default());
+        let word = |key: &str| visible_line(call[key].as_str().unwrap_or_default());
         let state = match call["outcome"].as_str() {
-            Some(outcome) => visible(outcome),
+            Some(outcome) => visible_line(outcome),
             None => word("state"),
         };
         text.push_str(&format!(
@@ -270,7 +275,7 @@ fn inbox(gateways: &Gateways) -> Result<ExitCode> {
         .map_or(0, |d| d.as_millis() as u64);
     let mut text = String::new();
     for one in pending {
-        let word = |key: &str| visible(one[key].as_str().unwrap_or_default());
+        let word = |key: &str| visible_line(one[key].as_str().unwrap_or_default());
         let left = one["expires"].as_u64().unwrap_or(0).saturating_sub(now) / 1000;
         text.push_str(&format!(
             "{} {}.{} for {} ({left} s left) {}\n",
@@ -278,7 +283,12 @@ fn inbox(gateways: &Gateways) -> Result<ExitCode> {
             word("server"),
             word("tool"),
             word("caller"),
-            word("arguments_raw").replace('\n', " "),
+            visible(
+                &one["arguments_raw"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .replace('\n', " ")
+            ),
         ));
     }
     print(&text)

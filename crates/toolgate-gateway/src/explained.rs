@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::sync::Arc;
-use toolgate::{Call, Caller, Catalog, Item, ItemKind, Json, Op, Way, visible};
+use toolgate::{Call, Caller, Catalog, Item, ItemKind, Json, Op, Way, visible, visible_line};
 use toolgate_wire::{json::Kind, method::uri_template};
 
 /// A name that is asked for, and with what.
@@ -85,7 +85,7 @@ pub(crate) fn told(way: &Way) -> Value {
 pub(crate) fn text(way: &Value, from: &str) -> String {
     let mut text = String::new();
     for step in way["steps"].as_array().into_iter().flatten() {
-        let word = |key: &str| visible(step[key].as_str().unwrap_or_default());
+        let word = |key: &str| visible_line(step[key].as_str().unwrap_or_default());
         let line = format!("{:<10} {:<8} {}", word("by"), word("verdict"), word("why"));
         text.push_str(&format!("{}\n", line.trim_end()));
     }

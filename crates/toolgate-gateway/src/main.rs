@@ -1,5 +1,9 @@
 //! Toolgate checks every tool call: the gateway, its console and its command line.
 
+#[cfg(test)]
+#[macro_use]
+mod unprinted;
+
 mod board;
 mod cli;
 mod commands;

@@ -15,9 +15,14 @@ pub(crate) const LISTS: [(&str, &[ItemKind]); 3] = [
 pub(crate) fn item(item: &Item, access: &Access, caller: &Caller) -> Value {
     let (then, rule) = access.verdict(caller, item);
     let hints = item.def.hints();
+    // The name on the wire is made of the own one, in which something may have been taken out.
+    let named = |name: &str| match item.withheld.is_some() && name == item.def.name() {
+        true => item.own_name(),
+        false => name.to_owned(),
+    };
     json!({
-        "kind": item.kind().word(), "server": item.origin.server, "name": item.own_name(), "wire": item.def.name(),
-        "title": item.def.title(), "description": item.def.description(), "verdict": then_word(then), "rule": rule,
+        "kind": item.kind().word(), "server": item.origin.server, "name": item.own_name(), "wire": named(item.def.name()),
+        "title": named(&item.def.title()), "description": item.def.description(), "verdict": then_word(then), "rule": rule,
         "hints": hints_json(hints), "trusted": item.origin.trusted, "withheld": withheld(item), "pin": toolgate_policy::pins::state(item),
         "flags": item.pin.as_ref().map(|pin| pin.flags.clone()).unwrap_or_default(),
         "mime": item.def.json().get("mimeType").and_then(|mime| mime.string()),

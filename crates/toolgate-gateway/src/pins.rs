@@ -6,7 +6,7 @@ use crate::{
     stack::per_server,
 };
 use std::sync::Arc;
-use toolgate::visible;
+use toolgate::visible_line;
 use toolgate_policy::{PinEvent, Pins, Recorder, Store};
 
 /// The pins of the data directory. What a person should know is told on stderr, and in the console.
@@ -40,7 +40,7 @@ fn identity(server: &Server) -> String {
 }
 
 fn tell(board: &Board, event: &PinEvent) {
-    eprintln!("toolgate: {}", visible(&event.to_string()));
+    eprintln!("toolgate: {}", visible_line(&event.to_string()));
     let told =
         serde_json::json!({"name": event.name, "kind": event.kind, "text": event.to_string()});
     board.tell("pin", &told);

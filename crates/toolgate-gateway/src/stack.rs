@@ -16,8 +16,8 @@ use toolgate::{
 };
 use toolgate_policy::{
     self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Caps, Cleaning,
-    Contents, Deadline, DeskLimits, OnLeak, OnSecret, OutputSchema, Pattern, PerServer, Persons,
-    PersonsRule, Quota, RateRule, Route, Schemas, Size, Then, ViaClient,
+    Contents, Deadline, DeskLimits, ErrorText, OnLeak, OnSecret, OutputSchema, Pattern, PerServer,
+    Persons, PersonsRule, Quota, RateRule, Route, Schemas, Size, Then, ViaClient,
 };
 use toolgate_wire::json;
 
@@ -163,7 +163,12 @@ fn cleaning(config: &Config) -> Cleaning {
     cleaning.secrets.found = per_server(config, OnSecret::Redact, |s| s.cleaning.secrets);
     cleaning.leaks.found = per_server(config, OnLeak::Ask, |s| s.cleaning.leaks);
     cleaning.media.check = per_server(config, true, |s| s.cleaning.media);
+    cleaning.media.bytes = config.limits.media_bytes;
     cleaning.links.check = per_server(config, true, |s| s.cleaning.links);
+    let only = |s: &Server| Some((s.id.clone(), s.cleaning.schemes.clone()?));
+    cleaning.links.only = config.servers.iter().filter_map(only).collect();
+    cleaning.errors.text = per_server(config, ErrorText::Words, |s| s.cleaning.error_text);
+    cleaning.foreign.mark = per_server(config, false, |s| s.cleaning.mark_foreign);
     cleaning
 }
 

@@ -9,6 +9,7 @@ use toolgate::{
     edge::{Refused, Witness},
 };
 use toolgate_journal::{Entry, Event, Journal};
+use toolgate_policy::for_record;
 
 /// Refusals of the edges that are recorded one by one within [`WINDOW`].
 const EACH: u32 = 100;
@@ -69,7 +70,7 @@ impl Witness for EdgeWitness {
                 let _ = self.journal.note(entry.with("skipped", skipped));
             }
             // It is refused whether or not the record can be written; an unhealthy journal shows itself elsewhere.
-            let _ = self.journal.append(entry(refused)).await;
+            let _ = self.journal.append(for_record(entry(refused))).await;
         })
     }
 }

@@ -1,8 +1,8 @@
 //! How what comes back is cleaned, and what may not go out: the settings of these duties together.
 
-use crate::{Leaks, Links, Media, Secrets};
+use crate::{Errors, Foreign, Leaks, Links, Media, Secrets};
 
-/// How what comes back is cleaned, and what may not go out. All of it is on by default.
+/// How what comes back is cleaned, and what may not go out. All of it is on by default but the marks.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Cleaning {
@@ -14,4 +14,8 @@ pub struct Cleaning {
     pub media: Media,
     /// Whether links may lead to what runs.
     pub links: Links,
+    /// What callers get of the words of errors.
+    pub errors: Errors,
+    /// Whose results are marked as foreign; nobody's.
+    pub foreign: Foreign,
 }

@@ -6,7 +6,7 @@ use toolgate_core::{
     AskKind, Content, ContentKind, Definition, Error, Event, Item, Json, Kind, Output, Problem,
     Questions, Refusal, Returned,
 };
-use toolgate_wire::json::Limits;
+use toolgate_wire::json::{Limits, ObjectWriter};
 
 /// Where a value stands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -163,30 +163,64 @@ fn questions(questions: &mut Questions, duty: &mut dyn Edit) -> Result<(), Error
 }
 
 /// Changes the texts of a definition. Names, and what decides which arguments fit, must be right as they are: to change
-/// them would make another tool of it.
+/// them would make another tool of it. One that is withheld is changed all the same, for the operator sees it.
 fn definition(item: &mut Arc<Item>, duty: &mut dyn Edit) -> Result<(), Error> {
-    let dirty = item.def.json();
-    let Some((clean, keys)) = duty.json(Place::Definition, dirty) else {
+    // A tool may be listed under a name that was made of its own, in which nothing of this is left.
+    let local = duty.text(&item.local);
+    let edited = duty.json(Place::Definition, item.def.json());
+    if local.is_none() && edited.is_none() {
         return Ok(());
-    };
-    let withhold = |what: &str| {
-        let text = format!("{what} in its definition has {}", duty.flaw());
-        Err(Error::new(Kind::Upstream, text))
-    };
-    if keys {
-        return withhold("a key");
     }
-    let Ok(def) = Definition::read(item.kind(), clean) else {
-        return withhold("a type");
+    let (clean, keys) = edited.unwrap_or_else(|| (item.def.json().clone(), false));
+    let flawed = match Definition::read(item.kind(), clean.clone()) {
+        _ if keys => "a key",
+        Err(_) => "a type",
+        Ok(def) if local.is_some() || def.name() != item.def.name() => "the name",
+        Ok(def) if decides(&item.def, &def) => "a pattern or a fixed value",
+        Ok(def) => {
+            *item = Arc::new(item.with_def(def));
+            return Ok(());
+        }
     };
-    if def.name() != item.def.name() {
-        return withhold("the name");
+    *item = Arc::new(shown(item, clean, local));
+    let text = format!("{flawed} in its definition has {}", duty.flaw());
+    Err(Error::new(Kind::Upstream, text))
+}
+
+/// What the operator sees of a definition that is withheld. It keeps the name by which the list tells it from others.
+fn shown(item: &Item, clean: Json, local: Option<String>) -> Item {
+    let (kind, name) = (item.kind(), Json::from_value(&item.def.name().into()));
+    let bare = || {
+        let mut o = ObjectWriter::new();
+        o.raw(kind.key(), &name);
+        if kind.key() != "name" {
+            o.raw("name", &name);
+        }
+        o.object("inputSchema", |_| {});
+        o.finish()
+    };
+    let read = |json: Json| Definition::read(kind, json).ok();
+    let def = read(clean.with(kind.key(), &name)).or_else(|| read(bare()));
+    let mut shown = item.with_def(def.unwrap_or_else(|| item.def.clone()));
+    if let Some(local) = local {
+        shown.local = local;
     }
-    if decides_otherwise(&dirty.to_value(), &def.json().to_value()) {
-        return withhold("a pattern or a fixed value");
+    shown
+}
+
+/// Whether two definitions of one shape differ in what decides.
+fn decides(dirty: &Definition, clean: &Definition) -> bool {
+    let (mut dirty_tree, mut clean_tree) = (dirty.json().to_value(), clean.json().to_value());
+    for tree in [&mut dirty_tree, &mut clean_tree].map(Value::as_object_mut) {
+        let Some(members) = tree else { continue };
+        // Of these nothing is made but what a person or a model reads. A resource is used by its URI.
+        for prose in ["_meta", "mimeType", "name"] {
+            if prose != dirty.kind().key() {
+                members.remove(prose);
+            }
+        }
     }
-    *item = Arc::new(item.with_def(def));
-    Ok(())
+    decides_otherwise(&dirty_tree, &clean_tree)
 }
 
 /// Whether two trees of one shape differ elsewhere than in titles and descriptions.

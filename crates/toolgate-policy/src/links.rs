@@ -1,7 +1,7 @@
 //! Links lead nowhere but to where a person may follow them.
 
 use crate::{PerServer, words};
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 use toolgate_core::{
     Asked, Content, ContentKind, Definition, Error, Item, ItemKind, Json, Kind, Origin, Output,
     Returned, Scrub,
@@ -16,12 +16,16 @@ use toolgate_wire::json::ArrayWriter;
 pub struct Links {
     /// Whether it looks, by server.
     pub check: PerServer<bool>,
+    /// The only schemes that the links of a server may have, in lower case, by its configured id. Where it has none
+    /// here, all but those by which something runs.
+    pub only: HashMap<String, Vec<String>>,
 }
 
 impl Default for Links {
     fn default() -> Links {
         Links {
             check: PerServer::all(true),
+            only: HashMap::new(),
         }
     }
 }
@@ -117,17 +121,22 @@ impl Links {
             return Ok(Vec::new());
         }
         let mut taken: Vec<String> = Vec::new();
+        let only = from.and_then(|from| self.only.get(&*from.server));
+        let bad = |link: &str| match only {
+            None => runs(link),
+            Some(only) => outside(link, only),
+        };
         match value {
-            Returned::Item(item) => definition(item)?,
+            Returned::Item(item) => definition(item, &bad)?,
             Returned::Output(Output::Tool(result)) => {
-                taken.extend(result.content.iter_mut().filter_map(block));
+                taken.extend(result.content.iter_mut().filter_map(|b| block(b, &bad)));
             }
             Returned::Output(Output::Prompt(result)) => {
                 let blocks = result.messages.iter_mut().map(|m| &mut m.content);
-                taken.extend(blocks.filter_map(block));
+                taken.extend(blocks.filter_map(|b| block(b, &bad)));
             }
             Returned::Output(Output::Resource(result)) => {
-                let bad = |part: &Json| runs(&part.get("uri")?.string()?);
+                let bad = |part: &Json| bad(&part.get("uri")?.string()?);
                 taken.extend(result.contents.iter().filter_map(bad));
                 result.contents.retain(|part| bad(part).is_none());
             }
@@ -143,13 +152,19 @@ impl Links {
     }
 }
 
-fn block(block: &mut Content) -> Option<String> {
+/// The scheme of a link, where it is none of these.
+fn outside(link: &str, only: &[String]) -> Option<String> {
+    let scheme = scheme(link).unwrap_or_default();
+    (!only.contains(&scheme)).then_some(scheme)
+}
+
+fn block(block: &mut Content, bad: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let uri = match block.kind {
         ContentKind::ResourceLink => block.json.get("uri"),
         ContentKind::Resource => block.json.get("resource").and_then(|r| r.get("uri")),
         _ => return None,
     };
-    if let Some(scheme) = uri.and_then(|uri| runs(&uri.string()?)) {
+    if let Some(scheme) = uri.and_then(|uri| bad(&uri.string()?)) {
         let scheme = words::shown(&scheme);
         *block = Content::text(&format!(
             "[withheld by this gateway: a link of the scheme {scheme}:]"
@@ -163,9 +178,9 @@ fn block(block: &mut Content) -> Option<String> {
     None
 }
 
-fn definition(item: &mut Arc<Item>) -> Result<(), Error> {
+fn definition(item: &mut Arc<Item>, bad: &dyn Fn(&str) -> Option<String>) -> Result<(), Error> {
     let linked = matches!(item.kind(), ItemKind::Resource | ItemKind::Template);
-    if let Some(scheme) = runs(item.def.name()).filter(|_| linked) {
+    if let Some(scheme) = bad(item.def.name()).filter(|_| linked) {
         let text = format!("its URI has the scheme {}:", words::shown(&scheme));
         return Err(Error::new(Kind::Upstream, text));
     }
@@ -220,6 +235,23 @@ mod tests {
     }
 
     #[test]
+    fn only_the_schemes_of_a_list() {
+        let only = ["https".to_owned(), "github".to_owned()];
+        for (link, bad) in [
+            ("https://example.com/", false),
+            (" HTTPS://example.com/", false),
+            ("github://repo/x", false),
+            ("http://example.com/", true),
+            ("file:///srv/docs/a", true),
+            ("javascript:1", true),
+            ("note", true),
+            ("", true),
+        ] {
+            assert_eq!(outside(link, &only).is_some(), bad, "{link:?}");
+        }
+    }
+
+    #[test]
     fn icons_by_their_addresses() {
         for (link, good) in [
             ("https://example.com/a.png", true),
@@ -247,7 +279,7 @@ mod tests {
             json!({"type": "resource", "resource": {"uri": "data:text/html,x", "text": "x"}}),
         ] {
             let mut link = Content::read(Json::from_value(&json)).unwrap();
-            assert!(block(&mut link).is_some());
+            assert!(block(&mut link, &runs).is_some());
             assert!(link.kind == ContentKind::Text && link.json.as_str().contains("withheld"));
         }
     }

@@ -1,12 +1,15 @@
 //! The way to the record: what must not be lost is kept until the journal has room.
 
+use crate::Secrets;
 use futures_util::FutureExt;
+use serde_json::Value;
 use std::{
+    borrow::Cow,
     collections::VecDeque,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use toolgate_core::{BoxFuture, Call, Error, Kind, Refusal};
+use toolgate_core::{BoxFuture, Call, Error, Kind, Refusal, unsteered};
 use toolgate_journal::{Entry, Error as Failed, Event, Journal};
 
 /// Ends when a record is on the disk.
@@ -95,6 +98,7 @@ impl Recorder {
     /// # Errors
     /// Nothing was queued: there is no room, or the journal failed.
     pub(crate) fn append(&self, entry: Entry) -> Result<Written, Error> {
+        let entry = for_record(entry);
         let Sink::Journal(journal) = &self.sink else {
             log(&entry);
             return Ok(Box::pin(async { Ok(()) }));
@@ -119,6 +123,7 @@ impl Recorder {
 
     /// Queues an entry without waiting; keeps it if there is no room now.
     pub(crate) fn note(&self, entry: Entry) {
+        let entry = for_record(entry);
         let Sink::Journal(journal) = &self.sink else {
             return log(&entry);
         };
@@ -164,6 +169,29 @@ impl fmt::Debug for Recorder {
             Sink::Journal(journal) => write!(f, "Recorder({})", journal.chain()),
             Sink::Log => f.write_str("Recorder(log)"),
         }
+    }
+}
+
+/// The entry as it may stand in a record, whatever name, reason or client it came with: without secrets, and without
+/// what would steer the terminal of its reader. A [`Recorder`] does it itself.
+pub fn for_record(mut entry: Entry) -> Entry {
+    entry.fields.values_mut().for_each(clean);
+    entry
+}
+
+fn clean(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(new) = Secrets::without(text) {
+                *text = new;
+            }
+            if let Cow::Owned(new) = unsteered(text) {
+                *text = new;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(clean),
+        Value::Object(members) => members.values_mut().for_each(clean),
+        _ => {}
     }
 }
 

@@ -17,7 +17,7 @@ pub struct Size {
     pub definition: usize,
     /// The description of a tool.
     pub description: usize,
-    /// What a server says of how to use it, an error text, a message of progress: longer ones are cut.
+    /// What a server says of how to use it, an error text, a message of progress; for [`Cut`].
     pub text: usize,
     /// The data of a log message; larger ones are dropped.
     pub log: usize,
@@ -53,24 +53,27 @@ impl Scrub for Size {
         value: Returned<'_>,
     ) -> Result<(), Error> {
         match value {
-            Returned::About(text) => self.cut(text),
-            Returned::Error(error) => {
-                let mut text = error.public().to_owned();
-                self.cut(&mut text);
-                if text != error.public() {
-                    error.set_public(text);
-                }
+            Returned::Event(Event::Log(log)) => {
+                limit(log.data.as_str().len(), self.log, "a log message")
             }
-            Returned::Event(event) => return self.event(event),
-            Returned::Item(item) => return self.definition(item),
-            Returned::Output(output) => return self.output(item, output),
-            Returned::Questions(questions) => return self.questions(questions),
+            // Texts are cut by `Cut`.
+            Returned::About(_) | Returned::Error(_) | Returned::Event(Event::Progress(_)) => Ok(()),
+            Returned::Item(item) => self.definition(item),
+            Returned::Output(output) => self.output(item, output),
+            Returned::Questions(questions) => self.questions(questions),
         }
-        Ok(())
     }
 }
 
-impl Size {
+/// Cuts texts that are too long. After the secrets: half of one looks like none.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// What a server says of how to use it, an error text, a message of progress, the level and the logger of a log
+    /// message: longer ones are cut; in bytes.
+    pub text: usize,
+}
+
+impl Cut {
     fn cut(&self, text: &mut String) {
         if text.len() > self.text {
             let end = (0..=self.text)
@@ -81,19 +84,45 @@ impl Size {
             text.push('…');
         }
     }
+}
 
-    fn event(&self, event: &mut Event) -> Result<(), Error> {
-        match event {
-            Event::Progress(progress) => {
-                progress.message.iter_mut().for_each(|text| self.cut(text))
+impl Scrub for Cut {
+    fn name(&self) -> &'static str {
+        "cut"
+    }
+
+    fn scrub(
+        &self,
+        _: Option<&Origin>,
+        _: Option<&Arc<Item>>,
+        value: Returned<'_>,
+    ) -> Result<(), Error> {
+        match value {
+            Returned::About(text) => self.cut(text),
+            Returned::Error(error) => {
+                let mut text = error.public().to_owned();
+                self.cut(&mut text);
+                if text != error.public() {
+                    error.set_public(text);
+                }
             }
-            Event::Log(log) => {
+            Returned::Event(Event::Progress(progress)) => {
+                progress.message.iter_mut().for_each(|text| self.cut(text));
+            }
+            Returned::Event(Event::Log(log)) => {
                 self.cut(&mut log.level);
                 log.logger.iter_mut().for_each(|text| self.cut(text));
-                limit(log.data.as_str().len(), self.log, "a log message")?;
             }
+            Returned::Item(_) | Returned::Output(_) | Returned::Questions(_) => {}
         }
         Ok(())
+    }
+}
+
+impl Size {
+    /// What cuts texts to its limit.
+    pub fn cut(&self) -> Cut {
+        Cut { text: self.text }
     }
 
     fn definition(&self, item: &Item) -> Result<(), Error> {
@@ -179,6 +208,10 @@ mod tests {
         SMALL.scrub(None, None, value)
     }
 
+    fn cut(value: Returned<'_>) {
+        SMALL.cut().scrub(None, None, value).unwrap();
+    }
+
     fn string(length: usize) -> Json {
         Json::from_value(&json!("x".repeat(length - 2)))
     }
@@ -191,15 +224,15 @@ mod tests {
             ("012345678äb", "012345678…"),
         ] {
             let mut about = text.to_owned();
-            scrub(Returned::About(&mut about)).unwrap();
+            cut(Returned::About(&mut about));
             let mut error = Error::new(Kind::Upstream, text.to_owned());
-            scrub(Returned::Error(&mut error)).unwrap();
+            cut(Returned::Error(&mut error));
             let mut event = Event::Progress(Progress {
                 progress: 1.0,
                 total: None,
                 message: Some(text.to_owned()),
             });
-            scrub(Returned::Event(&mut event)).unwrap();
+            cut(Returned::Event(&mut event));
             let Event::Progress(progress) = event else {
                 panic!()
             };

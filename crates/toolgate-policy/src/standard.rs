@@ -106,6 +106,11 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .wrap(route.output_schema.clone())
         // A tool that cannot be checked is withheld.
         .clean(route.schemas)
+        // What callers are told of whose words these are, and of errors.
+        .clean(route.cleaning.foreign.clone())
+        .clean(route.cleaning.errors.clone())
+        // Texts that are too long; half a secret would look like none.
+        .clean(route.size.cut())
         // Pictures and sounds that are something else, links to what runs.
         .clean(route.cleaning.media.clone())
         .clean(route.cleaning.links.clone())
@@ -213,6 +218,9 @@ impl Standard {
             .wrap(self.deadline.clone())
             .wrap(self.output_schema.clone())
             .clean(self.schemas)
+            .clean(self.cleaning.foreign.clone())
+            .clean(self.cleaning.errors.clone())
+            .clean(self.size.cut())
             .clean(self.cleaning.media.clone())
             .clean(self.cleaning.links.clone())
             .clean(self.cleaning.secrets.clone())
@@ -232,6 +240,7 @@ pub fn inspect(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .wrap(Contain)
         .resolve()
         .clean(route.schemas)
+        .clean(route.size.cut())
         .clean(route.cleaning.links.clone())
         .clean(route.cleaning.secrets.clone())
         .clean(Text)

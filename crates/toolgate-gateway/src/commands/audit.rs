@@ -13,6 +13,7 @@ use std::{
     process::ExitCode,
     time::{Duration, SystemTime},
 };
+use toolgate::visible;
 use toolgate_journal::{
     Files, public_key,
     read::{self, Follower, Line},
@@ -73,7 +74,7 @@ fn verify(data: &Path, dir: &Path, keys: &[String], places: &[PathBuf]) -> Resul
 
 fn tail(dir: &Path, count: usize, follow: bool) -> Result<ExitCode> {
     let lines = |lines: &[Line]| {
-        let lines = lines.iter().map(|l| format!("{}\n", l.raw));
+        let lines = lines.iter().map(|l| format!("{}\n", visible(&l.raw)));
         lines.collect::<String>()
     };
     if !follow {

@@ -8,7 +8,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};
-use toolgate::visible;
+use toolgate::visible_line;
 
 /// `toolgate approve`.
 pub(super) fn approve(data: &Path, approve: &Approve) -> Result<ExitCode> {
@@ -61,9 +61,9 @@ fn list(data: &Path) -> Result<ExitCode> {
 }
 
 fn grant(grant: &Value) -> String {
-    let word = |key: &str| visible(grant[key].as_str().unwrap_or_default());
+    let word = |key: &str| visible_line(grant[key].as_str().unwrap_or_default());
     let caller = match grant["caller"].as_str() {
-        Some(caller) => visible(caller),
+        Some(caller) => visible_line(caller),
         None => "all callers".to_owned(),
     };
     let holds = match grant["over"].as_str() {
@@ -79,7 +79,7 @@ fn grant(grant: &Value) -> String {
         last => format!(", last {}", stamp(last)),
     };
     let when = match grant["when"].as_str() {
-        Some(when) => format!(" when {}", visible(when)),
+        Some(when) => format!(" when {}", visible_line(when)),
         None => String::new(),
     };
     let (server, tool) = (word("server"), word("tool"));
@@ -96,7 +96,7 @@ fn frozen(data: &Path) -> Result<ExitCode> {
         eprintln!("nothing is frozen");
     }
     let line = |freeze: &Value| {
-        let word = |key: &str| visible(freeze[key].as_str().unwrap_or_default());
+        let word = |key: &str| visible_line(freeze[key].as_str().unwrap_or_default());
         let since = stamp(&freeze["since"]);
         let line = format!(
             "{} since {since} by {}: {}",

@@ -7,7 +7,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, path::Path, process::ExitCode};
-use toolgate::visible;
+use toolgate::visible_line;
 
 /// Does what is asked of the pins of the running gateways.
 pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
@@ -65,7 +65,7 @@ fn list(gateways: &Gateways, server: Option<&str>) -> Result<ExitCode> {
 }
 
 fn line(pin: &Value) -> ((String, String), String) {
-    let word = |key: &str| visible(pin[key].as_str().unwrap_or_default());
+    let word = |key: &str| visible_line(pin[key].as_str().unwrap_or_default());
     let standing = match pin["rejected"].as_str() {
         Some(_) => "rejected".to_owned(),
         None => word("state"),
@@ -101,7 +101,7 @@ fn only(pins: &Value) -> Option<&str> {
 
 /// What differs, place by place, as it would reach a model; control and invisible characters are made visible.
 fn told(pin: &Value) -> String {
-    let text = |value: &Value| value.as_str().map(visible);
+    let text = |value: &Value| value.as_str().map(visible_line);
     let word = |key: &str| text(&pin[key]).unwrap_or_default();
     let Some(other) = text(&pin["other"]) else {
         return format!("{} {}: as it was accepted\n", word("kind"), word("name"));

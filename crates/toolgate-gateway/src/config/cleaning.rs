@@ -1,10 +1,13 @@
 //! How what a server sends and gets is cleaned: keys of `[server.NAME]`.
 
-use super::{error::ConfigError, section::Section};
-use toolgate_policy::{OnLeak, OnSecret};
+use super::{
+    error::ConfigError,
+    section::{Field, Section},
+};
+use toolgate_policy::{ErrorText, OnLeak, OnSecret};
 
 /// How what a server sends and gets is cleaned.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Cleaning {
     /// What becomes of secrets that it sends.
     pub(crate) secrets: OnSecret,
@@ -14,6 +17,12 @@ pub(crate) struct Cleaning {
     pub(crate) media: bool,
     /// Whether its links may not lead to what runs.
     pub(crate) links: bool,
+    /// The only schemes that its links may have.
+    pub(crate) schemes: Option<Vec<String>>,
+    /// What callers get of the words of its errors.
+    pub(crate) error_text: ErrorText,
+    /// Whether its results are marked as foreign.
+    pub(crate) mark_foreign: bool,
 }
 
 impl Default for Cleaning {
@@ -23,6 +32,9 @@ impl Default for Cleaning {
             leaks: OnLeak::Ask,
             media: true,
             links: true,
+            schemes: None,
+            error_text: ErrorText::Words,
+            mark_foreign: false,
         }
     }
 }
@@ -50,9 +62,34 @@ impl Cleaning {
         if let Some(field) = section.get("media") {
             cleaning.media = field.word(&check)?;
         }
-        if let Some(field) = section.get("links") {
-            cleaning.links = field.word(&check)?;
+        match section.get("links") {
+            Some(field) if field.is_list() => cleaning.schemes = Some(schemes(&field)?),
+            Some(field) => cleaning.links = field.word(&check)?,
+            None => {}
+        }
+        if let Some(field) = section.get("error_text") {
+            let words = [("words", ErrorText::Words), ("class", ErrorText::Class)];
+            cleaning.error_text = field.word(&words)?;
+        }
+        if let Some(field) = section.get("mark_foreign") {
+            cleaning.mark_foreign = field.boolean()?;
         }
         Ok(cleaning)
     }
+}
+
+/// Schemes of links, as they are compared.
+fn schemes(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
+    let one = |field: &Field<'_>| {
+        let text = field.text()?;
+        let rest = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+-.".contains(&b);
+        match text.starts_with(|c: char| c.is_ascii_lowercase()) && text.bytes().all(rest) {
+            true => Ok(text.to_owned()),
+            false => Err(field.is(format!(
+                "has {text:?}, which is no scheme; write one such as \"https\""
+            ))),
+        }
+    };
+    let fields = field.list("a list of schemes such as [\"https\"]")?;
+    fields.iter().map(one).collect()
 }

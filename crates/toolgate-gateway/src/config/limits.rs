@@ -153,6 +153,8 @@ limits! {
     stream_resources: usize = 1_024, 0 to 100_000;
     /// The longest result of a call.
     result_bytes: usize = 16_777_216, 1_024 to 1_073_741_824;
+    /// The Base64 of one picture, one sound or the data of one resource.
+    media_bytes: usize = 8_388_608, 1_024 to 1_073_741_824;
     /// Tools of one server.
     tools_per_server: usize = 1_000, 1 to 100_000;
     /// All things of one kind of one server together.

@@ -199,6 +199,11 @@ impl<'a> Field<'a> {
             .ok_or_else(|| self.is(format!("is {given:?}; write {write}")))
     }
 
+    /// Whether it is a list.
+    pub(super) fn is_list(&self) -> bool {
+        self.value.get_ref().is_array()
+    }
+
     /// A list, as fields of the same name.
     pub(super) fn list(&self, write: &str) -> Result<Vec<Field<'a>>, ConfigError> {
         let list = self

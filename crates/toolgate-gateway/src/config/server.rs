@@ -108,6 +108,8 @@ pub(super) const KEYS: &[&str] = &[
     "leaks",
     "media",
     "links",
+    "error_text",
+    "mark_foreign",
     "pins_first",
     "pins_change",
     "audit_mode",

@@ -187,3 +187,13 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod unprinted {
+    use super::{Entered, Link, Secrets};
+
+    #[test]
+    fn t62_links_and_logins_cannot_be_printed() {
+        is_unprinted!(Link, Secrets, Entered);
+    }
+}

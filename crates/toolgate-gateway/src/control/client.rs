@@ -9,6 +9,7 @@ use std::{
     sync::mpsc,
     time::Duration,
 };
+use toolgate::visible_line;
 
 /// How long a gateway may take to hear a request.
 const HEARS: Duration = Duration::from_secs(2);
@@ -163,7 +164,7 @@ fn ask(path: &Path, action: &str, with: &Value) -> Result<Reached, Silent> {
     loop {
         let mut answer = next(&mut reader).map_err(Silent::Heard)?;
         if let Some(note) = answer.get("note").and_then(Value::as_str) {
-            eprintln!("{note}");
+            eprintln!("{}", visible_line(note));
         } else if let Some(error) = answer.get("error").and_then(Value::as_str) {
             let error = error.to_owned();
             let unknown = answer.get("unknown").is_some();

@@ -2,7 +2,7 @@
 
 use super::{Done, NotDone, Operator};
 use serde_json::{Value, json};
-use toolgate_policy::{PinError, PinView, Pins, pins::Difference};
+use toolgate_policy::{PinError, PinView, Pins, Secrets, pins::Difference};
 
 /// Pins that the console shows at once; the next come when some of these are settled.
 const SHOWN: usize = 500;
@@ -83,7 +83,7 @@ fn unknown(name: &str) -> NotDone {
 /// A pin without the texts.
 fn short(view: &PinView) -> Value {
     json!({
-        "server": &*view.server, "kind": view.kind, "name": view.name, "state": view.state.as_str(),
+        "server": &*view.server, "kind": view.kind, "name": Secrets::without(&view.name), "state": view.state.as_str(),
         "rejected": view.rejected, "first": view.first, "accepted": view.accepted.as_deref(), "by": view.by,
         "at": view.at, "other": view.other.as_deref(), "hidden": view.hidden,
     })
@@ -102,10 +102,15 @@ fn size(view: &PinView) -> usize {
 fn whole(view: &PinView) -> Value {
     let mut all = short(view);
     all["differences"] = view.differences.iter().map(difference).collect();
-    all["text"] = json!(view.text);
+    all["text"] = json!(view.text.as_deref().map(Secrets::without));
     all
 }
 
+/// What differs, as it came: control and invisible characters are made visible where it is shown, and secrets are not.
 fn difference(one: &Difference) -> Value {
-    json!({"place": one.place, "old": one.old, "new": one.new, "cosmetic": one.cosmetic})
+    let text = |text: &Option<String>| {
+        text.as_deref()
+            .map(|text| Secrets::without(text).into_owned())
+    };
+    json!({"place": Secrets::without(&one.place), "old": text(&one.old), "new": text(&one.new), "cosmetic": one.cosmetic})
 }

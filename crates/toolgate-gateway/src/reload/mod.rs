@@ -21,6 +21,7 @@ use std::{
     time::SystemTime,
 };
 use toolgate_journal::{Entry, Event};
+use toolgate_policy::for_record;
 
 /// Reads the config again.
 pub(crate) struct Reloader {
@@ -159,7 +160,7 @@ impl Reloader {
             Err(why) => entry.with("verdict", "refused").with("why", why.as_str()),
         };
         let recorded = match self.shared.kept.recorder.journal() {
-            Some(journal) => journal.append(entry).await.map(|_| ()),
+            Some(journal) => journal.append(for_record(entry)).await.map(|_| ()),
             None => Ok(()),
         };
         let unrecorded = |error| format!("the change of the policy cannot be recorded: {error}");

@@ -2,6 +2,7 @@
 
 use crate::config::Address;
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use toolgate_policy::Secrets;
 use toolgate_wire::json::Limits;
 
 /// What the operator says of a server. Two that are equal are one server.
@@ -58,12 +59,13 @@ impl ServerSpec {
         }
     }
 
-    /// What the console shows of where it comes from.
+    /// What the console shows of where it comes from, without what looks like a secret.
     pub(crate) fn shown(&self) -> String {
-        match &self.address {
+        let words = match &self.address {
             Some(address) => address.shown().to_owned(),
             None => self.command.join(" "),
-        }
+        };
+        Secrets::without(&words).into_owned()
     }
 }
 

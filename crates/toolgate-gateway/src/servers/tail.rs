@@ -9,10 +9,12 @@ use toolgate::client::harmless;
 
 /// Lines that are kept.
 const LINES: usize = 50;
-/// Bytes of a line that are kept.
+/// Characters of a line that are kept.
 const WIDTH: usize = 2 << 10;
+/// Bytes of a line that are looked at: a secret that the end of the line would cut is found whole.
+const READ: usize = 2 * WIDTH;
 
-/// The last lines, each cut and with its control characters replaced.
+/// The last lines, each cut, and without control characters and what looks like a secret.
 #[derive(Debug, Default)]
 pub(super) struct Tail(Mutex<VecDeque<String>>);
 
@@ -29,7 +31,7 @@ impl Tail {
         while let Ok(n @ 1..) = from.read(&mut buffer).await {
             for piece in buffer[..n].split_inclusive(|byte| *byte == b'\n') {
                 let ends = piece.ends_with(b"\n");
-                let room = (WIDTH + 1).saturating_sub(line.len());
+                let room = READ.saturating_sub(line.len());
                 line.extend_from_slice(&piece[..piece.len().min(room)]);
                 if ends {
                     self.add(&std::mem::take(&mut line));
@@ -44,12 +46,7 @@ impl Tail {
     }
 
     fn add(&self, line: &[u8]) {
-        let text = String::from_utf8_lossy(&line[..line.len().min(WIDTH)]);
-        let cut = line.len() > WIDTH && !line.ends_with(b"\n");
-        let mut text = harmless(&text.trim_end().replace('\t', " "), WIDTH);
-        if cut {
-            text.push('…');
-        }
+        let text = harmless(String::from_utf8_lossy(line).trim_end(), WIDTH);
         let mut kept = self.kept();
         if kept.len() == LINES {
             kept.pop_front();
@@ -94,7 +91,7 @@ mod tests {
             .concat(),
         )
         .await;
-        assert_eq!(lines[0], "\u{fffd}[31mred\u{fffd}");
+        assert_eq!(lines[0], "red");
         assert_eq!(lines[1].len(), WIDTH + "…".len());
         assert_eq!(lines[2], "last \u{fffd}");
     }

@@ -26,24 +26,31 @@ impl Redaction {
         if !find::may_hold(json.as_str()) {
             return None;
         }
-        let mut key = String::new();
+        let mut path: Vec<String> = Vec::new();
         let mut keys = false;
         let new = json.map_strings(&mut |at| {
-            let new = self.string(&at, &key, members);
+            let new = self.string(&at, &path, members);
             if at.key {
                 keys |= new.is_some();
-                at.text.clone_into(&mut key);
+                path.resize(at.depth.saturating_sub(1), String::new());
+                path.push(at.text.to_owned());
             }
             new
         })?;
         (!self.dry).then_some((new, keys))
     }
 
-    fn string(&mut self, at: &StringAt<'_>, key: &str, members: Members) -> Option<String> {
+    /// `path` are the keys up to that string.
+    fn string(&mut self, at: &StringAt<'_>, path: &[String], members: Members) -> Option<String> {
         // Pictures and sounds are checked elsewhere; their letters mean nothing.
-        if !at.key && members == Members::ButData && matches!(key, "data" | "blob") {
+        if let Members::But(data) = members
+            && !at.key
+            && at.depth == data.len()
+            && path == data
+        {
             return None;
         }
+        let key = path.last().map_or("", String::as_str);
         if let Some(new) = self.prose(at.text) {
             return Some(new);
         }
@@ -72,8 +79,8 @@ impl Redaction {
 enum Members {
     /// All, and their names tell secrets.
     All,
-    /// All but Base64.
-    ButData,
+    /// All but the Base64 at that place.
+    But(&'static [&'static str]),
     /// All, and their names tell nothing: a property `password` holds a schema.
     OfSchema,
 }
@@ -86,8 +93,9 @@ impl Edit for Redaction {
 
     fn json(&mut self, place: Place, json: &Json) -> Option<(Json, bool)> {
         let members = match place {
-            Place::Block(ContentKind::Image | ContentKind::Audio | ContentKind::Resource)
-            | Place::Contents => Members::ButData,
+            Place::Block(ContentKind::Image | ContentKind::Audio) => Members::But(&["data"]),
+            Place::Block(ContentKind::Resource) => Members::But(&["resource", "blob"]),
+            Place::Contents => Members::But(&["blob"]),
             Place::Definition => Members::OfSchema,
             Place::Block(_) | Place::Structured | Place::Other => Members::All,
         };

@@ -14,7 +14,7 @@ mod tests;
 pub use leaks::{Leaks, OnLeak};
 
 use self::edit::Redaction;
-use crate::PerServer;
+use crate::{PerServer, clean};
 use serde_json::{Map, Value};
 use std::{borrow::Cow, sync::Arc};
 use toolgate_core::{Asked, Error, Item, Json, Origin, Returned, Scrub, Trail};
@@ -57,6 +57,18 @@ impl Secrets {
         match find::redact(text, &mut |_| {}) {
             Some(clean) => Cow::Owned(clean),
             None => Cow::Borrowed(text),
+        }
+    }
+
+    /// The text as it may stand in a record or on a screen: as it is, unless what looks like a secret is in it, be it with
+    /// something invisible between its letters. Then it is cleaned, and `[redacted:RULE]` stands in the place of each.
+    pub fn without(text: &str) -> Cow<'_, str> {
+        match clean(text) {
+            Cow::Borrowed(text) => Secrets::redact_text(text),
+            Cow::Owned(clean) => match find::redact(&clean, &mut |_| {}) {
+                Some(redacted) => Cow::Owned(redacted),
+                None => Cow::Borrowed(text),
+            },
         }
     }
 

@@ -18,7 +18,8 @@ async fn the_order_of_the_duties() {
     let duties = World::new().pipeline().duties();
     let order = [
         "entry", "stop", "contain", "in hand", "resolve", "at once", "gate", "freeze", "intent",
-        "deadline", "output", "schemas", "media", "links", "secrets", "text", "size", "pins",
+        "deadline", "output", "schemas", "foreign", "errors", "cut", "media", "links", "secrets",
+        "text", "size", "pins",
     ];
     assert_eq!(duties, order);
 }
@@ -43,7 +44,7 @@ async fn every_rule_of_the_table_is_explained() {
     // What these do depends on what runs at that moment, or on what comes back.
     let untold = [
         "entry", "stop", "contain", "in hand", "at once", "freeze", "intent", "deadline", "output",
-        "schemas", "media", "links", "secrets", "text", "size", "pins",
+        "schemas", "foreign", "errors", "cut", "media", "links", "secrets", "text", "size", "pins",
     ];
     for duty in pipeline.duties() {
         assert!(told.contains(&duty) || untold.contains(&duty), "{duty}");

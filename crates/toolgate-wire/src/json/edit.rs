@@ -14,6 +14,8 @@ pub struct StringAt<'a> {
     pub text: &'a str,
     /// Whether it is the key of a member.
     pub key: bool,
+    /// How many objects and arrays it stands in.
+    pub depth: usize,
 }
 
 impl fmt::Debug for StringAt<'_> {
@@ -29,14 +31,27 @@ pub(super) fn map_strings(
     f: &mut dyn FnMut(StringAt<'_>) -> Option<String>,
 ) -> Option<String> {
     let mut out: Option<String> = None;
-    let mut copied = 0;
+    let (mut copied, mut depth) = (0, 0_usize);
     for (token, range) in Lexer::new(text) {
         let (inner, key) = match token {
             Token::Key(inner) => (unescape(inner), true),
             Token::String(inner) => (unescape(inner), false),
-            Token::Open(_) | Token::Close | Token::Scalar(_) => continue,
+            Token::Open(_) => {
+                depth += 1;
+                continue;
+            }
+            Token::Close => {
+                depth = depth.saturating_sub(1);
+                continue;
+            }
+            Token::Scalar(_) => continue,
         };
-        let Some(new) = f(StringAt { text: &inner, key }).filter(|new| *new != *inner) else {
+        let text_at = StringAt {
+            text: &inner,
+            key,
+            depth,
+        };
+        let Some(new) = f(text_at).filter(|new| *new != *inner) else {
             continue;
         };
         let out = out.get_or_insert_with(|| String::with_capacity(text.len()));

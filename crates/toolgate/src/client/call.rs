@@ -6,6 +6,7 @@ use super::{
     status::harmless,
 };
 use toolgate_core::{Abilities, Ask, AskKind, Call, Error, Kind, Need, Outcome, Questions, Slots};
+use toolgate_policy::clean;
 use toolgate_wire::{
     json::{Json, ObjectWriter},
     message::{Id, RpcError, code},
@@ -100,7 +101,8 @@ pub(super) fn outcome(
             granted,
         )?)),
         Some(other) => Err(format!(
-            "\"resultType\" is {other:?}, which is not known here"
+            "\"resultType\" is \"{}\", which is not known here",
+            harmless(other, 60)
         )),
     }
 }
@@ -143,7 +145,10 @@ fn ask(request: Request, granted: &Abilities) -> Result<Ask, String> {
         ),
         elicitation::SAMPLING => (AskKind::Sample(params), granted.sampling),
         elicitation::ROOTS => (AskKind::Roots, granted.roots),
-        _ => return Err(format!("it asks by {method:?}, which is not known here")),
+        _ => {
+            let method = harmless(&method, 60);
+            return Err(format!("it asks by \"{method}\", which is not known here"));
+        }
     };
     if !may {
         return Err(format!(
@@ -153,7 +158,7 @@ fn ask(request: Request, granted: &Abilities) -> Result<Ask, String> {
     Ok(Ask { key, kind })
 }
 
-/// The error of a server, in words for the caller. The server's own words are foreign text; a scrub cleans them.
+/// The error of a server, in words for the caller. The server's own words are foreign text: scrubs redact and cut them.
 pub(super) fn refused(error: &RpcError) -> Error {
     let kind = match error.code {
         code::MISSING_CAPABILITY => Kind::Unsupported(need(error.data.as_ref())),
@@ -161,7 +166,7 @@ pub(super) fn refused(error: &RpcError) -> Error {
     };
     Error::new(
         kind,
-        format!("the server answered: {}", harmless(&error.message, 2000)),
+        format!("the server answered: {}", clean(&error.message)),
     )
 }
 

@@ -4,6 +4,7 @@ use std::sync::{
     Mutex, PoisonError,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
+use toolgate_policy::{Secrets, clean};
 use toolgate_wire::method::initialize::Implementation;
 
 /// What is known of an open server.
@@ -109,24 +110,45 @@ impl Notes {
     }
 }
 
-/// Foreign words on one line: control and invisible characters replaced, at most `limit` characters.
+/// Foreign words on one line: control and invisible characters taken out, then what looks like a secret, at most `limit`
+/// characters. For what no pipeline cleans: the words of a failed opening or list, the standard error of a child.
 pub fn harmless(words: &str, limit: usize) -> String {
-    let safe = |c: char| {
-        if c.is_control() || is_format(c) {
-            '\u{fffd}'
-        } else {
-            c
-        }
-    };
-    let mut short: String = words.chars().take(limit).map(safe).collect();
-    if words.chars().nth(limit).is_some() {
+    let clean = clean(words);
+    // Before it is cut: half a secret looks like none.
+    let safe = Secrets::redact_text(&clean);
+    let mut chars = safe.chars();
+    let line = |c: char| if matches!(c, '\n' | '\t') { ' ' } else { c };
+    let mut short: String = chars.by_ref().take(limit).map(line).collect();
+    if chars.next().is_some() {
         short.push('…');
     }
     short
 }
 
-/// Characters that change how others are shown, or are not shown at all.
-fn is_format(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn foreign_words_are_one_line_without_secrets() {
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        let (start, end) = token.split_at(20);
+        for (words, limit, expected) in [
+            ("a\u{1b}[31mb\r\nc\td\u{202e}", 100, "ab c d"),
+            (
+                "👩\u{200d}💻 می\u{200c}خواهم",
+                100,
+                "👩\u{200d}💻 می\u{200c}خواهم",
+            ),
+            (&format!("see {token}"), 100, "see [redacted:github-token]"),
+            (
+                &format!("see {start}\u{200b}{end}"),
+                100,
+                "see [redacted:github-token]",
+            ),
+            (&format!("see {token}"), 14, "see [redacted:…"),
+        ] {
+            assert_eq!(harmless(words, limit), expected);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Records in the forms of other systems.
 
 use serde_json::{Value, json};
+use toolgate::visible;
 use toolgate_journal::read::Line;
 
 fn text<'a>(line: &'a Line, name: &str) -> &'a str {
@@ -134,16 +135,16 @@ pub(super) fn cef(line: &Line) -> Option<String> {
     ))
 }
 
-/// Backslash and pipe are escaped in the head, and it has one line.
+/// Backslash and pipe are escaped in the head, and it has one line. Other controls are spelled out.
 fn in_head(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('|', "\\|");
-    text.replace(['\r', '\n'], " ")
+    visible(&text.replace(['\r', '\n'], " "))
 }
 
-/// Backslash, equals sign and line ends are escaped in a field.
+/// Backslash, equals sign and line ends are escaped in a field. Other controls are spelled out.
 fn in_field(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('=', "\\=");
-    text.replace('\r', "\\r").replace('\n', "\\n")
+    visible(&text.replace('\r', "\\r").replace('\n', "\\n"))
 }
 
 #[cfg(test)]

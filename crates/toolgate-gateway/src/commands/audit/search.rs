@@ -7,6 +7,7 @@ use super::{Result, index::Index, print, since, unreadable};
 use crate::cli::Wanted;
 use serde_json::Value;
 use std::{collections::BTreeMap, io, path::Path, process::ExitCode};
+use toolgate::visible;
 use toolgate_journal::read::{self, Line, SegmentFile};
 
 /// Bytes that are printed at once.
@@ -92,7 +93,7 @@ fn put(
             other => other?,
         };
         if let Some(line) = line.filter(|line| fits(line, wanted, from)) {
-            text.push_str(&line.raw);
+            text.push_str(&visible(&line.raw));
             text.push('\n');
         }
         if text.len() > CHUNK

@@ -11,6 +11,7 @@ const MISDEEDS: &str = "crates/toolgate-gateway/tests/it/misdeeds.rs";
 const OUTLET: &str = "crates/toolgate/src/edge/outlet.rs";
 const SCHEMA: &str = "crates/toolgate-policy/src/schema/tests.rs";
 const LINKS: &str = "crates/toolgate/src/aggregate/links/tests.rs";
+const MEDIA: &str = "crates/toolgate-policy/src/media/tests.rs";
 const HTTP: &str = "crates/toolgate/tests/it/serve/http.rs";
 const RESUME: &str = "crates/toolgate/tests/it/serve/resume.rs";
 const DURABILITY: &str = "crates/toolgate-journal/tests/it/durability.rs";
@@ -121,6 +122,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "resources_of_which_one_stream_hears",
     ),
     ("result_bytes", ONE_OVER, "what_a_server_lists_and_answers"),
+    ("media_bytes", MEDIA, "one_byte_over_the_limit"),
     (
         "tools_per_server",
         ONE_OVER,

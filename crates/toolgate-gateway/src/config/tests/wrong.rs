@@ -210,6 +210,62 @@ fn limits() {
 }
 
 #[test]
+fn cleaning() {
+    for (line, wrong) in [
+        (
+            "secrets = \"of\"",
+            "11: \"secrets\" in [server.s] is \"of\"; write \"redact\" or \"warn\" or \"off\"",
+        ),
+        (
+            "secrets = true",
+            "11: \"secrets\" in [server.s] is true or false; write \"redact\" or \"warn\" or \"off\"",
+        ),
+        (
+            "leaks = \"allow\"",
+            "9: \"leaks\" in [server.s] is \"allow\"; write \"ask\" or \"deny\" or \"warn\" or \"off\"",
+        ),
+        (
+            "media = \"on\"",
+            "9: \"media\" in [server.s] is \"on\"; write \"check\" or \"off\"",
+        ),
+        (
+            "links = \"https\"",
+            "9: \"links\" in [server.s] is \"https\"; write \"check\" or \"off\"",
+        ),
+        (
+            "links = [\"HTTPS\"]",
+            "10: \"links\" in [server.s] has \"HTTPS\", which is no scheme; write one such as \"https\"",
+        ),
+        (
+            "links = [\"https:\"]",
+            "10: \"links\" in [server.s] has \"https:\", which is no scheme; write one such as \"https\"",
+        ),
+        (
+            "links = [\"\"]",
+            "10: \"links\" in [server.s] has \"\", which is no scheme; write one such as \"https\"",
+        ),
+        (
+            "links = [1]",
+            "10: \"links\" in [server.s] is a whole number; write text in quotes",
+        ),
+        (
+            "error_text = \"none\"",
+            "14: \"error_text\" in [server.s] is \"none\"; write \"words\" or \"class\"",
+        ),
+        (
+            "mark_foreign = \"on\"",
+            "16: \"mark_foreign\" in [server.s] is text; write true or false",
+        ),
+    ] {
+        server(line, &format!("3:{wrong}"));
+    }
+    above(
+        "[limits]\nmedia_bytes = 1000",
+        "2:15: \"media_bytes\" in [limits] is 1000; write a whole number from 1024 to 1073741824",
+    );
+}
+
+#[test]
 fn servers() {
     check(
         "",

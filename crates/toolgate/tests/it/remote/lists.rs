@@ -91,7 +91,7 @@ async fn tools_that_cannot_be_read_or_are_too_many_are_left_out_by_name() {
         .into_iter()
         .map(|out| out.tool)
         .collect();
-    assert_eq!(out, ["no\u{fffd}schema", "a", "all that follow"]);
+    assert_eq!(out, ["noschema", "a", "all that follow"]);
 }
 
 #[tokio::test(start_paused = true)]
