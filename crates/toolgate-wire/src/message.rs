@@ -81,7 +81,8 @@ impl RpcError {
         self
     }
 
-    fn read(json: &Json) -> Option<RpcError> {
+    /// Reads it; `None` where it is none.
+    pub fn read(json: &Json) -> Option<RpcError> {
         let code = json.get("code")?.i64()?;
         let message = json.get("message")?.string()?;
         Some(RpcError {
@@ -91,7 +92,8 @@ impl RpcError {
         })
     }
 
-    fn json(&self) -> Json {
+    /// Writes it.
+    pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.int("code", self.code);
         o.str("message", &self.message);

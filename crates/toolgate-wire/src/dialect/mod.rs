@@ -1,11 +1,14 @@
 //! What is different from revision to revision: one file each, and this one writer that reads them.
 
 mod questions;
+mod tasks;
 mod v2024_11_05;
 mod v2025_03_26;
 mod v2025_06_18;
 mod v2025_11_25;
 mod v2026_07_28;
+
+pub use tasks::related;
 
 use crate::{
     json::{Json, Kind, ObjectWriter},
@@ -19,6 +22,7 @@ use crate::{
         output::Output,
         prompts_get::PromptResult,
         resources_read::ReadResult,
+        tasks::Words,
         tools_call::ToolResult,
     },
 };
@@ -56,6 +60,8 @@ pub struct Dialect {
     pub completions: bool,
     /// Whether a stream of a session begins with an event without data, and may lose its connection on purpose.
     pub polled_streams: bool,
+    /// Which words it has for calls that go on after their answer.
+    pub tasks: Words,
     /// Whether a session may send many messages as one array.
     pub batches: bool,
     /// What a program says of itself, besides its name and version.

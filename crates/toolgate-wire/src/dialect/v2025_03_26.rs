@@ -3,6 +3,7 @@
 use super::{About, Dialect, Structured};
 use crate::message::code;
 use crate::method::content::ContentKind::{Audio, Image, Resource, Text};
+use crate::method::tasks::Words;
 
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2025-03-26",
@@ -20,6 +21,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     sampling_tools: false,
     completions: true,
     polled_streams: false,
+    tasks: Words::None,
     batches: true,
     about: About::Nothing,
     resource_not_found: code::RESOURCE_NOT_FOUND,

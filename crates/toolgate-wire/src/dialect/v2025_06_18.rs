@@ -3,6 +3,7 @@
 use super::{About, Dialect, Structured};
 use crate::message::code;
 use crate::method::content::ContentKind::{Audio, Image, Resource, ResourceLink, Text};
+use crate::method::tasks::Words;
 
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2025-06-18",
@@ -20,6 +21,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     sampling_tools: false,
     completions: true,
     polled_streams: false,
+    tasks: Words::None,
     batches: false,
     about: About::Title,
     resource_not_found: code::RESOURCE_NOT_FOUND,

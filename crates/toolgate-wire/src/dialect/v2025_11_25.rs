@@ -3,6 +3,7 @@
 use super::{About, Dialect, Structured};
 use crate::message::code;
 use crate::method::content::ContentKind::{Audio, Image, Resource, ResourceLink, Text};
+use crate::method::tasks::Words;
 
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2025-11-25",
@@ -21,6 +22,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     sampling_tools: true,
     completions: true,
     polled_streams: true,
+    tasks: Words::Core,
     batches: false,
     about: About::All,
     resource_not_found: code::RESOURCE_NOT_FOUND,

@@ -3,6 +3,7 @@
 use super::{About, Dialect, Structured};
 use crate::message::code;
 use crate::method::content::ContentKind::{Audio, Image, Resource, ResourceLink, Text};
+use crate::method::tasks::Words;
 
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2026-07-28",
@@ -20,6 +21,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     sampling_tools: true,
     completions: true,
     polled_streams: false,
+    tasks: Words::Extension,
     batches: false,
     about: About::All,
     resource_not_found: code::INVALID_PARAMS,

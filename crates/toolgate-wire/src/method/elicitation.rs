@@ -31,6 +31,37 @@ impl Request {
             .and_then(|m| m.string());
         self.method == NAME && mode.as_deref() == Some("url")
     }
+
+    /// Reads the value of `inputRequests`: an object of questions by their keys.
+    ///
+    /// # Errors
+    /// A question has no method.
+    pub fn read_all(map: &Json) -> Result<Vec<Request>, &'static str> {
+        let read = |(key, value): (std::borrow::Cow<'_, str>, Json)| {
+            let method = value.get("method")?.string()?;
+            Some(Request {
+                key: key.into_owned(),
+                method,
+                params: value.get("params"),
+            })
+        };
+        let requests: Option<Vec<Request>> = map.members().map(read).collect();
+        requests.ok_or("a question has no \"method\"")
+    }
+
+    /// Writes questions as the member `inputRequests`.
+    pub fn write_all(requests: &[Request], o: &mut ObjectWriter) {
+        o.object("inputRequests", |map| {
+            for ask in requests {
+                map.object(&ask.key, |r| {
+                    r.str("method", &ask.method);
+                    if let Some(params) = &ask.params {
+                        r.raw("params", params);
+                    }
+                });
+            }
+        });
+    }
 }
 
 /// A result of the kind `input_required`.
@@ -62,17 +93,8 @@ impl InputRequired {
             }
             _ => return Err("neither \"inputRequests\" nor \"requestState\""),
         };
-        let read = |(key, value): (std::borrow::Cow<'_, str>, Json)| {
-            let method = value.get("method")?.string()?;
-            Some(Request {
-                key: key.into_owned(),
-                method,
-                params: value.get("params"),
-            })
-        };
-        let requests: Option<Vec<Request>> = requests.members().map(read).collect();
         Ok(InputRequired {
-            requests: requests.ok_or("a question has no \"method\"")?,
+            requests: Request::read_all(&requests)?,
             state,
             server: None,
         })
@@ -83,16 +105,7 @@ impl InputRequired {
         let mut o = ObjectWriter::new();
         o.str("resultType", "input_required");
         if !self.requests.is_empty() {
-            o.object("inputRequests", |map| {
-                for ask in &self.requests {
-                    map.object(&ask.key, |r| {
-                        r.str("method", &ask.method);
-                        if let Some(params) = &ask.params {
-                            r.raw("params", params);
-                        }
-                    });
-                }
-            });
+            Request::write_all(&self.requests, &mut o);
         }
         if let Some(state) = &self.state {
             o.str("requestState", state);

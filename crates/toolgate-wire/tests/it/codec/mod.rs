@@ -4,6 +4,7 @@ mod about;
 mod envelopes;
 mod lists;
 mod outputs;
+mod tasks;
 
 use proptest::prelude::*;
 use serde_json::Value;

@@ -1,0 +1,65 @@
+//! Tasks in the words of each revision.
+
+use super::Dialect;
+use crate::{
+    json::{Json, ObjectWriter},
+    method::{
+        initialize::Implementation,
+        tasks::{self, Task, Words},
+    },
+};
+
+impl Dialect {
+    /// The answer to a call that goes on as a task.
+    pub fn task_created(&self, task: &Task, server: &Implementation) -> Json {
+        let mut o = ObjectWriter::new();
+        if self.tasks == Words::Extension {
+            o.str("resultType", "task");
+            task.write(&mut o, self.tasks, false);
+        } else {
+            o.object("task", |o| task.write(o, self.tasks, false));
+        }
+        self.finish(o, None, server)
+    }
+
+    /// The answer to a look at a task.
+    pub fn task(&self, task: &Task, server: &Implementation) -> Json {
+        let mut o = self.begin();
+        task.write(&mut o, self.tasks, true);
+        self.finish(o, None, server)
+    }
+
+    /// The answer to `tasks/list`.
+    pub fn task_list(&self, tasks: &[Task], next: Option<&str>) -> Json {
+        let mut o = self.begin();
+        o.array("tasks", |a| {
+            for task in tasks {
+                a.object(|o| task.write(o, self.tasks, false));
+            }
+        });
+        if let Some(next) = next {
+            o.str("nextCursor", next);
+        }
+        o.finish()
+    }
+
+    /// The method of the notification of a task.
+    pub fn task_notification(&self) -> &'static str {
+        match self.tasks {
+            Words::Extension => tasks::CHANGED,
+            _ => tasks::STATUS,
+        }
+    }
+}
+
+/// The same message with the task in its `_meta` that it belongs to (2025-11-25).
+pub fn related(message: &Json, task: &str) -> Json {
+    let mut of = ObjectWriter::new();
+    of.str("taskId", task);
+    let meta = message.get("_meta");
+    let empty = || ObjectWriter::new().finish();
+    let meta = meta
+        .unwrap_or_else(empty)
+        .with(tasks::RELATED, &of.finish());
+    message.with("_meta", &meta)
+}
