@@ -3,11 +3,12 @@
 use crate::run::{cargo, must};
 
 /// The variable of a row, and how much it asks for.
-const COUNTS: [(&str, &str); 5] = [
+const COUNTS: [(&str, &str); 6] = [
     ("TOOLGATE_T07", "100000"),
     ("TOOLGATE_T10", "10000000"),
     ("TOOLGATE_T29", "100000"),
     ("TOOLGATE_T40", "100000"),
+    ("TOOLGATE_T44", "100000"),
     ("TOOLGATE_T76", "1000"),
 ];
 

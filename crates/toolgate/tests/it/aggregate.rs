@@ -4,6 +4,7 @@ mod changes;
 mod items;
 mod links;
 mod offer;
+mod one_to_one;
 
 use serde_json::json;
 use std::{

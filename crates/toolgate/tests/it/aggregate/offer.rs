@@ -15,7 +15,7 @@ use toolgate::{
 
 /// A member with things of every kind. It answers with its own name.
 pub(crate) struct Offer {
-    name: &'static str,
+    name: String,
     lists: Mutex<Option<BTreeMap<ItemKind, Catalog>>>,
     pub(crate) called: Mutex<Vec<(Op, String)>>,
     /// How many listen to each resource.
@@ -27,9 +27,9 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    pub(crate) fn new(name: &'static str) -> Offer {
+    pub(crate) fn new(name: &str) -> Offer {
         Offer {
-            name,
+            name: name.to_owned(),
             lists: Mutex::new(Some(BTreeMap::new())),
             called: Mutex::default(),
             heard: Arc::default(),
@@ -117,7 +117,7 @@ impl Service for Offer {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
         let used = (call.op, call.name().to_owned());
         self.called.lock().unwrap().push(used);
-        let mut content = vec![Content::text(self.name)];
+        let mut content = vec![Content::text(self.name.as_str())];
         // Whoever asks for a link is given one.
         let link = call
             .arguments()
@@ -148,8 +148,8 @@ pub(crate) fn join(members: &[&Arc<Offer>]) -> Aggregate {
     let member = |offer: &&Arc<Offer>| {
         let service: Arc<dyn Service> = (*offer).clone();
         Member {
-            id: offer.name.into(),
-            prefix: offer.name.to_owned(),
+            id: offer.name.as_str().into(),
+            prefix: offer.name.clone(),
             service,
         }
     };
