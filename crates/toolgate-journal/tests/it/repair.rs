@@ -172,6 +172,23 @@ fn a_second_failure_while_going_on_loses_no_end() {
     assert!(scratch.verify().is_intact());
 }
 
+#[test]
+fn an_end_that_is_owed_survives_a_second_failure() {
+    let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
+    let journal = Journal::open(soon(&disk, &scratch)).unwrap();
+    append(&journal, begin("a")).unwrap();
+    // The end finds no room; `recovered` does, and then the end does not again.
+    let full = || Write::Fail(ErrorKind::StorageFull);
+    disk.plan([full(), Write::Short(usize::MAX), full()]);
+    append(&journal, end("a")).unwrap_err();
+    wait_for_health(&journal);
+    drop(journal);
+    drop(scratch.open());
+    let lines = toolgate_journal::read::tail(&scratch.0, 10_000).unwrap();
+    let count = |ev: &str| lines.iter().filter(|line| line.event == ev).count();
+    assert_eq!((count("call.end"), count("call.unknown")), (1, 0));
+}
+
 const DIR: &str = "TOOLGATE_JOURNAL_FULL_DIR";
 
 // Not a test of its own: it runs in a namespace of its own, over a disk of one mebibyte. T66

@@ -9,10 +9,14 @@ use std::{
     pin::Pin,
     sync::{Arc, Condvar, Mutex},
     task::Poll,
+    time::{Duration, Instant},
 };
 use toolgate_core::{BoxFuture, Error, Kind, Outcome, Output, Refusal, Service};
 use toolgate_journal::{Disk, Files, Segment};
 use toolgate_policy::{PerServer, Then, Waits};
+
+/// After so long a test that would wait for ever fails.
+const BOUND: Duration = Duration::from_secs(20);
 
 /// What becomes of syncs.
 #[derive(Debug)]
@@ -51,7 +55,9 @@ impl Slow {
     /// Waits until a sync came that is one more than this.
     fn comes(&self, before: u32) {
         let state = self.0.0.lock().unwrap();
-        drop(self.0.1.wait_while(state, |s| s.came <= before).unwrap());
+        let came = |state: &mut State| state.came <= before;
+        let (_state, late) = self.0.1.wait_timeout_while(state, BOUND, came).unwrap();
+        assert!(!late.timed_out(), "no sync came");
     }
 
     fn came(&self) -> u32 {
@@ -62,7 +68,11 @@ impl Slow {
         let mut state = self.0.0.lock().unwrap();
         state.came += 1;
         self.0.1.notify_all();
-        let mut state = self.0.1.wait_while(state, |s| s.permits == 0).unwrap();
+        let none = |state: &mut State| state.permits == 0;
+        let (mut state, late) = self.0.1.wait_timeout_while(state, BOUND, none).unwrap();
+        if late.timed_out() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         state.permits -= 1;
         match state.fails {
             true => Err(io::Error::other("the disk is gone")),
@@ -138,7 +148,9 @@ async fn leaves_early(waits: Waits, tool: &str) -> bool {
     let early = world.reached() > reached;
     // The begin is synced; the next sync does not come back.
     slow.permit(1);
+    let end = Instant::now() + BOUND;
     let outcome = loop {
+        assert!(Instant::now() < end, "no second sync came");
         let outcome = settle(&mut running).await;
         if outcome.is_some() || slow.came() >= before + 2 {
             break outcome;
