@@ -1,6 +1,7 @@
 //! Pins through the real gateway, with a real child that changes its lists while it runs: in every revision, on every
 //! transport, across a restart.
 
+mod cli;
 mod page;
 
 use crate::help::{

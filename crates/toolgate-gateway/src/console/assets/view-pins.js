@@ -45,7 +45,6 @@ function arm() { armedAt = Date.now() + 700; }
 /** Neither must a click, where something else stands under the pointer now. */
 let settling = 0;
 function moved() {
-  arm();
   list.classList.add("settling");
   clearTimeout(settling);
   settling = setTimeout(() => list.classList.remove("settling"), 450);
@@ -158,7 +157,7 @@ function makeCard(first) {
   function update(next) {
     const key = JSON.stringify(next);
     if (key === drawn) return;
-    if (drawn && next.other !== pin.other) { moved(); tell("It changed again; this is what came last."); }
+    if (drawn && next.other !== pin.other) { arm(); moved(); tell("It changed again; this is what came last."); }
     pin = next;
     drawn = key;
     draw();
