@@ -24,14 +24,14 @@ impl Dialect {
 
     /// The answer to a look at a task.
     pub fn task(&self, task: &Task, server: &Implementation) -> Json {
-        let mut o = self.begin();
+        let mut o = self.begin(ObjectWriter::new());
         task.write(&mut o, self.tasks, true);
         self.finish(o, None, server)
     }
 
     /// The answer to `tasks/list`.
     pub fn task_list(&self, tasks: &[Task], next: Option<&str>) -> Json {
-        let mut o = self.begin();
+        let mut o = self.begin(ObjectWriter::new());
         o.array("tasks", |a| {
             for task in tasks {
                 a.object(|o| task.write(o, self.tasks, false));
