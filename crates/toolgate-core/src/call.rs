@@ -1,6 +1,6 @@
 //! One use of one thing, with everything that travels with it.
 
-use crate::{Error, Item, Kind, Reporter, Trail};
+use crate::{Background, Error, Item, Kind, Reporter, Trail};
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
@@ -33,6 +33,8 @@ pub struct Call {
     pub patience: Option<Duration>,
     /// Progress and log: the only way back before the outcome.
     pub reporter: Reporter,
+    /// The way to say that it goes on as a task; off where the caller knows none.
+    pub background: Background,
     /// The trace that it belongs to; passed on, and nothing decides by it.
     pub trace: TraceContext,
     /// How the edge saw it. For the record and the console; nothing decides by it.
@@ -181,6 +183,7 @@ impl Call {
             abilities: Abilities::default(),
             patience: None,
             reporter: Reporter::default(),
+            background: Background::default(),
             trace: TraceContext::default(),
             seen: Arc::default(),
             trail: Trail::default(),

@@ -66,6 +66,8 @@ pub enum Need {
     SamplingTools,
     /// To name its roots.
     Roots,
+    /// To come back for the result: the extension `io.modelcontextprotocol/tasks`, or tasks of 2025-11-25.
+    Tasks,
 }
 
 /// One thing that is wrong with the arguments.

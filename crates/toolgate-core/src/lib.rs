@@ -4,6 +4,7 @@
 //! result, [`Outcome::Ask`], after which the same call comes again with the answers. Nothing here knows a JSON-RPC
 //! id, a header, a page cursor, a revision or a token: those end at the edges.
 
+mod background;
 mod call;
 mod catalog;
 mod changes;
@@ -21,6 +22,7 @@ mod trail;
 mod visible;
 mod way;
 
+pub use background::{Background, Pace};
 pub use call::{Abilities, Arguments, Call, Caller, Interest, List, Round, Seen, Slots, Use};
 pub use catalog::{About, Catalog, Item, Origin};
 pub use changes::{Changed, Changes, Stale};

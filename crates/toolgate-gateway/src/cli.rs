@@ -85,6 +85,9 @@ pub(crate) enum Command {
     /// See and settle definitions that are new or changed
     #[command(subcommand)]
     Pins(PinsCommand),
+    /// See and stop calls that go on after their answer
+    #[command(subcommand)]
+    Tasks(TasksCommand),
     /// Print a fresh link to the console
     Console {
         /// Whom the link is for: what is decided with it is decided by that person
@@ -174,6 +177,18 @@ pub(crate) struct Options {
     /// Serve the client that started this program, over standard input and output
     #[arg(long)]
     pub(crate) stdio: bool,
+}
+
+/// What is to be done with tasks.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TasksCommand {
+    /// List the tasks that run, and those whose results are kept
+    List,
+    /// End a task
+    Stop {
+        /// Which call it is, as `toolgate tasks list` shows it
+        id: String,
+    },
 }
 
 /// What is to be done with pins.

@@ -7,6 +7,7 @@ mod explain;
 mod pins;
 mod reload;
 mod status;
+mod tasks;
 
 use crate::{
     cli::{Cli, Command, Options},
@@ -99,6 +100,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Inbox) => inbox(&Gateways::find(&data()?)?),
         Some(Command::Reload) => reload::run(&Gateways::find(&data()?)?),
         Some(Command::Pins(command)) => pins::run(&data()?, command),
+        Some(Command::Tasks(command)) => tasks::run(&data()?, command),
         Some(Command::Console { name }) => console(&Gateways::find(&data()?)?, name),
         Some(Command::Approve(approve)) => decide::approve(&data()?, approve),
         Some(Command::Grants(grants)) => decide::grants(&data()?, grants),

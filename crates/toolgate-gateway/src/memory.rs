@@ -99,6 +99,11 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
             times(limits.link_callers, times(limits.links_per_caller, LINK)),
         ),
         part(
+            "tasks",
+            "2 task_bytes",
+            (limits.task_bytes as u64).saturating_mul(2),
+        ),
+        part(
             "the record",
             "audit_queue_bytes",
             (limits.audit_queue_bytes as u64).saturating_add(LATE),

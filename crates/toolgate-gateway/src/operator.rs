@@ -79,7 +79,7 @@ impl Operator {
             "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"), "data": self.data,
             "now": millis(SystemTime::now()), "servers": self.server_status(),
             "calls": self.board.json(), "pending": self.pending(), "grants": self.grants(),
-            "freezes": self.freezes(),
+            "freezes": self.freezes(), "tasks": self.tasks(),
             "policy": self.reloader.status(), "pins": self.open_pins(), "record": self.record(),
         });
         for (name, kinds) in LISTS {
@@ -124,6 +124,8 @@ impl Operator {
             "console" => self.link(word("as")),
             "reload" => Ok(self.reloader.reload(Because::Wanted(by)).await?),
             "stop" => self.stop(word("id"), who).await,
+            "tasks" => Ok(self.tasks()),
+            "tasks/stop" => self.stop_task(word("id"), who).await,
             "explain" => self.explain(with).await,
             "call" => self.call(word("tool"), with, who, notes).await,
             _ => self.decide(action, with, who).await,
@@ -162,6 +164,29 @@ impl Operator {
                 "no call {id} is running; `toolgate calls` lists them"
             )))
         }
+    }
+
+    /// The calls that go on after their answer.
+    fn tasks(&self) -> Value {
+        let tasks = self.server.tasks().into_iter();
+        tasks
+            .map(|task| {
+                json!({"call": task.call, "caller": task.caller.name(), "tool": task.tool,
+                    "status": task.status, "message": task.message, "created": task.created})
+            })
+            .collect()
+    }
+
+    /// Ends a task; one that waits for a person is denied.
+    async fn stop_task(&self, id: &str, who: &Who) -> Done {
+        if !self.server.stop_task(id) {
+            return Err(NotDone::Unknown(format!(
+                "no task {id} is running; `toolgate tasks list` shows them"
+            )));
+        }
+        // Where nothing of it waits any more, there is nothing to deny.
+        let _ = self.stop(id, who).await;
+        Ok(json!({"ok": true}))
     }
 
     async fn call(&self, tool: &str, with: &Value, who: &Who, notes: mpsc::Sender<String>) -> Done {

@@ -10,7 +10,7 @@ use toolgate::{
     BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service,
     aggregate::{Aggregate, LinkLimits, Member},
     edge::{
-        QueueLimits, ServerLimits,
+        QueueLimits, ServerLimits, TaskLimits,
         http::{HttpLimits, ResumeLimits},
     },
 };
@@ -309,6 +309,13 @@ pub(crate) fn server_limits(config: &Config) -> ServerLimits {
             bytes: limits.stream_bytes,
         },
         uris: limits.stream_resources,
+        tasks: TaskLimits {
+            per_caller: limits.tasks_per_caller,
+            all: limits.tasks,
+            bytes: limits.task_bytes,
+            life: seconds(limits.task_seconds),
+            ..TaskLimits::default()
+        },
     }
 }
 

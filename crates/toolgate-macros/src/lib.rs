@@ -34,6 +34,7 @@ use proc_macro::TokenStream;
 /// | `destructive = false` | it changes things, but destroys nothing |
 /// | `idempotent` | a second call with the same arguments changes nothing more |
 /// | `open_world = false` | it does not reach out of the server's own world |
+/// | `task = "optional"`, `"required"` | it can, or must, be called as a task, for which its caller does not wait |
 /// | `output = false` | no schema of the result |
 /// | `crate = "…"` | the path of `toolgate`, where it has another name |
 #[proc_macro_attribute]

@@ -13,6 +13,7 @@ pub(crate) const TOOL: &[&str] = &[
     "destructive",
     "idempotent",
     "open_world",
+    "task",
     "output",
     "crate",
 ];
@@ -31,6 +32,7 @@ pub(crate) struct Options {
     destructive: Option<LitBool>,
     idempotent: Option<LitBool>,
     open_world: Option<LitBool>,
+    task: Option<LitStr>,
     output: Option<LitBool>,
     pub(crate) krate: Option<Path>,
     seen: Vec<String>,
@@ -63,6 +65,7 @@ impl Options {
             "destructive" => self.destructive = Some(flag(meta)?),
             "idempotent" => self.idempotent = Some(flag(meta)?),
             "open_world" => self.open_world = Some(flag(meta)?),
+            "task" => self.task = Some(support(meta.value()?.parse()?)?),
             "output" => self.output = Some(flag(meta)?),
             _ => self.krate = Some(meta.value()?.parse::<LitStr>()?.parse()?),
         }
@@ -107,7 +110,26 @@ impl Options {
         if let Some(reaches) = &self.open_world {
             chain.extend(quote!(.open_world(#reaches)));
         }
+        if let Some(support) = &self.task {
+            let private = self.private();
+            let word = match support.value().as_str() {
+                "required" => quote!(Required),
+                _ => quote!(Optional),
+            };
+            chain.extend(quote!(.task(#private::TaskSupport::#word)));
+        }
         chain
+    }
+}
+
+/// `optional` or `required`.
+fn support(word: LitStr) -> Result<LitStr> {
+    match word.value().as_str() {
+        "optional" | "required" => Ok(word),
+        _ => Err(syn::Error::new(
+            word.span(),
+            "`task` is \"optional\" or \"required\"",
+        )),
     }
 }
 

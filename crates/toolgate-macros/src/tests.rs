@@ -93,6 +93,11 @@ fn words_in_brackets() {
     );
     option("name = 1", "1", "expected string literal");
     option("destructive = \"no\"", "\"no\"", "expected boolean literal");
+    option(
+        "task = \"often\"",
+        "\"often\"",
+        "`task` is \"optional\" or \"required\"",
+    );
     option("a::b", "a::b", "unknown option");
 }
 

@@ -104,6 +104,7 @@ impl Deadline {
         let server = call.item().map(|item| item.origin.server.clone());
         let silence = self.silence.of(server.as_deref().unwrap_or_default());
         let silence = call.patience.unwrap_or(silence).min(self.hard);
+        let background = call.background.clone();
         let start = Instant::now();
         let mut end = start + self.hard;
         let mut paused = self.paused.clone();
@@ -123,7 +124,13 @@ impl Deadline {
             if !thought.is_zero() {
                 beat.now();
             }
-            let due = (beat.last() + silence).min(end);
+            // Nobody waits for a task, so it may be silent.
+            let silent = if background.is_task() {
+                self.hard
+            } else {
+                silence
+            };
+            let due = (beat.last() + silent).min(end);
             if due <= Instant::now() {
                 // Leaving drops `work`, which cancels it all the way down.
                 return Err(self.late(silence, end));

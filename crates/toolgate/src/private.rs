@@ -1,6 +1,6 @@
 //! What the code of the attributes refers to. Not for people: it changes without notice.
 
-pub use crate::handlers::{Cx, Prompt, Stop, Tool, ToolSet};
+pub use crate::handlers::{Cx, Prompt, Stop, TaskSupport, Tool, ToolSet};
 pub use schemars;
 pub use serde;
 

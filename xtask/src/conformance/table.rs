@@ -4,7 +4,7 @@
 pub(crate) const REVISIONS: [&str; 4] = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 /// What is known not to pass, and what has to land before the line here is deleted.
-const KNOWN: [(&str, &str); 2] = [("auth/", "authorization"), ("tasks-", "tasks")];
+const KNOWN: [(&str, &str); 1] = [("auth/", "authorization")];
 
 /// Which program is under test.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -81,12 +81,18 @@ pub(crate) fn bar(side: Side, revision: &str) -> Result<Vec<Bar>, String> {
         if bar.scenario == PLAIN_AT_GATEWAY {
             bar.least -= 1;
         }
+        if bar.scenario == ERRORS_AT_GATEWAY {
+            bar.known = Some("errors of servers, which are failures of their tools at the gateway");
+        }
     }
     Ok(bars)
 }
 
 /// Our gateway answers at once as plain JSON, where the suite sees no stream to look into.
 const PLAIN_AT_GATEWAY: &str = "server-sse-multiple-streams";
+/// An error of the protocol of a server is a failure of its tool at our gateway, so that a model can read it; the suite
+/// wants a task that `failed`.
+const ERRORS_AT_GATEWAY: &str = "tasks-lifecycle";
 
 fn row(line: &str, column: usize) -> Result<Option<Bar>, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -128,7 +134,7 @@ mod tests {
     fn the_table_has_the_scenarios_of_each_set() {
         assert_eq!(shape(Side::Server, "2025-03-26"), (1, 3));
         assert_eq!(shape(Side::Server, "2025-06-18"), (27, 56));
-        assert_eq!(shape(Side::Server, "2025-11-25"), (33, 83));
+        assert_eq!(shape(Side::Server, "2025-11-25"), (33, 84));
         assert_eq!(shape(Side::Server, "2026-07-28").0, 50);
         assert_eq!(shape(Side::Client, "2025-03-26").0, 2);
         assert_eq!(shape(Side::Client, "2025-06-18"), (5, 51));
@@ -139,9 +145,9 @@ mod tests {
     #[test]
     fn only_the_named_scenarios_are_not_held_to_the_bar() {
         for (side, revision, held) in [
-            (Side::Server, "2025-11-25", 32),
-            (Side::Server, "2026-07-28", 40),
-            (Side::Gateway, "2025-11-25", 32),
+            (Side::Server, "2025-11-25", 33),
+            (Side::Server, "2026-07-28", 50),
+            (Side::Gateway, "2025-11-25", 33),
             (Side::Client, "2025-11-25", 5),
             (Side::Client, "2026-07-28", 8),
         ] {

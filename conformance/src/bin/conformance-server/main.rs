@@ -11,6 +11,7 @@ mod listener;
 mod prompts;
 mod resources;
 mod schemas;
+mod tasks;
 mod tools;
 
 use std::{process::ExitCode, time::Duration};
@@ -69,7 +70,8 @@ async fn run(link: Link) -> Result<(), Box<dyn std::error::Error>> {
 /// All fixtures, with all duties on.
 fn everything() -> Server {
     let mut server = Server::new("toolgate-conformance-server", env!("CARGO_PKG_VERSION"));
-    for tool in tools::all().into_iter().chain(asking::all()) {
+    let answering = tools::all().into_iter().chain(asking::all());
+    for tool in answering.chain(tasks::all()) {
         server = server.tool(tool);
     }
     for resource in resources::all() {

@@ -83,6 +83,8 @@ fn wrong_usage_is_exit_code_2() {
         "approve",
         "deny ab12",
         "stop",
+        "tasks",
+        "tasks stop",
         "audit",
         "audit tail -n -1",
         "explain",

@@ -151,6 +151,14 @@ limits! {
     stream_bytes: usize = 1_048_576, 1_024 to 268_435_456;
     /// Resources of which one session or stream may hear.
     stream_resources: usize = 1_024, 0 to 100_000;
+    /// Calls that go on as tasks, or did and are kept.
+    tasks: usize = 1_024, 1 to 1_000_000;
+    /// Those of one caller.
+    tasks_per_caller: usize = 64, 1 to 100_000;
+    /// Results of tasks that are kept, together; the oldest give way.
+    task_bytes: usize = 67_108_864, 65_536 to 4_294_967_296;
+    /// How long a task is kept, from its begin.
+    task_seconds: u64 = 3_600, 1 to 604_800;
     /// The longest result of a call.
     result_bytes: usize = 16_777_216, 1_024 to 1_073_741_824;
     /// The Base64 of one picture, one sound or the data of one resource.
@@ -242,6 +250,7 @@ const PAIRS: &[(&str, &str)] = &[
     ("listen_streams_per_caller", "listen_streams"),
     ("resume_bytes_per_session", "resume_bytes"),
     ("approvals_per_caller", "approvals"),
+    ("tasks_per_caller", "tasks"),
     ("description_bytes", "definition_bytes"),
 ];
 

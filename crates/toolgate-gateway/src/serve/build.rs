@@ -19,7 +19,7 @@ use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
 };
-use toolgate::edge::{Front, http::Endpoint};
+use toolgate::edge::{Front, Offers, TaskOffer, http::Endpoint};
 use toolgate_guardian::Guardian;
 use toolgate_journal::Journal;
 use toolgate_policy::{Desk, Recorder, Store};
@@ -72,6 +72,11 @@ impl Parts {
         );
         let server = server.map_err(|e| e.public().to_owned())?;
         let server = server.with_instructions_of(live.clone());
+        // Whatever stands behind a tool, it may be slow, and so may the person who has to approve.
+        let server = server.with_offers(Offers {
+            tasks: TaskOffer::Every,
+            ..Offers::default()
+        });
         let server = Arc::new(server.with_witness(witness.clone()));
         let logins = address.map(|address| Arc::new(Logins::new(reachable(address))));
         let operator = Arc::new(Operator {

@@ -199,6 +199,8 @@ pub(super) fn options(server: &Supervised, probe: bool) -> RemoteOptions {
     let mut options = RemoteOptions::new(origin);
     options.start = server.spec.start;
     options.probe = probe;
+    // Who waits wants to see progress, and a server that needs tasks has to say so.
+    options.tasks = false;
     options.line = server.spec.line;
     options.json = server.spec.json.clone();
     options.tools = server.spec.tools;

@@ -39,6 +39,7 @@ mod reload;
 mod revisions;
 mod searching;
 mod stdio;
+mod tasks;
 mod turns;
 mod walkthrough;
 mod who_may_reach;

@@ -9,8 +9,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     revision: "2025-11-25",
     stateless: false,
     content: &[Text, Image, Resource, Audio, ResourceLink],
-    // Tasks are not offered yet, so no tool may say that it can be one.
-    unknown_members: &["execution"],
+    unknown_members: &[],
     tool_annotations: true,
     structured: Structured::Object,
     bad_arguments_are_tool_errors: true,

@@ -14,6 +14,7 @@ use toolgate_wire::{
         elicitation::{self, InputRequired, Request},
         meta,
         output::Output,
+        tasks,
         usage::{self, Op},
     },
 };
@@ -24,7 +25,7 @@ const SLOT: &str = "upstream";
 const APPROVAL: &str = "approval";
 
 /// What the server may ask the caller for.
-pub(super) fn granted(call: &Call, options: &RemoteOptions) -> Abilities {
+pub(super) fn granted(call: &Call, peer: &Peer, options: &RemoteOptions) -> Abilities {
     let (caller, most) = (&call.abilities, &options.abilities);
     Abilities {
         elicitation: caller.elicitation && most.elicitation,
@@ -34,12 +35,32 @@ pub(super) fn granted(call: &Call, options: &RemoteOptions) -> Abilities {
         sampling_context: caller.sampling_context && most.sampling_context,
         roots: caller.roots && most.roots,
         // What an extension means between us and the server is not the caller's to say.
-        extensions: most.extensions.clone(),
+        extensions: match follows(call, peer, options) {
+            true => Some(with_tasks(most.extensions.as_ref())),
+            false => most.extensions.clone(),
+        },
     }
 }
 
+/// Whether a task may come of the call.
+pub(super) fn follows(call: &Call, peer: &Peer, options: &RemoteOptions) -> bool {
+    let wanted = options.tasks || call.background.is_possible();
+    call.op == Op::Tool && wanted && peer.tasks() == tasks::Words::Extension
+}
+
+/// The extensions, and that of tasks, which this client follows to their end.
+fn with_tasks(extensions: Option<&Json>) -> Json {
+    let empty = ObjectWriter::new().finish();
+    extensions.unwrap_or(&empty).with(tasks::EXTENSION, &empty)
+}
+
 /// The parameters. The arguments are the very bytes that came.
-pub(super) fn params(call: &Call, id: &Id, peer: &Peer, options: &RemoteOptions) -> Json {
+pub(super) fn params(
+    call: &Call,
+    id: &Id,
+    (peer, as_task): (&Peer, bool),
+    options: &RemoteOptions,
+) -> Json {
     let mut o = ObjectWriter::new();
     let listens = call.reporter.listens();
     if listens || peer.dialect.stateless || !call.trace.is_empty() {
@@ -49,7 +70,12 @@ pub(super) fn params(call: &Call, id: &Id, peer: &Peer, options: &RemoteOptions)
                 m.raw(meta::PROGRESS, id.json());
             }
             if peer.dialect.stateless {
-                stamp(m, peer.dialect, &options.client, &granted(call, options));
+                stamp(
+                    m,
+                    peer.dialect,
+                    &options.client,
+                    &granted(call, peer, options),
+                );
                 if let Some(least) = call.reporter.logs() {
                     m.str(meta::LOG_LEVEL, least);
                 }
@@ -57,19 +83,23 @@ pub(super) fn params(call: &Call, id: &Id, peer: &Peer, options: &RemoteOptions)
         });
     }
     usage::write(&mut o, call.op, call.name(), call.arguments().raw());
+    if as_task {
+        o.object("task", |_| {});
+    }
     if peer.dialect.stateless {
         answers(&mut o, call);
     }
     o.finish()
 }
 
+/// The answers that are for the server.
+pub(super) fn for_server(call: &Call) -> impl Iterator<Item = &(String, Json)> {
+    let answers = call.round.answers.iter();
+    answers.filter(|(key, _)| key != APPROVAL)
+}
+
 fn answers(o: &mut ObjectWriter, call: &Call) {
-    let mut theirs = call
-        .round
-        .answers
-        .iter()
-        .filter(|(key, _)| key != APPROVAL)
-        .peekable();
+    let mut theirs = for_server(call).peekable();
     if theirs.peek().is_some() {
         o.object("inputResponses", |map| {
             theirs.for_each(|(key, answer)| map.raw(key, answer))
@@ -108,17 +138,27 @@ pub(super) fn outcome(
 }
 
 fn questions(required: InputRequired, granted: &Abilities) -> Result<Questions, String> {
-    let asks: Result<Vec<Ask>, String> = required
-        .requests
-        .into_iter()
-        .map(|request| ask(request, granted))
-        .collect();
     let slots: Slots = required
         .state
         .into_iter()
         .map(|state| (SLOT.to_owned(), state))
         .collect();
-    Ok(Questions { asks: asks?, slots })
+    Ok(Questions {
+        slots,
+        ..asked(required.requests, granted)?
+    })
+}
+
+/// The questions of a server, as ours.
+///
+/// # Errors
+/// What is wrong with one of them.
+pub(super) fn asked(requests: Vec<Request>, granted: &Abilities) -> Result<Questions, String> {
+    let asks = requests.into_iter().map(|request| ask(request, granted));
+    Ok(Questions {
+        asks: asks.collect::<Result<Vec<Ask>, String>>()?,
+        slots: Slots::new(),
+    })
 }
 
 fn ask(request: Request, granted: &Abilities) -> Result<Ask, String> {
@@ -173,7 +213,9 @@ pub(super) fn refused(error: &RpcError) -> Error {
 fn need(data: Option<&Json>) -> Need {
     let required = data.and_then(|data| data.get("requiredCapabilities"));
     let has = |key: &str| required.as_ref().and_then(|required| required.get(key));
+    let extension = |id: &str| has("extensions").is_some_and(|all| all.get(id).is_some());
     match (has("elicitation"), has("sampling"), has("roots")) {
+        (None, None, None) if extension(tasks::EXTENSION) => Need::Tasks,
         (None, Some(how), _) if how.get("tools").is_some() => Need::SamplingTools,
         (None, Some(_), _) => Need::Sampling,
         (None, None, Some(_)) => Need::Roots,

@@ -30,6 +30,7 @@ mod session;
 mod status;
 mod stream;
 mod subscription;
+mod tasks;
 mod transport;
 
 pub use answerer::Answerer;

@@ -30,6 +30,9 @@ pub struct RemoteOptions {
     /// Who answers what a server of the legacy era asks in the middle of a call, where one application uses it alone.
     /// Then [`RemoteOptions::abilities`] are declared with the handshake and with every request. Nobody.
     pub answerer: Option<Arc<dyn Answerer>>,
+    /// Whether calls may become tasks at the server, where their callers know none and just wait (2026-07-28). They may.
+    /// Progress is not told of tasks.
+    pub tasks: bool,
     /// Longest time for one whole list; 30 s.
     pub list: Duration,
     /// Longest line that is read, in bytes; 16 MiB. A longer one is dropped.
@@ -66,6 +69,7 @@ impl RemoteOptions {
                 extensions: None,
             },
             answerer: None,
+            tasks: true,
             list: Duration::from_secs(30),
             line: 16 << 20,
             json: Limits::default(),

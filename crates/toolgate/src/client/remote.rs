@@ -170,15 +170,25 @@ impl Remote {
             let words = format!("the server {} completes nothing", self.name());
             return Err(call::refused(&RpcError::new(code::METHOD_NOT_FOUND, words)));
         }
+        if let Some(outcome) = self.resume(&call).await {
+            return outcome;
+        }
         let answer = self.sent(&call).await;
         let result = answer.map_err(|failure| self.failed(failure))?;
-        let granted = call::granted(&call, &self.options);
-        call::outcome(call.op, &result, &self.peer, &granted).map_err(|reason| {
-            self.upstream(format_args!(
-                "sent an invalid result: {}",
-                harmless(&reason, 200)
-            ))
-        })
+        if let Some(task) = self.task_of(&call, &result)? {
+            return self.follow(call, task).await;
+        }
+        let granted = call::granted(&call, &self.peer, &self.options);
+        call::outcome(call.op, &result, &self.peer, &granted)
+            .map_err(|reason| self.invalid(&reason))
+    }
+
+    /// The error for a result that cannot be read.
+    pub(super) fn invalid(&self, reason: &str) -> Error {
+        self.upstream(format_args!(
+            "sent an invalid result: {}",
+            harmless(reason, 200)
+        ))
     }
 }
 

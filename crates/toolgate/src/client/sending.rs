@@ -29,7 +29,8 @@ impl Remote {
 
     async fn send(&self, call: &Call, mirrored: &Mirrored) -> Result<Json, Failure> {
         let purpose = Purpose::Call(call.reporter.clone(), call.caller.clone());
-        let params = |id: &_| call::params(call, id, &self.peer, &self.options);
+        let as_task = self.asks_for_task(call);
+        let params = |id: &_| call::params(call, id, (&self.peer, as_task), &self.options);
         let method = call.op.method();
         self.link
             .request_with(method, purpose, mirrored, params)

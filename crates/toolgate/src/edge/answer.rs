@@ -6,7 +6,7 @@ use toolgate_wire::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
     message::{self, Id, RpcError, code},
-    method::{initialize::Implementation, usage::Op},
+    method::{initialize::Implementation, tasks, usage::Op},
 };
 
 /// A reply, ready to leave.
@@ -39,6 +39,10 @@ pub(crate) fn failed(
             })
         }
         Kind::Unsupported(need) if dialect.stateless => Err(missing(*need, error)),
+        // The word of 2025-11-25 for a call that has to be a task.
+        Kind::Unsupported(Need::Tasks) if dialect.tasks == tasks::Words::Core => {
+            Err(RpcError::new(code::METHOD_NOT_FOUND, error.public()))
+        }
         Kind::Bug => Err(RpcError::new(code::INTERNAL, error.public())),
         Kind::Answered(_) | Kind::Busy(_) | Kind::Cancelled | Kind::Invalid(_) | Kind::Late => {
             as_result()
@@ -80,13 +84,14 @@ pub(crate) fn list_failed(error: &Error) -> RpcError {
     RpcError::new(code::INTERNAL, error.public())
 }
 
-fn missing(need: Need, error: &Error) -> RpcError {
+pub(crate) fn missing(need: Need, error: &Error) -> RpcError {
     let wanted = match need {
         Need::Elicitation => serde_json::json!({"elicitation": {"form": {}}}),
         Need::ElicitationUrl => serde_json::json!({"elicitation": {"url": {}}}),
         Need::Sampling => serde_json::json!({"sampling": {}}),
         Need::SamplingTools => serde_json::json!({"sampling": {"tools": {}}}),
         Need::Roots => serde_json::json!({"roots": {}}),
+        Need::Tasks => serde_json::json!({"extensions": {tasks::EXTENSION: {}}}),
     };
     let mut data = ObjectWriter::new();
     data.raw("requiredCapabilities", &Json::from_value(&wanted));

@@ -20,6 +20,16 @@ pub(crate) trait Asker: Send + Sync {
         method: &'a str,
         params: Option<Json>,
     ) -> BoxFuture<'a, Result<Json, Error>>;
+
+    /// Whether questions leave as the answer of the call instead.
+    fn leaves(&self) -> bool {
+        false
+    }
+
+    /// Whether questions that come together are asked together.
+    fn together(&self) -> bool {
+        false
+    }
 }
 
 /// How the rounds ended at this edge.
@@ -61,7 +71,7 @@ pub(crate) async fn rounds(
             }
             approval => {
                 able(&questions, context)?;
-                let Some(asker) = asker else {
+                let Some(asker) = asker.filter(|asker| !asker.leaves()) else {
                     return Ok(Left::Questions(Box::new(call), questions));
                 };
                 inline(
@@ -143,6 +153,14 @@ async fn inline(
 ) -> Result<Vec<(String, Json)>, Error> {
     let mut answers = Vec::new();
     let _attending = approval.map(|a| a.waiting.attend());
+    if approval.is_none() && asker.together() {
+        let asked = questions.asks.iter().map(|ask| async move {
+            let request = request(ask, call, context);
+            let asked = asker.ask(&request.method, request.params);
+            Ok((ask.key.clone(), answered(server, outlet, asked).await?))
+        });
+        return futures_util::future::try_join_all(asked).await;
+    }
     for ask in &questions.asks {
         let request = request(ask, call, context);
         let asked = asker.ask(&request.method, request.params);

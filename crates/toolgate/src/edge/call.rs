@@ -4,6 +4,7 @@ use super::{
     Front, Refused, answer,
     ask::{self, Asker, Left},
     outlet::{CallReport, Outlet},
+    tasks,
 };
 use std::{sync::Arc, time::SystemTime};
 use toolgate_core::{Abilities, Call, Caller, Kind, Reporter, Round, Seen};
@@ -26,11 +27,13 @@ pub(crate) struct Context {
     /// Names the progress of the request.
     pub(crate) progress: Option<Json>,
     pub(crate) trace: TraceContext,
+    /// The connection that ends all that runs for it with itself, where there is one.
+    pub(crate) link: Option<u64>,
 }
 
 /// Works on a `tools/call`, `resources/read`, `prompts/get` or `completion/complete` until there is an answer.
 pub(crate) async fn run(
-    server: &Front,
+    server: &Arc<Front>,
     context: &Context,
     id: &Id,
     method: &str,
@@ -56,20 +59,34 @@ pub(crate) async fn run(
         context.progress.clone(),
         context.log_level,
     ));
-    let _closer = report.closer();
     let mut call = context.call(&params_read, id);
     call.trace = context.trace.clone();
     if report.is_wanted() {
         let logs = report.logs();
-        call.reporter = Reporter::new(report).with_logs(logs);
+        call.reporter = Reporter::new(report.clone()).with_logs(logs);
     }
-    let named = (call.op, call.name().to_owned());
     if let Err(error) = resume(server, context, &mut call, params_read) {
         server
             .refused(context.refused(method, Some(call.name()), error.public()))
             .await;
         return Err(answer::bad_params(error.public()));
     }
+    if let Some(wish) = tasks::wish(server, context, &call, params).await? {
+        return tasks::run(server, context, call, report, wish).await;
+    }
+    let _closer = report.closer();
+    rounds(server, context, call, outlet, asker).await
+}
+
+/// Works on a call until there is an answer, in the words of the caller's revision.
+pub(crate) async fn rounds(
+    server: &Front,
+    context: &Context,
+    call: Call,
+    outlet: &Outlet,
+    asker: Option<&dyn Asker>,
+) -> Result<Json, RpcError> {
+    let named = (call.op, call.name().to_owned());
     match ask::rounds(server, context, call, outlet, asker).await {
         Ok(Left::Done(output)) => Ok(context.dialect.output(&output, &server.info)),
         Ok(Left::Questions(call, questions)) => leave(server, context, &call, questions),

@@ -1,6 +1,6 @@
 //! What all serving edges share: the service, the limits, and who is told of refusals.
 
-use super::{QueueLimits, pages::Pages};
+use super::{QueueLimits, TaskLimits, TaskOffer, TaskView, pages::Pages, tasks::Tasks};
 use crate::seal::Seal;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
@@ -9,7 +9,12 @@ use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Limits, ObjectWriter},
     message::{RpcError, code},
-    method::{initialize::Implementation, usage},
+    method::{
+        definition::{Definition, ItemKind},
+        initialize::Implementation,
+        tasks::{EXTENSION, Support, Words},
+        usage,
+    },
 };
 
 /// The front of a service: what all its serving edges share.
@@ -20,7 +25,8 @@ pub struct Front {
     pub(crate) seal: Seal,
     pub(crate) witness: Option<Arc<dyn Witness>>,
     instructions: Option<Arc<dyn Instructs>>,
-    offers: Offers,
+    pub(crate) offers: Offers,
+    pub(crate) tasks: Tasks,
     closing: watch::Sender<bool>,
     pub(crate) pages: Pages,
 }
@@ -46,6 +52,8 @@ pub struct ServerLimits {
     pub queue: QueueLimits,
     /// Resources of which one session or stream may hear.
     pub uris: usize,
+    /// Of calls that go on after their answer.
+    pub tasks: TaskLimits,
 }
 
 impl Default for ServerLimits {
@@ -60,6 +68,7 @@ impl Default for ServerLimits {
             rounds: 10,
             queue: QueueLimits::default(),
             uris: 1024,
+            tasks: TaskLimits::default(),
         }
     }
 }
@@ -85,6 +94,7 @@ impl Front {
             witness: None,
             instructions: None,
             offers: Offers::default(),
+            tasks: Tasks::default(),
             closing: watch::Sender::new(false),
             pages: Pages::default(),
         })
@@ -145,9 +155,11 @@ impl Front {
         self.instructions.as_ref()?.instructions(caller)
     }
 
-    /// Ends what would wait for ever: streams of changes, and calls that only wait for a person. What runs may end.
+    /// Ends what would wait for ever: streams of changes, calls that only wait for a person, and tasks. What runs may
+    /// end.
     pub fn close(&self) {
         self.closing.send_replace(true);
+        self.tasks.end();
     }
 
     /// Ends once [`Front::close`] was called.
@@ -205,9 +217,46 @@ impl Front {
         .await;
     }
 
-    /// The abilities that are declared in this revision, as JSON.
-    pub(crate) fn capabilities(&self, dialect: &Dialect) -> Json {
-        self.offers.json(dialect)
+    /// The abilities that are declared in this revision, as JSON; `lists` where a client may list its tasks.
+    pub(crate) fn capabilities(&self, dialect: &Dialect, lists: bool) -> Json {
+        self.offers.json(dialect, lists)
+    }
+
+    /// Whether a tool can be called as a task here.
+    pub(crate) fn support(&self, tool: &Definition) -> Support {
+        match self.offers.tasks {
+            TaskOffer::None => Support::Forbidden,
+            TaskOffer::Marked => Support::of(tool),
+            // Its server may want a task of every call: that is between that server and us.
+            TaskOffer::Every => Support::Optional,
+        }
+    }
+
+    /// A definition in the words of a revision, with what it says of tasks.
+    pub(crate) fn definition(&self, dialect: &Dialect, definition: &Definition) -> Json {
+        let json = dialect.definition(definition);
+        if dialect.tasks != Words::Core || definition.kind() != ItemKind::Tool {
+            return json;
+        }
+        match self.support(definition) {
+            Support::Forbidden if json.get("execution").is_none() => json,
+            Support::Forbidden => json.without("execution"),
+            support => {
+                let mut execution = ObjectWriter::new();
+                execution.str("taskSupport", support.word());
+                json.with("execution", &execution.finish())
+            }
+        }
+    }
+
+    /// The calls that go on as tasks, or did and are kept, the oldest first.
+    pub fn tasks(&self) -> Vec<TaskView> {
+        self.tasks.views()
+    }
+
+    /// Ends the task that is that call; whether one ran.
+    pub fn stop_task(&self, call: &str) -> bool {
+        self.tasks.stop(call)
     }
 }
 
@@ -226,12 +275,14 @@ pub struct Offers {
     pub completions: bool,
     /// It tells when its lists change.
     pub list_changed: bool,
+    /// Which calls may go on as tasks.
+    pub tasks: TaskOffer,
     /// Its extensions: an object of settings by their identifiers (2026-07-28).
     pub extensions: Option<Json>,
 }
 
 impl Default for Offers {
-    /// All, and no extension: what a gateway joins may change at any time.
+    /// All but tasks, and no extension: what a gateway joins may change at any time.
     fn default() -> Offers {
         Offers {
             tools: true,
@@ -240,13 +291,14 @@ impl Default for Offers {
             prompts: true,
             completions: true,
             list_changed: true,
+            tasks: TaskOffer::default(),
             extensions: None,
         }
     }
 }
 
 impl Offers {
-    fn json(&self, dialect: &Dialect) -> Json {
+    fn json(&self, dialect: &Dialect, lists: bool) -> Json {
         let mut o = ObjectWriter::new();
         let changes = |o: &mut ObjectWriter| {
             if self.list_changed {
@@ -256,8 +308,16 @@ impl Offers {
         if self.completions && dialect.completions {
             o.object("completions", |_| {});
         }
-        if let Some(extensions) = self.extensions.as_ref().filter(|_| dialect.stateless) {
-            o.raw("extensions", extensions);
+        let tasks = Some(dialect.tasks).filter(|_| self.tasks != TaskOffer::None);
+        let extends = self.extensions.is_some() || tasks == Some(Words::Extension);
+        if dialect.stateless && extends {
+            o.object("extensions", |e| {
+                let own = self.extensions.iter().flat_map(Json::members);
+                own.for_each(|(id, settings)| e.raw(&id, &settings));
+                if tasks == Some(Words::Extension) {
+                    e.object(EXTENSION, |_| {});
+                }
+            });
         }
         o.object("logging", |_| {});
         if self.prompts {
@@ -269,6 +329,17 @@ impl Offers {
                 if self.subscribe {
                     r.bool("subscribe", true);
                 }
+            });
+        }
+        if tasks == Some(Words::Core) {
+            o.object("tasks", |t| {
+                t.object("cancel", |_| {});
+                if lists {
+                    t.object("list", |_| {});
+                }
+                t.object("requests", |r| {
+                    r.object("tools", |t| t.object("call", |_| {}))
+                });
             });
         }
         if self.tools {

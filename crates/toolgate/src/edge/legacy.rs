@@ -6,6 +6,7 @@ use super::{
     call::{self, Context},
     changes, lists,
     outlet::{Frame, Outlet, QueueLimits, level},
+    tasks,
     telling::Telling,
 };
 use std::{
@@ -51,6 +52,7 @@ impl Legacy {
         server: Arc<Front>,
         caller: Caller,
         transport: &'static str,
+        link: Option<u64>,
         params: Option<&Json>,
     ) -> Result<(Arc<Legacy>, Json), RpcError> {
         let wrong = || {
@@ -72,10 +74,11 @@ impl Legacy {
             log_level: None,
             progress: None,
             trace: TraceContext::default(),
+            link,
         };
         let answer = initialize::Answer {
             version: dialect.revision.to_owned(),
-            capabilities: server.capabilities(dialect),
+            capabilities: server.capabilities(dialect, link.is_some()),
             server: dialect.implementation(server.info.clone()),
             instructions: server.instructions(&context.caller),
         };
@@ -189,6 +192,13 @@ impl Legacy {
                     Some(&asker),
                 )
                 .await
+            }
+            used if tasks::is_method(&self.server, &self.context, used) => {
+                let asker = Inline {
+                    legacy: self,
+                    outlet,
+                };
+                tasks::answer(&self.server, &self.context, used, params, Some(&asker)).await
             }
             initialize::NAME => Err(RpcError::new(
                 code::INVALID_REQUEST,

@@ -42,7 +42,7 @@ fn written(
         .map(|last| format!("{AFTER}{}", last.def.name()));
     let page: Vec<Json> = page
         .iter()
-        .map(|item| dialect.definition(&item.def))
+        .map(|item| server.definition(dialect, &item.def))
         .collect();
     let hint = catalog.hint();
     dialect.list(kind, &page, next.as_deref(), hint, &server.info)

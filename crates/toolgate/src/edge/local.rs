@@ -7,7 +7,7 @@ use super::{
     outlet::Outlet,
 };
 use std::sync::Arc;
-use toolgate_core::{Abilities, Call, Caller, Error, Kind, Reporter, Seen, ToolResult};
+use toolgate_core::{Abilities, Background, Call, Caller, Error, Kind, Reporter, Seen, ToolResult};
 use toolgate_wire::{dialect, json::Json, method::trace::TraceContext};
 
 /// Uses a tool as `caller`, through the same pipeline as everybody. Waits where a person has to approve.
@@ -33,9 +33,12 @@ pub async fn call_here(
         log_level: None,
         progress: None,
         trace: TraceContext::default(),
+        link: None,
     };
     let mut call = Call::tool(crate::ids::short("c"), caller, tool, arguments);
     call.reporter = reporter;
+    // It is waited for, however long it takes.
+    call.background = Background::new().0;
     call.seen = Arc::new(Seen {
         revision: dialect.revision.to_owned(),
         transport,

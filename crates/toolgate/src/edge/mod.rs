@@ -15,9 +15,11 @@ mod outlet;
 mod pages;
 pub mod standard;
 pub mod stdio;
+mod tasks;
 mod telling;
 mod working;
 
 pub use front::{Front, Instructs, Offers, Refused, ServerLimits, Witness};
 pub use local::call_here;
 pub use outlet::QueueLimits;
+pub use tasks::{TaskLimits, TaskOffer, TaskView};

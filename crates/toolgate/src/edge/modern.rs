@@ -5,7 +5,9 @@ use super::{
     call::{self, Context},
     changes, lists,
     outlet::{Frame, Outlet, level},
+    tasks,
 };
+use std::sync::Arc;
 use toolgate_core::{Caller, Interest, ItemKind};
 use toolgate_wire::{
     dialect::{self, Dialect},
@@ -54,6 +56,7 @@ pub(crate) fn context(
         log_level: log_level(meta)?,
         progress: meta.get(meta::PROGRESS),
         trace: TraceContext::read(meta),
+        link: None,
     })
 }
 
@@ -85,7 +88,7 @@ fn supported() -> impl Iterator<Item = &'static Dialect> {
 
 /// Works on a request until there is an answer. Dropping the future cancels it.
 pub(crate) async fn answer(
-    server: &Front,
+    server: &Arc<Front>,
     context: &Context,
     id: &Id,
     method: &str,
@@ -97,6 +100,9 @@ pub(crate) async fn answer(
         used if usage::is_usage(used) => {
             call::run(server, context, id, used, params, outlet, None).await
         }
+        used if tasks::is_method(server, context, used) => {
+            tasks::answer(server, context, used, params, None).await
+        }
         method::LISTEN => listen(server, context, id, params, outlet).await,
         other => match ItemKind::listed_by(other) {
             Some(kind) => lists::page(server, context.dialect, &context.caller, kind, params).await,
@@ -107,7 +113,7 @@ pub(crate) async fn answer(
 
 fn about(server: &Front, context: &Context) -> Json {
     let versions = supported().map(|d| d.revision.to_owned()).collect();
-    let capabilities = server.capabilities(context.dialect);
+    let capabilities = server.capabilities(context.dialect, false);
     discover::Answer {
         versions,
         capabilities,
@@ -133,6 +139,7 @@ async fn listen(
     };
     let want = interest(&context.caller, &filter, server.limits.uris)?;
     want.uris.iter().try_for_each(|uri| server.fits(uri))?;
+    let of_tasks = tasks::Subscribed::of(server, context, &filter)?;
     let mut changes = server
         .service
         .changes(want.clone())
@@ -143,7 +150,10 @@ async fn listen(
     let want = changes.told().cloned().unwrap_or(want);
     outlet
         .send(told(notifications::ACKNOWLEDGED, id, |o| {
-            o.object("notifications", |n| acknowledged(n, &want))
+            o.object("notifications", |n| {
+                acknowledged(n, &want);
+                of_tasks.acknowledge(n);
+            })
         }))
         .await;
     let telling = async {
@@ -157,8 +167,14 @@ async fn listen(
         // Nothing will change any more: the stream stays until the client ends it.
         std::future::pending::<()>().await;
     };
+    let telling_tasks = of_tasks.tell(context, |method, params| {
+        let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));
+        let frame = told(method, id, more);
+        async move { outlet.send(frame).await }
+    });
     tokio::select! {
         () = telling => {}
+        () = telling_tasks => {}
         () = server.closed() => {}
     }
     if context.transport == "stdio" {

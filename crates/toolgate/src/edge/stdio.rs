@@ -18,7 +18,10 @@ use std::{
     io,
     panic::AssertUnwindSafe,
     pin::pin,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     task::Poll,
     time::Duration,
 };
@@ -35,6 +38,8 @@ use toolgate_wire::{
 
 /// How this transport is called in the record.
 const STDIO: &str = "stdio";
+/// Connections so far.
+static LINKS: AtomicU64 = AtomicU64::new(0);
 /// How long what is still to be said may take, once the peer says nothing more.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -56,6 +61,7 @@ pub async fn serve(
     let mut peer = Peer {
         server,
         caller,
+        link: LINKS.fetch_add(1, Ordering::Relaxed),
         outlet,
         legacy,
         modern,
@@ -112,6 +118,8 @@ async fn write(mut frames: Frames, mut writer: impl AsyncWrite + Send + Unpin) -
 struct Peer {
     server: Arc<Front>,
     caller: Caller,
+    /// Tells this connection from others of the same caller.
+    link: u64,
     outlet: Outlet,
     /// Once it said `initialize`.
     legacy: Arc<OnceLock<Arc<Legacy>>>,
@@ -201,7 +209,13 @@ impl Peer {
     }
 
     async fn open(&mut self, id: Id, params: Option<&Json>) {
-        let opened = Legacy::open(self.server.clone(), self.caller.clone(), STDIO, params);
+        let opened = Legacy::open(
+            self.server.clone(),
+            self.caller.clone(),
+            STDIO,
+            Some(self.link),
+            params,
+        );
         let answer = opened.map(|(legacy, answer)| {
             legacy.tell_changes(self.outlet.clone());
             // It was looked for a moment ago, and only this task sets it.
@@ -213,7 +227,10 @@ impl Peer {
 
     async fn modern(&mut self, id: Id, method: String, params: Option<Json>, meta: &Members) {
         let context = match modern::context(self.caller.clone(), STDIO, meta) {
-            Ok(context) => context,
+            Ok(context) => Context {
+                link: Some(self.link),
+                ..context
+            },
             Err(why) => return self.refuse(&id, &method, params.as_ref(), why).await,
         };
         let (handle, registration) = AbortHandle::new_pair();
@@ -260,6 +277,7 @@ impl Peer {
             legacy.close();
         }
         self.modern.stop();
+        self.server.tasks.end_of(self.link);
     }
 }
 

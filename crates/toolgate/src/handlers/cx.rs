@@ -119,6 +119,12 @@ impl Cx {
         }
     }
 
+    /// Lets the call go on as a task from here, so that its caller need not wait; questions that come later are asked
+    /// in the task. False where the caller knows no tasks: then it waits. See [`super::Tool::task`].
+    pub fn become_task(&self) -> bool {
+        self.0.call.background.start()
+    }
+
     /// Sends a log message, where the caller wants messages of that level. No secrets: clients show and keep it.
     pub fn log(&self, level: Level, data: impl Serialize) {
         let Ok(data) = serde_json::to_value(data) else {
@@ -208,6 +214,7 @@ impl Cx {
             Need::Sampling => (able.sampling, "ask its model"),
             Need::SamplingTools => (able.sampling_tools, "let its model use tools"),
             Need::Roots => (able.roots, "name its roots"),
+            Need::Tasks => (self.0.call.background.start(), "come back for a task"),
         };
         if able {
             return Ok(());

@@ -51,3 +51,4 @@ pub use resource::{Resource, Template, Vars};
 pub use server::Server;
 pub use stop::Stop;
 pub use tool::{IntoTool, Tool, ToolSet};
+pub use toolgate_wire::method::tasks::Support as TaskSupport;

@@ -1,10 +1,10 @@
 //! Collects what is offered, and builds what an edge serves.
 
 use super::{
-    BuildError, IntoPrompt, IntoTool, Registry, Resource, Template, ToolSet, registry::Offered,
-    service::Handlers,
+    BuildError, IntoPrompt, IntoTool, Registry, Resource, TaskSupport, Template, ToolSet,
+    registry::Offered, service::Handlers,
 };
-use crate::edge::{self, Offers, ServerLimits};
+use crate::edge::{self, Offers, ServerLimits, TaskOffer};
 use std::{path::PathBuf, sync::Arc};
 use toolgate_core::{CacheHint, Json, Rule};
 use toolgate_policy::{
@@ -268,6 +268,16 @@ impl Server {
             prompts: !self.offered.prompts.is_empty(),
             completions: self.completions,
             list_changed: true,
+            tasks: if self
+                .offered
+                .tools
+                .iter()
+                .any(|t| t.support() != TaskSupport::Forbidden)
+            {
+                TaskOffer::Marked
+            } else {
+                TaskOffer::None
+            },
             extensions: (!self.extensions.is_empty()).then(|| extensions.finish()),
         })
     }

@@ -1,11 +1,13 @@
 //! A tool: its definition, and the function behind it.
 
-use super::{Cx, IntoOutput, Stop, definition::Draft, schema};
+use super::{Cx, IntoOutput, Stop, TaskSupport, definition::Draft, schema};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::{future::Future, sync::Arc};
-use toolgate_core::{BoxFuture, Call, Definition, Error, ItemKind, Kind, Problem, ToolResult};
+use toolgate_core::{
+    BoxFuture, Call, Definition, Error, ItemKind, Kind, Need, Problem, ToolResult,
+};
 
 type Run = Arc<dyn Fn(&Call, Cx) -> BoxFuture<'static, Result<ToolResult, Stop>> + Send + Sync>;
 
@@ -19,6 +21,7 @@ pub struct Tool {
     wrong: Option<String>,
     /// Whether the structured result is repeated as text.
     repeats: bool,
+    support: TaskSupport,
 }
 
 /// What can be added to a server as a tool: a [`Tool`], or a function that makes one, as `#[tool]` does.
@@ -119,6 +122,7 @@ impl Tool {
             run,
             wrong: None,
             repeats: true,
+            support: TaskSupport::default(),
         }
     }
 
@@ -162,6 +166,15 @@ impl Tool {
         self.hint("openWorldHint", reaches)
     }
 
+    /// Whether it can be called as a task, so that its caller need not wait: where it takes long (`Optional`), or always
+    /// (`Required`). A caller that knows no tasks waits; where they are required it is refused.
+    pub fn task(mut self, support: TaskSupport) -> Tool {
+        self.draft
+            .within("execution", "taskSupport", support.word());
+        self.support = support;
+        self
+    }
+
     /// Its icons, as the protocol writes them: an array of objects with `src`.
     pub fn icons(self, icons: Value) -> Tool {
         self.set("icons", icons)
@@ -184,6 +197,10 @@ impl Tool {
         self
     }
 
+    pub(super) fn support(&self) -> TaskSupport {
+        self.support
+    }
+
     pub(super) fn name(&self) -> &str {
         self.draft.text("name").unwrap_or_default()
     }
@@ -196,6 +213,11 @@ impl Tool {
     }
 
     pub(super) async fn run(&self, call: &Call, cx: Cx) -> Result<ToolResult, Stop> {
+        match self.support {
+            TaskSupport::Forbidden => {}
+            TaskSupport::Optional => call.background.allow(),
+            TaskSupport::Required => cx.require(Need::Tasks)?,
+        }
         let mut result = (self.run)(call, cx).await?;
         match &result.structured {
             Some(_) if !self.repeats => result.content.clear(),

@@ -19,3 +19,4 @@ mod remote;
 mod remote_http;
 mod rows;
 mod serve;
+mod tasks;

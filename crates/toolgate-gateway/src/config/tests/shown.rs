@@ -14,6 +14,7 @@ const LINKS: &str = "crates/toolgate/src/aggregate/links/tests.rs";
 const MEDIA: &str = "crates/toolgate-policy/src/media/tests.rs";
 const HTTP: &str = "crates/toolgate/tests/it/serve/http.rs";
 const RESUME: &str = "crates/toolgate/tests/it/serve/resume.rs";
+const TASKS: &str = "crates/toolgate/tests/it/tasks/holding.rs";
 const DURABILITY: &str = "crates/toolgate-journal/tests/it/durability.rs";
 
 const SHOWN: &[(&str, &str, &str)] = &[
@@ -121,6 +122,14 @@ const SHOWN: &[(&str, &str, &str)] = &[
         ONE_OVER,
         "resources_of_which_one_stream_hears",
     ),
+    ("tasks", TASKS, "one_task_too_many_is_refused"),
+    ("tasks_per_caller", TASKS, "one_task_too_many_is_refused"),
+    (
+        "task_bytes",
+        TASKS,
+        "results_give_way_where_they_are_too_long_together",
+    ),
+    ("task_seconds", TASKS, "a_task_ends_with_its_time"),
     ("result_bytes", ONE_OVER, "what_a_server_lists_and_answers"),
     ("media_bytes", MEDIA, "one_byte_over_the_limit"),
     (

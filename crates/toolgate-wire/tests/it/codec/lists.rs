@@ -56,7 +56,7 @@ fn knows(dialect: &Dialect, kind: ItemKind, key: &str, value: &Json) -> bool {
     let tool = kind == ItemKind::Tool;
     match key {
         "icons" => dialect.revision >= "2025-11-25",
-        "execution" => false,
+        "execution" => dialect.revision == "2025-11-25",
         "title" | "_meta" => dialect.revision >= "2025-06-18",
         "annotations" if tool => dialect.revision >= "2025-03-26",
         "outputSchema" => {

@@ -3,7 +3,11 @@
 use super::super::transport::Outgoing;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use toolgate_wire::method::meta;
+use toolgate_wire::{
+    json::{Json, Limits, ObjectWriter},
+    message::Message,
+    method::{meta, tasks},
+};
 
 /// The revision.
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -48,11 +52,27 @@ pub(super) fn of_modern(headers: &mut HeaderMap, request: &Outgoing<'_>) -> bool
     true
 }
 
+/// Adds the same for a request that is written already.
+pub(super) fn of_line(headers: &mut HeaderMap, line: &str) {
+    let read = Json::read(line.as_bytes().to_vec(), &Limits::default());
+    let message = read.ok().and_then(|json| Message::read(&json).ok());
+    if let Some(Message::Request { id, method, params }) = message {
+        let request = Outgoing {
+            id: &id,
+            method: &method,
+            params: params.unwrap_or_else(|| ObjectWriter::new().finish()),
+            mirrored: &Vec::new(),
+        };
+        of_modern(headers, &request);
+    }
+}
+
 /// Which parameter the header `Mcp-Name` repeats.
 fn named_by(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
+        tasks::GET | tasks::UPDATE | tasks::CANCEL => Some("taskId"),
         _ => None,
     }
 }

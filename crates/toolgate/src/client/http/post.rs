@@ -117,7 +117,10 @@ impl Http {
     /// Sends a notification or an answer.
     pub(super) async fn tell(&self, link: &Link, line: String) {
         let session = self.sessions.now();
-        let headers = self.in_session(link, self.http.headers().clone(), &session);
+        let mut headers = self.in_session(link, self.http.headers().clone(), &session);
+        if link.is_stateless() {
+            headers::of_line(&mut headers, &line);
+        }
         let sent = async {
             if self.endpoint.get().is_some() {
                 return self.post_old(line, headers).await;

@@ -6,7 +6,7 @@ use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Kind, Limits},
     message::{Message, RpcError, code},
-    method::meta,
+    method::{meta, tasks},
 };
 
 /// The revision of a request.
@@ -132,6 +132,7 @@ fn named_by(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
+        tasks::GET | tasks::UPDATE | tasks::CANCEL => Some("taskId"),
         _ => None,
     }
 }

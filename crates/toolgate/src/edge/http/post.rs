@@ -348,7 +348,13 @@ fn initialize(
     id: &Id,
     params: Option<&Json>,
 ) -> Result<Answer, (StatusCode, RpcError)> {
-    let opened = Legacy::open(endpoint.server.clone(), caller.clone(), "http", params);
+    let opened = Legacy::open(
+        endpoint.server.clone(),
+        caller.clone(),
+        "http",
+        None,
+        params,
+    );
     let (legacy, answer) = opened.map_err(|error| (StatusCode::BAD_REQUEST, error))?;
     let Some(open) = endpoint.sessions.add(caller.clone(), legacy) else {
         let error = RpcError::new(

@@ -216,7 +216,8 @@ impl Stream {
             let text = "initialize comes once, and it came already";
             return Err(RpcError::new(code::INVALID_REQUEST, text));
         }
-        let (legacy, answer) = Legacy::open(server.clone(), self.caller.clone(), "http", params)?;
+        let (legacy, answer) =
+            Legacy::open(server.clone(), self.caller.clone(), "http", None, params)?;
         legacy.tell_changes(self.outlet.clone());
         *peer = Peer::Open(legacy);
         Ok(answer)

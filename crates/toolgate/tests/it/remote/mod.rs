@@ -7,5 +7,6 @@ mod lists;
 mod logs;
 mod opening;
 pub(crate) mod peer;
+mod tasks;
 mod timeouts;
 mod trouble;

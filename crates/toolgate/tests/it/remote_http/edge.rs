@@ -4,6 +4,7 @@ use super::{
     super::{
         remote::peer::{all, call, options},
         serve::{Scripted, server},
+        tasks,
     },
     server::{Heard, changes_of, soon},
 };
@@ -21,7 +22,10 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use toolgate::{
     Caller, Outcome, Service,
     client::{HttpOptions, Remote},
-    edge::http::{Body, Endpoint, HttpLimits},
+    edge::{
+        TaskLimits,
+        http::{Body, Endpoint, HttpLimits},
+    },
 };
 
 /// A listener that serves until it is dropped.
@@ -37,14 +41,18 @@ impl Drop for Serving {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "the server of the test")]
 async fn serve() -> Serving {
     let scripted = Scripted::new();
+    serve_this(server(scripted.clone()), scripted).await
+}
+
+#[allow(clippy::disallowed_methods, reason = "the server of the test")]
+async fn serve_this(front: Arc<toolgate::edge::Front>, scripted: Arc<Scripted>) -> Serving {
     let limits = HttpLimits {
         stream_after: Duration::from_millis(50),
         ..HttpLimits::default()
     };
-    let endpoint = Endpoint::new(server(scripted.clone()), limits);
+    let endpoint = Endpoint::new(front, limits);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let task = tokio::spawn(async move {
@@ -152,4 +160,38 @@ async fn cancels(serving: &Serving, remote: &Remote) {
     })
     .await;
     soon(until(0)).await;
+}
+
+/// The server looks at the headers of each request about a task.
+///
+/// Holds: XTASK-11
+#[tokio::test]
+async fn a_task_is_followed_and_ended_over_http() {
+    let quick = TaskLimits {
+        poll: Duration::from_millis(50),
+        ..tasks::limits()
+    };
+    let (front, hand) = tasks::served(quick);
+    let serving = serve_this(front.clone(), Scripted::new()).await;
+    let remote = Remote::connect(&serving.url, options(), HttpOptions::default());
+    let remote = remote.await.unwrap();
+    hand.go.notify_one();
+    let done = soon(remote.call(call("job", "{}"))).await.unwrap();
+    assert!(matches!(done, Outcome::Done(_)), "{done:?}");
+    assert_eq!(front.tasks()[0].status, "completed");
+    // A client that leaves before it heard of the task cannot end it.
+    let (reporter, heard) = Heard::reporter();
+    let mut running = call("job", "{}");
+    running.reporter = reporter;
+    let looked = async {
+        while heard.progress().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        done = remote.call(running) => panic!("{done:?}"),
+        () = soon(looked) => {}
+    }
+    hand.runs(0).await;
+    assert_eq!(front.tasks()[1].status, "cancelled");
 }

@@ -1,0 +1,255 @@
+//! A call that its server answers with a task: it is followed to its end, so that whoever called waits for a call.
+//!
+//! The id of the task stays here: in this future, and while its questions are answered, in a slot of the call.
+
+use super::{
+    call,
+    link::{Failure, Link, Purpose},
+    open::{Peer, stamp},
+    remote::Remote,
+    status::harmless,
+    transport::Mirrored,
+};
+use serde_json::json;
+use std::{sync::Arc, time::Duration};
+use toolgate_core::{Call, Error, Event, Kind, Outcome, Progress};
+use toolgate_wire::{
+    json::{Json, Limits, ObjectWriter},
+    method::{
+        definition::ItemKind,
+        output::Output,
+        tasks::{self, Detail, EXTENSION, Status, Support, Task, Words},
+        usage::Op,
+    },
+};
+
+/// The slot in which the task waits while somebody answers its questions.
+const SLOT: &str = "upstream_task";
+/// How often a server looks where it does not say.
+const POLL: Duration = Duration::from_secs(1);
+/// The shortest and the longest wait between two looks, whatever the server says.
+const BOUNDS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(60));
+
+impl Peer {
+    /// Whether the server may answer calls of tools with tasks, and in which words.
+    pub(super) fn tasks(&self) -> Words {
+        let has = |path: &[&str]| {
+            let mut at = Some(self.capabilities.clone());
+            for key in path {
+                at = at.and_then(|at| at.get(key));
+            }
+            at.is_some()
+        };
+        match self.dialect.tasks {
+            Words::Extension if has(&["extensions", EXTENSION]) => Words::Extension,
+            Words::Core if has(&["tasks", "requests", "tools", "call"]) => Words::Core,
+            _ => Words::None,
+        }
+    }
+}
+
+/// A task of a server that is followed.
+struct Followed {
+    link: Arc<Link>,
+    id: String,
+    /// The keys of questions that were answered.
+    done: Vec<String>,
+    /// What ends it, where nobody follows it any more.
+    cancel: Option<Json>,
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        if let Some(params) = self.cancel.take() {
+            self.link.ask_no_more(tasks::CANCEL, &params);
+        }
+    }
+}
+
+impl Followed {
+    fn slot(&self) -> (String, String) {
+        let kept = json!({"id": self.id, "done": self.done});
+        (SLOT.to_owned(), kept.to_string())
+    }
+}
+
+impl Remote {
+    /// Whether this call has to be asked for as a task (2025-11-25).
+    pub(super) fn asks_for_task(&self, call: &Call) -> bool {
+        if call.op != Op::Tool || self.peer.tasks() != Words::Core {
+            return false;
+        }
+        let item = self.lists.of(ItemKind::Tool).known(call.name());
+        let item = item.or_else(|| call.item().cloned());
+        item.is_some_and(|item| Support::of(&item.def) == Support::Required)
+    }
+
+    /// The task that a call is answered with, where it is.
+    pub(super) fn task_of(&self, call: &Call, result: &Json) -> Result<Option<Task>, Error> {
+        let words = self.peer.tasks();
+        let is = match words {
+            Words::None => false,
+            Words::Core => self.asks_for_task(call) && result.get("task").is_some(),
+            Words::Extension => {
+                let kind = result.get("resultType").and_then(|kind| kind.string());
+                call::follows(call, &self.peer, &self.options) && kind.as_deref() == Some("task")
+            }
+        };
+        if !is {
+            return Ok(None);
+        }
+        let task = Task::read(words, result);
+        task.map(Some)
+            .map_err(|reason| self.upstream(format_args!("sent an invalid task: {reason}")))
+    }
+
+    /// Follows a new task until it ends or asks.
+    pub(super) async fn follow(&self, call: Call, task: Task) -> Result<Outcome, Error> {
+        let followed = self.followed(&call, task.id.clone(), Vec::new());
+        // Where its caller knows tasks, it has one at once; else it waits.
+        let _known = call.background.start();
+        if self.peer.tasks() == Words::Core {
+            return self.result_of(&call, followed).await;
+        }
+        // The answer to the call never has what goes with the state.
+        let task = match task.status {
+            Status::Working => task,
+            _ => self.looked(&call, &followed).await?,
+        };
+        self.look(call, followed, task).await
+    }
+
+    /// Goes on with a task whose questions were answered; none where this call has no task.
+    pub(super) async fn resume(&self, call: &Call) -> Option<Result<Outcome, Error>> {
+        let kept = call.round.slots.get(SLOT)?;
+        let kept = Json::read(kept.clone().into_bytes(), &Limits::default()).ok()?;
+        let id = kept.get("id")?.string()?;
+        let done = kept.get("done")?;
+        let done = done.items().filter_map(|key| key.string()).collect();
+        let followed = self.followed(call, id, done);
+        let _known = call.background.start();
+        Some(self.answered(call.clone(), followed).await)
+    }
+
+    fn followed(&self, call: &Call, id: String, done: Vec<String>) -> Followed {
+        let cancel = self.about(call, &id, |_| {});
+        Followed {
+            link: self.link.clone(),
+            id,
+            done,
+            cancel: Some(cancel),
+        }
+    }
+
+    /// The parameters of a request about a task.
+    fn about(&self, call: &Call, id: &str, more: impl FnOnce(&mut ObjectWriter)) -> Json {
+        let mut o = ObjectWriter::new();
+        let granted = call::granted(call, &self.peer, &self.options);
+        if self.peer.dialect.stateless {
+            o.object("_meta", |m| {
+                stamp(m, self.peer.dialect, &self.options.client, &granted)
+            });
+        }
+        o.str("taskId", id);
+        more(&mut o);
+        o.finish()
+    }
+
+    async fn asked(&self, call: &Call, method: &str, params: Json) -> Result<Json, Error> {
+        let purpose = Purpose::Call(call.reporter.clone(), call.caller.clone());
+        let none = Mirrored::new();
+        let answer = self.link.request_with(method, purpose, &none, |_| params);
+        answer.await.map_err(|failure| self.failed(failure))
+    }
+
+    /// Sends the answers to its questions, then looks on.
+    async fn answered(&self, call: Call, mut followed: Followed) -> Result<Outcome, Error> {
+        let answers = call::for_server(&call);
+        let params = self.about(&call, &followed.id, |o| {
+            o.object("inputResponses", |map| {
+                for (key, answer) in call::for_server(&call) {
+                    map.raw(key, answer);
+                }
+            });
+        });
+        followed.done.extend(answers.map(|(key, _)| key.clone()));
+        self.asked(&call, tasks::UPDATE, params).await?;
+        let task = self.looked(&call, &followed).await?;
+        self.look(call, followed, task).await
+    }
+
+    async fn looked(&self, call: &Call, followed: &Followed) -> Result<Task, Error> {
+        let params = self.about(call, &followed.id, |_| {});
+        let result = self.asked(call, tasks::GET, params).await?;
+        let task = Task::read(Words::Extension, &result);
+        task.map_err(|reason| self.upstream(format_args!("sent an invalid task: {reason}")))
+    }
+
+    /// Looks until it is over or asks something new.
+    async fn look(
+        &self,
+        call: Call,
+        mut followed: Followed,
+        mut task: Task,
+    ) -> Result<Outcome, Error> {
+        let mut looks = 0.0;
+        loop {
+            match (task.status, task.detail) {
+                (Status::Completed, Detail::Result(result)) => {
+                    followed.cancel = None;
+                    return self.done(&call, &result);
+                }
+                (Status::Failed, Detail::Error(error)) => {
+                    followed.cancel = None;
+                    return Err(self.failed(Failure::Rpc(error)));
+                }
+                (Status::Completed | Status::Failed, _) => {
+                    followed.cancel = None;
+                    return Err(self.upstream("ended a task without a result or an error"));
+                }
+                (Status::Cancelled, _) => {
+                    followed.cancel = None;
+                    let text = format!("the server {} cancelled the task", self.name());
+                    return Err(Error::new(Kind::Cancelled, text));
+                }
+                (Status::InputRequired, Detail::Asks(mut asks)) => {
+                    asks.retain(|ask| !followed.done.contains(&ask.key));
+                    if !asks.is_empty() {
+                        let granted = call::granted(&call, &self.peer, &self.options);
+                        let questions = call::asked(asks, &granted);
+                        let mut questions = questions.map_err(|reason| self.invalid(&reason))?;
+                        questions.slots.extend([followed.slot()]);
+                        followed.cancel = None;
+                        return Ok(Outcome::Ask(questions));
+                    }
+                }
+                (Status::Working | Status::InputRequired, _) => {}
+            }
+            // A sign of life, with what the server says of itself.
+            call.reporter.tell(Event::Progress(Progress {
+                progress: looks,
+                total: None,
+                message: task.message.map(|text| harmless(&text, 500)),
+            }));
+            looks += 1e-6;
+            let wait = task.poll_ms.map_or(POLL, Duration::from_millis);
+            tokio::time::sleep(wait.clamp(BOUNDS.0, BOUNDS.1)).await;
+            task = self.looked(&call, &followed).await?;
+        }
+    }
+
+    /// Waits for the result of a task of 2025-11-25. What it asks meanwhile comes as with any call.
+    async fn result_of(&self, call: &Call, mut followed: Followed) -> Result<Outcome, Error> {
+        let params = self.about(call, &followed.id, |_| {});
+        let result = self.asked(call, tasks::RESULT, params).await;
+        followed.cancel = None;
+        self.done(call, &result?)
+    }
+
+    fn done(&self, call: &Call, result: &Json) -> Result<Outcome, Error> {
+        let output = Output::read(call.op, result);
+        output
+            .map(Outcome::Done)
+            .map_err(|reason| self.invalid(reason))
+    }
+}

@@ -1,0 +1,158 @@
+//! `tasks/*`: looking at tasks, answering their questions, and ending them.
+
+use super::{
+    TaskOffer, Tasks,
+    entry::{End, Entry},
+};
+use crate::edge::{Front, answer, ask::Asker, call::Context};
+use std::sync::Arc;
+use toolgate_core::{Error, Kind, Need};
+use toolgate_wire::{
+    dialect::related,
+    json::{self, Json},
+    message::{RpcError, code},
+    method::tasks::{self, EXTENSION, Words},
+};
+
+/// Whether a method is one of tasks, where tasks are offered and the revision has it.
+pub(crate) fn is_method(server: &Front, context: &Context, method: &str) -> bool {
+    let common = [tasks::GET, tasks::CANCEL].contains(&method);
+    server.offers.tasks != TaskOffer::None
+        && match context.dialect.tasks {
+            Words::None => false,
+            Words::Extension => common || method == tasks::UPDATE,
+            Words::Core => {
+                let lists = method == tasks::LIST && lists(context);
+                common || method == tasks::RESULT || lists
+            }
+        }
+}
+
+/// Whether a client may list its tasks: only where nobody else can be the same caller.
+fn lists(context: &Context) -> bool {
+    context.link.is_some()
+}
+
+/// Answers a method of tasks.
+pub(crate) async fn answer(
+    server: &Front,
+    context: &Context,
+    method: &str,
+    params: Option<&Json>,
+    asker: Option<&dyn Asker>,
+) -> Result<Json, RpcError> {
+    let (dialect, limits) = (context.dialect, &server.limits.tasks);
+    declared(context)?;
+    if method == tasks::LIST {
+        return page(server, context, params);
+    }
+    let id = tasks::named(params)
+        .ok_or_else(|| answer::bad_params("\"params.taskId\" must be a string"))?;
+    let found = server
+        .tasks
+        .find(&context.caller, dialect.tasks, &id, limits);
+    let task = found.ok_or_else(|| {
+        answer::bad_params("there is no such task (any more); call the tool again")
+    })?;
+    let core = dialect.tasks == Words::Core;
+    match method {
+        tasks::RESULT => result(&task, asker).await,
+        tasks::UPDATE => {
+            let answers = params.and_then(|p| p.get("inputResponses"));
+            let answers = answers.filter(|a| a.kind() == json::Kind::Object);
+            let answers = answers
+                .ok_or_else(|| answer::bad_params("\"params.inputResponses\" must be an object"))?;
+            task.answer(
+                answers
+                    .members()
+                    .map(|(key, answer)| (key.into_owned(), answer)),
+            );
+            Ok(dialect.empty(&server.info))
+        }
+        tasks::CANCEL => match task.cancel() {
+            false if core => Err(answer::bad_params("the task is over already")),
+            _ if core => Ok(dialect.task(&task.shown(), &server.info)),
+            _ => Ok(dialect.empty(&server.info)),
+        },
+        _ => Ok(dialect.task(&task.shown(), &server.info)),
+    }
+}
+
+/// Whether the client declared the extension, where there is one.
+pub(super) fn declared(context: &Context) -> Result<(), RpcError> {
+    let needs = context.dialect.tasks == Words::Extension;
+    if !needs || context.abilities.extension(EXTENSION).is_some() {
+        return Ok(());
+    }
+    let text = format!("declare the extension {EXTENSION} with each request about tasks");
+    let error = Error::new(Kind::Unsupported(Need::Tasks), text);
+    Err(answer::missing(Need::Tasks, &error))
+}
+
+/// `tasks/result`: puts the questions of the task to the client, and waits for its end.
+async fn result(task: &Arc<Entry>, asker: Option<&dyn Asker>) -> Result<Json, RpcError> {
+    let mut changes = task.changes();
+    loop {
+        changes.mark_unchanged();
+        match task.end() {
+            Some(End::Answered(answer)) => return answer.map(|json| related(&json, &task.id)),
+            Some(End::Cancelled) => {
+                return Err(RpcError::new(code::INTERNAL, "the task was cancelled"));
+            }
+            None => {}
+        }
+        if let Some((taken, asker)) = asker.and_then(|asker| Some((task.take()?, asker))) {
+            let ask = &taken.ask;
+            let empty = || json::ObjectWriter::new().finish();
+            let params = related(&ask.params.clone().unwrap_or_else(empty), &task.id);
+            tokio::select! {
+                answer = asker.ask(&ask.method, Some(params)) => match answer {
+                    Ok(answer) => task.answer(std::iter::once((ask.key.clone(), answer))),
+                    // It stays open for who looks next.
+                    Err(error) => return Err(RpcError::new(code::INTERNAL, error.public())),
+                },
+                () = task.settled(&ask.key) => {}
+            }
+            continue;
+        }
+        if changes.changed().await.is_err() {
+            return Err(RpcError::new(
+                code::INTERNAL,
+                "the task ended without an answer",
+            ));
+        }
+    }
+}
+
+/// What a cursor begins with; the rest is the id of the last task on the page before.
+const AFTER: &str = "after:";
+
+fn page(server: &Front, context: &Context, params: Option<&Json>) -> Result<Json, RpcError> {
+    let all = Tasks::of(
+        &server.tasks,
+        &context.caller,
+        context.dialect.tasks,
+        &server.limits.tasks,
+    );
+    let own: Vec<_> = all
+        .iter()
+        .filter(|task| task.link == context.link)
+        .collect();
+    let wrong =
+        || answer::bad_params("the cursor is not one of this list; list again from the start");
+    let start = match params.and_then(|p| p.get("cursor")) {
+        None => 0,
+        Some(cursor) => {
+            let cursor = cursor.string().ok_or_else(wrong)?;
+            let id = cursor.strip_prefix(AFTER).ok_or_else(wrong)?;
+            let at = own.iter().position(|task| task.id == id);
+            at.ok_or_else(wrong)? + 1
+        }
+    };
+    let page: Vec<_> = own.iter().skip(start).take(server.limits.page).collect();
+    let more = start + page.len() < own.len();
+    let next = page.last().filter(|_| more);
+    let next = next.map(|last| format!("{AFTER}{}", last.id));
+    let shown: Vec<_> = page.iter().map(|task| task.shown()).collect();
+    Ok(context.dialect.task_list(&shown, next.as_deref()))
+}

@@ -1,0 +1,240 @@
+//! A call that may become a task.
+
+use super::{
+    TaskOffer,
+    entry::{Answer, Begin, Entry, Told, Working},
+    table::Full,
+};
+use crate::edge::{
+    Front, answer,
+    call::{self, Context},
+    outlet::{CallReport, Outlet},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    sync::{oneshot, watch},
+    task::AbortHandle,
+    time::Instant,
+};
+use toolgate_core::{Background, Call, ItemKind, List, Op, Pace, Reporter};
+use toolgate_wire::{
+    json::Json,
+    message::{RpcError, code},
+    method::tasks::{EXTENSION, Support, Wanted, Words},
+};
+
+/// How a call may become a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wish {
+    /// Once it took long, or when it says so.
+    Later,
+    /// At once: the client asked for it, to be kept so long.
+    Now(Option<Duration>),
+}
+
+/// Whether and how a call may become a task.
+///
+/// # Errors
+/// The client asks for a task of a tool that is none, or in words that cannot be read.
+pub(crate) async fn wish(
+    server: &Front,
+    context: &Context,
+    call: &Call,
+    params: Option<&Json>,
+) -> Result<Option<Wish>, RpcError> {
+    if server.offers.tasks == TaskOffer::None || call.op != Op::Tool {
+        return Ok(None);
+    }
+    match context.dialect.tasks {
+        Words::None => Ok(None),
+        Words::Extension => {
+            let declared = call.abilities.extension(EXTENSION).is_some();
+            Ok(declared.then_some(Wish::Later))
+        }
+        Words::Core => {
+            let Some(wanted) = Wanted::read(params).map_err(answer::bad_params)? else {
+                return Ok(None);
+            };
+            let ask = List::one(context.caller.clone(), ItemKind::Tool, call.name());
+            let listed = server.service.list(ask).await;
+            let listed = listed.map_err(|e| answer::list_failed(&e))?;
+            match listed.find(call.name()) {
+                // What it is told of an unknown tool, others say.
+                None => Ok(None),
+                Some(item) if server.support(&item.def) == Support::Forbidden => {
+                    let text = "this tool cannot be called as a task; call it without \"task\"";
+                    Err(RpcError::new(code::METHOD_NOT_FOUND, text))
+                }
+                Some(_) => Ok(Some(Wish::Now(wanted.ttl_ms.map(Duration::from_millis)))),
+            }
+        }
+    }
+}
+
+/// Runs a call, and answers when it is done or goes on as a task.
+pub(crate) async fn run(
+    server: &Arc<Front>,
+    context: &Context,
+    mut call: Call,
+    report: Arc<CallReport>,
+    wish: Wish,
+) -> Answer {
+    let limits = &server.limits.tasks;
+    let (background, pace) = Background::new();
+    if server.offers.tasks == TaskOffer::Every {
+        background.allow();
+    }
+    let life = match wish {
+        Wish::Now(Some(wanted)) => wanted.min(limits.life),
+        _ => limits.life,
+    };
+    let task = Arc::new(Entry::new(Begin {
+        owner: context.caller.clone(),
+        link: context.link,
+        words: context.dialect.tasks,
+        call: call.id.clone(),
+        tool: call.name().to_owned(),
+        background: background.clone(),
+        life,
+        poll: limits.poll,
+    }));
+    call.background = background.clone();
+    let told = Told {
+        task: task.clone(),
+        to: call.reporter.clone(),
+    };
+    call.reporter = Reporter::new(Arc::new(told)).with_logs(call.reporter.logs());
+    // In 2025-11-25 progress goes on until the task is over.
+    let lasting = context.dialect.tasks == Words::Core;
+    let closer = report.closer();
+    let (_closer, closer) = match lasting {
+        true => (None, Some(closer)),
+        false => (Some(closer), None),
+    };
+    let (go, ready) = oneshot::channel::<()>();
+    let (done, answered) = oneshot::channel();
+    let work = {
+        let (server, context, task) = (server.clone(), context.clone(), task.clone());
+        async move {
+            let _working = Working(task.clone());
+            let _closer = closer;
+            if ready.await.is_err() {
+                return;
+            }
+            // Held open: whether its caller waits is not the call's to know.
+            let (outlet, _frames) = Outlet::new(server.limits.queue);
+            let work = call::rounds(&server, &context, call, &outlet, Some(task.as_ref()));
+            let Ok(answer) = tokio::time::timeout(life, work).await else {
+                return;
+            };
+            if let Some(answer) = task.answered(answer) {
+                let _ = done.send(answer);
+            }
+        }
+    };
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "an edge owns the futures of its peer's calls and aborts them"
+    )]
+    let waited = Waited(Some(tokio::spawn(work).abort_handle()));
+    let running = Running {
+        server,
+        context,
+        task,
+        waited,
+        pace,
+        answered,
+    };
+    match wish {
+        // No step of it is before its caller can look.
+        Wish::Now(_) => running.at_once(&background, go),
+        Wish::Later => {
+            let _ = go.send(());
+            running.until_it_is_slow(limits.after).await
+        }
+    }
+}
+
+/// Ends the work when nobody waits for it any more, unless it is a task.
+struct Waited(Option<AbortHandle>);
+
+impl Drop for Waited {
+    fn drop(&mut self) {
+        if let Some(work) = self.0.take() {
+            work.abort();
+        }
+    }
+}
+
+/// A call that runs, and whoever waits for it.
+struct Running<'a> {
+    server: &'a Arc<Front>,
+    context: &'a Context,
+    task: Arc<Entry>,
+    waited: Waited,
+    pace: watch::Receiver<Pace>,
+    answered: oneshot::Receiver<Answer>,
+}
+
+impl Running<'_> {
+    fn at_once(mut self, background: &Background, go: oneshot::Sender<()>) -> Answer {
+        let full = |full: Full| RpcError::new(code::INTERNAL, full.words());
+        let created = self.become_task().map_err(full)?;
+        let _ = background.start();
+        let _ = go.send(());
+        created.ok_or_else(lost)
+    }
+
+    /// Waits for the answer; where that takes longer than `after`, or the call says so, it becomes a task.
+    async fn until_it_is_slow(mut self, after: Duration) -> Answer {
+        let began = Instant::now();
+        loop {
+            // What a call says of itself counts before its answer.
+            let pace = *self.pace.borrow_and_update();
+            let slow = async {
+                match pace {
+                    Pace::Waited => std::future::pending().await,
+                    Pace::Slow => tokio::time::sleep_until(began + after).await,
+                    Pace::Task => {}
+                }
+            };
+            tokio::select! {
+                biased;
+                Ok(()) = self.pace.changed() => {}
+                () = slow => break,
+                answer = &mut self.answered => return answer.unwrap_or_else(|_| Err(lost())),
+            }
+        }
+        match self.become_task() {
+            Ok(Some(created)) => return Ok(created),
+            Err(full) if *self.pace.borrow() == Pace::Task => {
+                return Err(RpcError::new(code::INTERNAL, full.words()));
+            }
+            // There is an answer already.
+            Ok(None) => {}
+            Err(_) => self.task.stay(),
+        }
+        self.answered.await.unwrap_or_else(|_| Err(lost()))
+    }
+
+    /// The answer to a call that goes on as a task; none where the call is answered already. From here on, whoever
+    /// began it finds it.
+    fn become_task(&mut self) -> Result<Option<Json>, Full> {
+        let (server, task) = (self.server, &self.task);
+        let Some(work) = self.waited.0.clone() else {
+            return Ok(None);
+        };
+        server.tasks.add(task, &server.limits.tasks)?;
+        if !task.detach(work) {
+            server.tasks.remove(&task.id);
+            return Ok(None);
+        }
+        self.waited.0 = None;
+        let dialect = self.context.dialect;
+        Ok(Some(dialect.task_created(&task.shown(), &server.info)))
+    }
+}
+
+fn lost() -> RpcError {
+    RpcError::new(code::INTERNAL, "the call ended without an answer")
+}

@@ -1,0 +1,149 @@
+//! All tasks of a server, bounded by count, bytes and time.
+
+use super::{TaskLimits, TaskView, entry::Entry};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use toolgate_core::Caller;
+use toolgate_wire::method::tasks::Words;
+
+/// All tasks of a server.
+#[derive(Default)]
+pub(crate) struct Tasks(Mutex<HashMap<String, Arc<Entry>>>);
+
+/// Why there is no room for a task.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Full {
+    Caller(usize),
+    All(usize),
+}
+
+impl Full {
+    pub(super) fn words(self) -> String {
+        match self {
+            Full::Caller(most) => format!(
+                "this caller has {most} tasks, which is the limit; wait for some of them to end, or cancel some"
+            ),
+            Full::All(most) => {
+                format!("there are {most} tasks, which is the limit; try again later")
+            }
+        }
+    }
+}
+
+impl Tasks {
+    /// Adds a task. What is over or too old gives way, the oldest first.
+    pub(super) fn add(&self, task: &Arc<Entry>, limits: &TaskLimits) -> Result<(), Full> {
+        let mut table = self.table();
+        sweep(&mut table, limits);
+        let own = |entry: &Entry| entry.owner == task.owner;
+        if table.values().filter(|e| own(e)).count() >= limits.per_caller
+            && !give_way(&mut table, own)
+        {
+            return Err(Full::Caller(limits.per_caller));
+        }
+        if table.len() >= limits.all && !give_way(&mut table, |_| true) {
+            return Err(Full::All(limits.all));
+        }
+        table.insert(task.id.clone(), task.clone());
+        Ok(())
+    }
+
+    /// The task of that id, for who began it. Of another caller's task there is no word.
+    pub(super) fn find(
+        &self,
+        caller: &Caller,
+        words: Words,
+        id: &str,
+        limits: &TaskLimits,
+    ) -> Option<Arc<Entry>> {
+        let mut table = self.table();
+        sweep(&mut table, limits);
+        let found = table.get(id)?;
+        (found.owner == *caller && found.words == words).then(|| found.clone())
+    }
+
+    /// The tasks of a caller, the oldest first.
+    pub(super) fn of(&self, caller: &Caller, words: Words, limits: &TaskLimits) -> Vec<Arc<Entry>> {
+        let mut table = self.table();
+        sweep(&mut table, limits);
+        let own = table
+            .values()
+            .filter(|e| e.owner == *caller && e.words == words);
+        let mut found: Vec<Arc<Entry>> = own.cloned().collect();
+        found.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+        found
+    }
+
+    /// Takes one away.
+    pub(super) fn remove(&self, id: &str) {
+        self.table().remove(id);
+    }
+
+    /// Ends the tasks of a connection that is gone: nobody can look any more.
+    pub(crate) fn end_of(&self, link: u64) {
+        self.table().retain(|_, entry| {
+            let ends = entry.link == Some(link);
+            if ends {
+                entry.cancel();
+            }
+            !ends
+        });
+    }
+
+    /// Ends all of them.
+    pub(crate) fn end(&self) {
+        for entry in self.table().values() {
+            entry.cancel();
+        }
+    }
+
+    /// All tasks, the oldest first.
+    pub(crate) fn views(&self) -> Vec<TaskView> {
+        let mut found: Vec<TaskView> = self.table().values().map(|e| e.view()).collect();
+        found.sort_by_key(|view| view.created);
+        found
+    }
+
+    /// Ends the task of a call; whether one ran.
+    pub(crate) fn stop(&self, call: &str) -> bool {
+        let table = self.table();
+        let found = table.values().find(|entry| *entry.call == *call);
+        found.is_some_and(|entry| entry.cancel())
+    }
+
+    fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes away what is too old, and the oldest results where they are too many bytes together.
+fn sweep(table: &mut HashMap<String, Arc<Entry>>, limits: &TaskLimits) {
+    table.retain(|_, entry| {
+        let expired = entry.is_expired();
+        if expired {
+            entry.cancel();
+        }
+        !expired
+    });
+    let mut bytes: usize = table.values().map(|entry| entry.size()).sum();
+    while bytes > limits.bytes {
+        let results = table.values().filter(|entry| entry.size() > 0);
+        let Some(oldest) = results.min_by_key(|entry| entry.created).cloned() else {
+            return;
+        };
+        bytes -= oldest.size();
+        table.remove(&oldest.id);
+    }
+}
+
+/// Takes away the oldest one that is over; false where all run.
+fn give_way(table: &mut HashMap<String, Arc<Entry>>, of: impl Fn(&Entry) -> bool) -> bool {
+    let over = table.values().filter(|entry| of(entry) && entry.is_over());
+    let oldest = over.min_by_key(|entry| entry.created);
+    let Some(id) = oldest.map(|entry| entry.id.clone()) else {
+        return false;
+    };
+    table.remove(&id).is_some()
+}

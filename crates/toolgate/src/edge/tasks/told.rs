@@ -1,0 +1,89 @@
+//! Tasks of which a subscription tells (2026-07-28).
+
+use super::{TaskOffer, entry::Entry, methods::declared};
+use crate::edge::{Front, call::Context};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::sync::Arc;
+use tokio::sync::watch;
+use toolgate_wire::{
+    json::{Json, ObjectWriter},
+    message::{RpcError, code},
+};
+
+/// The tasks of a subscription.
+#[derive(Default)]
+pub(crate) struct Subscribed(Vec<Arc<Entry>>);
+
+impl Subscribed {
+    /// The tasks that a filter names, of those that the client began.
+    ///
+    /// # Errors
+    /// The client did not declare the extension, or the ids cannot be read.
+    pub(crate) fn of(
+        server: &Front,
+        context: &Context,
+        filter: &Json,
+    ) -> Result<Subscribed, RpcError> {
+        let Some(ids) = filter.get("taskIds") else {
+            return Ok(Subscribed::default());
+        };
+        if server.offers.tasks == TaskOffer::None {
+            return Ok(Subscribed::default());
+        }
+        declared(context)?;
+        let most = server.limits.uris;
+        let ids: Option<Vec<String>> = ids.items().map(|id| id.string()).collect();
+        let ids = ids.filter(|ids| ids.len() <= most).ok_or_else(|| {
+            let text = format!("\"taskIds\" must be at most {most} strings");
+            RpcError::new(code::INVALID_PARAMS, text)
+        })?;
+        let (words, limits) = (context.dialect.tasks, &server.limits.tasks);
+        let found = ids.iter();
+        let found = found.filter_map(|id| server.tasks.find(&context.caller, words, id, limits));
+        Ok(Subscribed(found.collect()))
+    }
+
+    /// Writes which tasks will be told of.
+    pub(crate) fn acknowledge(&self, o: &mut ObjectWriter) {
+        if !self.0.is_empty() {
+            o.array("taskIds", |a| {
+                self.0.iter().for_each(|task| a.str(&task.id))
+            });
+        }
+    }
+
+    /// Tells each task as it is now, and then each of its changes, until it is over. Never ends.
+    pub(crate) async fn tell<F: Future<Output = ()>>(
+        self,
+        context: &Context,
+        mut tell: impl FnMut(&'static str, Json) -> F,
+    ) {
+        let dialect = context.dialect;
+        let mut changing: FuturesUnordered<_> = self.0.into_iter().map(first).collect();
+        while let Some((task, changes)) = changing.next().await {
+            let (over, mut o) = (task.is_over(), ObjectWriter::new());
+            task.shown().write(&mut o, dialect.tasks, true);
+            tell(dialect.task_notification(), o.finish()).await;
+            if !over {
+                changing.push(Box::pin(next(task, changes)) as Changing);
+            }
+        }
+        std::future::pending().await
+    }
+}
+
+type Changing = toolgate_core::BoxFuture<'static, (Arc<Entry>, watch::Receiver<u64>)>;
+
+fn first(task: Arc<Entry>) -> Changing {
+    let changes = task.changes();
+    Box::pin(async move { (task, changes) })
+}
+
+async fn next(
+    task: Arc<Entry>,
+    mut changes: watch::Receiver<u64>,
+) -> (Arc<Entry>, watch::Receiver<u64>) {
+    // The task itself holds the other end.
+    let _ = changes.changed().await;
+    (task, changes)
+}

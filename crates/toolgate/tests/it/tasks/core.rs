@@ -1,0 +1,190 @@
+//! Tasks of 2025-11-25.
+
+use super::{limits, served, until};
+use crate::handlers::peer::Peer;
+use serde_json::{Value, json};
+
+const REVISION: &str = "2025-11-25";
+
+async fn open() -> (Peer, std::sync::Arc<super::Hand>) {
+    let (server, hand) = served(limits());
+    let able = json!({"elicitation": {"form": {}}});
+    (Peer::open(&server, REVISION, able).await, hand)
+}
+
+async fn begin(peer: &mut Peer, name: &str) -> Value {
+    let params = json!({"name": name, "task": {"ttl": 60_000}});
+    let created = peer.result("tools/call", params).await;
+    let task = &created["task"];
+    assert_eq!(
+        (&task["status"], &task["ttl"]),
+        (&json!("working"), &json!(60_000)),
+        "{created}"
+    );
+    task["taskId"].clone()
+}
+
+/// Holds: TASK4-01, TASK4-05, TASK4-06, TASK4-07, TASK4-08
+#[tokio::test]
+async fn a_call_is_a_task_where_the_client_wants_it() {
+    let (mut peer, hand) = open().await;
+    let declared = &peer.opened()["capabilities"]["tasks"];
+    assert_eq!(
+        *declared,
+        json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}})
+    );
+    let id = begin(&mut peer, "slow").await;
+    let task = until(&mut peer, &id, "working").await;
+    assert_eq!(task["pollInterval"], 1000);
+    let waiting = peer.send("tasks/result", json!({"taskId": id})).await;
+    hand.runs(1).await;
+    until(&mut peer, &id, "working").await;
+    hand.go.notify_one();
+    let reply = peer.hear().await;
+    assert_eq!(reply["id"], waiting, "{reply}");
+    assert_eq!(reply["result"]["content"][0]["text"], "slow");
+    let related = &reply["result"]["_meta"]["io.modelcontextprotocol/related-task"];
+    assert_eq!(related["taskId"], id);
+    until(&mut peer, &id, "completed").await;
+    let id = begin(&mut peer, "breaks").await;
+    let error = peer.error("tasks/result", json!({"taskId": id})).await;
+    assert_eq!(error["code"], -32603);
+    until(&mut peer, &id, "failed").await;
+}
+
+/// Holds: TASK4-04
+#[tokio::test]
+async fn a_tool_says_whether_it_can_be_a_task() {
+    let (mut peer, hand) = open().await;
+    let mut support = json!({});
+    let mut params = json!({});
+    loop {
+        let page = peer.result("tools/list", params).await;
+        for tool in page["tools"].as_array().unwrap() {
+            support[tool["name"].as_str().unwrap()] = tool["execution"]["taskSupport"].clone();
+        }
+        let Some(next) = page.get("nextCursor") else {
+            break;
+        };
+        params = json!({"cursor": next});
+    }
+    assert_eq!(
+        (&support["slow"], &support["job"]),
+        (&json!("optional"), &json!("required"))
+    );
+    assert_eq!(support["plain"], Value::Null);
+    let missing = peer.error("tools/call", json!({"name": "job"})).await;
+    assert_eq!(missing["code"], -32601, "{missing}");
+    let forbidden = json!({"name": "plain", "task": {}});
+    assert_eq!(peer.error("tools/call", forbidden).await["code"], -32601);
+    let wrong = json!({"name": "slow", "task": 1});
+    assert_eq!(peer.error("tools/call", wrong).await["code"], -32602);
+    hand.go.notify_one();
+    let plain = peer.result("tools/call", json!({"name": "slow"})).await;
+    assert_eq!(plain["content"][0]["text"], "slow");
+}
+
+/// Holds: TASK4-09
+#[tokio::test]
+async fn its_questions_are_put_to_who_waits_for_the_result() {
+    let (mut peer, _) = open().await;
+    let id = begin(&mut peer, "asks").await;
+    until(&mut peer, &id, "input_required").await;
+    let waiting = peer.send("tasks/result", json!({"taskId": id})).await;
+    let mut asked = 0;
+    let result = loop {
+        let message = peer.hear().await;
+        if message["id"] == waiting && message.get("method").is_none() {
+            break message;
+        }
+        assert_eq!(message["method"], "elicitation/create", "{message}");
+        let related = &message["params"]["_meta"]["io.modelcontextprotocol/related-task"];
+        assert_eq!(related["taskId"], id);
+        asked += 1;
+        let value = if asked < 3 { json!("x") } else { json!(true) };
+        let answer = json!({"action": "accept", "content": {"value": value}});
+        peer.say(json!({"jsonrpc": "2.0", "id": message["id"], "result": answer}))
+            .await;
+    };
+    assert_eq!(result["result"]["content"][0]["text"], "x x true");
+    assert_eq!(asked, 3);
+}
+
+/// Holds: TASK4-10
+#[tokio::test]
+async fn what_is_over_cannot_be_cancelled() {
+    let (mut peer, hand) = open().await;
+    let id = begin(&mut peer, "slow").await;
+    hand.runs(1).await;
+    let cancelled = peer.result("tasks/cancel", json!({"taskId": id})).await;
+    assert_eq!(cancelled["status"], "cancelled");
+    hand.runs(0).await;
+    assert_eq!(
+        peer.error("tasks/cancel", json!({"taskId": id})).await["code"],
+        -32602
+    );
+    peer.error("tasks/result", json!({"taskId": id})).await;
+    until(&mut peer, &id, "cancelled").await;
+    for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+        assert_eq!(
+            peer.error(method, json!({"taskId": "x"})).await["code"],
+            -32602
+        );
+    }
+    let first = begin(&mut peer, "slow").await;
+    let second = begin(&mut peer, "slow").await;
+    let page = peer.result("tasks/list", json!({})).await;
+    let ids = |page: &Value| -> Vec<Value> {
+        let tasks = page["tasks"].as_array().unwrap().iter();
+        tasks.map(|task| task["taskId"].clone()).collect()
+    };
+    let mut all = ids(&page);
+    assert_eq!(all.len(), 2, "a page has two");
+    let next = peer
+        .result("tasks/list", json!({"cursor": page["nextCursor"]}))
+        .await;
+    all.extend(ids(&next));
+    all.sort_by_key(ToString::to_string);
+    let mut expected = [id, first, second];
+    expected.sort_by_key(ToString::to_string);
+    assert_eq!(all, expected);
+    assert!(next.get("nextCursor").is_none());
+    assert_eq!(
+        peer.error("tasks/list", json!({"cursor": "x"})).await["code"],
+        -32602
+    );
+}
+
+/// Holds: TASK4-02
+#[tokio::test]
+async fn older_revisions_know_no_tasks() {
+    let (server, hand) = served(limits());
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18"] {
+        let mut peer = Peer::open(&server, revision, json!({})).await;
+        assert!(peer.opened()["capabilities"].get("tasks").is_none());
+        hand.go.notify_one();
+        let done = peer
+            .result("tools/call", json!({"name": "slow", "task": {}}))
+            .await;
+        assert_eq!(done["content"][0]["text"], "slow");
+        assert_eq!(
+            peer.error("tasks/get", json!({"taskId": "x"})).await["code"],
+            -32601
+        );
+    }
+}
+
+/// Holds: PROG-07
+#[tokio::test]
+async fn progress_goes_on_until_it_is_over() {
+    let (mut peer, hand) = open().await;
+    let params = json!({"name": "slow", "task": {}, "_meta": {"progressToken": "p"}});
+    let created = peer.result("tools/call", params).await;
+    let told = peer.hear().await;
+    assert_eq!(told["method"], "notifications/progress", "{told}");
+    assert_eq!(told["params"]["progressToken"], "p");
+    hand.go.notify_one();
+    let id = json!({"taskId": created["task"]["taskId"]});
+    let result = peer.result("tasks/result", id).await;
+    assert_eq!(result["content"][0]["text"], "slow");
+}

@@ -1,0 +1,186 @@
+//! Whose tasks they are, how many there may be, and what ends them.
+
+use super::{knows, limits, served, until};
+use crate::{
+    handlers::peer::{MODERN, Peer},
+    rows::web::request,
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+use toolgate::edge::{
+    TaskLimits,
+    http::{Endpoint, HttpLimits},
+};
+
+async fn asked(endpoint: &Endpoint, caller: &str, method: &str, mut params: Value) -> Value {
+    params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": knows()});
+    let name = params
+        .get("name")
+        .or(params.get("taskId"))
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let headers = [
+        ("mcp-protocol-version", MODERN),
+        ("mcp-method", method),
+        ("mcp-name", name),
+    ];
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let answer = request(endpoint, caller, "POST", &headers, &body.to_string()).await;
+    answer.json()
+}
+
+/// T06: another caller is answered byte for byte as if there were no such task.
+///
+/// Holds: TASK4-11
+#[tokio::test]
+async fn t06_a_task_is_good_for_its_caller_only() {
+    let (server, hand) = served(limits());
+    let endpoint = Endpoint::new(server, HttpLimits::default());
+    let created = asked(&endpoint, "a", "tools/call", json!({"name": "slow"})).await;
+    let id = &created["result"]["taskId"];
+    hand.runs(1).await;
+    for (method, more) in [
+        ("tasks/get", json!({})),
+        ("tasks/update", json!({"inputResponses": {}})),
+        ("tasks/cancel", json!({})),
+    ] {
+        let with = |id: &Value| {
+            let mut params = more.clone();
+            params["taskId"] = id.clone();
+            params
+        };
+        let unknown = asked(
+            &endpoint,
+            "b",
+            method,
+            with(&json!(toolgate::ids::secret())),
+        )
+        .await;
+        assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+        assert_eq!(asked(&endpoint, "b", method, with(id)).await, unknown);
+    }
+    // The response is long gone, and it still runs.
+    let seen = asked(&endpoint, "a", "tasks/get", json!({"taskId": id})).await;
+    assert_eq!(seen["result"]["status"], "working");
+    hand.runs(1).await;
+    asked(&endpoint, "a", "tasks/cancel", json!({"taskId": id})).await;
+    hand.runs(0).await;
+}
+
+/// Holds: TASK4-12
+#[tokio::test]
+async fn one_task_too_many_is_refused() {
+    let own = TaskLimits {
+        per_caller: 2,
+        ..limits()
+    };
+    let all = TaskLimits { all: 2, ..limits() };
+    for few in [own, all] {
+        one_over(few).await;
+    }
+}
+
+async fn one_over(few: TaskLimits) {
+    let (server, hand) = served(few);
+    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let created = peer.result("tools/call", json!({"name": "job"})).await;
+        ids.push(created["taskId"].clone());
+    }
+    hand.runs(2).await;
+    let error = peer.error("tools/call", json!({"name": "job"})).await;
+    assert!(
+        error["message"].as_str().unwrap().contains("2 tasks"),
+        "{error}"
+    );
+    hand.runs(2).await;
+    peer.result("tasks/cancel", json!({"taskId": ids[0]})).await;
+    hand.runs(1).await;
+    // What is over gives way.
+    let created = peer.result("tools/call", json!({"name": "job"})).await;
+    assert_eq!(created["resultType"], "task");
+    let gone = peer.error("tasks/get", json!({"taskId": ids[0]})).await;
+    assert_eq!(gone["code"], -32602);
+    hand.runs(2).await;
+}
+
+#[tokio::test]
+async fn where_there_is_no_room_the_caller_waits() {
+    let none = TaskLimits {
+        per_caller: 0,
+        ..limits()
+    };
+    let (server, hand) = served(none);
+    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    hand.go.notify_one();
+    let done = peer.result("tools/call", json!({"name": "slow"})).await;
+    assert_eq!(done["resultType"], "complete", "{done}");
+    let asked = peer.result("tools/call", json!({"name": "first"})).await;
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+}
+
+#[tokio::test]
+async fn a_task_ends_with_its_time() {
+    let short = TaskLimits {
+        life: Duration::from_millis(200),
+        ..limits()
+    };
+    let (server, hand) = served(short);
+    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    let created = peer.result("tools/call", json!({"name": "slow"})).await;
+    assert_eq!(created["ttlMs"], 200);
+    let gone = async {
+        while peer
+            .ask("tasks/get", json!({"taskId": created["taskId"]}))
+            .await
+            .get("error")
+            .is_none()
+        {}
+    };
+    tokio::time::timeout(Duration::from_secs(20), gone)
+        .await
+        .unwrap();
+    hand.runs(0).await;
+}
+
+#[tokio::test]
+async fn results_give_way_where_they_are_too_long_together() {
+    let small = TaskLimits {
+        bytes: 300,
+        ..limits()
+    };
+    let (server, _) = served(small);
+    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        let created = peer.result("tools/call", json!({"name": "fails"})).await;
+        until(&mut peer, &created["taskId"], "completed").await;
+        ids.push(created["taskId"].clone());
+    }
+    assert_eq!(
+        peer.error("tasks/get", json!({"taskId": ids[0]})).await["code"],
+        -32602
+    );
+    until(&mut peer, &ids[3], "completed").await;
+}
+
+/// Nobody can look any more, so nothing runs on.
+#[tokio::test]
+async fn the_end_of_a_stream_ends_its_tasks() {
+    let (server, hand) = served(limits());
+    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    peer.result("tools/call", json!({"name": "slow"})).await;
+    hand.runs(1).await;
+    assert_eq!(server.tasks().len(), 1);
+    drop(peer);
+    hand.runs(0).await;
+    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    peer.result("tools/call", json!({"name": "slow"})).await;
+    hand.runs(1).await;
+    let call = server.tasks()[0].call.clone();
+    assert!(server.stop_task(&call) && !server.stop_task(&call));
+    hand.runs(0).await;
+    assert_eq!(server.tasks()[0].status, "cancelled");
+}

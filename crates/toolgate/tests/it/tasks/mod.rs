@@ -1,0 +1,126 @@
+//! Calls that go on after their answer, at the serving edge.
+
+mod core;
+mod extension;
+mod holding;
+
+use crate::handlers::peer::Peer;
+use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
+use tokio::sync::{Notify, watch};
+use toolgate::{
+    edge::{Front, ServerLimits, TaskLimits},
+    handlers::{Cx, Server, Stop, TaskSupport, Tool, ask},
+};
+
+/// What holds the slow tools until the test lets them go, and sees them end.
+#[derive(Default)]
+pub(crate) struct Hand {
+    pub(crate) go: Notify,
+    /// How many run.
+    running: watch::Sender<usize>,
+}
+
+impl Hand {
+    /// Ends when so many slow tools run.
+    pub(crate) async fn runs(&self, count: usize) {
+        let mut running = self.running.subscribe();
+        let running = running.wait_for(|n| *n == count);
+        tokio::time::timeout(Duration::from_secs(20), running)
+            .await
+            .expect("in time")
+            .unwrap();
+    }
+}
+
+struct Running(Arc<Hand>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.send_modify(|n| *n -= 1);
+    }
+}
+
+/// A call that may become one becomes a task at once.
+pub(crate) fn limits() -> TaskLimits {
+    TaskLimits {
+        after: Duration::ZERO,
+        ..TaskLimits::default()
+    }
+}
+
+pub(crate) fn served(tasks: TaskLimits) -> (Arc<Front>, Arc<Hand>) {
+    let hand = Arc::new(Hand::default());
+    let object = json!({"type": "object"});
+    let waits = |name: &str, support| {
+        let hand = hand.clone();
+        let tool = Tool::dynamic(name, object.clone(), move |_, cx: Cx| {
+            let hand = hand.clone();
+            async move {
+                hand.running.send_modify(|n| *n += 1);
+                let _running = Running(hand.clone());
+                cx.progress(1.0, None, "it runs");
+                hand.go.notified().await;
+                Ok::<_, Stop>("slow")
+            }
+        });
+        tool.task(support)
+    };
+    let asks = Tool::dynamic("asks", object.clone(), |_, cx: Cx| async move {
+        let (one, two) = cx.ask_all((("one", ask::text("One?")), ("two", ask::text("Two?"))))?;
+        let sure = cx.ask("sure", ask::confirm("Sure?"))?;
+        Ok::<_, Stop>(format!("{one} {two} {sure}"))
+    });
+    let first = Tool::dynamic("first", object.clone(), |_, cx: Cx| async move {
+        let name = cx.ask("name", ask::text("Who?"))?;
+        if !cx.become_task() {
+            return Err(Stop::new("nobody looks"));
+        }
+        std::future::pending::<()>().await;
+        Ok::<_, Stop>(name)
+    });
+    let fails = Tool::dynamic("fails", object.clone(), |_, _| async {
+        Err::<String, _>(Stop::new("it failed"))
+    });
+    let breaks = Tool::dynamic("breaks", object.clone(), |_, _| async {
+        Err::<String, _>(Stop::error(toolgate::Error::new(
+            toolgate::Kind::Bug,
+            "it broke",
+        )))
+    });
+    let plain = Tool::dynamic("plain", object.clone(), |_, _| async {
+        Ok::<_, Stop>("plain")
+    });
+    let server = Server::new("slow", "1")
+        .limits(ServerLimits {
+            tasks,
+            page: 2,
+            ..ServerLimits::default()
+        })
+        .tool(waits("slow", TaskSupport::Optional))
+        .tool(waits("job", TaskSupport::Required))
+        .tool(asks.task(TaskSupport::Required))
+        .tool(first.task(TaskSupport::Optional))
+        .tool(fails.task(TaskSupport::Required))
+        .tool(breaks.task(TaskSupport::Required))
+        .tool(plain);
+    (server.build().unwrap(), hand)
+}
+
+/// What a client declares that knows the extension.
+pub(crate) fn knows() -> Value {
+    json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
+}
+
+/// Looks until the task is in that state.
+pub(crate) async fn until(peer: &mut Peer, id: &Value, status: &str) -> Value {
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    loop {
+        let task = peer.result("tasks/get", json!({"taskId": id})).await;
+        if task["status"] == status {
+            return task;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{task}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
