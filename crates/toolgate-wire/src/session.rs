@@ -56,6 +56,14 @@ impl<T, R> Session<T, R> {
         }
     }
 
+    /// The same, to be changed.
+    pub fn waiting_mut(&mut self, id: &Id) -> Option<&mut T> {
+        match id.key() {
+            IdKey::Number(n) => self.sent.get_mut(&n),
+            IdKey::Text(_) => None,
+        }
+    }
+
     /// Everything that waits for a reply, in no order.
     pub fn all_waiting(&self) -> impl Iterator<Item = &T> {
         self.sent.values()

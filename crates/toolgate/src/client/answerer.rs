@@ -28,7 +28,7 @@ pub trait Answerer: fmt::Debug + Send + Sync + 'static {
 pub(super) const AT_ONCE: usize = 16;
 
 /// What a request of the server asks; `None` where it is no question.
-fn question(method: &str, params: Option<&Json>) -> Option<AskKind> {
+pub(super) fn question(method: &str, params: Option<&Json>) -> Option<AskKind> {
     let params = || {
         params
             .cloned()

@@ -20,7 +20,7 @@ use toolgate_wire::{
 };
 
 /// The slot in which the server's own state waits for the next round.
-const SLOT: &str = "upstream";
+pub(super) const SLOT: &str = "upstream";
 /// The answer that is for us and never for a server.
 const APPROVAL: &str = "approval";
 

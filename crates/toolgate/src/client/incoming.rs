@@ -24,12 +24,12 @@ use toolgate_wire::{
 impl Link {
     /// Takes one line.
     pub(super) fn take(&self, line: Vec<u8>) {
-        self.take_in(line, self.is_stateless());
+        self.take_in(line, self.is_stateless(), None);
     }
 
     /// Takes one line, where the era is that of the stream it came on: the answer to a probe may come on a modern
-    /// stream before the era of the server is known.
-    pub(super) fn take_in(&self, line: Vec<u8>, stateless: bool) {
+    /// stream before the era of the server is known. `of` is the request whose stream it is, where it has one.
+    pub(super) fn take_in(&self, line: Vec<u8>, stateless: bool, of: Option<&Id>) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
@@ -44,24 +44,30 @@ impl Link {
         };
         let batches = self.dialect.get().is_some_and(|dialect| dialect.batches);
         if !batches || json.kind() != Kind::Array {
-            return self.one(&json, Message::read(&json), stateless);
+            return self.one(&json, Message::read(&json), stateless, of);
         }
         match message::batch(&json) {
             Ok(messages) => json
                 .items()
                 .zip(messages)
-                .for_each(|(json, message)| self.one(&json, message, stateless)),
+                .for_each(|(json, message)| self.one(&json, message, stateless, of)),
             Err(malformed) => self.malformed(&json, malformed),
         }
     }
 
-    pub(super) fn one(&self, json: &Json, message: Result<Message, Malformed>, stateless: bool) {
+    pub(super) fn one(
+        &self,
+        json: &Json,
+        message: Result<Message, Malformed>,
+        stateless: bool,
+        of: Option<&Id>,
+    ) {
         match message {
             Ok(Message::Reply { id, answer }) => {
                 self.settle(id.as_ref(), answer.map_err(Failure::Rpc))
             }
             Ok(Message::Request { id, method, params }) => {
-                self.asked(&id, &method, params.as_ref(), stateless)
+                self.asked(&id, &method, params.as_ref(), stateless, of)
             }
             Ok(Message::Notification { method, params }) => self.told(&method, params.as_ref()),
             Err(malformed) => self.malformed(json, malformed),
@@ -82,16 +88,23 @@ impl Link {
         }
     }
 
-    /// The server asks something of us. Legacy servers may, and ping is all they get where several callers share them:
-    /// a question carries no mark of the call it belongs to. One application answers for itself.
-    fn asked(&self, id: &Id, method: &str, params: Option<&Json>, stateless: bool) {
+    /// The server asks something of us. Legacy servers may: one application answers for itself, and where several callers
+    /// share the server a question goes to the call in whose middle it comes.
+    fn asked(
+        &self,
+        id: &Id,
+        method: &str,
+        params: Option<&Json>,
+        stateless: bool,
+        of: Option<&Id>,
+    ) {
         if stateless {
             return self.notes.count(
                 Trouble::StrayRequest,
                 "it sent a request, which 2026-07-28 does not have",
             );
         }
-        if self.put(id, method, params) {
+        if self.put(id, method, params) || self.passes_on(id, method, params, of) {
             return;
         }
         let answer = match method {
@@ -141,7 +154,7 @@ impl Link {
         let found =
             read.and_then(|(token, progress)| Some((self.purpose(&Id::read(&token)?)?, progress)));
         match found {
-            Some((Purpose::Call(reporter, _), progress)) => {
+            Some((Purpose::Call(reporter, ..), progress)) => {
                 reporter.tell(Event::Progress(progress))
             }
             _ => self.notes.count(

@@ -4,6 +4,7 @@ use super::{
     answerer::{self, Answers},
     logs::GaveUp,
     options::RemoteOptions,
+    parked::Asking,
     status::{Notes, Trouble},
     transport::{Mirrored, Outgoing, Transport},
 };
@@ -66,8 +67,8 @@ pub(super) enum Purpose {
     Open,
     /// A list.
     List,
-    /// A call, with a way back for its events, and whose it is.
-    Call(Reporter, Caller),
+    /// A call, with a way back for its events, whose it is, and where questions in its middle go.
+    Call(Reporter, Caller, Option<Asking>),
     /// A stream of change notifications; told once the server acknowledges it.
     Listen(Arc<Notify>),
 }

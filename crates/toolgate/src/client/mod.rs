@@ -9,6 +9,7 @@
 //! - `lists`: the lists, joined and cached.
 //! - `logs`: whose a log message is.
 //! - `call`: the words of a call and what its answer means.
+//! - `parked`: calls whose server waits for an answer.
 //! - `answerer`, `session`: what belongs to no call.
 //! - `app`: [`Client`], for an application that uses a server alone.
 
@@ -24,6 +25,7 @@ mod lists;
 mod logs;
 mod open;
 mod options;
+mod parked;
 mod remote;
 mod sending;
 mod session;

@@ -354,10 +354,9 @@ pub(super) fn stamp(
     m.raw(meta::CAPABILITIES, &capabilities(abilities));
 }
 
-/// What is declared with a handshake. Questions of such a server carry no mark of their call, so nothing is declared to
-/// one that several callers share; see `incoming`.
+/// What is declared with a handshake.
 fn declared(dialect: &Dialect, options: &RemoteOptions) -> Json {
-    let mut abilities = options.standing();
+    let mut abilities = options.declared();
     abilities.elicitation &= dialect.elicitation;
     abilities.elicitation_url &= dialect.elicitation_url;
     let capabilities = capabilities(&abilities);

@@ -33,6 +33,13 @@ pub struct RemoteOptions {
     /// Whether calls may become tasks at the server, where their callers know none and just wait (2026-07-28). They may.
     /// Progress is not told of tasks.
     pub tasks: bool,
+    /// Calls that may wait for an answer to a question of a legacy server, which several callers share; 64. With none, such
+    /// a server is told that nobody can be asked.
+    pub parked: usize,
+    /// The same, of one caller; 16.
+    pub parked_per_caller: usize,
+    /// How long such a call waits before it is cancelled; 10 minutes.
+    pub parked_for: Duration,
     /// Longest time for one whole list; 30 s.
     pub list: Duration,
     /// Longest line that is read, in bytes; 16 MiB. A longer one is dropped.
@@ -70,6 +77,9 @@ impl RemoteOptions {
             },
             answerer: None,
             tasks: true,
+            parked: 64,
+            parked_per_caller: 16,
+            parked_for: Duration::from_secs(10 * 60),
             list: Duration::from_secs(30),
             line: 16 << 20,
             json: Limits::default(),
@@ -77,6 +87,23 @@ impl RemoteOptions {
             pages: 100,
             list_bytes: 16 << 20,
             keep: Duration::from_secs(24 * 60 * 60),
+        }
+    }
+
+    /// Whether questions of a legacy server go to the callers that share it.
+    pub(super) fn passes_questions(&self) -> bool {
+        self.answerer.is_none() && self.parked > 0 && self.parked_per_caller > 0
+    }
+
+    /// What is declared to a legacy server for its whole session. Where callers share it, each answers within its calls, so
+    /// roots, which are asked for outside of them, are not declared.
+    pub(super) fn declared(&self) -> Abilities {
+        match self.passes_questions() {
+            true => Abilities {
+                roots: false,
+                ..self.abilities.clone()
+            },
+            false => self.standing(),
         }
     }
 

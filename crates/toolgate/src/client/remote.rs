@@ -8,6 +8,7 @@ use super::{
     lists::Lists,
     open::{self, OpenError, Peer},
     options::RemoteOptions,
+    parked::Parked,
     status::{Status, harmless},
     stream,
     subscription::Subscription,
@@ -25,8 +26,10 @@ use toolgate_wire::{
 /// One server. Dropping it closes the stream, or ends the session.
 pub struct Remote {
     pub(super) link: Arc<Link>,
-    pub(super) peer: Peer,
-    pub(super) options: RemoteOptions,
+    pub(super) peer: Arc<Peer>,
+    pub(super) options: Arc<RemoteOptions>,
+    /// Calls that wait for an answer to a question of the server.
+    pub(super) parked: Arc<Parked>,
     pub(super) lists: Lists,
     pub(super) heard: Heard,
     tasks: Tasks,
@@ -82,8 +85,9 @@ impl Remote {
         let renewal = renews.then(|| Renewal::start(link.clone(), heard.clone(), options.list));
         Ok(Remote {
             link,
-            peer,
-            options,
+            peer: Arc::new(peer),
+            options: Arc::new(options),
+            parked: Arc::default(),
             lists: Lists::default(),
             heard,
             tasks,
@@ -101,6 +105,7 @@ impl Remote {
             left_out: self.lists.of(ItemKind::Tool).left_out(),
             counters: self.link.notes.counters(),
             note: self.link.notes.last(),
+            parked: self.parked.count(),
             lost: self.link.lost().borrow().clone(),
         }
     }
@@ -173,14 +178,16 @@ impl Remote {
         if let Some(outcome) = self.resume(&call).await {
             return outcome;
         }
+        let granted = call::granted(&call, &self.peer, &self.options);
+        if self.may_ask(&granted) && !self.asks_for_task(&call) {
+            return self.asked_in(&call, &granted).await;
+        }
         let answer = self.sent(&call).await;
         let result = answer.map_err(|failure| self.failed(failure))?;
         if let Some(task) = self.task_of(&call, &result)? {
             return self.follow(call, task).await;
         }
-        let granted = call::granted(&call, &self.peer, &self.options);
-        call::outcome(call.op, &result, &self.peer, &granted)
-            .map_err(|reason| self.invalid(&reason))
+        self.outcome(&call, &result, &granted)
     }
 
     /// The error for a result that cannot be read.

@@ -23,6 +23,8 @@ pub struct Status {
     pub counters: Counters,
     /// The last thing that went wrong, in words.
     pub note: Option<String>,
+    /// Calls that wait for an answer to a question of the server.
+    pub parked: usize,
     /// Why it is gone, where it is.
     pub lost: Option<String>,
 }

@@ -156,7 +156,7 @@ impl Remote {
     }
 
     async fn asked(&self, call: &Call, method: &str, params: Json) -> Result<Json, Error> {
-        let purpose = Purpose::Call(call.reporter.clone(), call.caller.clone());
+        let purpose = Purpose::Call(call.reporter.clone(), call.caller.clone(), None);
         let none = Mirrored::new();
         let answer = self.link.request_with(method, purpose, &none, |_| params);
         answer.await.map_err(|failure| self.failed(failure))

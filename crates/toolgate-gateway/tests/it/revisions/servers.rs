@@ -221,18 +221,23 @@ fn hears_a_cancel(scene: &Scene) {
     });
 }
 
-/// A server of 2026-07-28 asks by its result. An older one is told that nobody can be asked.
+/// A server of 2026-07-28 asks by its result, one of 2025 by a request in the middle of its call. To the caller both are
+/// the same. Before 2025-06-18 there are no questions.
 fn asks(scene: &Scene, revision: &str) {
     let able = [(ELICITATION, json!({"elicitation": {}}))];
     let mut params = json!({"name": "peer_ask", "arguments": {}});
     let asked = scene.ask("tools/call", Some("peer_ask"), params.clone(), &able);
-    if revision < "2026-07-28" {
+    if revision < "2025-06-18" {
         assert_eq!(asked["result"]["isError"], true, "{asked}");
         return;
     }
-    let question = &asked["result"]["inputRequests"]["name"]["params"];
-    assert_eq!(question["message"], "What is your name?", "{asked}");
-    params["inputResponses"] = json!({"name": {"action": "accept", "content": {"name": "Ada"}}});
+    let questions = asked["result"]["inputRequests"].as_object();
+    let (key, question) = questions.and_then(|all| all.iter().next()).unwrap();
+    assert_eq!(
+        question["params"]["message"], "What is your name?",
+        "{asked}"
+    );
+    params["inputResponses"][key] = json!({"action": "accept", "content": {"name": "Ada"}});
     params["requestState"] = asked["result"]["requestState"].clone();
     let greeted = scene.ask("tools/call", Some("peer_ask"), params, &able);
     assert_eq!(text(&greeted), "hello, Ada");

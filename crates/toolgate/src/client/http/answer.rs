@@ -141,7 +141,7 @@ impl Http {
                 id: None,
                 answer: Err(error),
             }) => return Err(Failure::Rpc(error)),
-            message => link.one(&json, message, era == Era::Modern),
+            message => link.one(&json, message, era == Era::Modern, None),
         }
         // Where it was the reply, nobody waits for this any more.
         Err(Failure::Malformed("it is no reply to this request"))

@@ -130,7 +130,7 @@ pub(super) fn is_final(status: StatusCode) -> bool {
 pub(super) async fn hear(link: &Link, events: &mut Events, id: Option<&Id>, era: Era) -> Stop {
     loop {
         match events.next().await {
-            Ok(event) if event.is_message() => link.take_in(event.data, era == Era::Modern),
+            Ok(event) if event.is_message() => link.take_in(event.data, era == Era::Modern, id),
             Ok(_) => {}
             Err(end) => return Stop::End(end),
         }

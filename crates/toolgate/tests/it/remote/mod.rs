@@ -6,6 +6,7 @@ mod hostile;
 mod lists;
 mod logs;
 mod opening;
+mod parked;
 pub(crate) mod peer;
 mod tasks;
 mod timeouts;

@@ -4,6 +4,7 @@ mod edge;
 mod mirrored;
 mod old;
 mod opening;
+mod parked;
 mod posts;
 mod server;
 mod sessions;
