@@ -231,7 +231,6 @@ fn asked(result: &Value, text: &str) -> String {
         () if result["text"] == text => "yes".to_owned(),
         () if said.contains("this SDK cannot ask") => "the server has no questions".to_owned(),
         () if said.contains("declare") => "the client has no questions".to_owned(),
-        () if said.contains("the client cannot be asked") => "not yet".to_owned(),
         () => said,
     }
 }
