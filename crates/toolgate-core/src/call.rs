@@ -1,6 +1,6 @@
 //! One use of one thing, with everything that travels with it.
 
-use crate::{Background, Error, Item, Kind, Reporter, Trail};
+use crate::{Background, Error, Held, Item, Kind, Reporter, Trail};
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
@@ -41,6 +41,8 @@ pub struct Call {
     pub seen: Arc<Seen>,
     /// What was decided on the way, step by step.
     pub trail: Trail,
+    /// What its messages take up, until its answer has left.
+    pub held: Held,
     pub(crate) item: Option<Arc<Item>>,
 }
 
@@ -88,6 +90,11 @@ impl Caller {
     /// A caller of that name, for example `anonymous@http` or `key:ci`.
     pub fn new(name: impl Into<Arc<str>>) -> Caller {
         Caller(name.into())
+    }
+
+    /// The same name, shared.
+    pub fn shared(&self) -> Arc<str> {
+        self.0.clone()
     }
 
     /// The name that rules and records use.
@@ -187,6 +194,7 @@ impl Call {
             trace: TraceContext::default(),
             seen: Arc::default(),
             trail: Trail::default(),
+            held: Held::default(),
             item: None,
         }
     }

@@ -11,6 +11,7 @@ mod changes;
 mod cuts;
 mod error;
 mod gate;
+mod held;
 mod layer;
 mod pin;
 mod pipeline;
@@ -30,6 +31,7 @@ pub use error::{BoxError, Error, Kind, Need, Problem, Refusal};
 /// A boxed future that can be sent to another thread.
 pub use futures_util::future::BoxFuture;
 pub use gate::{Confirm, Confirmed, Decision, Rule, Verdict};
+pub use held::Held;
 pub use layer::{Layer, Next};
 pub use pin::{PinState, Pinning};
 pub use pipeline::{Pipeline, Resolved, Unresolved};

@@ -1,26 +1,27 @@
 //! How much memory the gateway takes at most, as it follows from the limits.
 //!
-//! The formula stands in `docs/limits.md`. It counts what can be held at the same time, each at its longest, and is far
-//! above what is usual: nobody sends the longest of everything on every connection at once.
+//! The formula stands in `docs/limits.md`. All long messages share one budget; what is small is counted by how many of it
+//! there may be. So it is far above what is usual, and never exceeded.
 
-use crate::config::{Config, Limits};
+use crate::config::Config;
+use toolgate_wire::room::FREE;
 
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
 /// The program itself: code, threads, tables, and what an allocator keeps.
-const PROGRAM: u64 = 64 << 20;
-/// What one value of a JSON text takes up once it is read.
-const VALUE: u64 = 96;
-/// A task with its timers, and a buffer for what is written.
-const TASK: u64 = 64 << 10;
+const PROGRAM: u64 = 64 * MIB;
+/// What a connection or a stream takes up while nothing long is on its way: a task with its timers, and short messages.
+const TASK: u64 = 32 * KIB;
+/// The layers of a call, each with its future.
+const CALL: u64 = 32 * KIB;
+/// Of a server: the buffers of its pipes, short messages that wait, short pages of its lists, its last words.
+const SERVER: u64 = 8 * MIB;
 /// The console keeps so many calls, and so many events for a slow reader.
-const BOARD: u64 = (200 + 256) * (64 << 10);
+const BOARD: u64 = (200 + 256) * 64 * KIB;
 /// The ends of calls that wait for room in the queue of the record.
-const LATE: u64 = 8192 * (8 << 10);
-/// The longest link that is remembered.
-const LINK: u64 = 8 << 10;
-/// Kinds of lists: tools, resources, templates, prompts.
-const KINDS: u64 = 4;
-/// A list as it came, as it was read, and under the names of the whole.
-const LISTED: u64 = 3;
+const LATE: u64 = 64 * MIB;
+/// A link that is remembered: its digest and where it came from.
+const LINK: u64 = 160;
 
 /// One line of the sum.
 pub(crate) struct Part {
@@ -35,38 +36,32 @@ pub(crate) struct Part {
 /// The lines of the sum.
 pub(crate) fn parts(config: &Config) -> Vec<Part> {
     let limits = &config.limits;
-    let servers = config.servers.len() as u64;
-    let one = Sizes::of(limits);
+    let servers = config.servers.len();
     let part = |what, from, bytes| Part { what, from, bytes };
     vec![
         part("the program", "fixed", PROGRAM),
+        part("long messages", "memory_bytes", limits.memory_bytes),
         part(
             "connections",
-            "connections x (header_bytes + body_bytes)",
-            times(
-                limits.connections,
-                one.head.saturating_add(one.body).saturating_add(TASK),
-            ),
+            "connections x (2 header_bytes + 32 KiB)",
+            times(limits.connections, 2 * limits.header_bytes as u64 + TASK),
         ),
         part(
-            "calls that run or wait",
-            "(calls + waiting) x (2 body_bytes + elements)",
-            times(limits.calls.saturating_add(limits.waiting), one.call),
+            "calls that run",
+            "calls x 64 KiB",
+            times(limits.calls, CALL + 2 * FREE),
         ),
         part(
-            "results",
-            "calls x (2 result_bytes + elements)",
-            times(limits.calls, one.result),
+            "calls that wait",
+            "waiting x 48 KiB",
+            times(limits.waiting, CALL + FREE),
         ),
         part(
             "streams and sessions",
-            "(listen_streams + sessions + connections) x stream_bytes",
+            "(listen_streams + sessions) x 48 KiB",
             times(
-                limits
-                    .listen_streams
-                    .saturating_add(limits.sessions)
-                    .saturating_add(limits.connections),
-                (limits.stream_bytes as u64).saturating_add(TASK),
+                limits.listen_streams.saturating_add(limits.sessions),
+                TASK + FREE,
             ),
         ),
         part(
@@ -74,28 +69,10 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
             "resume_bytes",
             limits.resume_bytes as u64,
         ),
-        part(
-            "what servers send",
-            "servers x 2 line_bytes",
-            servers
-                .saturating_mul(limits.line_bytes as u64)
-                .saturating_mul(2),
-        ),
-        part(
-            "lists of servers",
-            "servers x 4 kinds x 3 list_bytes",
-            servers
-                .saturating_mul(KINDS * LISTED)
-                .saturating_mul(limits.list_bytes as u64),
-        ),
-        part(
-            "approvals",
-            "approvals x 2 body_bytes",
-            times(limits.approvals, one.body.saturating_mul(2)),
-        ),
+        part("servers", "servers x 8 MiB", times(servers, SERVER)),
         part(
             "links",
-            "link_callers x links_per_caller x 8 KiB",
+            "link_callers x links_per_caller x 160 bytes",
             times(limits.link_callers, times(limits.links_per_caller, LINK)),
         ),
         part(
@@ -105,32 +82,11 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
         ),
         part(
             "the record",
-            "audit_queue_bytes",
+            "audit_queue_bytes + 64 MiB",
             (limits.audit_queue_bytes as u64).saturating_add(LATE),
         ),
         part("the console", "fixed", BOARD),
     ]
-}
-
-struct Sizes {
-    head: u64,
-    body: u64,
-    call: u64,
-    result: u64,
-}
-
-impl Sizes {
-    fn of(limits: &Limits) -> Sizes {
-        let values = times(limits.elements, VALUE);
-        let body = limits.body_bytes as u64;
-        let result = limits.result_bytes as u64;
-        Sizes {
-            head: limits.header_bytes as u64,
-            body,
-            call: body.saturating_mul(2).saturating_add(values),
-            result: result.saturating_mul(2).saturating_add(values),
-        }
-    }
 }
 
 fn times(count: usize, bytes: u64) -> u64 {
@@ -169,7 +125,6 @@ pub(crate) fn explained(config: &Config) -> String {
 
 /// `12.0 MiB`, `3.5 GiB`; rounded up.
 fn size(bytes: u64) -> String {
-    const MIB: u64 = 1 << 20;
     let (unit, name) = if bytes < 1024 * MIB {
         (MIB, "MiB")
     } else {
@@ -182,6 +137,7 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Limits;
 
     #[test]
     fn the_bound_follows_from_the_limits() {
@@ -192,14 +148,17 @@ mod tests {
             most(&config)
         };
         let before = most(&config);
-        let body = config.limits.body_bytes as u64;
-        let calls = of(&|limits| limits.waiting += 1) - before;
-        assert_eq!(calls, 2 * body + config.limits.elements as u64 * VALUE);
-        assert!(of(&|limits| limits.result_bytes += 1) > before);
-        assert!(of(&|limits| limits.stream_bytes += 1) > before);
-        assert!(of(&|limits| limits.list_bytes += 1) > before);
-        assert!(of(&|limits| limits.connections += 1) > before);
+        assert_eq!(of(&|limits| limits.memory_bytes += 1) - before, 1);
+        assert_eq!(of(&|limits| limits.waiting += 1) - before, 48 * KIB);
+        assert_eq!(of(&|limits| limits.calls += 1) - before, 64 * KIB);
+        let connection = 2 * config.limits.header_bytes as u64 + TASK;
+        assert_eq!(of(&|limits| limits.connections += 1) - before, connection);
+        assert!(of(&|limits| limits.listen_streams += 1) > before);
+        assert!(of(&|limits| limits.audit_queue_bytes += 1) > before);
+        // What shares the budget does not raise it.
+        assert_eq!(of(&|limits| limits.body_bytes += 1), before);
         assert_eq!(of(&|limits| limits.call_seconds += 1), before);
+        assert!(before < 1024 * MIB, "{}", size(before));
         assert!(explained(&config).contains("in all"));
         assert_eq!(size(1), "0.1 MiB");
         assert_eq!(size(3 << 29), "1.5 GiB");

@@ -13,6 +13,7 @@ use std::{
 };
 use toolgate::{Caller, Changes, Interest, Service, aggregate::Aggregate, edge::http::HostGuard};
 use toolgate_policy::{self as policy, Desk, Pins, Recorder, Route, Store};
+use toolgate_wire::room::Room;
 
 /// What the duties of every config share: where calls are recorded, asked for and shown.
 pub(crate) struct Kept {
@@ -28,6 +29,8 @@ pub(crate) struct Kept {
 pub(crate) struct Shared {
     pub(crate) kept: Kept,
     pub(crate) supervisor: Arc<Supervisor>,
+    /// What all messages in flight are counted in.
+    pub(crate) room: Arc<Room>,
     /// Where the listener is, if there is one.
     pub(crate) address: Option<SocketAddr>,
 }
@@ -69,7 +72,7 @@ impl Shared {
             guard: self.guard(&config),
             token,
         });
-        let leases = self.supervisor.lease(stack::specs(&config));
+        let leases = self.supervisor.lease(stack::specs(&config, &self.room));
         let servers = stack::aggregate(&config, &leases)?;
         let servers = Arc::new(match before {
             Some(before) => servers.after(&before.servers),

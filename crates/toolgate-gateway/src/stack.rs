@@ -19,13 +19,16 @@ use toolgate_policy::{
     Contents, Deadline, DeskLimits, ErrorText, OnLeak, OnSecret, OutputSchema, Pattern, PerServer,
     Persons, PersonsRule, Quota, RateRule, Route, Schemas, Size, Then, ViaClient,
 };
-use toolgate_wire::json;
+use toolgate_wire::{
+    json,
+    room::{Account, Room},
+};
 
 /// How long a list or a call waits for a server that starts.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// What the operator says of each server, for the supervisor.
-pub(crate) fn specs(config: &Config) -> Vec<ServerSpec> {
+/// What the operator says of each server, for the supervisor, and what their messages are counted in.
+pub(crate) fn specs(config: &Config, room: &Arc<Room>) -> Vec<ServerSpec> {
     let limits = &config.limits;
     config
         .servers
@@ -41,6 +44,7 @@ pub(crate) fn specs(config: &Config) -> Vec<ServerSpec> {
             wait: WAIT.min(seconds(server.call_seconds.unwrap_or(limits.call_seconds))),
             line: limits.line_bytes,
             json: json_limits(limits, limits.line_bytes),
+            account: Account::of(room, format!("server {}", server.id).into()),
             tools: limits.tools_per_server,
             list_bytes: limits.list_bytes,
             keep: seconds(limits.list_seconds),

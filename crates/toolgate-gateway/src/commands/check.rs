@@ -15,6 +15,7 @@ use futures_util::future::join_all;
 use std::{path::Path, process::ExitCode, sync::Arc};
 use toolgate::{Caller, Item, ItemKind, List, Service, visible};
 use toolgate_guardian::Guardian;
+use toolgate_wire::room::Room;
 
 /// Names that a line lists at most.
 const MOST: usize = 8;
@@ -113,7 +114,7 @@ fn asked(config: &Config, found: &mut Found) -> Result<Offered> {
     let runtime = runtime()?;
     let offered = runtime.block_on(async {
         let supervisor = Supervisor::new(Arc::new(guardian));
-        let leases = supervisor.lease(stack::specs(config));
+        let leases = supervisor.lease(stack::specs(config, &Room::new(config.limits.memory_bytes)));
         let servers = stack::aggregate(config, &leases)?;
         supervisor.take(leases);
         // Each list has a bound of its own, and so has the end.

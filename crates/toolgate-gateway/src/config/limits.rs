@@ -5,6 +5,7 @@ use super::{
     rate::Rate,
     section::{Field, Section},
 };
+use toolgate_wire::room::{COPIES, OBJECT, VALUE};
 
 /// A number of the config as the type that uses it, and back to compare two limits.
 trait Amount: Copy {
@@ -90,6 +91,8 @@ macro_rules! limits {
 }
 
 limits! {
+    /// What all messages that are held at the same time may take up, with their copies; half of it for one caller or server.
+    memory_bytes: u64 = 268_435_456, 8_388_608 to 1_099_511_627_776;
     /// The longest body of an HTTP request.
     body_bytes: usize = 4_194_304, 1_024 to 268_435_456;
     /// The head of an HTTP request: its first line and its headers.
@@ -269,7 +272,28 @@ impl Limits {
         PAIRS
             .iter()
             .try_for_each(|(small, large)| limits.ordered(&section, small, large))?;
+        limits.fits(&section)?;
         Ok(limits)
+    }
+
+    /// What one message of the longest takes up, with its copies and a tree of its values.
+    fn longest(&self) -> u64 {
+        let bytes = self.body_bytes.max(self.line_bytes) as u64;
+        let values = (self.elements as u64).saturating_mul(VALUE + OBJECT / 2);
+        bytes.saturating_mul(COPIES).saturating_add(values)
+    }
+
+    /// The longest message has to fit into the half of the memory that one caller or server may have.
+    fn fits(&self, section: &Section<'_>) -> Result<(), ConfigError> {
+        let keys = ["memory_bytes", "line_bytes", "body_bytes", "elements"];
+        let least = self.longest().saturating_mul(2);
+        match keys.iter().find_map(|key| section.get(key)) {
+            Some(field) if self.memory_bytes < least => Err(field.wrong(format!(
+                "memory_bytes is {}, and two messages of the longest take {least}; raise memory_bytes, or lower line_bytes, body_bytes or elements",
+                self.memory_bytes
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn ordered(&self, section: &Section<'_>, small: &str, large: &str) -> Result<(), ConfigError> {
@@ -293,6 +317,8 @@ mod tests {
             assert!((low..=high).contains(&default), "{key}");
             assert_eq!(Limits::default().number(key), *default, "{key}");
         }
+        let limits = Limits::default();
+        assert!(limits.memory_bytes >= 2 * limits.longest());
         for (small, large) in PAIRS {
             assert!(
                 Limits::default().number(small) <= Limits::default().number(large),

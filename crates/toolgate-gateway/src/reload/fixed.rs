@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 /// The limits of what is open already: the listener, sessions, streams and the questions that wait.
 const AT_START: &[&str] = &[
+    "memory_bytes",
     "body_bytes",
     "header_bytes",
     "headers",

@@ -23,6 +23,7 @@ use toolgate::edge::{Front, Offers, TaskOffer, http::Endpoint};
 use toolgate_guardian::Guardian;
 use toolgate_journal::Journal;
 use toolgate_policy::{Desk, Recorder, Store};
+use toolgate_wire::room::Room;
 
 /// What runs.
 pub(super) struct Parts {
@@ -56,9 +57,10 @@ impl Parts {
         let shared = Shared {
             kept,
             supervisor: Arc::new(Supervisor::new(guardian)),
+            room: Room::new(config.limits.memory_bytes),
             address,
         };
-        let supervisor = shared.supervisor.clone();
+        let (supervisor, room) = (shared.supervisor.clone(), shared.room.clone());
         let plan = shared.plan(config.clone(), None).await?;
         supervisor.take(plan.leases());
         let live = Arc::new(Live::new(plan));
@@ -71,7 +73,7 @@ impl Parts {
             stack::server_limits(config),
         );
         let server = server.map_err(|e| e.public().to_owned())?;
-        let server = server.with_instructions_of(live.clone());
+        let server = server.with_instructions_of(live.clone()).with_room(room);
         // Whatever stands behind a tool, it may be slow, and so may the person who has to approve.
         let server = server.with_offers(Offers {
             tasks: TaskOffer::Every,

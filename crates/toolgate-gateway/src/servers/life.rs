@@ -203,6 +203,7 @@ pub(super) fn options(server: &Supervised, probe: bool) -> RemoteOptions {
     options.tasks = false;
     options.line = server.spec.line;
     options.json = server.spec.json.clone();
+    options.account = server.spec.account.clone();
     options.tools = server.spec.tools;
     options.list_bytes = server.spec.list_bytes;
     options.keep = server.spec.keep;

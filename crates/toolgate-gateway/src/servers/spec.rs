@@ -3,7 +3,7 @@
 use crate::config::Address;
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use toolgate_policy::Secrets;
-use toolgate_wire::json::Limits;
+use toolgate_wire::{json::Limits, room::Account};
 
 /// What the operator says of a server. Two that are equal are one server.
 #[derive(Clone, Eq, PartialEq)]
@@ -28,6 +28,8 @@ pub(crate) struct ServerSpec {
     pub(crate) line: usize,
     /// What JSON it may send.
     pub(crate) json: Limits,
+    /// What counts the bytes of its messages; nobody.
+    pub(crate) account: Account,
     /// Most tools that are taken of it; 1000.
     pub(crate) tools: usize,
     /// Most bytes of all its things of one kind; 16 MiB.
@@ -52,6 +54,7 @@ impl ServerSpec {
             start: Duration::from_secs(30),
             line: 16 << 20,
             json: Limits::default(),
+            account: Account::default(),
             tools: 1000,
             list_bytes: 16 << 20,
             keep: Duration::from_secs(24 * 60 * 60),

@@ -8,7 +8,6 @@ use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -401,82 +400,5 @@ fn one_connection_of_an_address_too_many_is_closed() {
         let _ = stream.read_to_string(&mut all);
         all.starts_with("HTTP/1.1 200").then_some(())
     });
-    gate.stop();
-}
-
-/// A server whose only tool answers with as many bytes as it is asked for.
-const LARGE: &str = r#"while IFS= read -r line; do
-id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
-say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
-case "$line" in
-*'"initialize"'*) say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}';;
-*'"tools/list"'*) say '{"tools":[{"name":"large","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}';;
-*'"tools/call"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' "$id"; head -c 900000 /dev/zero | tr '\0' x; printf '"}]}}\n';;
-*'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id";;
-esac; done"#;
-
-/// The longest of everything on all connections at once, and nobody reads: memory stays under the bound that is printed.
-#[test]
-fn what_is_printed_at_the_start_is_not_exceeded() {
-    let data = Arc::new(TempDir::new("bound"));
-    let script = data.write("large.sh", LARGE);
-    let limits = "[limits]\nrate = \"1000000/s\"\nbody_bytes = 1048576\nresult_bytes = 1048576\nline_bytes = 1048576\n\
-        list_bytes = 1048576\nelements = 20000\ncalls = 32\ncalls_per_caller = 32\nwaiting = 32\nwaiting_per_caller = 32\n\
-        connections = 64\nlisten_streams = 16\nsessions = 16\ndrain_seconds = 1\nstream_bytes = 65536\napprovals = 16\nlink_callers = 8\n";
-    let config = format!(
-        "{limits}[server.large]\ncommand = [\"sh\", {script:?}]\ntrust_annotations = true\n"
-    );
-    let checked = data.write("check.toml", &config);
-    let explained = toolgate()
-        .args(["check", "--explain-memory", "--config"])
-        .arg(checked)
-        .output()
-        .unwrap();
-    let explained = String::from_utf8(explained.stdout).unwrap();
-    assert!(
-        explained.contains("in all")
-            && explained.contains("connections x (header_bytes + body_bytes)"),
-        "{explained}"
-    );
-    let mut gate = Setup::config(config).start();
-    let said = gate.announced("memory");
-    let mib: f64 = said
-        .trim_start_matches("at most ")
-        .split(' ')
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap();
-    assert!(said.contains("MiB"), "{said}");
-    until("the server runs", SOON, || {
-        Modern::call(gate.port, &json!(1), "large_large", json!({}))
-            .body
-            .contains("xxxx")
-            .then_some(())
-    });
-    let mut open = Vec::new();
-    for n in 0..64 {
-        let mut stream = TcpStream::connect(("127.0.0.1", gate.port)).unwrap();
-        stream.set_write_timeout(Some(SOON)).unwrap();
-        let params =
-            json!({"name": "large_large", "arguments": {"padding": "x".repeat(1_000_000)}});
-        let body = Modern::body(&json!(n), "tools/call", params).to_string();
-        let lines = Modern::headers("tools/call", Some("large_large"));
-        let bytes = request(gate.port, "POST", "/mcp", &lines, body.as_bytes());
-        let _ = stream.write_all(&bytes);
-        // Nobody reads.
-        open.push(stream);
-    }
-    thread::sleep(Duration::from_secs(3));
-    let peak = peak_of(gate.pid());
-    println!(
-        "memory: 64 clients with 1 MB of arguments and 0.9 MB of result each that nobody reads: peak {} MiB, printed bound {mib} MiB",
-        peak / MIB
-    );
-    assert!(
-        (peak as f64) < mib * MIB as f64,
-        "peak {peak}, printed {said}"
-    );
-    drop(open);
     gate.stop();
 }

@@ -27,6 +27,7 @@ mod history;
 mod hostile_config;
 mod items;
 mod listen;
+mod memory;
 mod misdeeds;
 mod no_spawn;
 mod one_no;

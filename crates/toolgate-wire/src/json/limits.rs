@@ -65,6 +65,8 @@ pub enum ReadErrorKind {
     TooManyKeys,
     /// Over [`Limits::elements`].
     TooManyElements,
+    /// There is no room for it right now.
+    NoRoom,
 }
 
 impl ReadError {
@@ -104,6 +106,7 @@ impl fmt::Display for ReadError {
             ReadErrorKind::TooLarge => "the JSON is too large",
             ReadErrorKind::TooManyKeys => "an object has too many members",
             ReadErrorKind::TooManyElements => "the JSON has too many values",
+            ReadErrorKind::NoRoom => "too many bytes are in flight for it; try again later",
         };
         write!(f, "{what} (at byte {})", self.offset)
     }

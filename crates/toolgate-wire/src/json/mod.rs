@@ -19,14 +19,21 @@ pub use members::Members;
 pub use text::write_string;
 pub use write::{ArrayWriter, ObjectWriter};
 
+use crate::room::Claim;
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 /// One JSON value as text that has passed the strict reader. Cheap to clone; parts share the buffer of the whole, and
 /// keep it alive.
 #[derive(Clone)]
 pub struct Json {
-    text: Arc<String>,
+    text: Arc<Text>,
     range: Range<usize>,
+}
+
+/// A text, and the room that it takes up, where it is counted. What is made of it shares the claim.
+struct Text {
+    text: String,
+    claim: Option<Arc<Claim>>,
 }
 
 /// What a JSON value is.
@@ -53,11 +60,46 @@ impl Json {
     /// # Errors
     /// [`ReadError`] says what is wrong and where, without any of the bytes.
     pub fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Json, ReadError> {
-        let (text, range) = reader::read(bytes, limits)?;
+        Json::read_for(bytes, limits, Claim::default())
+    }
+
+    /// The same, with a claim that is held as long as any part of the text is.
+    ///
+    /// # Errors
+    /// The same, and [`ReadErrorKind::NoRoom`] where the claim cannot cover the text with a tree of its values.
+    pub fn read_for(bytes: Vec<u8>, limits: &Limits, mut claim: Claim) -> Result<Json, ReadError> {
+        let read = reader::read(bytes, limits)?;
+        claim.cover(read.weight()).map_err(|_| ReadError {
+            kind: ReadErrorKind::NoRoom,
+            offset: 0,
+        })?;
+        let claim = (!claim.is_empty()).then(|| Arc::new(claim));
         Ok(Json {
-            text: Arc::new(text),
-            range,
+            text: Arc::new(Text {
+                text: read.text,
+                claim,
+            }),
+            range: read.range,
         })
+    }
+
+    /// The claim that is held for it, where it is counted and not small.
+    pub fn claim(&self) -> Option<Arc<Claim>> {
+        self.text.claim.clone()
+    }
+
+    /// The same text, which holds this claim.
+    pub fn holding(mut self, claim: Option<Arc<Claim>>) -> Json {
+        if claim.is_none() {
+            return self;
+        }
+        match Arc::get_mut(&mut self.text) {
+            Some(text) => {
+                text.claim = claim;
+                self
+            }
+            None => Json::made(self.as_str().to_owned(), claim),
+        }
     }
 
     /// A value of our own.
@@ -67,11 +109,20 @@ impl Json {
 
     /// Text that this program wrote itself.
     pub(crate) fn own(text: String) -> Json {
+        Json::made(text, None)
+    }
+
+    fn made(text: String, claim: Option<Arc<Claim>>) -> Json {
         let range = 0..text.len();
         Json {
-            text: Arc::new(text),
+            text: Arc::new(Text { text, claim }),
             range,
         }
+    }
+
+    /// Text that was made of this one.
+    fn after(&self, text: String) -> Json {
+        Json::made(text, self.claim())
     }
 
     /// A tree of it. A number that no machine type holds becomes the nearest `f64`, or its text as a string where it is
@@ -82,7 +133,7 @@ impl Json {
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        self.text.get(self.range.clone()).unwrap_or("null")
+        self.text.text.get(self.range.clone()).unwrap_or("null")
     }
 
     fn part(&self, range: Range<usize>) -> Json {
@@ -196,18 +247,18 @@ impl Json {
     ///
     /// Keys that `f` makes equal stay, both of them: who lets it change keys reads the outcome again.
     pub fn map_strings(&self, f: &mut dyn FnMut(StringAt<'_>) -> Option<String>) -> Option<Json> {
-        edit::map_strings(self.as_str(), f).map(Json::own)
+        edit::map_strings(self.as_str(), f).map(|text| self.after(text))
     }
 
     /// The object without a member; all other bytes stay. Anything else stays as it is.
     pub fn without(&self, key: &str) -> Json {
-        edit::without(self.as_str(), key).map_or_else(|| self.clone(), Json::own)
+        edit::without(self.as_str(), key).map_or_else(|| self.clone(), |text| self.after(text))
     }
 
     /// The object with a member replaced in its place, or added at its end; all other bytes stay. Anything else becomes
     /// an object of this member.
     pub fn with(&self, key: &str, value: &Json) -> Json {
-        Json::own(edit::with(self.as_str(), key, value))
+        self.after(edit::with(self.as_str(), key, value))
     }
 }
 

@@ -1,12 +1,32 @@
 //! The reader: one pass, no tree, no recursion.
 
 use super::{Limits, ReadError, ReadErrorKind, keys::Keys, scan::plain, text::unescape};
+use crate::room::{COPIES, OBJECT, VALUE};
 use std::{borrow::Cow, ops::Range};
 
 /// Longest number, in signs.
 const NUMBER: usize = 400;
 
-pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<(String, Range<usize>), ReadError> {
+/// What was read.
+pub(super) struct Read {
+    pub(super) text: String,
+    /// Where the value is, without the white space around it.
+    pub(super) range: Range<usize>,
+    elements: usize,
+    objects: usize,
+}
+
+impl Read {
+    /// What it takes up with its copies and a tree of its values, in bytes.
+    pub(super) fn weight(&self) -> u64 {
+        let text = (self.text.capacity() as u64).saturating_mul(COPIES);
+        let values = (self.elements as u64).saturating_mul(VALUE);
+        let objects = (self.objects as u64).saturating_mul(OBJECT);
+        text.saturating_add(values).saturating_add(objects)
+    }
+}
+
+pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Read, ReadError> {
     let error = |kind, offset| Err(ReadError { kind, offset });
     if bytes.len() > limits.bytes {
         return error(ReadErrorKind::TooLarge, limits.bytes);
@@ -23,6 +43,7 @@ pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<(String, Range<usi
         at: 0,
         limits,
         elements: 0,
+        objects: 0,
         open: Vec::with_capacity(8),
         keys: Vec::with_capacity(16),
     };
@@ -30,7 +51,13 @@ pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<(String, Range<usi
         kind,
         offset: scan.at,
     })?;
-    Ok((text, range))
+    let (elements, objects) = (scan.elements, scan.objects);
+    Ok(Read {
+        text,
+        range,
+        elements,
+        objects,
+    })
 }
 
 type Step<T> = Result<T, ReadErrorKind>;
@@ -46,6 +73,8 @@ struct Scan<'a> {
     at: usize,
     limits: &'a Limits,
     elements: usize,
+    /// Objects with members: an empty one takes up no more than its value.
+    objects: usize,
     open: Vec<Open<'a>>,
     /// The keys of all open objects, the innermost last.
     keys: Vec<Cow<'a, str>>,
@@ -109,6 +138,7 @@ impl<'a> Scan<'a> {
         let object = matches!(open, Open::Object(_));
         self.open.push(open);
         if object {
+            self.objects += 1;
             self.key()?;
         }
         Ok(false)

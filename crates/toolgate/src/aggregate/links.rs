@@ -44,9 +44,16 @@ pub(super) struct Links {
 #[derive(Default)]
 struct Given {
     /// The newest last.
-    links: HashMap<Caller, VecDeque<Link>>,
+    links: HashMap<Caller, VecDeque<Known>>,
     /// Who was given a link; the last one last.
     callers: VecDeque<Caller>,
+}
+
+/// A link that is remembered. Its URI may be long and is not needed: who reads it sends it again.
+struct Known {
+    uri: [u8; 32],
+    of: Weak<dyn Service>,
+    origin: Origin,
 }
 
 /// A link that a caller was given.
@@ -71,10 +78,10 @@ impl Links {
         let Outcome::Done(output) = outcome else {
             return;
         };
-        let links: Vec<Link> = uris(output)
+        let links: Vec<Known> = uris(output)
             .filter(|uri| uri.len() <= self.limits.uri)
-            .map(|uri| Link {
-                uri,
+            .map(|uri| Known {
+                uri: digest(&uri),
                 of: Arc::downgrade(of),
                 origin: origin.clone(),
             })
@@ -117,7 +124,7 @@ impl Link {
 }
 
 impl Given {
-    fn note(&mut self, caller: &Caller, links: Vec<Link>, limits: &LinkLimits) {
+    fn note(&mut self, caller: &Caller, links: Vec<Known>, limits: &LinkLimits) {
         self.callers.retain(|known| known != caller);
         self.callers.push_back(caller.clone());
         if self.callers.len() > limits.callers
@@ -137,8 +144,20 @@ impl Given {
 
     fn find(&self, caller: &Caller, uri: &str) -> Option<Link> {
         let own = self.links.get(caller)?;
-        own.iter().find(|link| link.uri == uri).cloned()
+        let wanted = digest(uri);
+        let known = own.iter().find(|link| link.uri == wanted)?;
+        Some(Link {
+            uri: uri.to_owned(),
+            of: known.of.clone(),
+            origin: known.origin.clone(),
+        })
     }
+}
+
+fn digest(uri: &str) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(ring::digest::digest(&ring::digest::SHA256, uri.as_bytes()).as_ref());
+    bytes
 }
 
 /// The URIs of the links in a result.

@@ -89,7 +89,7 @@ pub(super) fn params(
     if peer.dialect.stateless {
         answers(&mut o, call);
     }
-    o.finish()
+    o.finish().holding(call.arguments().raw().claim())
 }
 
 /// The answers that are for the server.

@@ -1,6 +1,7 @@
 //! What a line of the server means. A bad one is counted and dropped; it never closes the stream.
 
 use super::{
+    lines,
     link::{Failure, Link, Purpose},
     status::Trouble,
 };
@@ -8,7 +9,7 @@ use std::sync::{Arc, atomic::Ordering::Relaxed};
 use tokio::sync::Notify;
 use toolgate_core::Event;
 use toolgate_wire::{
-    json::{Json, Kind, ObjectWriter},
+    json::{Json, Kind, ObjectWriter, ReadErrorKind},
     message::{self, Id, Malformed, Message, RpcError, code},
     method::{
         PING,
@@ -19,28 +20,34 @@ use toolgate_wire::{
             Progress, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED,
         },
     },
+    room::Claim,
 };
 
 impl Link {
     /// Takes one line.
-    pub(super) fn take(&self, line: Vec<u8>) {
-        self.take_in(line, self.is_stateless(), None);
+    pub(super) fn take(&self, line: Vec<u8>, claim: Claim) {
+        self.take_in(line, claim, self.is_stateless(), None);
     }
 
     /// Takes one line, where the era is that of the stream it came on: the answer to a probe may come on a modern
     /// stream before the era of the server is known. `of` is the request whose stream it is, where it has one.
-    pub(super) fn take_in(&self, line: Vec<u8>, stateless: bool, of: Option<&Id>) {
+    pub(super) fn take_in(&self, line: Vec<u8>, claim: Claim, stateless: bool, of: Option<&Id>) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
-        // The reader's own words may quote the line, so they are not kept.
-        let Ok(json) = Json::read(line, &self.limits) else {
-            let from = if self.is_http() {
-                "an event on its stream was not JSON"
-            } else {
-                "a line on its standard output was not JSON"
-            };
-            return self.notes.count(Trouble::BadLine, from);
+        let answers = lines::answers(&line);
+        let json = match Json::read_for(line, &self.limits, claim) {
+            Ok(json) => json,
+            Err(bad) if bad.kind() == ReadErrorKind::NoRoom => return self.no_room(answers),
+            // The reader's own words may quote the line, so they are not kept.
+            Err(_) => {
+                let from = if self.is_http() {
+                    "an event on its stream was not JSON"
+                } else {
+                    "a line on its standard output was not JSON"
+                };
+                return self.notes.count(Trouble::BadLine, from);
+            }
         };
         let batches = self.dialect.get().is_some_and(|dialect| dialect.batches);
         if !batches || json.kind() != Kind::Array {
@@ -52,6 +59,17 @@ impl Link {
                 .zip(messages)
                 .for_each(|(json, message)| self.one(&json, message, stateless, of)),
             Err(malformed) => self.malformed(&json, malformed),
+        }
+    }
+
+    /// There was no room for a message: what it answers ends at once, instead of leaving it to its deadline.
+    pub(super) fn no_room(&self, answers: Option<Id>) {
+        self.notes.count(
+            Trouble::LongLine,
+            "a message was dropped: too many bytes were in flight",
+        );
+        if let Some(id) = answers.filter(|id| self.purpose(id).is_some()) {
+            self.settle(Some(&id), Err(Failure::NoRoom));
         }
     }
 

@@ -78,6 +78,8 @@ pub(super) enum Purpose {
 pub(super) enum Failure {
     /// The server says so.
     Rpc(RpcError),
+    /// There was no room for the reply.
+    NoRoom,
     /// The reply is no reply.
     Malformed(&'static str),
     /// The server is gone; whether it can have seen the request.

@@ -246,6 +246,10 @@ impl Remote {
             Failure::Malformed(reason) => {
                 self.upstream(format_args!("sent a malformed list: {reason}"))
             }
+            Failure::NoRoom => self.upstream(format_args!(
+                "listed its {} when there was no room: too many bytes are in flight",
+                many(kind)
+            )),
             Failure::Lost { .. } => Error::new(
                 Kind::Upstream,
                 format!("the server {} stopped", self.name()),

@@ -207,7 +207,9 @@ fn era(answer: Result<Json, Failure>, options: &RemoteOptions) -> Era {
             status: None | Some(401 | 403 | 407 | 429),
             ..
         }) => Era::Neither(OpenError::Unreachable(words)),
-        Err(Failure::Malformed(_) | Failure::Lost { .. } | Failure::Http { .. }) => Era::Legacy,
+        Err(
+            Failure::Malformed(_) | Failure::Lost { .. } | Failure::Http { .. } | Failure::NoRoom,
+        ) => Era::Legacy,
     }
 }
 
@@ -315,6 +317,9 @@ fn failed(link: &Link, failure: Handshake, probed: bool) -> OpenError {
         Handshake::Wrong(error) => error,
         Handshake::Failed(Failure::Rpc(error)) => OpenError::Refused(harmless(&error.message, 200)),
         Handshake::Failed(Failure::Malformed(reason)) => OpenError::Malformed(reason),
+        Handshake::Failed(Failure::NoRoom) => {
+            OpenError::Malformed("there was no room for it: too many bytes are in flight")
+        }
         Handshake::Failed(Failure::Http {
             words,
             status: Some(_),

@@ -7,6 +7,7 @@ use toolgate_wire::{
     dialect::{self, Dialect},
     json::Limits,
     method::initialize::Implementation,
+    room::Account,
 };
 
 /// How a server is opened, and what it may send.
@@ -46,6 +47,8 @@ pub struct RemoteOptions {
     pub line: usize,
     /// What JSON may be.
     pub json: Limits,
+    /// What counts the bytes of its messages; nobody.
+    pub account: Account,
     /// Most things of one kind that are taken; 1000.
     pub tools: usize,
     /// Most pages that a list may have; 100.
@@ -83,6 +86,7 @@ impl RemoteOptions {
             list: Duration::from_secs(30),
             line: 16 << 20,
             json: Limits::default(),
+            account: Account::default(),
             tools: 1000,
             pages: 100,
             list_bytes: 16 << 20,

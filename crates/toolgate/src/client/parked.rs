@@ -240,6 +240,7 @@ impl Remote {
         result: &Json,
         granted: &Abilities,
     ) -> Result<Outcome, Error> {
+        call.held.hold(result);
         call::outcome(call.op, result, &self.peer, granted).map_err(|reason| self.invalid(&reason))
     }
 }

@@ -150,6 +150,13 @@ impl Remote {
             Failure::Malformed(reason) => {
                 self.upstream(format_args!("sent a malformed reply: {reason}"))
             }
+            Failure::NoRoom => Error::new(
+                Kind::Busy(None),
+                format!(
+                    "the server {} answered, and there was no room for its answer: too many bytes are in flight; the call may have taken effect; where that does no harm, try again when another call has ended",
+                    self.name()
+                ),
+            ),
             Failure::Lost { sent: true } => {
                 self.upstream("stopped during the call; it is not known whether it took effect")
             }

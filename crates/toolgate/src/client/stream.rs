@@ -13,7 +13,7 @@ use tokio::{
     sync::mpsc,
 };
 use toolgate_core::BoxFuture;
-use toolgate_wire::message::Id;
+use toolgate_wire::{message::Id, room::Claim};
 
 /// Messages that wait for the server to read. A caller waits with its request where the queue is full.
 const QUEUE: usize = 32;
@@ -22,9 +22,16 @@ const URGENT: usize = 1024;
 /// How long answers that are still in the pipe may come in after the server stopped reading.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// A request that waits to be written, and what it takes up meanwhile.
+struct Request {
+    id: Id,
+    line: String,
+    _claim: Option<Arc<Claim>>,
+}
+
 /// The two queues to the task that writes.
 struct Stream {
-    out: mpsc::Sender<(Id, String)>,
+    out: mpsc::Sender<Request>,
     urgent: mpsc::Sender<String>,
 }
 
@@ -37,7 +44,10 @@ pub(super) fn start(
     let (out, requests) = mpsc::channel(QUEUE);
     let (urgent, first) = mpsc::channel(URGENT);
     let link = Link::over(Arc::new(Stream { out, urgent }), options);
-    let read = read(link.clone(), Lines::new(reader, options.line));
+    let read = read(
+        link.clone(),
+        Lines::new(reader, options.line, options.account.clone()),
+    );
     let write = write(link.clone(), writer, requests, first);
     #[allow(
         clippy::disallowed_methods,
@@ -54,7 +64,14 @@ impl Transport for Stream {
         request: &'a Outgoing<'a>,
     ) -> BoxFuture<'a, Result<(), Failure>> {
         Box::pin(async {
-            let sent = self.out.send((request.id.clone(), request.line())).await;
+            let sent = self
+                .out
+                .send(Request {
+                    id: request.id.clone(),
+                    line: request.line(),
+                    _claim: request.params.claim(),
+                })
+                .await;
             sent.map_err(|_| Failure::Lost { sent: false })
         })
     }
@@ -80,7 +97,8 @@ impl Transport for Stream {
 async fn read(link: Arc<Link>, mut lines: Lines<impl AsyncRead + Unpin>) {
     loop {
         match lines.next().await {
-            Ok(Some(Line::Text(line))) => link.take(line),
+            Ok(Some(Line::Text(line, claim))) => link.take(line, claim),
+            Ok(Some(Line::NoRoom(id))) => link.no_room(id),
             Ok(Some(Line::TooLong)) => link.notes.count(
                 Trouble::LongLine,
                 "a line was over the limit and was dropped",
@@ -94,19 +112,24 @@ async fn read(link: Arc<Link>, mut lines: Lines<impl AsyncRead + Unpin>) {
 async fn write(
     link: Arc<Link>,
     mut to: impl AsyncWrite + Unpin,
-    mut requests: mpsc::Receiver<(Id, String)>,
+    mut requests: mpsc::Receiver<Request>,
     mut urgent: mpsc::Receiver<String>,
 ) {
     let mut lost = link.lost();
     let work = async {
         loop {
-            let line = tokio::select! {
+            let request = tokio::select! {
                 biased;
-                Some(line) = urgent.recv() => line,
-                Some((id, line)) = requests.recv() => if link.leaves(&id) { line } else { continue },
+                Some(line) = urgent.recv() => {
+                    put(&mut to, line).await?;
+                    continue;
+                }
+                Some(request) = requests.recv() => request,
                 else => return Ok(()),
             };
-            put(&mut to, line).await?;
+            if link.leaves(&request.id) {
+                put(&mut to, request.line).await?;
+            }
         }
     };
     let failed: std::io::Result<()> = tokio::select! {

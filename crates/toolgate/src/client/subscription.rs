@@ -127,7 +127,7 @@ async fn listen(
                 return;
             }
             // Over HTTP a stream may end by itself.
-            Err(Failure::Lost { .. } | Failure::Http { .. }) => {}
+            Err(Failure::Lost { .. } | Failure::Http { .. } | Failure::NoRoom) => {}
         }
         wait = if began.elapsed() > AGAIN.1 {
             AGAIN.0

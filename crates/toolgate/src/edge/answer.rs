@@ -12,7 +12,7 @@ use toolgate_wire::{
 /// A reply, ready to leave.
 pub(crate) fn frame(id: Option<&Id>, answer: &Result<Json, RpcError>) -> Frame {
     Frame::Reply(
-        message::reply(id, answer),
+        message::reply(id, answer).into(),
         answer.as_ref().err().map(|e| e.code),
     )
 }

@@ -36,7 +36,7 @@ impl Batch {
     /// Hands each message to the peer. What comes before the replies goes to `outlet` at once, the replies as one array
     /// when the last of them is there.
     pub(crate) async fn receive(self, legacy: &Arc<Legacy>, outlet: &Outlet) {
-        let (own, frames) = Outlet::new(legacy.queue());
+        let (own, frames) = legacy.outlet();
         #[allow(
             clippy::disallowed_methods,
             reason = "it ends with the requests of the batch, which the edge owns"
@@ -70,7 +70,8 @@ async fn gather(mut frames: Frames, outlet: Outlet) {
         }
     }
     if !replies.is_empty() {
-        let text = format!("[{}]", replies.join(","));
-        outlet.send(Frame::Reply(text, None)).await;
+        let texts: Vec<&str> = replies.iter().map(AsRef::as_ref).collect();
+        let text = format!("[{}]", texts.join(","));
+        outlet.send(Frame::Reply(text.into(), None)).await;
     }
 }

@@ -60,6 +60,11 @@ pub(crate) async fn run(
         context.log_level,
     ));
     let mut call = context.call(&params_read, id);
+    if let Some(params) = params {
+        call.held.hold(params);
+    }
+    // Until the answer is made: what came back is held by it, and by nothing else.
+    let _held = call.held.clone();
     call.trace = context.trace.clone();
     if report.is_wanted() {
         let logs = report.logs();

@@ -1,6 +1,11 @@
 //! What all serving edges share: the service, the limits, and who is told of refusals.
 
-use super::{QueueLimits, TaskLimits, TaskOffer, TaskView, pages::Pages, tasks::Tasks};
+use super::{
+    QueueLimits, TaskLimits, TaskOffer, TaskView,
+    outlet::{Frames, Outlet},
+    pages::Pages,
+    tasks::Tasks,
+};
 use crate::seal::Seal;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
@@ -15,6 +20,7 @@ use toolgate_wire::{
         tasks::{EXTENSION, Support, Words},
         usage,
     },
+    room::{Account, Claim, Room},
 };
 
 /// The front of a service: what all its serving edges share.
@@ -27,6 +33,7 @@ pub struct Front {
     instructions: Option<Arc<dyn Instructs>>,
     pub(crate) offers: Offers,
     pub(crate) tasks: Tasks,
+    room: Option<Arc<Room>>,
     closing: watch::Sender<bool>,
     pub(crate) pages: Pages,
 }
@@ -95,6 +102,7 @@ impl Front {
             instructions: None,
             offers: Offers::default(),
             tasks: Tasks::default(),
+            room: None,
             closing: watch::Sender::new(false),
             pages: Pages::default(),
         })
@@ -122,6 +130,25 @@ impl Front {
     /// There are none; then nothing changed.
     pub fn set_seal_keys(&self, keys: &[[u8; 32]]) -> Result<(), Error> {
         self.seal.set_keys(keys)
+    }
+
+    /// Counts what its messages take up. Where there is no room for one it is refused.
+    pub fn with_room(mut self, room: Arc<Room>) -> Front {
+        self.room = Some(room);
+        self
+    }
+
+    /// A queue for what is told to a caller.
+    pub(crate) fn outlet(&self, caller: &Caller) -> (Outlet, Frames) {
+        Outlet::new(self.limits.queue, self.account(caller))
+    }
+
+    /// The account of a caller.
+    pub(crate) fn account(&self, caller: &Caller) -> Account {
+        match &self.room {
+            Some(room) => Account::of(room, caller.shared()),
+            None => Account::default(),
+        }
     }
 
     /// Says more of the program than its name and version.
@@ -174,8 +201,12 @@ impl Front {
     }
 
     /// The bytes of one message as strict JSON.
-    pub(crate) fn read(&self, bytes: Vec<u8>) -> Result<Json, toolgate_wire::json::ReadError> {
-        Json::read(bytes, &self.limits.json)
+    pub(crate) fn read(
+        &self,
+        bytes: Vec<u8>,
+        claim: Claim,
+    ) -> Result<Json, toolgate_wire::json::ReadError> {
+        Json::read_for(bytes, &self.limits.json, claim)
     }
 
     /// Whether a name or URI may be looked up: a template is compared with all of it.

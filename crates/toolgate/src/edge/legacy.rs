@@ -5,7 +5,7 @@ use super::{
     ask::Asker,
     call::{self, Context},
     changes, lists,
-    outlet::{Frame, Outlet, QueueLimits, level},
+    outlet::{Frame, Frames, Outlet, level},
     tasks,
     telling::Telling,
 };
@@ -247,9 +247,9 @@ impl Legacy {
         }
     }
 
-    /// What may wait for a slow reader.
-    pub(crate) fn queue(&self) -> QueueLimits {
-        self.server.limits.queue
+    /// A queue of its own for a slow reader.
+    pub(crate) fn outlet(&self) -> (Outlet, Frames) {
+        self.server.outlet(&self.context.caller)
     }
 
     /// Tells changes on `outlet` until nobody reads it; a second stream takes the place of the first.
@@ -351,11 +351,9 @@ impl Asker for Inline<'_> {
                 id: Some(id.clone()),
             };
             self.outlet
-                .send(Frame::Before(message::request(
-                    &id,
-                    method,
-                    params.as_ref(),
-                )))
+                .send(Frame::Before(
+                    message::request(&id, method, params.as_ref()).into(),
+                ))
                 .await;
             let answer = rx.await;
             open.id = None;

@@ -2,7 +2,11 @@
 
 use super::{Front, answer};
 use toolgate_core::{Caller, Catalog, ItemKind, List};
-use toolgate_wire::{dialect::Dialect, json::Json, message::RpcError};
+use toolgate_wire::{
+    dialect::Dialect,
+    json::Json,
+    message::{RpcError, code},
+};
 
 /// What a cursor begins with; the rest is the name of the last item on the page before.
 const AFTER: &str = "after:";
@@ -22,7 +26,12 @@ pub(crate) async fn page(
         .map_err(|e| answer::list_failed(&e))?;
     let start = start(&catalog, params.and_then(|p| p.get("cursor")))?;
     let write = || written(server, dialect, kind, &catalog, start);
-    Ok(server.pages.page(&catalog, dialect, (kind, start), write))
+    let list = server.pages.page(&catalog, dialect, (kind, start), write);
+    // The page, and the message that it becomes.
+    let mut claim = server.account(caller).claim();
+    let room = claim.cover(2 * list.as_str().len() as u64);
+    room.map_err(|full| RpcError::new(code::INTERNAL, full.to_string()))?;
+    Ok(list)
 }
 
 /// The page that begins at an item, in the words of a revision.

@@ -4,7 +4,6 @@ use super::{
     Front,
     ask::{self, Left},
     call::Context,
-    outlet::Outlet,
 };
 use std::sync::Arc;
 use toolgate_core::{Abilities, Background, Call, Caller, Error, Kind, Reporter, Seen, ToolResult};
@@ -35,6 +34,8 @@ pub async fn call_here(
         trace: TraceContext::default(),
         link: None,
     };
+    // Held open so that the caller does not read as gone.
+    let (outlet, _frames) = server.outlet(&caller);
     let mut call = Call::tool(crate::ids::short("c"), caller, tool, arguments);
     call.reporter = reporter;
     // It is waited for, however long it takes.
@@ -45,8 +46,6 @@ pub async fn call_here(
         client: None,
         request: None,
     });
-    // Held open so that the caller does not read as gone.
-    let (outlet, _frames) = Outlet::new(server.limits.queue);
     match ask::rounds(server, &context, call, &outlet, None).await? {
         Left::Done(output) => Ok(output.into_tool().unwrap_or_default()),
         Left::Questions(..) => Err(Error::new(

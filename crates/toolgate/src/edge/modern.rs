@@ -181,7 +181,7 @@ async fn listen(
         // Page basic/utilities/cancellation: there is no stream of its own to close, so the end is told.
         let params = notifications::cancelled(id, "the server ends this subscription");
         let text = message::notification(notifications::CANCELLED, Some(&params));
-        outlet.send(Frame::Before(text)).await;
+        outlet.send(Frame::Before(text.into())).await;
     }
     let mut result = ObjectWriter::new();
     result.str("resultType", "complete");
@@ -236,5 +236,5 @@ fn told(method: &str, id: &Id, fill: impl FnOnce(&mut ObjectWriter)) -> Frame {
     let mut params = ObjectWriter::new();
     params.object("_meta", |m| m.raw(meta::SUBSCRIPTION, id.json()));
     fill(&mut params);
-    Frame::Before(message::notification(method, Some(&params.finish())))
+    Frame::Before(message::notification(method, Some(&params.finish())).into())
 }

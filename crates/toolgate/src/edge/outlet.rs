@@ -1,5 +1,6 @@
 //! The way out of one request: its events, and its reply as the last frame.
 
+use bytes::Bytes;
 use std::sync::{
     Arc, Mutex, PoisonError,
     atomic::{AtomicBool, Ordering},
@@ -12,7 +13,11 @@ use toolgate_wire::{
     json::{Json, ObjectWriter},
     message,
     method::notifications,
+    room::{Account, Claim, NoRoom},
 };
+
+/// What is short enough to wait alone without being counted, in bytes.
+const SHORT: u64 = 4 << 10;
 
 /// What may wait for a slow reader, of one request or connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,15 +41,72 @@ impl Default for QueueLimits {
 #[derive(Debug)]
 pub(crate) enum Frame {
     /// Something that comes before the reply.
-    Before(String),
+    Before(Text),
     /// The reply; nothing of this request follows. Carries the error code, where it is an error.
-    Reply(String, Option<i64>),
+    Reply(Text, Option<i64>),
 }
 
 impl Frame {
     pub(crate) fn text(&self) -> &str {
         let (Frame::Before(text) | Frame::Reply(text, _)) = self;
+        text.as_ref()
+    }
+
+    /// The text, with its claim.
+    pub(crate) fn into_text(self) -> Text {
+        let (Frame::Before(text) | Frame::Reply(text, _)) = self;
         text
+    }
+
+    fn claim(&mut self) -> &mut Claim {
+        let (Frame::Before(text) | Frame::Reply(text, _)) = self;
+        &mut text.claim
+    }
+}
+
+/// A text that leaves, and its claim to room until it has left.
+#[derive(Debug)]
+pub(crate) struct Text {
+    text: String,
+    claim: Claim,
+}
+
+impl Text {
+    /// Another text in the place of this one, under the same claim.
+    pub(crate) fn becomes(self, make: impl FnOnce(&str) -> String) -> Text {
+        Text {
+            text: make(&self.text),
+            claim: self.claim,
+        }
+    }
+
+    /// Its bytes, which hold the claim as long as anybody holds them.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        match self.claim.is_empty() {
+            true => Bytes::from(self.text),
+            false => Bytes::from_owner(self),
+        }
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Text {
+        Text {
+            text,
+            claim: Claim::default(),
+        }
+    }
+}
+
+impl AsRef<str> for Text {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl AsRef<[u8]> for Text {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
     }
 }
 
@@ -54,6 +116,7 @@ pub(crate) struct Outlet {
     frames: mpsc::Sender<Queued>,
     room: Arc<Semaphore>,
     bytes: usize,
+    account: Account,
 }
 
 /// The frames of a request, for who writes them.
@@ -66,7 +129,8 @@ struct Queued {
 }
 
 impl Outlet {
-    pub(crate) fn new(limits: QueueLimits) -> (Outlet, Frames) {
+    /// A queue of a caller with this account. A message that is neither short nor alone is counted.
+    pub(crate) fn new(limits: QueueLimits, account: Account) -> (Outlet, Frames) {
         let (frames, out) = mpsc::channel(limits.messages.max(1));
         let bytes = limits
             .bytes
@@ -76,8 +140,13 @@ impl Outlet {
             frames,
             room,
             bytes,
+            account,
         };
         (outlet, Frames(out))
+    }
+
+    fn size_of_all(&self) -> u32 {
+        u32::try_from(self.bytes).unwrap_or(u32::MAX)
     }
 
     /// The room that a text takes up; one that is too long for all of it takes all of it.
@@ -85,9 +154,33 @@ impl Outlet {
         u32::try_from(text.len().min(self.bytes)).unwrap_or(u32::MAX)
     }
 
+    /// A claim for a text, where it needs one.
+    ///
+    /// # Errors
+    /// There is no room for it beside those that wait already.
+    fn claim(&self, text: &str) -> Result<Claim, NoRoom> {
+        let mut claim = self.account.claim();
+        let alone = self.room.available_permits() >= self.bytes;
+        match text.len() as u64 {
+            short if alone && short <= SHORT => Ok(claim),
+            counted => claim.count(counted).map(|()| claim),
+        }
+    }
+
     /// Waits for room. Where nobody reads any more the frame is dropped.
-    pub(crate) async fn send(&self, frame: Frame) {
-        let size = self.size(frame.text());
+    pub(crate) async fn send(&self, mut frame: Frame) {
+        let mut size = self.size(frame.text());
+        if let Ok(claim) = self.claim(frame.text()) {
+            *frame.claim() = claim;
+        } else {
+            // What was made of a message that is counted leaves in any case, as soon as nothing is before it.
+            size = self.size_of_all();
+            let mut claim = self.account.claim();
+            if frame.text().len() as u64 > SHORT {
+                claim.count_anyway(frame.text().len() as u64);
+            }
+            *frame.claim() = claim;
+        }
         let room = self.room.clone().acquire_many_owned(size).await;
         let _ = self
             .frames
@@ -106,9 +199,12 @@ impl Outlet {
     /// Drops the frame when there is no room.
     pub(crate) fn offer(&self, text: String) {
         let size = self.size(&text);
+        let Ok(claim) = self.claim(&text) else {
+            return;
+        };
         if let Ok(room) = self.room.clone().try_acquire_many_owned(size) {
             let _ = self.frames.try_send(Queued {
-                frame: Frame::Before(text),
+                frame: Frame::Before(Text { text, claim }),
                 _room: Some(room),
             });
         }
@@ -240,7 +336,7 @@ mod tests {
     use futures_util::FutureExt;
 
     fn frame(bytes: usize) -> Frame {
-        Frame::Before("x".repeat(bytes))
+        Frame::Before("x".repeat(bytes).into())
     }
 
     fn sent(outlet: &Outlet, bytes: usize) -> bool {
@@ -253,7 +349,7 @@ mod tests {
             messages: 2,
             bytes: 100,
         };
-        let (outlet, mut frames) = Outlet::new(limits);
+        let (outlet, mut frames) = Outlet::new(limits, Account::default());
         assert!(sent(&outlet, 1) && sent(&outlet, 1) && !sent(&outlet, 1));
         assert!(frames.ready().is_some());
         assert!(sent(&outlet, 1));
@@ -265,7 +361,7 @@ mod tests {
             messages: 9,
             bytes: 100,
         };
-        let (outlet, mut frames) = Outlet::new(limits);
+        let (outlet, mut frames) = Outlet::new(limits, Account::default());
         assert!(sent(&outlet, 60) && sent(&outlet, 40) && !sent(&outlet, 1));
         outlet.offer("x".to_owned());
         assert!(frames.ready().is_some());
@@ -282,7 +378,7 @@ mod tests {
             messages: 9,
             bytes: 100,
         };
-        let (outlet, mut frames) = Outlet::new(limits);
+        let (outlet, mut frames) = Outlet::new(limits, Account::default());
         assert!(sent(&outlet, 1) && !sent(&outlet, 1000));
         assert!(frames.ready().is_some());
         assert!(sent(&outlet, 1000) && !sent(&outlet, 1));
@@ -295,7 +391,7 @@ mod tests {
             messages: 9,
             bytes: 10,
         };
-        let (outlet, frames) = Outlet::new(limits);
+        let (outlet, frames) = Outlet::new(limits, Account::default());
         assert!(sent(&outlet, 10));
         let waiting = outlet.clone();
         let mut waits = Box::pin(async move { waiting.send(frame(10)).await });

@@ -34,6 +34,7 @@ use toolgate_wire::{
     json::{Json, Members, ReadError},
     message::{Id, Message, RpcError, code},
     method::{discover, initialize, meta, notifications},
+    room::{Claim, NoRoom},
 };
 
 /// How this transport is called in the record.
@@ -54,7 +55,7 @@ pub async fn serve(
     reader: impl AsyncRead + Send + Unpin,
     writer: impl AsyncWrite + Send + Unpin,
 ) -> io::Result<()> {
-    let (outlet, frames) = Outlet::new(server.limits.queue);
+    let (outlet, frames) = server.outlet(&caller);
     let modern = Arc::new(Working::new(server.limits.in_flight));
     let legacy = Arc::new(OnceLock::new());
     let drained = drained(server.clone(), legacy.clone(), modern.clone());
@@ -111,6 +112,7 @@ async fn write(mut frames: Frames, mut writer: impl AsyncWrite + Send + Unpin) -
         writer.write_all(&buffer).await?;
         writer.flush().await?;
         buffer.clear();
+        buffer.shrink_to(TOGETHER);
     }
     Ok(())
 }
@@ -138,15 +140,20 @@ impl Peer {
         let mut reader = BufReader::with_capacity(64 * 1024, reader);
         loop {
             let limit = self.server.limits.json.bytes;
-            match line(&mut reader, limit).await? {
+            let mut claim = self.server.account(&self.caller).claim();
+            match line(&mut reader, limit, &mut claim).await? {
                 Line::End => return Ok(()),
                 Line::TooLong => {
                     let text = format!("a message may have {limit} bytes at most");
                     self.reply(None, Err(RpcError::new(code::INVALID_REQUEST, text)))
                         .await;
                 }
+                Line::NoRoom(full) => {
+                    let error = RpcError::new(code::INTERNAL, full.to_string());
+                    self.reply(None, Err(error)).await;
+                }
                 Line::Whole(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
-                Line::Whole(bytes) => match self.server.read(bytes) {
+                Line::Whole(bytes) => match self.server.read(bytes, claim) {
                     Ok(json) => self.receive(&json).await,
                     Err(error) => self.reply(None, Err(unreadable(&error))).await,
                 },
@@ -322,13 +329,18 @@ pub(crate) fn unreadable(error: &ReadError) -> RpcError {
 enum Line {
     Whole(Vec<u8>),
     TooLong,
+    NoRoom(NoRoom),
     End,
 }
 
-/// One line without its end. A line over the limit is skipped to its end and never held.
-async fn line(reader: &mut (impl AsyncBufReadExt + Unpin), limit: usize) -> io::Result<Line> {
+/// One line without its end. A line over the limit, or without room, is skipped to its end and never held.
+async fn line(
+    reader: &mut (impl AsyncBufReadExt + Unpin),
+    limit: usize,
+    claim: &mut Claim,
+) -> io::Result<Line> {
     let mut bytes = Vec::new();
-    let mut over = false;
+    let (mut over, mut full) = (false, None);
     loop {
         let part = reader.fill_buf().await?;
         if part.is_empty() {
@@ -338,7 +350,9 @@ async fn line(reader: &mut (impl AsyncBufReadExt + Unpin), limit: usize) -> io::
         let end = part.iter().position(|b| *b == b'\n');
         let taken = end.unwrap_or(part.len());
         over |= bytes.len() + taken > limit;
-        if over {
+        let room = claim.message((bytes.len() + taken) as u64);
+        full = full.or(room.err().filter(|_| !over));
+        if over || full.is_some() {
             bytes = Vec::new();
         } else {
             bytes.extend_from_slice(part.get(..taken).unwrap_or_default());
@@ -346,10 +360,10 @@ async fn line(reader: &mut (impl AsyncBufReadExt + Unpin), limit: usize) -> io::
         let used = taken + usize::from(end.is_some());
         reader.consume(used);
         if end.is_some() {
-            return Ok(if over {
-                Line::TooLong
-            } else {
-                Line::Whole(bytes)
+            return Ok(match full {
+                _ if over => Line::TooLong,
+                Some(full) => Line::NoRoom(full),
+                None => Line::Whole(bytes),
             });
         }
     }

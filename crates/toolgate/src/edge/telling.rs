@@ -7,12 +7,18 @@ use super::{
 };
 use futures_util::FutureExt;
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use tokio::{sync::mpsc, task::AbortHandle};
 use toolgate_core::{Caller, Changed, Changes, Error, Interest};
-use toolgate_wire::message::{self, RpcError, code};
+use toolgate_wire::{
+    message::{self, RpcError, code},
+    room::{COPIES, Claim},
+};
+
+/// What a resource takes up besides its URI, in bytes, wherever it is heard of.
+const URI: u64 = 512;
 
 /// What one peer hears of changes.
 pub(super) struct Telling {
@@ -25,7 +31,8 @@ pub(super) struct Telling {
 
 #[derive(Default)]
 struct State {
-    uris: BTreeSet<String>,
+    /// With what each takes up.
+    uris: BTreeMap<String, Claim>,
     stream: Option<Stream>,
 }
 
@@ -69,7 +76,10 @@ impl Telling {
 
     /// The peer wants to hear of a resource, and does so once this ends.
     pub(super) async fn hear(&self, uri: String) -> Result<(), RpcError> {
-        if !self.state().enter(uri, self.server.limits.uris) {
+        let mut claim = self.server.account(&self.caller).claim();
+        let room = claim.count(uri.len() as u64 * COPIES + URI);
+        room.map_err(|full| RpcError::new(code::INTERNAL, full.to_string()))?;
+        if !self.state().enter(uri, claim, self.server.limits.uris) {
             let most = self.server.limits.uris;
             let text = format!("one session may hear of {most} resources; unsubscribe from some");
             return Err(RpcError::new(code::INTERNAL, text));
@@ -100,7 +110,7 @@ impl Telling {
 
     async fn changes(&self) -> Result<Changes, Error> {
         let want = Interest {
-            uris: self.state().uris.iter().cloned().collect(),
+            uris: self.state().uris.keys().cloned().collect(),
             ..Interest::lists(self.caller.clone())
         };
         Ok(self.server.service.changes(want.clone()).await?.only(&want))
@@ -149,10 +159,10 @@ impl Telling {
 
 impl State {
     /// False where there are too many.
-    fn enter(&mut self, uri: String, most: usize) -> bool {
-        let fits = self.uris.len() < most || self.uris.contains(&uri);
+    fn enter(&mut self, uri: String, claim: Claim, most: usize) -> bool {
+        let fits = self.uris.len() < most || self.uris.contains_key(&uri);
         if fits {
-            self.uris.insert(uri);
+            self.uris.insert(uri, claim);
         }
         fits
     }
@@ -161,6 +171,6 @@ impl State {
 async fn told(outlet: &Outlet, changed: Changed) {
     for (method, params) in changes::told(&changed) {
         let text = message::notification(method, Some(&params.finish()));
-        outlet.send(Frame::Before(text)).await;
+        outlet.send(Frame::Before(text.into())).await;
     }
 }

@@ -4,6 +4,7 @@ use super::super::limits;
 use std::path::Path;
 
 const FLOODS: &str = "crates/toolgate-gateway/tests/it/floods.rs";
+const MEMORY: &str = "crates/toolgate-gateway/tests/it/memory.rs";
 const WHEN: &str = "crates/toolgate-policy/src/when/tests.rs";
 const ONE_OVER: &str = "crates/toolgate-gateway/tests/it/one_over.rs";
 const TURNS: &str = "crates/toolgate-gateway/tests/it/turns.rs";
@@ -18,6 +19,11 @@ const TASKS: &str = "crates/toolgate/tests/it/tasks/holding.rs";
 const DURABILITY: &str = "crates/toolgate-journal/tests/it/durability.rs";
 
 const SHOWN: &[(&str, &str, &str)] = &[
+    (
+        "memory_bytes",
+        MEMORY,
+        "one_long_message_too_many_is_told_to_come_again",
+    ),
     (
         "body_bytes",
         FLOODS,

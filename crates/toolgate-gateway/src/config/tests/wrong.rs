@@ -200,6 +200,14 @@ fn limits() {
         "2:20: call_seconds is 60 and call_max_seconds is 30; set call_seconds to at most call_max_seconds",
     );
     above(
+        "[limits]\nmemory_bytes = 8388607",
+        "2:16: \"memory_bytes\" in [limits] is 8388607; write a whole number from 8388608 to 1099511627776",
+    );
+    above(
+        "[limits]\nmemory_bytes = 67108864",
+        "2:16: memory_bytes is 67108864, and two messages of the longest take 233417728; raise memory_bytes, or lower line_bytes, body_bytes or elements",
+    );
+    above(
         "[limits]\nrate = \"60/minute\"",
         "2:8: rate \"60/minute\" is not understood; write a count, \"/\" and s, min or h, such as \"30/min\"",
     );

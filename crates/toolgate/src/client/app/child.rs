@@ -18,6 +18,7 @@ use tokio::{
 };
 use toolgate_core::{Error, Kind};
 use toolgate_guardian::{DEFAULT_ALLOW, environment};
+use toolgate_wire::room::Account;
 
 /// The longest line of standard error that is handed on, in bytes.
 const LINE: usize = 64 << 10;
@@ -127,9 +128,9 @@ fn hear((stderr, told): (ChildStderr, Told<String>)) -> JoinHandle<()> {
         reason = "an edge: one reader a process, ended with it"
     )]
     tokio::spawn(async move {
-        let mut lines = Lines::new(stderr, LINE);
+        let mut lines = Lines::new(stderr, LINE, Account::default());
         while let Ok(Some(line)) = lines.next().await {
-            if let Line::Text(line) = line {
+            if let Line::Text(line, _) = line {
                 told(String::from_utf8_lossy(&line).into_owned());
             }
         }

@@ -12,8 +12,9 @@ use http::{HeaderMap, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use toolgate_wire::{
-    json::{Json, Kind},
+    json::{Json, Kind, ReadErrorKind},
     message::{Message, code},
+    room::Claim,
 };
 
 /// The code by which many servers refuse what comes before a handshake.
@@ -122,8 +123,12 @@ impl Http {
 
     /// A reply in one piece.
     async fn whole(&self, link: &Link, body: Incoming, era: Era) -> Result<(), Failure> {
-        let body = Limited::new(body, self.options.line).collect().await;
-        let body = body.map_err(|error| {
+        let mut claim = self.options.account.claim();
+        let body = collected(Limited::new(body, self.options.line), &mut claim).await;
+        let body = body.map_err(|broken| {
+            let Broken::Off(error) = broken else {
+                return Failure::NoRoom;
+            };
             if error.is::<http_body_util::LengthLimitError>() {
                 link.notes
                     .count(Trouble::LongLine, "an answer was over the limit");
@@ -131,9 +136,13 @@ impl Http {
             }
             Failure::Lost { sent: true }
         })?;
-        let Ok(json) = Json::read(body.to_bytes().into(), &link.limits) else {
-            link.notes.count(Trouble::BadLine, "an answer was not JSON");
-            return Err(Failure::Malformed("it is not JSON"));
+        let json = match Json::read_for(body, &link.limits, claim) {
+            Ok(json) => json,
+            Err(bad) if bad.kind() == ReadErrorKind::NoRoom => return Err(Failure::NoRoom),
+            Err(_) => {
+                link.notes.count(Trouble::BadLine, "an answer was not JSON");
+                return Err(Failure::Malformed("it is not JSON"));
+            }
         };
         match Message::read(&json) {
             // The server could not read the id, or so it says.
@@ -172,6 +181,27 @@ impl Http {
             }
         }
     }
+}
+
+/// Why there is no whole body.
+enum Broken {
+    NoRoom,
+    Off(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// All bytes of a body, on a claim.
+async fn collected(body: Limited<Incoming>, claim: &mut Claim) -> Result<Vec<u8>, Broken> {
+    let mut body = std::pin::pin!(body);
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(Broken::Off)?.into_data() else {
+            continue;
+        };
+        let all = bytes.len() + data.len();
+        claim.message(all as u64).map_err(|_| Broken::NoRoom)?;
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes)
 }
 
 /// The words of a body of JSON: of JSON-RPC, of OAuth, or of nobody's.

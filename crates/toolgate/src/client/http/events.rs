@@ -6,12 +6,15 @@ use http::HeaderValue;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use std::time::Duration;
+use toolgate_wire::room::{Account, Claim};
 
 /// A response that is a stream of events.
 pub(super) struct Events {
     body: Incoming,
     left: Bytes,
     parser: Parser,
+    account: Account,
+    claim: Claim,
 }
 
 /// Why there are no more events.
@@ -23,6 +26,8 @@ pub(super) enum End {
     Broken,
     /// An event is over the cap.
     TooBig,
+    /// There was no room for an event.
+    NoRoom,
 }
 
 /// Where a stream that ended can be taken up.
@@ -35,24 +40,29 @@ pub(super) struct Place {
 }
 
 impl Events {
-    /// Reads a response, events of at most `limit` bytes.
-    pub(super) fn new(body: Incoming, limit: usize) -> Events {
+    /// Reads a response, events of at most `limit` bytes, on this account.
+    pub(super) fn new(body: Incoming, limit: usize, account: Account) -> Events {
         Events {
             body,
             left: Bytes::new(),
             parser: Parser::new(limit),
+            claim: account.claim(),
+            account,
         }
     }
 
-    /// The next event with data.
-    pub(super) async fn next(&mut self) -> Result<Event, End> {
+    /// The next event with data, and the room that it takes up.
+    pub(super) async fn next(&mut self) -> Result<(Event, Claim), End> {
         loop {
             while !self.left.is_empty() {
                 let (used, event) = self.parser.feed(&self.left).map_err(|_| End::TooBig)?;
                 self.left.advance(used);
                 if let Some(event) = event {
-                    return Ok(event);
+                    let claim = std::mem::replace(&mut self.claim, self.account.claim());
+                    return Ok((event, claim));
                 }
+                let room = self.claim.message(self.parser.holds() as u64);
+                room.map_err(|_| End::NoRoom)?;
             }
             match self.body.frame().await {
                 Some(Ok(frame)) => self.left = frame.into_data().unwrap_or_default(),

@@ -54,7 +54,7 @@ impl Http {
         body: Incoming,
         era: Era,
     ) -> Result<(), Failure> {
-        let mut events = Events::new(body, self.options.line);
+        let mut events = Events::new(body, self.options.line, self.options.account.clone());
         let mut place = Place::default();
         loop {
             let end = match hear(link, &mut events, Some(id), era).await {
@@ -68,6 +68,7 @@ impl Http {
                         .count(Trouble::LongLine, "an event was over the limit");
                     return Err(Failure::Malformed("it is over the limit"));
                 }
+                Stop::End(End::NoRoom) => return Err(Failure::NoRoom),
                 Stop::End(end) => end,
             };
             place = events.place(&place);
@@ -88,7 +89,11 @@ impl Http {
         for failures in 0..TRIES {
             match self.stream(link, place).await {
                 Ok(response) if is_stream(&response) => {
-                    return Ok(Events::new(response.into_body(), self.options.line));
+                    return Ok(Events::new(
+                        response.into_body(),
+                        self.options.line,
+                        self.options.account.clone(),
+                    ));
                 }
                 Ok(response) if is_final(response.status()) => break,
                 _ => tokio::time::sleep(backoff(failures)).await,
@@ -130,7 +135,9 @@ pub(super) fn is_final(status: StatusCode) -> bool {
 pub(super) async fn hear(link: &Link, events: &mut Events, id: Option<&Id>, era: Era) -> Stop {
     loop {
         match events.next().await {
-            Ok(event) if event.is_message() => link.take_in(event.data, era == Era::Modern, id),
+            Ok((event, claim)) if event.is_message() => {
+                link.take_in(event.data, claim, era == Era::Modern, id)
+            }
             Ok(_) => {}
             Err(end) => return Stop::End(end),
         }

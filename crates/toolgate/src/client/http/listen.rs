@@ -118,7 +118,11 @@ impl Http {
             link.generation.fetch_add(1, Relaxed);
         }
         link.deaf.store(false, Relaxed);
-        let mut events = Events::new(response.into_body(), self.options.line);
+        let mut events = Events::new(
+            response.into_body(),
+            self.options.line,
+            self.options.account.clone(),
+        );
         hear(link, &mut events, None, Era::Legacy).await;
         link.deaf.store(true, Relaxed);
         let end = events.place(place);

@@ -43,8 +43,12 @@ impl Http {
         if !is_stream(&response) {
             return Err(no());
         }
-        let mut events = Events::new(response.into_body(), self.options.line);
-        let first = events.next().await.map_err(|_| no())?;
+        let mut events = Events::new(
+            response.into_body(),
+            self.options.line,
+            self.options.account.clone(),
+        );
+        let (first, _) = events.next().await.map_err(|_| no())?;
         if first.kind != b"endpoint" || first.data.len() > LIMIT {
             return Err(no());
         }

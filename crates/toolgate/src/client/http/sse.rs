@@ -81,6 +81,11 @@ impl Parser {
         Ok((at, None))
     }
 
+    /// The bytes of the event that comes.
+    pub(super) fn holds(&self) -> usize {
+        self.line.len() + self.data.len()
+    }
+
     fn end_of_line(&mut self) -> Option<Event> {
         let mut line = mem::take(&mut self.line);
         if mem::take(&mut self.first) && line.starts_with(b"\xef\xbb\xbf") {

@@ -132,7 +132,7 @@ impl Body {
     /// The same stream with a frame that is there already.
     pub(crate) fn after(mut self, frame: Option<Frame>) -> Body {
         if let (Inner::Stream(stream), Some(frame)) = (&mut self.0, frame) {
-            let (event, last) = stream.source.sent(&frame);
+            let (event, last) = stream.source.sent(frame);
             stream.over = last;
             stream.first.push_back(event);
         }
@@ -172,36 +172,43 @@ impl Body {
     }
 }
 
+/// The event of a message.
+fn of_frame(frame: Frame) -> Bytes {
+    let text = frame.into_text();
+    text.becomes(|text| lines("message", text)).into_bytes()
+}
+
 /// A message has no line ends, so one `data` line holds it.
+fn lines(name: &str, text: &str) -> String {
+    format!("event: {name}\ndata: {text}\n\n")
+}
+
 fn event(name: &str, text: &str) -> Bytes {
-    Bytes::from(format!("event: {name}\ndata: {text}\n\n"))
+    Bytes::from(lines(name, text))
 }
 
 impl Source {
     /// The event of a message, and whether it is the last one.
-    fn sent(&self, frame: &Frame) -> (Bytes, bool) {
+    fn sent(&self, frame: Frame) -> (Bytes, bool) {
+        let last = matches!(frame, Frame::Reply(..));
         match self {
             Source::Kept(reader) => reader.sent(frame),
-            _ => (
-                event("message", frame.text()),
-                matches!(frame, Frame::Reply(..)),
-            ),
+            _ => (of_frame(frame), last),
         }
     }
 
     /// The next event, and whether it is the last one.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Bytes, bool)>> {
         match self {
-            Source::Frames(frames) => {
-                let last = |frame: &Frame| matches!(frame, Frame::Reply(..));
-                frames
-                    .poll_recv(cx)
-                    .map(|frame| frame.map(|f| (event("message", f.text()), last(&f))))
-            }
+            Source::Frames(frames) => frames.poll_recv(cx).map(|frame| {
+                let frame = frame?;
+                let last = matches!(frame, Frame::Reply(..));
+                Some((of_frame(frame), last))
+            }),
             Source::Kept(reader) => reader.poll(cx),
             Source::Session(frames) => frames
                 .poll_recv(cx)
-                .map(|frame| frame.map(|f| (event("message", f.text()), false))),
+                .map(|frame| frame.map(|f| (of_frame(f), false))),
             Source::Named(events) => events
                 .poll_recv(cx)
                 .map(|e| e.map(|(name, text)| (event(name, &text), false))),

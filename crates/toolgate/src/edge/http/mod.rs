@@ -6,6 +6,7 @@ mod cors;
 mod guard;
 mod headers;
 mod post;
+mod reading;
 mod resume;
 mod sessions;
 mod sse_2024;
@@ -156,7 +157,7 @@ impl Endpoint {
         let keep_alive = self.0.limits.keep_alive;
         let body = match headers::single(&parts.headers, headers::LAST_EVENT) {
             Ok(None) => {
-                let (outlet, frames) = super::outlet::Outlet::new(self.0.server.limits.queue);
+                let (outlet, frames) = self.0.server.outlet(caller);
                 session.legacy.tell_changes(outlet);
                 Body::kept(session.kept.open(frames), session.primes(), keep_alive)
             }
@@ -266,7 +267,7 @@ fn method_not_allowed() -> Response<Body> {
     response
 }
 
-fn json(status: StatusCode, text: String) -> Response<Body> {
+fn json(status: StatusCode, text: impl Into<bytes::Bytes>) -> Response<Body> {
     let mut response = plain(status);
     *response.body_mut() = Body::full(text);
     response.headers_mut().insert(

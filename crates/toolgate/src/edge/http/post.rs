@@ -1,7 +1,7 @@
 //! One POST: read strictly, checked, and handed to the era that it speaks.
 
 use super::{
-    Body, Inner, accept, error, headers, json, no_session, plain, refused,
+    Body, Inner, accept, error, headers, json, no_session, plain, reading, refused,
     sessions::{Open, Place},
 };
 use crate::edge::{
@@ -9,13 +9,11 @@ use crate::edge::{
     batch::Batch,
     legacy::{self, Legacy},
     modern,
-    outlet::{Frame, Frames, Outlet},
-    stdio::unreadable,
+    outlet::{Frame, Frames},
 };
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header, request::Parts};
-use http_body_util::{BodyExt, Limited};
-use std::{sync::Arc, time::Duration};
+use http::{HeaderValue, Response, StatusCode, request::Parts};
+use std::sync::Arc;
 use toolgate_core::{BoxFuture, Caller, ItemKind, List};
 use toolgate_wire::{
     dialect,
@@ -31,7 +29,7 @@ where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let json = match read(endpoint, parts, body).await {
+    let json = match read(endpoint, &caller, parts, body).await {
         Ok(json) => json,
         Err(answer) => return *answer,
     };
@@ -58,7 +56,12 @@ pub(crate) struct Bad {
     call: Option<(String, Option<String>)>,
 }
 
-async fn read<B>(endpoint: &Inner, parts: &Parts, body: B) -> Result<Json, Box<Answer>>
+async fn read<B>(
+    endpoint: &Inner,
+    caller: &Caller,
+    parts: &Parts,
+    body: B,
+) -> Result<Json, Box<Answer>>
 where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -72,91 +75,7 @@ where
             "Accept must list both application/json and text/event-stream",
         )));
     }
-    self::body(endpoint, parts, body).await
-}
-
-/// The body as strict JSON, within its limits.
-pub(crate) async fn body<B>(endpoint: &Inner, parts: &Parts, body: B) -> Result<Json, Box<Answer>>
-where
-    B: http_body::Body<Data = Bytes> + Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let no = |status, text: &str| Err(Box::new(refused(status, code::INVALID_REQUEST, text)));
-    if !accept::is_json(&parts.headers) {
-        return no(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "Content-Type must be application/json, without an encoding",
-        );
-    }
-    let limit = endpoint.server.limits.json.bytes;
-    // What is said to be too long is not read at all.
-    if body.size_hint().lower() > limit as u64 {
-        return Err(Box::new(too_large(limit)));
-    }
-    let collected = collect(Limited::new(body, limit), endpoint.limits.body_idle);
-    let collected = tokio::time::timeout(endpoint.limits.body, collected).await;
-    let bytes = match collected.unwrap_or(Err(Broken::Late)) {
-        Err(Broken::Late) => {
-            let mut answer = refused(
-                StatusCode::REQUEST_TIMEOUT,
-                code::INVALID_REQUEST,
-                "the body took too long, or paused for too long",
-            );
-            answer
-                .headers_mut()
-                .insert(header::CONNECTION, HeaderValue::from_static("close"));
-            return Err(Box::new(answer));
-        }
-        Err(Broken::Off(failed)) if failed.is::<http_body_util::LengthLimitError>() => {
-            return Err(Box::new(too_large(limit)));
-        }
-        Err(Broken::Off(_)) => return no(StatusCode::BAD_REQUEST, "the body broke off"),
-        Ok(bytes) => bytes,
-    };
-    endpoint
-        .server
-        .read(bytes)
-        .map_err(|e| Box::new(error(StatusCode::BAD_REQUEST, None, unreadable(&e))))
-}
-
-fn too_large(limit: usize) -> Answer {
-    let mut answer = refused(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        code::INVALID_REQUEST,
-        &format!("a message may have {limit} bytes at most"),
-    );
-    answer
-        .headers_mut()
-        .insert(header::CONNECTION, HeaderValue::from_static("close"));
-    answer
-}
-
-/// Why there is no whole body.
-enum Broken {
-    Late,
-    Off(Box<dyn std::error::Error + Send + Sync>),
-}
-
-/// A body to its end, each piece of which has to come within `idle`.
-async fn collect<B>(body: B, idle: Duration) -> Result<Vec<u8>, Broken>
-where
-    B: http_body::Body<Data = Bytes> + Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let mut body = std::pin::pin!(body);
-    let mut bytes = Vec::new();
-    loop {
-        let piece = tokio::time::timeout(idle, body.frame()).await;
-        match piece.map_err(|_| Broken::Late)? {
-            None => return Ok(bytes),
-            Some(Ok(frame)) => {
-                if let Some(data) = frame.data_ref() {
-                    bytes.extend_from_slice(data);
-                }
-            }
-            Some(Err(error)) => return Err(Broken::Off(error.into())),
-        }
-    }
+    reading::body(endpoint, caller, parts, body).await
 }
 
 pub(crate) fn message(json: &Json) -> Result<Message, Box<Answer>> {
@@ -234,7 +153,7 @@ async fn stateless(
         ),
         _ => None,
     };
-    let (outlet, frames) = Outlet::new(endpoint.server.limits.queue);
+    let (outlet, frames) = endpoint.server.outlet(caller);
     let server = endpoint.server.clone();
     let work = Box::pin(async move {
         let answer =
@@ -303,7 +222,7 @@ async fn session(
 
 async fn receive(endpoint: &Inner, open: &Open, message: Message) -> Answer {
     let wants_reply = matches!(message, Message::Request { .. });
-    let (outlet, frames) = Outlet::new(endpoint.server.limits.queue);
+    let (outlet, frames) = open.legacy.outlet();
     open.legacy.receive(message, &outlet).await;
     drop(outlet);
     if wants_reply {
@@ -329,7 +248,7 @@ async fn batch(endpoint: &Inner, caller: &Caller, parts: &Parts, json: &Json) ->
         Err(wrong) => return Some(error(StatusCode::BAD_REQUEST, None, wrong)),
     };
     let wants_reply = batch.wants_reply();
-    let (outlet, frames) = Outlet::new(endpoint.server.limits.queue);
+    let (outlet, frames) = legacy.outlet();
     #[allow(
         clippy::disallowed_methods,
         reason = "it must not wait for the reader of the response, and ends by itself"
@@ -402,7 +321,7 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
     let stateless = matches!(owner, Owner::Response(..));
     let first = match first {
         Some(Some(Frame::Reply(text, code))) if code.is_some() || endpoint.limits.json => {
-            return json(status(code, stateless), text);
+            return json(status(code, stateless), text.into_bytes());
         }
         // The call was cancelled: there is nothing to say.
         Some(None) => return plain(StatusCode::ACCEPTED),

@@ -172,19 +172,18 @@ impl Kept {
             self.forget(&mut streams, number);
             return Poll::Ready(None);
         };
-        Poll::Ready(Some(self.sent(&mut streams, number, &frame)))
+        Poll::Ready(Some(self.sent(&mut streams, number, frame)))
     }
 
     /// Keeps a message that leaves.
-    fn sent(&self, streams: &mut Streams, number: u64, frame: &Frame) -> (Bytes, bool) {
+    fn sent(&self, streams: &mut Streams, number: u64, frame: Frame) -> (Bytes, bool) {
         let last = matches!(frame, Frame::Reply(..));
         let Some(stream) = streams.by_number.get_mut(&number) else {
             return (Bytes::new(), last);
         };
-        let (text, place) = (frame.text(), stream.next);
-        let event = Bytes::from(format!(
-            "id: {number}-{place}\nevent: message\ndata: {text}\n\n"
-        ));
+        let place = stream.next;
+        let event = |text: &str| format!("id: {number}-{place}\nevent: message\ndata: {text}\n\n");
+        let event = frame.into_text().becomes(event).into_bytes();
         stream.next += 1;
         if last {
             stream.frames = None;
@@ -268,7 +267,7 @@ impl Reader {
     }
 
     /// The event for a message that was taken from the stream already, and whether it is the last.
-    pub(crate) fn sent(&self, frame: &Frame) -> (Bytes, bool) {
+    pub(crate) fn sent(&self, frame: Frame) -> (Bytes, bool) {
         let mut streams = self.kept.streams();
         self.kept.sent(&mut streams, self.number, frame)
     }

@@ -6,7 +6,7 @@
 use super::{
     Body, Endpoint, Inner, accept, error, headers, plain,
     post::{self, Bad},
-    refused,
+    reading, refused,
 };
 use crate::{
     edge::{
@@ -83,7 +83,7 @@ impl Endpoint {
                 "there is no such session (any more); open a new stream",
             );
         };
-        let json = match post::body(&self.0, &parts, body).await {
+        let json = match reading::body(&self.0, caller, &parts, body).await {
             Ok(json) => json,
             Err(answer) => return *answer,
         };
@@ -97,7 +97,7 @@ impl Endpoint {
     }
 
     fn open_stream(&self, caller: &Caller) -> Option<(Arc<Stream>, crate::edge::outlet::Frames)> {
-        let (outlet, frames) = Outlet::new(self.0.server.limits.queue);
+        let (outlet, frames) = self.0.server.outlet(caller);
         let session = Arc::new(Stream {
             id: ids::secret(),
             caller: caller.clone(),

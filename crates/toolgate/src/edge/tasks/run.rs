@@ -8,7 +8,7 @@ use super::{
 use crate::edge::{
     Front, answer,
     call::{self, Context},
-    outlet::{CallReport, Outlet},
+    outlet::CallReport,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -122,7 +122,7 @@ pub(crate) async fn run(
                 return;
             }
             // Held open: whether its caller waits is not the call's to know.
-            let (outlet, _frames) = Outlet::new(server.limits.queue);
+            let (outlet, _frames) = server.outlet(&context.caller);
             let work = call::rounds(&server, &context, call, &outlet, Some(task.as_ref()));
             let Ok(answer) = tokio::time::timeout(life, work).await else {
                 return;

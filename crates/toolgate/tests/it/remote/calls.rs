@@ -1,6 +1,6 @@
 //! Calls: their words, their answers, and their end.
 
-use super::peer::{Peer, call, legacy, modern, soon};
+use super::peer::{Peer, call, legacy, legacy_with, modern, options, soon};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tokio::join;
@@ -8,7 +8,10 @@ use toolgate::{
     Abilities, AskKind, Call, Error, Event, Json, Kind, Need, Outcome, Report, Reporter, Service,
     client::Remote,
 };
-use toolgate_wire::json::Limits;
+use toolgate_wire::{
+    json::Limits,
+    room::{Account, Room},
+};
 
 /// Calls while the server answers.
 async fn answered(
@@ -388,4 +391,35 @@ async fn answers_out_of_order_find_their_calls() {
             n.to_string()
         );
     }
+}
+
+/// What there is no room for is not left to the deadline of its call, and leaves nothing behind.
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_room_ends_its_call_at_once() {
+    let room = Room::new(1 << 20);
+    let mut options = options();
+    options.account = Account::of(&room, "files".into());
+    let (remote, mut peer) = legacy_with(json!({}), options).await;
+    let text = json!({"content": [{"type": "text", "text": "x".repeat(200 << 10)}]});
+    // Short, and far longer once it is a tree.
+    let tree = json!({"content": [], "structuredContent": {"all": vec![json!({"a": 1}); 2000]}});
+    for result in [text, tree] {
+        let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
+            let request = peer.read().await;
+            peer.reply(&request, result).await;
+        });
+        let error = outcome.unwrap_err();
+        assert_eq!(error.kind(), &Kind::Busy(None));
+        let words = "there was no room for its answer";
+        assert!(error.public().contains(words), "{}", error.public());
+        assert_eq!(room.used(), 0);
+    }
+    let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
+        let request = peer.read().await;
+        let fits = json!({"content": [{"type": "text", "text": "x".repeat(50 << 10)}]});
+        peer.reply(&request, fits).await;
+    });
+    assert!(outcome.is_ok() && room.used() > 200 << 10);
+    drop(outcome);
+    assert_eq!(room.used(), 0);
 }

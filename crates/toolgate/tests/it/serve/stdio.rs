@@ -8,6 +8,7 @@ use toolgate::{
     Caller,
     edge::{Front, ServerLimits, stdio},
 };
+use toolgate_wire::room::Room;
 
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
@@ -184,4 +185,27 @@ async fn an_idle_peer_is_left_at_once_when_the_server_stops() {
     client.server.close();
     assert_eq!(client.next().await, None);
     client.served.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_line_without_room_is_told_so_and_the_next_one_is_read() {
+    let server = Front::new(Scripted::new(), "test", "1", ServerLimits::default()).unwrap();
+    let server = Arc::new(server.with_room(Room::new(1 << 20)));
+    let (near, far) = tokio::io::duplex(1 << 16);
+    let (read, write) = tokio::io::split(far);
+    let serving = stdio::serve(server, Caller::new("test"), read, write);
+    let playing = async {
+        let (read, mut write) = tokio::io::split(near);
+        let long = OPEN.replace("\"t\"", &format!("\"{}\"", "t".repeat(200 << 10)));
+        write
+            .write_all(format!("{long}\n{OPEN}\n").as_bytes())
+            .await
+            .unwrap();
+        let mut lines = BufReader::new(read).lines();
+        let told = lines.next_line().await.unwrap().unwrap();
+        assert!(told.contains("too many bytes are in flight"), "{told}");
+        let opened = lines.next_line().await.unwrap().unwrap();
+        assert!(opened.contains("\"id\":0"), "{opened}");
+    };
+    tokio::join!(serving, playing).0.unwrap();
 }

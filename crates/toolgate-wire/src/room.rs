@@ -1,0 +1,248 @@
+//! One budget of bytes for all messages that are held at the same time.
+//!
+//! Nobody ever waits for room: who finds none is refused, and holds nothing more than before. So nobody who holds a part
+//! can wait for ever for another one.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Bytes that are held for a message of so many: as it came, as it was changed, as it is passed on, as it is written.
+pub const COPIES: u64 = 4;
+/// What a message may weigh without being counted, in bytes. Most weigh less, so most touch no lock.
+pub const FREE: u64 = 16 << 10;
+/// What a value of a JSON text takes up in a tree, in bytes, its key and its part of the object with it.
+pub const VALUE: u64 = 176;
+/// What an object takes up besides.
+pub const OBJECT: u64 = 640;
+
+/// A budget of bytes. No single holder may have more than half of it.
+pub struct Room {
+    limit: u64,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    all: u64,
+    by: HashMap<Arc<str>, u64>,
+}
+
+impl Room {
+    /// Room for so many bytes.
+    pub fn new(limit: u64) -> Arc<Room> {
+        Arc::new(Room {
+            limit,
+            taken: Mutex::default(),
+        })
+    }
+
+    /// What is taken right now, in bytes.
+    pub fn used(&self) -> u64 {
+        self.taken().all
+    }
+
+    fn add(&self, who: &Arc<str>, bytes: u64, anyway: bool) -> Result<(), NoRoom> {
+        let mut taken = self.taken();
+        let own = taken
+            .by
+            .get(who)
+            .copied()
+            .unwrap_or(0)
+            .saturating_add(bytes);
+        let all = taken.all.saturating_add(bytes);
+        if !anyway && own > self.limit / 2 {
+            return Err(NoRoom { own: true });
+        }
+        if !anyway && all > self.limit {
+            return Err(NoRoom { own: false });
+        }
+        taken.all = all;
+        taken.by.insert(who.clone(), own);
+        Ok(())
+    }
+
+    fn sub(&self, who: &Arc<str>, bytes: u64) {
+        let mut taken = self.taken();
+        taken.all = taken.all.saturating_sub(bytes);
+        if let Some(own) = taken.by.get_mut(who) {
+            *own = own.saturating_sub(bytes);
+            if *own == 0 {
+                taken.by.remove(who);
+            }
+        }
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// There is no room for a message right now. It may be sent again once others have ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct NoRoom {
+    own: bool,
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.own {
+            true => {
+                "too many bytes are in flight for one side already; try again when a call has ended"
+            }
+            false => "too many bytes are in flight already; try again when a call has ended",
+        })
+    }
+}
+
+impl std::error::Error for NoRoom {}
+
+/// Somebody's account with a room: a caller, or a server. Without a room nothing is counted.
+#[derive(Clone, Default)]
+pub struct Account(Option<(Arc<Room>, Arc<str>)>);
+
+impl Account {
+    /// That one's account with this room.
+    pub fn of(room: &Arc<Room>, who: Arc<str>) -> Account {
+        Account(Some((room.clone(), who)))
+    }
+
+    /// A claim of nothing yet.
+    pub fn claim(&self) -> Claim {
+        Claim {
+            account: self.clone(),
+            taken: 0,
+        }
+    }
+}
+
+impl PartialEq for Account {
+    fn eq(&self, other: &Account) -> bool {
+        match (&self.0, &other.0) {
+            (Some((room, who)), Some((other, name))) => Arc::ptr_eq(room, other) && who == name,
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Account {}
+
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let who = self.0.as_ref().map(|(_, who)| who);
+        f.debug_tuple("Account").field(&who).finish()
+    }
+}
+
+/// A part of a room that is held for one message. Dropping it gives it back.
+#[derive(Debug, Default)]
+pub struct Claim {
+    account: Account,
+    taken: u64,
+}
+
+impl Claim {
+    /// Makes it cover a message of so many bytes, with its copies.
+    ///
+    /// # Errors
+    /// There is no room; what it covered before it still covers.
+    pub fn message(&mut self, bytes: u64) -> Result<(), NoRoom> {
+        self.cover(bytes.saturating_mul(COPIES))
+    }
+
+    /// Makes it cover so many bytes, where they are more than [`FREE`].
+    ///
+    /// # Errors
+    /// There is no room; what it covered before it still covers.
+    pub fn cover(&mut self, bytes: u64) -> Result<(), NoRoom> {
+        match bytes > FREE {
+            true => self.count(bytes),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes it cover so many bytes, be they ever so few.
+    ///
+    /// # Errors
+    /// There is no room; what it covered before it still covers.
+    pub fn count(&mut self, bytes: u64) -> Result<(), NoRoom> {
+        self.grow(bytes, false)
+    }
+
+    /// Makes it cover so many bytes even where there is no room: for what is made of a message that is covered.
+    pub fn count_anyway(&mut self, bytes: u64) {
+        let _ = self.grow(bytes, true);
+    }
+
+    fn grow(&mut self, bytes: u64, anyway: bool) -> Result<(), NoRoom> {
+        let Some((room, who)) = &self.account.0 else {
+            return Ok(());
+        };
+        if bytes <= self.taken {
+            return Ok(());
+        }
+        room.add(who, bytes - self.taken, anyway)?;
+        self.taken = bytes;
+        Ok(())
+    }
+
+    /// Whether anything is taken.
+    pub fn is_empty(&self) -> bool {
+        self.taken == 0
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some((room, who)) = self.account.0.as_ref().filter(|_| self.taken > 0) {
+            room.sub(who, self.taken);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn one_holder_has_half_and_all_have_all_of_it() {
+        let room = Room::new(8 * MIB);
+        let of = |who: &str| Account::of(&room, who.into()).claim();
+        let (mut a, mut b, mut c) = (of("a"), of("b"), of("c"));
+        assert_eq!(a.message(MIB), Ok(()));
+        assert_eq!(of("a").message(5 << 10), Err(NoRoom { own: true }));
+        assert_eq!(b.cover(3 * MIB), Ok(()));
+        assert_eq!(c.cover(MIB + 1), Err(NoRoom { own: false }), "one over");
+        assert_eq!(c.cover(MIB), Ok(()));
+        assert_eq!(room.used(), 8 * MIB);
+        drop(a);
+        assert_eq!(room.used(), 4 * MIB);
+        assert_eq!(c.cover(4 * MIB), Ok(()));
+        assert_eq!(c.cover(MIB), Ok(()), "it covers that already");
+        drop((b, c));
+        assert_eq!(room.used(), 0);
+        assert!(room.taken().by.is_empty(), "nobody is remembered");
+    }
+
+    #[test]
+    fn what_is_small_is_not_counted_and_what_grows_is() {
+        let room = Room::new(MIB);
+        let mut claim = Account::of(&room, "a".into()).claim();
+        claim.message(FREE / COPIES).unwrap();
+        assert_eq!((room.used(), claim.is_empty()), (0, true));
+        claim.message(FREE / COPIES + 1).unwrap();
+        assert_eq!(room.used(), FREE + COPIES);
+        assert!(claim.cover(MIB).is_err());
+        assert_eq!(room.used(), FREE + COPIES, "it keeps what it had");
+        claim.count_anyway(2 * MIB);
+        assert_eq!(room.used(), 2 * MIB);
+        drop(claim);
+        assert_eq!(room.used(), 0);
+        assert_eq!(Account::default().claim().count(u64::MAX), Ok(()));
+    }
+}

@@ -1,0 +1,146 @@
+//! The body of a request: read within its limits, and within the room that there is.
+
+use super::{Body, Inner, accept, error, refused};
+use crate::edge::stdio::unreadable;
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header, request::Parts};
+use http_body_util::{BodyExt, Limited};
+use std::time::Duration;
+use toolgate_core::Caller;
+use toolgate_wire::{
+    json::{Json, ReadError, ReadErrorKind},
+    message::code,
+    room::{Claim, NoRoom},
+};
+
+type Answer = Response<Body>;
+
+/// The body as strict JSON, within its limits.
+pub(crate) async fn body<B>(
+    endpoint: &Inner,
+    caller: &Caller,
+    parts: &Parts,
+    body: B,
+) -> Result<Json, Box<Answer>>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let no = |status, text: &str| Err(Box::new(refused(status, code::INVALID_REQUEST, text)));
+    if !accept::is_json(&parts.headers) {
+        return no(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "Content-Type must be application/json, without an encoding",
+        );
+    }
+    let limit = endpoint.server.limits.json.bytes;
+    // What is said to be too long is not read at all.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Box::new(too_large(limit)));
+    }
+    // What is announced is taken at once: of many bodies that do not fit together, some arrive.
+    let mut claim = endpoint.server.account(caller).claim();
+    if let Err(full) = claim.message(body.size_hint().lower()) {
+        return Err(Box::new(no_room(&full)));
+    }
+    let collected = collect(
+        Limited::new(body, limit),
+        endpoint.limits.body_idle,
+        &mut claim,
+    );
+    let collected = tokio::time::timeout(endpoint.limits.body, collected).await;
+    let bytes = match collected.unwrap_or(Err(Broken::Late)) {
+        Err(Broken::Late) => {
+            let mut answer = refused(
+                StatusCode::REQUEST_TIMEOUT,
+                code::INVALID_REQUEST,
+                "the body took too long, or paused for too long",
+            );
+            answer
+                .headers_mut()
+                .insert(header::CONNECTION, HeaderValue::from_static("close"));
+            return Err(Box::new(answer));
+        }
+        Err(Broken::Off(failed)) if failed.is::<http_body_util::LengthLimitError>() => {
+            return Err(Box::new(too_large(limit)));
+        }
+        Err(Broken::Full(full)) => return Err(Box::new(no_room(&full))),
+        Err(Broken::Off(_)) => return no(StatusCode::BAD_REQUEST, "the body broke off"),
+        Ok(bytes) => bytes,
+    };
+    endpoint
+        .server
+        .read(bytes, claim)
+        .map_err(|bad| Box::new(not_read(&bad)))
+}
+
+fn not_read(bad: &ReadError) -> Answer {
+    match bad.kind() {
+        ReadErrorKind::NoRoom => no_room(bad),
+        _ => error(StatusCode::BAD_REQUEST, None, unreadable(bad)),
+    }
+}
+
+/// There is room again when another message has left, mostly at once.
+fn no_room(full: &dyn std::fmt::Display) -> Answer {
+    let mut answer = refused(
+        StatusCode::SERVICE_UNAVAILABLE,
+        code::INTERNAL,
+        &full.to_string(),
+    );
+    let headers = answer.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
+}
+
+fn too_large(limit: usize) -> Answer {
+    let mut answer = refused(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        code::INVALID_REQUEST,
+        &format!("a message may have {limit} bytes at most"),
+    );
+    answer
+        .headers_mut()
+        .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
+}
+
+/// Memory that a body gets before any of it has come, in bytes.
+const AT_ONCE: usize = 16 << 10;
+
+/// Why there is no whole body.
+enum Broken {
+    Late,
+    Full(NoRoom),
+    Off(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// A body to its end, each piece of which has to come within `idle`.
+async fn collect<B>(body: B, idle: Duration, claim: &mut Claim) -> Result<Vec<u8>, Broken>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let mut body = std::pin::pin!(body);
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(announced.min(AT_ONCE));
+    loop {
+        let piece = tokio::time::timeout(idle, body.frame()).await;
+        match piece.map_err(|_| Broken::Late)? {
+            None => return Ok(bytes),
+            Some(Ok(frame)) => {
+                if let Some(data) = frame.data_ref() {
+                    let all = bytes.len() + data.len();
+                    claim.message(all as u64).map_err(Broken::Full)?;
+                    // Not twice as much as there is: what is doubled is not counted.
+                    if all > bytes.capacity() {
+                        bytes.reserve_exact(announced.max(all + all / 4) - bytes.len());
+                    }
+                    bytes.extend_from_slice(data);
+                }
+            }
+            Some(Err(error)) => return Err(Broken::Off(error.into())),
+        }
+    }
+}
