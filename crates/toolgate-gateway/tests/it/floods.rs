@@ -337,6 +337,7 @@ fn one_over_each_limit_of_a_head_is_refused() {
     let some = |count: usize| (0..count).map(|n| format!("X-{n}: 1")).collect::<Vec<_>>();
     assert_eq!(ask(some(13)), 200);
     assert_eq!(ask(some(14)), 431, "one over");
+    assert_eq!(ask(vec![format!("Mcp-Param-X: {}", "x".repeat(256))]), 200);
     assert_eq!(ask(vec![format!("Mcp-Param-X: {}", "x".repeat(257))]), 400);
     gate.stop();
 }

@@ -4,10 +4,11 @@ use crate::help::{
     Gate, LONG, Modern, SOON, Session, Setup, TempDir, answer_of, raw, request, send, until,
 };
 use serde_json::{Value, json};
+use std::io::ErrorKind;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The demo server within these limits.
 fn within(limits: &str) -> Gate {
@@ -86,9 +87,11 @@ fn the_json_of_a_message() {
         let answer = post(arguments, "demo_add");
         assert_eq!(answer.status, 400, "{word}: {answer:?}");
     }
-    let name = "x".repeat(129);
-    let refused = post(json!({}), &name);
-    assert!(!refused.body.contains("result"), "{refused:?}");
+    let over = "the name or URI is longer than 128 bytes";
+    for (length, too_long) in [(128, false), (129, true)] {
+        let answer = post(json!({}), &"x".repeat(length));
+        assert_eq!(answer.body.contains(over), too_long, "{answer:?}");
+    }
     gate.stop();
 }
 
@@ -303,9 +306,55 @@ fn the_head_of_a_request_that_crawls() {
     stream
         .write_all(b"POST /mcp HTTP/1.1\r\nHost: 127")
         .unwrap();
+    let began = Instant::now();
     let mut all = String::new();
     let _ = stream.read_to_string(&mut all);
     assert!(!all.contains(" 200 "), "it is given up: {all}");
+    let took = began.elapsed();
+    assert!(
+        took < Duration::from_secs(9),
+        "10 s are the default: {took:?}"
+    );
+    gate.stop();
+}
+
+/// Nothing more is accepted until one ends.
+#[test]
+fn one_connection_too_many_waits() {
+    let gate = within("connections = 1");
+    let list = Modern::body(&json!(1), "tools/list", json!({})).to_string();
+    let headers = Modern::headers("tools/list", None);
+    let bytes = request(gate.port, "POST", "/mcp", &headers, list.as_bytes());
+    let ask = || {
+        let mut stream = TcpStream::connect(("127.0.0.1", gate.port)).unwrap();
+        stream.write_all(&bytes[..bytes.len() - 1]).unwrap();
+        stream
+    };
+    let first = ask();
+    let mut second = ask();
+    second.write_all(&bytes[bytes.len() - 1..]).unwrap();
+    second
+        .set_read_timeout(Some(Duration::from_millis(500)))
+        .unwrap();
+    let waits = second.read(&mut [0; 1]).unwrap_err();
+    assert!(
+        matches!(waits.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+        "{waits}"
+    );
+    drop(first);
+    second.set_read_timeout(Some(SOON)).unwrap();
+    assert_eq!(status(&mut second), "200");
+    gate.stop();
+}
+
+#[test]
+fn a_server_that_takes_too_long_to_start() {
+    let config = "[limits]\nstart_seconds = 1\n[server.slow]\ncommand = [\"sleep\", \"600\"]\n";
+    let gate = Setup::config(config).start();
+    until("it is given up", LONG, || {
+        let server = gate.state()["servers"][0].to_string();
+        server.contains("within 1s").then_some(())
+    });
     gate.stop();
 }
 
@@ -318,14 +367,14 @@ fn what_still_runs_when_the_gateway_stops() {
     gate.stop();
 }
 
-/// A server with two tools, of which one has a long description, and whose result is long.
+/// A server with three tools, of which one has a long description and one a long schema, and whose result is long.
 const LARGE: &str = r#"while IFS= read -r line; do
 id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 long=$(head -c 70000 /dev/zero | tr '\0' x)
 case "$line" in
 *'"initialize"'*) say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"},"instructions":"Use it well."}';;
-*'"tools/list"'*) say '{"tools":[{"name":"large","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"wordy","description":"'"$long"'","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}';;
+*'"tools/list"'*) say '{"tools":[{"name":"large","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"wordy","description":"'"$long"'","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"bulky","inputSchema":{"type":"object","title":"'"$long"'"},"annotations":{"readOnlyHint":true}}]}';;
 *'"tools/call"'*) say '{"content":[{"type":"text","text":"'"$long"'"}]}';;
 *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id";;
 esac; done"#;
@@ -347,15 +396,30 @@ fn large(limits: &str) -> Gate {
 
 #[test]
 fn what_a_server_lists_and_answers() {
-    let gate = large("result_bytes = 65536\ndefinition_bytes = 65536\ndescription_bytes = 1024");
-    let result = call(&gate, "large_large", json!({}));
-    assert_eq!(result["isError"], true, "{:.200}", result.to_string());
-    let tools = gate.cli(&["tools"]);
-    let wordy = tools
-        .lines()
-        .find(|line| line.contains("large.wordy"))
-        .unwrap();
-    assert!(wordy.contains("withheld"), "{wordy}");
+    let withheld = |gate: &Gate, tool: &str| {
+        let tools = gate.cli(&["tools"]);
+        let line = tools.lines().find(|line| line.contains(tool));
+        line.unwrap_or_else(|| panic!("{tool} in {tools}"))
+            .contains("withheld")
+    };
+    for (definition, description, result) in [(65_536, 1024, 65_536), (131_072, 65_536, 131_072)] {
+        let gate = large(&format!(
+            "result_bytes = {result}\ndefinition_bytes = {definition}\ndescription_bytes = {description}"
+        ));
+        let over = definition == 65_536;
+        let result = call(&gate, "large_large", json!({}));
+        assert_eq!(
+            result["isError"] == true,
+            over,
+            "{:.200}",
+            result.to_string()
+        );
+        assert!(withheld(&gate, "large.wordy"));
+        assert_eq!(withheld(&gate, "large.bulky"), over);
+        gate.stop();
+    }
+    let gate = large("definition_bytes = 131072\ndescription_bytes = 131072");
+    assert!(!withheld(&gate, "large.wordy"));
     gate.stop();
     let gate = large("tools_per_server = 1");
     let tools = gate.cli(&["tools"]);
@@ -363,13 +427,13 @@ fn what_a_server_lists_and_answers() {
     let out = &gate.state()["servers"][0]["left_out"];
     assert!(!out.as_array().unwrap().is_empty(), "{out}");
     gate.stop();
-    let gate = large("list_bytes = 65536");
+    let gate = large("list_bytes = 131072");
     assert!(
         !gate.cli(&["tools"]).contains("large.large"),
         "more bytes than are taken"
     );
     gate.stop();
-    let gate = large("list_bytes = 131072");
+    let gate = large("list_bytes = 262144");
     assert!(gate.cli(&["tools"]).contains("large.large"));
     gate.stop();
 }

@@ -8,6 +8,8 @@ const MEMORY: &str = "crates/toolgate-gateway/tests/it/memory.rs";
 const WHEN: &str = "crates/toolgate-policy/src/when/tests.rs";
 const ONE_OVER: &str = "crates/toolgate-gateway/tests/it/one_over.rs";
 const TURNS: &str = "crates/toolgate-gateway/tests/it/turns.rs";
+const AT_ONCE: &str = "crates/toolgate-policy/src/at_once/tests.rs";
+const APPROVALS: &str = "crates/toolgate-policy/tests/it/approvals.rs";
 const MISDEEDS: &str = "crates/toolgate-gateway/tests/it/misdeeds.rs";
 const OUTLET: &str = "crates/toolgate/src/edge/outlet.rs";
 const SCHEMA: &str = "crates/toolgate-policy/src/schema/tests.rs";
@@ -60,7 +62,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         ONE_OVER,
         "calls_of_each_kind_at_the_same_time",
     ),
-    ("calls", ONE_OVER, "calls_of_each_kind_at_the_same_time"),
+    (
+        "calls",
+        AT_ONCE,
+        "one_over_each_bound_waits_and_one_over_the_queue_is_refused",
+    ),
     (
         "calls_per_tool",
         ONE_OVER,
@@ -76,7 +82,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
         TURNS,
         "what_finds_no_room_is_told_what_is_full",
     ),
-    ("waiting", ONE_OVER, "calls_of_each_kind_at_the_same_time"),
+    ("waiting", AT_ONCE, "one_over_the_queue_of_all_is_refused"),
     (
         "waiting_seconds",
         TURNS,
@@ -89,8 +95,8 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ),
     (
         "listen_streams",
-        ONE_OVER,
-        "streams_of_one_caller_and_of_all",
+        "crates/toolgate/src/edge/http/sessions.rs",
+        "so_many_streams_of_one_caller_and_of_all",
     ),
     (
         "listen_streams_per_caller",
@@ -181,11 +187,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         ONE_OVER,
         "questions_that_wait_for_a_person",
     ),
-    ("approvals", ONE_OVER, "questions_that_wait_for_a_person"),
+    ("approvals", APPROVALS, "a_desk_has_room_for_so_many"),
     (
         "start_seconds",
-        MISDEEDS,
-        "t79_a_bad_server_over_stdio_hurts_nobody_else",
+        ONE_OVER,
+        "a_server_that_takes_too_long_to_start",
     ),
     (
         "header_seconds",
@@ -207,11 +213,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
         FLOODS,
         "one_connection_of_an_address_too_many_is_closed",
     ),
-    (
-        "connections",
-        "crates/toolgate-gateway/tests/it/one_no.rs",
-        "a_signal_ends_the_gateway_at_the_limit_of_connections",
-    ),
+    ("connections", ONE_OVER, "one_connection_too_many_waits"),
     (
         "audit_queue",
         DURABILITY,
@@ -251,11 +253,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("schema_depth", SCHEMA, "bounds"),
     ("subschemas", SCHEMA, "bounds"),
     ("patterns", SCHEMA, "bounds"),
-    (
-        "grants",
-        "crates/toolgate-policy/tests/it/approvals.rs",
-        "so_many_grants",
-    ),
+    ("grants", APPROVALS, "so_many_grants"),
     // How many share a sync and for how long is no refusal: that none is lost is what counts.
     ("audit_batch", DURABILITY, "waiters_share_a_sync"),
     (

@@ -167,3 +167,20 @@ impl Drop for Place {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_streams_of_one_caller_and_of_all() {
+        let streams = Streams::new(3, 2);
+        let open = |who: &str| streams.open(&Caller::new(who));
+        let mut held = vec![open("a").unwrap(), open("a").unwrap()];
+        assert!(open("a").is_none(), "one over, of one caller");
+        held.push(open("b").unwrap());
+        assert!(open("b").is_none(), "one over, of all");
+        held.remove(0);
+        assert!(open("b").is_some());
+    }
+}
