@@ -90,7 +90,7 @@ pub(super) struct Graph<'a> {
     pub(super) parts: Vec<Part<'a>>,
     /// Regular expressions in it.
     pub(super) patterns: Patterns,
-    /// The values that one part compares with, at most: `enum`, `const`, `required`.
+    /// The values that one part compares with, at most: `enum`, `const`, `required`, and what takes as long.
     pub(super) compared: u64,
     index: HashMap<*const Value, usize>,
 }
@@ -156,7 +156,20 @@ impl<'a> Graph<'a> {
 fn compared(schema: &Map<String, Value>) -> u64 {
     let lists = ["enum", "const", "required", "dependentRequired"];
     let lists = lists.iter().filter_map(|key| schema.get(*key));
-    lists.map(|list| Weight::of(list).values).sum()
+    lists.map(|list| Weight::of(list).values).sum::<u64>() + dear(schema)
+}
+
+/// What costs as much as so many comparisons: exact fractions, and every item beside every other.
+fn dear(schema: &Map<String, Value>) -> u64 {
+    let step = schema.contains_key("multipleOf");
+    let unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
+    if step {
+        800
+    } else if unique {
+        80
+    } else {
+        0
+    }
 }
 
 /// The schemas that stand right in a schema.

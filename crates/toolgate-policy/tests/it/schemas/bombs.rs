@@ -361,7 +361,7 @@ async fn bombs_alone() {
     }
     let slowest = times.last().unwrap();
     assert!(times.len() >= 200);
-    assert!(slowest.0 < Duration::from_secs(10), "{slowest:?}");
+    assert!(slowest.0 < Duration::from_secs(5), "{slowest:?}");
     assert!(most < 64 * 1024, "{most} KiB for {worst}");
     // Nobody waits for the checks whose time was over.
     std::process::exit(0);
