@@ -3,7 +3,7 @@
 use crate::{
     config::{Config, Glob, Limits, Output, Rate, Rule, Server, Then as Verdict, Unknown},
     plan::Kept,
-    servers::{Lease, ServerSpec},
+    servers::{ALL, Lease, ServerSpec},
 };
 use std::{sync::Arc, time::Duration};
 use toolgate::{
@@ -15,9 +15,10 @@ use toolgate::{
     },
 };
 use toolgate_policy::{
-    self as policy, Access, AccessRule, Arguments, AtOnce, Bounds, Broken, Caps, Cleaning,
-    Contents, Deadline, DeskLimits, ErrorText, OnLeak, OnSecret, OutputSchema, Pattern, PerServer,
-    Persons, PersonsRule, Quota, RateRule, Route, Schemas, Size, Then, ViaClient,
+    self as policy, Access, AccessRule, Arguments, Asking, AtOnce, Bounds, Broken, Caps, Cleaning,
+    Contents, Deadline, DeskLimits, ErrorText, OnForm, OnLeak, OnSample, OnSecret, OutputSchema,
+    Pattern, PerServer, Persons, PersonsRule, Quota, RateRule, Route, Schemas, Size, Then,
+    ViaClient,
 };
 use toolgate_wire::{
     json,
@@ -30,6 +31,7 @@ const WAIT: Duration = Duration::from_secs(10);
 /// What the operator says of each server, for the supervisor, and what their messages are counted in.
 pub(crate) fn specs(config: &Config, room: &Arc<Room>) -> Vec<ServerSpec> {
     let limits = &config.limits;
+    let asking = asking(config);
     config
         .servers
         .iter()
@@ -48,6 +50,7 @@ pub(crate) fn specs(config: &Config, room: &Arc<Room>) -> Vec<ServerSpec> {
             tools: limits.tools_per_server,
             list_bytes: limits.list_bytes,
             keep: seconds(limits.list_seconds),
+            abilities: asking.offered(&server.id, &ALL),
             ..ServerSpec::new(server.id.as_str(), server.command.clone())
         })
         .collect()
@@ -99,6 +102,9 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
     let silence = per_server(config, seconds(limits.call_seconds), |server| {
         seconds(server.call_seconds.unwrap_or(limits.call_seconds))
     });
+    let rate = rate(config, before);
+    let mut asking = asking(config);
+    asking.rate = rate.clone();
     Route {
         recorder: kept.recorder.clone(),
         stop: kept.board.stop.clone(),
@@ -112,7 +118,8 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
             Some(before) => before.at_once.reloaded(caps(config)),
             None => AtOnce::with(caps(config)),
         },
-        rate: rate(config, before),
+        asking,
+        rate,
         arguments: Arguments {
             unknown: per_server(config, false, |s| s.unknown_arguments == Unknown::Allow),
         },
@@ -174,6 +181,19 @@ fn cleaning(config: &Config) -> Cleaning {
     cleaning.errors.text = per_server(config, ErrorText::Words, |s| s.cleaning.error_text);
     cleaning.foreign.mark = per_server(config, false, |s| s.cleaning.mark_foreign);
     cleaning
+}
+
+/// What servers may ask in the middle of a call.
+fn asking(config: &Config) -> Asking {
+    let mut asking = Asking::default();
+    asking.forms = per_server(config, OnForm::Check, |s| s.asking.forms);
+    asking.pages = per_server(config, true, |s| s.asking.pages);
+    asking.sampling = per_server(config, OnSample::Off, |s| s.asking.sampling);
+    asking.tokens = per_server(config, 0, |s| s.asking.sampling_tokens);
+    asking.roots = per_server(config, true, |s| s.asking.roots);
+    asking.loopback = false;
+    asking.named = true;
+    asking
 }
 
 pub(crate) fn per_server<T: Copy>(

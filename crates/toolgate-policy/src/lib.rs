@@ -5,6 +5,7 @@
 
 mod access;
 mod arguments;
+mod asking;
 mod at_once;
 mod cleaning;
 mod confirm;
@@ -40,6 +41,7 @@ mod words;
 
 pub use access::{Access, AccessRule, Then};
 pub use arguments::Arguments;
+pub use asking::{Asking, OnForm, OnSample};
 pub use at_once::{AtOnce, Caps};
 pub use cleaning::Cleaning;
 pub use confirm::{

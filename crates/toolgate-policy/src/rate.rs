@@ -215,6 +215,13 @@ impl Rate {
             })
     }
 
+    /// Uses something once that is no tool: a name with a blank in it, which no full name has.
+    pub(crate) fn take_for(&self, caller: &Caller, what: &str, quota: Quota) -> Result<(), Error> {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (caller.clone(), what.to_owned(), false);
+        self.take_one(&mut table, &key, quota, what, Instant::now())
+    }
+
     fn take_one(
         &self,
         table: &mut HashMap<Key, Bucket>,

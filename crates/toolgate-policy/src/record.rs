@@ -9,7 +9,7 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use toolgate_core::{BoxFuture, Call, Error, Kind, Refusal, unsteered};
+use toolgate_core::{AskKind, BoxFuture, Call, Error, Kind, Refusal, unsteered};
 use toolgate_journal::{Entry, Error as Failed, Event, Journal};
 
 /// Ends when a record is on the disk.
@@ -133,6 +133,23 @@ impl Recorder {
         if matches!(noted, Err(Failed::Overloaded)) {
             self.keep(entry);
         }
+    }
+
+    /// Notes that a server asked outside of any call, and whether it was let through.
+    pub fn question(&self, server: &str, what: &AskKind, refused: Option<&Error>) {
+        let what = match what {
+            AskKind::Approve(_) => "approval",
+            AskKind::Elicit(_) => "elicitation",
+            AskKind::Sample(_) => "sampling",
+            AskKind::Roots => "roots",
+        };
+        let entry = Entry::new(Event::ELICIT)
+            .with("srv", server)
+            .with("what", what);
+        self.note(match refused {
+            Some(error) => entry.with("dec", "deny").with("why", error.public()),
+            None => entry.with("dec", "allow"),
+        });
     }
 
     fn keep(&self, entry: Entry) {

@@ -1,9 +1,10 @@
 //! The policy of a route, on one page.
 
 use crate::{
-    Access, Arguments, AskOnce, AtOnce, Caps, Cleaning, Confirm, Contain, Contents, Deadline, Desk,
-    Entry, Freeze, Intent, Observer, OutputSchema, PerServer, Persons, Pinned, Pins, Quota, Rate,
-    Recorder, Schemas, Size, Stop, Store, Text, Then, Unobserved, ViaClient, Waits, pins::Look,
+    Access, Arguments, AskOnce, Asking, AtOnce, Caps, Cleaning, Confirm, Contain, Contents,
+    Deadline, Desk, Entry, Freeze, Intent, Observer, OutputSchema, PerServer, Persons, Pinned,
+    Pins, Quota, Rate, Recorder, Schemas, Size, Stop, Store, Text, Then, Unobserved, ViaClient,
+    Waits, pins::Look,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};
@@ -33,6 +34,8 @@ pub struct Route {
     pub rate: Rate,
     /// Which arguments.
     pub arguments: Arguments,
+    /// What servers may ask in the middle of a call.
+    pub asking: Asking,
     /// Whether a caller's own client may be asked.
     pub via_client: ViaClient,
     /// How many persons have to say yes.
@@ -61,6 +64,10 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         policy,
         ..
     } = route;
+    let confirm = || {
+        Confirm::new(route.desk.clone(), policy.clone(), route.via_client)
+            .by_persons(route.persons.clone())
+    };
     Pipeline::new()
         // Every call leaves a trace: refused, late and abandoned ones too.
         .wrap(
@@ -90,12 +97,11 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         // Secrets on their way out.
         .guard(route.cleaning.leaks.clone())
         // All that asked, as one question; never waits itself.
-        .confirm(
-            Confirm::new(route.desk.clone(), policy.clone(), route.via_client)
-                .by_persons(route.persons.clone()),
-        )
+        .confirm(confirm())
         // What was frozen while a person thought does not leave; what runs of it stops.
         .wrap(Freeze(route.desk.freezes().clone()))
+        // What a server asks in the middle of a call: cleaned, and looked at before anybody is asked.
+        .wrap(route.asking.clone().by_person(Arc::new(confirm())))
         // `call.begin`, with rule and approval, durable before it leaves, or where it only reads before its answer does.
         .wrap(
             Intent::new(recorder.clone(), observer.clone(), policy.clone())
@@ -144,6 +150,8 @@ pub struct Standard {
     pub rate: Rate,
     /// Which arguments.
     pub arguments: Arguments,
+    /// What is asked in the middle of a call: nothing that asks for a secret by a form. For a client, the server asks.
+    pub asking: Asking,
     /// Whether somebody in this very process settles what rules leave open; else that is refused.
     pub ask: bool,
     /// How long.
@@ -173,6 +181,7 @@ impl Default for Standard {
             rules: Vec::new(),
             rate: Rate::new(Vec::new(), Quota::per_minute(6000)),
             arguments: Arguments::default(),
+            asking: Asking::default(),
             ask: false,
             deadline: Deadline::default(),
             output_schema: OutputSchema::default(),
@@ -209,7 +218,12 @@ impl Standard {
         if self.ask {
             resolved = resolved.confirm(AskOnce);
         }
+        let asking = match self.ask {
+            true => self.asking.clone().by_person(Arc::new(AskOnce)),
+            false => self.asking.clone(),
+        };
         resolved = resolved
+            .wrap(asking)
             .wrap(
                 Intent::new(recorder.clone(), observer.clone(), "program".into())
                     .waiting(self.waits.clone())

@@ -98,7 +98,7 @@ fn gateway(server: &str, mut running: Vec<Group>) -> Result<Subject, String> {
     let _ = fs::remove_dir_all(&here);
     let config = here.join("toolgate.toml");
     let text = format!(
-        "data = {:?}\n[limits]\nrate = \"100000/s\"\nstream_seconds = 1\n[server.all]\n{server}\nprefix = \"\"\n\
+        "data = {:?}\n[limits]\nrate = \"100000/s\"\nstream_seconds = 1\n[server.all]\n{server}\nprefix = \"\"\nsampling = \"100000/s\"\n\
          [[rule]]\ntools = [\"*\"]\nthen = \"allow\"\n",
         here.join("data"),
     );

@@ -3,6 +3,7 @@
 //! Every wrong config is one error with file, line and column. What is not understood is refused, never ignored.
 
 mod address;
+mod asking;
 mod audit;
 mod cleaning;
 mod environment;

@@ -2,6 +2,7 @@
 
 use super::{
     address::Address,
+    asking::Asking,
     cleaning::Cleaning,
     environment::{env, env_pass},
     error::ConfigError,
@@ -57,6 +58,8 @@ pub(crate) struct Server {
     pub(crate) cleaning: Cleaning,
     /// How its calls are recorded, where it is not as `[audit]` says.
     pub(crate) recorded: OwnRecorded,
+    /// What it may ask in the middle of a call.
+    pub(crate) asking: Asking,
 }
 
 /// What happens to arguments that a tool's schema does not name.
@@ -110,6 +113,11 @@ pub(super) const KEYS: &[&str] = &[
     "links",
     "error_text",
     "mark_foreign",
+    "forms",
+    "pages",
+    "sampling",
+    "sampling_tokens",
+    "roots",
     "pins_first",
     "pins_change",
     "audit_mode",
@@ -149,6 +157,7 @@ impl Server {
             output: Output::Block,
             cleaning: Cleaning::default(),
             recorded: OwnRecorded::default(),
+            asking: Asking::default(),
         }
     }
 
@@ -246,6 +255,7 @@ impl Server {
         }
         self.cleaning = Cleaning::read(section)?;
         self.recorded = OwnRecorded::read(section)?;
+        self.asking = Asking::read(section)?;
         self.pins_first = pins::first(section, "pins_first")?;
         self.pins_change = pins::change(section, "pins_change")?;
         if let Some(field) = section.get("output") {

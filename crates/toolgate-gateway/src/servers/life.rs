@@ -207,5 +207,6 @@ pub(super) fn options(server: &Supervised, probe: bool) -> RemoteOptions {
     options.tools = server.spec.tools;
     options.list_bytes = server.spec.list_bytes;
     options.keep = server.spec.keep;
+    options.abilities = server.spec.abilities.clone();
     options
 }

@@ -2,11 +2,23 @@
 
 use crate::config::Address;
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use toolgate::Abilities;
 use toolgate_policy::Secrets;
 use toolgate_wire::{json::Limits, room::Account};
 
+/// All that a caller may be asked for.
+pub(crate) const ALL: Abilities = Abilities {
+    elicitation: true,
+    elicitation_url: true,
+    sampling: true,
+    sampling_tools: true,
+    sampling_context: true,
+    roots: true,
+    extensions: None,
+};
+
 /// What the operator says of a server. Two that are equal are one server.
-#[derive(Clone, Eq, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct ServerSpec {
     /// Its id; a word of the operator.
     pub(crate) id: Arc<str>,
@@ -38,6 +50,8 @@ pub(crate) struct ServerSpec {
     pub(crate) keep: Duration,
     /// Longest time that a list or a call waits for it while it starts; 10 s.
     pub(crate) wait: Duration,
+    /// What it may ask callers for at most; all.
+    pub(crate) abilities: Abilities,
 }
 
 impl ServerSpec {
@@ -59,6 +73,7 @@ impl ServerSpec {
             list_bytes: 16 << 20,
             keep: Duration::from_secs(24 * 60 * 60),
             wait: Duration::from_secs(10),
+            abilities: ALL,
         }
     }
 

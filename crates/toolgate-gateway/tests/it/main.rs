@@ -35,6 +35,7 @@ mod one_over;
 mod other_origins;
 mod pins;
 mod planted;
+mod questions;
 mod record;
 mod reload;
 mod revisions;

@@ -15,7 +15,7 @@ pub(super) struct Pair(pub(super) usize, pub(super) usize);
 /// The forms in which a name is compared with others. Two names look alike where they share one.
 ///
 /// Case is folded before and after look-alike characters are put together: `I` looks like `l` and means `i`.
-pub(super) fn forms(name: &str) -> [String; 2] {
+pub(crate) fn forms(name: &str) -> [String; 2] {
     let plain: String = name.nfkc().collect();
     let shape = |text: &str| {
         let shape: String = skeleton(text).collect();

@@ -20,6 +20,7 @@ mod sight;
 mod tests;
 
 use crate::{PerServer, Recorder, Store};
+pub(crate) use alike::forms as shapes;
 use book::Book;
 pub use diff::{Difference, diff};
 pub use event::{PinEvent, PinNews};

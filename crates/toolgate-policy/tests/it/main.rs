@@ -9,6 +9,7 @@
 
 mod approvals;
 mod binding;
+mod both_tables;
 mod cleaning;
 mod conditions;
 mod contents;
@@ -16,6 +17,7 @@ mod heard;
 mod limits;
 mod orders;
 mod pins;
+mod questions;
 mod resources;
 mod rules;
 mod schemas;

@@ -18,9 +18,9 @@ use toolgate_core::{
 };
 use toolgate_journal::{Journal, Options, read};
 use toolgate_policy::{
-    Access, AccessRule, Arguments, AtOnce, CallView, Cleaning, Deadline, Desk, DeskLimits, End,
-    Observer, OnChange, OutputSchema, Pattern, PerServer, Persons, Pins, Quota, Rate, Recorder,
-    Route, Schemas, Size, Stage, Store, Then, ViaClient, pipeline,
+    Access, AccessRule, Arguments, Asking, AtOnce, CallView, Cleaning, Deadline, Desk, DeskLimits,
+    End, Observer, OnChange, OutputSchema, Pattern, PerServer, Persons, Pins, Quota, Rate,
+    Recorder, Route, Schemas, Size, Stage, Store, Then, ViaClient, pipeline,
 };
 
 /// What the scripted service does with a call.
@@ -159,6 +159,7 @@ impl World {
             access: Access::new(making.rules),
             rate: Rate::new(Vec::new(), making.default),
             arguments: Arguments::default(),
+            asking: Asking::default(),
             via_client: ViaClient::default(),
             persons: Persons::default(),
             stop: toolgate_policy::Stop::default(),

@@ -376,6 +376,26 @@ fn servers() {
         "3:17: \"audit_results\" in [server.s] is a whole number; write \"digest\" or \"redacted\"",
     );
     server(
+        "sampling = \"on\"",
+        "3:12: \"sampling\" in [server.s] is \"on\"; write \"off\", \"ask\", or how often, such as \"20/h\"",
+    );
+    server(
+        "sampling_tokens = 0",
+        "3:19: \"sampling_tokens\" in [server.s] is 0; write a whole number from 1 to 1000000",
+    );
+    server(
+        "forms = \"deny\"",
+        "3:9: \"forms\" in [server.s] is \"deny\"; write \"check\" or \"warn\" or \"off\"",
+    );
+    server(
+        "pages = true",
+        "3:9: \"pages\" in [server.s] is true or false; write \"check\" or \"off\"",
+    );
+    server(
+        "roots = \"off\"",
+        "3:9: \"roots\" in [server.s] is text; write true or false",
+    );
+    server(
         "unknown_arguments = true",
         "3:21: \"unknown_arguments\" in [server.s] is true or false; write \"refuse\" or \"allow\"",
     );

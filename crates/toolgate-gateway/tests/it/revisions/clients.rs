@@ -184,7 +184,7 @@ fn is_asked(peer: Peer, script: &mut Script) {
     let asked = script.event("asked");
     assert_eq!(
         (&asked["message"], &asked["fields"]),
-        (&json!("What is your name?"), &json!(["name"]))
+        (&json!("[peer] What is your name?"), &json!(["name"]))
     );
     assert_eq!(script.event("result")["text"], "hello, Ada");
     script.event("asked");

@@ -234,7 +234,7 @@ fn asks(scene: &Scene, revision: &str) {
     let questions = asked["result"]["inputRequests"].as_object();
     let (key, question) = questions.and_then(|all| all.iter().next()).unwrap();
     assert_eq!(
-        question["params"]["message"], "What is your name?",
+        question["params"]["message"], "[peer] What is your name?",
         "{asked}"
     );
     params["inputResponses"][key] = json!({"action": "accept", "content": {"name": "Ada"}});

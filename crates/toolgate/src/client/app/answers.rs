@@ -11,14 +11,14 @@ use serde_json::Value;
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 use tokio::sync::watch;
 use toolgate_core::{
-    Abilities, Ask, AskKind, BoxFuture, Error, Event, Kind, LogMessage, Need, Questions, Refusal,
-    Returned, Scrub,
+    Abilities, Ask, AskKind, BoxFuture, Caller, Error, Event, Kind, LogMessage, Need, Questions,
+    Refusal, Returned, Scrub, Trail,
 };
-use toolgate_policy::{Size, Text};
+use toolgate_policy::{Asking, Recorder, Secrets, Size, Standard, Text};
 use toolgate_wire::{
     json::Json,
     message::{RpcError, code},
@@ -52,20 +52,32 @@ struct Inner {
     roots: Mutex<Vec<Root>>,
     pages: Mutex<VecDeque<String>>,
     size: Size,
+    asking: Asking,
+    secrets: Secrets,
+    /// Where questions outside of calls are recorded, once that is known.
+    recorder: OnceLock<Arc<Recorder>>,
     /// How many questions a person thinks about: meanwhile no time is counted.
     open: watch::Sender<usize>,
 }
 
 impl Answers {
-    pub(super) fn new(server: &str, functions: Functions, size: Size) -> Answers {
+    pub(super) fn new(server: &str, functions: Functions, duties: &Standard) -> Answers {
         Answers(Arc::new(Inner {
             server: server.to_owned(),
             roots: Mutex::new(functions.roots.clone().unwrap_or_default()),
             functions,
             pages: Mutex::default(),
-            size,
+            size: duties.size,
+            asking: duties.asking.clone(),
+            secrets: duties.cleaning.secrets.clone(),
+            recorder: OnceLock::new(),
             open: watch::Sender::new(0),
         }))
+    }
+
+    /// Where questions outside of calls are recorded.
+    pub(super) fn record(&self, recorder: Arc<Recorder>) {
+        let _ = self.0.recorder.set(recorder);
     }
 
     /// What is declared.
@@ -187,12 +199,20 @@ impl Answers {
             }],
             ..Questions::default()
         };
-        let scrubs: [&dyn Scrub; 2] = [&self.0.size, &Text];
+        let scrubs: [&dyn Scrub; 3] = [&self.0.size, &Text, &self.0.secrets];
         for scrub in scrubs {
             scrub.scrub(None, None, Returned::Questions(&mut questions))?;
         }
         let cleaned = questions.asks.pop().map(|ask| ask.kind);
-        cleaned.ok_or_else(|| against("nothing is left of its question"))
+        let mut cleaned = cleaned.ok_or_else(|| against("nothing is left of its question"))?;
+        let (server, caller) = (&self.0.server, Caller::new("application"));
+        let trail = Trail::default();
+        let judged = (self.0.asking).judge(server, &caller, &mut cleaned, &trail);
+        if let Some(recorder) = self.0.recorder.get() {
+            recorder.question(server, &cleaned, judged.as_ref().err());
+        }
+        judged?;
+        Ok(cleaned)
     }
 }
 
@@ -210,7 +230,7 @@ impl Answerer for Answers {
             return;
         };
         let mut event = Event::Log(message);
-        let scrubs: [&dyn Scrub; 2] = [&self.0.size, &Text];
+        let scrubs: [&dyn Scrub; 3] = [&self.0.size, &Text, &self.0.secrets];
         let clean = |scrub: &&dyn Scrub| {
             let cleaned = scrub.scrub(None, None, Returned::Event(&mut event));
             cleaned.is_ok()

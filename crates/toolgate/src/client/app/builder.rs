@@ -15,8 +15,8 @@ use serde_json::Value;
 use std::{fmt, future::Future, path::PathBuf, sync::Arc, time::Duration};
 use toolgate_core::{Error, Item, Json, LogMessage, Rule};
 use toolgate_policy::{
-    Access, AccessRule, Memory, OnLeak, OnSecret, OutputSchema, Pattern, PerServer, PinEvent, Pins,
-    Quota, Rate, Recorder, Size, Standard, Then,
+    Access, AccessRule, Asking, Memory, OnLeak, OnSecret, OutputSchema, Pattern, PerServer,
+    PinEvent, Pins, Quota, Rate, Recorder, Size, Standard, Then,
 };
 use toolgate_wire::{
     dialect::{self, Dialect},
@@ -315,6 +315,13 @@ impl ClientBuilder {
     /// nothing was set to answer.
     pub fn leaks(mut self, found: OnLeak) -> ClientBuilder {
         self.duties.cleaning.leaks.found = PerServer::all(found);
+        self
+    }
+
+    /// What the server may ask in the middle of a call. Forms that ask for a secret and pages that are not at `https` are
+    /// refused; the model may be asked as often as the server likes, where [`ClientBuilder::on_sample`] answers.
+    pub fn asking(mut self, asking: Asking) -> ClientBuilder {
+        self.duties.asking = asking;
         self
     }
 

@@ -176,8 +176,9 @@ impl ClientBuilder {
 
     fn plan(&self, id: &str) -> Result<Plan, Error> {
         self.check()?;
-        let answers = Answers::new(id, self.functions.clone(), self.duties.size);
+        let answers = Answers::new(id, self.functions.clone(), &self.duties);
         let abilities = answers.abilities(self.extensions());
+        let abilities = self.duties.asking.offered(id, &abilities);
         let mut options = RemoteOptions::new(Origin {
             server: id.into(),
             trusted: self.trusted,
@@ -207,6 +208,7 @@ impl ClientBuilder {
     ) -> Result<Client, Error> {
         let origin = plan.options.origin.clone();
         self.duties.recorder = self.recorder()?;
+        plan.answers.record(self.duties.recorder.clone());
         self.duties.pins = self.pins_of(&origin.server, &self.duties.recorder);
         self.duties.access = self.access(&origin.server);
         self.duties.deadline.paused = Some(plan.answers.open());

@@ -14,7 +14,8 @@ pub struct Page {
     pub server: String,
     /// What it is for. Foreign text: cleaned, not checked.
     pub message: String,
-    /// Where it is: an `https` or `http` address.
+    /// Where it is: an `https` address, or `http` on a loopback address. Which others pass, [`Asking`](toolgate_policy::Asking)
+    /// says.
     pub url: String,
     /// What the server will call it when the user is done (2025-11-25).
     pub id: Option<String>,

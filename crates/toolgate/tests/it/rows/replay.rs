@@ -54,6 +54,7 @@ fn gate() -> (Endpoint, Arc<Counting>) {
         access: Access::default().otherwise(Then::Ask),
         rate: Rate::new(Vec::new(), Quota::per_minute(100_000)),
         arguments: Arguments::default(),
+        asking: Default::default(),
         via_client: ViaClient::Always,
         stop: Stop::default(),
         at_once: AtOnce::new(1000, 1000),

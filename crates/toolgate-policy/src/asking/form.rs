@@ -1,0 +1,148 @@
+//! What a form asks for.
+
+use super::words::{Place, secret};
+use toolgate_core::Json;
+use toolgate_wire::json::Kind;
+
+/// How deep a schema is looked into; forms are flat.
+const DEPTH: usize = 8;
+
+/// The secret that a form asks for, and where: in one of its fields, or in its message where a field could take it.
+pub(super) fn fishes(params: &Json) -> Option<(String, &'static str)> {
+    let mut seen = Seen::default();
+    if let Some(schema) = params.get("requestedSchema") {
+        seen.look("", &schema, DEPTH);
+    }
+    let message = || {
+        let message = params.get("message")?.string()?;
+        Some(("its message".to_owned(), secret(&message, Place::Prose)?))
+    };
+    let takes_text = seen.takes_text;
+    seen.found.or_else(|| message().filter(|_| takes_text))
+}
+
+#[derive(Default)]
+struct Seen {
+    /// Whether some field takes a text or a number of the user's own.
+    takes_text: bool,
+    found: Option<(String, &'static str)>,
+}
+
+impl Seen {
+    fn look(&mut self, name: &str, schema: &Json, depth: usize) {
+        if self.found.is_some() || depth == 0 {
+            return;
+        }
+        for (name, field) in schema.get("properties").iter().flat_map(Json::members) {
+            self.look(&name, &field, depth - 1);
+        }
+        if let Some(items) = schema.get("items") {
+            self.look(name, &items, depth - 1);
+        }
+        for key in ["allOf", "anyOf", "oneOf"] {
+            for part in schema.get(key).iter().flat_map(Json::items) {
+                self.look(name, &part, depth - 1);
+            }
+        }
+        if !takes_text(schema) {
+            return;
+        }
+        self.takes_text = true;
+        let text = |key: &str| schema.get(key).and_then(|text| text.string());
+        let titled = text("title").and_then(|title| secret(&title, Place::Name));
+        let told = || text("description").and_then(|told| secret(&told, Place::Prose));
+        let hidden = || {
+            text("format")
+                .filter(|format| format == "password")
+                .map(|_| "password")
+        };
+        let found = secret(name, Place::Name)
+            .or(titled)
+            .or_else(told)
+            .or_else(hidden);
+        self.found = found.map(|what| (format!("the field {:?}", crate::words::shown(name)), what));
+    }
+}
+
+/// Whether a user could put anything into a field: not where there is a choice, or only yes and no.
+fn takes_text(field: &Json) -> bool {
+    let fixed = |one: &Json| ["enum", "const"].iter().any(|key| one.get(key).is_some());
+    let choice = |key| {
+        let parts: Option<Json> = field.get(key);
+        parts.is_some_and(|parts| parts.items().all(|part| fixed(&part)))
+    };
+    let whole = field.get("items").is_some() || field.get("properties").is_some();
+    let kind = field.get("type");
+    let kinds: Vec<String> = match &kind {
+        Some(kinds) if kinds.kind() == Kind::Array => {
+            kinds.items().filter_map(|k| k.string()).collect()
+        }
+        kind => kind.iter().filter_map(Json::string).collect(),
+    };
+    let open = kinds.is_empty()
+        || kinds
+            .iter()
+            .any(|kind| matches!(kind.as_str(), "string" | "number" | "integer"));
+    open && !whole && !fixed(field) && !choice("oneOf") && !choice("anyOf")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn found(message: &str, fields: Value) -> Option<String> {
+        let params = json!({"message": message, "requestedSchema": {"type": "object", "properties": fields}});
+        fishes(&Json::from_value(&params)).map(|(at, what)| format!("{at}: {what}"))
+    }
+
+    #[test]
+    fn t51_a_secret_is_found_by_name_title_description_format_and_message() {
+        let one = |field: Value| found("Hello", json!({"answer": field}));
+        assert_eq!(
+            found("Hello", json!({"password": {"type": "string"}})).unwrap(),
+            "the field \"password\": password"
+        );
+        assert!(one(json!({"type": "string", "title": "API key"})).is_some());
+        assert!(one(json!({"type": "string", "description": "Enter your token"})).is_some());
+        assert!(one(json!({"type": "string", "format": "password"})).is_some());
+        assert!(one(json!({"type": "integer", "title": "PIN"})).is_some());
+        assert!(
+            one(json!({"title": "PIN"})).is_some(),
+            "a field of no type takes all"
+        );
+        assert!(one(json!({"type": ["string", "null"], "title": "PIN"})).is_some());
+        assert!(one(json!({"anyOf": [{"type": "string"}], "title": "Password"})).is_some());
+        assert!(
+            one(json!({"type": "object", "properties": {"pin": {"type": "string"}}})).is_some()
+        );
+        assert!(
+            one(json!({"type": "array", "items": {"type": "string", "title": "Password"}}))
+                .is_some()
+        );
+        assert_eq!(
+            found("Enter your password", json!({"answer": {"type": "string"}})).unwrap(),
+            "its message: password"
+        );
+    }
+
+    #[test]
+    fn t51_a_choice_takes_no_secret() {
+        for field in [
+            json!({"type": "boolean", "title": "Reset the password?"}),
+            json!({"type": "string", "enum": ["password", "key"], "title": "Password or key?"}),
+            json!({"type": "string", "oneOf": [{"const": "a", "title": "Password"}], "title": "Password"}),
+            json!({"type": "array", "items": {"type": "string", "enum": ["a"]}, "title": "Tokens"}),
+        ] {
+            assert_eq!(
+                found("Your password expired", json!({"password": field})),
+                None,
+                "{field}"
+            );
+        }
+        assert_eq!(
+            found("What is your name?", json!({"name": {"type": "string"}})),
+            None
+        );
+    }
+}

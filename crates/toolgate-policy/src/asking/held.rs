@@ -1,0 +1,149 @@
+//! A person looks at a question to the model before it is put. Until then it waits in a slot of the call.
+
+use super::{Asking, NAME};
+use std::sync::Arc;
+use toolgate_core::{
+    Arguments, Ask, AskKind, Call, Confirmed, Definition, Error, Item, Json, Kind, Outcome,
+    Questions, Refusal,
+};
+use toolgate_wire::{
+    json::{Limits, ObjectWriter},
+    method::elicitation::{self, InputRequired, Request},
+};
+
+/// The slot with the questions that wait.
+const HELD: &str = "asking";
+/// The slot that names their approval.
+const ID: &str = "asking-approval";
+/// Where whoever confirms looks for it.
+const CONFIRM: &str = "confirm";
+
+/// The questions that waited for a person since the last round.
+pub(super) fn questions(call: &Call) -> Option<Questions> {
+    let held = call.round.slots.get(HELD)?;
+    let held = Json::read(held.clone().into_bytes(), &Limits::default()).ok()?;
+    let mut slots = call.round.slots.clone();
+    slots.retain(|name, _| !matches!(name.as_str(), HELD | ID | CONFIRM));
+    let ask = |request: Request| {
+        let params = request
+            .params
+            .unwrap_or_else(|| ObjectWriter::new().finish());
+        let kind = match request.method.as_str() {
+            elicitation::NAME => AskKind::Elicit(params),
+            elicitation::SAMPLING => AskKind::Sample(params),
+            _ => AskKind::Roots,
+        };
+        Ask {
+            key: request.key,
+            kind,
+        }
+    };
+    let asks = InputRequired::read(&held).ok()?.requests;
+    Some(Questions {
+        asks: asks.into_iter().map(ask).collect(),
+        slots,
+    })
+}
+
+/// The text of questions, from which [`questions`] makes them again.
+fn text(questions: &Questions) -> String {
+    let request = |ask: &Ask| {
+        let (method, params) = match &ask.kind {
+            AskKind::Elicit(params) => (elicitation::NAME, Some(params.clone())),
+            AskKind::Sample(params) => (elicitation::SAMPLING, Some(params.clone())),
+            AskKind::Approve(_) | AskKind::Roots => (elicitation::ROOTS, None),
+        };
+        Request {
+            key: ask.key.clone(),
+            method: method.to_owned(),
+            params,
+        }
+    };
+    let required = InputRequired {
+        requests: questions.asks.iter().map(request).collect(),
+        ..InputRequired::default()
+    };
+    required.json().as_str().to_owned()
+}
+
+/// What a person is asked about: the questions to the model of one server, as if they were a tool of it. So an approval
+/// of a tool is none for its questions, and the other way round.
+fn as_tool(item: &Item) -> Result<Item, Error> {
+    let definition = serde_json::json!({
+        "name": elicitation::SAMPLING,
+        "description": "Questions of this server to the model of whoever calls it",
+        "inputSchema": {"type": "object"},
+    });
+    let definition = Definition::tool(Json::from_value(&definition));
+    let definition = definition.map_err(|why| Error::new(Kind::Bug, why))?;
+    Ok(Item::new(item.origin.clone(), definition))
+}
+
+/// The same call, with its questions to the model in the place of its arguments.
+fn as_call(call: &Call, item: &Item, questions: &Questions) -> Call {
+    let mut about = call.clone();
+    item.def.name().clone_into(&mut about.of.name);
+    let mut asked = ObjectWriter::new();
+    for ask in &questions.asks {
+        if let AskKind::Sample(params) = &ask.kind {
+            asked.raw(&ask.key, params);
+        }
+    }
+    about.of.arguments = Arguments::new(asked.finish());
+    let id = call.round.slots.get(ID);
+    about.round.slots = id
+        .map(|id| (CONFIRM.to_owned(), id.clone()))
+        .into_iter()
+        .collect();
+    about
+}
+
+impl Asking {
+    /// Lets the questions go on once a person said yes to those to the model, or asks that person.
+    pub(super) async fn hold(
+        &self,
+        call: &Call,
+        item: &Item,
+        mut questions: Questions,
+    ) -> Result<Outcome, Error> {
+        let Some(person) = &self.person else {
+            let text = "refused: a person would have to look at a question to the model, and nobody can be asked here";
+            call.trail.add(NAME, "refuse", text);
+            return Err(Error::new(Kind::Refused(Refusal::Rule), text));
+        };
+        let tool = Arc::new(as_tool(item)?);
+        let about = as_call(call, &tool, &questions);
+        let why = format!(
+            "the server {} asks the model of {}",
+            item.origin.server, call.caller
+        );
+        match person.confirm(&about, &tool, vec![why]).await? {
+            Confirmed::Yes { .. } => {}
+            Confirmed::Edited { arguments, .. } => edit(&mut questions, &arguments)?,
+            Confirmed::Ask(approval) => {
+                let id = approval.slots.get(CONFIRM).cloned().unwrap_or_default();
+                let mut slots = questions.slots.clone();
+                slots.insert(HELD.to_owned(), text(&questions));
+                slots.insert(ID.to_owned(), id);
+                return Ok(Outcome::Ask(Questions {
+                    asks: approval.asks,
+                    slots,
+                }));
+            }
+        }
+        Ok(Outcome::Ask(questions))
+    }
+}
+
+/// Puts what a person wrote in the place of the questions to the model.
+fn edit(questions: &mut Questions, written: &Json) -> Result<(), Error> {
+    for ask in &mut questions.asks {
+        if let AskKind::Sample(params) = &mut ask.kind {
+            let text =
+                "refused: a person changed the question to the model so that it is none any more";
+            let new = written.get(&ask.key);
+            *params = new.ok_or_else(|| Error::new(Kind::Refused(Refusal::Person), text))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! The questions of a server on their way to whoever answers them.
+
+use super::{Asking, NAME, OnSample, held};
+use std::sync::Arc;
+use toolgate_core::{
+    Abilities, Ask, AskKind, BoxFuture, Call, Caller, Error, Item, Layer, Next, Outcome, Questions,
+    Trail,
+};
+
+/// What is needed to judge what comes back of a call.
+struct Asked {
+    caller: Caller,
+    trail: Trail,
+    item: Arc<Item>,
+    /// What the caller can be asked for, and what of it was offered to the server.
+    has: Abilities,
+    left: Abilities,
+    /// The call itself, where a person may have to look at a question.
+    call: Option<Call>,
+}
+
+impl Layer for Asking {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let Some(item) = call.item().cloned() else {
+                return Err(call.unknown());
+            };
+            if let Some(questions) = held::questions(&call) {
+                return self.resume(&call, &item, questions).await;
+            }
+            let server = item.origin.server.as_ref();
+            let left = self.offered(server, &call.abilities);
+            let looked_at = self.sampling.of(server) == OnSample::Ask && left.sampling;
+            let whole = looked_at.then(|| call.clone());
+            let asked = Asked {
+                caller: call.caller.clone(),
+                trail: call.trail.clone(),
+                has: std::mem::replace(&mut call.abilities, left.clone()),
+                left,
+                call: whole,
+                item,
+            };
+            let outcome = next.call(call).await;
+            self.asked(asked, outcome).await
+        })
+    }
+}
+
+impl Asking {
+    async fn asked(&self, asked: Asked, outcome: Result<Outcome, Error>) -> Result<Outcome, Error> {
+        let server = asked.item.origin.server.as_ref();
+        let mut questions = match outcome {
+            Ok(Outcome::Ask(questions)) => questions,
+            Err(error) => {
+                let error = self.told(server, (&asked.has, &asked.left), error, &asked.trail);
+                return Err(error);
+            }
+            done => return done,
+        };
+        for Ask { kind, .. } in &mut questions.asks {
+            self.judge(server, &asked.caller, kind, &asked.trail)?;
+        }
+        match asked.call {
+            Some(call) if samples(&questions) => self.hold(&call, &asked.item, questions).await,
+            _ => Ok(Outcome::Ask(questions)),
+        }
+    }
+
+    /// Goes on with questions that waited for a person, under the settings of now.
+    async fn resume(
+        &self,
+        call: &Call,
+        item: &Item,
+        mut questions: Questions,
+    ) -> Result<Outcome, Error> {
+        let server = item.origin.server.as_ref();
+        if self.sampling.of(server) == OnSample::Ask {
+            return self.hold(call, item, questions).await;
+        }
+        for Ask { kind, .. } in &mut questions.asks {
+            if matches!(kind, AskKind::Sample(_)) {
+                self.judge(server, &call.caller, kind, &call.trail)?;
+            }
+        }
+        Ok(Outcome::Ask(questions))
+    }
+}
+
+fn samples(questions: &Questions) -> bool {
+    let samples = |ask: &Ask| matches!(ask.kind, AskKind::Sample(_));
+    questions.asks.iter().any(samples)
+}

@@ -1,0 +1,141 @@
+//! Where a question leads.
+
+use std::net::IpAddr;
+
+/// A page that a user may be led to.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct Page {
+    /// Its host, in small letters.
+    pub(super) host: String,
+    /// Whether the host can be taken for another one: it has letters beyond ASCII, in whatever writing.
+    pub(super) alike: bool,
+}
+
+impl Page {
+    /// Reads an address. Browsers forgive much; what two of them could read in two ways is refused. With `loopback` it may
+    /// be `http` where the host is a loopback address, written as one: a name such as `localhost` can lead elsewhere.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub(super) fn read(url: &str, loopback: bool) -> Result<Page, &'static str> {
+        let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
+        if url.chars().any(odd) {
+            return Err("its address has blanks or backslashes in it");
+        }
+        let (scheme, rest) = url
+            .split_once("://")
+            .ok_or("its address is not an https address")?;
+        let plain = scheme.eq_ignore_ascii_case("http");
+        if !plain && !scheme.eq_ignore_ascii_case("https") {
+            return Err("its address is not an https address");
+        }
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            return Err("its address has a user name before the host");
+        }
+        let (host, port) = match authority.strip_prefix('[') {
+            Some(rest) => rest.split_once(']').ok_or("its address has no host")?,
+            None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+        };
+        let digits = port.strip_prefix(':').unwrap_or("");
+        if port.len() != digits.len() + usize::from(!port.is_empty())
+            || digits.parse::<u16>().is_err() && !port.is_empty()
+        {
+            return Err("its address has a wrong port");
+        }
+        let fits = |c: char| {
+            c.is_alphanumeric()
+                || matches!(c, '-' | '.' | '_')
+                || (c == ':' && authority.starts_with('['))
+        };
+        if host.trim_matches('.').is_empty() || !host.chars().all(fits) {
+            return Err("its address has no host that can be shown");
+        }
+        let is_loopback = || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        if plain && !(loopback && is_loopback()) {
+            return Err("its address is not an https address");
+        }
+        let host = host.to_lowercase();
+        let alike = !host.is_ascii() || host.split('.').any(|label| label.starts_with("xn--"));
+        Ok(Page { host, alike })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t51_only_https_pages_with_a_plain_host() {
+        for (url, host, alike) in [
+            ("https://bank.example/login?x=1#y", "bank.example", false),
+            ("HTTPS://Bank.Example:8443", "bank.example", false),
+            ("https://[::1]:8443/x", "::1", false),
+            ("https://127.0.0.1/x", "127.0.0.1", false),
+            ("https://xn--bnk-5cd.example/", "xn--bnk-5cd.example", true),
+            (
+                "https://login.XN--bnk-5cd.example",
+                "login.xn--bnk-5cd.example",
+                true,
+            ),
+            ("https://bаnk.example/", "bаnk.example", true),
+        ] {
+            let page = Page::read(url, false).unwrap();
+            assert_eq!((page.host.as_str(), page.alike), (host, alike), "{url}");
+        }
+        for url in [
+            "http://bank.example/",
+            "javascript:alert(1)",
+            "file:///etc/passwd",
+            "data:text/html,x",
+            "bank.example",
+            "",
+            "https://",
+            "https:///x",
+            "https://?x",
+            "https://bank.example@evil.example/",
+            "https://bank.example%40evil.example/",
+            "https://bank.example\\@evil.example/",
+            "https://bank.example\\.evil.example",
+            "https://bank.example:x/",
+            "https://a:99999/",
+            "https:bank.example",
+            "ftp://bank.example",
+            "https://a b.example/",
+            "https://a\tb.example/",
+            "https://./",
+            "https://[::1",
+            "https://bank.example:/",
+        ] {
+            let page = Page::read(url, true);
+            assert!(page.is_err(), "{url:?}: {page:?}");
+        }
+    }
+
+    #[test]
+    fn t51_http_is_for_loopback_addresses_and_where_it_is_wanted() {
+        for url in [
+            "http://127.0.0.1:8080/done",
+            "HTTP://127.9.9.9/",
+            "http://[::1]:8080/done",
+        ] {
+            assert!(Page::read(url, true).is_ok(), "{url}");
+            assert!(Page::read(url, false).is_err(), "{url}");
+        }
+        for url in [
+            "http://localhost/",
+            "http://127.1/",
+            "http://0177.0.0.1/",
+            "http://2130706433/",
+            "http://0.0.0.0/",
+            "http://127.0.0.1.evil.example/",
+            "http://evil.example:80/127.0.0.1",
+            "http://127.0.0.1@evil.example/",
+            "http://evil.example#@127.0.0.1",
+            "http://10.0.0.1/",
+            "http://[::]/",
+        ] {
+            assert!(Page::read(url, true).is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! Words by which a question asks for a secret.
+
+use crate::pins::shapes;
+use std::sync::LazyLock;
+
+/// What is a secret wherever it stands.
+const STRONG: &[&str] = &[
+    "password",
+    "passwort",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "passcode",
+    "kennwort",
+    "contraseña",
+    "senha",
+    "wachtwoord",
+    "lösenord",
+    "mot de passe",
+    "пароль",
+    "api key",
+    "apikey",
+    "api token",
+    "api secret",
+    "access key",
+    "access token",
+    "refresh token",
+    "bearer token",
+    "auth token",
+    "authentication token",
+    "authorization header",
+    "session token",
+    "session cookie",
+    "private key",
+    "secret key",
+    "signing key",
+    "ssh key",
+    "client secret",
+    "shared secret",
+    "connection string",
+    "recovery phrase",
+    "recovery key",
+    "recovery code",
+    "backup code",
+    "seed phrase",
+    "secret phrase",
+    "mnemonic",
+    "security code",
+    "verification code",
+    "authentication code",
+    "one time code",
+    "login code",
+    "2fa code",
+    "mfa code",
+    "otp",
+    "totp",
+    "cvv",
+    "cvc",
+    "card number",
+    "credit card",
+    "pin code",
+    "pin number",
+    "credential",
+];
+
+/// What is one as the name of a field, and elsewhere where somebody is told to give it.
+const WEAK: &[&str] = &["pin", "token", "secret", "your key", "cookie"];
+
+/// What is told of a person who is to give something.
+const GIVE: &[&str] = &[
+    "enter", "type", "paste", "provide", "give", "confirm", "submit", "supply", "send", "input",
+    "your",
+];
+
+/// Before such a word it is not the thing itself.
+const AFTER: &[&str] = &[
+    "policy", "length", "manager", "limit", "count", "budget", "name", "label", "color", "colour",
+    "type", "expiry", "days", "ttl",
+];
+
+/// After such a word neither.
+const BEFORE: &[&str] = &["max", "min", "maximum", "minimum", "total", "number of"];
+
+/// In scripts without blanks.
+const UNPARTED: &[&str] = &[
+    "密码",
+    "密碼",
+    "口令",
+    "パスワード",
+    "暗証番号",
+    "비밀번호",
+    "รหัสผ่าน",
+];
+
+/// Where a text stands in a question.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Place {
+    /// The name or the title of a field.
+    Name,
+    /// A description or a message.
+    Prose,
+}
+
+/// A word as it is compared: its shapes, as it stands and with letters for digits.
+type Word = [String; 3];
+
+/// One or more words that stand one after the other.
+struct Phrase {
+    text: &'static str,
+    words: Vec<Word>,
+    /// Its words in one piece.
+    joined: Word,
+}
+
+/// The same lists, ready to be compared.
+struct Lists {
+    strong: Vec<Phrase>,
+    weak: Vec<Phrase>,
+    give: Vec<Phrase>,
+    after: Vec<Phrase>,
+    before: Vec<Phrase>,
+}
+
+static LISTS: LazyLock<Lists> = LazyLock::new(|| {
+    let phrase = |text: &&'static str| Phrase {
+        text,
+        words: text.split(' ').map(forms).collect(),
+        joined: forms(&text.replace(' ', "")),
+    };
+    let phrases = |list: &[&'static str]| list.iter().map(phrase).collect();
+    Lists {
+        strong: phrases(STRONG),
+        weak: phrases(WEAK),
+        give: phrases(GIVE),
+        after: phrases(AFTER),
+        before: phrases(BEFORE),
+    }
+});
+
+/// What a text asks for, if it is a secret. Look-alike letters, digits in the place of letters and blanks between letters
+/// do not hide it.
+pub(super) fn secret(text: &str, place: Place) -> Option<&'static str> {
+    if let Some(word) = UNPARTED.iter().find(|word| text.contains(**word)) {
+        return Some(word);
+    }
+    let lists = &*LISTS;
+    let words: Vec<Word> = words(text).iter().map(|word| forms(word)).collect();
+    let named = |list: &[Phrase]| {
+        let mut list = list.iter();
+        list.find(|phrase| is_itself(&words, phrase, lists))
+            .map(|phrase| phrase.text)
+    };
+    let told = || {
+        lists
+            .give
+            .iter()
+            .any(|give| places(&words, give).next().is_some())
+    };
+    match (named(&lists.strong), place) {
+        (Some(found), _) => Some(found),
+        (None, Place::Name) => named(&lists.weak).or_else(|| in_one_piece(text, &words, lists)),
+        (None, Place::Prose) => named(&lists.weak).filter(|_| told()),
+    }
+}
+
+/// Where the words of a phrase stand one after the other.
+fn places<'a>(words: &'a [Word], phrase: &'a Phrase) -> impl Iterator<Item = usize> + 'a {
+    let same = |(a, b): (&Word, &Word)| a.iter().any(|form| b.contains(form));
+    let length = phrase.words.len();
+    words
+        .windows(length)
+        .enumerate()
+        .filter(move |(_, window)| window.iter().zip(&phrase.words).all(same))
+        .map(|(at, _)| at)
+}
+
+/// Whether a phrase stands there and means the thing itself: `password`, and not `password policy`.
+fn is_itself(words: &[Word], phrase: &Phrase, lists: &Lists) -> bool {
+    places(words, phrase).any(|at| {
+        let (before, after) = (&words[..at], &words[at + phrase.words.len()..]);
+        let begins = |other: &Phrase| places(after, other).next() == Some(0);
+        let ends = |other: &Phrase| {
+            let start = before.len().checked_sub(other.words.len());
+            start.is_some_and(|start| places(&before[start..], other).next().is_some())
+        };
+        !lists.after.iter().any(begins) && !lists.before.iter().any(ends)
+    })
+}
+
+/// A long phrase in a name that is written in one piece, such as `userpassword`.
+fn in_one_piece(text: &str, words: &[Word], lists: &Lists) -> Option<&'static str> {
+    let last = words.last()?;
+    if lists.after.iter().any(|after| after.joined[0] == last[0]) {
+        return None;
+    }
+    let whole = forms(&text.replace(|c: char| !c.is_alphanumeric(), ""));
+    let within = |phrase: &&Phrase| {
+        let mut pieces = phrase.joined.iter();
+        let long = phrase.text.len() > 5;
+        long && pieces.any(|piece| whole.iter().any(|whole| whole.contains(piece)))
+    };
+    lists.strong.iter().find(within).map(|phrase| phrase.text)
+}
+
+/// The words of a text in small letters: `apiKey`, `api_key` and `API key` are two each. Letters that stand alone, one
+/// after the other, are one word.
+fn words(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut before = ' ';
+    for c in text.chars() {
+        let part = c.is_alphanumeric() || matches!(c, '@' | '$');
+        if !part || (c.is_uppercase() && before.is_lowercase()) {
+            parts.push(String::new());
+        }
+        if let Some(word) = parts.last_mut().filter(|_| part) {
+            word.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    let mut words: Vec<String> = Vec::new();
+    let mut spelled = false;
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        let single = part.chars().nth(1).is_none();
+        match words.last_mut() {
+            Some(word) if single && spelled => word.push_str(&part),
+            _ => words.push(part),
+        }
+        spelled = single;
+    }
+    words
+}
+
+/// A word without a number or a plural at its end.
+fn forms(word: &str) -> Word {
+    let word = match word.chars().any(char::is_alphabetic) {
+        true => word.trim_end_matches(|c: char| c.is_ascii_digit()),
+        false => word,
+    };
+    let word = match word.strip_suffix('s') {
+        Some(one) if one.len() > 2 && !one.ends_with('s') => one,
+        _ => word,
+    };
+    let letter = |c| match c {
+        '0' => 'o',
+        '1' => 'i',
+        '3' => 'e',
+        '4' | '@' => 'a',
+        '5' | '$' => 's',
+        c => c,
+    };
+    let [one, two] = shapes(word);
+    let [three, _] = shapes(&word.chars().map(letter).collect::<String>());
+    [one, two, three]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_in_names_of_all_kinds() {
+        for (text, expected) in [
+            ("apiKey", "api key"),
+            ("API_KEY", "api key"),
+            ("HTTPServer", "httpserver"),
+            ("p a s s w o r d please", "password please"),
+            ("a password", "a password"),
+            ("", ""),
+        ] {
+            assert_eq!(words(text).join(" "), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn t51_secrets_in_words_and_in_disguise() {
+        for text in [
+            "password",
+            "Password",
+            "PASSWORD",
+            "passwords",
+            "pass_word",
+            "user_password",
+            "newPassword",
+            "password2",
+            "p4ssw0rd",
+            "pa$$word",
+            "раssword",
+            "ｐａｓｓｗｏｒｄ",
+            "p a s s w o r d",
+            "p.a.s.s.w.o.r.d",
+            "userpassword",
+            "passwd",
+            "pwd",
+            "Passwort",
+            "Kennwort",
+            "contraseña",
+            "mot de passe",
+            "пароль",
+            "密码",
+            "パスワード",
+            "비밀번호",
+            "api_key",
+            "apikey",
+            "APIKey",
+            "api-key",
+            "openaiApiKey",
+            "secret_key",
+            "client_secret",
+            "access_token",
+            "githubToken",
+            "token",
+            "secret",
+            "private_key",
+            "ssh key",
+            "otp",
+            "OTP code",
+            "one-time code",
+            "2FA code",
+            "verification code",
+            "cvv",
+            "CVC2",
+            "card_number",
+            "cardNumber",
+            "pin",
+            "PIN code",
+            "seed phrase",
+            "recovery codes",
+            "credentials",
+            "session cookie",
+            "connection_string",
+        ] {
+            assert!(secret(text, Place::Name).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn t51_what_is_no_secret_is_left_alone() {
+        for text in [
+            "name",
+            "email",
+            "city",
+            "city_pin_color",
+            "color",
+            "max_tokens",
+            "number of tokens",
+            "token_count",
+            "token name",
+            "password_policy",
+            "Password length",
+            "passenger",
+            "compass",
+            "key",
+            "issue key",
+            "keyboard",
+            "primary_key_column",
+            "monkey",
+            "spinning",
+            "opinion",
+            "shipping",
+            "tokenizer",
+            "secretary",
+            "branch",
+            "postal code",
+            "code",
+            "country code",
+            "area code",
+            "description",
+            "bypass",
+            "passport country",
+            "author",
+            "option",
+            "top",
+            "stop_at",
+            "cardinality",
+            "discount code",
+            "error code",
+        ] {
+            assert_eq!(secret(text, Place::Name), None, "{text}");
+        }
+        for text in [
+            "How many tokens may the answer have?",
+            "Choose the color of the pin on the map.",
+            "Which branch do you want to merge?",
+            "Secret Santa: who is next?",
+            "The token limit is 4096.",
+            "A cookie recipe for how many persons?",
+        ] {
+            assert_eq!(secret(text, Place::Prose), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn t51_prose_that_asks() {
+        for text in [
+            "Please enter your GitHub password below.",
+            "Type the token that was sent to you.",
+            "Enter your PIN",
+            "We need your API key to go on",
+            "Paste the verification code",
+            "Give the раssword",
+        ] {
+            assert!(secret(text, Place::Prose).is_some(), "{text}");
+        }
+    }
+}

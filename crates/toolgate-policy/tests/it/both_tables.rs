@@ -1,0 +1,59 @@
+//! The table of a program without an operator beside the gateway's: each duty is in both, or says here why not.
+
+use crate::world::World;
+use toolgate_core::Pipeline;
+use toolgate_policy::{Pins, Standard};
+
+/// What only the gateway does, and why a program of its own does not.
+const GATEWAY_ONLY: [(&str, &str); 2] = [
+    (
+        "stop",
+        "a program has no operator beside it: who made a call drops its future, and that stops it",
+    ),
+    (
+        "freeze",
+        "a freeze is an operator's word to callers and servers of others; a program that wants none ends",
+    ),
+];
+
+/// What a server of one's own leaves out, and a client has.
+const CLIENT_ONLY: [(&str, &str); 1] = [(
+    "pins",
+    "a server may change its own definitions; a client holds those of another to what it saw first",
+)];
+
+/// Layers and rules, in their order.
+fn duties(pipeline: &Pipeline) -> (Vec<&'static str>, Vec<&'static str>) {
+    (pipeline.duties(), pipeline.rules())
+}
+
+fn without(all: Vec<&'static str>, left_out: &[(&str, &str)]) -> Vec<&'static str> {
+    let stays = |duty: &&str| !left_out.iter().any(|(out, _)| out == duty);
+    all.into_iter().filter(stays).collect()
+}
+
+#[tokio::test]
+async fn each_duty_of_the_gateway_is_one_of_clients_and_servers_or_says_why_not() {
+    let world = World::unrecorded();
+    let (layers, rules) = duties(&world.pipeline());
+    let pins = Pins::new(world.route.store.clone(), world.route.recorder.clone());
+    let client = Standard {
+        pins: Some(pins),
+        ask: true,
+        ..Standard::default()
+    };
+    let client = duties(&client.over(world.script.clone()));
+    let layers = without(layers, &GATEWAY_ONLY);
+    let rules = without(rules, &GATEWAY_ONLY);
+    assert_eq!(client, (layers.clone(), rules.clone()));
+    // A server that sets nothing loses nothing but what it says here.
+    let server = duties(&Standard::default().over(world.script.clone()));
+    let (layers, rules) = (without(layers, &CLIENT_ONLY), without(rules, &CLIENT_ONLY));
+    assert_eq!(server, (layers, rules));
+    // What is left out is one of the gateway's, or the reason is stale.
+    let gateway = duties(&world.pipeline());
+    for (duty, _) in GATEWAY_ONLY.iter().chain(&CLIENT_ONLY) {
+        let known = gateway.0.contains(duty) || gateway.1.contains(duty);
+        assert!(known, "{duty}");
+    }
+}
