@@ -2,8 +2,8 @@
 
 use crate::cuts::Cuts;
 use crate::{
-    Arguments, BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, ItemKind, Kind,
-    Layer, List, Next, Op, Outcome, Questions, Refusal,
+    Arguments, BoxFuture, Call, Caller, Catalog, Changes, Content, Error, Interest, Item, ItemKind,
+    Kind, Layer, List, Next, Op, Outcome, Output, Questions, Refusal,
 };
 use std::sync::Arc;
 use toolgate_wire::json::Json;
@@ -130,6 +130,11 @@ pub enum Confirmed {
 
 /// The name of the slot that [`Confirmed::Yes`] fills.
 const SLOT: &str = "confirm";
+
+/// What a model reads behind the result of a call whose arguments a person changed. Not what they are now: they may be
+/// for the server alone.
+const EDITED: &str =
+    "[a person changed the arguments of this call before it ran: the result is of those]";
 
 pub(crate) struct Gate {
     pub(crate) rules: Vec<Box<dyn Rule>>,
@@ -344,11 +349,13 @@ impl Layer for Gate {
             let Some(item) = call.item().cloned() else {
                 return Err(call.unknown());
             };
+            let mut edited = false;
             let slot = match self.settle(&call, &item).await? {
                 Confirmed::Ask(questions) => return Ok(Outcome::Ask(questions)),
                 Confirmed::Yes { slot } => slot,
                 Confirmed::Edited { slot, arguments } => {
                     self.rejudge(&mut call, &item, arguments).await?;
+                    edited = true;
                     slot
                 }
             };
@@ -358,6 +365,10 @@ impl Layer for Gate {
             let mut outcome = next.call(call).await?;
             if let (Outcome::Ask(questions), Some(slot)) = (&mut outcome, slot) {
                 questions.slots.insert(SLOT.to_owned(), slot);
+            }
+            if let (Outcome::Done(Output::Tool(result)), true) = (&mut outcome, edited) {
+                // The model asked for something else, and should not take this for the answer to that.
+                result.content.push(Content::text(EDITED));
             }
             Ok(outcome)
         })

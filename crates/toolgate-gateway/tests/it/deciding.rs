@@ -114,6 +114,10 @@ fn edited_arguments_are_judged_anew_and_marked() {
         said.contains("other") && said.contains("is written"),
         "{said}"
     );
+    assert!(
+        said.contains("a person changed the arguments of this call"),
+        "{said}"
+    );
     let records = gate.audit();
     let approved = records.iter().find(|r| r["state"] == "approved").unwrap();
     assert_eq!(approved["edited"], true, "{approved}");
