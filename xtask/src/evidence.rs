@@ -69,22 +69,24 @@ fn judge(row: &Row, files: &[(PathBuf, String)]) -> Vec<String> {
     if row.tests.is_empty() {
         return vec![format!("{id} names no test and is not open")];
     }
-    let mut words = row
-        .command
-        .split_whitespace()
-        .skip_while(|word| *word != "-p");
-    let Some(package) = words.nth(1) else {
+    let words: Vec<&str> = row.command.split_whitespace().collect();
+    let after = words.windows(2).filter(|pair| pair[0] == "-p");
+    let packages: Vec<&str> = after.map(|pair| pair[1]).collect();
+    if packages.is_empty() {
         return vec![format!("{id}: its command has no -p")];
-    };
-    let home = Path::new("crates").join(package);
+    }
+    let homes: Vec<PathBuf> = packages
+        .iter()
+        .map(|package| Path::new("crates").join(package))
+        .collect();
     let missing = row.tests.iter().filter(|test| {
         let head = format!("fn {test}(");
-        !files
-            .iter()
-            .any(|(file, text)| file.starts_with(&home) && text.contains(&head))
+        !files.iter().any(|(file, text)| {
+            homes.iter().any(|home| file.starts_with(home)) && text.contains(&head)
+        })
     });
     missing
-        .map(|test| format!("{id}: {package} has no test {test}"))
+        .map(|test| format!("{id}: {} has no test {test}", packages.join(", ")))
         .collect()
 }
 
@@ -114,6 +116,7 @@ mod tests {
         )];
         let said = |line: &str| judge(&row(line).unwrap(), &files);
         assert!(said("| T1 | x | `t1` | `cargo test -p a t1` | 7 |").is_empty());
+        assert!(said("| T1 | x | `t1` | `cargo test -p b -p a t1` | 7 |").is_empty());
         assert!(said("| T1 | x | open | | |").is_empty());
         assert_eq!(
             said("| T1 | x | `t2` | `cargo test -p a t2` | 7 |").len(),
