@@ -47,6 +47,11 @@ pub(crate) fn specs(config: &Config, room: &Arc<Room>) -> Vec<ServerSpec> {
             line: limits.line_bytes,
             json: json_limits(limits, limits.line_bytes),
             account: Account::of(room, format!("server {}", server.id).into()),
+            parked: (
+                limits.parked_calls,
+                limits.parked_calls_per_caller,
+                seconds(limits.question_seconds),
+            ),
             tools: limits.tools_per_server,
             list_bytes: limits.list_bytes,
             keep: seconds(limits.list_seconds),

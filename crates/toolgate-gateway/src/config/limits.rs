@@ -202,6 +202,10 @@ limits! {
     rounds: u32 = 10, 1 to 1_000;
     /// How long a client may take over a question of a tool.
     question_seconds: u64 = 600, 1 to 86_400;
+    /// Calls of one server with a handshake that wait for an answer to its question; with 0 it cannot ask.
+    parked_calls: usize = 64, 0 to 10_000;
+    /// The same, of one caller.
+    parked_calls_per_caller: usize = 16, 0 to 10_000;
     /// How long a call may take to come back with answers.
     seal_seconds: u64 = 300, 1 to 300;
     /// How long checking one value against a schema may take.
@@ -252,6 +256,7 @@ const PAIRS: &[(&str, &str)] = &[
     ("session_idle_seconds", "session_max_seconds"),
     ("listen_streams_per_caller", "listen_streams"),
     ("resume_bytes_per_session", "resume_bytes"),
+    ("parked_calls_per_caller", "parked_calls"),
     ("approvals_per_caller", "approvals"),
     ("tasks_per_caller", "tasks"),
     ("description_bytes", "definition_bytes"),

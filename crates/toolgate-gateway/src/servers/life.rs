@@ -204,6 +204,11 @@ pub(super) fn options(server: &Supervised, probe: bool) -> RemoteOptions {
     options.line = server.spec.line;
     options.json = server.spec.json.clone();
     options.account = server.spec.account.clone();
+    (
+        options.parked,
+        options.parked_per_caller,
+        options.parked_for,
+    ) = server.spec.parked;
     options.tools = server.spec.tools;
     options.list_bytes = server.spec.list_bytes;
     options.keep = server.spec.keep;

@@ -42,6 +42,8 @@ pub(crate) struct ServerSpec {
     pub(crate) json: Limits,
     /// What counts the bytes of its messages; nobody.
     pub(crate) account: Account,
+    /// Calls of it that may wait for answers to its questions, and of one caller, and how long; 64, 16 and 10 minutes.
+    pub(crate) parked: (usize, usize, Duration),
     /// Most tools that are taken of it; 1000.
     pub(crate) tools: usize,
     /// Most bytes of all its things of one kind; 16 MiB.
@@ -69,6 +71,7 @@ impl ServerSpec {
             line: 16 << 20,
             json: Limits::default(),
             account: Account::default(),
+            parked: (64, 16, Duration::from_secs(10 * 60)),
             tools: 1000,
             list_bytes: 16 << 20,
             keep: Duration::from_secs(24 * 60 * 60),

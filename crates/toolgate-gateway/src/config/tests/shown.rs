@@ -16,6 +16,7 @@ const SCHEMA: &str = "crates/toolgate-policy/src/schema/tests.rs";
 const LINKS: &str = "crates/toolgate/src/aggregate/links/tests.rs";
 const MEDIA: &str = "crates/toolgate-policy/src/media/tests.rs";
 const HTTP: &str = "crates/toolgate/tests/it/serve/http.rs";
+const PARKED: &str = "crates/toolgate/tests/it/remote_http/parked.rs";
 const RESUME: &str = "crates/toolgate/tests/it/serve/resume.rs";
 const TASKS: &str = "crates/toolgate/tests/it/tasks/holding.rs";
 const DURABILITY: &str = "crates/toolgate-journal/tests/it/durability.rs";
@@ -102,6 +103,16 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "listen_streams_per_caller",
         ONE_OVER,
         "streams_of_one_caller_and_of_all",
+    ),
+    (
+        "parked_calls",
+        PARKED,
+        "one_call_over_those_that_may_wait_is_refused",
+    ),
+    (
+        "parked_calls_per_caller",
+        PARKED,
+        "one_call_over_those_that_may_wait_is_refused",
     ),
     (
         "resume_seconds",
