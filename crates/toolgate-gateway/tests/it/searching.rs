@@ -229,8 +229,9 @@ fn an_export_goes_on_where_the_last_one_ended() {
     let so_far = all.len() + more.len();
     let gate = start_in(gate.stop());
     let rest = export(&gate, &with);
+    // The gateway may have written more meanwhile.
     let whole = records(&state(&gate));
-    assert_eq!(rest, whole[so_far..]);
+    assert!(whole[so_far..].starts_with(&rest), "{rest:#?}");
     let events: Vec<&str> = rest.iter().filter_map(|r| r["ev"].as_str()).collect();
     assert!(
         events.contains(&"drain") && events.contains(&"recovered"),
