@@ -37,7 +37,8 @@ impl Reloader {
         let mut looks = tokio::time::interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let look = || self.file().ok().and_then(Mark::of);
-        let (mut known, mut seen) = (look(), look());
+        // Nothing is known at first: the file may have changed since it was read for the start. The same text is no change.
+        let (mut known, mut seen) = (None, look());
         loop {
             tokio::select! {
                 told = hangup.recv() => {
