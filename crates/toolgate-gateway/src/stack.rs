@@ -317,6 +317,8 @@ pub(crate) fn desk_limits(config: &Config) -> DeskLimits {
         per_caller: limits.approvals_per_caller,
         open: limits.approvals,
         grants: limits.grants,
+        grant_life: seconds(limits.grant_seconds),
+        grant_longest: seconds(limits.grant_max_seconds),
     }
 }
 

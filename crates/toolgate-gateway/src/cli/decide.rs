@@ -15,7 +15,7 @@ pub(crate) struct Approve {
     /// Allow calls of this tool by this caller for a while
     #[arg(long)]
     pub(crate) remember: bool,
-    /// For how long, such as 30m, 8h or 7d; 8 hours unless it says so
+    /// For how long, such as 30m, 8h or 7d; 8 hours unless it or the config says so
     #[arg(long = "for", value_name = "TIME", requires = "remember", conflicts_with = "until", value_parser = span)]
     pub(crate) lasts: Option<Duration>,
     /// Until the end of this day, or until this time (UTC): 2027-01-31 or 2027-01-31T18:00

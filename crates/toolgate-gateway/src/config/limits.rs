@@ -218,6 +218,10 @@ limits! {
     approvals: usize = 256, 1 to 100_000;
     /// Remembered approvals.
     grants: usize = 256, 1 to 100_000;
+    /// How long an approval is remembered where nobody says how long.
+    grant_seconds: u64 = 28_800, 60 to 31_622_400;
+    /// The longest time for which one can be remembered.
+    grant_max_seconds: u64 = 31_622_400, 60 to 31_622_400;
     /// How long a server may take to start.
     start_seconds: u64 = 30, 1 to 3_600;
     /// How long the head of an HTTP request may take.
@@ -258,6 +262,7 @@ const PAIRS: &[(&str, &str)] = &[
     ("resume_bytes_per_session", "resume_bytes"),
     ("parked_calls_per_caller", "parked_calls"),
     ("approvals_per_caller", "approvals"),
+    ("grant_seconds", "grant_max_seconds"),
     ("tasks_per_caller", "tasks"),
     ("description_bytes", "definition_bytes"),
 ];

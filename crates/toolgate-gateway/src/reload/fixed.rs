@@ -40,6 +40,8 @@ const AT_START: &[&str] = &[
     "approvals_per_caller",
     "approvals",
     "grants",
+    "grant_seconds",
+    "grant_max_seconds",
     "header_seconds",
     "body_seconds",
     "connections",

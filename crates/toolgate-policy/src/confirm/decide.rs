@@ -96,7 +96,7 @@ impl Desk {
             return Err(DeskError::NotRemembered);
         }
         let grant = id::fresh('g').map_err(DeskError::Unrecorded)?;
-        let grant = GrantView::new(grant, &kept.binding, who.clone(), remember);
+        let grant = GrantView::new(grant, &kept.binding, who.clone(), remember, &self.limits);
         Ok((record.with("grant", &*grant.id), Some(grant)))
     }
 

@@ -5,12 +5,9 @@ use super::{
     condition::Condition,
     kept::{at, millis},
 };
-use crate::Row;
+use crate::{DeskLimits, Row};
 use serde_json::{Value, json};
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::SystemTime};
 use toolgate_core::Caller;
 
 /// The table of the store.
@@ -19,7 +16,7 @@ pub(super) const TABLE: &str = "grants";
 /// How far a yes is to be remembered.
 #[derive(Clone, Debug, Default)]
 pub struct Remember {
-    /// Until when; [`Remember::DAY`] from now unless it says so.
+    /// Until when; [`DeskLimits::grant_life`] from now unless it says so, and never beyond [`DeskLimits::grant_longest`].
     pub until: Option<SystemTime>,
     /// For how many rounds of calls; without end unless it says so.
     pub uses: Option<u64>,
@@ -27,13 +24,6 @@ pub struct Remember {
     pub when: Option<String>,
     /// For whoever calls, not for this caller only.
     pub all_callers: bool,
-}
-
-impl Remember {
-    /// How long a yes is remembered where nobody says how long: 8 hours.
-    pub const DAY: Duration = Duration::from_secs(8 * 3600);
-    /// The longest time for which a yes can be remembered: 366 days.
-    pub const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 }
 
 /// A remembered yes. It answers an ask and never lifts a deny.
@@ -66,9 +56,16 @@ pub struct GrantView {
 }
 
 impl GrantView {
-    pub(super) fn new(id: Arc<str>, binding: &Binding, by: Who, remember: &Remember) -> GrantView {
+    pub(super) fn new(
+        id: Arc<str>,
+        binding: &Binding,
+        by: Who,
+        remember: &Remember,
+        limits: &DeskLimits,
+    ) -> GrantView {
         let now = SystemTime::now();
-        let most = now + Remember::LONGEST;
+        let usual = now + limits.grant_life;
+        let most = now + limits.grant_longest;
         GrantView {
             id,
             caller: (!remember.all_callers).then(|| binding.caller.clone()),
@@ -77,7 +74,7 @@ impl GrantView {
             definition: binding.definition.clone(),
             by,
             since: now,
-            until: remember.until.unwrap_or(now + Remember::DAY).min(most),
+            until: remember.until.unwrap_or(usual).min(most),
             uses: remember.uses,
             when: remember.when.clone(),
             used: 0,

@@ -19,16 +19,22 @@ pub struct DeskLimits {
     pub open: usize,
     /// Grants.
     pub grants: usize,
+    /// How long a yes is remembered where nobody says how long.
+    pub grant_life: Duration,
+    /// The longest time for which one can be remembered.
+    pub grant_longest: Duration,
 }
 
 impl Default for DeskLimits {
-    /// 600 s, 16, 256, 1,000.
+    /// 600 s, 16, 256, 1,000, 8 hours, 366 days.
     fn default() -> DeskLimits {
         DeskLimits {
             life: Duration::from_secs(600),
             per_caller: 16,
             open: 256,
             grants: 1000,
+            grant_life: Duration::from_secs(8 * 3600),
+            grant_longest: Duration::from_secs(366 * 24 * 3600),
         }
     }
 }

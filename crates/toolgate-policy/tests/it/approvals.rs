@@ -589,6 +589,33 @@ async fn so_many_grants() {
     }
 }
 
+#[tokio::test]
+async fn a_yes_is_remembered_for_so_long() {
+    let world = World::with(|m| {
+        m.desk.grant_life = Duration::from_secs(60);
+        m.desk.grant_longest = Duration::from_secs(120);
+    });
+    let hour = std::time::SystemTime::now() + Duration::from_secs(3600);
+    for (number, (until, seconds)) in [(None, 60), (Some(hour), 120)].into_iter().enumerate() {
+        let mut call = world.call("add", json!({"a": number}));
+        call.caller = Caller::new(format!("key:{number}"));
+        let questions = world.asked(&call).await;
+        let yes = Yes::remembered(Remember {
+            until,
+            ..Remember::default()
+        });
+        let desk = &world.route.desk;
+        desk.approve(&approval(&questions), By::Console, yes)
+            .await
+            .unwrap();
+        let caller = Some(call.caller);
+        let grants = desk.grants();
+        let grant = grants.iter().find(|g| g.caller == caller).unwrap();
+        let life = grant.until.duration_since(grant.since).unwrap();
+        assert_eq!(life, Duration::from_secs(seconds));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_over_is_forgotten() {
     let world = World::new();

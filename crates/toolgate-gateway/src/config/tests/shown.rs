@@ -265,6 +265,16 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("subschemas", SCHEMA, "bounds"),
     ("patterns", SCHEMA, "bounds"),
     ("grants", APPROVALS, "so_many_grants"),
+    (
+        "grant_seconds",
+        APPROVALS,
+        "a_yes_is_remembered_for_so_long",
+    ),
+    (
+        "grant_max_seconds",
+        APPROVALS,
+        "a_yes_is_remembered_for_so_long",
+    ),
     // How many share a sync and for how long is no refusal: that none is lost is what counts.
     ("audit_batch", DURABILITY, "waiters_share_a_sync"),
     (
