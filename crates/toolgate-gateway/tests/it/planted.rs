@@ -164,7 +164,10 @@ fn gate(texts: &Arc<Texts>, revision: &'static str) -> Gate {
         ("nobody", server::serve_nobody(texts, 401)),
         ("ill", server::serve_nobody(texts, 500)),
     ] {
-        servers += &format!("[server.{id}]\nurl = {url:?}\ntrust_annotations = true\n");
+        // What is planted may read like a request for a secret.
+        servers += &format!(
+            "[server.{id}]\nurl = {url:?}\ntrust_annotations = true\nforms = \"warn\"\nsampling = \"10000/h\"\n"
+        );
     }
     let rule = "[[rule]]\ntools = [\"*.*\"]\nthen = \"allow\"\n";
     Setup::config(format!("[limits]\nrate = \"1000000/s\"\n{servers}{rule}")).start()

@@ -177,8 +177,10 @@ impl Texts {
         match value {
             Value::String(text) => {
                 flaws.extend(self.flaw(text).map(|flaw| format!("{place}: {flaw}")));
-                if self.left.lock().unwrap().contains(text) {
-                    heard.insert(text.clone());
+                // A question begins with who asks.
+                let said = text.strip_prefix("[p] ").unwrap_or(text);
+                if self.left.lock().unwrap().contains(said) {
+                    heard.insert(said.to_owned());
                 }
             }
             Value::Array(items) => items
