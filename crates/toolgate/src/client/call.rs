@@ -45,7 +45,7 @@ pub(super) fn granted(call: &Call, peer: &Peer, options: &RemoteOptions) -> Abil
 /// Whether a task may come of the call.
 pub(super) fn follows(call: &Call, peer: &Peer, options: &RemoteOptions) -> bool {
     let wanted = options.tasks || call.background.is_possible();
-    call.op == Op::Tool && wanted && peer.tasks() == tasks::Words::Extension
+    call.op == Op::Tool && wanted && peer.tasks == tasks::Words::Extension
 }
 
 /// The extensions, and that of tasks, which this client follows to their end.

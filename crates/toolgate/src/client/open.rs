@@ -6,6 +6,7 @@ use super::{
     link::{Failure, Link, Purpose},
     options::RemoteOptions,
     status::harmless,
+    tasks,
 };
 use std::fmt;
 use tokio::time::{Duration, timeout};
@@ -19,6 +20,7 @@ use toolgate_wire::{
         discover,
         initialize::{self, Implementation},
         meta,
+        tasks::Words,
     },
 };
 
@@ -79,6 +81,8 @@ impl std::error::Error for OpenError {}
 pub(super) struct Peer {
     pub(super) dialect: &'static Dialect,
     pub(super) capabilities: Json,
+    /// Whether it may answer calls of tools with tasks, and in which words.
+    pub(super) tasks: Words,
     pub(super) server: Option<Implementation>,
     pub(super) instructions: Option<String>,
 }
@@ -241,6 +245,7 @@ fn choose(answer: discover::Answer, options: &RemoteOptions) -> Era {
     match options.revisions.iter().find(spoken) {
         Some(dialect) if dialect.stateless => Era::Modern(Box::new(Peer {
             dialect,
+            tasks: tasks::spoken(dialect, &answer.capabilities),
             capabilities: answer.capabilities,
             server: answer.server,
             instructions: answer.instructions,
@@ -306,6 +311,7 @@ async fn initialize(link: &Link, options: &RemoteOptions) -> Result<Peer, Handsh
     );
     Ok(Peer {
         dialect,
+        tasks: tasks::spoken(dialect, &capabilities),
         capabilities,
         server,
         instructions,

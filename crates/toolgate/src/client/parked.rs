@@ -15,9 +15,8 @@ use crate::ids;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::Duration,
 };
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::AbortHandle};
 use toolgate_core::{
     Abilities, Ask, AskKind, BoxFuture, Call, Caller, Error, Kind, Outcome, Questions,
 };
@@ -60,6 +59,17 @@ struct Waiting {
     /// Whose it is, and the call in all its rounds.
     caller: Caller,
     call: Arc<str>,
+    /// Forgets it when its time is over.
+    end: Option<End>,
+}
+
+/// What runs until a call that waits is forgotten; ends with the waiting.
+struct End(AbortHandle);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Link {
@@ -202,6 +212,7 @@ impl Remote {
             exchange,
             caller: call.caller.clone(),
             call: call.id.clone(),
+            end: None,
         };
         let (all, own) = (self.options.parked, self.options.parked_per_caller);
         if !self.parked.keep(&key, waiting, all, own) {
@@ -211,26 +222,31 @@ impl Remote {
             );
             return Err(Error::new(Kind::Busy(None), words));
         }
-        self.forget_later(key.clone(), self.options.parked_for);
+        self.forget_later(&key);
         let mut questions = Questions::default();
         questions.asks.push(ask);
         questions.slots.insert(SLOT.to_owned(), key);
         Ok(Outcome::Ask(questions))
     }
 
-    fn forget_later(&self, key: String, life: Duration) {
-        let parked = Arc::downgrade(&self.parked);
+    /// Forgets what waits under that key when its time is over.
+    fn forget_later(&self, key: &str) {
+        let (parked, life) = (Arc::downgrade(&self.parked), self.options.parked_for);
+        let late = key.to_owned();
         #[allow(
             clippy::disallowed_methods,
-            reason = "it ends after the life of what it forgets, of which there is a bounded number"
+            reason = "it ends with the call that waits, of which there is a bounded number"
         )]
-        tokio::spawn(async move {
+        let end = tokio::spawn(async move {
             tokio::time::sleep(life).await;
             let forgotten = parked
                 .upgrade()
-                .and_then(|parked| parked.all().remove(&key));
+                .and_then(|parked| parked.all().remove(&late));
             drop(forgotten);
         });
+        if let Some(waiting) = self.parked.all().get_mut(key) {
+            waiting.end = Some(End(end.abort_handle()));
+        }
     }
 
     /// What a result means for its call.

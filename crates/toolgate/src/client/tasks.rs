@@ -5,7 +5,7 @@
 use super::{
     call,
     link::{Failure, Link, Purpose},
-    open::{Peer, stamp},
+    open::stamp,
     remote::Remote,
     status::harmless,
     transport::Mirrored,
@@ -14,6 +14,7 @@ use serde_json::json;
 use std::{sync::Arc, time::Duration};
 use toolgate_core::{Call, Error, Event, Kind, Outcome, Progress};
 use toolgate_wire::{
+    dialect::Dialect,
     json::{Json, Limits, ObjectWriter},
     method::{
         definition::ItemKind,
@@ -30,21 +31,19 @@ const POLL: Duration = Duration::from_secs(1);
 /// The shortest and the longest wait between two looks, whatever the server says.
 const BOUNDS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(60));
 
-impl Peer {
-    /// Whether the server may answer calls of tools with tasks, and in which words.
-    pub(super) fn tasks(&self) -> Words {
-        let has = |path: &[&str]| {
-            let mut at = Some(self.capabilities.clone());
-            for key in path {
-                at = at.and_then(|at| at.get(key));
-            }
-            at.is_some()
-        };
-        match self.dialect.tasks {
-            Words::Extension if has(&["extensions", EXTENSION]) => Words::Extension,
-            Words::Core if has(&["tasks", "requests", "tools", "call"]) => Words::Core,
-            _ => Words::None,
+/// Whether a server may answer calls of tools with tasks, and in which words.
+pub(super) fn spoken(dialect: &Dialect, capabilities: &Json) -> Words {
+    let has = |path: &[&str]| {
+        let mut at = Some(capabilities.clone());
+        for key in path {
+            at = at.and_then(|at| at.get(key));
         }
+        at.is_some()
+    };
+    match dialect.tasks {
+        Words::Extension if has(&["extensions", EXTENSION]) => Words::Extension,
+        Words::Core if has(&["tasks", "requests", "tools", "call"]) => Words::Core,
+        _ => Words::None,
     }
 }
 
@@ -76,7 +75,7 @@ impl Followed {
 impl Remote {
     /// Whether this call has to be asked for as a task (2025-11-25).
     pub(super) fn asks_for_task(&self, call: &Call) -> bool {
-        if call.op != Op::Tool || self.peer.tasks() != Words::Core {
+        if call.op != Op::Tool || self.peer.tasks != Words::Core {
             return false;
         }
         let item = self.lists.of(ItemKind::Tool).known(call.name());
@@ -86,7 +85,7 @@ impl Remote {
 
     /// The task that a call is answered with, where it is.
     pub(super) fn task_of(&self, call: &Call, result: &Json) -> Result<Option<Task>, Error> {
-        let words = self.peer.tasks();
+        let words = self.peer.tasks;
         let is = match words {
             Words::None => false,
             Words::Core => self.asks_for_task(call) && result.get("task").is_some(),
@@ -108,7 +107,7 @@ impl Remote {
         let followed = self.followed(&call, task.id.clone(), Vec::new());
         // Where its caller knows tasks, it has one at once; else it waits.
         let _known = call.background.start();
-        if self.peer.tasks() == Words::Core {
+        if self.peer.tasks == Words::Core {
             return self.result_of(&call, followed).await;
         }
         // The answer to the call never has what goes with the state.

@@ -76,6 +76,8 @@ async fn a_question_in_mid_call_is_a_round_and_the_server_sees_one_call() {
     for revision in ["2025-06-18", "2025-11-25"] {
         let (remote, mut peer) = legacy_of(revision, json!({"tools": {}}), options()).await;
         let remote = Arc::new(remote);
+        let tasks = tokio::runtime::Handle::current().metrics();
+        let before = tasks.num_alive_tasks();
         let first = able("a");
         let running = round(&remote, first.clone());
         let sent = peer.read().await;
@@ -104,6 +106,7 @@ async fn a_question_in_mid_call_is_a_round_and_the_server_sees_one_call() {
         assert_eq!(text(outcome(running).await), "measured");
         assert_eq!(remote.status().parked, 0);
         assert!(peer.is_left_alone().await, "nothing is sent twice");
+        assert_eq!(tasks.num_alive_tasks(), before, "nothing waits on");
     }
 }
 
