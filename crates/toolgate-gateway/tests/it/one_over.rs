@@ -260,15 +260,7 @@ fn asking(gate: &Gate, state: Option<&str>) -> Value {
     let mut body = Modern::body(&json!(1), "tools/call", params);
     body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
         json!({"elicitation": {}});
-    let headers = Modern::headers("tools/call", Some("demo_ask_name"));
-    let answer = send(
-        gate.port,
-        "POST",
-        "/mcp",
-        &headers,
-        body.to_string().as_bytes(),
-    );
-    answer_of(&answer, &json!(1))
+    Modern::ask(gate.port, Some("demo_ask_name"), &body)
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod page;
 
 use crate::help::{
     Gate, Modern, SOON, Session, Setup, Side, Talk, TempDir, answer_of, end_politely, lines,
-    message_of, send, toolgate, until,
+    message_of, toolgate, until,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -67,15 +67,7 @@ fn names(result: &Value, of: &str) -> Vec<String> {
 /// A list as a stateless request gets it.
 fn modern(gate: &Gate, method: &str) -> Value {
     let body = Modern::body(&json!(1), method, json!({}));
-    let headers = Modern::headers(method, None);
-    let answer = send(
-        gate.port,
-        "POST",
-        "/mcp",
-        &headers,
-        body.to_string().as_bytes(),
-    );
-    answer_of(&answer, &json!(1))["result"].clone()
+    Modern::ask(gate.port, None, &body)["result"].clone()
 }
 
 fn tools(gate: &Gate) -> Vec<String> {

@@ -1,8 +1,6 @@
 //! What a server may ask, through the real gateway, with a real child that asks in the middle of everything.
 
-use crate::help::{
-    Gate, Modern, Response, SOON, Setup, TempDir, answer_of, end_politely, lines, send, toolgate,
-};
+use crate::help::{Gate, Modern, SOON, Setup, TempDir, end_politely, lines, toolgate};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpListener;
@@ -67,17 +65,9 @@ fn modern(gate: &Gate, method: &str, params: &str) -> Value {
         .get("name")
         .or(params.get("uri"))
         .and_then(Value::as_str);
-    let headers = Modern::headers(method, name);
     let mut body = Modern::body(&json!(1), method, params.clone());
     body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = able();
-    let answer: Response = send(
-        gate.port,
-        "POST",
-        "/mcp",
-        &headers,
-        body.to_string().as_bytes(),
-    );
-    answer_of(&answer, &json!(1))
+    Modern::ask(gate.port, name, &body)
 }
 
 /// A client of an older revision on standard input and output that can be asked for all.

@@ -1,6 +1,6 @@
 //! Calls that go on after their answer, through the whole program.
 
-use crate::help::{Gate, Modern, SOON, Setup, answer_of, send, until};
+use crate::help::{Gate, Modern, SOON, Setup, answer_of, until};
 use serde_json::{Value, json};
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -12,15 +12,7 @@ fn ask(gate: &Gate, method: &str, name: &str, params: Value) -> Value {
     let mut body = Modern::body(&id, method, params);
     let knows = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
     body["params"]["_meta"][CAPABILITIES] = knows;
-    let headers = Modern::headers(method, Some(name));
-    let answer = send(
-        gate.port,
-        "POST",
-        "/mcp",
-        &headers,
-        body.to_string().as_bytes(),
-    );
-    answer_of(&answer, &id)["result"].take()
+    Modern::ask(gate.port, Some(name), &body)["result"].take()
 }
 
 /// Begins a task; its id.

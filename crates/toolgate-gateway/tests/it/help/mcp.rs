@@ -48,6 +48,15 @@ impl Modern {
         lines
     }
 
+    /// Sends such a body, which may say more than usual, and reads its answer to the end.
+    #[track_caller]
+    pub(crate) fn ask(port: u16, name: Option<&str>, body: &Value) -> Value {
+        let method = body["method"].as_str().unwrap_or_default();
+        let headers = Modern::headers(method, name);
+        let answer = send(port, "POST", "/mcp", &headers, body.to_string().as_bytes());
+        answer_of(&answer, &body["id"])
+    }
+
     /// The bytes of a call.
     pub(crate) fn request(port: u16, id: &Value, tool: &str, arguments: Value) -> Vec<u8> {
         let body = Modern::body(

@@ -33,7 +33,7 @@ fn connection(stream: TcpStream, answer: &dyn Fn(&Value) -> Reply) -> Option<()>
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut to = stream;
     loop {
-        let message = request(&mut reader)?;
+        let message = next_request(&mut reader)?;
         let (status, kind, body) = match message.get("id") {
             None => (202, "text/plain", String::new()),
             Some(_) => match answer(&message) {
@@ -53,7 +53,7 @@ fn connection(stream: TcpStream, answer: &dyn Fn(&Value) -> Reply) -> Option<()>
 }
 
 /// The message of the next request; a GET or DELETE has none.
-fn request(reader: &mut BufReader<TcpStream>) -> Option<Value> {
+pub(crate) fn next_request(reader: &mut BufReader<TcpStream>) -> Option<Value> {
     let (mut length, mut line) = (0, String::new());
     loop {
         line.clear();

@@ -1,7 +1,8 @@
 //! Servers over HTTP that misbehave, each in one way.
 
+use crate::help::next_request;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
@@ -59,7 +60,7 @@ fn connection(stream: TcpStream, deed: Deed) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut to = stream;
     loop {
-        let message = request(&mut reader)?;
+        let message = next_request(&mut reader)?;
         let id = message["id"].clone();
         if deed == Deed::NeverAnswers {
             return wait();
@@ -92,27 +93,6 @@ fn connection(stream: TcpStream, deed: Deed) -> Option<()> {
             &json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string(),
         )?;
     }
-}
-
-/// The message of the next request; a GET or DELETE has none.
-fn request(reader: &mut BufReader<TcpStream>) -> Option<Value> {
-    let (mut length, mut line) = (0, String::new());
-    loop {
-        line.clear();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        let lower = line.to_ascii_lowercase();
-        if let Some(value) = lower.strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        }
-        if line == "\r\n" {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    Some(serde_json::from_slice(&body).unwrap_or_default())
 }
 
 fn answer(to: &mut TcpStream, body: &str) -> Option<()> {

@@ -188,14 +188,15 @@ impl Kept {
         if last {
             stream.frames = None;
         }
-        if self.has_room(streams, event.len()) {
-            if let Some(stream) = streams.by_number.get_mut(&number) {
+        let kept = self.has_room(streams, event.len());
+        if let Some(stream) = streams.by_number.get_mut(&number) {
+            if kept {
                 stream.sent.push_back(event.clone());
+            } else {
+                // What is before a gap is of no use.
+                let freed = stream.sent.drain(..).map(|e| e.len()).sum();
+                self.free(streams, freed);
             }
-        } else if let Some(stream) = streams.by_number.get_mut(&number) {
-            // What is before a gap is of no use.
-            let freed = stream.sent.drain(..).map(|e| e.len()).sum();
-            self.free(streams, freed);
         }
         (event, last)
     }
