@@ -1,0 +1,99 @@
+//! Connections: a name is resolved once, each of its addresses is checked, and one of the very same is connected to.
+
+use super::{FetchError, FetchErrorKind, Reach};
+use crate::Url;
+use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, OnceLock},
+};
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+/// Who knows the addresses of a name.
+#[derive(Clone)]
+pub(super) enum Names {
+    /// The system.
+    System,
+    #[cfg(test)]
+    Told(Told),
+}
+
+#[cfg(test)]
+type Told = Arc<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>;
+
+impl Names {
+    async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<IpAddr>> {
+        match self {
+            Names::System => {
+                let found = tokio::net::lookup_host((host, port)).await?;
+                Ok(found.map(|address| address.ip()).collect())
+            }
+            #[cfg(test)]
+            Names::Told(tell) => Ok(tell(host)),
+        }
+    }
+
+    /// Connects to an address that was checked.
+    pub(super) async fn connect(&self, url: &Url, reach: &Reach) -> Result<TcpStream, FetchError> {
+        let refused = |words: &str| FetchError::new(url, FetchErrorKind::Refused, words);
+        reach.takes_scheme(url).map_err(refused)?;
+        let ips = match url.ip() {
+            Some(ip) => vec![ip],
+            None => self
+                .resolve(url.host(), url.port())
+                .await
+                .map_err(|error| {
+                    let words = format!("its name has no address: {error}");
+                    FetchError::new(url, FetchErrorKind::Unreachable, words)
+                })?,
+        };
+        for ip in &ips {
+            // One bad address spoils all: a name that is public and private at once is made to deceive.
+            reach.takes(*ip).map_err(refused)?;
+            if !url.is_https() && !ip.is_loopback() {
+                return Err(refused(
+                    "it is not https, and its name is not of this machine",
+                ));
+            }
+        }
+        let mut last = io::Error::other("its name has no address");
+        for ip in ips {
+            match TcpStream::connect(SocketAddr::new(ip, url.port())).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last = error,
+            }
+        }
+        let words = format!("cannot be reached: {last}");
+        Err(FetchError::new(url, FetchErrorKind::Unreachable, words))
+    }
+}
+
+/// Begins TLS with the host of an address.
+pub(super) async fn tls(url: &Url, tcp: TcpStream) -> Result<TlsStream<TcpStream>, FetchError> {
+    let broken = |words: String| FetchError::new(url, FetchErrorKind::Unreachable, words);
+    let config = trust().clone().map_err(&broken)?;
+    let name = ServerName::try_from(url.host().to_owned());
+    let name = name.map_err(|_| broken("its host is no name of a certificate".to_owned()))?;
+    let stream = TlsConnector::from(config).connect(name, tcp).await;
+    stream.map_err(|error| broken(format!("TLS: {error}")))
+}
+
+/// What the system trusts, read once.
+fn trust() -> &'static Result<Arc<ClientConfig>, String> {
+    static TRUST: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
+    TRUST.get_or_init(|| {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            return Err("the system has no certificates to trust".to_owned());
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?;
+        let config = config.with_root_certificates(roots).with_no_client_auth();
+        Ok(Arc::new(config))
+    })
+}

@@ -1,0 +1,148 @@
+//! Which addresses of the network may be gone to.
+
+use crate::Url;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// How far a fetcher goes. The default goes to public addresses only, by `https`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Reach {
+    loopback: bool,
+    private: bool,
+}
+
+impl Reach {
+    /// To public addresses only.
+    pub fn public() -> Reach {
+        Reach::default()
+    }
+
+    /// What a server at that address may name: loopback, where it is on loopback itself, else public addresses.
+    pub fn of(server: &Url) -> Reach {
+        Reach {
+            loopback: server.is_loopback(),
+            private: false,
+        }
+    }
+
+    /// The same, and loopback too, where `http` will do.
+    #[must_use]
+    pub fn and_loopback(self) -> Reach {
+        Reach {
+            loopback: true,
+            ..self
+        }
+    }
+
+    /// The same, and private networks too: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, fc00::/7. A
+    /// server can then make us ask machines that it cannot reach itself. Link-local addresses, where clouds keep their
+    /// metadata, stay refused.
+    #[must_use]
+    pub fn danger_and_private(self) -> Reach {
+        Reach {
+            private: true,
+            ..self
+        }
+    }
+
+    /// Whether the scheme of an address will do.
+    pub(super) fn takes_scheme(self, url: &Url) -> Result<(), &'static str> {
+        if url.is_https() {
+            return Ok(());
+        }
+        if !url.is_loopback() {
+            return Err("it is not https");
+        }
+        if !self.loopback {
+            return Err("it is on this machine, and whoever named it is not");
+        }
+        Ok(())
+    }
+
+    /// Whether a connection to an address may be opened.
+    pub(super) fn takes(self, ip: IpAddr) -> Result<(), &'static str> {
+        match kind(ip) {
+            Kind::Public => Ok(()),
+            Kind::Loopback if self.loopback => Ok(()),
+            Kind::Private if self.private => Ok(()),
+            Kind::Loopback => Err("it is on this machine, and whoever named it is not"),
+            Kind::Private => Err(
+                "it is in a private network, which is refused unless it is allowed by the settings",
+            ),
+            Kind::Special => Err("it is no public address of one machine"),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Loopback,
+    Private,
+    Public,
+    /// Link-local, multicast, documentation, reserved: nothing that a peer has a reason to name.
+    Special,
+}
+
+fn kind(ip: IpAddr) -> Kind {
+    match ip {
+        IpAddr::V4(v4) => kind_v4(v4),
+        IpAddr::V6(v6) => kind_v6(v6),
+    }
+}
+
+fn kind_v4(ip: Ipv4Addr) -> Kind {
+    let [a, b, c, _] = ip.octets();
+    match (a, b, c) {
+        (127, ..) => Kind::Loopback,
+        (10, ..) | (172, 16..=31, _) | (192, 168, _) | (100, 64..=127, _) => Kind::Private,
+        // This network, link-local, protocol assignments, documentation, 6to4 relays, benchmarks, multicast, reserved.
+        (0, ..)
+        | (169, 254, _)
+        | (192, 0, 0 | 2)
+        | (192, 88, 99)
+        | (198, 18..=19, _)
+        | (198, 51, 100)
+        | (203, 0, 113)
+        | (224.., ..) => Kind::Special,
+        _ => Kind::Public,
+    }
+}
+
+fn kind_v6(ip: Ipv6Addr) -> Kind {
+    if let Some(v4) = inside(ip) {
+        // What only stands for an IPv4 address is judged as that, and never as this machine or a private network.
+        return match kind_v4(v4) {
+            Kind::Public => Kind::Public,
+            _ => Kind::Special,
+        };
+    }
+    let [a, b, c, ..] = ip.segments();
+    match (a, b, c) {
+        _ if ip.is_loopback() => Kind::Loopback,
+        (0xfc00..=0xfdff, ..) => Kind::Private,
+        // Only 2000::/3 is given out; of it, special purposes and documentation.
+        (0x2001, 0..=0x01ff, _)
+        | (0x2001, 0x0db8, _)
+        | (0x3fff, 0..=0x0fff, _)
+        | (0x2620, 0x4f, 0x8000) => Kind::Special,
+        (0x2000..=0x3fff, ..) => Kind::Public,
+        _ => Kind::Special,
+    }
+}
+
+/// The IPv4 address that an IPv6 address stands for: mapped, compatible, NAT64 (both prefixes), 6to4.
+fn inside(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let s = ip.segments();
+    let of = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match s {
+        [0, 0, 0, 0, 0, 0xffff, high, low] => Some(of(high, low)),
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
+        [0, 0, 0, 0, 0, 0, high, low] => Some(of(high, low)),
+        [0, 0, 0, 0, 0xffff, 0, high, low] => Some(of(high, low)),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(of(high, low)),
+        [0x2002, high, low, ..] => Some(of(high, low)),
+        _ => None,
+    }
+}

@@ -1,0 +1,322 @@
+//! Addresses that are refused, and what is read of those that are not.
+
+use super::*;
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+
+fn url(text: &str) -> Url {
+    Url::parse(text).unwrap()
+}
+
+/// A fetcher that is told which addresses names have.
+fn told(reach: Reach, tell: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static) -> Fetcher {
+    Fetcher {
+        names: Names::Told(Arc::new(tell)),
+        ..Fetcher::new(reach, FetchLimits::default())
+    }
+}
+
+async fn kind(fetcher: &Fetcher, at: &str) -> FetchErrorKind {
+    let fetched = fetcher.fetch(Request::get(url(at))).await;
+    fetched.map(|fetched| fetched.status).unwrap_err().kind()
+}
+
+/// Answers each connection with the next text, and keeps what was asked.
+async fn server(answers: Vec<String>) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let kept = seen.clone();
+    #[allow(clippy::disallowed_methods, reason = "a server of a test")]
+    tokio::spawn(async move {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = [0; 4096];
+            let read = stream.read(&mut head).await.unwrap();
+            kept.lock()
+                .unwrap()
+                .push(String::from_utf8_lossy(&head[..read]).into_owned());
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    (address, seen)
+}
+
+fn ok(body: &str) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn to(location: &str) -> String {
+    format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n")
+}
+
+const SPECIAL: [&str; 46] = [
+    "0.0.0.0",
+    "0.1.2.3",
+    "169.254.169.254",
+    "169.254.0.1",
+    "192.0.0.8",
+    "192.0.2.1",
+    "192.88.99.1",
+    "198.18.0.1",
+    "198.19.255.255",
+    "198.51.100.7",
+    "203.0.113.9",
+    "224.0.0.1",
+    "239.255.255.255",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1",
+    "::ffff:169.254.169.254",
+    "::ffff:192.168.1.1",
+    "::7f00:1",
+    "::a00:1",
+    "::ffff:0:7f00:1",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a9fe:a9fe",
+    "64:ff9b::a00:1",
+    "64:ff9b:1::1",
+    "2002:7f00:1::",
+    "2002:a00:1::",
+    "2002:a9fe:a9fe::1",
+    "2001::1",
+    "2001:db8::1",
+    "2001:10::1",
+    "3fff::1",
+    "100::1",
+    "fe80::1",
+    "fe90::1",
+    "febf::1",
+    "fec0::1",
+    "ff02::1",
+    "ff0e::1",
+    "5f00::1",
+    "4000::1",
+    "2620:4f:8000::1",
+    "e000::1",
+    "::2",
+];
+const PRIVATE: [&str; 10] = [
+    "10.0.0.1",
+    "10.255.255.255",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.168.0.1",
+    "192.168.255.255",
+    "100.64.0.1",
+    "100.127.255.255",
+    "fc00::1",
+    "fdff::1",
+];
+const LOOPBACK: [&str; 4] = ["127.0.0.1", "127.255.255.254", "127.1.2.3", "::1"];
+const PUBLIC: [&str; 14] = [
+    "1.1.1.1",
+    "8.8.8.8",
+    "9.255.255.255",
+    "11.0.0.0",
+    "100.63.255.255",
+    "100.128.0.0",
+    "172.15.0.1",
+    "172.32.0.1",
+    "192.167.1.1",
+    "198.20.0.1",
+    "223.255.255.255",
+    "2606:4700::1111",
+    "64:ff9b::808:808",
+    "2002:808:808::1",
+];
+
+fn taken(reach: Reach, list: &[&str]) -> usize {
+    list.iter()
+        .filter(|ip| reach.takes(ip.parse().unwrap()).is_ok())
+        .count()
+}
+
+#[test]
+fn only_public_addresses_are_gone_to_unless_it_is_said() {
+    for (reach, expected) in [
+        (Reach::public(), [14, 0, 0, 0]),
+        (Reach::public().and_loopback(), [14, 4, 0, 0]),
+        (Reach::public().danger_and_private(), [14, 0, 10, 0]),
+        (Reach::of(&url("http://localhost:1/mcp")), [14, 4, 0, 0]),
+        (Reach::of(&url("https://a.test/mcp")), [14, 0, 0, 0]),
+    ] {
+        let counts = [&PUBLIC[..], &LOOPBACK, &PRIVATE, &SPECIAL].map(|list| taken(reach, list));
+        assert_eq!(counts, expected, "{reach:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_judged_by_its_addresses_whatever_it_looks_like() {
+    // Spellings that a system may well read as 127.0.0.1 or 169.254.169.254.
+    for host in [
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "127.1",
+        "a.test",
+        "localhost",
+        "localhost.",
+        "2852039166",
+    ] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let fetcher = told(Reach::public(), move |_| {
+            count.fetch_add(1, SeqCst);
+            vec!["127.0.0.1".parse().unwrap()]
+        });
+        assert_eq!(
+            kind(&fetcher, &format!("https://{host}/")).await,
+            FetchErrorKind::Refused,
+            "{host}"
+        );
+        assert_eq!(asked.load(SeqCst), 1, "{host} was resolved");
+    }
+    for ip in SPECIAL.iter().chain(&PRIVATE).chain(&LOOPBACK) {
+        let host = if ip.contains(':') {
+            format!("[{ip}]")
+        } else {
+            (*ip).to_owned()
+        };
+        let fetcher = told(Reach::public(), |_| {
+            unreachable!("it is written as an address")
+        });
+        assert_eq!(
+            kind(&fetcher, &format!("https://{host}/")).await,
+            FetchErrorKind::Refused,
+            "{host}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn one_bad_address_of_a_name_spoils_all() {
+    let (address, seen) = server(vec![ok("{}")]).await;
+    let both: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap(), "10.0.0.1".parse().unwrap()];
+    let fetcher = told(Reach::public().and_loopback(), move |_| both.clone());
+    let at = format!("https://a.test:{}/", address.port());
+    assert_eq!(kind(&fetcher, &at).await, FetchErrorKind::Refused);
+    assert!(seen.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_name_is_resolved_once_and_that_address_is_used() {
+    let (address, seen) = server(vec![ok("{}")]).await;
+    let asked = AtomicUsize::new(0);
+    let fetcher = told(Reach::public().and_loopback(), move |_| {
+        // The second answer would lead to where nobody listens.
+        let ips = ["127.0.0.1", "127.9.9.9"];
+        vec![ips[asked.fetch_add(1, SeqCst).min(1)].parse().unwrap()]
+    });
+    let fetched = fetcher
+        .fetch(Request::get(url(&format!(
+            "http://localhost:{}/x",
+            address.port()
+        ))))
+        .await;
+    assert_eq!(fetched.map(|f| f.status.as_u16()), Ok(200));
+    assert!(seen.lock().unwrap()[0].starts_with("GET /x HTTP/1.1\r\n"));
+}
+
+#[tokio::test]
+async fn plain_http_is_for_this_machine_only() {
+    let fetcher = told(Reach::public().and_loopback(), |_| {
+        vec!["93.184.216.34".parse().unwrap()]
+    });
+    for at in [
+        "http://a.test/",
+        "http://93.184.216.34/",
+        "http://localhost/",
+    ] {
+        assert_eq!(kind(&fetcher, at).await, FetchErrorKind::Refused, "{at}");
+    }
+    let fetcher = told(Reach::public(), |_| vec!["127.0.0.1".parse().unwrap()]);
+    assert_eq!(
+        kind(&fetcher, "http://127.0.0.1:1/").await,
+        FetchErrorKind::Refused
+    );
+}
+
+#[tokio::test]
+async fn a_redirect_stays_on_its_origin_and_takes_nothing_along() {
+    let here = Reach::public().and_loopback();
+    let fetcher = Fetcher::new(here, FetchLimits::default());
+    let (address, _) = server(vec![to("/two"), ok("{\"a\":1}")]).await;
+    let fetched = fetcher
+        .fetch(Request::get(url(&format!("http://{address}/one"))))
+        .await
+        .unwrap();
+    assert_eq!(
+        (fetched.url.clone().path(), fetched.json().unwrap().as_str()),
+        ("/two", "{\"a\":1}")
+    );
+
+    let (other, seen) = server(vec![ok("{}")]).await;
+    for status in ["301 M", "302 F", "303 S", "307 T", "308 P"] {
+        let answer = to(&format!("http://{other}/")).replace("302 Found", status);
+        let (address, _) = server(vec![answer]).await;
+        assert_eq!(
+            kind(&fetcher, &format!("http://{address}/")).await,
+            FetchErrorKind::Redirect
+        );
+        let (address, _) = server(vec![to("/here").replace("302 Found", status)]).await;
+        let form = Request::form(url(&format!("http://{address}/token")), [("code", "x")]);
+        let fetched = fetcher.fetch(form).await.map(|f| f.status);
+        assert_eq!(fetched.unwrap_err().kind(), FetchErrorKind::Redirect);
+    }
+    assert!(
+        seen.lock().unwrap().is_empty(),
+        "nothing went to the other origin"
+    );
+
+    let (address, _) = server(vec![to("/again"); 4]).await;
+    assert_eq!(
+        kind(&fetcher, &format!("http://{address}/")).await,
+        FetchErrorKind::Redirect
+    );
+}
+
+#[tokio::test]
+async fn a_body_one_over_the_limit_is_refused() {
+    let limits = FetchLimits {
+        body: 8,
+        ..FetchLimits::default()
+    };
+    let fetcher = Fetcher::new(Reach::public().and_loopback(), limits);
+    let (address, _) = server(vec![ok("12345678"), ok("123456789")]).await;
+    let at = format!("http://{address}/");
+    assert!(fetcher.fetch(Request::get(url(&at))).await.is_ok());
+    assert_eq!(kind(&fetcher, &at).await, FetchErrorKind::TooBig);
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let limits = FetchLimits {
+        time: Duration::from_millis(50),
+        ..FetchLimits::default()
+    };
+    let fetcher = Fetcher::new(Reach::public().and_loopback(), limits);
+    let at = format!("http://{}/?secret=1", listener.local_addr().unwrap());
+    let error = fetcher
+        .fetch(Request::get(url(&at)))
+        .await
+        .map(|f| f.status)
+        .unwrap_err();
+    assert_eq!(error.kind(), FetchErrorKind::Late);
+    assert!(!error.to_string().contains("secret"), "{error}");
+}

@@ -1,0 +1,256 @@
+//! Addresses, read strictly.
+
+use http::Uri;
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
+
+/// Most bytes of an address.
+const LONGEST: usize = 4096;
+
+/// An absolute address: `https`, or `http`; a host; no user name and no fragment. Its text is kept as it was written,
+/// because issuers and resources are compared sign by sign.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Url {
+    text: String,
+    uri: Uri,
+}
+
+/// Why a text is no address. Says nothing of the text, which may hold a secret.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BadUrl(&'static str);
+
+impl fmt::Display for BadUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for BadUrl {}
+
+impl Url {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// [`BadUrl`]: it is too long, has another scheme, no host, a user name, a fragment, or signs that no address has.
+    pub fn parse(text: &str) -> Result<Url, BadUrl> {
+        if text.len() > LONGEST {
+            return Err(BadUrl("it is longer than 4096 bytes"));
+        }
+        let plain = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
+        if !text.bytes().all(plain) {
+            return Err(BadUrl("it has signs that an address cannot have"));
+        }
+        if text.contains('#') {
+            return Err(BadUrl("it has a fragment"));
+        }
+        let uri: Uri = text.parse().map_err(|_| BadUrl("it is no address"))?;
+        if !matches!(uri.scheme_str(), Some("https" | "http")) {
+            return Err(BadUrl("it begins neither with https:// nor with http://"));
+        }
+        let Some(authority) = uri.authority().filter(|a| !a.host().is_empty()) else {
+            return Err(BadUrl("it has no host"));
+        };
+        if authority.as_str().contains('@') {
+            return Err(BadUrl("it has a user name"));
+        }
+        if authority.port().is_none() && authority.as_str().len() != authority.host().len() {
+            return Err(BadUrl("its port is none"));
+        }
+        Ok(Url {
+            text: text.to_owned(),
+            uri,
+        })
+    }
+
+    /// The text as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is encrypted.
+    pub fn is_https(&self) -> bool {
+        self.uri.scheme_str() == Some("https")
+    }
+
+    /// The host, an IPv6 address without its brackets.
+    pub fn host(&self) -> &str {
+        let host = self.uri.host().unwrap_or_default();
+        host.trim_start_matches('[').trim_end_matches(']')
+    }
+
+    /// The host, with brackets where it is an IPv6 address, and the port where it was written.
+    pub fn authority(&self) -> &str {
+        self.uri.authority().map_or("", |a| a.as_str())
+    }
+
+    /// The port, that of the scheme where none is written.
+    pub fn port(&self) -> u16 {
+        let usual = if self.is_https() { 443 } else { 80 };
+        self.uri.port_u16().unwrap_or(usual)
+    }
+
+    /// The path, `/` where none is written.
+    pub fn path(&self) -> &str {
+        self.uri.path()
+    }
+
+    /// The path and the query, as they stand in a request.
+    pub fn target(&self) -> &str {
+        self.uri.path_and_query().map_or("/", |p| p.as_str())
+    }
+
+    /// The query without its `?`.
+    pub fn query(&self) -> Option<&str> {
+        self.uri.query()
+    }
+
+    /// The host as an address, where it is written as one.
+    pub fn ip(&self) -> Option<IpAddr> {
+        let host = self.host();
+        let v4 = host.parse::<Ipv4Addr>().map(IpAddr::V4);
+        v4.or_else(|_| host.parse::<Ipv6Addr>().map(IpAddr::V6))
+            .ok()
+    }
+
+    /// Whether the host is written as this machine: `localhost` or a loopback address.
+    pub fn is_loopback(&self) -> bool {
+        self.host().eq_ignore_ascii_case("localhost")
+            || self.ip().is_some_and(|ip| ip.is_loopback())
+    }
+
+    /// Whether scheme, host and port are the same.
+    pub fn same_origin(&self, other: &Url) -> bool {
+        self.is_https() == other.is_https()
+            && self.host().eq_ignore_ascii_case(other.host())
+            && self.port() == other.port()
+    }
+
+    /// Scheme, host, and the port where it was written.
+    pub fn origin(&self) -> String {
+        let scheme = if self.is_https() { "https" } else { "http" };
+        format!("{scheme}://{}", self.authority())
+    }
+
+    /// The address of a path on the same origin. The path begins with `/`.
+    ///
+    /// # Errors
+    /// [`BadUrl`]
+    pub fn at(&self, path: &str) -> Result<Url, BadUrl> {
+        Url::parse(&format!("{}{path}", self.origin()))
+    }
+
+    /// The same with more parameters in its query.
+    ///
+    /// # Errors
+    /// [`BadUrl`]: it became too long.
+    pub fn with_query<'a>(
+        &self,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Url, BadUrl> {
+        let mut text = self.text.clone();
+        text.push(if self.query().is_some() { '&' } else { '?' });
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(pairs);
+        text.push_str(&query.finish());
+        Url::parse(&text)
+    }
+
+    /// Where a reference of a response leads.
+    ///
+    /// # Errors
+    /// [`BadUrl`]
+    pub fn follow(&self, reference: &str) -> Result<Url, BadUrl> {
+        let reference = reference.split('#').next().unwrap_or_default();
+        let scheme = if self.is_https() { "https" } else { "http" };
+        let end = reference.find(['/', '?']).unwrap_or(reference.len());
+        if reference[..end].contains(':') {
+            return Url::parse(reference);
+        }
+        if reference.starts_with("//") {
+            return Url::parse(&format!("{scheme}:{reference}"));
+        }
+        if reference.starts_with('/') {
+            return self.at(reference);
+        }
+        if reference.starts_with('?') {
+            return self.at(&format!("{}{reference}", self.path()));
+        }
+        let folder = self.path().rfind('/').map_or("/", |at| &self.path()[..=at]);
+        self.at(&format!("{folder}{reference}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_address() {
+        for wrong in [
+            "",
+            "a.test",
+            "ftp://a.test/",
+            "javascript:alert(1)",
+            "file:///etc/passwd",
+            "http://",
+            "https:///x",
+            "https://u@a.test/",
+            "https://u:p@a.test/",
+            "https://a.test/#x",
+            "https://a.test/ x",
+            "https://a.test/\r\nx",
+            "https://a.test\\@b.test/",
+            "https://a.test:99999/",
+            "https://a.test:/",
+            "https://ä.test/",
+            "https://a.test/`x`",
+            "-https://a.test/",
+        ] {
+            assert!(Url::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_kept_as_it_was_written() {
+        let url = Url::parse("HTTPS://A.test:443/x?y=1").unwrap();
+        assert_eq!(url.as_str(), "HTTPS://A.test:443/x?y=1");
+        assert!(url.is_https() && url.port() == 443 && url.path() == "/x");
+        assert!(url.same_origin(&Url::parse("https://a.test").unwrap()));
+        assert!(!url.same_origin(&Url::parse("http://a.test:443").unwrap()));
+        let url = Url::parse("http://[::1]:8080/mcp").unwrap();
+        assert!(url.is_loopback() && url.host() == "::1" && url.authority() == "[::1]:8080");
+        assert_eq!(url.origin(), "http://[::1]:8080");
+    }
+
+    #[test]
+    fn parameters_are_added_encoded() {
+        let url = Url::parse("https://a.test/authorize?k=1").unwrap();
+        let url = url
+            .with_query([("scope", "a b&c"), ("resource", "https://b.test/")])
+            .unwrap();
+        let expected =
+            "https://a.test/authorize?k=1&scope=a+b%26c&resource=https%3A%2F%2Fb.test%2F";
+        assert_eq!(url.as_str(), expected);
+    }
+
+    #[test]
+    fn a_reference_leads_somewhere() {
+        let base = Url::parse("https://a.test/x/y?k=1").unwrap();
+        for (reference, expected) in [
+            ("/m?s=1", "https://a.test/m?s=1"),
+            ("m", "https://a.test/x/m"),
+            ("?s=1", "https://a.test/x/y?s=1"),
+            ("//b.test/m", "https://b.test/m"),
+            ("http://b.test/m#f", "http://b.test/m"),
+        ] {
+            assert_eq!(
+                base.follow(reference).unwrap().as_str(),
+                expected,
+                "{reference}"
+            );
+        }
+        assert!(base.follow("file:///etc/passwd").is_err());
+    }
+}
