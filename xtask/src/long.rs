@@ -6,9 +6,9 @@ use crate::run::{cargo, must};
 const COUNTS: [(&str, &str); 6] = [
     ("TOOLGATE_T07", "100000"),
     ("TOOLGATE_T10", "10000000"),
-    ("TOOLGATE_T29", "100000"),
+    ("TOOLGATE_T29", "1000000"),
     ("TOOLGATE_T40", "100000"),
-    ("TOOLGATE_T44", "100000"),
+    ("TOOLGATE_T44", "1000000"),
     ("TOOLGATE_T76", "1000"),
 ];
 
