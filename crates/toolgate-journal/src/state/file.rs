@@ -46,7 +46,8 @@ impl Drop for Locked {
 pub(super) struct News {
     /// The file was replaced: all that was known is void.
     pub(super) anew: bool,
-    pub(super) changes: Vec<Change>,
+    /// With the bytes of their lines.
+    pub(super) changes: Vec<(Change, u64)>,
 }
 
 impl StateFile {
@@ -108,7 +109,7 @@ impl StateFile {
         Ok(News { anew, changes })
     }
 
-    fn parse(&mut self, bytes: &[u8]) -> Result<Vec<Change>, StateError> {
+    fn parse(&mut self, bytes: &[u8]) -> Result<Vec<(Change, u64)>, StateError> {
         let mut changes = Vec::new();
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|b| *b == b'\n') {
@@ -121,9 +122,10 @@ impl StateFile {
                 let (path, line) = (self.path(), self.lines + 1);
                 return Err(StateError::Damaged { path, line });
             };
-            changes.push(change);
+            let length = end as u64 + 1;
+            changes.push((change, length));
             self.lines += 1;
-            self.read += end as u64 + 1;
+            self.read += length;
             rest = more;
         }
         if !rest.is_empty() {

@@ -132,7 +132,7 @@ impl fmt::Display for StateError {
             ),
             StateError::Damaged { path, line } => write!(
                 f,
-                "{} is damaged in line {line}; put back a copy, or move the file away to begin without grants, pins and approvals",
+                "{} is damaged in line {line}; put back a copy, or move the file away to begin without what it holds: grants, pins and approvals, or the results of tasks",
                 path.display()
             ),
             StateError::Full(text) => f.write_str(text),

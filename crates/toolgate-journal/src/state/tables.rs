@@ -5,27 +5,42 @@ use std::collections::{BTreeMap, HashMap};
 
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    tables: HashMap<String, BTreeMap<String, Row>>,
+    tables: HashMap<String, BTreeMap<String, Held>>,
     /// Entries of all tables.
     pub(super) rows: usize,
+    /// Bytes of their lines.
+    pub(super) bytes: u64,
+}
+
+#[derive(Debug)]
+struct Held {
+    row: Row,
+    /// Bytes of its line.
+    line: u64,
 }
 
 impl Tables {
     pub(super) fn row(&self, table: &str, key: &str) -> Option<&Row> {
-        self.tables.get(table)?.get(key)
+        Some(&self.tables.get(table)?.get(key)?.row)
     }
 
     pub(super) fn entries(&self, table: &str) -> Vec<Row> {
-        let rows = self.tables.get(table).map(|rows| rows.values().cloned());
-        rows.map(Iterator::collect).unwrap_or_default()
+        let rows = self
+            .tables
+            .get(table)
+            .into_iter()
+            .flat_map(BTreeMap::values);
+        rows.map(|held| held.row.clone()).collect()
     }
 
     pub(super) fn versions(&self, table: &str) -> Vec<(String, u64)> {
         let rows = self.tables.get(table).into_iter().flatten();
-        rows.map(|(key, row)| (key.clone(), row.version)).collect()
+        rows.map(|(key, held)| (key.clone(), held.row.version))
+            .collect()
     }
 
-    pub(super) fn apply(&mut self, change: Change) {
+    /// `line` is how long the line of the change is, in bytes.
+    pub(super) fn apply(&mut self, change: Change, line: u64) {
         let Change {
             version,
             table,
@@ -36,25 +51,25 @@ impl Tables {
         let before = match value {
             Some(value) => {
                 self.rows += 1;
-                rows.insert(
-                    key.clone(),
-                    Row {
-                        key,
-                        value,
-                        version,
-                    },
-                )
+                self.bytes += line;
+                let row = Row {
+                    key: key.clone(),
+                    value,
+                    version,
+                };
+                rows.insert(key, Held { row, line })
             }
             None => rows.remove(&key),
         };
         self.rows -= usize::from(before.is_some());
+        self.bytes -= before.map_or(0, |held| held.line);
     }
 
     /// The file that has just these entries.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for (table, rows) in &self.tables {
-            for row in rows.values() {
+            for Held { row, .. } in rows.values() {
                 let (version, value) = (row.version, Some(row.value.clone()));
                 let (table, key) = (table.clone(), row.key.clone());
                 Change {

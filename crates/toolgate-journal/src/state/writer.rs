@@ -47,7 +47,8 @@ pub(super) struct Writer {
 /// Changes of one batch that are not on the disk yet.
 #[derive(Default)]
 struct Staged {
-    changes: Vec<Change>,
+    /// With the bytes of their lines.
+    changes: Vec<(Change, u64)>,
     text: String,
     /// How many entries more there will be; removals do not make room before they are on the disk.
     more: usize,
@@ -57,7 +58,8 @@ impl Staged {
     /// What a key will have, if this batch speaks of it.
     fn row(&self, table: &str, key: &str) -> Option<Option<u64>> {
         let of = |c: &&Change| c.table == table && c.key == key;
-        let change = self.changes.iter().rev().find(of)?;
+        let mut changes = self.changes.iter().rev().map(|(change, _)| change);
+        let change = changes.find(of)?;
         Some(change.value.is_some().then_some(change.version))
     }
 }
@@ -143,8 +145,10 @@ impl Writer {
                     key,
                     value,
                 };
+                let before = staged.text.len();
                 change.push(&mut staged.text);
-                staged.changes.push(change);
+                let line = (staged.text.len() - before) as u64;
+                staged.changes.push((change, line));
             }
             answers.push((message.waiter, answer));
         }
@@ -220,10 +224,13 @@ impl Writer {
         if self.file.read < LONG {
             return Ok(());
         }
-        let mut text = self.shared.tables().text();
-        if text.len() as u64 * 2 > self.file.read {
-            return Ok(());
-        }
+        let mut text = {
+            let tables = self.shared.tables();
+            if tables.bytes * 2 > self.file.read {
+                return Ok(());
+            }
+            tables.text()
+        };
         // Versions never begin anew, or what was spent could be taken for what it was before.
         let (table, key) = (String::new(), String::new());
         Change {
@@ -236,7 +243,7 @@ impl Writer {
         self.file.replace(held, &text)
     }
 
-    fn publish(&mut self, anew: bool, changes: Vec<Change>) {
+    fn publish(&mut self, anew: bool, changes: Vec<(Change, u64)>) {
         let mut tables = self
             .shared
             .tables
@@ -245,9 +252,9 @@ impl Writer {
         if anew {
             *tables = Tables::default();
         }
-        for change in changes {
+        for (change, line) in changes {
             self.version = self.version.max(change.version);
-            tables.apply(change);
+            tables.apply(change, line);
         }
         drop(tables);
         self.shared.changed.send_modify(|n| *n += 1);
