@@ -92,6 +92,12 @@ impl Board {
         kinds.find_map(|kind| names[*kind as usize].find(&call.name).cloned())
     }
 
+    /// A tool by its full name, `server.tool`, where its server has told of it; else as the caller named it.
+    pub(crate) fn full_name(&self, tool: &str) -> String {
+        let found = self.names()[ItemKind::Tool as usize].find(tool).cloned();
+        found.map_or_else(|| tool.to_owned(), |item| item.full_name())
+    }
+
     fn names(&self) -> MutexGuard<'_, [Catalog; 4]> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }

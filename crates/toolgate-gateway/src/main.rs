@@ -15,6 +15,7 @@ mod explained;
 mod history;
 mod http_server;
 mod instructions;
+mod kept_tasks;
 mod live;
 mod memory;
 mod offered;

@@ -16,7 +16,10 @@ use crate::{
 };
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use std::{sync::Arc, time::SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 use tokio::sync::{broadcast, mpsc};
 use toolgate::{
     Caller, Catalog, Event, ItemKind, Json, List, Output, Report, Reporter, ToolResult,
@@ -166,13 +169,14 @@ impl Operator {
         }
     }
 
-    /// The calls that go on after their answer.
-    fn tasks(&self) -> Value {
+    /// The calls that go on after their answer, the oldest first.
+    pub(crate) fn tasks(&self) -> Value {
         let tasks = self.server.tasks().into_iter();
         tasks
             .map(|task| {
-                json!({"call": task.call, "caller": task.caller.name(), "tool": task.tool,
-                    "status": task.status, "message": task.message, "created": task.created})
+                json!({"call": task.call, "caller": task.caller.name(), "tool": self.board.full_name(&task.tool),
+                    "status": task.status, "message": task.message, "created": task.created,
+                    "ttl": millis_of(task.life)})
             })
             .collect()
     }
@@ -322,6 +326,10 @@ impl Operator {
         }
         self.tell_pins();
     }
+}
+
+fn millis_of(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A result as the protocol writes it, for a terminal or the console.

@@ -159,7 +159,7 @@ limits! {
     /// Those of one caller.
     tasks_per_caller: usize = 64, 1 to 100_000;
     /// Results of tasks that are kept, together; the oldest give way.
-    task_bytes: usize = 67_108_864, 65_536 to 4_294_967_296;
+    task_bytes: usize = 67_108_864, 65_536 to 134_217_728;
     /// How long a task is kept, from its begin.
     task_seconds: u64 = 3_600, 1 to 604_800;
     /// The longest result of a call.

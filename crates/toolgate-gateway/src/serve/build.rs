@@ -4,6 +4,7 @@ use super::Start;
 use crate::{
     board::Board,
     console::{Console, Logins},
+    kept_tasks::KeptTasks,
     live::Live,
     memory,
     operator::Operator,
@@ -39,7 +40,7 @@ impl Parts {
     pub(super) async fn build(
         start: &Start,
         journal: &Arc<Journal>,
-        store: Arc<dyn Store>,
+        (store, tasks): (Arc<dyn Store>, Option<&KeptTasks>),
         guardian: Arc<Guardian>,
         address: Option<SocketAddr>,
     ) -> Result<Parts, String> {
@@ -79,6 +80,13 @@ impl Parts {
             tasks: TaskOffer::Every,
             ..Offers::default()
         });
+        let server = match tasks {
+            Some(kept) => {
+                let gone = |process: &str| kept.is_gone(process);
+                server.with_task_store(kept.store.clone(), &kept.process, gone)
+            }
+            None => server,
+        };
         let server = Arc::new(server.with_witness(witness.clone()));
         let logins = address.map(|address| Arc::new(Logins::new(reachable(address))));
         let operator = Arc::new(Operator {

@@ -10,7 +10,7 @@ mod feed;
 mod reached;
 mod signals;
 
-use crate::{config::Config, control::Control, seal_keys};
+use crate::{config::Config, control::Control, kept_tasks::KeptTasks, seal_keys};
 use build::Parts;
 use std::{
     io,
@@ -65,6 +65,11 @@ pub(crate) fn run(start: Start) -> Result<(), String> {
     let journal = open_journal(&start)?;
     let store = state::State::open(start.data.join("state"), StateLimits::default());
     let store: Arc<dyn Store> = Arc::new(store.map_err(|e| format!("cannot open the state: {e}"))?);
+    // Over stdio the end of the process ends the connection, and that its tasks.
+    let tasks = match &start.reach {
+        Reach::Http(_) => Some(KeptTasks::open(&start.data, &start.config.limits)?),
+        Reach::Stdio => None,
+    };
     // The one process that this one ever starts, before anything can reach it from outside.
     let guardian =
         Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
@@ -76,7 +81,7 @@ pub(crate) fn run(start: Start) -> Result<(), String> {
         start,
         listener,
         journal.clone(),
-        store,
+        (store, tasks.as_ref()),
         Arc::new(guardian),
     ));
     // A read of the terminal may still block a thread; it must not hold up the end.
@@ -110,13 +115,14 @@ async fn serve(
     start: Start,
     listener: Option<std::net::TcpListener>,
     journal: Arc<Journal>,
-    store: Arc<dyn Store>,
+    (store, tasks): (Arc<dyn Store>, Option<&KeptTasks>),
     guardian: Arc<Guardian>,
 ) -> Result<(), String> {
     let address = listener.as_ref().and_then(|l| l.local_addr().ok());
     let listener = listener.map(TcpListener::from_std).transpose();
     let listener = listener.map_err(|e| format!("cannot listen: {e}"))?;
-    let parts = Parts::build(&start, &journal, store.clone(), guardian.clone(), address).await?;
+    let stores = (store.clone(), tasks);
+    let parts = Parts::build(&start, &journal, stores, guardian.clone(), address).await?;
     let keys = seal_keys::of_now(store.as_ref()).await?;
     let set = parts.server.set_seal_keys(&keys);
     set.map_err(|e| e.public().to_owned())?;
@@ -134,6 +140,9 @@ async fn serve(
     };
     drop(control);
     parts.supervisor.stop().await;
+    if let Some(tasks) = tasks {
+        tasks.settle().await;
+    }
     result
 }
 

@@ -1,18 +1,24 @@
 //! Calls that go on after their answer, through the whole program.
 
+mod restart;
+
 use crate::help::{Gate, Modern, SOON, Setup, answer_of, until};
 use serde_json::{Value, json};
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// A request of a client that knows tasks; its result.
-#[track_caller]
-fn ask(gate: &Gate, method: &str, name: &str, params: Value) -> Value {
-    let id = json!(7);
-    let mut body = Modern::body(&id, method, params);
+/// A request of a client that knows tasks.
+fn body(method: &str, params: Value) -> Value {
+    let mut body = Modern::body(&json!(7), method, params);
     let knows = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
     body["params"]["_meta"][CAPABILITIES] = knows;
-    Modern::ask(gate.port, Some(name), &body)["result"].take()
+    body
+}
+
+/// Sends one; its result.
+#[track_caller]
+fn ask(gate: &Gate, method: &str, name: &str, params: Value) -> Value {
+    Modern::ask(gate.port, Some(name), &body(method, params))["result"].take()
 }
 
 /// Begins a task; its id.
@@ -79,7 +85,7 @@ fn the_operator_sees_and_ends_tasks() {
     let lines = list();
     assert_eq!(lines.matches("working").count(), 2, "{lines}");
     assert!(
-        lines.contains("demo_slow_count") && !lines.contains(&first),
+        lines.contains("demo.slow_count") && !lines.contains(&first),
         "{lines}"
     );
     let call = lines.split_whitespace().next().unwrap().to_owned();

@@ -51,6 +51,20 @@ pub(crate) fn failed(
     }
 }
 
+/// The answer to a call that is a task. Its client looks at the state first, so an error with which the server behind
+/// answered is one here too: that task `failed`.
+pub(crate) fn failed_task(
+    error: &Error,
+    name: String,
+    dialect: &Dialect,
+    server: &Implementation,
+) -> Result<Json, RpcError> {
+    match error.kind() {
+        Kind::Answered(code) => Err(RpcError::new(*code, error.public())),
+        _ => failed(error, &(Op::Tool, name), dialect, server),
+    }
+}
+
 /// The error of a use that is not of a tool: only tools have a result for what failed.
 fn refusal(error: &Error, op: Op, name: &str, dialect: &Dialect) -> RpcError {
     let missing_resource = || {

@@ -7,7 +7,7 @@ use super::{
     tasks,
 };
 use std::{sync::Arc, time::SystemTime};
-use toolgate_core::{Abilities, Call, Caller, Kind, Reporter, Round, Seen};
+use toolgate_core::{Abilities, Call, Caller, Error, Kind, Reporter, Round, Seen};
 use toolgate_wire::{
     dialect::Dialect,
     json::Json,
@@ -80,22 +80,26 @@ pub(crate) async fn run(
         return tasks::run(server, context, call, report, wish).await;
     }
     let _closer = report.closer();
-    rounds(server, context, call, outlet, asker).await
+    let named = (call.op, call.name().to_owned());
+    rounds(server, context, call, outlet, asker)
+        .await
+        .or_else(|error| answer::failed(&error, &named, context.dialect, &server.info))
 }
 
 /// Works on a call until there is an answer, in the words of the caller's revision.
+///
+/// # Errors
+/// It failed; whether that is a result or an error of the protocol depends on who waits for it.
 pub(crate) async fn rounds(
     server: &Front,
     context: &Context,
     call: Call,
     outlet: &Outlet,
     asker: Option<&dyn Asker>,
-) -> Result<Json, RpcError> {
-    let named = (call.op, call.name().to_owned());
-    match ask::rounds(server, context, call, outlet, asker).await {
-        Ok(Left::Done(output)) => Ok(context.dialect.output(&output, &server.info)),
-        Ok(Left::Questions(call, questions)) => leave(server, context, &call, questions),
-        Err(error) => answer::failed(&error, &named, context.dialect, &server.info),
+) -> Result<Json, Error> {
+    match ask::rounds(server, context, call, outlet, asker).await? {
+        Left::Done(output) => Ok(context.dialect.output(&output, &server.info)),
+        Left::Questions(call, questions) => leave(server, context, &call, questions),
     }
 }
 
@@ -106,7 +110,7 @@ fn resume(
     context: &Context,
     call: &mut Call,
     params: usage::Params,
-) -> Result<(), toolgate_core::Error> {
+) -> Result<(), Error> {
     if !context.dialect.stateless {
         return Ok(());
     }
@@ -120,7 +124,7 @@ fn resume(
             "a call may ask {} times at most; call the tool again without requestState",
             server.limits.rounds
         );
-        return Err(toolgate_core::Error::new(Kind::NotFound, text));
+        return Err(Error::new(Kind::NotFound, text));
     }
     call.id = kept.call.into();
     call.round = Round {
@@ -137,25 +141,21 @@ fn leave(
     context: &Context,
     call: &Call,
     questions: toolgate_core::Questions,
-) -> Result<Json, RpcError> {
-    let state = server.seal.close(call, &questions.slots, SystemTime::now());
+) -> Result<Json, Error> {
+    let state = server
+        .seal
+        .close(call, &questions.slots, SystemTime::now())?;
     let requests = questions
         .asks
         .iter()
         .map(|a| ask::request(a, call, context))
         .collect();
-    match state {
-        Ok(state) => Ok(InputRequired {
-            requests,
-            state: Some(state),
-            server: Some(server.info.clone()),
-        }
-        .json()),
-        Err(error) => {
-            let named = (call.op, call.name().to_owned());
-            answer::failed(&error, &named, context.dialect, &server.info)
-        }
+    Ok(InputRequired {
+        requests,
+        state: Some(state),
+        server: Some(server.info.clone()),
     }
+    .json())
 }
 
 impl Context {

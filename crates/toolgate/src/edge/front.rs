@@ -10,6 +10,7 @@ use crate::seal::Seal;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 use toolgate_core::{BoxFuture, Caller, Error, Service};
+use toolgate_policy::Store;
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Limits, ObjectWriter},
@@ -278,6 +279,22 @@ impl Front {
                 json.with("execution", &execution.finish())
             }
         }
+    }
+
+    /// Keeps tasks in a store, so that a client finds them again after a restart: their states and results. `process`
+    /// names this one among those that share the store. The tasks of those that are gone are taken up now: what ran
+    /// there `failed`, and what had ended has its result.
+    ///
+    /// Tasks of a connection that ends with its process, such as stdio, are not kept.
+    pub fn with_task_store(
+        self,
+        store: Arc<dyn Store>,
+        process: &str,
+        is_gone: impl Fn(&str) -> bool,
+    ) -> Front {
+        let limits = &self.limits.tasks;
+        self.tasks.keep(store, process, limits, is_gone);
+        self
     }
 
     /// The calls that go on as tasks, or did and are kept, the oldest first.

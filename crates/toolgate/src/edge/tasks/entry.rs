@@ -1,24 +1,25 @@
 //! One task: what is known of it, its questions, and its end.
 
-use super::TaskView;
-use crate::edge::ask::Asker;
+mod ending;
+mod questions;
+
+use super::{
+    TaskView,
+    kept::{Kept, Row},
+};
+use ending::{Held, Over, size};
+use questions::Open;
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use tokio::{
-    sync::{oneshot, watch},
-    task::AbortHandle,
-};
-use toolgate_core::{Background, BoxFuture, Caller, Error, Event, Kind, Report, Reporter};
+use tokio::{sync::watch, task::AbortHandle};
+use toolgate_core::{Background, Caller, Event, Report, Reporter};
 use toolgate_wire::{
     json::Json,
     message::RpcError,
-    method::{
-        elicitation::Request,
-        tasks::{Detail, Status, Task, Words, iso},
-    },
+    method::tasks::{Detail, Status, Task, Words, iso},
 };
 
 /// What a call was answered.
@@ -40,6 +41,8 @@ pub(crate) struct Entry {
     /// Whether its questions may leave as the answer of the call, as long as it is no task.
     rounds: bool,
     background: Background,
+    /// Where it outlives the process, if it does.
+    kept: Option<Arc<Kept>>,
     state: Mutex<State>,
     changed: watch::Sender<u64>,
 }
@@ -51,8 +54,10 @@ struct State {
     asks: Vec<Open>,
     /// The keys that were used; none is used again.
     keys: HashSet<String>,
-    end: Option<End>,
+    end: Option<Over>,
     work: Option<AbortHandle>,
+    /// Whether it stands in the store.
+    keeps: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -69,28 +74,13 @@ enum Phase {
     Answered,
 }
 
-/// How a task ended.
-#[derive(Clone)]
-pub(super) enum End {
-    Answered(Answer),
-    Cancelled,
-}
-
-/// A question that is open.
-struct Open {
-    ask: Request,
-    answer: oneshot::Sender<Json>,
-    /// Whether somebody asks it right now (2025-11-25).
-    taken: bool,
-}
-
 /// Milliseconds since 1970.
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
 
-fn millis(time: Duration) -> u64 {
+pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -104,11 +94,14 @@ pub(super) struct Begin {
     pub(super) background: Background,
     pub(super) life: Duration,
     pub(super) poll: Duration,
+    pub(super) kept: Option<Arc<Kept>>,
 }
 
 impl Entry {
     pub(super) fn new(begin: Begin) -> Entry {
         let created = now();
+        // The end of its connection would end it, so nobody could come back for it.
+        let kept = begin.kept.filter(|_| begin.link.is_none());
         Entry {
             id: crate::ids::secret(),
             owner: begin.owner,
@@ -121,6 +114,7 @@ impl Entry {
             poll: begin.poll,
             rounds: begin.words == Words::Extension,
             background: begin.background,
+            kept,
             state: Mutex::new(State {
                 phase: Phase::Waited,
                 updated: created,
@@ -129,9 +123,45 @@ impl Entry {
                 keys: HashSet::new(),
                 end: None,
                 work: None,
+                keeps: false,
             }),
             changed: watch::Sender::default(),
         }
+    }
+
+    /// A task of a process that is gone, as the store has it.
+    pub(super) fn restored(id: String, row: Row, poll: Duration, kept: Arc<Kept>) -> Entry {
+        let mut task = Entry::new(Begin {
+            owner: Caller::new(row.caller),
+            link: None,
+            words: row.words,
+            call: row.call.into(),
+            tool: row.tool,
+            background: Background::default(),
+            life: Duration::from_millis(row.life),
+            poll,
+            kept: Some(kept),
+        });
+        (task.id, task.created) = (id, row.created);
+        let end = match row.status {
+            Status::Working | Status::InputRequired => None,
+            Status::Cancelled => Some(Held::None),
+            Status::Completed | Status::Failed => Some(Held::Kept(row.size)),
+        };
+        *task.state() = State {
+            phase: Phase::Task,
+            updated: row.updated,
+            message: row.message,
+            asks: Vec::new(),
+            keys: HashSet::new(),
+            end: end.map(|answer| Over {
+                status: row.status,
+                answer,
+            }),
+            work: None,
+            keeps: true,
+        };
+        task
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -141,7 +171,10 @@ impl Entry {
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let changed = change(&mut state);
-        state.updated = now().max(state.updated);
+        // What is over stays as it is.
+        if state.end.is_none() {
+            state.updated = now().max(state.updated);
+        }
         drop(state);
         self.changed.send_modify(|n| *n += 1);
         changed
@@ -174,37 +207,14 @@ impl Entry {
         !matches!(state.phase, Phase::Begins | Phase::Task)
     }
 
-    /// Takes the answer of the call. Gives it back where the caller still waits.
-    pub(super) fn answered(&self, answer: Answer) -> Option<Answer> {
-        self.change(|state| {
-            if self.is_waited_for(state) {
-                state.phase = Phase::Answered;
-                return Some(answer);
-            }
-            state.asks.clear();
-            state.end.get_or_insert(End::Answered(answer));
-            None
-        })
-    }
-
-    /// Ends it without a result; false where it is over.
-    pub(super) fn cancel(&self) -> bool {
-        self.change(|state| {
-            if state.end.is_some() {
-                return false;
-            }
-            state.end = Some(End::Cancelled);
-            state.asks.clear();
-            if let Some(work) = state.work.take() {
-                work.abort();
-            }
-            true
-        })
-    }
-
-    /// How it ended.
-    pub(super) fn end(&self) -> Option<End> {
-        self.state().end.clone()
+    /// Whether its caller waits for the answer, and has it from now on; else it is to be kept for him.
+    pub(super) fn is_answered(&self) -> bool {
+        let mut state = self.state();
+        let waited = self.is_waited_for(&mut state);
+        if waited {
+            state.phase = Phase::Answered;
+        }
+        waited
     }
 
     /// Whether it is over.
@@ -219,9 +229,10 @@ impl Entry {
 
     /// Bytes of its result.
     pub(super) fn size(&self) -> usize {
-        match &self.state().end {
-            Some(End::Answered(Ok(json))) => json.as_str().len(),
-            _ => 0,
+        match self.state().end.as_ref().map(|over| &over.answer) {
+            Some(Held::Here(answer)) => size(answer),
+            Some(Held::Kept(size)) => *size,
+            Some(Held::None) | None => 0,
         }
     }
 
@@ -232,166 +243,64 @@ impl Entry {
 
     /// As a message shows it.
     pub(super) fn shown(&self) -> Task {
+        let (mut task, held) = self.state_of();
+        // In 2025-11-25 the result comes by itself.
+        if self.words == Words::Extension {
+            task.detail = match self.read(held) {
+                Some(Ok(result)) => Detail::Result(result),
+                Some(Err(error)) => Detail::Error(error),
+                None => task.detail,
+            };
+        }
+        task
+    }
+
+    /// Its state without its answer, and where that is.
+    fn state_of(&self) -> (Task, Held) {
         let state = self.state();
-        let (status, detail) = match &state.end {
-            Some(End::Answered(Ok(result))) => (Status::Completed, Detail::Result(result.clone())),
-            Some(End::Answered(Err(error))) => (Status::Failed, Detail::Error(error.clone())),
-            Some(End::Cancelled) => (Status::Cancelled, Detail::None),
-            None if state.asks.is_empty() => (Status::Working, Detail::None),
+        let (status, held, detail) = match &state.end {
+            Some(over) => (over.status, over.answer.clone(), Detail::None),
+            None if state.asks.is_empty() => (Status::Working, Held::None, Detail::None),
             None => {
                 let asks = state.asks.iter().map(|open| open.ask.clone());
-                (Status::InputRequired, Detail::Asks(asks.collect()))
+                let asks = Detail::Asks(asks.collect());
+                (Status::InputRequired, Held::None, asks)
             }
         };
-        let failed = match &detail {
-            Detail::Error(error) => Some(error.message.clone()),
-            _ => None,
-        };
-        Task {
+        let task = Task {
             id: self.id.clone(),
             status,
-            message: failed.or_else(|| state.message.clone()),
+            message: state.message.clone(),
             created: iso(self.created),
             updated: iso(state.updated),
             ttl_ms: Some(millis(self.life)),
             poll_ms: Some(millis(self.poll)),
             detail,
-        }
+        };
+        (task, held)
     }
 
     /// As an operator sees it.
     pub(super) fn view(&self) -> TaskView {
-        let shown = self.shown();
+        let (task, _) = self.state_of();
         TaskView {
             call: self.call.clone(),
             caller: self.owner.clone(),
             tool: self.tool.clone(),
-            status: shown.status.word(),
-            message: shown.message,
+            status: task.status.word(),
+            message: task.message,
             created: self.created,
-        }
-    }
-
-    /// Answers open questions; what was not asked, or is answered, is passed over.
-    pub(super) fn answer(&self, answers: impl Iterator<Item = (String, Json)>) {
-        let mut found = Vec::new();
-        self.change(|state| {
-            for (key, answer) in answers {
-                let at = state.asks.iter().position(|open| open.ask.key == key);
-                found.extend(at.map(|at| (state.asks.remove(at), answer)));
-            }
-        });
-        for (open, answer) in found {
-            let _ = open.answer.send(answer);
-        }
-    }
-
-    /// An open question that nobody asks right now.
-    pub(super) fn take(self: &Arc<Self>) -> Option<Taken> {
-        let mut state = self.state();
-        let open = state.asks.iter_mut().find(|open| !open.taken)?;
-        open.taken = true;
-        Some(Taken {
-            task: self.clone(),
-            ask: open.ask.clone(),
-        })
-    }
-
-    /// Ends when a question is no longer open.
-    pub(super) async fn settled(&self, key: &str) {
-        let mut changes = self.changes();
-        while self.state().asks.iter().any(|open| open.ask.key == key) {
-            if changes.changed().await.is_err() {
-                return;
-            }
-        }
-    }
-
-    /// Puts a question into the task, under a key that was never used in it.
-    fn open(&self, method: &str, params: Option<Json>) -> (String, oneshot::Receiver<Json>) {
-        let (answer, answered) = oneshot::channel();
-        let key = self.change(|state| {
-            let key = format!("q{}", state.keys.len() + 1);
-            state.keys.insert(key.clone());
-            state.asks.push(Open {
-                ask: Request {
-                    key: key.clone(),
-                    method: method.to_owned(),
-                    params,
-                },
-                answer,
-                taken: false,
-            });
-            key
-        });
-        (key, answered)
-    }
-
-    /// Takes a question back.
-    fn close(&self, key: &str) {
-        let there = self.state().asks.iter().any(|open| open.ask.key == key);
-        if there {
-            self.change(|state| state.asks.retain(|open| open.ask.key != key));
+            life: self.life,
         }
     }
 
     /// Says in words how far it is.
     fn say(&self, message: String) {
-        self.change(|state| state.message = Some(message));
-    }
-}
-
-/// A question that is being asked; where that fails, somebody else may ask it.
-pub(super) struct Taken {
-    task: Arc<Entry>,
-    pub(super) ask: Request,
-}
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        let mut state = self.task.state();
-        for open in &mut state.asks {
-            if open.ask.key == self.ask.key {
-                open.taken = false;
+        self.change(|state| {
+            if state.end.is_none() {
+                state.message = Some(message);
             }
-        }
-    }
-}
-
-/// Takes a question back when nobody waits for its answer any more.
-struct Asked<'a>(&'a Entry, String);
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        self.0.close(&self.1);
-    }
-}
-
-impl Asker for Entry {
-    fn ask<'a>(
-        &'a self,
-        method: &'a str,
-        params: Option<Json>,
-    ) -> BoxFuture<'a, Result<Json, Error>> {
-        Box::pin(async move {
-            let (key, answered) = self.open(method, params);
-            let _asked = Asked(self, key);
-            let gone = |_| Error::new(Kind::Cancelled, "the task ended before the answer came");
-            answered.await.map_err(gone)
-        })
-    }
-
-    fn leaves(&self) -> bool {
-        let mut state = self.state();
-        let leaves = self.rounds && self.is_waited_for(&mut state);
-        if leaves {
-            state.phase = Phase::Answered;
-        }
-        leaves
-    }
-
-    fn together(&self) -> bool {
-        true
+        });
     }
 }
 

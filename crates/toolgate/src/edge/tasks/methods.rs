@@ -1,9 +1,6 @@
 //! `tasks/*`: looking at tasks, answering their questions, and ending them.
 
-use super::{
-    TaskOffer, Tasks,
-    entry::{End, Entry},
-};
+use super::{TaskOffer, Tasks, entry::Entry};
 use crate::edge::{Front, answer, ask::Asker, call::Context};
 use std::sync::Arc;
 use toolgate_core::{Error, Kind, Need};
@@ -95,8 +92,8 @@ async fn result(task: &Arc<Entry>, asker: Option<&dyn Asker>) -> Result<Json, Rp
     loop {
         changes.mark_unchanged();
         match task.end() {
-            Some(End::Answered(answer)) => return answer.map(|json| related(&json, &task.id)),
-            Some(End::Cancelled) => {
+            Some(Some(answer)) => return answer.map(|json| related(&json, &task.id)),
+            Some(None) => {
                 return Err(RpcError::new(code::INTERNAL, "the task was cancelled"));
             }
             None => {}

@@ -5,6 +5,7 @@
 //! is nothing of tasks below the edge.
 
 mod entry;
+mod kept;
 mod methods;
 mod run;
 mod table;
@@ -74,4 +75,6 @@ pub struct TaskView {
     pub message: Option<String>,
     /// When it began, in milliseconds since 1970.
     pub created: u64,
+    /// How long it is kept, from its begin.
+    pub life: Duration,
 }

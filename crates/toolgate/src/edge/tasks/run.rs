@@ -97,6 +97,7 @@ pub(crate) async fn run(
         background: background.clone(),
         life,
         poll: limits.poll,
+        kept: server.tasks.kept(),
     }));
     call.background = background.clone();
     let told = Told {
@@ -123,12 +124,19 @@ pub(crate) async fn run(
             }
             // Held open: whether its caller waits is not the call's to know.
             let (outlet, _frames) = server.outlet(&context.caller);
+            let name = call.name().to_owned();
             let work = call::rounds(&server, &context, call, &outlet, Some(task.as_ref()));
             let Ok(answer) = tokio::time::timeout(life, work).await else {
                 return;
             };
-            if let Some(answer) = task.answered(answer) {
-                let _ = done.send(answer);
+            let (dialect, about) = (context.dialect, &server.info);
+            if task.is_answered() {
+                let named = (Op::Tool, name);
+                let failed = |error| answer::failed(&error, &named, dialect, about);
+                let _ = done.send(answer.or_else(failed));
+            } else {
+                let failed = |error| answer::failed_task(&error, name, dialect, about);
+                task.finish(answer.or_else(failed)).await;
             }
         }
     };
@@ -147,7 +155,7 @@ pub(crate) async fn run(
     };
     match wish {
         // No step of it is before its caller can look.
-        Wish::Now(_) => running.at_once(&background, go),
+        Wish::Now(_) => running.at_once(&background, go).await,
         Wish::Later => {
             let _ = go.send(());
             running.until_it_is_slow(limits.after).await
@@ -177,9 +185,9 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    fn at_once(mut self, background: &Background, go: oneshot::Sender<()>) -> Answer {
+    async fn at_once(mut self, background: &Background, go: oneshot::Sender<()>) -> Answer {
         let full = |full: Full| RpcError::new(code::INTERNAL, full.words());
-        let created = self.become_task().map_err(full)?;
+        let created = self.become_task().await.map_err(full)?;
         let _ = background.start();
         let _ = go.send(());
         created.ok_or_else(lost)
@@ -205,7 +213,7 @@ impl Running<'_> {
                 answer = &mut self.answered => return answer.unwrap_or_else(|_| Err(lost())),
             }
         }
-        match self.become_task() {
+        match self.become_task().await {
             Ok(Some(created)) => return Ok(created),
             Err(full) if *self.pace.borrow() == Pace::Task => {
                 return Err(RpcError::new(code::INTERNAL, full.words()));
@@ -218,20 +226,34 @@ impl Running<'_> {
     }
 
     /// The answer to a call that goes on as a task; none where the call is answered already. From here on, whoever
-    /// began it finds it.
-    fn become_task(&mut self) -> Result<Option<Json>, Full> {
-        let (server, task) = (self.server, &self.task);
+    /// began it finds it, after a restart too.
+    async fn become_task(&mut self) -> Result<Option<Json>, Full> {
+        let (server, task) = (self.server, self.task.clone());
         let Some(work) = self.waited.0.clone() else {
             return Ok(None);
         };
-        server.tasks.add(task, &server.limits.tasks)?;
+        server.tasks.add(&task, &server.limits.tasks)?;
+        let mut added = Added(Some((server, &task)));
+        let kept = task.keep_begin().await;
+        kept.map_err(|error| Full::Unkept(error.public().to_owned()))?;
         if !task.detach(work) {
-            server.tasks.remove(&task.id);
             return Ok(None);
         }
+        added.0 = None;
         self.waited.0 = None;
         let dialect = self.context.dialect;
         Ok(Some(dialect.task_created(&task.shown(), &server.info)))
+    }
+}
+
+/// Takes a task away again that its caller never heard of.
+struct Added<'a>(Option<(&'a Front, &'a Entry)>);
+
+impl Drop for Added<'_> {
+    fn drop(&mut self) {
+        if let Some((server, task)) = self.0 {
+            server.tasks.remove(&task.id);
+        }
     }
 }
 

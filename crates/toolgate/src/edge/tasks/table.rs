@@ -1,22 +1,28 @@
 //! All tasks of a server, bounded by count, bytes and time.
 
-use super::{TaskLimits, TaskView, entry::Entry};
+use super::{TaskLimits, TaskView, entry::Entry, kept::Kept};
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 use toolgate_core::Caller;
+use toolgate_policy::Store;
 use toolgate_wire::method::tasks::Words;
 
 /// All tasks of a server.
 #[derive(Default)]
-pub(crate) struct Tasks(Mutex<HashMap<String, Arc<Entry>>>);
+pub(crate) struct Tasks {
+    table: Mutex<HashMap<String, Arc<Entry>>>,
+    kept: OnceLock<Arc<Kept>>,
+}
 
 /// Why there is no room for a task.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Full {
     Caller(usize),
     All(usize),
+    /// It would not outlive this process, and has to.
+    Unkept(String),
 }
 
 impl Full {
@@ -28,11 +34,41 @@ impl Full {
             Full::All(most) => {
                 format!("there are {most} tasks, which is the limit; try again later")
             }
+            Full::Unkept(why) => format!("the task cannot be kept: {why}"),
         }
     }
 }
 
 impl Tasks {
+    /// Keeps tasks in a store from now on, and takes up those of processes that are gone, as far as there is room.
+    pub(crate) fn keep(
+        &self,
+        store: Arc<dyn Store>,
+        process: &str,
+        limits: &TaskLimits,
+        is_gone: impl Fn(&str) -> bool,
+    ) {
+        let kept = Arc::new(Kept::new(store, process));
+        let mut left = kept.left(limits.poll, is_gone).into_iter();
+        for task in left.by_ref() {
+            let mut table = self.table();
+            let own = table.values().filter(|e| e.owner == task.owner).count();
+            if own < limits.per_caller && table.len() < limits.all {
+                table.insert(task.id.clone(), task);
+            } else {
+                task.forget();
+            }
+        }
+        sweep(&mut self.table(), limits);
+        // It is set once, when the server is made.
+        let _ = self.kept.set(kept);
+    }
+
+    /// Where tasks are kept.
+    pub(super) fn kept(&self) -> Option<Arc<Kept>> {
+        self.kept.get().cloned()
+    }
+
     /// Adds a task. What is over or too old gives way, the oldest first.
     pub(super) fn add(&self, task: &Arc<Entry>, limits: &TaskLimits) -> Result<(), Full> {
         let mut table = self.table();
@@ -78,7 +114,7 @@ impl Tasks {
 
     /// Takes one away.
     pub(super) fn remove(&self, id: &str) {
-        self.table().remove(id);
+        take(&mut self.table(), id);
     }
 
     /// Ends the tasks of a connection that is gone: nobody can look any more.
@@ -95,7 +131,7 @@ impl Tasks {
     /// Ends all of them.
     pub(crate) fn end(&self) {
         for entry in self.table().values() {
-            entry.cancel();
+            entry.interrupt();
         }
     }
 
@@ -114,7 +150,7 @@ impl Tasks {
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -124,6 +160,7 @@ fn sweep(table: &mut HashMap<String, Arc<Entry>>, limits: &TaskLimits) {
         let expired = entry.is_expired();
         if expired {
             entry.cancel();
+            entry.forget();
         }
         !expired
     });
@@ -134,7 +171,7 @@ fn sweep(table: &mut HashMap<String, Arc<Entry>>, limits: &TaskLimits) {
             return;
         };
         bytes -= oldest.size();
-        table.remove(&oldest.id);
+        take(table, &oldest.id);
     }
 }
 
@@ -145,5 +182,14 @@ fn give_way(table: &mut HashMap<String, Arc<Entry>>, of: impl Fn(&Entry) -> bool
     let Some(id) = oldest.map(|entry| entry.id.clone()) else {
         return false;
     };
-    table.remove(&id).is_some()
+    take(table, &id)
+}
+
+/// Takes one away, out of the store too.
+fn take(table: &mut HashMap<String, Arc<Entry>>, id: &str) -> bool {
+    let found = table.remove(id);
+    if let Some(entry) = &found {
+        entry.forget();
+    }
+    found.is_some()
 }

@@ -188,3 +188,21 @@ async fn progress_goes_on_until_it_is_over() {
     let result = peer.result("tasks/result", id).await;
     assert_eq!(result["content"][0]["text"], "slow");
 }
+
+/// Page basic/utilities/tasks (2025-11-25): a tool that failed is a task that failed, and its result says how.
+#[tokio::test]
+async fn a_tool_that_fails_is_a_task_that_failed() {
+    let (mut peer, _) = open().await;
+    let id = begin(&mut peer, "fails").await;
+    let task = until(&mut peer, &id, "failed").await;
+    assert!(task["statusMessage"].is_string(), "{task}");
+    let result = peer.result("tasks/result", json!({"taskId": id})).await;
+    assert_eq!(result["isError"], true, "{result}");
+    // What the server behind answered with an error is one here too; who waits for the call can read it as a result.
+    let id = begin(&mut peer, "answers").await;
+    until(&mut peer, &id, "failed").await;
+    let error = peer.error("tasks/result", json!({"taskId": id})).await;
+    assert_eq!(error["code"], -32050, "{error}");
+    let waited = peer.result("tools/call", json!({"name": "answers"})).await;
+    assert_eq!(waited["isError"], true, "{waited}");
+}

@@ -12,7 +12,12 @@ use toolgate::edge::{
     http::{Endpoint, HttpLimits},
 };
 
-async fn asked(endpoint: &Endpoint, caller: &str, method: &str, mut params: Value) -> Value {
+pub(super) async fn asked(
+    endpoint: &Endpoint,
+    caller: &str,
+    method: &str,
+    mut params: Value,
+) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientCapabilities": knows()});
     let name = params

@@ -3,6 +3,7 @@
 mod core;
 mod extension;
 mod holding;
+mod keeping;
 
 use crate::handlers::peer::Peer;
 use serde_json::{Value, json};
@@ -88,6 +89,10 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<Front>, Arc<Hand>) {
             "it broke",
         )))
     });
+    let answers = Tool::dynamic("answers", object.clone(), |_, _| async {
+        let kind = toolgate::Kind::Answered(-32050);
+        Err::<String, _>(Stop::error(toolgate::Error::new(kind, "no such page")))
+    });
     let plain = Tool::dynamic("plain", object.clone(), |_, _| async {
         Ok::<_, Stop>("plain")
     });
@@ -103,6 +108,7 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<Front>, Arc<Hand>) {
         .tool(first.task(TaskSupport::Optional))
         .tool(fails.task(TaskSupport::Required))
         .tool(breaks.task(TaskSupport::Required))
+        .tool(answers.task(TaskSupport::Optional))
         .tool(plain);
     (server.build().unwrap(), hand)
 }

@@ -1,0 +1,134 @@
+//! Tasks after the end of their gateway: politely, and by `kill -9`.
+
+use super::{ask, begin, look, until_is};
+use crate::help::{Gate, Session, Setup, answer_of};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// A request of a client of 2025-11-25.
+#[track_caller]
+fn of_2025(session: &Session, method: &str, params: Value) -> Value {
+    let id = json!(5);
+    let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    answer_of(&session.post(&body), &id)
+}
+
+fn begin_2025(session: &Session, tool: &str, arguments: Value) -> String {
+    let params = json!({"name": tool, "arguments": arguments, "task": {}});
+    let created = of_2025(session, "tools/call", params);
+    let id = created["result"]["task"]["taskId"].as_str();
+    id.unwrap_or_else(|| panic!("{created}")).to_owned()
+}
+
+/// Every call that began has ended once, be it as unknown.
+fn every_begin_is_closed(gate: &Gate) {
+    let mut open: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    for record in gate.audit() {
+        let call = record["call"].as_str().unwrap_or_default().to_owned();
+        match record["ev"].as_str() {
+            Some("call.begin") => open.entry(call).or_default().0 += 1,
+            Some("call.end" | "call.unknown") => {
+                // What never began is refused: it has an end only.
+                open.entry(call).or_default().1 += 1;
+            }
+            _ => {}
+        }
+    }
+    let began: Vec<_> = open.iter().filter(|(_, (begins, _))| *begins > 0).collect();
+    assert!(began.len() >= 3, "{open:?}");
+    for (call, counts) in began {
+        assert_eq!(*counts, (1, 1), "{call}");
+    }
+    assert!(gate.cli(&["audit", "verify"]).contains("intact"));
+}
+
+fn long() -> Value {
+    json!({"to": 10_000, "delay_ms": 1_000})
+}
+
+fn lives_on(end: impl FnOnce(Gate) -> std::sync::Arc<crate::help::TempDir>) {
+    let gate = Setup::demo().start();
+    let session = Session::open(gate.port);
+    let done = begin(&gate, "demo_slow_count", json!({"to": 1, "delay_ms": 900}));
+    let old = begin_2025(&session, "demo_add", json!({"a": 1, "b": 2}));
+    let lost = begin(&gate, "demo_slow_count", long());
+    let old_lost = begin_2025(&session, "demo_slow_count", long());
+    let held = begin(&gate, "demo_note", json!({"name": "n", "text": "x"}));
+    let approval = gate.pending();
+    let before = until_is(&gate, &done, "completed");
+    let old_before = of_2025(&session, "tasks/result", json!({"taskId": old}));
+    let data = end(gate);
+    let gate = Setup::demo().start_in(data);
+    assert_eq!(look(&gate, &done), before, "to the byte");
+    let session = Session::open(gate.port);
+    let old_after = of_2025(&session, "tasks/result", json!({"taskId": old}));
+    assert_eq!(old_after, old_before);
+    for id in [&lost, &held] {
+        let task = look(&gate, id);
+        assert_eq!(task["status"], "failed", "{task}");
+        let why = task["error"]["message"].as_str().unwrap();
+        assert!(why.contains("the gateway stopped"), "{why}");
+    }
+    let task = of_2025(&session, "tasks/get", json!({"taskId": old_lost}));
+    assert_eq!(task["result"]["status"], "failed", "{task}");
+    let error = of_2025(&session, "tasks/result", json!({"taskId": old_lost}));
+    assert_eq!(error["error"]["code"], -32603, "{error}");
+    // Whose revision another one is has another handle.
+    let crossed = ask(&gate, "tasks/get", &old, json!({"taskId": old}));
+    assert_eq!(crossed, Value::Null);
+    let list = gate.cli(&["tasks", "list"]);
+    assert_eq!(list.matches("failed").count(), 3, "{list}");
+    assert_eq!(list.matches("completed").count(), 2, "{list}");
+    // The approval outlives its task: the same call uses it.
+    gate.cli(&["approve", &approval]);
+    let again = ask(
+        &gate,
+        "tools/call",
+        "demo_note",
+        json!({"name": "demo_note", "arguments": {"name": "n", "text": "x"}}),
+    );
+    assert_eq!(again["resultType"], "complete", "{again}");
+    assert_ne!(again["isError"], true, "{again}");
+    every_begin_is_closed(&gate);
+    gate.stop();
+}
+
+#[test]
+fn a_kill_loses_no_result_and_every_task_has_an_end() {
+    lives_on(Gate::kill);
+}
+
+#[test]
+fn a_polite_end_keeps_them_as_well() {
+    lives_on(Gate::stop);
+}
+
+/// Another caller is told what he is told of any id that is none.
+#[test]
+fn after_a_restart_a_task_is_still_good_for_its_caller_only() {
+    let gate = Setup::fast_demo("").start();
+    let id = begin(&gate, "demo_slow_count", json!({"to": 1, "delay_ms": 900}));
+    until_is(&gate, &id, "completed");
+    let data = gate.kill();
+    let gate = Setup::fast_demo("")
+        .top("token_env = \"TOOLGATE_TEST_TOKEN\"")
+        .env("TOOLGATE_TEST_TOKEN", TOKEN)
+        .start_in(data.clone());
+    let with_token = |id: &str| {
+        let body = super::body("tasks/get", json!({"taskId": id}));
+        let mut lines = crate::help::Modern::headers("tasks/get", Some(id));
+        lines.push(format!("Authorization: Bearer {TOKEN}"));
+        let body = body.to_string();
+        let answer = crate::help::send(gate.port, "POST", "/mcp", &lines, body.as_bytes());
+        answer_of(&answer, &json!(7))
+    };
+    let unknown = with_token("abcdefghijklmnopqrstuvwxyz234567");
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    assert_eq!(with_token(&id), unknown);
+    gate.stop();
+    let gate = Setup::fast_demo("").start_in(data);
+    until_is(&gate, &id, "completed");
+    gate.stop();
+}
+
+const TOKEN: &str = "a-token-of-many-letters";

@@ -1,0 +1,199 @@
+//! The end of a task: how it comes, where its answer is, and how it is kept.
+
+use super::{Answer, Entry, millis, now};
+use crate::edge::tasks::kept::Row;
+use toolgate_core::Error;
+use toolgate_policy::Expect;
+use toolgate_wire::{
+    json::Json,
+    message::{RpcError, code},
+    method::tasks::{Status, Words},
+};
+
+/// How a task ended.
+#[derive(Clone)]
+pub(super) struct Over {
+    pub(super) status: Status,
+    pub(super) answer: Held,
+}
+
+/// Where the answer of a task is.
+#[derive(Clone)]
+pub(super) enum Held {
+    /// It was cancelled.
+    None,
+    Here(Answer),
+    /// In the store; so many bytes.
+    Kept(usize),
+}
+
+impl Entry {
+    /// Ends it with this answer. Nobody sees the end before it is kept.
+    pub(in crate::edge::tasks) async fn finish(&self, answer: Answer) {
+        let (status, message) = told(self.words, &answer);
+        let message = message.or_else(|| self.state().message.clone());
+        let (at, size) = (now(), size(&answer));
+        let kept = match self.keep(at, status, message.clone(), Some(&answer)) {
+            Some(keeping) => keeping.await.is_ok(),
+            None => false,
+        };
+        let held = match kept {
+            true => Held::Kept(size),
+            // It is good for as long as this process runs.
+            false => Held::Here(answer),
+        };
+        self.over(at, status, message, held);
+    }
+
+    /// Ends it without a result; false where it is over.
+    pub(in crate::edge::tasks) fn cancel(&self) -> bool {
+        let (at, message) = (now(), self.state().message.clone());
+        let ended = self.over(at, Status::Cancelled, message.clone(), Held::None);
+        if ended {
+            self.stop();
+            drop(self.keep(at, Status::Cancelled, message, None));
+        }
+        ended
+    }
+
+    /// Ends it because its process ends or has ended.
+    pub(in crate::edge::tasks) fn interrupt(&self) {
+        let error = RpcError::new(code::INTERNAL, INTERRUPTED);
+        let (message, answer) = (Some(error.message.clone()), Err(error));
+        let (at, held) = (now(), Held::Here(answer.clone()));
+        if self.over(at, Status::Failed, message.clone(), held) {
+            self.stop();
+            drop(self.keep(at, Status::Failed, message, Some(&answer)));
+        }
+    }
+
+    /// Ends it, at this time; false where it is over already.
+    fn over(&self, at: u64, status: Status, message: Option<String>, answer: Held) -> bool {
+        let mut state = self.state();
+        if state.end.is_some() {
+            return false;
+        }
+        state.end = Some(Over { status, answer });
+        state.message = message;
+        state.asks.clear();
+        state.updated = at;
+        drop(state);
+        self.changed.send_modify(|n| *n += 1);
+        true
+    }
+
+    fn stop(&self) {
+        if let Some(work) = self.state().work.take() {
+            work.abort();
+        }
+    }
+
+    /// Keeps it from now on, so that it is found again; ends at once where nothing is kept.
+    pub(in crate::edge::tasks) async fn keep_begin(&self) -> Result<(), Error> {
+        let Some(kept) = &self.kept else {
+            return Ok(());
+        };
+        let (status, message, answer) = {
+            let mut state = self.state();
+            state.keeps = true;
+            let answer = match state.end.as_ref().map(|over| &over.answer) {
+                Some(Held::Here(answer)) => Some(answer.clone()),
+                _ => None,
+            };
+            let status = state.end.as_ref().map_or(Status::Working, |o| o.status);
+            (status, state.message.clone(), answer)
+        };
+        let row = self.row(now(), status, message, answer.as_ref());
+        // An end that comes meanwhile counts more.
+        let keeping = kept.write(&self.id, row, answer.as_ref(), Expect::Absent);
+        keeping.await
+    }
+
+    fn keep(
+        &self,
+        at: u64,
+        status: Status,
+        message: Option<String>,
+        answer: Option<&Answer>,
+    ) -> Option<impl Future<Output = Result<(), Error>> + use<>> {
+        let kept = self.kept.as_ref().filter(|_| self.state().keeps)?;
+        let row = self.row(at, status, message, answer);
+        Some(kept.write(&self.id, row, answer, Expect::Any))
+    }
+
+    fn row(
+        &self,
+        at: u64,
+        status: Status,
+        message: Option<String>,
+        answer: Option<&Answer>,
+    ) -> Row {
+        Row {
+            caller: self.owner.name().to_owned(),
+            words: self.words,
+            call: self.call.to_string(),
+            tool: self.tool.clone(),
+            created: self.created,
+            updated: at,
+            life: millis(self.life),
+            status,
+            message,
+            size: answer.map_or(0, size),
+        }
+    }
+
+    /// Nobody will ask for it any more.
+    pub(in crate::edge::tasks) fn forget(&self) {
+        if let Some(kept) = self.kept.as_ref().filter(|_| self.state().keeps) {
+            kept.forget(&self.id);
+        }
+    }
+
+    /// Its answer, once it is over: none where it was cancelled.
+    pub(in crate::edge::tasks) fn end(&self) -> Option<Option<Answer>> {
+        let over = self.state().end.clone()?;
+        Some(self.read(over.answer))
+    }
+
+    pub(super) fn read(&self, held: Held) -> Option<Answer> {
+        match held {
+            Held::None => None,
+            Held::Here(answer) => Some(answer),
+            Held::Kept(_) => {
+                let answer = self.kept.as_ref().and_then(|kept| kept.answer(&self.id));
+                let lost = || RpcError::new(code::INTERNAL, LOST);
+                Some(answer.unwrap_or_else(|| Err(lost())))
+            }
+        }
+    }
+}
+
+/// What a client reads of a task whose process ended.
+const INTERRUPTED: &str = "the gateway stopped before the call ended, and it is not known whether the call took \
+                           effect; look before you call the tool again";
+/// What a client reads of a result that was kept and is not there.
+const LOST: &str = "the result was kept and cannot be read any more; call the tool again";
+
+/// The state in which an answer leaves a task, and the words for what failed.
+fn told(words: Words, answer: &Answer) -> (Status, Option<String>) {
+    match answer {
+        Err(error) => (Status::Failed, Some(error.message.clone())),
+        // Page basic/utilities/tasks (2025-11-25): a tool that failed is a task that failed.
+        Ok(result) if words == Words::Core && is_error(result) => {
+            let text = "the tool answered with an error; tasks/result has it";
+            (Status::Failed, Some(text.to_owned()))
+        }
+        Ok(_) => (Status::Completed, None),
+    }
+}
+
+fn is_error(result: &Json) -> bool {
+    result.get("isError").and_then(|is| is.bool()) == Some(true)
+}
+
+pub(super) fn size(answer: &Answer) -> usize {
+    match answer {
+        Ok(result) => result.as_str().len(),
+        Err(error) => error.message.len(),
+    }
+}

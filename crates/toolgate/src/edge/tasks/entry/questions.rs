@@ -1,0 +1,135 @@
+//! The questions of a task.
+
+use super::{Entry, Phase};
+use crate::edge::ask::Asker;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use toolgate_core::{BoxFuture, Error, Kind};
+use toolgate_wire::{json::Json, method::elicitation::Request};
+
+/// A question that is open.
+pub(super) struct Open {
+    pub(super) ask: Request,
+    answer: oneshot::Sender<Json>,
+    /// Whether somebody asks it right now (2025-11-25).
+    taken: bool,
+}
+
+impl Entry {
+    /// Answers open questions; what was not asked, or is answered, is passed over.
+    pub(in crate::edge::tasks) fn answer(&self, answers: impl Iterator<Item = (String, Json)>) {
+        let mut found = Vec::new();
+        self.change(|state| {
+            for (key, answer) in answers {
+                let at = state.asks.iter().position(|open| open.ask.key == key);
+                found.extend(at.map(|at| (state.asks.remove(at), answer)));
+            }
+        });
+        for (open, answer) in found {
+            let _ = open.answer.send(answer);
+        }
+    }
+
+    /// An open question that nobody asks right now.
+    pub(in crate::edge::tasks) fn take(self: &Arc<Self>) -> Option<Taken> {
+        let mut state = self.state();
+        let open = state.asks.iter_mut().find(|open| !open.taken)?;
+        open.taken = true;
+        Some(Taken {
+            task: self.clone(),
+            ask: open.ask.clone(),
+        })
+    }
+
+    /// Ends when a question is no longer open.
+    pub(in crate::edge::tasks) async fn settled(&self, key: &str) {
+        let mut changes = self.changes();
+        while self.state().asks.iter().any(|open| open.ask.key == key) {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Puts a question into the task, under a key that was never used in it.
+    fn open(&self, method: &str, params: Option<Json>) -> (String, oneshot::Receiver<Json>) {
+        let (answer, answered) = oneshot::channel();
+        let key = self.change(|state| {
+            let key = format!("q{}", state.keys.len() + 1);
+            state.keys.insert(key.clone());
+            state.asks.push(Open {
+                ask: Request {
+                    key: key.clone(),
+                    method: method.to_owned(),
+                    params,
+                },
+                answer,
+                taken: false,
+            });
+            key
+        });
+        (key, answered)
+    }
+
+    /// Takes a question back.
+    fn close(&self, key: &str) {
+        let there = self.state().asks.iter().any(|open| open.ask.key == key);
+        if there {
+            self.change(|state| state.asks.retain(|open| open.ask.key != key));
+        }
+    }
+}
+
+/// A question that is being asked; where that fails, somebody else may ask it.
+pub(in crate::edge::tasks) struct Taken {
+    task: Arc<Entry>,
+    pub(in crate::edge::tasks) ask: Request,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut state = self.task.state();
+        for open in &mut state.asks {
+            if open.ask.key == self.ask.key {
+                open.taken = false;
+            }
+        }
+    }
+}
+
+/// Takes a question back when nobody waits for its answer any more.
+struct Asked<'a>(&'a Entry, String);
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.0.close(&self.1);
+    }
+}
+
+impl Asker for Entry {
+    fn ask<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<Json>,
+    ) -> BoxFuture<'a, Result<Json, Error>> {
+        Box::pin(async move {
+            let (key, answered) = self.open(method, params);
+            let _asked = Asked(self, key);
+            let gone = |_| Error::new(Kind::Cancelled, "the task ended before the answer came");
+            answered.await.map_err(gone)
+        })
+    }
+
+    fn leaves(&self) -> bool {
+        let mut state = self.state();
+        let leaves = self.rounds && self.is_waited_for(&mut state);
+        if leaves {
+            state.phase = Phase::Answered;
+        }
+        leaves
+    }
+
+    fn together(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,131 @@
+//! What a store keeps of tasks for the process that comes after.
+
+use super::{Hand, holding::asked, limits, served};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use toolgate::edge::{
+    TaskLimits,
+    http::{Endpoint, HttpLimits},
+};
+use toolgate_policy::{Memory, Store};
+
+/// A process of that name on the store, for which that other one has ended.
+fn process(store: &Arc<Memory>, name: &str, gone: &str, few: TaskLimits) -> (Endpoint, Arc<Hand>) {
+    let (server, hand) = served(few);
+    let server = Arc::into_inner(server).unwrap();
+    let server = server.with_task_store(store.clone(), name, |process| process == gone);
+    let server = Arc::new(server);
+    (Endpoint::new(server, HttpLimits::default()), hand)
+}
+
+async fn begin(endpoint: &Endpoint, caller: &str, tool: &str) -> Value {
+    let created = asked(endpoint, caller, "tools/call", json!({"name": tool})).await;
+    assert_eq!(created["result"]["resultType"], "task", "{created}");
+    created["result"]["taskId"].clone()
+}
+
+async fn look(endpoint: &Endpoint, caller: &str, id: &Value) -> Value {
+    asked(endpoint, caller, "tasks/get", json!({"taskId": id})).await
+}
+
+async fn until_over(endpoint: &Endpoint, id: &Value) -> Value {
+    let looking = async {
+        loop {
+            let task = look(endpoint, "a", id).await["result"].take();
+            if task["status"] != "working" {
+                return task;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), looking)
+        .await
+        .expect("in time")
+}
+
+#[tokio::test]
+async fn the_next_process_has_what_ended_and_knows_what_was_lost() {
+    let store = Arc::new(Memory::new());
+    let (first, hand) = process(&store, "first", "", limits());
+    let ended = begin(&first, "a", "fails").await;
+    let broken = begin(&first, "a", "breaks").await;
+    let cancelled = begin(&first, "a", "slow").await;
+    let lost = begin(&first, "a", "job").await;
+    hand.runs(2).await;
+    asked(&first, "a", "tasks/cancel", json!({"taskId": cancelled})).await;
+    let before = [
+        until_over(&first, &ended).await,
+        until_over(&first, &broken).await,
+        until_over(&first, &cancelled).await,
+    ];
+    // Another process that shares the store: the first one lives, so its tasks are not for it.
+    let (other, _) = process(&store, "other", "", limits());
+    assert_eq!(look(&other, "a", &ended).await["error"]["code"], -32602);
+    let (second, _) = process(&store, "second", "first", limits());
+    for (id, before) in [&ended, &broken, &cancelled].into_iter().zip(before) {
+        assert_eq!(look(&second, "a", id).await["result"], before);
+    }
+    let task = look(&second, "a", &lost).await["result"].take();
+    assert_eq!(
+        (&task["status"], &task["error"]["code"]),
+        (&json!("failed"), &json!(-32603)),
+        "{task}"
+    );
+    let why = task["statusMessage"].as_str().unwrap();
+    assert!(why.contains("not known whether"), "{why}");
+    // It is still good for its caller only.
+    let unknown = look(&second, "b", &json!(toolgate::ids::secret())).await;
+    for id in [&ended, &lost] {
+        assert_eq!(look(&second, "b", id).await, unknown);
+    }
+    // They belong to the second one now.
+    let (third, _) = process(&store, "third", "first", limits());
+    assert_eq!(look(&third, "a", &ended).await, unknown);
+    let (third, _) = process(&store, "third", "second", limits());
+    assert_eq!(look(&third, "a", &lost).await["result"], task);
+    hand.go.notify_one();
+}
+
+#[tokio::test]
+async fn what_is_kept_is_bounded_and_ends() {
+    let store = Arc::new(Memory::new());
+    let (first, _) = process(&store, "first", "", limits());
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let id = begin(&first, "a", "fails").await;
+        until_over(&first, &id).await;
+        ids.push(id);
+        // They are told apart by their time.
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    let few = TaskLimits {
+        per_caller: 2,
+        ..limits()
+    };
+    let (second, _) = process(&store, "second", "first", few);
+    assert_eq!(look(&second, "a", &ids[0]).await["error"]["code"], -32602);
+    assert_eq!(
+        look(&second, "a", &ids[2]).await["result"]["status"],
+        "completed"
+    );
+    assert_eq!(store.versions("tasks").len(), 2);
+    assert_eq!(store.versions("answers").len(), 2);
+    let few = TaskLimits {
+        bytes: 1,
+        ..limits()
+    };
+    process(&store, "third", "second", few);
+    assert_eq!(store.versions("tasks").len(), 0);
+    assert_eq!(store.versions("answers").len(), 0);
+}
+
+/// What its caller waits for is nobody's to come back for.
+#[tokio::test]
+async fn a_call_that_is_no_task_is_not_kept() {
+    let store = Arc::new(Memory::new());
+    let (first, hand) = process(&store, "first", "", TaskLimits::default());
+    hand.go.notify_one();
+    let done = asked(&first, "a", "tools/call", json!({"name": "slow"})).await;
+    assert_eq!(done["result"]["resultType"], "complete", "{done}");
+    assert_eq!(store.versions("tasks").len(), 0);
+}
