@@ -17,6 +17,8 @@
 //   {do: "pin", name, holds}       waits until the pin of that name is shown, with TEXT in it; says what is shown
 //   {do: "settle", name, act}      presses "accept" or "reject" on it, and waits until it is gone or rejected
 //   {do: "press", name, act}       presses that button of it
+//   {do: "task", status}           waits until a task in that state is shown; says its call and what is shown of it
+//   {do: "stop_task", id}          presses "stop" on the task of that call, and waits until it is cancelled
 //   {do: "keys", keys}             presses these keys one after the other, outside any field
 //   {do: "gone", name}             waits until the pin of that name is not shown any more
 //   {do: "narrow", width}          makes the window so wide; says how wide the page is
@@ -136,6 +138,18 @@ const acts = {
   async press({ name, act }) {
     await page.locator(`[data-pin="${name}"] button[data-act="${act}"]`).click();
     return {};
+  },
+  async task({ status }) {
+    await page.locator('[data-tab="tasks"]').click();
+    const row = page.locator(`[data-task][data-status="${status}"]`).first();
+    await row.waitFor();
+    return { id: await row.getAttribute('data-task'), text: await row.innerText() };
+  },
+  async stop_task({ id }) {
+    const row = page.locator(`[data-task="${id}"]`);
+    await row.locator('button[data-act="stop-task"]').click();
+    await page.locator(`[data-task="${id}"][data-status="cancelled"]`).waitFor();
+    return { id, text: await row.innerText(), title: await page.title() };
   },
   async keys({ keys }) {
     for (const key of keys) await page.keyboard.press(key);

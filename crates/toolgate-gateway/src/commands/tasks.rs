@@ -1,9 +1,9 @@
 //! `toolgate tasks`: calls that go on after their answer.
 
 use super::{Result, all, one, print};
-use crate::{cli::TasksCommand, control::Gateways};
+use crate::{board::millis, cli::TasksCommand, control::Gateways};
 use serde_json::{Value, json};
-use std::{path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode, time::SystemTime};
 use toolgate::visible;
 
 /// Does what is asked of the tasks of the running gateways.
@@ -20,14 +20,30 @@ fn list(gateways: &Gateways) -> Result<ExitCode> {
     print(&tasks.iter().map(line).collect::<String>())
 }
 
+/// The call, its state, its age, how long it is kept yet, the tool, who began it, and what it says of itself.
 fn line(task: &Value) -> String {
     let word = |key: &str| visible(task[key].as_str().unwrap_or_default());
+    let number = |key: &str| task[key].as_u64().unwrap_or_default();
+    let now = millis(SystemTime::now());
+    let age = now.saturating_sub(number("created"));
+    let left = number("ttl").saturating_sub(age);
     format!(
-        "{:<10} {:<15} {:<32} {:<24} {}\n",
+        "{:<10} {:<15} {:<12} {:<12} {:<32} {:<24} {}\n",
         word("call"),
         word("status"),
+        span(age),
+        span(left),
         word("tool"),
         word("caller"),
         word("message"),
     )
+}
+
+/// Milliseconds in words short enough for a column.
+fn span(ms: u64) -> String {
+    match ms / 1000 {
+        s @ 0..=119 => format!("{s} s"),
+        s @ 120..=7_199 => format!("{} min", s / 60),
+        s => format!("{} h", s / 3_600),
+    }
 }

@@ -22,6 +22,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "view-grants.js": "text/javascript; charset=utf-8",
     "view-inbox.js": "text/javascript; charset=utf-8",
     "view-pins.js": "text/javascript; charset=utf-8",
+    "view-tasks.js": "text/javascript; charset=utf-8",
     "view-servers.js": "text/javascript; charset=utf-8",
     "view-tools.js": "text/javascript; charset=utf-8",
 };

@@ -21,7 +21,8 @@ impl Parts {
             self.feed_servers(),
             self.feed_tools(),
             self.feed_pins(),
-            self.feed_record()
+            self.feed_record(),
+            self.feed_tasks()
         );
     }
 
@@ -89,6 +90,21 @@ impl Parts {
                 self.operator.board.tell("record", &now);
                 told = now;
             }
+        }
+    }
+
+    /// What became of tasks; they have nobody whom they tell.
+    async fn feed_tasks(&self) {
+        let mut told = None;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            // Who begins to look has them from the start.
+            let now = self.operator.board.is_watched();
+            let now = now.then(|| self.operator.tasks());
+            if let Some(tasks) = now.as_ref().filter(|_| now != told) {
+                self.operator.board.tell("tasks", tasks);
+            }
+            told = now;
         }
     }
 

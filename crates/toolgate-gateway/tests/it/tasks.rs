@@ -1,5 +1,6 @@
 //! Calls that go on after their answer, through the whole program.
 
+mod page;
 mod restart;
 
 use crate::help::{Gate, Modern, SOON, Setup, answer_of, until};

@@ -8,9 +8,10 @@ import { renderTools, toolsKey } from "./view-tools.js";
 import { renderServers } from "./view-servers.js";
 import { renderGrants } from "./view-grants.js";
 import { renderPins, pinsKey, showPin, waiting } from "./view-pins.js";
+import { renderTasks, tickTasks, tasksRunning } from "./view-tasks.js";
 
 const $ = (id) => document.getElementById(id);
-const TABS = ["inbox", "calls", "tools", "servers", "grants", "pins"];
+const TABS = ["inbox", "calls", "tools", "servers", "grants", "pins", "tasks"];
 const tabs = TABS.map((name) => $("tab-" + name));
 let current = "inbox";
 
@@ -90,7 +91,7 @@ function drawRecord() {
 function drawCounts() {
   const down = state.servers.filter((s) => s.state === "failed" || s.state === "backoff").length;
   const running = [...state.calls.values()].filter((c) => c.state !== "done").length;
-  const counts = { inbox: state.pending.size || "", calls: running || "", tools: state.tools.length || "", servers: down ? `${state.servers.length - down}/${state.servers.length}` : state.servers.length || "", grants: (state.freezes.length ? `${state.freezes.length} frozen` : state.grants.length) || "", pins: waiting().length || "" };
+  const counts = { inbox: state.pending.size || "", calls: running || "", tools: state.tools.length || "", servers: down ? `${state.servers.length - down}/${state.servers.length}` : state.servers.length || "", grants: (state.freezes.length ? `${state.freezes.length} frozen` : state.grants.length) || "", pins: waiting().length || "", tasks: tasksRunning() || "" };
   for (const el of document.querySelectorAll("[data-count]")) put(el, counts[el.dataset.count]);
   $("tab-inbox").classList.toggle("waiting", state.pending.size > 0);
   $("tab-pins").classList.toggle("waiting", waiting().length > 0);
@@ -187,7 +188,7 @@ $("keys").addEventListener("click", () => $("help").showModal());
 
 // Drawing ----------------------------------------------------------------
 
-const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, grants: renderGrants, freezes: renderGrants, pins: renderPins, record: drawRecord };
+const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, grants: renderGrants, freezes: renderGrants, pins: renderPins, tasks: renderTasks, record: drawRecord };
 
 on("change", (dirty) => {
   if ($("console").hidden && $("login").hidden && state.ready) { attr($("console"), "hidden", false); dirty.add("first"); }
@@ -197,6 +198,6 @@ on("change", (dirty) => {
   if (dirty.has("first")) route();
 });
 
-setInterval(() => { tickInbox(); tickCalls(); }, 500);
+setInterval(() => { tickInbox(); tickCalls(); tickTasks(); }, 500);
 drawNotify();
 if (!route()) connect();

@@ -1,0 +1,64 @@
+// The tasks: calls that go on after their answer. Those that run can be stopped here.
+
+import { state, now, post } from "./api.js";
+import { h, t, put, attr, keyed, button, span, stamp, visText } from "./dom.js";
+
+const LEVEL = { working: "running", input_required: "waiting", completed: "calm", failed: "bad", cancelled: "idle" };
+const WORDS = { input_required: "asks its client" };
+const runs = (task) => task.status === "working" || task.status === "input_required";
+
+/** How many run. */
+export const tasksRunning = () => state.tasks.filter(runs).length;
+
+const root = document.getElementById("view-tasks");
+const error = h("p", { class: "error", role: "alert", hidden: true });
+const none = h("div", { class: "empty", hidden: true }, h("h3", {}, "No task"), h("p", {}, "A call that takes longer than its client waits goes on as a task, where the client knows tasks. It stands here until its time is over."));
+const list = h("tbody", {});
+const head = ["Tool", "Caller", "State", "Age", "Kept for"].map((x) => h("th", { scope: "col" }, x));
+const table = h("table", { class: "grants tasks" }, h("thead", {}, h("tr", {}, ...head, h("th", { scope: "col" }, h("span", { class: "sr" }, "Stop")))), list);
+root.append(h("h2", { class: "sr" }, "Tasks"), error, none, table);
+const sync = keyed(list, (task) => task.call, makeTask);
+let rows = new Map();
+
+export function renderTasks() {
+  rows = sync([...state.tasks].sort((a, b) => runs(b) - runs(a) || b.created - a.created));
+  attr(none, "hidden", state.tasks.length > 0);
+  attr(table, "hidden", !state.tasks.length);
+}
+
+/** Moves the ages on. */
+export function tickTasks() {
+  for (const part of rows.values()) part.tick();
+}
+
+const cell = (label, ...kids) => h("td", { "data-label": label }, ...kids);
+
+function makeTask(first) {
+  let task = first;
+  const mark = h("span", { class: "state" }), words = h("small", { class: "dim" });
+  const age = h("time", { title: stamp(first.created) }), left = h("span", {});
+  const stop = button("Stop", { class: "danger small", "data-act": "stop-task" }, async () => {
+    stop.disabled = true;
+    const res = await post("/console/api/tasks/stop", { id: first.call });
+    put(error, res.error ? visText(res.error) : "");
+    attr(error, "hidden", !res.error);
+    stop.disabled = false;
+  });
+  const call = h("a", { href: "#/calls/" + encodeURIComponent(first.call) }, t("b", {}, first.tool));
+  const node = h("tr", { "data-task": first.call }, cell("Tool", call), cell("Caller", t("span", {}, first.caller)),
+    cell("State", h("span", {}, mark, words)), cell("Age", age), cell("Kept for", left), cell("", stop));
+  const tick = () => {
+    put(age, span(now() - task.created));
+    put(left, span(task.created + task.ttl - now()));
+  };
+  return { node, tick, update(next) {
+    task = next;
+    attr(node, "data-status", task.status);
+    put(mark, WORDS[task.status] ?? task.status);
+    mark.className = "state " + (LEVEL[task.status] ?? "idle");
+    put(words, task.message ?? "");
+    attr(words, "hidden", !task.message);
+    attr(stop, "hidden", !runs(task));
+    tick();
+  } };
+}
