@@ -7,6 +7,7 @@ use tokio::sync::{Notify, Semaphore};
 use toolgate::client::{ClientBuilder, Form, Sampled};
 use toolgate::handlers::ask::{Reply, Root};
 use toolgate::{Client, Error};
+use toolgate_auth::client::Login;
 
 /// A user who may be held up, so that something else can happen between two rounds of a call.
 pub(crate) struct User {
@@ -45,8 +46,9 @@ impl User {
 ///
 /// # Errors
 /// It cannot be opened.
-pub(crate) async fn connect(url: &str, user: Arc<User>) -> Result<Client, Error> {
+pub(crate) async fn connect(url: &str, user: Arc<User>, login: Login) -> Result<Client, Error> {
     let builder = Client::builder().name("toolgate-conformance-client", env!("CARGO_PKG_VERSION"));
+    let builder = builder.credentials(login);
     able(builder, user).connect(url).await
 }
 

@@ -6,6 +6,7 @@
 mod answers;
 mod arguments;
 mod scenarios;
+mod signing_in;
 
 use std::process::ExitCode;
 

@@ -7,7 +7,7 @@ use tokio::join;
 use toolgate::Client;
 
 use crate::answers::{self, User};
-use crate::{Failed, arguments};
+use crate::{Failed, arguments, signing_in};
 
 /// Plays a scenario to its end.
 ///
@@ -15,7 +15,8 @@ use crate::{Failed, arguments};
 /// Something that the scenario needs does not work.
 pub(crate) async fn play(scenario: &str, url: &str, context: &Value) -> Result<(), Failed> {
     let user = User::new();
-    let server = answers::connect(url, user.clone()).await?;
+    let login = signing_in::login(scenario, url, context)?;
+    let server = answers::connect(url, user.clone(), login).await?;
     if scenario == "sep-2322-client-request-state" {
         between_rounds(&server, &user).await?;
     } else {

@@ -55,6 +55,7 @@ pub struct Fetcher {
     reach: Reach,
     limits: FetchLimits,
     names: Names,
+    home: Option<Url>,
 }
 
 /// What is sent.
@@ -153,7 +154,22 @@ impl Fetcher {
             reach,
             limits,
             names: Names::System,
+            home: None,
         }
+    }
+
+    /// The same, which also goes to the origin of an address that the operator himself has set, wherever that is.
+    #[must_use]
+    pub fn home(self, url: &Url) -> Fetcher {
+        Fetcher {
+            home: Some(url.clone()),
+            ..self
+        }
+    }
+
+    /// One for an address that the operator himself has set, and for what that one may name.
+    pub fn at_home(url: &Url, limits: FetchLimits) -> Fetcher {
+        Fetcher::new(Reach::of(url), limits).home(url)
     }
 
     /// Sends a request and reads the whole answer, whatever its status.
@@ -201,7 +217,13 @@ impl Fetcher {
 
     async fn once(&self, request: &Request) -> Result<Fetched, FetchError> {
         let url = &request.url;
-        let tcp = self.names.connect(url, &self.reach).await?;
+        let home = self.home.as_ref().is_some_and(|home| home.same_origin(url));
+        let reach = if home {
+            self.reach.everywhere()
+        } else {
+            self.reach
+        };
+        let tcp = self.names.connect(url, &reach).await?;
         if url.is_https() {
             let tls = connect::tls(url, tcp).await?;
             return self.talk(request, tls).await;

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub struct Reach {
     loopback: bool,
     private: bool,
+    special: bool,
 }
 
 impl Reach {
@@ -20,7 +21,16 @@ impl Reach {
     pub fn of(server: &Url) -> Reach {
         Reach {
             loopback: server.is_loopback(),
-            private: false,
+            ..Reach::default()
+        }
+    }
+
+    /// To where the operator himself points. It is still `https`, or this machine.
+    pub(super) fn everywhere(self) -> Reach {
+        Reach {
+            loopback: true,
+            private: true,
+            special: true,
         }
     }
 
@@ -45,7 +55,7 @@ impl Reach {
     }
 
     /// Whether the scheme of an address will do.
-    pub(super) fn takes_scheme(self, url: &Url) -> Result<(), &'static str> {
+    pub(crate) fn takes_scheme(self, url: &Url) -> Result<(), &'static str> {
         if url.is_https() {
             return Ok(());
         }
@@ -64,6 +74,7 @@ impl Reach {
             Kind::Public => Ok(()),
             Kind::Loopback if self.loopback => Ok(()),
             Kind::Private if self.private => Ok(()),
+            Kind::Special if self.special => Ok(()),
             Kind::Loopback => Err("it is on this machine, and whoever named it is not"),
             Kind::Private => Err(
                 "it is in a private network, which is refused unless it is allowed by the settings",

@@ -3,6 +3,10 @@
 //! A crate for this brings its own key types and its own crypto, or a second stack; what is used here is three
 //! algorithms and no encryption.
 
+mod sign;
+
+pub use sign::{BadKey, SigningKey};
+
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
 /// How a text is signed. Others do not exist here: `none` cannot be said, and a shared secret neither.

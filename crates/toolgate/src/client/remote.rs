@@ -62,9 +62,13 @@ impl Remote {
     /// [`OpenError`]. [`OpenError::Unusable`] says that the address is at fault.
     pub async fn connect(
         url: &str,
-        options: RemoteOptions,
+        mut options: RemoteOptions,
         http: HttpOptions,
     ) -> Result<Remote, OpenError> {
+        if http.has_credentials() {
+            // The first request may wait for a token; that it is slow says nothing of what the server speaks.
+            options.probe_wait = options.start;
+        }
         let (link, tasks) = http::start(url, &options, http)?;
         Remote::over(link, tasks, options).await
     }

@@ -13,6 +13,7 @@ use crate::{
 };
 use serde_json::Value;
 use std::{fmt, future::Future, path::PathBuf, sync::Arc, time::Duration};
+use toolgate_auth::client::Credentials;
 use toolgate_core::{Error, Item, Json, LogMessage, Rule};
 use toolgate_policy::{
     Access, AccessRule, Asking, Memory, OnLeak, OnSecret, OutputSchema, Pattern, PerServer,
@@ -383,6 +384,12 @@ impl ClientBuilder {
     /// How a server is reached over HTTP.
     pub fn http(mut self, http: HttpOptions) -> ClientBuilder {
         self.http = http;
+        self
+    }
+
+    /// Who has tokens for a server over HTTP; see [`HttpOptions::credentials`].
+    pub fn credentials(mut self, credentials: impl Credentials) -> ClientBuilder {
+        self.http = self.http.credentials(credentials);
         self
     }
 

@@ -7,6 +7,7 @@ use super::{
         transport::Outgoing,
     },
     Http,
+    connection::Sent,
 };
 use http::{HeaderMap, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
@@ -159,6 +160,8 @@ impl Http {
     /// A status that says no.
     pub(super) async fn refused(&self, response: Response<Incoming>) -> Failure {
         let status = response.status();
+        let sent = response.extensions().get::<Sent>().cloned();
+        let sent = sent.as_ref().map(|Sent(headers)| headers);
         let is_text = is_type(response.headers(), "text/plain");
         let limit = REFUSAL.min(self.options.line);
         let body = Limited::new(response.into_body(), limit).collect().await;
@@ -172,12 +175,15 @@ impl Http {
                 answer: Err(mut error),
                 ..
             })) if !denied => {
-                error.message = self.http.without_secrets(&error.message);
+                error.message = self.http.without_secrets(&error.message, sent);
                 Failure::Rpc(error)
             }
             _ => {
                 let words = json.as_ref().and_then(words).or(text);
-                said(status, words.map(|words| self.http.without_secrets(&words)))
+                said(
+                    status,
+                    words.map(|words| self.http.without_secrets(&words, sent)),
+                )
             }
         }
     }

@@ -17,6 +17,7 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
+use toolgate_auth::client::{Again, AuthError, Credentials, Leaving, Refusal};
 use tower_service::Service;
 
 /// How long an unused connection is kept. Shorter than the five seconds after which many servers close it: a request
@@ -34,7 +35,24 @@ const HEAD: usize = 64 << 10;
 type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// All connections to one server.
-pub(super) struct Connections(Client<InTime<HttpsConnector<HttpConnector>>, Full<Bytes>>);
+pub(super) struct Connections {
+    client: Client<InTime<HttpsConnector<HttpConnector>>, Full<Bytes>>,
+    who: Option<Arc<dyn Credentials>>,
+}
+
+/// A request on its way out, the same each time that it is sent.
+pub(super) struct Leaves<'a> {
+    pub(super) method: Method,
+    pub(super) uri: &'a Uri,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: Bytes,
+    /// What it is for, where somebody waits for it.
+    pub(super) operation: Option<&'a str>,
+}
+
+/// What was sent along for a response by whoever has tokens.
+#[derive(Clone)]
+pub(super) struct Sent(pub(super) HeaderMap);
 
 impl Connections {
     /// None are open yet.
@@ -71,28 +89,67 @@ impl Connections {
             .pool_max_idle_per_host(SPARE)
             .http1_max_buf_size(HEAD)
             .build(connector);
-        Ok(Connections(client))
+        Ok(Connections {
+            client,
+            who: options.who().cloned(),
+        })
     }
 
-    /// Sends a request and waits for the head of its response.
+    /// Sends a request and waits for the head of its response. Where somebody has tokens for the server, they go along,
+    /// and a refusal is shown to him: it may be sent again with others.
     ///
     /// # Errors
-    /// [`Failure::Http`]: the server cannot be reached, or leads elsewhere.
-    pub(super) async fn send(
+    /// [`Failure::Http`]: the server cannot be reached, or leads elsewhere; or there is no token.
+    pub(super) async fn send(&self, leaves: Leaves<'_>) -> Result<Response<Incoming>, Failure> {
+        let Some(who) = &self.who else {
+            return self.once(&leaves, leaves.headers).await;
+        };
+        let leaving = Leaving {
+            method: &leaves.method,
+            uri: leaves.uri,
+            operation: leaves.operation,
+        };
+        let mut before = 0;
+        loop {
+            let sent = who.headers(leaving).await.map_err(no_token)?;
+            let mut headers = leaves.headers.clone();
+            headers.extend(sent.clone());
+            let mut response = self.once(&leaves, &headers).await?;
+            let status = response.status();
+            if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                who.answered(response.headers());
+                response.extensions_mut().insert(Sent(sent));
+                return Ok(response);
+            }
+            let refusal = Refusal {
+                status,
+                headers: response.headers(),
+                sent: &sent,
+                before,
+            };
+            match who.refused(leaving, refusal).await.map_err(no_token)? {
+                Again::Yes => before += 1,
+                Again::No => {
+                    response.extensions_mut().insert(Sent(sent));
+                    return Ok(response);
+                }
+            }
+        }
+    }
+
+    async fn once(
         &self,
-        method: Method,
-        uri: &Uri,
+        leaves: &Leaves<'_>,
         headers: &HeaderMap,
-        body: Bytes,
     ) -> Result<Response<Incoming>, Failure> {
-        let mut uri = uri.clone();
+        let mut uri = leaves.uri.clone();
         for _ in 0..=REDIRECTS {
-            let mut request = Request::new(Full::new(body.clone()));
-            *request.method_mut() = method.clone();
+            let mut request = Request::new(Full::new(leaves.body.clone()));
+            *request.method_mut() = leaves.method.clone();
             *request.uri_mut() = uri.clone();
             *request.headers_mut() = headers.clone();
             let response = self
-                .0
+                .client
                 .request(request)
                 .await
                 .map_err(|error| lost(&error))?;
@@ -112,6 +169,15 @@ fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, Failure> {
     let target = reference.and_then(|reference| address::follow(from, reference));
     target
         .ok_or_else(|| elsewhere("redirected to another origin, which is not followed".to_owned()))
+}
+
+/// Nothing that could run has left: a refused request did not.
+fn no_token(error: AuthError) -> Failure {
+    Failure::Http {
+        words: format!("asks for credentials: {error}"),
+        status: Some(StatusCode::UNAUTHORIZED.as_u16()),
+        sent: false,
+    }
 }
 
 fn elsewhere(words: String) -> Failure {

@@ -7,6 +7,7 @@ use super::{
     },
     Http,
     answer::{Era, is_type},
+    connection::Leaves,
     events::{End, Events, Place},
     headers::{self, LAST_EVENT},
     work::Job,
@@ -114,9 +115,14 @@ impl Http {
         if let Some(id) = &place.id {
             headers.insert(LAST_EVENT, id.clone());
         }
-        self.connections
-            .send(Method::GET, &self.uri, &headers, Bytes::new())
-            .await
+        let leaves = Leaves {
+            method: Method::GET,
+            uri: &self.uri,
+            headers: &headers,
+            body: Bytes::new(),
+            operation: None,
+        };
+        self.connections.send(leaves).await
     }
 }
 

@@ -67,6 +67,15 @@ pub(super) fn of_line(headers: &mut HeaderMap, line: &str) {
     }
 }
 
+/// What a request is for: its method, and what it names.
+pub(super) fn purpose(request: &Outgoing<'_>) -> String {
+    let name = named_by(request.method).and_then(|key| request.params.get(key)?.string());
+    match name {
+        Some(name) => format!("{} {name}", request.method),
+        None => request.method.to_owned(),
+    }
+}
+
 /// Which parameter the header `Mcp-Name` repeats.
 fn named_by(method: &str) -> Option<&'static str> {
     match method {

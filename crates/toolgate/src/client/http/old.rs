@@ -4,6 +4,7 @@ use super::{
     super::link::{Failure, Link},
     Http, address,
     answer::Era,
+    connection::Leaves,
     events::Events,
     follow::{hear, is_stream},
     headers,
@@ -36,10 +37,14 @@ impl Http {
     async fn old_stream(&self) -> Result<(http::Uri, Events), Failure> {
         let mut headers = self.http.headers().clone();
         headers::of_stream(&mut headers);
-        let response = self
-            .connections
-            .send(Method::GET, &self.uri, &headers, Bytes::new())
-            .await?;
+        let leaves = Leaves {
+            method: Method::GET,
+            uri: &self.uri,
+            headers: &headers,
+            body: Bytes::new(),
+            operation: Some("sse"),
+        };
+        let response = self.connections.send(leaves).await?;
         if !is_stream(&response) {
             return Err(no());
         }

@@ -1,7 +1,8 @@
 //! How a server is reached over HTTP.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
+use toolgate_auth::client::Credentials;
 
 /// Names that are ours to set, or that would change what a message is.
 const OURS: [HeaderName; 9] = [
@@ -27,6 +28,17 @@ pub struct HttpOptions {
     pub connect: Duration,
     /// Sent with every request, and only to the origin of the address.
     headers: HeaderMap,
+    credentials: Who,
+}
+
+/// Who asks for tokens. Its `Debug` form says only whether somebody does.
+#[derive(Clone, Default)]
+struct Who(Option<Arc<dyn Credentials>>);
+
+impl fmt::Debug for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "set" } else { "none" })
+    }
 }
 
 /// A header that cannot be sent along.
@@ -58,6 +70,7 @@ impl Default for HttpOptions {
         HttpOptions {
             connect: Duration::from_secs(10),
             headers: HeaderMap::new(),
+            credentials: Who::default(),
         }
     }
 }
@@ -79,11 +92,29 @@ impl HttpOptions {
         Ok(self)
     }
 
-    /// Words of a server without the values that were sent to it: some repeat them, and callers read these words.
-    pub(super) fn without_secrets(&self, words: &str) -> String {
+    /// The same with somebody who has tokens for the server, and is asked before each request and after each refusal:
+    /// most often a [`Login`](toolgate_auth::client::Login).
+    #[must_use]
+    pub fn credentials(mut self, credentials: impl Credentials) -> HttpOptions {
+        self.credentials = Who(Some(Arc::new(credentials)));
+        self
+    }
+
+    pub(in super::super) fn has_credentials(&self) -> bool {
+        self.credentials.0.is_some()
+    }
+
+    pub(super) fn who(&self) -> Option<&Arc<dyn Credentials>> {
+        self.credentials.0.as_ref()
+    }
+
+    /// Words of a server without the values that were sent to it, these and `more`: some repeat them, and callers read
+    /// these words.
+    pub(super) fn without_secrets(&self, words: &str, more: Option<&HeaderMap>) -> String {
         let values = self
             .headers
             .values()
+            .chain(more.into_iter().flat_map(HeaderMap::values))
             .filter_map(|value| value.to_str().ok());
         // Of `Bearer abc` the second word is as much of a secret as the whole.
         let parts = values.flat_map(|value| std::iter::once(value).chain(value.split(' ')));
@@ -110,10 +141,13 @@ mod tests {
             "invalid token s3cret-token",
             "got: Bearer s3cret-token, expired",
         ] {
-            let kept = options.without_secrets(said);
+            let kept = options.without_secrets(said, None);
             assert!(!kept.contains("s3cret") && kept.contains('…'), "{kept}");
         }
-        assert_eq!(options.without_secrets("no Bearer here"), "no Bearer here");
+        assert_eq!(
+            options.without_secrets("no Bearer here", None),
+            "no Bearer here"
+        );
     }
 
     #[test]

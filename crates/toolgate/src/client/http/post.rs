@@ -8,6 +8,7 @@ use super::{
     },
     Http,
     answer::{self, Ended, Era},
+    connection::Leaves,
     headers::{self, SESSION, VERSION},
     session::Session,
 };
@@ -38,7 +39,9 @@ impl Http {
             return Err(Failure::Lost { sent: false });
         }
         if modern {
-            let response = self.post(request.line(), headers).await?;
+            let response = self
+                .post(request.line(), headers, self.purpose(request).as_deref())
+                .await?;
             let status = response.status();
             let refused = self.answered(link, request, response, Era::Modern).await;
             let known = link.dialect.get().is_some();
@@ -65,9 +68,17 @@ impl Http {
         headers: HeaderMap,
     ) -> Result<(), Failure> {
         if self.endpoint.get().is_some() {
-            return self.post_old(request.line(), headers).await;
+            return self
+                .post_old(request.line(), headers, self.purpose(request).as_deref())
+                .await;
         }
-        let response = self.post(request.line(), headers.clone()).await?;
+        let response = self
+            .post(
+                request.line(),
+                headers.clone(),
+                self.purpose(request).as_deref(),
+            )
+            .await?;
         let status = response.status();
         if status.is_success() {
             self.sessions.begin(response.headers().get(SESSION))?;
@@ -76,7 +87,9 @@ impl Http {
         let refused = self.refused(response).await;
         let first = link.dialect.get().is_none();
         if first && answer::may_be_old(status, &refused) && self.find_old().await.is_ok() {
-            return self.post_old(request.line(), headers).await;
+            return self
+                .post_old(request.line(), headers, self.purpose(request).as_deref())
+                .await;
         }
         Err(refused)
     }
@@ -94,9 +107,13 @@ impl Http {
             let session = self.sessions.usable(link, &self.options).await?;
             let headers = self.in_session(link, headers.clone(), &session);
             if self.endpoint.get().is_some() {
-                return self.post_old(request.line(), headers).await;
+                return self
+                    .post_old(request.line(), headers, self.purpose(request).as_deref())
+                    .await;
             }
-            let response = self.post(request.line(), headers).await?;
+            let response = self
+                .post(request.line(), headers, self.purpose(request).as_deref())
+                .await?;
             if response.status().is_success() {
                 return self.answered(link, request, response, Era::Legacy).await;
             }
@@ -123,9 +140,9 @@ impl Http {
         }
         let sent = async {
             if self.endpoint.get().is_some() {
-                return self.post_old(line, headers).await;
+                return self.post_old(line, headers, None).await;
             }
-            let response = self.post(line, headers).await?;
+            let response = self.post(line, headers, None).await?;
             if response.status().is_success() {
                 return Ok(());
             }
@@ -146,9 +163,13 @@ impl Http {
             return;
         }
         let headers = self.in_session(link, self.http.headers().clone(), &session);
-        let sent = self
-            .connections
-            .send(Method::DELETE, &self.uri, &headers, Bytes::new());
+        let sent = self.connections.send(Leaves {
+            method: Method::DELETE,
+            uri: &self.uri,
+            headers: &headers,
+            body: Bytes::new(),
+            operation: None,
+        });
         // A server may well not let a client end a session.
         drop(timeout(GOODBYE, sent).await);
     }
@@ -169,27 +190,45 @@ impl Http {
         headers
     }
 
+    /// What a request is for, in one word and a name; only for those who count step-ups.
+    fn purpose(&self, request: &Outgoing<'_>) -> Option<String> {
+        self.http.who()?;
+        Some(headers::purpose(request))
+    }
+
     async fn post(
         &self,
         line: String,
         mut headers: HeaderMap,
+        operation: Option<&str>,
     ) -> Result<Response<Incoming>, Failure> {
         headers::of_post(&mut headers);
-        let body = Bytes::from(line);
-        self.connections
-            .send(Method::POST, &self.uri, &headers, body)
-            .await
+        let leaves = Leaves {
+            method: Method::POST,
+            uri: &self.uri,
+            headers: &headers,
+            body: Bytes::from(line),
+            operation,
+        };
+        self.connections.send(leaves).await
     }
 
     /// Sends a message the way of 2024-11-05: its reply comes on the one stream.
-    async fn post_old(&self, line: String, mut headers: HeaderMap) -> Result<(), Failure> {
+    async fn post_old(
+        &self,
+        line: String,
+        mut headers: HeaderMap,
+        operation: Option<&str>,
+    ) -> Result<(), Failure> {
         headers::of_post(&mut headers);
-        let uri = self.endpoint.get().unwrap_or(&self.uri);
-        let body = Bytes::from(line);
-        let response = self
-            .connections
-            .send(Method::POST, uri, &headers, body)
-            .await?;
+        let leaves = Leaves {
+            method: Method::POST,
+            uri: self.endpoint.get().unwrap_or(&self.uri),
+            headers: &headers,
+            body: Bytes::from(line),
+            operation,
+        };
+        let response = self.connections.send(leaves).await?;
         if response.status().is_success() {
             return Ok(());
         }

@@ -1,0 +1,130 @@
+//! What a refusal says: the header `WWW-Authenticate`.
+//!
+//! Source: RFC 9110, section 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1; RFC 9449, section 7.1.
+
+use http::{HeaderMap, header::WWW_AUTHENTICATE};
+
+/// Most bytes of all values that are read.
+const LONGEST: usize = 16 << 10;
+
+/// One challenge.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Challenge {
+    /// The scheme in lower case.
+    pub scheme: String,
+    parameters: Vec<(String, String)>,
+}
+
+impl Challenge {
+    /// The value of a parameter; names have no case.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.parameters.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// All challenges of a response, in their order. What cannot be read is left out.
+pub fn challenges(headers: &HeaderMap) -> Vec<Challenge> {
+    let mut all = Vec::new();
+    let mut room = LONGEST;
+    for value in headers.get_all(WWW_AUTHENTICATE) {
+        let Some(left) = room.checked_sub(value.len()) else {
+            break;
+        };
+        room = left;
+        if let Ok(text) = value.to_str() {
+            read(text, &mut all);
+        }
+    }
+    all
+}
+
+fn read(text: &str, all: &mut Vec<Challenge>) {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        let (word, after) = token(rest);
+        if word.is_empty() {
+            return;
+        }
+        let spaced = after.trim_start_matches([' ', '\t']);
+        if let (Some(value), Some(challenge)) = (spaced.strip_prefix('='), all.last_mut()) {
+            let Some((value, after)) = parameter(value.trim_start_matches([' ', '\t'])) else {
+                return;
+            };
+            let name = word.to_ascii_lowercase();
+            // The first of two counts, whoever added the second.
+            if challenge.get(&name).is_none() {
+                challenge.parameters.push((name, value));
+            }
+            rest = after;
+            continue;
+        }
+        all.push(Challenge {
+            scheme: word.to_ascii_lowercase(),
+            parameters: Vec::new(),
+        });
+        rest = after;
+    }
+}
+
+/// The token at the beginning, and what follows it.
+fn token(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~/".contains(c)));
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+/// The value at the beginning, and what follows it.
+fn parameter(text: &str) -> Option<(String, &str)> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find([',', ' ', '\t']).unwrap_or(text.len());
+        let (value, after) = text.split_at(end);
+        return Some((value.to_owned(), after));
+    };
+    let mut value = String::new();
+    let mut signs = quoted.char_indices();
+    while let Some((at, sign)) = signs.next() {
+        match sign {
+            '"' => return Some((value, &quoted[at + 1..])),
+            '\\' => value.push(signs.next()?.1),
+            _ => value.push(sign),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn of(values: &[&str]) -> Vec<Challenge> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(WWW_AUTHENTICATE, HeaderValue::from_str(value).unwrap());
+        }
+        challenges(&headers)
+    }
+
+    #[test]
+    fn challenges_are_read_with_their_parameters() {
+        let all = of(&[
+            r#"Bearer realm="a, b=\"c\"", error="insufficient_scope" , scope = "x y",resource_metadata="https://a.test/m""#,
+            "Negotiate, DPoP algs=\"ES256\", error=use_dpop_nonce",
+        ]);
+        let schemes: Vec<&str> = all.iter().map(|one| one.scheme.as_str()).collect();
+        assert_eq!(schemes, ["bearer", "negotiate", "dpop"]);
+        assert_eq!(all[0].get("realm"), Some("a, b=\"c\""));
+        assert_eq!(all[0].get("scope"), Some("x y"));
+        assert_eq!(all[0].get("resource_metadata"), Some("https://a.test/m"));
+        assert_eq!(all[2].get("error"), Some("use_dpop_nonce"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_out() {
+        assert_eq!(of(&["Bearer scope=\"x"])[0].get("scope"), None);
+        assert_eq!(of(&["Bearer scope=a, scope=b"])[0].get("scope"), Some("a"));
+        assert!(of(&["", " , ,", "=\"x\""]).is_empty());
+        assert!(of(&[&"a ".repeat(9000)]).is_empty());
+    }
+}

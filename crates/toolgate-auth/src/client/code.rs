@@ -1,0 +1,335 @@
+//! The code flow: a person signs in, and comes back with a code.
+//!
+//! Source: "Authorization Flow Steps" of the specification; RFC 6749, section 4.1; RFC 7636; RFC 8707; RFC 9207.
+
+use super::{
+    AuthError, AuthErrorKind, Found, OauthClient, Scopes,
+    endpoint::{Endpoint, NoToken},
+    error::shown,
+    pkce::{Verifier, random},
+    tokens::Answer,
+};
+use crate::{Secret, Url, fetch::Reach};
+use futures_util::future::BoxFuture;
+
+/// The person who signs in, or what stands for one.
+pub trait SignIn: Send + Sync + 'static {
+    /// Prepares the place that the person comes back to; the one that is named, where that is still possible.
+    ///
+    /// # Errors
+    /// There is none.
+    fn begin<'a>(
+        &'a self,
+        wanted: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>>;
+}
+
+/// One visit to an authorization server.
+pub trait Visit: Send {
+    /// Where the person comes back to.
+    fn redirect(&self) -> &str;
+
+    /// Sends the person to an address, and gives the query with which the person came back.
+    ///
+    /// # Errors
+    /// Nobody came back.
+    fn go(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>>;
+}
+
+/// What is remembered from the way out to the way back. Nobody else sees it.
+pub(super) struct Pending<'a> {
+    found: &'a Found,
+    client: &'a OauthClient,
+    redirect: String,
+    verifier: Verifier,
+    state: Secret,
+}
+
+impl<'a> Pending<'a> {
+    /// Begins a flow, where the authorization server has what makes it safe.
+    pub(super) fn new(
+        found: &'a Found,
+        client: &'a OauthClient,
+        redirect: &str,
+    ) -> Result<Pending<'a>, AuthError> {
+        if !found.server.s256 {
+            let words = format!(
+                "the authorization server {} does not say that it has PKCE with S256, so a stolen code could be used; it is not used",
+                shown(&found.server.issuer)
+            );
+            return Err(AuthError::new(AuthErrorKind::Unsafe, words));
+        }
+        Ok(Pending {
+            found,
+            client,
+            redirect: redirect.to_owned(),
+            verifier: Verifier::new()?,
+            state: Secret::new(random()?),
+        })
+    }
+
+    /// Where the person is sent.
+    pub(super) fn url(&self, scopes: &Scopes, reach: Reach) -> Result<Url, AuthError> {
+        let server = &self.found.server;
+        let no = |what: &str| {
+            let words = format!("the authorization server {} {what}", shown(&server.issuer));
+            AuthError::new(AuthErrorKind::Unsupported, words)
+        };
+        let endpoint = server.authorization.as_ref();
+        let endpoint = endpoint.ok_or_else(|| no("has no page where a person signs in"))?;
+        reach
+            .takes_scheme(endpoint)
+            .map_err(|why| no(&format!("has a page that is not opened: {why}")))?;
+        let challenge = self.verifier.challenge();
+        let scope = scopes.to_string();
+        let pairs = [
+            ("response_type", "code"),
+            ("client_id", &self.client.id),
+            ("redirect_uri", &self.redirect),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+            ("state", self.state.reveal()),
+            ("resource", &self.found.resource),
+            ("scope", &scope),
+        ];
+        // A server's page may name parameters of its own; one of ours twice would be read by chance.
+        let taken = form_urlencoded::parse(endpoint.query().unwrap_or_default().as_bytes());
+        if taken
+            .into_iter()
+            .any(|(key, _)| pairs.iter().any(|(ours, _)| *ours == key))
+        {
+            return Err(no("has a page whose address sets what only we may set"));
+        }
+        // Not as an empty text: what was not chosen is not said.
+        let pairs = pairs
+            .into_iter()
+            .filter(|(key, value)| *key != "scope" || !value.is_empty());
+        endpoint
+            .with_query(pairs)
+            .map_err(|bad| no(&format!("has a page whose address is none: {bad}")))
+    }
+
+    /// Checks what the person came back with, and gives the code.
+    ///
+    /// The sender is checked before anything else is read: of a stranger, not even the error is shown.
+    pub(super) fn code(&self, query: &str) -> Result<Secret, AuthError> {
+        let unsafe_ = |words: String| AuthError::new(AuthErrorKind::Unsafe, words);
+        let all: Vec<_> = form_urlencoded::parse(query.as_bytes()).take(64).collect();
+        let get = |key: &str| -> Result<Option<&str>, AuthError> {
+            let mut found = all.iter().filter(|(name, _)| name == key);
+            let first = found.next().map(|(_, value)| value.as_ref());
+            match found.next() {
+                Some(_) => Err(unsafe_(format!(
+                    "the answer to the sign-in has {key} twice"
+                ))),
+                None => Ok(first),
+            }
+        };
+        if !get("state")?.is_some_and(|state| self.state.is(state)) {
+            return Err(unsafe_("the answer to the sign-in belongs to another one: its state is wrong; sign in again".to_owned()));
+        }
+        let issuer = &self.found.server.issuer;
+        match get("iss")? {
+            // Sign by sign: what only looks the same may be another.
+            Some(iss) if iss != issuer => {
+                return Err(unsafe_(format!(
+                    "the answer to the sign-in comes from another authorization server than {}",
+                    shown(issuer)
+                )));
+            }
+            None if self.found.server.says_iss => {
+                return Err(unsafe_(format!(
+                    "the answer to the sign-in does not say that it comes from {}, which always says so",
+                    shown(issuer)
+                )));
+            }
+            _ => {}
+        }
+        if let Some(error) = get("error")? {
+            let words = get("error_description")?.unwrap_or_default();
+            return Err(AuthError::new(
+                AuthErrorKind::Refused,
+                format!("the sign-in was refused: {} {}", shown(error), shown(words))
+                    .trim_end()
+                    .to_owned(),
+            ));
+        }
+        match get("code")? {
+            Some(code) if !code.is_empty() => Ok(Secret::new(code)),
+            _ => Err(AuthError::new(
+                AuthErrorKind::Unreachable,
+                "the answer to the sign-in has no code",
+            )),
+        }
+    }
+
+    /// Gives the code for a token.
+    pub(super) async fn redeem(
+        &self,
+        code: &Secret,
+        endpoint: &Endpoint<'_>,
+    ) -> Result<Answer, NoToken> {
+        endpoint
+            .ask(&[
+                ("grant_type", "authorization_code"),
+                ("code", code.reveal()),
+                ("redirect_uri", &self.redirect),
+                ("code_verifier", self.verifier.reveal()),
+                ("resource", &self.found.resource),
+            ])
+            .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Authenticate, ServerMetadata};
+    use super::*;
+
+    fn found(change: impl FnOnce(&mut ServerMetadata)) -> Found {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let mut server = ServerMetadata {
+            issuer: "https://as.test".to_owned(),
+            authorization: Some(url("https://as.test/authorize?tenant=1")),
+            token: url("https://as.test/token"),
+            registration: None,
+            scopes: None,
+            s256: true,
+            says_iss: false,
+            takes_documents: false,
+            methods: None,
+            binds: false,
+        };
+        change(&mut server);
+        Found {
+            resource: "https://a.test/mcp".to_owned(),
+            scopes: None,
+            bound: false,
+            server,
+        }
+    }
+
+    fn with<T>(
+        change: impl FnOnce(&mut ServerMetadata),
+        then: impl FnOnce(&Pending<'_>) -> T,
+    ) -> Result<T, AuthError> {
+        let found = found(change);
+        let client = OauthClient::new("me", Authenticate::None);
+        Pending::new(&found, &client, "http://127.0.0.1:1/callback").map(|pending| then(&pending))
+    }
+
+    fn kind<T>(done: Result<T, AuthError>) -> Option<AuthErrorKind> {
+        done.err().map(|error| error.kind())
+    }
+
+    /// Holds: AUTH-49.
+    #[test]
+    fn a_server_without_s256_is_not_used() {
+        assert_eq!(
+            kind(with(|server| server.s256 = false, |_| ())),
+            Some(AuthErrorKind::Unsafe)
+        );
+    }
+
+    /// Holds: AUTH-27, AUTH-49, AUTH-54.
+    #[test]
+    fn the_person_is_sent_with_all_that_binds_the_answer() {
+        let url = with(
+            |_| (),
+            |pending| pending.url(&Scopes::read("b a"), Reach::public()).unwrap(),
+        )
+        .unwrap();
+        let query = url.query().unwrap();
+        for part in [
+            "tenant=1&response_type=code",
+            "client_id=me",
+            "code_challenge_method=S256",
+            "&state=",
+            "resource=https%3A%2F%2Fa.test%2Fmcp",
+            "scope=a+b",
+        ] {
+            assert!(query.contains(part), "{query}");
+        }
+        let url = with(
+            |_| (),
+            |pending| pending.url(&Scopes::default(), Reach::public()).unwrap(),
+        )
+        .unwrap();
+        assert!(!url.as_str().contains("scope"));
+    }
+
+    #[test]
+    fn a_page_that_is_not_safe_is_not_opened() {
+        for page in [
+            "http://as.test/authorize",
+            "http://127.0.0.1/authorize",
+            "https://as.test/authorize?state=x",
+            "https://as.test/authorize?redirect_uri=https://b.test",
+        ] {
+            let url = with(
+                |server| server.authorization = Some(Url::parse(page).unwrap()),
+                |pending| pending.url(&Scopes::default(), Reach::public()),
+            );
+            assert_eq!(
+                kind(url.unwrap()),
+                Some(AuthErrorKind::Unsupported),
+                "{page}"
+            );
+        }
+    }
+
+    /// Holds: AUTH-24, AUTH-25, AUTH-26, AUTH-54.
+    #[test]
+    fn an_answer_of_somebody_else_is_not_used() {
+        let check = |says_iss: bool, query: &str, expected: Option<AuthErrorKind>| {
+            let code = with(
+                |server| server.says_iss = says_iss,
+                |pending| pending.code(&query.replace("STATE", pending.state.reveal())),
+            )
+            .unwrap();
+            let shown = code
+                .as_ref()
+                .err()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(!shown.contains("evil words"), "{query}: {shown}");
+            assert_eq!(kind(code), expected, "{query}");
+        };
+        let bad = Some(AuthErrorKind::Unsafe);
+        check(false, "code=x&state=STATE", None);
+        check(false, "code=x&state=STATE&iss=https%3A%2F%2Fas.test", None);
+        check(true, "code=x&state=STATE&iss=https%3A%2F%2Fas.test", None);
+        check(true, "code=x&state=STATE", bad);
+        for iss in [
+            "https%3A%2F%2Fas.test%2F",
+            "https%3A%2F%2FAS.test",
+            "https%3A%2F%2Fas.test%3A443",
+            "https%3A%2F%2Fevil.test",
+            "",
+        ] {
+            check(false, &format!("code=x&state=STATE&iss={iss}"), bad);
+            check(
+                true,
+                &format!("error=x&error_description=evil+words&state=STATE&iss={iss}"),
+                bad,
+            );
+        }
+        for state in ["", "STAT", "STATEX", "x"] {
+            check(false, &format!("code=x&state={state}"), bad);
+        }
+        check(false, "code=x", bad);
+        check(
+            false,
+            "error=access_denied&error_description=evil+words",
+            bad,
+        );
+        check(false, "code=x&code=y&state=STATE", bad);
+        check(false, "code=x&state=STATE&state=STATE", bad);
+        check(
+            false,
+            "error=access_denied&state=STATE",
+            Some(AuthErrorKind::Refused),
+        );
+        check(false, "state=STATE", Some(AuthErrorKind::Unreachable));
+    }
+}

@@ -1,0 +1,175 @@
+//! What a server says of itself: protected resource metadata.
+//!
+//! Source: RFC 9728, sections 3 and 5; "Protected Resource Metadata Discovery Requirements" of the specification.
+
+use super::{
+    super::{AuthError, AuthErrorKind, Scopes, error::shown},
+    document, scopes, texts,
+};
+use crate::{Url, fetch::Fetcher};
+use toolgate_wire::json::Json;
+
+const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+
+/// The document of a server.
+pub(super) struct Resource {
+    pub(super) resource: String,
+    pub(super) issuers: Vec<String>,
+    pub(super) scopes: Option<Scopes>,
+    pub(super) bound: bool,
+}
+
+/// Looks where the refusal points to, else at the path of the server, else at its root.
+pub(super) async fn find(
+    fetcher: &Fetcher,
+    server: &Url,
+    hint: Option<&str>,
+) -> Result<Option<Resource>, AuthError> {
+    if let Some(hint) = hint {
+        let broken = |why: &str| {
+            let words = format!("the metadata that the server points to {why}");
+            AuthError::new(AuthErrorKind::Unsupported, words)
+        };
+        let url = Url::parse(hint).map_err(|bad| broken(&format!("has no address: {bad}")))?;
+        let json = document(fetcher, url)
+            .await?
+            .ok_or_else(|| broken("is not there"))?;
+        return read(&json, server).map(Some);
+    }
+    for url in places(server) {
+        if let Some(json) = document(fetcher, url).await? {
+            return read(&json, server).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+fn places(server: &Url) -> Vec<Url> {
+    let path = server.path().trim_end_matches('/');
+    let mut places = vec![format!("{WELL_KNOWN}{path}"), WELL_KNOWN.to_owned()];
+    places.dedup();
+    places
+        .iter()
+        .filter_map(|path| server.at(path).ok())
+        .collect()
+}
+
+fn read(json: &Json, server: &Url) -> Result<Resource, AuthError> {
+    let resource = json.get("resource").and_then(|resource| resource.string());
+    let resource = resource.unwrap_or_default();
+    if !Url::parse(&resource).is_ok_and(|resource| covers(&resource, server)) {
+        let words = format!(
+            "the metadata of {} is for another resource, {:?}; no token is asked for",
+            server.origin(),
+            shown(&resource)
+        );
+        return Err(AuthError::new(AuthErrorKind::Unsafe, words));
+    }
+    Ok(Resource {
+        resource,
+        issuers: texts(json, "authorization_servers").unwrap_or_default(),
+        scopes: scopes(json),
+        bound: json
+            .get("dpop_bound_access_tokens_required")
+            .and_then(|bound| bound.bool())
+            == Some(true),
+    })
+}
+
+/// Whether a server is the resource, or lies below it: on the same origin, at its path or under it.
+fn covers(resource: &Url, server: &Url) -> bool {
+    let (above, below) = (resource.path(), server.path());
+    let folder = above.trim_end_matches('/');
+    let under = below
+        .strip_prefix(folder)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let query = resource.query().is_none() || resource.query() == server.query() && above == below;
+    resource.same_origin(server) && under && query
+}
+
+/// The address of a server that says nothing of itself: without a query, and without a slash at its end.
+pub(super) fn canonical(server: &Url) -> String {
+    format!("{}{}", server.origin(), server.path().trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    /// Holds: AUTH-27.
+    #[test]
+    fn metadata_for_another_resource_is_not_used() {
+        let check = |resource: &str, server: &str, expected: bool| {
+            let json = Json::from_value(&serde_json::json!({"resource": resource}));
+            assert_eq!(
+                read(&json, &url(server)).is_ok(),
+                expected,
+                "{resource} for {server}"
+            );
+        };
+        let server = "https://a.test/mcp/one";
+        for same in [
+            "https://a.test/mcp/one",
+            "https://a.test/mcp",
+            "https://a.test/mcp/",
+            "https://a.test",
+            "https://a.test/",
+            "https://A.test:443/mcp",
+        ] {
+            check(same, server, true);
+        }
+        for other in [
+            "",
+            "x",
+            "https://b.test/mcp/one",
+            "http://a.test/mcp/one",
+            "https://a.test:8443/mcp/one",
+            "https://a.test/mcp/on",
+            "https://a.test/mcp/one/two",
+            "https://a.test/MCP/one",
+            "https://a.test.b.test/mcp/one",
+            "https://a.test/mcp/one#x",
+            "https://a.test@b.test/mcp/one",
+            "https://a.test/mcp?x=1",
+            "https://a.test/mcp/one?x=1",
+        ] {
+            check(other, server, false);
+        }
+    }
+
+    /// Holds: AUTH-07.
+    #[test]
+    fn the_path_comes_before_the_root() {
+        let places = |text: &str| {
+            places(&url(text))
+                .iter()
+                .map(|p| p.path().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            places("https://a.test/mcp/?x=1"),
+            [
+                "/.well-known/oauth-protected-resource/mcp",
+                "/.well-known/oauth-protected-resource"
+            ]
+        );
+        assert_eq!(
+            places("https://a.test"),
+            ["/.well-known/oauth-protected-resource"]
+        );
+    }
+
+    /// Holds: AUTH-28.
+    #[test]
+    fn a_server_without_words_is_called_by_its_address() {
+        assert_eq!(canonical(&url("https://a.test/")), "https://a.test");
+        assert_eq!(
+            canonical(&url("https://a.test/mcp?x=1")),
+            "https://a.test/mcp"
+        );
+    }
+}

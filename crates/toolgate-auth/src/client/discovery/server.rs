@@ -1,0 +1,226 @@
+//! What an authorization server says of itself.
+//!
+//! Source: RFC 8414, section 3; OpenID Connect Discovery 1.0, section 4; "Authorization Server Metadata Discovery" of
+//! the specification, and the page on authorization of 2025-03-26.
+
+use super::{
+    super::{AuthError, AuthErrorKind, Scopes, error::shown},
+    document, scopes, texts,
+};
+use crate::{Url, fetch::Fetcher};
+use toolgate_wire::json::Json;
+
+const OAUTH: &str = "/.well-known/oauth-authorization-server";
+const OIDC: &str = "/.well-known/openid-configuration";
+
+/// An authorization server. Its `issuer` was compared with the one that was looked for.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerMetadata {
+    /// Its name, kept sign by sign.
+    pub issuer: String,
+    /// Where a person signs in.
+    pub authorization: Option<Url>,
+    /// Where tokens are had.
+    pub token: Url,
+    /// Where clients register by themselves.
+    pub registration: Option<Url>,
+    /// The scopes that it names.
+    pub scopes: Option<Scopes>,
+    /// Whether it has PKCE with S256.
+    pub s256: bool,
+    /// Whether it says who it is when a person comes back (RFC 9207).
+    pub says_iss: bool,
+    /// Whether an address of a document can be the id of a client.
+    pub takes_documents: bool,
+    /// Ways of authentication at the token endpoint, where it names them.
+    pub methods: Option<Vec<String>>,
+    /// Whether it binds tokens to a key by ES256 (RFC 9449).
+    pub binds: bool,
+}
+
+impl ServerMetadata {
+    /// How a client that registers will show that it is the one. A public client cannot lose its secret.
+    pub(in super::super) fn method_for_new_client(&self) -> &'static str {
+        let known = |method: &&str| self.has_method(method);
+        let ours = ["none", "client_secret_basic", "client_secret_post"];
+        ours.into_iter().find(known).unwrap_or("none")
+    }
+
+    /// Whether it takes a way of authentication; without a list, the one that is the default of the RFC.
+    pub(in super::super) fn has_method(&self, method: &str) -> bool {
+        match &self.methods {
+            Some(all) => all.iter().any(|known| known == method),
+            None => method == "client_secret_basic",
+        }
+    }
+}
+
+/// Looks for the metadata of an issuer in the order of the specification.
+pub(super) async fn find(
+    fetcher: &Fetcher,
+    issuer: &str,
+) -> Result<Option<ServerMetadata>, AuthError> {
+    let url = Url::parse(issuer).ok().filter(|url| url.query().is_none());
+    let url = url.ok_or_else(|| {
+        let words = format!("the authorization server {:?} is no address", shown(issuer));
+        AuthError::new(AuthErrorKind::Unsupported, words)
+    })?;
+    for place in places(&url) {
+        if let Some(json) = document(fetcher, place).await? {
+            return read(&json, issuer).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+fn places(issuer: &Url) -> Vec<Url> {
+    let path = issuer.path().trim_end_matches('/');
+    let mut places = vec![format!("{OAUTH}{path}"), format!("{OIDC}{path}")];
+    if !path.is_empty() {
+        places.push(format!("{path}{OIDC}"));
+    }
+    places
+        .iter()
+        .filter_map(|path| issuer.at(path).ok())
+        .collect()
+}
+
+/// The way of 2025-03-26: metadata at the origin of the server, or known paths without any.
+pub(super) async fn of_2025_03_26(
+    fetcher: &Fetcher,
+    server: &Url,
+) -> Result<ServerMetadata, AuthError> {
+    let origin = server.origin();
+    let at = |path: &str| {
+        let url = server.at(path);
+        url.map_err(|bad| AuthError::new(AuthErrorKind::Unsupported, bad.to_string()))
+    };
+    if let Some(json) = document(fetcher, at(OAUTH)?).await? {
+        // Some write their origin with a slash at its end; both are the same origin.
+        let said = json
+            .get("issuer")
+            .and_then(|issuer| issuer.string())
+            .unwrap_or_default();
+        let slashed = format!("{origin}/");
+        let issuer = if said == slashed { &slashed } else { &origin };
+        return read(&json, issuer);
+    }
+    Ok(ServerMetadata {
+        authorization: Some(at("/authorize")?),
+        token: at("/token")?,
+        registration: Some(at("/register")?),
+        scopes: None,
+        // All clients and servers of that revision had to have it.
+        s256: true,
+        says_iss: false,
+        takes_documents: false,
+        methods: Some(vec!["none".to_owned()]),
+        binds: false,
+        issuer: origin,
+    })
+}
+
+fn read(json: &Json, issuer: &str) -> Result<ServerMetadata, AuthError> {
+    let said = json
+        .get("issuer")
+        .and_then(|issuer| issuer.string())
+        .unwrap_or_default();
+    if said != issuer {
+        let words = format!(
+            "the metadata of the authorization server {} names another issuer, {:?}; it is not used",
+            shown(issuer),
+            shown(&said)
+        );
+        return Err(AuthError::new(AuthErrorKind::Unsafe, words));
+    }
+    let broken = |what: &str| {
+        let words = format!(
+            "the metadata of the authorization server {} has {what}",
+            shown(issuer)
+        );
+        AuthError::new(AuthErrorKind::Unsupported, words)
+    };
+    let url = |key: &str| -> Result<Option<Url>, AuthError> {
+        let Some(text) = json.get(key).and_then(|url| url.string()) else {
+            return Ok(None);
+        };
+        let bad = |bad| broken(&format!("a {key} that cannot be used: {bad}"));
+        Url::parse(&text).map(Some).map_err(bad)
+    };
+    let has = |key: &str, wanted: &str| {
+        texts(json, key).is_some_and(|all| all.iter().any(|one| one == wanted))
+    };
+    let is = |key: &str| json.get(key).and_then(|value| value.bool()) == Some(true);
+    Ok(ServerMetadata {
+        issuer: said,
+        authorization: url("authorization_endpoint")?,
+        token: url("token_endpoint")?.ok_or_else(|| broken("no token_endpoint"))?,
+        registration: url("registration_endpoint")?,
+        scopes: scopes(json),
+        s256: has("code_challenge_methods_supported", "S256"),
+        says_iss: is("authorization_response_iss_parameter_supported"),
+        takes_documents: is("client_id_metadata_document_supported"),
+        methods: texts(json, "token_endpoint_auth_methods_supported"),
+        binds: has("dpop_signing_alg_values_supported", "ES256"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Holds: AUTH-11.
+    #[test]
+    fn places_are_tried_in_the_order_of_the_specification() {
+        let places = |text: &str| {
+            places(&Url::parse(text).unwrap())
+                .iter()
+                .map(|p| p.path().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            places("https://a.test/tenant1"),
+            [
+                "/.well-known/oauth-authorization-server/tenant1",
+                "/.well-known/openid-configuration/tenant1",
+                "/tenant1/.well-known/openid-configuration",
+            ]
+        );
+        let root = [
+            "/.well-known/oauth-authorization-server",
+            "/.well-known/openid-configuration",
+        ];
+        assert_eq!(places("https://a.test"), root);
+        assert_eq!(places("https://a.test/"), root);
+    }
+
+    /// Holds: AUTH-12.
+    #[test]
+    fn metadata_of_another_issuer_is_not_used() {
+        let issuer = "https://a.test/x";
+        for said in [
+            "https://a.test/x/",
+            "https://A.test/x",
+            "https://a.test:443/x",
+            "http://a.test/x",
+            "https://b.test/x",
+            "https://a.test/X",
+            "",
+        ] {
+            let json = Json::from_value(
+                &json!({"issuer": said, "token_endpoint": "https://a.test/token"}),
+            );
+            let error = read(&json, issuer).err().unwrap();
+            assert_eq!(error.kind(), AuthErrorKind::Unsafe, "{said}");
+        }
+        let json =
+            Json::from_value(&json!({"issuer": issuer, "token_endpoint": "https://a.test/token"}));
+        assert!(read(&json, issuer).is_ok());
+        for bad in [json!("javascript:alert(1)"), json!("/token"), json!(null)] {
+            let json = Json::from_value(&json!({"issuer": issuer, "token_endpoint": bad}));
+            assert!(read(&json, issuer).is_err());
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Enterprise-managed authorization: a company's identity provider gives a person's sign-in for an assertion to the
+//! authorization server of a tool.
+//!
+//! Source: the extension `io.modelcontextprotocol/enterprise-managed-authorization`; RFC 8693; RFC 7523.
+
+use super::{
+    super::{
+        AuthError, Found, OauthClient, Scopes,
+        endpoint::{Endpoint, NoToken},
+        error::shown,
+        tokens::Answer,
+    },
+    Assertion, by_assertion, refused,
+};
+use crate::{
+    Url,
+    fetch::{FetchLimits, Fetcher},
+    jose,
+};
+use toolgate_wire::json::{Json, Limits};
+
+const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
+const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+/// The type that such an assertion has in its header.
+const TYPE: &str = "oauth-id-jag+jwt";
+
+/// A person who is signed in at an identity provider.
+#[derive(Clone)]
+pub struct Enterprise {
+    endpoint: Url,
+    client: OauthClient,
+    id_token: Assertion,
+}
+
+impl Enterprise {
+    /// One whose provider has that token endpoint and knows us as that client. The id token is what the person's
+    /// sign-in there gave.
+    pub fn new(endpoint: Url, client: OauthClient, id_token: impl Into<Assertion>) -> Enterprise {
+        Enterprise {
+            endpoint,
+            client,
+            id_token: id_token.into(),
+        }
+    }
+
+    pub(in super::super) async fn ask(
+        &self,
+        found: &Found,
+        scopes: &Scopes,
+        endpoint: &Endpoint<'_>,
+    ) -> Result<Answer, NoToken> {
+        let assertion = self.exchange(found, scopes).await?;
+        let text = assertion.access.reveal();
+        check(text, &found.server.issuer, &endpoint.client.id)?;
+        by_assertion(found, scopes, text, endpoint).await
+    }
+
+    async fn exchange(&self, found: &Found, scopes: &Scopes) -> Result<Answer, NoToken> {
+        let fetcher = Fetcher::at_home(&self.endpoint, FetchLimits::default());
+        let provider = Endpoint {
+            url: &self.endpoint,
+            issuer: self.endpoint.as_str(),
+            basic: true,
+            client: &self.client,
+            fetcher: &fetcher,
+            binding: None,
+        };
+        let (id_token, scopes) = (self.id_token.get().await?, scopes.to_string());
+        let mut form = vec![
+            ("grant_type", EXCHANGE),
+            ("requested_token_type", ID_JAG),
+            ("audience", found.server.issuer.as_str()),
+            ("resource", found.resource.as_str()),
+            ("subject_token", id_token.reveal()),
+            ("subject_token_type", ID_TOKEN),
+        ];
+        if !scopes.is_empty() {
+            form.push(("scope", &scopes));
+        }
+        let answer = provider.ask(&form).await?;
+        if answer.issued.as_deref() != Some(ID_JAG) {
+            let words = format!(
+                "{} gave another kind of token than was asked for",
+                self.endpoint.origin()
+            );
+            return Err(refused(words).into());
+        }
+        Ok(answer)
+    }
+}
+
+/// Looks whether an assertion is meant for whom it goes to. Its signature is theirs to check.
+fn check(assertion: &str, issuer: &str, client: &str) -> Result<(), AuthError> {
+    let mut parts = assertion.split('.').map(|part| {
+        let bytes = jose::decode(part)?;
+        Json::read(bytes, &Limits::default()).ok()
+    });
+    let header = parts.next().flatten();
+    let claims = parts.next().flatten();
+    let text =
+        |json: &Option<Json>, key: &str| json.as_ref().and_then(|json| json.get(key)?.string());
+    let (kind, aud, of) = (
+        text(&header, "typ"),
+        text(&claims, "aud"),
+        text(&claims, "client_id"),
+    );
+    if kind.as_deref() != Some(TYPE) {
+        return Err(refused(
+            "the identity provider gave no assertion of authorization".to_owned(),
+        ));
+    }
+    if aud.as_deref() != Some(issuer) {
+        let words = format!(
+            "the assertion of the identity provider is not for {}",
+            shown(issuer)
+        );
+        return Err(refused(words));
+    }
+    if of.as_deref() != Some(client) {
+        let words =
+            "the assertion of the identity provider is for another client than the one that is set";
+        return Err(refused(words.to_owned()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Holds: XAUTH-02.
+    #[test]
+    fn an_assertion_for_somebody_else_is_not_sent() {
+        let with = |typ: &str, aud: &str, client: &str| {
+            let part = |value: serde_json::Value| jose::encode(value.to_string());
+            let text = format!(
+                "{}.{}.x",
+                part(json!({"typ": typ})),
+                part(json!({"aud": aud, "client_id": client}))
+            );
+            check(&text, "https://as.test", "me").is_ok()
+        };
+        assert!(with(TYPE, "https://as.test", "me"));
+        assert!(!with("JWT", "https://as.test", "me"));
+        assert!(!with(TYPE, "https://as.test/", "me"));
+        assert!(!with(TYPE, "https://as.test", "you"));
+        assert!(check("x", "https://as.test", "me").is_err());
+    }
+}

@@ -1,0 +1,161 @@
+//! How a login is set.
+
+use super::{
+    super::{
+        Enterprise, MemoryStore, OauthClient, SignIn, Store, Workload, registration::Identity,
+    },
+    Bind, Inner, Login, State, Way,
+};
+use crate::{
+    Url,
+    fetch::{FetchLimits, Fetcher, Reach},
+};
+use std::sync::{Arc, Mutex};
+
+/// A login in the making. Without more, it uses what the store has and signs nobody in.
+///
+/// ```
+/// # use toolgate_auth::{Url, client::{Login, MemoryStore}};
+/// # fn main() -> Result<(), toolgate_auth::BadUrl> {
+/// let login = Login::builder(Url::parse("https://tools.example/mcp")?)
+///     .name("my-app")
+///     .store(MemoryStore::new())
+///     .build();
+/// # drop(login);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a login is made by build"]
+pub struct LoginBuilder {
+    server: Url,
+    key: Option<String>,
+    reach: Reach,
+    limits: FetchLimits,
+    identity: Identity,
+    store: Arc<dyn Store>,
+    way: Way,
+    bind: Bind,
+    offline: bool,
+}
+
+impl LoginBuilder {
+    pub(super) fn new(server: Url) -> LoginBuilder {
+        LoginBuilder {
+            reach: Reach::of(&server),
+            server,
+            key: None,
+            limits: FetchLimits::default(),
+            identity: Identity {
+                name: "Toolgate".to_owned(),
+                ..Identity::default()
+            },
+            store: Arc::new(MemoryStore::new()),
+            way: Way::Nobody,
+            bind: Bind::Wanted,
+            offline: true,
+        }
+    }
+
+    /// Under which name the grant is kept; the address of the server unless set.
+    pub fn key(mut self, key: &str) -> LoginBuilder {
+        self.key = Some(key.to_owned());
+        self
+    }
+
+    /// How we are called where we register; "Toolgate" unless set.
+    pub fn name(mut self, name: &str) -> LoginBuilder {
+        self.identity.name = name.to_owned();
+        self
+    }
+
+    /// A client that was registered by other means, and for which issuer; where none is said, for the one that the
+    /// server names.
+    pub fn client(mut self, issuer: Option<&str>, client: OauthClient) -> LoginBuilder {
+        self.identity.given = Some((issuer.map(str::to_owned), client));
+        self
+    }
+
+    /// The address of a document that describes us: `https`, with a path. It is our id where the authorization server
+    /// takes such.
+    pub fn client_document(mut self, url: Url) -> LoginBuilder {
+        self.identity.document = Some(url);
+        self
+    }
+
+    /// Where grants are kept; in memory unless set.
+    pub fn store(self, store: impl Store) -> LoginBuilder {
+        self.shared_store(Arc::new(store))
+    }
+
+    /// The same, for a store that others use too.
+    pub fn shared_store(mut self, store: Arc<dyn Store>) -> LoginBuilder {
+        self.store = store;
+        self
+    }
+
+    /// Which addresses the server may name; see [`Reach`].
+    pub fn reach(mut self, reach: Reach) -> LoginBuilder {
+        self.reach = reach;
+        self
+    }
+
+    /// How much is read and waited for.
+    pub fn limits(mut self, limits: FetchLimits) -> LoginBuilder {
+        self.limits = limits;
+        self
+    }
+
+    /// A person signs in where it is needed.
+    pub fn sign_in(mut self, person: impl SignIn) -> LoginBuilder {
+        self.way = Way::Person(Arc::new(person));
+        self
+    }
+
+    /// The client that was set asks for itself.
+    pub fn client_credentials(mut self) -> LoginBuilder {
+        self.way = Way::Client;
+        self
+    }
+
+    /// The identity provider of a company decides.
+    pub fn enterprise(mut self, enterprise: Enterprise) -> LoginBuilder {
+        self.way = Way::Enterprise(enterprise);
+        self
+    }
+
+    /// The platform on which we run says who we are.
+    pub fn workload(mut self, workload: Workload) -> LoginBuilder {
+        self.way = Way::Workload(workload);
+        self
+    }
+
+    /// Tokens are bound to a key even where the server does not ask for it; else only where it does.
+    pub fn bound(mut self) -> LoginBuilder {
+        self.bind = Bind::Always;
+        self
+    }
+
+    /// No refresh token is asked for, so that nothing outlives the access token.
+    pub fn no_refresh(mut self) -> LoginBuilder {
+        self.offline = false;
+        self
+    }
+
+    /// The login. Nothing is sent yet.
+    pub fn build(self) -> Login {
+        let key = self.key.unwrap_or_else(|| self.server.as_str().to_owned());
+        Login(Arc::new(Inner {
+            fetcher: Fetcher::new(self.reach, self.limits).home(&self.server),
+            server: self.server,
+            key,
+            reach: self.reach,
+            identity: self.identity,
+            store: self.store,
+            way: self.way,
+            bind: self.bind,
+            offline: self.offline,
+            state: Mutex::new(State::default()),
+            flight: Arc::default(),
+        }))
+    }
+}

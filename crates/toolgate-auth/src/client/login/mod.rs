@@ -1,0 +1,169 @@
+//! The way to the tokens of one server.
+//!
+//! - `builder`: how it is set. `renew`: a token for a token that ends. `authorize`: a token from the beginning.
+//! - `answering`: what a transport asks.
+
+mod answering;
+mod authorize;
+mod builder;
+mod renew;
+
+pub use builder::LoginBuilder;
+
+use super::{
+    AuthError, Enterprise, Found, Grant, Scopes, SignIn, Store, Workload, dpop::Binding,
+    registration::Identity,
+};
+use crate::{
+    Url,
+    fetch::{Fetcher, Reach},
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// How long a refusal of an authorization server is taken as an answer, where no person is asked.
+const COOL: Duration = Duration::from_secs(30);
+
+/// Who signs in.
+#[derive(Clone)]
+enum Way {
+    /// Nobody: only what was granted before is used.
+    Nobody,
+    Person(Arc<dyn SignIn>),
+    Client,
+    Enterprise(Enterprise),
+    Workload(Workload),
+}
+
+/// Whether tokens are bound to a key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Bind {
+    /// Where the server wants it.
+    Wanted,
+    Always,
+}
+
+/// The way to the tokens of one server: finds its authorization server, signs in, renews, and steps up. Clones share
+/// what was granted. One flow runs at a time; who comes meanwhile uses what it brings.
+#[derive(Clone)]
+pub struct Login(Arc<Inner>);
+
+struct Inner {
+    server: Url,
+    /// Under which name grants are kept.
+    key: String,
+    reach: Reach,
+    fetcher: Fetcher,
+    identity: Identity,
+    store: Arc<dyn Store>,
+    way: Way,
+    bind: Bind,
+    offline: bool,
+    state: Mutex<State>,
+    flight: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// The right to run a flow.
+type Flight = tokio::sync::OwnedMutexGuard<()>;
+
+#[derive(Default)]
+struct State {
+    /// Whether the store was read.
+    loaded: bool,
+    grant: Option<Grant>,
+    binding: Option<Arc<Binding>>,
+    found: Option<Arc<Found>>,
+    /// What was asked for last, granted or not.
+    asked: Scopes,
+    /// Step-ups of each operation, and when the first was.
+    steps: HashMap<String, (u32, Instant)>,
+    /// The last refusal, where asking again at once would bring the same.
+    refused: Option<(Instant, AuthError)>,
+}
+
+impl Login {
+    /// One for the server at an address; nothing is sent yet.
+    pub fn builder(server: Url) -> LoginBuilder {
+        LoginBuilder::new(server)
+    }
+
+    /// What is granted now, fresh or not; nothing where a sign-in is needed.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn granted(&self) -> Result<Option<Grant>, AuthError> {
+        self.load().await?;
+        Ok(self.state().grant.clone())
+    }
+
+    /// Forgets what was granted.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub async fn sign_out(&self) -> Result<(), AuthError> {
+        let _one = self.flight().await;
+        self.put(None).await
+    }
+
+    /// Waits until no other flow runs.
+    async fn flight(&self) -> Flight {
+        self.0.flight.clone().lock_owned().await
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the store, once.
+    async fn load(&self) -> Result<(), AuthError> {
+        if self.state().loaded {
+            return Ok(());
+        }
+        let kept = self.0.store.grant(&self.0.key).await?;
+        let mut state = self.state();
+        if !state.loaded {
+            state.loaded = true;
+            adopt(&mut state, kept)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a grant, here and in the store.
+    async fn put(&self, grant: Option<Grant>) -> Result<(), AuthError> {
+        {
+            let mut state = self.state();
+            state.loaded = true;
+            adopt(&mut state, grant.clone())?;
+        }
+        self.0.store.keep(&self.0.key, grant).await?;
+        Ok(())
+    }
+
+    /// The key of bound tokens.
+    fn binding(&self) -> Result<Arc<Binding>, AuthError> {
+        let mut state = self.state();
+        if let Some(binding) = &state.binding {
+            return Ok(binding.clone());
+        }
+        let binding = Arc::new(Binding::new(None)?);
+        state.binding = Some(binding.clone());
+        Ok(binding)
+    }
+}
+
+fn adopt(state: &mut State, grant: Option<Grant>) -> Result<(), AuthError> {
+    if let Some(key) = grant.as_ref().and_then(|grant| grant.key.as_ref()) {
+        let same = state
+            .binding
+            .as_ref()
+            .is_some_and(|binding| binding.kept.is(key.reveal()));
+        if !same {
+            state.binding = Some(Arc::new(Binding::new(Some(key))?));
+        }
+    }
+    state.grant = grant;
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! A client of servers that want to know who calls.
+//!
+//! - [`Login`]: the way to one server's tokens, and what a transport asks ([`Credentials`]).
+//! - `challenge`: what a refusal says. `discovery`: whose tokens a server takes, and where they are had.
+//! - `registration`: which client we are to an authorization server.
+//! - `code`: the code flow with a person, `pkce` its proof. `grants`: the flows without one.
+//! - `endpoint`: one request for a token. `dpop`: tokens that are bound to a key.
+//! - `scopes`: what is asked for. `tokens`, `store`: what was granted, by issuer.
+
+mod challenge;
+mod code;
+mod credentials;
+mod discovery;
+mod dpop;
+mod endpoint;
+mod error;
+mod grants;
+mod login;
+mod pkce;
+mod registration;
+mod scopes;
+mod store;
+mod tokens;
+
+pub use challenge::{Challenge, challenges};
+pub use code::{SignIn, Visit};
+pub use credentials::{Again, Credentials, Leaving, Refusal};
+pub use discovery::{Found, ServerMetadata};
+pub use error::{AuthError, AuthErrorKind};
+pub use grants::{Assertion, Enterprise, Workload};
+pub use login::{Login, LoginBuilder};
+pub use registration::{Authenticate, OauthClient};
+pub use scopes::Scopes;
+pub use store::{MemoryStore, Store, StoreError};
+pub use tokens::Grant;

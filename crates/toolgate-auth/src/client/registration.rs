@@ -1,0 +1,196 @@
+//! Which client we are to an authorization server.
+//!
+//! What was given to us for it comes first, then a document that describes us at an address of our own, then dynamic
+//! registration. An identity belongs to one issuer and is used with no other.
+//!
+//! Source: the page on client registration; RFC 7591.
+
+use super::{AuthError, AuthErrorKind, ServerMetadata, Store, error::shown};
+use crate::{
+    Secret, Url,
+    fetch::{Fetcher, Request},
+    jose::SigningKey,
+};
+use serde_json::json;
+use std::sync::Arc;
+
+/// How a client says at a token endpoint that it is the one.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Authenticate {
+    /// It has no secret: its id alone.
+    None,
+    /// A secret, in the header `Authorization` or in the form, as the server takes it.
+    Secret(Secret),
+    /// A secret in the header.
+    Basic(Secret),
+    /// A secret in the form.
+    Post(Secret),
+    /// A signature.
+    Key(Arc<SigningKey>),
+}
+
+/// A client, as one authorization server knows it.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct OauthClient {
+    /// Its id.
+    pub id: String,
+    /// How it shows that it is the one.
+    pub authenticate: Authenticate,
+    /// Where a person is sent back to, where the server knows one address only.
+    pub redirect: Option<String>,
+    /// When its secret ends, in seconds since 1970.
+    pub until: Option<u64>,
+}
+
+impl OauthClient {
+    /// A client that was registered by other means.
+    pub fn new(id: impl Into<String>, authenticate: Authenticate) -> OauthClient {
+        OauthClient {
+            id: id.into(),
+            authenticate,
+            redirect: None,
+            until: None,
+        }
+    }
+}
+
+/// What we can say of ourselves.
+#[derive(Clone, Default)]
+pub(super) struct Identity {
+    /// Given to us, and for which issuer; any where none is said.
+    pub(super) given: Option<(Option<String>, OauthClient)>,
+    /// Where a document describes us.
+    pub(super) document: Option<Url>,
+    /// Our name.
+    pub(super) name: String,
+}
+
+impl Identity {
+    /// Who we are without a person: only what was given to us.
+    pub(super) fn given(&self, issuer: &str) -> Result<Option<OauthClient>, AuthError> {
+        match &self.given {
+            Some((Some(of), _)) if of != issuer => Err(AuthError::new(
+                AuthErrorKind::Unsafe,
+                format!(
+                    "the client that is set belongs to {}, and the server now names {}; it is not used there",
+                    shown(of),
+                    shown(issuer)
+                ),
+            )),
+            Some((_, client)) => Ok(Some(client.clone())),
+            None => Ok(None),
+        }
+    }
+
+    /// The issuer that the given client belongs to, where one is said.
+    pub(super) fn issuer(&self) -> Option<&str> {
+        self.given.as_ref()?.0.as_deref()
+    }
+
+    /// Who we are to this server without asking it.
+    pub(super) fn known(&self, server: &ServerMetadata) -> Result<Option<OauthClient>, AuthError> {
+        if let Some(client) = self.given(&server.issuer)? {
+            return Ok(Some(client));
+        }
+        let document = self.document.as_ref().filter(|_| server.takes_documents);
+        Ok(document.map(|document| OauthClient::new(document.as_str(), Authenticate::None)))
+    }
+
+    /// Who we are to this server, registering with it where nothing else is possible.
+    pub(super) async fn at(
+        &self,
+        server: &ServerMetadata,
+        redirect: &str,
+        fetcher: &Fetcher,
+        store: &dyn Store,
+    ) -> Result<OauthClient, AuthError> {
+        if let Some(client) = self.known(server)? {
+            return Ok(client);
+        }
+        let kept = store.client(&server.issuer).await?;
+        let usable = |client: &OauthClient| {
+            client.redirect.as_deref() == Some(redirect)
+                && client
+                    .until
+                    .is_none_or(|until| until > super::tokens::now())
+        };
+        if let Some(client) = kept.filter(usable) {
+            return Ok(client);
+        }
+        let Some(endpoint) = &server.registration else {
+            return Err(AuthError::new(
+                AuthErrorKind::Unsupported,
+                format!(
+                    "{} registers no clients by itself; register one there and set its id",
+                    shown(&server.issuer)
+                ),
+            ));
+        };
+        let client = self.register(endpoint, server, redirect, fetcher).await?;
+        store
+            .keep_client(&server.issuer, Some(client.clone()))
+            .await?;
+        Ok(client)
+    }
+
+    async fn register(
+        &self,
+        endpoint: &Url,
+        server: &ServerMetadata,
+        redirect: &str,
+        fetcher: &Fetcher,
+    ) -> Result<OauthClient, AuthError> {
+        let method = server.method_for_new_client();
+        let wanted = json!({
+            "client_name": self.name,
+            "redirect_uris": [redirect],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": method,
+            "application_type": "native",
+        });
+        let fetched = fetcher
+            .fetch(Request::json(endpoint.clone(), &wanted))
+            .await?;
+        let status = fetched.status;
+        let answer = fetched.json().ok();
+        let text = |key: &str| answer.as_ref()?.get(key)?.string();
+        if !status.is_success() {
+            let why = text("error_description")
+                .or_else(|| text("error"))
+                .unwrap_or_default();
+            let words = format!(
+                "{} does not register this client (HTTP {}): {}; register one there and set its id",
+                endpoint.origin(),
+                status.as_u16(),
+                shown(&why)
+            );
+            return Err(AuthError::new(AuthErrorKind::Refused, words));
+        }
+        let malformed = |what: &str| {
+            let words = format!("{}: its registration has {what}", endpoint.origin());
+            AuthError::new(AuthErrorKind::Unreachable, words)
+        };
+        let id = text("client_id").filter(|id| !id.is_empty() && id.len() <= 2048);
+        let id = id.ok_or_else(|| malformed("no client_id"))?;
+        let secret = text("client_secret").map(Secret::new);
+        let method = text("token_endpoint_auth_method").unwrap_or_else(|| method.to_owned());
+        let authenticate = match (method.as_str(), secret) {
+            ("none", _) => Authenticate::None,
+            ("client_secret_basic", Some(secret)) => Authenticate::Basic(secret),
+            ("client_secret_post", Some(secret)) => Authenticate::Post(secret),
+            _ => return Err(malformed("a way of authentication that we do not have")),
+        };
+        let until = answer
+            .as_ref()
+            .and_then(|answer| answer.get("client_secret_expires_at")?.u64());
+        Ok(OauthClient {
+            id,
+            authenticate,
+            redirect: Some(redirect.to_owned()),
+            until: until.filter(|until| *until > 0),
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! Signing: what we assert ourselves.
+
+use super::{Algorithm, encode};
+use crate::Secret;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use ring::{
+    rand::SystemRandom,
+    signature::{self, EcdsaKeyPair, Ed25519KeyPair, KeyPair, RsaKeyPair},
+};
+use serde_json::{Value, json};
+use std::fmt;
+
+/// A private key. Nothing prints it.
+pub struct SigningKey {
+    key: Key,
+    algorithm: Algorithm,
+}
+
+enum Key {
+    Ecdsa(EcdsaKeyPair),
+    Rsa(Box<RsaKeyPair>),
+    Ed(Ed25519KeyPair),
+}
+
+/// Why a text is no private key. Says nothing of the text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct BadKey(&'static str);
+
+impl fmt::Display for BadKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for BadKey {}
+
+impl SigningKey {
+    /// Makes a key for ES256, and gives it in PKCS #8 too, in Base64.
+    ///
+    /// # Errors
+    /// The system gives no random numbers.
+    pub fn generate() -> Result<(SigningKey, Secret), BadKey> {
+        let rng = SystemRandom::new();
+        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&signature::ECDSA_P256_SHA256_FIXED_SIGNING, &rng)
+            .map_err(|_| BadKey("the system gives no random numbers"))?;
+        let key = SigningKey::from_der(Algorithm::Es256, pkcs8.as_ref())?;
+        Ok((key, Secret::new(STANDARD.encode(pkcs8.as_ref()))))
+    }
+
+    /// Reads a key for ES256 that [`SigningKey::generate`] gave.
+    ///
+    /// # Errors
+    /// [`BadKey`]
+    pub fn kept(text: &Secret) -> Result<SigningKey, BadKey> {
+        let der = STANDARD
+            .decode(text.reveal())
+            .map_err(|_| BadKey("it is no Base64"))?;
+        SigningKey::from_der(Algorithm::Es256, &der)
+    }
+
+    /// Reads a key in PEM, `BEGIN PRIVATE KEY`, which is PKCS #8.
+    ///
+    /// # Errors
+    /// [`BadKey`]: it is another form, or a key for another algorithm.
+    pub fn from_pem(algorithm: Algorithm, pem: &Secret) -> Result<SigningKey, BadKey> {
+        let (begin, end) = ("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----");
+        let inner = pem
+            .reveal()
+            .split_once(begin)
+            .and_then(|(_, rest)| rest.split_once(end));
+        let (inner, _) = inner.ok_or(BadKey(
+            "it has no BEGIN PRIVATE KEY; convert it with: openssl pkcs8 -topk8 -nodes",
+        ))?;
+        let packed: String = inner.split_ascii_whitespace().collect();
+        let der = STANDARD
+            .decode(packed)
+            .map_err(|_| BadKey("its text is no Base64"))?;
+        SigningKey::from_der(algorithm, &der)
+    }
+
+    fn from_der(algorithm: Algorithm, der: &[u8]) -> Result<SigningKey, BadKey> {
+        let wrong = |_| BadKey("it is no private key for this algorithm");
+        let key = match algorithm {
+            Algorithm::Es256 => {
+                let kind = &signature::ECDSA_P256_SHA256_FIXED_SIGNING;
+                EcdsaKeyPair::from_pkcs8(kind, der, &SystemRandom::new()).map(Key::Ecdsa)
+            }
+            Algorithm::Rs256 => RsaKeyPair::from_pkcs8(der).map(|key| Key::Rsa(Box::new(key))),
+            Algorithm::EdDsa => Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map(Key::Ed),
+        };
+        Ok(SigningKey {
+            key: key.map_err(wrong)?,
+            algorithm,
+        })
+    }
+
+    /// How it signs.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// The public key as a JWK, for keys on P-256.
+    pub fn public_jwk(&self) -> Option<Value> {
+        let Key::Ecdsa(key) = &self.key else {
+            return None;
+        };
+        // An uncompressed point: one byte, then x and y.
+        let point = key.public_key().as_ref();
+        let (x, y) = point.get(1..)?.split_at_checked(32)?;
+        Some(json!({"kty": "EC", "crv": "P-256", "x": encode(x), "y": encode(y)}))
+    }
+
+    /// Signs claims: header, payload and signature. `alg` is set by the key.
+    ///
+    /// # Errors
+    /// The system gives no random numbers.
+    pub fn sign(&self, mut header: Value, claims: &Value) -> Result<String, BadKey> {
+        header["alg"] = self.algorithm.name().into();
+        let text = format!(
+            "{}.{}",
+            encode(header.to_string()),
+            encode(claims.to_string())
+        );
+        let signature = self.signature(text.as_bytes())?;
+        Ok(format!("{text}.{}", encode(signature)))
+    }
+
+    fn signature(&self, text: &[u8]) -> Result<Vec<u8>, BadKey> {
+        let failed = |_| BadKey("it cannot be signed: the system gives no random numbers");
+        let rng = SystemRandom::new();
+        match &self.key {
+            Key::Ecdsa(key) => Ok(key.sign(&rng, text).map_err(failed)?.as_ref().to_vec()),
+            Key::Ed(key) => Ok(key.sign(text).as_ref().to_vec()),
+            Key::Rsa(key) => {
+                let mut signature = vec![0; key.public().modulus_len()];
+                key.sign(&signature::RSA_PKCS1_SHA256, &rng, text, &mut signature)
+                    .map_err(failed)?;
+                Ok(signature)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jose::decode;
+
+    #[test]
+    fn what_is_signed_can_be_checked_with_the_public_key() {
+        let (key, kept) = SigningKey::generate().unwrap();
+        let key = SigningKey::kept(&kept).unwrap_or(key);
+        let signed = key.sign(json!({"typ": "x"}), &json!({"iss": "a"})).unwrap();
+        let (text, signature) = signed.rsplit_once('.').unwrap();
+        let header = decode(text.split('.').next().unwrap()).unwrap();
+        let header: Value = serde_json::from_slice(&header).unwrap();
+        assert_eq!(header, json!({"typ": "x", "alg": "ES256"}));
+        let jwk = key.public_jwk().unwrap();
+        let part = |name: &str| decode(jwk[name].as_str().unwrap()).unwrap();
+        let point = [vec![4], part("x"), part("y")].concat();
+        let public = signature::UnparsedPublicKey::new(&signature::ECDSA_P256_SHA256_FIXED, point);
+        let signature = decode(signature).unwrap();
+        assert!(public.verify(text.as_bytes(), &signature).is_ok());
+        assert!(public.verify(b"other", &signature).is_err());
+    }
+
+    #[test]
+    fn a_key_of_another_form_is_refused_without_its_text() {
+        for pem in [
+            "",
+            "s3cret",
+            "-----BEGIN EC PRIVATE KEY-----\ns3cret\n-----END EC PRIVATE KEY-----",
+            "-----BEGIN PRIVATE KEY-----\ns3cret!\n-----END PRIVATE KEY-----",
+            "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----",
+        ] {
+            for algorithm in [Algorithm::Es256, Algorithm::Rs256, Algorithm::EdDsa] {
+                let bad = SigningKey::from_pem(algorithm, &Secret::new(pem))
+                    .err()
+                    .unwrap();
+                assert!(!bad.to_string().contains("s3cret"), "{bad}");
+            }
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! A login from the first refusal to the last renewal.
+
+use crate::world::{Person, Twist, World};
+use futures_util::future::join_all;
+use http::StatusCode;
+use std::sync::Arc;
+use toolgate_auth::client::{AuthErrorKind, Login, MemoryStore, Store};
+
+fn login(world: &World) -> Login {
+    Login::builder(world.server())
+        .sign_in(Person(world.clone()))
+        .build()
+}
+
+async fn refused(twist: Twist) -> (AuthErrorKind, World) {
+    let world = World::new(twist).await;
+    let error = world.call(&login(&world), "tools/list").await.unwrap_err();
+    (error.kind(), world)
+}
+
+const LONG: Twist = Twist {
+    resource: None,
+    issuer: None,
+    no_s256: false,
+    says_iss: false,
+    iss: None,
+    state: None,
+    token_leads_to: None,
+    refuses: None,
+    life: 3600,
+    scope: None,
+    insatiable: false,
+    silent: false,
+    tenant: "",
+};
+
+/// Holds: AUTH-04, AUTH-08, AUTH-22, AUTH-27, AUTH-29, AUTH-38, AUTH-45, AUTH-54.
+#[tokio::test]
+async fn a_refusal_leads_to_a_sign_in_and_a_token() {
+    let world = World::new(LONG).await;
+    let login = login(&world);
+    assert!(login.granted().await.unwrap().is_none());
+    assert_eq!(
+        world.call(&login, "tools/list").await.unwrap(),
+        StatusCode::OK
+    );
+    assert_eq!(
+        world.call(&login, "tools/list").await.unwrap(),
+        StatusCode::OK
+    );
+    let visits = world.visits();
+    assert_eq!(visits.len(), 1);
+    let token = &world.asked("/token")[0];
+    let resource = format!("{}/mcp", world.origin());
+    assert_eq!(token.field("resource").as_deref(), Some(resource.as_str()));
+    assert_eq!(token.field("client_id").as_deref(), Some("id-of"));
+    assert_eq!(
+        token.field("code_verifier").map(|verifier| verifier.len()),
+        Some(43)
+    );
+    let registered = &world.asked("/register")[0].body;
+    for part in [
+        "\"application_type\":\"native\"",
+        "\"refresh_token\"",
+        "127.0.0.1:1/callback",
+    ] {
+        assert!(registered.contains(part), "{registered}");
+    }
+    assert_eq!(
+        login.granted().await.unwrap().unwrap().issuer,
+        world.origin()
+    );
+}
+
+/// Holds: AUTH-12, AUTH-24, AUTH-25, AUTH-27, AUTH-49, AUTH-54.
+#[tokio::test]
+async fn who_deceives_gets_no_code_and_no_token() {
+    let other = "https://evil.test".to_owned();
+    for (twist, visits) in [
+        (
+            Twist {
+                resource: Some(format!("{other}/mcp")),
+                ..LONG
+            },
+            0,
+        ),
+        (
+            Twist {
+                issuer: Some(other.clone()),
+                ..LONG
+            },
+            0,
+        ),
+        (
+            Twist {
+                no_s256: true,
+                ..LONG
+            },
+            0,
+        ),
+        (
+            Twist {
+                state: Some("guessed".to_owned()),
+                ..LONG
+            },
+            1,
+        ),
+        (
+            Twist {
+                iss: Some(other.clone()),
+                ..LONG
+            },
+            1,
+        ),
+        (
+            Twist {
+                says_iss: true,
+                ..LONG
+            },
+            1,
+        ),
+    ] {
+        let (kind, world) = refused(twist).await;
+        assert_eq!(kind, AuthErrorKind::Unsafe);
+        assert_eq!(world.visits().len(), visits);
+        assert!(world.asked("/token").is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_code_does_not_follow_a_redirect() {
+    let thief = World::new(LONG).await;
+    let to = format!("{}/token", thief.origin());
+    let (kind, world) = refused(Twist {
+        token_leads_to: Some(to),
+        ..LONG
+    })
+    .await;
+    assert_eq!(kind, AuthErrorKind::Unreachable);
+    assert_eq!(world.asked("/token").len(), 1);
+    assert!(thief.asked("/token").is_empty());
+    // Nor to another path of the same origin.
+    let (_, world) = refused(Twist {
+        token_leads_to: Some("/elsewhere".to_owned()),
+        ..LONG
+    })
+    .await;
+    assert!(world.asked("/elsewhere").is_empty());
+}
+
+/// Holds: AUTH-35.
+#[tokio::test]
+async fn a_token_that_ends_is_renewed_once_for_all_who_wait() {
+    let world = World::new(Twist { life: 0, ..LONG }).await;
+    let login = login(&world);
+    world.call(&login, "tools/list").await.unwrap();
+    world.twist(|twist| twist.life = 3600);
+    let calls = (0..20).map(|_| world.call(&login, "tools/list"));
+    for status in join_all(calls).await {
+        assert_eq!(status.unwrap(), StatusCode::OK);
+    }
+    let asked = world.asked("/token");
+    // The code, a token that ended before it was used, and one renewal for twenty.
+    assert_eq!(asked.len(), 3);
+    assert_eq!(
+        asked[2].field("refresh_token").as_deref(),
+        Some("refresh-1")
+    );
+    assert_eq!(world.visits().len(), 1);
+    let kept = login.granted().await.unwrap().unwrap();
+    assert!(
+        kept.refresh.unwrap().is("refresh-2"),
+        "the new one replaces the old"
+    );
+}
+
+#[tokio::test]
+async fn a_renewal_goes_on_when_nobody_waits_for_it() {
+    let world = World::new(Twist { life: 0, ..LONG }).await;
+    let login = login(&world);
+    world.call(&login, "tools/list").await.unwrap();
+    world.twist(|twist| twist.life = 3600);
+    let mut call = Box::pin(world.call(&login, "tools/list"));
+    // Polled until the renewal has begun, and dropped.
+    tokio::select! {
+        biased;
+        _ = &mut call => panic!("it cannot be there yet"),
+        () = std::future::ready(()) => {}
+    }
+    drop(call);
+    while world.asked("/token").len() < 3 {
+        tokio::task::yield_now().await;
+    }
+    world.call(&login, "tools/list").await.unwrap();
+    assert_eq!((world.asked("/token").len(), world.visits().len()), (3, 1));
+}
+
+#[tokio::test]
+async fn a_revoked_token_is_renewed_and_a_revoked_grant_needs_a_sign_in() {
+    let world = World::new(LONG).await;
+    let login = login(&world);
+    world.call(&login, "tools/list").await.unwrap();
+    world.revoke();
+    assert_eq!(
+        world.call(&login, "tools/list").await.unwrap(),
+        StatusCode::OK
+    );
+    assert_eq!(world.visits().len(), 1);
+    world.revoke();
+    world.forget_refresh();
+    assert_eq!(
+        world.call(&login, "tools/list").await.unwrap(),
+        StatusCode::OK
+    );
+    assert_eq!(world.visits().len(), 2);
+}
+
+#[tokio::test]
+async fn without_a_person_the_words_say_where_to_sign_in() {
+    let world = World::new(LONG).await;
+    let login = Login::builder(world.server()).build();
+    let error = world.call(&login, "tools/list").await.unwrap_err();
+    assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn);
+    assert!(error.to_string().contains(&world.origin()), "{error}");
+}
+
+/// Holds: AUTH-17, AUTH-18.
+#[tokio::test]
+async fn more_is_asked_for_a_few_times_and_old_scopes_stay() {
+    let world = World::new(Twist {
+        scope: Some("read"),
+        ..LONG
+    })
+    .await;
+    let login = login(&world);
+    world.call(&login, "tools/list").await.unwrap();
+    world.twist(|twist| twist.scope = Some("write"));
+    world.call(&login, "tools/call a").await.unwrap();
+    assert!(
+        world.visits()[1].as_str().contains("scope=read+write"),
+        "{:?}",
+        world.visits()[1]
+    );
+    world.twist(|twist| twist.insatiable = true);
+    let error = world.call(&login, "tools/call b").await.unwrap_err();
+    assert_eq!(error.kind(), AuthErrorKind::Limit);
+    assert_eq!(world.visits().len(), 4, "two more, and then no more");
+    world.call(&login, "tools/call b").await.unwrap_err();
+    assert_eq!(world.visits().len(), 4);
+}
+
+/// Holds: AUTH-13, AUTH-32, AUTH-47.
+#[tokio::test]
+async fn what_one_authorization_server_gave_is_never_sent_to_another() {
+    let world = World::new(LONG).await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let with_store = || {
+        Login::builder(world.server())
+            .shared_store(store.clone())
+            .sign_in(Person(world.clone()))
+    };
+    let login = with_store().build();
+    world.call(&login, "tools/list").await.unwrap();
+    world.revoke();
+    world.twist(|twist| twist.tenant = "/other");
+    // Also where the server changed while we were gone.
+    for login in [login, with_store().build()] {
+        world.call(&login, "tools/list").await.unwrap();
+        let grants: Vec<_> = world
+            .asked("/token")
+            .iter()
+            .map(|one| one.field("grant_type").unwrap())
+            .collect();
+        assert!(
+            !grants.iter().any(|grant| grant == "refresh_token"),
+            "{grants:?}"
+        );
+    }
+    let ids: Vec<_> = world
+        .asked("/token")
+        .iter()
+        .map(|one| one.field("client_id").unwrap())
+        .collect();
+    assert_eq!(ids, ["id-of", "id-of-other"]);
+}
+
+/// Holds: AUTH-48.
+#[tokio::test]
+async fn a_client_of_another_issuer_is_an_error() {
+    use toolgate_auth::client::{Authenticate, OauthClient};
+    let world = World::new(LONG).await;
+    let client = OauthClient::new("me", Authenticate::None);
+    let login = Login::builder(world.server()).client(Some("https://as.test"), client);
+    let login = login.sign_in(Person(world.clone())).build();
+    let error = world.call(&login, "tools/list").await.unwrap_err();
+    assert_eq!(error.kind(), AuthErrorKind::Unsafe);
+    assert!(world.visits().is_empty() && world.asked("/register").is_empty());
+}
+
+/// Holds: AUTH2-02, AUTH2-03.
+#[tokio::test]
+async fn a_server_of_2025_03_26_is_its_own_authorization_server() {
+    let world = World::new(Twist {
+        silent: true,
+        ..LONG
+    })
+    .await;
+    assert_eq!(
+        world.call(&login(&world), "tools/list").await.unwrap(),
+        StatusCode::OK
+    );
+    assert!(
+        world.visits()[0]
+            .as_str()
+            .starts_with(&format!("{}/authorize?", world.origin()))
+    );
+    let looked = &world.asked("/.well-known/oauth-authorization-server")[0];
+    assert!(
+        looked.head.contains("mcp-protocol-version:"),
+        "{}",
+        looked.head
+    );
+}
+
+/// Holds: XAUTH-05.
+#[tokio::test]
+async fn a_refusal_without_a_person_is_not_tried_again_at_once() {
+    use toolgate_auth::{
+        Secret,
+        client::{Authenticate, OauthClient, Workload},
+    };
+    let world = World::new(Twist {
+        refuses: Some("invalid_grant"),
+        ..LONG
+    })
+    .await;
+    let client = OauthClient::new("me", Authenticate::None);
+    let login = Login::builder(world.server()).client(None, client);
+    let login = login.workload(Workload::new(Secret::new("a.b.c"))).build();
+    for _ in 0..3 {
+        let error = world.call(&login, "tools/list").await.unwrap_err();
+        assert_eq!(error.kind(), AuthErrorKind::Refused);
+    }
+    let asked = world.asked("/token");
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].field("assertion").as_deref(), Some("a.b.c"));
+}

@@ -1,0 +1,10 @@
+//! Whole logins, and what is refused on the way.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests"
+)]
+
+mod login;
+mod world;

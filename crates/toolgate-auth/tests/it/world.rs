@@ -1,0 +1,341 @@
+//! A server and an authorization server on loopback that can be made to misbehave, a person who signs in at once, and
+//! a transport that does what its credentials say.
+
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, Method, StatusCode, Uri, header};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+use toolgate_auth::{
+    Url,
+    client::{Again, AuthError, Credentials, Leaving, Login, Refusal, SignIn, Visit},
+};
+
+/// What is otherwise than it should be.
+#[derive(Clone, Default)]
+pub(crate) struct Twist {
+    /// What the server says it is.
+    pub(crate) resource: Option<String>,
+    /// Who the authorization server says it is.
+    pub(crate) issuer: Option<String>,
+    pub(crate) no_s256: bool,
+    pub(crate) says_iss: bool,
+    /// What comes back with the person.
+    pub(crate) iss: Option<String>,
+    pub(crate) state: Option<String>,
+    /// Where the token endpoint redirects to.
+    pub(crate) token_leads_to: Option<String>,
+    /// How the token endpoint refuses.
+    pub(crate) refuses: Option<&'static str>,
+    /// How long tokens live, in seconds.
+    pub(crate) life: u64,
+    /// The scope that the server wants, and whether it never has enough.
+    pub(crate) scope: Option<&'static str>,
+    pub(crate) insatiable: bool,
+    /// No metadata at all.
+    pub(crate) silent: bool,
+    /// The path below which the authorization server lies.
+    pub(crate) tenant: &'static str,
+}
+
+/// One request that an endpoint got.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) path: String,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Asked {
+    pub(crate) fn field(&self, key: &str) -> Option<String> {
+        let mut form = form_urlencoded::parse(self.body.as_bytes());
+        form.find(|(name, _)| name == key)
+            .map(|(_, value)| value.into_owned())
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct World(Arc<Inner>);
+
+struct Inner {
+    address: SocketAddr,
+    twist: Mutex<Twist>,
+    asked: Mutex<Vec<Asked>>,
+    tokens: Mutex<Tokens>,
+    visits: Mutex<Vec<Url>>,
+    count: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Tokens {
+    good: Option<String>,
+    scope: String,
+    refresh: Option<String>,
+}
+
+impl World {
+    pub(crate) async fn new(twist: Twist) -> World {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let world = World(Arc::new(Inner {
+            address: listener.local_addr().unwrap(),
+            twist: Mutex::new(twist),
+            asked: Mutex::default(),
+            tokens: Mutex::default(),
+            visits: Mutex::default(),
+            count: AtomicUsize::new(0),
+        }));
+        let serving = world.clone();
+        #[allow(clippy::disallowed_methods, reason = "a server of a test")]
+        tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                tokio::spawn(serving.clone().answer(stream));
+            }
+        });
+        world
+    }
+
+    pub(crate) fn origin(&self) -> String {
+        format!("http://{}", self.0.address)
+    }
+
+    pub(crate) fn server(&self) -> Url {
+        Url::parse(&format!("{}/mcp", self.origin())).unwrap()
+    }
+
+    pub(crate) fn twist(&self, change: impl FnOnce(&mut Twist)) {
+        change(&mut self.0.twist.lock().unwrap());
+    }
+
+    /// What an endpoint was asked.
+    pub(crate) fn asked(&self, path: &str) -> Vec<Asked> {
+        let asked = self.0.asked.lock().unwrap();
+        asked
+            .iter()
+            .filter(|one| one.path == path)
+            .cloned()
+            .collect()
+    }
+
+    /// Where the person was sent.
+    pub(crate) fn visits(&self) -> Vec<Url> {
+        self.0.visits.lock().unwrap().clone()
+    }
+
+    pub(crate) fn revoke(&self) {
+        self.0.tokens.lock().unwrap().good = None;
+    }
+
+    pub(crate) fn forget_refresh(&self) {
+        self.0.tokens.lock().unwrap().refresh = None;
+    }
+
+    /// A request of a transport, until it is answered.
+    pub(crate) async fn call(
+        &self,
+        login: &Login,
+        operation: &str,
+    ) -> Result<StatusCode, AuthError> {
+        let uri: Uri = self.server().as_str().parse().unwrap();
+        let leaving = Leaving {
+            method: &Method::POST,
+            uri: &uri,
+            operation: Some(operation),
+        };
+        let mut before = 0;
+        loop {
+            let sent = login.headers(leaving).await?;
+            let (status, headers) = self.mcp(&sent);
+            if status == StatusCode::OK {
+                return Ok(status);
+            }
+            let refusal = Refusal {
+                status,
+                headers: &headers,
+                sent: &sent,
+                before,
+            };
+            match login.refused(leaving, refusal).await? {
+                Again::Yes => before += 1,
+                Again::No => return Ok(status),
+            }
+        }
+    }
+
+    fn mcp(&self, sent: &HeaderMap) -> (StatusCode, HeaderMap) {
+        let twist = self.0.twist.lock().unwrap().clone();
+        let tokens = self.0.tokens.lock().unwrap();
+        let wanted = twist
+            .scope
+            .map(|scope| format!(", scope=\"{scope}\""))
+            .unwrap_or_default();
+        let no = |status, error: &str| {
+            let mut headers = HeaderMap::new();
+            let value = format!("Bearer error=\"{error}\"{wanted}");
+            headers.insert(header::WWW_AUTHENTICATE, value.parse().unwrap());
+            (status, headers)
+        };
+        let good = tokens.good.as_ref().map(|token| format!("Bearer {token}"));
+        if good.is_none()
+            || sent.get(header::AUTHORIZATION).map(|v| v.to_str().unwrap()) != good.as_deref()
+        {
+            return no(StatusCode::UNAUTHORIZED, "invalid_token");
+        }
+        let covered = twist.scope.is_none_or(|scope| {
+            scope
+                .split(' ')
+                .all(|one| tokens.scope.split(' ').any(|had| had == one))
+        });
+        if twist.insatiable || !covered {
+            return no(StatusCode::FORBIDDEN, "insufficient_scope");
+        }
+        (StatusCode::OK, HeaderMap::new())
+    }
+
+    async fn answer(self, mut stream: TcpStream) {
+        let mut bytes = Vec::new();
+        let asked = loop {
+            let mut part = [0; 4096];
+            let read = stream.read(&mut part).await.unwrap_or(0);
+            bytes.extend_from_slice(&part[..read]);
+            if let Some(asked) = whole(&bytes) {
+                break asked;
+            }
+            if read == 0 {
+                return;
+            }
+        };
+        let (status, location, body) = self.say(&asked);
+        self.0.asked.lock().unwrap().push(asked);
+        let answer = format!(
+            "HTTP/1.1 {status} x\r\nContent-Type: application/json\r\nLocation: {location}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        let _ = stream.write_all(answer.as_bytes()).await;
+    }
+
+    fn say(&self, asked: &Asked) -> (u16, String, String) {
+        let twist = self.0.twist.lock().unwrap().clone();
+        let (origin, tenant) = (self.origin(), twist.tenant);
+        let none = (404, String::new(), String::new());
+        let ok = |value: serde_json::Value| (200, String::new(), value.to_string());
+        let path = asked.path.as_str();
+        if twist.silent && path.starts_with("/.well-known") {
+            return none;
+        }
+        if path == "/.well-known/oauth-protected-resource/mcp" {
+            return ok(serde_json::json!({
+                "resource": twist.resource.unwrap_or(format!("{origin}/mcp")),
+                "authorization_servers": [format!("{origin}{tenant}")],
+            }));
+        }
+        if path == format!("/.well-known/oauth-authorization-server{tenant}") {
+            return ok(serde_json::json!({
+                "issuer": twist.issuer.unwrap_or(format!("{origin}{tenant}")),
+                "authorization_endpoint": format!("{origin}/authorize"),
+                "token_endpoint": format!("{origin}/token"),
+                "registration_endpoint": format!("{origin}/register"),
+                "code_challenge_methods_supported": if twist.no_s256 { vec!["plain"] } else { vec!["S256"] },
+                "authorization_response_iss_parameter_supported": twist.says_iss,
+                "token_endpoint_auth_methods_supported": ["none"],
+            }));
+        }
+        match path {
+            "/register" => (
+                201,
+                String::new(),
+                format!("{{\"client_id\":\"id-of{}\"}}", tenant.replace('/', "-")),
+            ),
+            "/token" => self.token(asked, &twist),
+            _ => none,
+        }
+    }
+
+    fn token(&self, asked: &Asked, twist: &Twist) -> (u16, String, String) {
+        if let Some(to) = &twist.token_leads_to {
+            return (307, to.clone(), String::new());
+        }
+        let no = |code: &str| (400, String::new(), format!("{{\"error\":\"{code}\"}}"));
+        if let Some(code) = twist.refuses {
+            return no(code);
+        }
+        let mut tokens = self.0.tokens.lock().unwrap();
+        if asked.field("grant_type").as_deref() == Some("refresh_token")
+            && (tokens.refresh.is_none() || tokens.refresh != asked.field("refresh_token"))
+        {
+            return no("invalid_grant");
+        }
+        let n = self.0.count.fetch_add(1, SeqCst);
+        tokens.good = Some(format!("access-{n}"));
+        tokens.refresh = Some(format!("refresh-{n}"));
+        let body = serde_json::json!({
+            "access_token": tokens.good, "token_type": "Bearer", "expires_in": twist.life, "refresh_token": tokens.refresh,
+        });
+        (200, String::new(), body.to_string())
+    }
+}
+
+/// A request, once all of it is there.
+fn whole(bytes: &[u8]) -> Option<Asked> {
+    let text = String::from_utf8_lossy(bytes);
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let length = head.lines().find_map(|line| {
+        line.to_ascii_lowercase()
+            .strip_prefix("content-length: ")?
+            .parse::<usize>()
+            .ok()
+    });
+    (body.len() >= length.unwrap_or(0)).then(|| Asked {
+        path: head.split(' ').nth(1).unwrap_or_default().to_owned(),
+        head: head.to_owned(),
+        body: body.to_owned(),
+    })
+}
+
+/// Signs in at once.
+#[derive(Clone)]
+pub(crate) struct Person(pub(crate) World);
+
+impl SignIn for Person {
+    fn begin<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>> {
+        Box::pin(async { Ok(Box::new(self.clone()) as Box<dyn Visit>) })
+    }
+}
+
+impl Visit for Person {
+    fn redirect(&self) -> &str {
+        "http://127.0.0.1:1/callback"
+    }
+
+    fn go(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
+        let world = self.0;
+        let twist = world.0.twist.lock().unwrap().clone();
+        let query: Vec<(String, String)> = form_urlencoded::parse(url.query().unwrap().as_bytes())
+            .into_owned()
+            .collect();
+        let get = |key: &str| {
+            query
+                .iter()
+                .find(|(name, _)| name == key)
+                .map(|(_, value)| value.clone())
+        };
+        world.0.tokens.lock().unwrap().scope = get("scope").unwrap_or_default();
+        world.0.visits.lock().unwrap().push(url);
+        let mut back = form_urlencoded::Serializer::new(String::new());
+        back.append_pair("code", "the-code");
+        back.append_pair("state", &twist.state.or(get("state")).unwrap());
+        if let Some(iss) = &twist.iss {
+            back.append_pair("iss", iss);
+        }
+        let back = back.finish();
+        Box::pin(async move { Ok(back) })
+    }
+}
