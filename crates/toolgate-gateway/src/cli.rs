@@ -6,8 +6,10 @@ use clap::{Args, CommandFactory, Parser, Subcommand, error::ErrorKind};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 mod decide;
+mod keys;
 
 pub(crate) use decide::{Approve, Freeze, Grants, Thaw, What};
+pub(crate) use keys::Keys;
 
 /// A gate for MCP tools: policy, approval and a record for every call
 #[derive(Debug, Parser)]
@@ -80,6 +82,9 @@ pub(crate) enum Command {
     /// Let a caller, a server or everything go on
     #[command(subcommand)]
     Thaw(Thaw),
+    /// Make, list or revoke the keys by which callers over HTTP say who they are
+    #[command(subcommand)]
+    Keys(Keys),
     /// Have the running gateways read their configs again
     Reload,
     /// See and settle definitions that are new or changed

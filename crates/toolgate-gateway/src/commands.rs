@@ -4,6 +4,7 @@ mod audit;
 mod check;
 mod decide;
 mod explain;
+mod keys;
 mod pins;
 mod reload;
 mod status;
@@ -99,6 +100,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Calls) => calls(&Gateways::find(&data()?)?),
         Some(Command::Inbox) => inbox(&Gateways::find(&data()?)?),
         Some(Command::Reload) => reload::run(&Gateways::find(&data()?)?),
+        Some(Command::Keys(wanted)) => keys::run(&data()?, wanted),
         Some(Command::Pins(command)) => pins::run(&data()?, command),
         Some(Command::Tasks(command)) => tasks::run(&data()?, command),
         Some(Command::Console { name }) => console(&Gateways::find(&data()?)?, name),

@@ -6,7 +6,7 @@ use crate::routes::Routes;
 use addresses::Addresses;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{convert::Infallible, future::Future, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::Future, net::IpAddr, sync::Arc, time::Duration};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
@@ -60,7 +60,7 @@ pub(crate) async fn serve(
                 };
                 let (routes, stopped) = (routes.clone(), stopped.clone());
                 connections.spawn(async move {
-                    connection(stream, routes, limits, stopped).await;
+                    connection((stream, from.ip()), routes, limits, stopped).await;
                     drop((place, own));
                 });
             }
@@ -78,7 +78,7 @@ pub(crate) async fn serve(
 }
 
 async fn connection(
-    stream: TcpStream,
+    (stream, from): (TcpStream, IpAddr),
     routes: Arc<Routes>,
     limits: ListenLimits,
     mut stopped: watch::Receiver<bool>,
@@ -86,7 +86,7 @@ async fn connection(
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request: http::Request<Incoming>| {
         let routes = routes.clone();
-        async move { Ok::<_, Infallible>(routes.answer(request).await) }
+        async move { Ok::<_, Infallible>(routes.answer(from, request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -11,6 +11,7 @@ mod config;
 mod console;
 mod control;
 mod demo;
+mod door;
 mod explained;
 mod history;
 mod http_server;

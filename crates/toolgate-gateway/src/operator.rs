@@ -2,6 +2,7 @@
 
 mod desk;
 mod explain;
+mod keys;
 mod pins;
 mod record;
 
@@ -118,6 +119,9 @@ impl Operator {
             return Ok(self.list(kinds).await);
         }
         if let Some(done) = self.pins(action, with, by).await {
+            return done;
+        }
+        if let Some(done) = self.keys(action, with, who).await {
             return done;
         }
         match action {

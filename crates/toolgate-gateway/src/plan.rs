@@ -2,7 +2,8 @@
 
 use crate::{
     board::Board,
-    config::{Config, Token},
+    config::Config,
+    door::{Door, over_http},
     instructions::Instructions,
     servers::{Lease, Supervisor},
     stack,
@@ -54,12 +55,6 @@ pub(crate) struct Plan {
     heard: Mutex<Option<Changes>>,
 }
 
-/// Who may come in over HTTP.
-pub(crate) struct Door {
-    pub(crate) guard: HostGuard,
-    pub(crate) token: Option<Token>,
-}
-
 impl Shared {
     /// Makes the plan of a config, after the one that is in force. Servers that stay the same stay as they are; new ones
     /// start.
@@ -70,6 +65,8 @@ impl Shared {
         let token = config.read_token().map_err(|e| e.to_string())?;
         let door = Arc::new(Door {
             guard: self.guard(&config),
+            closed: config.is_closed(),
+            failures: config.limits.auth_failures,
             token,
         });
         let leases = self.supervisor.lease(stack::specs(&config, &self.room));
@@ -136,14 +133,6 @@ impl Plan {
             (false, _) => "local@stdio",
             (true, token) => over_http(token.is_some()),
         })
-    }
-}
-
-/// The name of a caller over HTTP that says no other.
-pub(crate) fn over_http(token: bool) -> &'static str {
-    match token {
-        true => "token@http",
-        false => "anonymous@http",
     }
 }
 

@@ -1,10 +1,15 @@
 //! Which address leads where. Host, Origin and credentials are checked here, for every route, before anything else.
 
-use crate::{console::Console, live::Live, plan::Door, witness::EdgeWitness};
+use crate::{
+    console::Console,
+    door::{Attempt, Attempts, Door, StaysOut},
+    live::Live,
+    witness::EdgeWitness,
+};
+use futures_util::FutureExt;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
-use ring::digest;
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 use toolgate::{
     Caller,
     edge::{
@@ -12,6 +17,7 @@ use toolgate::{
         http::{Body, Endpoint},
     },
 };
+use toolgate_policy::keys::Keys;
 
 /// Everything that can be reached over HTTP. None of it starts a process.
 pub(crate) struct Routes {
@@ -20,6 +26,8 @@ pub(crate) struct Routes {
     pub(crate) endpoint: Endpoint,
     pub(crate) console: Console,
     pub(crate) witness: Arc<EdgeWitness>,
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) attempts: Attempts,
 }
 
 /// Streamable HTTP.
@@ -28,16 +36,20 @@ const MCP: &str = "/mcp";
 const SSE: &str = "/sse";
 /// Where the clients of such a stream post.
 const MESSAGES: &str = "/messages";
+/// Said to whom a key ended that had opened.
+const ENDED: &str = "the key was revoked or has expired; ask the operator for a new one";
+/// Recorded of an address whose further refusals are not recorded.
+const MANY: &str = "too many credentials of this address were refused; what it shows in the next minute is refused without a record";
 /// The longest console request, in bytes.
 pub(crate) const CONSOLE_BODY: usize = 1024 * 1024;
 
 impl Routes {
-    /// Answers one request.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    /// Answers one request that came from that address.
+    pub(crate) async fn answer(&self, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
         // Not the whole plan: a request may be a stream that lives for long.
         let door = self.live.plan().door.clone();
         let mut response = match door.guard.check(&request) {
-            Ok(()) => self.shared(&door, request).await,
+            Ok(()) => self.shared(&door, from, request).await,
             Err(denied) => {
                 self.refused(&request, denied.reason()).await;
                 text(StatusCode::FORBIDDEN, denied.reason())
@@ -51,23 +63,28 @@ impl Routes {
     }
 
     /// Pages of other origins have to do with the endpoint alone, never with the console.
-    async fn shared(&self, door: &Door, request: Request<Incoming>) -> Response<Body> {
+    async fn shared(
+        &self,
+        door: &Door,
+        from: IpAddr,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
         let page = door.guard.page(&request);
         let page = page.filter(|_| matches!(request.uri().path(), MCP | SSE | MESSAGES));
         let Some(page) = page else {
-            return self.route(door, request).await;
+            return self.route(door, from, request).await;
         };
         let mut response = match page.preflight(&request) {
             Some(response) => response,
-            None => self.route(door, request).await,
+            None => self.route(door, from, request).await,
         };
         page.share(&mut response);
         response
     }
 
-    async fn route(&self, door: &Door, request: Request<Incoming>) -> Response<Body> {
+    async fn route(&self, door: &Door, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
         match (request.method(), request.uri().path()) {
-            (_, MCP | SSE | MESSAGES) => self.mcp(door, request).await,
+            (_, MCP | SSE | MESSAGES) => self.mcp(door, from, request).await,
             (&Method::GET, "/") => self.console.page("index.html"),
             (_, path) if path.starts_with("/console/") => self.console.answer(request).await,
             _ => text(
@@ -77,30 +94,54 @@ impl Routes {
         }
     }
 
-    async fn mcp(&self, door: &Door, request: Request<Incoming>) -> Response<Body> {
-        let caller = match &door.token {
-            None => Caller::new("anonymous@http"),
-            Some(token) if bearer(&request).is_some_and(|given| same(given, token.reveal())) => {
-                Caller::new("token@http")
-            }
-            Some(_) => {
-                self.refused(&request, "the bearer token is missing or wrong")
-                    .await;
-                let mut response = text(
-                    StatusCode::UNAUTHORIZED,
-                    "a bearer token is needed here: send Authorization: Bearer TOKEN",
-                );
-                response
-                    .headers_mut()
-                    .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-                return response;
-            }
+    async fn mcp(&self, door: &Door, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
+        let entered = match door.enter(request.headers(), &self.keys) {
+            Ok(entered) => entered,
+            Err(out) => return self.stays_out(door, from, &request, out).await,
         };
+        let Some(until) = entered.until else {
+            return self.served(entered.caller, request).await;
+        };
+        // What was begun with a key ends with it: a stream, and a call that has no stream yet.
+        let until = until.shared();
+        let response = tokio::select! {
+            response = self.served(entered.caller, request) => response,
+            () = until.clone() => return no_entry(StatusCode::UNAUTHORIZED, "Bearer error=\"invalid_token\"", ENDED),
+        };
+        response.map(|body| body.ending(until.boxed()))
+    }
+
+    async fn served(&self, caller: Caller, request: Request<Incoming>) -> Response<Body> {
         match request.uri().path() {
             SSE => self.endpoint.sse(&caller, &request, MESSAGES),
             MESSAGES => self.endpoint.messages(&caller, request).await,
             _ => self.endpoint.handle(caller, request).await,
         }
+    }
+
+    async fn stays_out(
+        &self,
+        door: &Door,
+        from: IpAddr,
+        request: &Request<Incoming>,
+        out: StaysOut,
+    ) -> Response<Body> {
+        let attempt = self.attempts.take(from, door.failures);
+        match attempt {
+            Attempt::Counted => self.refused(request, &out.why).await,
+            Attempt::First => self.refused(request, MANY).await,
+            Attempt::Over => {}
+        }
+        if attempt == Attempt::Counted {
+            return no_entry(StatusCode::UNAUTHORIZED, out.challenge(), out.told);
+        }
+        let mut response = text(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too many wrong credentials came from this address; mend them, and try again in a minute",
+        );
+        let headers = response.headers_mut();
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+        response
     }
 
     async fn refused(&self, request: &Request<Incoming>, reason: &str) {
@@ -120,19 +161,15 @@ impl Routes {
     }
 }
 
-fn bearer(request: &Request<Incoming>) -> Option<&str> {
-    let mut values = request.headers().get_all(header::AUTHORIZATION).iter();
-    let (Some(value), None) = (values.next(), values.next()) else {
-        return None;
-    };
-    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token)
-}
-
-/// Compares secrets by their digests, so that the time it takes says nothing about where they differ.
-pub(crate) fn same(given: &str, wanted: &str) -> bool {
-    let digest = |text: &str| digest::digest(&digest::SHA256, text.as_bytes());
-    digest(given).as_ref() == digest(wanted).as_ref()
+/// A refusal of credentials, and what would be taken.
+fn no_entry(status: StatusCode, challenge: &'static str, told: &str) -> Response<Body> {
+    let mut response = text(status, told);
+    let headers = response.headers_mut();
+    headers.insert(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static(challenge),
+    );
+    response
 }
 
 /// A response of one line of plain text.

@@ -41,6 +41,8 @@ impl Event {
     pub const APPROVAL: Self = Self("approval");
     /// The operator froze or thawed something.
     pub const FREEZE: Self = Self("freeze");
+    /// The operator made or revoked the key of a caller.
+    pub const KEY: Self = Self("key");
     /// A question was put to the client.
     pub const ELICIT: Self = Self("elicit");
     /// Credentials were refused.

@@ -1,6 +1,6 @@
 //! The kill switch: a caller, a server or everything stands still until the operator thaws it.
 
-use crate::{Expect, Recorder, Store, Who};
+use crate::{Expect, Recorder, Store, Who, keys::Keys};
 use serde_json::{Value, json};
 use std::{
     fmt,
@@ -106,6 +106,7 @@ impl FreezeView {
 pub struct Freezes {
     recorder: Arc<Recorder>,
     store: Arc<dyn Store>,
+    keys: Arc<Keys>,
     read: Mutex<(Option<u64>, Arc<[FreezeView]>)>,
 }
 
@@ -113,6 +114,7 @@ impl Freezes {
     /// With what the store has.
     pub fn new(recorder: Arc<Recorder>, store: Arc<dyn Store>) -> Arc<Freezes> {
         Arc::new(Freezes {
+            keys: Arc::new(Keys::new(recorder.clone(), store.clone())),
             recorder,
             store,
             read: Mutex::new((None, Arc::from([]))),
@@ -133,10 +135,17 @@ impl Freezes {
         read.1.clone()
     }
 
-    /// The freeze that holds a use of a server by a caller, if one does.
-    pub fn speaks(&self, caller: &Caller, server: &str) -> Option<FreezeView> {
+    /// The keys of callers: what is done with one that was revoked stands still as well.
+    pub fn keys(&self) -> &Arc<Keys> {
+        &self.keys
+    }
+
+    /// Why a use of a server by a caller stands still, if it does: in a sentence.
+    pub fn speaks(&self, caller: &Caller, server: &str) -> Option<String> {
         let list = self.list();
-        list.iter().find(|f| f.what.holds(caller, server)).cloned()
+        let view = list.iter().find(|f| f.what.holds(caller, server));
+        let frozen = view.map(FreezeView::sentence);
+        frozen.or_else(|| self.keys.gone(caller))
     }
 
     /// Freezes: what runs of it is stopped, what comes is refused. A second freeze of the same replaces the reason.
@@ -200,11 +209,11 @@ impl Freezes {
     }
 
     /// Ends once a freeze holds that.
-    async fn frozen(&self, caller: &Caller, server: &str) -> FreezeView {
+    async fn frozen(&self, caller: &Caller, server: &str) -> String {
         let mut changed = self.store.changed();
         loop {
-            if let Some(view) = self.speaks(caller, server) {
-                return view;
+            if let Some(why) = self.speaks(caller, server) {
+                return why;
             }
             if changed.changed().await.is_err() {
                 return std::future::pending().await;
@@ -217,8 +226,8 @@ impl Freezes {
 #[derive(Clone)]
 pub struct Freeze(pub Arc<Freezes>);
 
-fn refused(view: &FreezeView) -> Error {
-    let text = format!("refused: {}", view.sentence());
+fn refused(why: &str) -> Error {
+    let text = format!("refused: {why}");
     Error::new(Kind::Refused(Refusal::Rule), text)
 }
 
@@ -234,7 +243,7 @@ impl Rule for Freeze {
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
         let frozen = self.0.speaks(&call.caller, &item.origin.server);
-        Decision::Now(frozen.map_or(Verdict::Allow, |view| Verdict::Refuse(refused(&view))))
+        Decision::Now(frozen.map_or(Verdict::Allow, |why| Verdict::Refuse(refused(&why))))
     }
 }
 
@@ -249,14 +258,14 @@ impl Layer for Freeze {
                 return Err(call.unknown());
             };
             let (caller, server) = (call.caller.clone(), item.origin.server.clone());
-            if let Some(view) = self.0.speaks(&caller, &server) {
-                call.trail.add("freeze", "refuse", view.sentence());
-                return Err(refused(&view));
+            if let Some(why) = self.0.speaks(&caller, &server) {
+                call.trail.add("freeze", "refuse", why.clone());
+                return Err(refused(&why));
             }
             tokio::select! {
                 outcome = next.call(call) => outcome,
-                view = self.0.frozen(&caller, &server) => {
-                    let text = format!("stopped: {}", view.sentence());
+                why = self.0.frozen(&caller, &server) => {
+                    let text = format!("stopped: {why}");
                     Err(Error::new(Kind::Cancelled, text))
                 }
             }

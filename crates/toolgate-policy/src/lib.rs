@@ -19,6 +19,7 @@ mod errors;
 mod foreign;
 mod freeze;
 mod intent;
+pub mod keys;
 mod links;
 mod media;
 mod names;

@@ -134,7 +134,7 @@ impl Freeze {
 }
 
 /// `30m`, `8h`, `7d`.
-fn span(text: &str) -> Result<Duration, String> {
+pub(super) fn span(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is no time; write 30m, 8h or 7d");
     let unit = match text.chars().last() {
         Some('m') => 60,
@@ -148,7 +148,7 @@ fn span(text: &str) -> Result<Duration, String> {
 }
 
 /// `2027-01-31` (its end) or `2027-01-31T18:00`, in UTC.
-fn date(text: &str) -> Result<SystemTime, String> {
+pub(super) fn date(text: &str) -> Result<SystemTime, String> {
     let wrong = || format!("{text:?} is no date; write 2027-01-31 or 2027-01-31T18:00 (UTC)");
     let (day, time) = match text.trim_end_matches('Z').split_once('T') {
         Some((day, time)) => (day, Some(time)),

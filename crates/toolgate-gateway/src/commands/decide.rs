@@ -121,7 +121,7 @@ pub(super) fn distinct(list: Vec<Value>, key: &str) -> Vec<Value> {
 }
 
 /// Milliseconds since 1970 as `2027-01-31 18:00 UTC`.
-fn stamp(millis: &Value) -> String {
+pub(super) fn stamp(millis: &Value) -> String {
     let minutes = millis.as_u64().unwrap_or(0) / 60_000;
     let (mut day, minutes) = (minutes / 1440, minutes % 1440);
     let leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));

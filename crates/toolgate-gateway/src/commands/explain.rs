@@ -5,9 +5,9 @@ use crate::{
     cli::Explain,
     config::{Config, Source},
     control::Gateways,
+    door::over_http,
     explained::{self, Asked},
     history,
-    plan::over_http,
     stored::{Stored, Which},
 };
 use serde_json::json;

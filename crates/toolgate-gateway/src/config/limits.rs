@@ -232,6 +232,8 @@ limits! {
     body_idle_seconds: u64 = 10, 1 to 3_600;
     /// Open connections of one address.
     connections_per_address: usize = 256, 1 to 65_536;
+    /// Refused credentials of one address in a minute; more are told to come later, and not recorded one by one.
+    auth_failures: u32 = 60, 1 to 1_000_000;
     /// Open connections.
     connections: usize = 1_024, 1 to 65_536;
     /// Records that wait for the disk.

@@ -5,6 +5,7 @@
 mod address;
 mod asking;
 mod audit;
+mod auth;
 mod cleaning;
 mod environment;
 mod error;
@@ -28,6 +29,7 @@ mod top;
 
 pub(crate) use address::Address;
 pub(crate) use audit::Audit;
+pub(crate) use auth::Auth;
 pub(crate) use error::ConfigError;
 pub(crate) use glob::Glob;
 pub(crate) use limits::Limits;
@@ -53,6 +55,8 @@ pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     /// Where the bearer token of the clients comes from; without one, HTTP is on loopback only.
     pub(crate) token: Option<TokenSource>,
+    /// How callers over HTTP say who they are, besides by that token.
+    pub(crate) auth: Auth,
     /// Host names besides those of loopback, in lower case, with or without a port.
     pub(crate) allowed_hosts: Vec<String>,
     /// Origins besides our own pages, in lower case.
@@ -190,12 +194,17 @@ impl Config {
         self.source == Source::BuiltIn
     }
 
+    /// Whether nobody comes in over HTTP without saying who he is.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.token.is_some() || self.auth.required
+    }
+
     /// Refuses to listen where other machines reach it without a token; for an address of the command line.
     ///
     /// # Errors
     /// That is so.
     pub(crate) fn check_listen(&self) -> Result<(), ConfigError> {
-        net::check_listen(self.listen, self.token.is_some())
+        net::check_listen(self.listen, self.is_closed())
             .map_err(|text| ConfigError::new("listen", text))
     }
 
@@ -212,6 +221,7 @@ impl Config {
         Config {
             listen: net::LISTEN,
             token: None,
+            auth: Auth::default(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             data: None,

@@ -24,12 +24,12 @@ pub(super) fn listen(top: &Section<'_>) -> Result<SocketAddr, ConfigError> {
 }
 
 /// Refuses an address that other machines reach, where no token keeps them out.
-pub(super) fn check_listen(listen: SocketAddr, token: bool) -> Result<(), String> {
-    if token || listen.ip().to_canonical().is_loopback() {
+pub(super) fn check_listen(listen: SocketAddr, closed: bool) -> Result<(), String> {
+    if closed || listen.ip().to_canonical().is_loopback() {
         return Ok(());
     }
     Err(format!(
-        "{listen} can be reached from other machines and there is no token; set token_env or token_file in the config"
+        "{listen} can be reached from other machines and anybody could call; set token_env, token_file, or required = true in [auth]"
     ))
 }
 

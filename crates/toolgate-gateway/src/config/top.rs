@@ -1,7 +1,7 @@
 //! Reads `toolgate.toml`.
 
 use super::{
-    Audit, Config, Source,
+    Audit, Auth, Config, Source,
     error::{ConfigError, Doc},
     file,
     limits::Limits,
@@ -24,6 +24,7 @@ pub(super) const KEYS: &[&str] = &[
     "allowed_hosts",
     "allowed_origins",
     "data",
+    "auth",
     "audit",
     "limits",
     "pins",
@@ -62,10 +63,11 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
 fn read_net(config: &mut Config, top: &Section<'_>, base: &Path) -> Result<(), ConfigError> {
     config.listen = net::listen(top)?;
     config.token = TokenSource::of(top, base)?;
+    config.auth = Auth::read(top.get("auth"))?;
     config.allowed_hosts = net::hosts(top)?;
     config.allowed_origins = net::origins(top)?;
     match (
-        net::check_listen(config.listen, config.token.is_some()),
+        net::check_listen(config.listen, config.is_closed()),
         top.get("listen"),
     ) {
         (Err(text), Some(field)) => Err(field.wrong(format!("listen {text}"))),

@@ -3,7 +3,7 @@
 //! A login is two secrets. Browsers send the cookie to every port of this machine, so another web server on it can learn
 //! it. The key lies in the storage of our own origin, port included, and only our page sends it.
 
-use crate::{control::person, routes::same};
+use crate::{control::person, door::same};
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},

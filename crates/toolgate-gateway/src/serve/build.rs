@@ -4,6 +4,7 @@ use super::Start;
 use crate::{
     board::Board,
     console::{Console, Logins},
+    door::Attempts,
     kept_tasks::KeptTasks,
     live::Live,
     memory,
@@ -110,6 +111,8 @@ impl Parts {
                     operator: operator.clone(),
                 },
                 witness,
+                keys: operator.desk.freezes().keys().clone(),
+                attempts: Attempts::new(),
             })
         });
         Ok(Parts {
@@ -141,7 +144,7 @@ impl Parts {
             program: &program,
             stdio: &start.stdio,
             example,
-            token: start.config.token.is_some(),
+            token: start.config.is_closed(),
             note: address
                 .filter(|a| a.ip().is_unspecified())
                 .map(|_| ANY.to_owned()),

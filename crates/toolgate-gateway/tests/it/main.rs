@@ -26,6 +26,7 @@ mod gateways;
 mod history;
 mod hostile_config;
 mod items;
+mod keys;
 mod listen;
 mod memory;
 mod misdeeds;

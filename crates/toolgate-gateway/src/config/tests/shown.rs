@@ -220,6 +220,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "a_body_that_pauses_or_crawls_is_given_up",
     ),
     (
+        "auth_failures",
+        "crates/toolgate-gateway/tests/it/keys.rs",
+        "wrong_keys_are_counted_and_one_address_is_told_to_wait",
+    ),
+    (
         "connections_per_address",
         FLOODS,
         "one_connection_of_an_address_too_many_is_closed",

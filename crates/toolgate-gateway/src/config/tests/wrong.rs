@@ -36,7 +36,7 @@ fn keys() {
     );
     above(
         "x = 1",
-        "1:1: unknown key \"x\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, audit, limits, pins, server, rule",
+        "1:1: unknown key \"x\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule",
     );
     above(
         "[limits]\ncall_second = 1",
@@ -58,7 +58,7 @@ fn keys() {
     // The first of several, as they stand.
     above(
         "z = 1\ny = 1",
-        "1:1: unknown key \"z\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, audit, limits, pins, server, rule",
+        "1:1: unknown key \"z\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule",
     );
 }
 
@@ -148,7 +148,7 @@ fn listening() {
     );
     above(
         "listen = \"0.0.0.0:8665\"",
-        "1:10: listen 0.0.0.0:8665 can be reached from other machines and there is no token; set token_env or token_file in the config",
+        "1:10: listen 0.0.0.0:8665 can be reached from other machines and anybody could call; set token_env, token_file, or required = true in [auth]",
     );
     assert!(
         parse("listen = \"0.0.0.0:8665\"\ntoken_env = \"T\"\n[server.s]\ncommand = [\"x\"]")

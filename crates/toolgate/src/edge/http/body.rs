@@ -50,6 +50,8 @@ struct Stream {
     over: bool,
     /// When the connection ends before the stream does, so that the client comes back.
     until: Option<Pin<Box<Sleep>>>,
+    /// Ends when nobody may read it any more.
+    ending: Option<BoxFuture<'static, ()>>,
     held: Vec<Box<dyn Any + Send>>,
 }
 
@@ -125,6 +127,7 @@ impl Body {
             keep_alive,
             over: false,
             until: None,
+            ending: None,
             held: Vec::new(),
         })))
     }
@@ -143,6 +146,15 @@ impl Body {
     pub(crate) fn lasting(mut self, at_most: Option<Duration>) -> Body {
         if let (Inner::Stream(stream), Some(at_most)) = (&mut self.0, at_most) {
             stream.until = Some(Box::pin(sleep(at_most)));
+        }
+        self
+    }
+
+    /// Ends a stream as soon as `over` does, whatever is still to come; what runs for it alone is cancelled. For callers
+    /// whose credentials end. A body that is no stream stays as it is.
+    pub fn ending(mut self, over: BoxFuture<'static, ()>) -> Body {
+        if let Inner::Stream(stream) = &mut self.0 {
+            stream.ending = Some(over);
         }
         self
     }
@@ -223,7 +235,21 @@ impl Stream {
         until.is_some_and(|until| until.as_mut().poll(cx).is_ready())
     }
 
+    /// Whether its reader may read no more.
+    fn has_ended(&mut self, cx: &mut Context<'_>) -> bool {
+        let ending = self.ending.as_mut();
+        if !ending.is_some_and(|ending| ending.as_mut().poll(cx).is_ready()) {
+            return false;
+        }
+        (self.ending, self.work, self.over) = (None, None, true);
+        self.first.clear();
+        true
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.has_ended(cx) {
+            return Poll::Ready(None);
+        }
         if let Some(first) = self.first.pop_front() {
             return Poll::Ready(Some(first));
         }

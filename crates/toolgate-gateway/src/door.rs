@@ -1,0 +1,160 @@
+//! Who may come in over HTTP, and as whom.
+
+mod attempts;
+
+pub(crate) use attempts::{Attempt, Attempts};
+
+use crate::config::Token;
+use http::{HeaderMap, header};
+use ring::digest;
+use std::sync::Arc;
+use toolgate::{BoxFuture, Caller, edge::http::HostGuard};
+use toolgate_policy::keys::{KEY_PREFIX, KeyRefused, Keys};
+
+/// Who may come in over HTTP, and as whom.
+pub(crate) struct Door {
+    pub(crate) guard: HostGuard,
+    pub(crate) token: Option<Token>,
+    /// Whether those who do not say who they are stay out.
+    pub(crate) closed: bool,
+    /// Refused credentials of one address in a minute, of which each is recorded.
+    pub(crate) failures: u32,
+}
+
+/// Somebody who came in.
+pub(crate) struct Entered {
+    pub(crate) caller: Caller,
+    /// Ends when he has to leave: with his key.
+    pub(crate) until: Option<BoxFuture<'static, ()>>,
+}
+
+/// Why somebody stays out.
+pub(crate) struct StaysOut {
+    /// Whether he showed credentials.
+    pub(crate) tried: bool,
+    /// For the record.
+    pub(crate) why: String,
+    /// For himself.
+    pub(crate) told: &'static str,
+}
+
+impl Entered {
+    fn as_one(name: &str) -> Entered {
+        Entered {
+            caller: Caller::new(name),
+            until: None,
+        }
+    }
+}
+
+impl Door {
+    /// Lets somebody in by the headers of his request. What he shows and is wrong keeps him out, also where he need not
+    /// show anything.
+    ///
+    /// # Errors
+    /// He stays out.
+    pub(crate) fn enter(&self, headers: &HeaderMap, keys: &Arc<Keys>) -> Result<Entered, StaysOut> {
+        let shown = match bearer(headers) {
+            Shown::Token(shown) => shown,
+            Shown::Nothing if !self.closed => return Ok(Entered::as_one(over_http(false))),
+            Shown::Nothing => return Err(StaysOut::silent("no credentials were shown")),
+            Shown::Other if !self.closed => return Ok(Entered::as_one(over_http(false))),
+            Shown::Other => {
+                return Err(StaysOut::silent("the credentials are not one bearer token"));
+            }
+        };
+        if let Some(token) = &self.token
+            && same(shown, token.reveal())
+        {
+            return Ok(Entered::as_one(over_http(true)));
+        }
+        if shown.starts_with(KEY_PREFIX) {
+            return by_key(shown, keys);
+        }
+        match self.closed {
+            true => Err(StaysOut {
+                tried: true,
+                why: "the bearer token is wrong".to_owned(),
+                told: "this bearer token is not known here; send a key that `toolgate keys create` made, or the token of the config",
+            }),
+            false => Ok(Entered::as_one(over_http(false))),
+        }
+    }
+}
+
+fn by_key(shown: &str, keys: &Arc<Keys>) -> Result<Entered, StaysOut> {
+    let (why, told) = match keys.open(shown) {
+        Ok(pass) => {
+            return Ok(Entered {
+                caller: pass.caller(),
+                until: Some(Box::pin(keys.clone().ended(pass))),
+            });
+        }
+        Err(KeyRefused::Unknown) => (
+            "there is no such key".to_owned(),
+            "this key is not known here; ask the operator for one, who makes it with `toolgate keys create NAME`",
+        ),
+        Err(KeyRefused::Over(name, over)) => (
+            format!("the key {name} is {}", over.as_str()),
+            "this key was revoked or has expired; ask the operator for a new one",
+        ),
+    };
+    Err(StaysOut {
+        tried: true,
+        why,
+        told,
+    })
+}
+
+impl StaysOut {
+    fn silent(why: &str) -> StaysOut {
+        StaysOut {
+            tried: false,
+            why: why.to_owned(),
+            told: "credentials are needed here: send Authorization: Bearer KEY with a key that the operator made with `toolgate keys create NAME`",
+        }
+    }
+
+    /// The header that says what is wanted.
+    pub(crate) fn challenge(&self) -> &'static str {
+        match self.tried {
+            true => "Bearer error=\"invalid_token\"",
+            false => "Bearer",
+        }
+    }
+}
+
+/// The name of a caller over HTTP that says no other.
+pub(crate) fn over_http(token: bool) -> &'static str {
+    match token {
+        true => "token@http",
+        false => "anonymous@http",
+    }
+}
+
+/// What stands in `Authorization`.
+enum Shown<'a> {
+    Nothing,
+    Token(&'a str),
+    /// Several, or of another scheme.
+    Other,
+}
+
+fn bearer(headers: &HeaderMap) -> Shown<'_> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let value = match (values.next(), values.next()) {
+        (None, _) => return Shown::Nothing,
+        (Some(value), None) => value,
+        (Some(_), Some(_)) => return Shown::Other,
+    };
+    match value.to_str().ok().and_then(|value| value.split_once(' ')) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Shown::Token(token),
+        _ => Shown::Other,
+    }
+}
+
+/// Compares secrets by their digests, so that the time it takes says nothing about where they differ.
+pub(crate) fn same(given: &str, wanted: &str) -> bool {
+    let digest = |text: &str| digest::digest(&digest::SHA256, text.as_bytes());
+    digest(given).as_ref() == digest(wanted).as_ref()
+}

@@ -1,0 +1,202 @@
+//! Keys of callers: each names one client of the gateway. Only their digests are kept.
+
+mod book;
+#[cfg(test)]
+mod tests;
+
+pub use book::Keys;
+
+use ring::{
+    digest,
+    rand::{SecureRandom, SystemRandom},
+};
+use std::{
+    fmt,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+use toolgate_core::{Caller, Error};
+
+/// What every key begins with.
+pub const KEY_PREFIX: &str = "tg_";
+
+/// Keys that there may be at the same time, those that were revoked lately among them.
+const MOST: usize = 1000;
+
+/// How long a revoked key is remembered as such.
+const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A key that was just made. It has no `Debug`, `Display` or `Serialize`, so that no log can have it; it is kept nowhere.
+pub struct NewKey(String);
+
+impl NewKey {
+    /// The key itself: to be shown once.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// 256 random bits.
+    fn make() -> Result<NewKey, KeyError> {
+        let mut bytes = [0; 32];
+        let filled = SystemRandom::new().fill(&mut bytes);
+        filled.map_err(|_| KeyError::NoRandom)?;
+        Ok(NewKey(format!("{KEY_PREFIX}{}", hex(&bytes))))
+    }
+}
+
+/// A key as it is listed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct KeyView {
+    /// The name that its owner gave it.
+    pub name: String,
+    /// When it was made.
+    pub created: SystemTime,
+    /// When it ends by itself.
+    pub expires: Option<SystemTime>,
+    /// When it was withdrawn.
+    pub revoked: Option<SystemTime>,
+    /// Who made it, in words.
+    pub by: String,
+}
+
+impl KeyView {
+    /// Why it opens nothing any more, if so.
+    pub fn over(&self, now: SystemTime) -> Option<Over> {
+        match (self.revoked, self.expires) {
+            (Some(_), _) => Some(Over::Revoked),
+            (None, Some(end)) if end <= now => Some(Over::Expired),
+            _ => None,
+        }
+    }
+}
+
+/// Why a key opens nothing any more.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Over {
+    /// The operator withdrew it.
+    Revoked,
+    /// Its time has passed.
+    Expired,
+}
+
+impl Over {
+    /// `revoked` or `expired`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Over::Revoked => "revoked",
+            Over::Expired => "expired",
+        }
+    }
+}
+
+/// Somebody who showed a key that opens. It holds no key.
+#[derive(Clone, Debug)]
+pub struct KeyPass {
+    name: String,
+    digest: Digest,
+}
+
+impl KeyPass {
+    /// The caller whom the key names: `key:NAME`.
+    pub fn caller(&self) -> Caller {
+        caller(&self.name)
+    }
+}
+
+/// Why a key does not open.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum KeyRefused {
+    /// There is none such.
+    Unknown,
+    /// There was, under this name.
+    Over(String, Over),
+}
+
+/// Why a key was not made or withdrawn.
+#[derive(Debug)]
+pub enum KeyError {
+    /// The name cannot be one.
+    Name,
+    /// There is a key of that name which opens.
+    Taken,
+    /// There is no key of that name which opens.
+    Unknown,
+    /// Its end lies in the past.
+    Past,
+    /// There are too many.
+    Full,
+    /// The system gives no random bytes.
+    NoRandom,
+    /// It could not be kept or recorded.
+    Unkept(Error),
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyError::Name => f.write_str(
+                "the name of a key has 1 to 64 letters, digits, '.', '_', '-' and '@'; choose such a name",
+            ),
+            KeyError::Taken => f.write_str("there is a key of that name; revoke it first, or choose another name"),
+            KeyError::Unknown => f.write_str("there is no valid key of that name; `toolgate keys list` shows them"),
+            KeyError::Past => f.write_str("the key would have expired already; give a later time"),
+            KeyError::Full => write!(f, "there are {MOST} keys; revoke those that nobody uses"),
+            KeyError::NoRandom => f.write_str("the system gives no random bytes"),
+            KeyError::Unkept(error) => f.write_str(error.public()),
+        }
+    }
+}
+
+impl std::error::Error for KeyError {}
+
+impl From<Error> for KeyError {
+    fn from(error: Error) -> KeyError {
+        KeyError::Unkept(error)
+    }
+}
+
+/// What callers with keys are named by.
+const CALLER: &str = "key:";
+
+fn caller(name: &str) -> Caller {
+    Caller::new(format!("{CALLER}{name}"))
+}
+
+type Digest = [u8; 32];
+
+/// A key has 256 random bits: one pass of a plain hash is enough.
+fn digest(key: &str) -> Digest {
+    let mut bytes = [0; 32];
+    let digest = digest::digest(&digest::SHA256, key.as_bytes());
+    bytes.copy_from_slice(digest.as_ref());
+    bytes
+}
+
+/// Takes the same time wherever the two differ.
+fn same(one: &Digest, other: &Digest) -> bool {
+    let differing = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
+    std::hint::black_box(differing) == 0
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Digest> {
+    let byte = |at: usize| u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
+    bytes?.try_into().ok().filter(|_| text.len() == 64)
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-@".contains(&b);
+    (1..=64).contains(&name.len()) && name.bytes().all(plain)
+}
+
+fn millis(at: SystemTime) -> u64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn at(millis: u64) -> Option<SystemTime> {
+    UNIX_EPOCH.checked_add(Duration::from_millis(millis))
+}
