@@ -4,7 +4,7 @@
 //! - `challenge`: what a refusal says. `discovery`: whose tokens a server takes, and where they are had.
 //! - `registration`: which client we are to an authorization server.
 //! - `code`: the code flow with a person, `pkce` its proof. `grants`: the flows without one.
-//! - `endpoint`: one request for a token. `dpop`: tokens that are bound to a key.
+//! - `loopback`: where a person comes back to. `endpoint`: one request for a token. `dpop`: tokens that are bound to a key.
 //! - `scopes`: what is asked for. `tokens`, `store`: what was granted, by issuer.
 
 mod challenge;
@@ -16,6 +16,7 @@ mod endpoint;
 mod error;
 mod grants;
 mod login;
+mod loopback;
 mod pkce;
 mod registration;
 mod scopes;
@@ -29,7 +30,8 @@ pub use discovery::{Found, ServerMetadata};
 pub use error::{AuthError, AuthErrorKind};
 pub use grants::{Assertion, Enterprise, Workload};
 pub use login::{Login, LoginBuilder};
+pub use loopback::Browser;
 pub use registration::{Authenticate, OauthClient};
 pub use scopes::Scopes;
-pub use store::{MemoryStore, Store, StoreError};
+pub use store::{FileStore, MemoryStore, Store, StoreError};
 pub use tokens::Grant;

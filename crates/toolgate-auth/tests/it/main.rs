@@ -6,5 +6,7 @@
     reason = "helpers of tests fail like tests"
 )]
 
+mod browser;
+mod kept;
 mod login;
 mod world;

@@ -1,5 +1,10 @@
 //! Where grants and registrations are kept.
 
+mod file;
+mod form;
+
+pub use file::FileStore;
+
 use super::{Grant, OauthClient};
 use futures_util::future::BoxFuture;
 use std::{

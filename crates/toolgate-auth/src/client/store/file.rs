@@ -1,0 +1,227 @@
+//! A store in a directory: one sealed file, and the key that opens it, both for the owner only.
+//!
+//! Who can read both can use what they hold: the seal keeps tokens out of copies of the data file, out of searches and
+//! of logs, and tells when somebody changed it. Processes take turns by a lock.
+
+use super::{
+    super::{Grant, OauthClient},
+    Store, StoreError, form,
+};
+use futures_util::future::BoxFuture;
+use ring::{
+    aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    rand::{SecureRandom, SystemRandom},
+};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use serde_json::Value;
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Most bytes of the file.
+const LONGEST: u64 = 8 << 20;
+/// What the seal is for, so that no other file of this key can stand in.
+const PURPOSE: &[u8] = b"toolgate grants 1";
+
+/// Keeps all of it in a directory, sealed.
+#[derive(Clone)]
+pub struct FileStore(Arc<PathBuf>);
+
+impl FileStore {
+    /// One in a directory, which is made at the first write. Its files are `grants.sealed`, `grants.key` and
+    /// `grants.lock`.
+    pub fn new(directory: impl Into<PathBuf>) -> FileStore {
+        FileStore(Arc::new(directory.into()))
+    }
+
+    /// Works on what is kept, off the runtime's threads and alone among all processes.
+    fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Value) -> Result<(T, bool), StoreError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        let directory = self.0.clone();
+        Box::pin(async move {
+            let done = tokio::task::spawn_blocking(move || locked(&directory, work)).await;
+            done.unwrap_or_else(|_| {
+                Err(StoreError("the work on the grants was cut off".to_owned()))
+            })
+        })
+    }
+}
+
+impl Store for FileStore {
+    fn grant<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
+        let key = key.to_owned();
+        self.with(move |kept| Ok((form::grant(&kept["grants"][&key])?, false)))
+    }
+
+    fn keep<'a>(
+        &'a self,
+        key: &'a str,
+        grant: Option<Grant>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let key = key.to_owned();
+        self.with(move |kept| {
+            put(kept, "grants", &key, grant.as_ref().map(form::of_grant));
+            Ok(((), true))
+        })
+    }
+
+    fn client<'a>(
+        &'a self,
+        issuer: &'a str,
+    ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
+        let issuer = issuer.to_owned();
+        self.with(move |kept| Ok((form::client(&kept["clients"][&issuer])?, false)))
+    }
+
+    fn keep_client<'a>(
+        &'a self,
+        issuer: &'a str,
+        client: Option<OauthClient>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let issuer = issuer.to_owned();
+        self.with(move |kept| {
+            put(
+                kept,
+                "clients",
+                &issuer,
+                client.as_ref().and_then(form::of_client),
+            );
+            Ok(((), true))
+        })
+    }
+}
+
+fn put(kept: &mut Value, table: &str, key: &str, value: Option<Value>) {
+    match value {
+        Some(value) => kept[table][key] = value,
+        None => {
+            if let Some(table) = kept[table].as_object_mut() {
+                table.remove(key);
+            }
+        }
+    }
+}
+
+fn locked<T>(
+    directory: &Path,
+    work: impl FnOnce(&mut Value) -> Result<(T, bool), StoreError>,
+) -> Result<T, StoreError> {
+    let failed = |what: &Path, error: io::Error| StoreError(format!("{}: {error}", what.display()));
+    let sealed = directory.join("grants.sealed");
+    fs::create_dir_all(directory).map_err(|e| failed(directory, e))?;
+    let lock = own(&directory.join("grants.lock"))?;
+    flock(&lock, FlockOperation::LockExclusive).map_err(|e| failed(directory, e.into()))?;
+    let key = key(&directory.join("grants.key"))?;
+    let mut kept = match read(&sealed)? {
+        Some(bytes) => unseal(&key, bytes).ok_or_else(|| {
+            let path = sealed.display();
+            StoreError(format!(
+                "{path}: it was changed, or its key was; remove it and sign in again"
+            ))
+        })?,
+        None => serde_json::json!({"grants": {}, "clients": {}}),
+    };
+    let (done, changed) = work(&mut kept)?;
+    if changed {
+        let bytes = seal(&key, &kept)?;
+        replace(&sealed, &bytes).map_err(|e| failed(&sealed, e))?;
+    }
+    Ok(done)
+}
+
+/// Opens a file of ours, making it where there is none: for the owner only, and no link.
+fn own(path: &Path) -> Result<File, StoreError> {
+    let failed = |why: String| StoreError(format!("{}: {why}", path.display()));
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = open(path, flags, Mode::RUSR | Mode::WUSR)
+        .map_err(|e| failed(io::Error::from(e).to_string()))?;
+    let file = File::from(file);
+    let mode = file.metadata().map_err(|e| failed(e.to_string()))?.mode();
+    if mode & 0o077 != 0 {
+        return Err(failed(
+            "others can read it; take that away with: chmod 600".to_owned(),
+        ));
+    }
+    Ok(file)
+}
+
+/// The key, made where there is none. Only under the lock.
+fn key(path: &Path) -> Result<LessSafeKey, StoreError> {
+    let failed = |why: String| StoreError(format!("{}: {why}", path.display()));
+    let mut file = own(path)?;
+    let mut bytes = Vec::new();
+    let read = (&mut file).take(64).read_to_end(&mut bytes);
+    read.map_err(|e| failed(e.to_string()))?;
+    if bytes.is_empty() {
+        bytes = vec![0; AES_256_GCM.key_len()];
+        let filled = SystemRandom::new().fill(&mut bytes);
+        filled.map_err(|_| failed("the system gives no random numbers".to_owned()))?;
+        let written = file.write_all(&bytes).and_then(|()| file.sync_all());
+        written.map_err(|e| failed(e.to_string()))?;
+    }
+    let key = UnboundKey::new(&AES_256_GCM, &bytes);
+    let key = key.map_err(|_| failed("it is no key; remove it and sign in again".to_owned()))?;
+    Ok(LessSafeKey::new(key))
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    let failed = |why: String| StoreError(format!("{}: {why}", path.display()));
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error.to_string())),
+    };
+    let mut bytes = Vec::new();
+    file.take(LONGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| failed(e.to_string()))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(failed(format!("it is over {LONGEST} bytes")));
+    }
+    Ok(Some(bytes))
+}
+
+/// Nonce, then what is sealed.
+fn seal(key: &LessSafeKey, kept: &Value) -> Result<Vec<u8>, StoreError> {
+    let failed = |_| {
+        StoreError("the grants cannot be sealed: the system gives no random numbers".to_owned())
+    };
+    let mut nonce = [0; NONCE_LEN];
+    SystemRandom::new().fill(&mut nonce).map_err(failed)?;
+    let mut text = kept.to_string().into_bytes();
+    let sealed = key.seal_in_place_append_tag(
+        Nonce::assume_unique_for_key(nonce),
+        Aad::from(PURPOSE),
+        &mut text,
+    );
+    sealed.map_err(failed)?;
+    Ok([&nonce[..], &text].concat())
+}
+
+fn unseal(key: &LessSafeKey, mut bytes: Vec<u8>) -> Option<Value> {
+    let (nonce, text) = bytes.split_at_mut_checked(NONCE_LEN)?;
+    let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+    let text = key.open_in_place(nonce, Aad::from(PURPOSE), text).ok()?;
+    serde_json::from_slice(text).ok().filter(Value::is_object)
+}
+
+/// Puts a new file in the place of the old one, whole or not at all.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let next = path.with_extension("next");
+    match fs::remove_file(&next) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = own(&next).map_err(|error| io::Error::other(error.0))?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&next, path)?;
+    path.parent()
+        .map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+}

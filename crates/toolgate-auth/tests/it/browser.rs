@@ -1,0 +1,77 @@
+//! The way back of a person.
+
+use std::{sync::Mutex, time::Duration};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    sync::oneshot,
+};
+use toolgate_auth::{
+    Url,
+    client::{AuthErrorKind, Browser, SignIn},
+};
+
+async fn get(host: &str, target: &str, named: &str) -> String {
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    let request = format!("GET {target} HTTP/1.1\r\nHost: {named}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer.lines().next().unwrap().to_owned()
+}
+
+/// Holds: AUTH-54.
+#[tokio::test]
+async fn only_the_answer_with_the_state_ends_the_wait() {
+    let (opened, page) = oneshot::channel();
+    let opened = Mutex::new(Some(opened));
+    let browser = Browser::new(move |url| {
+        let opened = opened.lock().unwrap().take().unwrap();
+        opened.send(url.as_str().to_owned()).unwrap();
+    });
+    let visit = browser.begin(None).await.unwrap();
+    let redirect = visit.redirect().to_owned();
+    let host = redirect
+        .strip_prefix("http://")
+        .unwrap()
+        .strip_suffix("/callback")
+        .unwrap();
+    assert!(host.starts_with("127.0.0.1:"), "{host}");
+    let url = "https://as.test/authorize?state=the+state&x=1";
+    let coming = visit.go(Url::parse(url).unwrap());
+    let asking = async {
+        assert_eq!(page.await.unwrap(), url);
+        for (target, named) in [
+            ("/callback?code=evil&state=other", host),
+            ("/callback?code=evil", host),
+            ("/callback", host),
+            ("/other?code=evil&state=the+state", host),
+            ("/callback?code=evil&state=the+state", "evil.test"),
+        ] {
+            let status = get(host, target, named).await;
+            assert!(status.contains("400"), "{target} as {named}: {status}");
+        }
+        let status = get(host, "/callback?code=good&state=the+state&iss=y", host).await;
+        assert!(status.contains("200"), "{status}");
+    };
+    let (query, ()) = tokio::join!(coming, asking);
+    assert_eq!(query.unwrap(), "code=good&state=the+state&iss=y");
+    assert!(
+        TcpStream::connect(host).await.is_err(),
+        "the port is closed"
+    );
+    // The same address once more, for servers that know one only.
+    let again = browser.begin(Some(&redirect)).await.unwrap();
+    assert_eq!(again.redirect(), redirect);
+}
+
+#[tokio::test]
+async fn who_never_comes_back_is_not_waited_for_for_ever() {
+    let browser = Browser::new(|_| {}).wait(Duration::from_millis(20));
+    let visit = browser.begin(None).await.unwrap();
+    let error = visit
+        .go(Url::parse("https://as.test/?state=x").unwrap())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn);
+}

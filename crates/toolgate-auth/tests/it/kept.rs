@@ -1,0 +1,99 @@
+//! What is kept in a directory.
+
+use crate::world::{Person, Twist, World};
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
+use toolgate_auth::client::{AuthErrorKind, FileStore, Login};
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path =
+            std::env::temp_dir().join(format!("toolgate-auth-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Folder(path)
+    }
+
+    fn login(&self, world: &World) -> Login {
+        let login = Login::builder(world.server()).store(FileStore::new(&self.0));
+        login.sign_in(Person(world.clone())).build()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+async fn world() -> World {
+    World::new(Twist {
+        life: 3600,
+        ..Twist::default()
+    })
+    .await
+}
+
+#[tokio::test]
+async fn grants_outlive_a_process_sealed_and_for_the_owner_only() {
+    let (world, folder) = (world().await, Folder::new("sealed"));
+    world
+        .call(&folder.login(&world), "tools/list")
+        .await
+        .unwrap();
+    world
+        .call(&folder.login(&world), "tools/list")
+        .await
+        .unwrap();
+    assert_eq!(
+        (world.visits().len(), world.asked("/register").len()),
+        (1, 1)
+    );
+    for file in fs::read_dir(&folder.0).unwrap() {
+        let file = file.unwrap();
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{:?}", file.path());
+        let bytes = fs::read(file.path()).unwrap();
+        for word in ["access-0", "refresh-0", "issuer", "id-of"] {
+            let found = bytes
+                .windows(word.len())
+                .any(|part| part == word.as_bytes());
+            assert!(!found, "{word} in {:?}", file.path());
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_changed_or_is_open_to_others_is_not_used() {
+    let (world, folder) = (world().await, Folder::new("changed"));
+    world
+        .call(&folder.login(&world), "tools/list")
+        .await
+        .unwrap();
+    let sealed = folder.0.join("grants.sealed");
+    let good = fs::read(&sealed).unwrap();
+    for at in [0, good.len() / 2, good.len() - 1] {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        fs::write(&sealed, bad).unwrap();
+        let error = folder.login(&world).granted().await.map(drop).unwrap_err();
+        assert_eq!(error.kind(), AuthErrorKind::Store);
+    }
+    fs::write(&sealed, &good[..5]).unwrap();
+    assert!(folder.login(&world).granted().await.is_err());
+    fs::write(&sealed, &good).unwrap();
+    assert!(folder.login(&world).granted().await.unwrap().is_some());
+    let key = folder.0.join("grants.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let error = folder.login(&world).granted().await.map(drop).unwrap_err();
+    assert!(error.to_string().contains("chmod 600"), "{error}");
+}
+
+#[tokio::test]
+async fn signing_out_forgets_the_grant() {
+    let (world, folder) = (world().await, Folder::new("out"));
+    let login = folder.login(&world);
+    world.call(&login, "tools/list").await.unwrap();
+    login.sign_out().await.unwrap();
+    assert!(folder.login(&world).granted().await.unwrap().is_none());
+}
