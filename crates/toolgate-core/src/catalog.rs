@@ -7,10 +7,13 @@ use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
-use toolgate_wire::method::{
-    definition::{Definition, Hints, ItemKind},
-    list::CacheHint,
-    uri_template,
+use toolgate_wire::{
+    json::Json,
+    method::{
+        definition::{Definition, Hints, ItemKind},
+        list::CacheHint,
+        uri_template,
+    },
 };
 
 /// Where an item comes from: the configured id of the server, never its self-reported name.
@@ -31,14 +34,25 @@ pub struct About {
     pub text: String,
 }
 
+/// What a thing is at the server it comes from, where callers are shown something else.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Own {
+    /// Its definition, as it came.
+    pub def: Definition,
+    /// Arguments that are put into every call of it, an object. Callers neither see nor send them.
+    pub fixed: Option<Json>,
+}
+
 /// One thing that can be used.
 pub struct Item {
     /// Where it comes from.
     pub origin: Origin,
     /// Its definition, under the name that the asker uses.
     pub def: Definition,
-    /// Its name at the server it comes from.
+    /// Its name within its server, as the operator reads and writes it.
     pub local: String,
+    /// What it is at its server, where it is shown as something else.
+    pub own: Option<Arc<Own>>,
     /// Why it may be seen by the operator only; `None` for a good item.
     pub withheld: Option<String>,
     /// What is known of the definition as it came; `None` where nobody looked.
@@ -53,6 +67,7 @@ impl Item {
             local: def.name().to_owned(),
             origin,
             def,
+            own: None,
             withheld: None,
             pin: None,
             memo: Mutex::default(),
@@ -65,6 +80,7 @@ impl Item {
             origin: self.origin.clone(),
             def,
             local: self.local.clone(),
+            own: self.own.clone(),
             withheld: self.withheld.clone(),
             pin: self.pin.clone(),
             memo: Mutex::default(),
@@ -101,6 +117,27 @@ impl Item {
     /// The part of its full name behind the server: no two things of one server share it.
     pub fn own_name(&self) -> String {
         [self.prefix(), &self.local].concat()
+    }
+
+    /// Its name at its server: what it is pinned and called by.
+    pub fn given(&self) -> &str {
+        self.own.as_ref().map_or(&self.local, |own| own.def.name())
+    }
+
+    /// [`Item::own_name`] with its name at its server.
+    pub fn given_name(&self) -> String {
+        [self.prefix(), self.given()].concat()
+    }
+
+    /// What its server takes, as a schema.
+    pub fn taken(&self) -> Json {
+        let def = self.own.as_ref().map_or(&self.def, |own| &own.def);
+        def.input_schema()
+    }
+
+    /// The arguments that are put into every call of it.
+    pub fn fixed(&self) -> Option<&Json> {
+        self.own.as_ref()?.fixed.as_ref()
     }
 
     fn prefix(&self) -> &'static str {

@@ -21,6 +21,7 @@ mod live;
 mod memory;
 mod offered;
 mod operator;
+mod overridden;
 mod paths;
 mod pins;
 mod plan;

@@ -64,16 +64,25 @@ pub(crate) fn specs(config: &Config, room: &Arc<Room>) -> Vec<ServerSpec> {
 /// All servers as one.
 ///
 /// # Errors
-/// A prefix that cannot stand in a name.
+/// A prefix that cannot stand in a name, or a variable of the environment that is not set.
 pub(crate) fn aggregate(config: &Config, leases: &[Arc<Lease>]) -> Result<Aggregate, String> {
+    let services = leases.iter().map(|lease| lease.clone() as Arc<dyn Service>);
+    joined(config, services.collect())
+}
+
+/// The same of other services, one for each server.
+pub(crate) fn joined(
+    config: &Config,
+    services: Vec<Arc<dyn Service>>,
+) -> Result<Aggregate, String> {
     let members = config
         .servers
         .iter()
-        .zip(leases)
+        .zip(services)
         .map(|(server, service)| Member {
             id: server.id.as_str().into(),
             prefix: server.prefix.clone(),
-            service: service.clone() as Arc<dyn Service>,
+            service,
         });
     let links = LinkLimits {
         per_caller: config.limits.links_per_caller,
@@ -81,6 +90,11 @@ pub(crate) fn aggregate(config: &Config, leases: &[Arc<Lease>]) -> Result<Aggreg
         ..LinkLimits::default()
     };
     let joined = Aggregate::new(members.collect()).map_err(|bad| bad.to_string())?;
+    let overrides = config.overrides().map_err(|bad| bad.to_string())?;
+    let each = config.servers.iter().zip(overrides);
+    let joined = each.fold(joined, |joined, (server, overrides)| {
+        joined.overriding(&server.id, overrides)
+    });
     Ok(joined.links(links))
 }
 

@@ -13,7 +13,6 @@ use tokio::sync::watch;
 use toolgate::{
     BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
     Kind, List, Origin, Outcome, Refusal, Service, Step, Way,
-    aggregate::{Aggregate, Member},
 };
 use toolgate_journal::state::{self, State, StateLimits};
 use toolgate_policy::{
@@ -65,15 +64,10 @@ impl Stored {
         let mut route = stack::route(&config, &kept, None);
         route.rate = route.rate.uncounted();
         let shelves: Vec<Arc<Shelf>> = shelves(&config, &route.pins, which);
-        let members = config.servers.iter().zip(&shelves).map(|(server, shelf)| {
-            let service = shelf.clone() as Arc<dyn Service>;
-            Member {
-                id: server.id.as_str().into(),
-                prefix: server.prefix.clone(),
-                service,
-            }
-        });
-        let servers = Aggregate::new(members.collect()).map_err(|bad| bad.to_string())?;
+        let services = shelves
+            .iter()
+            .map(|shelf| shelf.clone() as Arc<dyn Service>);
+        let servers = stack::joined(&config, services.collect())?;
         let servers: Arc<dyn Service> = Arc::new(servers);
         let shown = policy::inspect(&route, servers.clone());
         let mut catalogs = Vec::new();
@@ -150,7 +144,7 @@ impl Stored {
         &self.catalogs
     }
 
-    /// The names of what a gateway saw of a server under the command or address that it has here; none where it saw
+    /// The servers' own names of what a gateway saw of a server under the command or address that it has here; none where it saw
     /// nothing.
     pub(crate) fn names(&self, server: &str) -> Option<Vec<String>> {
         let shelf = self.shelf(server)?;
@@ -212,7 +206,7 @@ struct Placed {
 
 impl Shelf {
     fn at(&self, item: &Item) -> Option<u64> {
-        let is = |one: &&Placed| one.item.kind() == item.kind() && one.item.local == item.local;
+        let is = |one: &&Placed| one.item.kind() == item.kind() && one.item.local == item.given();
         self.items.iter().find(is).map(|one| one.at)
     }
 }

@@ -1,5 +1,6 @@
 //! Arguments fit what the tool, prompt or resource takes before anybody is asked and before anything leaves.
 
+mod fixed;
 mod prompt;
 mod uri;
 
@@ -8,6 +9,7 @@ use crate::{
     schema::{self, Bounds, Checked, Compiled, Explained},
     text::clean,
 };
+use fixed::Fixed;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use toolgate_core::{
@@ -35,7 +37,7 @@ pub(crate) struct Input(pub(crate) Arc<Compiled>);
 
 impl Input {
     pub(crate) fn of(item: &Item, bounds: &Bounds) -> Input {
-        Input(schema::compiled(&item.def.input_schema(), bounds))
+        Input(schema::compiled(&item.taken(), bounds))
     }
 }
 
@@ -77,16 +79,36 @@ impl Arguments {
             }]));
         }
         let value = call.arguments().value();
-        let mut strangers = Vec::new();
-        if !self.unknown.of(&item.origin.server) {
-            strangers = unknown(&schema.tree, value);
+        let refuses = !self.unknown.of(&item.origin.server);
+        let Some(fixed) = item.fixed() else {
+            let strangers = match refuses {
+                true => unknown(&schema.tree, value),
+                false => Vec::new(),
+            };
+            return Ok(with_strangers(schema::check(&input.0, value), strangers));
+        };
+        let fixed = Fixed::new(fixed, &schema.tree);
+        let mut strangers = fixed.sent(value);
+        if refuses {
+            strangers.extend(unknown(&fixed.seen, &fixed.without(value)));
         }
-        Ok(match schema::check(&input.0, value) {
-            Checked::Now(found) => Checked::Now(joined(found, strangers)),
+        let whole = Value::Object(fixed.with(value));
+        let found = match schema::check(&input.0, &whole) {
+            Checked::Now(found) => Checked::Now(fixed.unsaid(found)),
             Checked::Soon(found) => {
-                Checked::Soon(Box::pin(async { Ok(joined(found.await?, strangers)) }))
+                Checked::Soon(Box::pin(async move { Ok(fixed.unsaid(found.await?)) }))
             }
-        })
+        };
+        Ok(with_strangers(found, strangers))
+    }
+}
+
+fn with_strangers(found: Checked, strangers: Vec<Problem>) -> Checked {
+    match found {
+        Checked::Now(found) => Checked::Now(joined(found, strangers)),
+        Checked::Soon(found) => {
+            Checked::Soon(Box::pin(async { Ok(joined(found.await?, strangers)) }))
+        }
     }
 }
 
@@ -163,6 +185,12 @@ const OPEN: [&str; 14] = [
     "dependencies",
 ];
 
+/// Whether a schema takes no members but those that it names.
+pub fn is_closed(schema: &Value) -> bool {
+    schema.get("properties").is_some_and(Value::is_object)
+        && !OPEN.iter().any(|key| schema.get(key).is_some())
+}
+
 /// Members that the schema does not name, where it names some and nothing leaves it open.
 ///
 /// A member that nobody expects is a way to carry secrets out. `{"type": "object"}` alone takes all members, as the
@@ -171,7 +199,7 @@ fn unknown(schema: &Value, arguments: &Value) -> Vec<Problem> {
     let Some(known) = schema.get("properties").and_then(Value::as_object) else {
         return Vec::new();
     };
-    if OPEN.iter().any(|key| schema.get(key).is_some()) {
+    if !is_closed(schema) {
         return Vec::new();
     }
     let arguments = arguments.as_object().into_iter().flatten();

@@ -179,9 +179,7 @@ impl Open<'_> {
     /// What a refused call wanted; one that was let out has it in `call.begin`.
     fn asked_for(&self, mut record: Record, item: Option<&Item>) -> Record {
         if let Some(item) = item {
-            record = record
-                .with("srv", item.origin.server.as_ref())
-                .with("tool", item.full_name());
+            record = record::of_item(record, item);
         }
         let (recorder, contents) = (&self.to.recorder, &self.to.contents);
         contents.arguments(recorder, record, item, &self.arguments)

@@ -69,9 +69,7 @@ impl Intent {
 
     fn record(&self, call: &Call, item: &Item) -> Entry {
         let steps = call.trail.steps();
-        let record = record::about(Event::CALL_BEGIN, call)
-            .with("srv", item.origin.server.as_ref())
-            .with("tool", item.full_name())
+        let record = record::of_item(record::about(Event::CALL_BEGIN, call), item)
             .with("tool_hash", digest::definition(item).as_str())
             .with("dec", "allow")
             .with("policy_hash", self.policy.as_ref())

@@ -41,7 +41,7 @@ mod when;
 mod words;
 
 pub use access::{Access, AccessRule, Then};
-pub use arguments::Arguments;
+pub use arguments::{Arguments, is_closed};
 pub use asking::{Asking, OnForm, OnSample};
 pub use at_once::{AtOnce, Caps};
 pub use cleaning::Cleaning;

@@ -9,7 +9,7 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use toolgate_core::{AskKind, BoxFuture, Call, Error, Kind, Refusal, unsteered};
+use toolgate_core::{AskKind, BoxFuture, Call, Error, Item, Kind, Refusal, unsteered};
 use toolgate_journal::{Entry, Error as Failed, Event, Journal};
 
 /// Ends when a record is on the disk.
@@ -262,6 +262,24 @@ pub(crate) fn about(event: toolgate_journal::Event, call: &Call) -> Entry {
             Some(said) => entry.with(name, said.as_str()),
             None => entry,
         })
+}
+
+/// What is used: by the name of rules, by that of its server where it is another one, and which arguments were set for it.
+pub(crate) fn of_item(entry: Entry, item: &Item) -> Entry {
+    let entry = entry
+        .with("srv", item.origin.server.as_ref())
+        .with("tool", item.full_name());
+    let entry = match item.given() == item.local {
+        true => entry,
+        false => entry.with("own", item.given_name()),
+    };
+    match item.fixed() {
+        None => entry,
+        Some(fixed) => {
+            let names: Vec<Value> = fixed.members().map(|(name, _)| name.into()).collect();
+            entry.with("fixed", Value::Array(names))
+        }
+    }
 }
 
 /// The journal takes ids of 1 to 256 bytes; edges make shorter ones.

@@ -4,6 +4,7 @@
 mod changes;
 mod links;
 mod names;
+mod overrides;
 mod part;
 
 use changes::Joint;
@@ -11,14 +12,15 @@ use futures_util::future::join_all;
 pub use links::LinkLimits;
 use links::{Link, Links};
 pub use names::{BadPrefix, wire_name};
-use part::Part;
+pub use overrides::{Override, Overrides};
+use part::{Naming, Part, Route};
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use toolgate_core::{
-    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, ItemKind, Kind, List, Op, Origin,
-    Outcome, Service,
+    Arguments, BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, ItemKind, Json, Kind,
+    List, Op, Origin, Outcome, Service,
 };
 
 /// How long a list waits for a member at most.
@@ -37,6 +39,10 @@ pub struct Member {
 /// Many services as one. Members that cannot be listed are named in [`Catalog::missing`]; they sink nobody else.
 pub struct Aggregate {
     members: Vec<Member>,
+    /// Whether the names of the first member stay as they are.
+    around: bool,
+    /// What is shown of the tools of each member instead of what it says.
+    overrides: Vec<Overrides>,
     wait: Duration,
     state: Mutex<[Known; 4]>,
     joint: Joint,
@@ -65,6 +71,8 @@ impl Aggregate {
         };
         let state = Mutex::new(ItemKind::ALL.map(unknown));
         Ok(Aggregate {
+            overrides: members.iter().map(|_| Overrides::default()).collect(),
+            around: false,
             members,
             wait: WAIT,
             state,
@@ -73,9 +81,43 @@ impl Aggregate {
         })
     }
 
+    /// Joins services with one that they are put into: its names stay as they are. Names of it that begin with the prefix
+    /// of another lead there.
+    ///
+    /// # Errors
+    /// As of [`Aggregate::new`]; those that are put in need a prefix.
+    pub fn around(own: Member, inner: Vec<Member>) -> Result<Aggregate, BadPrefix> {
+        names::check_inner(inner.iter().map(|member| member.prefix.as_str()))?;
+        let mut whole = Aggregate::new(vec![Member {
+            prefix: String::new(),
+            ..own
+        }])?;
+        whole.around = true;
+        for known in whole
+            .state
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+        {
+            known.parts.extend(inner.iter().map(|_| None));
+        }
+        whole
+            .overrides
+            .extend(inner.iter().map(|_| Overrides::default()));
+        whole.members.extend(inner);
+        Ok(whole)
+    }
+
     /// Another bound on how long a list waits for a member; 10 s.
     pub fn wait(mut self, wait: Duration) -> Aggregate {
         self.wait = wait;
+        self
+    }
+
+    /// What is shown of the tools of the member of that id instead of what it says.
+    pub fn overriding(mut self, id: &str, overrides: Overrides) -> Aggregate {
+        if let Some(at) = self.members.iter().position(|member| *member.id == *id) {
+            self.overrides[at] = overrides;
+        }
         self
     }
 
@@ -97,12 +139,30 @@ impl Aggregate {
         let known = old.state();
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         for (ours, theirs) in state.iter_mut().zip(known.iter()) {
-            let part = |at: &Option<usize>| theirs.parts[(*at)?].clone();
-            ours.parts = from.iter().map(part).collect();
+            let part = |(at, from): (usize, &Option<usize>)| {
+                let part = theirs.parts[(*from)?].as_ref()?;
+                match self.overrides[at] == old.overrides[(*from)?] {
+                    true => Some(part.clone()),
+                    false => Some(part.again(&Naming {
+                        member: &self.members[at],
+                        over: &self.overrides[at],
+                        plain: self.around && at == 0,
+                    })),
+                }
+            };
+            ours.parts = from.iter().enumerate().map(part).collect();
         }
         drop(known);
         self.links.share(&old.links);
         self
+    }
+
+    fn naming(&self, at: usize) -> Naming<'_> {
+        Naming {
+            member: &self.members[at],
+            over: &self.overrides[at],
+            plain: self.around && at == 0,
+        }
     }
 
     /// All members are asked at once.
@@ -190,7 +250,7 @@ impl Aggregate {
             .map_err(late)??;
         let mut state = self.state();
         let slot = &mut state[kind as usize].parts[at];
-        let part = Part::of(member, catalog, slot.as_ref());
+        let part = Part::of(&self.naming(at), catalog, slot.as_ref());
         *slot = Some(part.clone());
         Ok(part)
     }
@@ -221,13 +281,13 @@ impl Aggregate {
             };
             return first(Part::lists).or_else(|| first(Part::fits));
         }
-        let is_owner = |member: &Member| match member.prefix.as_str() {
-            "" => true,
-            prefix => name
-                .strip_prefix(prefix)
-                .is_some_and(|rest| rest.starts_with('_')),
+        let begins = |prefix: &str| {
+            let rest = name.strip_prefix(prefix);
+            !prefix.is_empty() && rest.is_some_and(|rest| rest.starts_with('_'))
         };
-        self.members.iter().position(is_owner)
+        let mut members = self.members.iter();
+        let by_prefix = members.position(|member| begins(&member.prefix));
+        by_prefix.or_else(|| self.members.iter().position(|m| m.prefix.is_empty()))
     }
 
     /// A link that this caller was given, and the member that gave it, where that is still one of ours.
@@ -245,7 +305,7 @@ impl Aggregate {
     fn inner_name(&self, kind: ItemKind, at: usize, name: &str) -> String {
         let part = self.part(kind, at).filter(|_| named(kind));
         let known = part.and_then(|part| part.route(name));
-        known.unwrap_or_else(|| name.to_owned())
+        known.map_or_else(|| name.to_owned(), |route| route.name)
     }
 
     /// The member that has a resource: where it was looked up, the one that was judged; else one that lists it, or
@@ -271,12 +331,16 @@ impl Aggregate {
     }
 
     /// Where a call goes, and under which name.
-    async fn route(&self, call: &Call) -> Result<Option<(usize, String)>, Error> {
+    async fn route(&self, call: &Call) -> Result<Option<(usize, Route)>, Error> {
         let kinds = call.op.kinds();
         if !kinds.iter().any(|kind| named(*kind)) {
             let judged = call.item().map(|item| &item.origin.server);
             let at = self.holder(&call.caller, kinds, call.name(), judged).await;
-            return Ok(at.map(|at| (at, call.name().to_owned())));
+            let route = |at| {
+                let name = call.name().to_owned();
+                (at, Route { name, fixed: None })
+            };
+            return Ok(at.map(route));
         }
         for kind in kinds {
             let Some(at) = self.owner(*kind, call.name()) else {
@@ -298,7 +362,11 @@ impl Aggregate {
         let Some((at, inner)) = self.route(&call).await? else {
             return Err(call.unknown());
         };
-        call.of.name = inner;
+        call.of.name = inner.name;
+        for (name, value) in inner.fixed.iter().flat_map(Json::members) {
+            let whole = call.arguments().raw().with(&name, &value);
+            call.of.arguments = Arguments::new(whole);
+        }
         let member = &self.members[at];
         let origin = Origin {
             server: member.id.clone(),

@@ -21,6 +21,7 @@ pub mod ids;
 mod seal;
 mod serve;
 
+pub use aggregate::Override;
 pub use client::{CallResult, Client};
 pub use handlers::{Cx, IntoOutput, Prompt, Resource, Server, Stop, Structured, Template, Tool};
 pub use serve::{Http, ServeError, http, stdio};

@@ -4,7 +4,7 @@ use super::{Failed, Result, data_dir, explain::runtime, print, usage};
 use crate::{
     cli::Check,
     config::Config,
-    memory,
+    memory, overridden,
     servers::Supervisor,
     stack,
     stored::{Stored, Which},
@@ -26,6 +26,7 @@ pub(super) fn run(given: Option<&Path>, wanted: &Check) -> Result<ExitCode> {
     let config = Config::load(wanted.config.as_deref()).map_err(usage)?;
     config.check_listen().map_err(usage)?;
     config.read_token().map_err(usage)?;
+    config.overrides().map_err(usage)?;
     let mut found = Found {
         notes: unreachable::notes(&config.rules),
         ..Found::default()
@@ -35,11 +36,11 @@ pub(super) fn run(given: Option<&Path>, wanted: &Check) -> Result<ExitCode> {
         true => asked(&config, &mut found)?,
         false => seen(&config, &stored, &mut found),
     };
-    found
-        .notes
-        .extend(unmatched::notes(&config.rules, &offered));
+    found.notes.extend(overridden::notes(&config, &offered));
+    let shown = overridden::shown(&config, &offered);
+    found.notes.extend(unmatched::notes(&config.rules, &shown));
     if let Ok(stored) = &stored {
-        found.notes.extend(stale(stored, &config, &offered));
+        found.notes.extend(stale(stored, &config, &offered, &shown));
     }
     for text in found.notes.iter().chain(&found.open).chain(&found.failed) {
         eprintln!("toolgate: {}", visible(text));
@@ -129,7 +130,8 @@ fn asked(config: &Config, found: &mut Found) -> Result<Offered> {
             missing.extend(list.missing().iter().cloned());
             for item in list.items() {
                 let names = offered.by_server.entry(item.origin.server.to_string());
-                names.or_default().push(item.full_name());
+                let name = format!("{}.{}", item.origin.server, item.given_name());
+                names.or_default().push(name);
             }
         }
         for server in status {
@@ -153,7 +155,7 @@ fn asked(config: &Config, found: &mut Found) -> Result<Offered> {
 }
 
 /// Grants for what is not there, and pins of what is there no more.
-fn stale(stored: &Stored, config: &Config, offered: &Offered) -> Vec<String> {
+fn stale(stored: &Stored, config: &Config, offered: &Offered, shown: &Offered) -> Vec<String> {
     let mut notes = Vec::new();
     for grant in stored
         .grants()
@@ -167,7 +169,7 @@ fn stale(stored: &Stored, config: &Config, offered: &Offered) -> Vec<String> {
             ));
             continue;
         }
-        let Some(names) = offered.by_server.get(server) else {
+        let Some(names) = shown.by_server.get(server) else {
             continue;
         };
         let is = |before: &str| names.contains(&format!("{server}.{before}{tool}"));

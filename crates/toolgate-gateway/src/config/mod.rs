@@ -16,6 +16,7 @@ mod json;
 mod limits;
 mod names;
 mod net;
+mod overrides;
 mod pins;
 mod rate;
 mod recorded;
@@ -35,6 +36,7 @@ pub(crate) use glob::Glob;
 pub(crate) use limits::Limits;
 #[cfg(test)]
 pub(crate) use limits::limit_keys;
+pub(crate) use overrides::ToolOverride;
 pub(crate) use pins::PinSettings;
 pub(crate) use rate::Rate;
 pub(crate) use rule::{Rule, Then};
@@ -47,6 +49,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
 };
+use toolgate::aggregate::Overrides;
 
 /// What the gateway serves, for whom, and within which limits.
 #[derive(Clone, Debug)]
@@ -214,6 +217,16 @@ impl Config {
     /// The config names one that cannot be had, or that is too weak.
     pub(crate) fn read_token(&self) -> Result<Option<Token>, ConfigError> {
         self.token.as_ref().map(TokenSource::read).transpose()
+    }
+
+    /// What callers are shown of the tools of each server instead of what it says, in the order of the servers.
+    ///
+    /// # Errors
+    /// A variable of the environment is not set.
+    pub(crate) fn overrides(&self) -> Result<Vec<Overrides>, ConfigError> {
+        let one = |over: &ToolOverride| Ok((over.tool.clone(), over.resolved()?));
+        let of = |server: &Server| server.tools.iter().map(one).collect();
+        self.servers.iter().map(of).collect()
     }
 
     /// These servers, and the defaults.

@@ -199,6 +199,11 @@ impl<'a> Field<'a> {
             .ok_or_else(|| self.is(format!("is {given:?}; write {write}")))
     }
 
+    /// The value as it stands.
+    pub(super) fn value(&self) -> &'a DeValue<'a> {
+        self.value.get_ref()
+    }
+
     /// Whether it is a list.
     pub(super) fn is_list(&self) -> bool {
         self.value.get_ref().is_array()

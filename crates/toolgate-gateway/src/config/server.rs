@@ -8,6 +8,7 @@ use super::{
     error::ConfigError,
     limits::Limits,
     names::{check_id, check_prefix, prefix},
+    overrides::ToolOverride,
     pins,
     rate::Rate,
     recorded::OwnRecorded,
@@ -60,6 +61,8 @@ pub(crate) struct Server {
     pub(crate) recorded: OwnRecorded,
     /// What it may ask in the middle of a call.
     pub(crate) asking: Asking,
+    /// What callers are shown of its tools instead of what it says.
+    pub(crate) tools: Vec<ToolOverride>,
 }
 
 /// What happens to arguments that a tool's schema does not name.
@@ -107,6 +110,7 @@ pub(super) const KEYS: &[&str] = &[
     "rate",
     "unknown_arguments",
     "output",
+    "tools",
     "secrets",
     "leaks",
     "media",
@@ -158,6 +162,7 @@ impl Server {
             cleaning: Cleaning::default(),
             recorded: OwnRecorded::default(),
             asking: Asking::default(),
+            tools: Vec::new(),
         }
     }
 
@@ -258,6 +263,9 @@ impl Server {
         self.asking = Asking::read(section)?;
         self.pins_first = pins::first(section, "pins_first")?;
         self.pins_change = pins::change(section, "pins_change")?;
+        if let Some(field) = section.get("tools") {
+            self.tools = ToolOverride::read_all(&field, &self.id, &self.prefix)?;
+        }
         if let Some(field) = section.get("output") {
             self.output = field.word(&[
                 ("block", Output::Block),

@@ -19,7 +19,8 @@ pub(super) struct Recorded {
     pub(super) op: Op,
     /// The name that the caller used.
     pub(super) name: String,
-    /// The configured id of the server and the full name; absent where the caller was not to know of it.
+    /// The configured id of the server and the full name, with the name at the server; absent where the caller was not
+    /// to know of it.
     pub(super) of: Option<(String, String)>,
     pub(super) arguments: Arguments,
     pub(super) pin: PinState,
@@ -76,7 +77,10 @@ impl Recorded {
             caller: Caller::new(text("caller")?),
             op,
             name: name.to_owned(),
-            of: of.map(|(server, tool)| (server.to_owned(), tool.to_owned())),
+            of: of.map(|(server, tool)| {
+                let own = text("own").map(|own| format!("{server}.{own}"));
+                (server.to_owned(), own.unwrap_or_else(|| tool.to_owned()))
+            }),
             pin: pin(&trail),
             then: match begun {
                 true => Some(let_out(&trail)),

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use toolgate::{Call, Foreseen, Item, Json, Pinning, Rule};
+use toolgate::{Call, Foreseen, Item, Json, Op, Pinning, Rule};
 use toolgate_policy::{Access, AccessRule, OnLeak, Then};
 
 /// What comes of a recorded call.
@@ -46,7 +46,9 @@ pub(super) async fn judge(call: &Recorded, by: &Stored) -> Judged {
 /// The thing as it is stored. What waits to be accepted is no matter of the config.
 fn found(call: &Recorded, by: &Stored) -> Option<Arc<Item>> {
     let named = match &call.of {
-        Some((_, tool)) => explained::find(by.catalogs(), tool),
+        Some((server, tool)) => given(by, server, tool, call.op)
+            .map(|item| (item, call.op))
+            .or_else(|| explained::find(by.catalogs(), tool)),
         None => None,
     };
     let (item, _) = named.or_else(|| {
@@ -66,6 +68,17 @@ fn found(call: &Recorded, by: &Stored) -> Option<Arc<Item>> {
         hidden: None,
         flags: Vec::new(),
     }))))
+}
+
+/// The thing that a server calls so: what it is called here may be another matter now.
+fn given(by: &Stored, server: &str, name: &str, op: Op) -> Option<Arc<Item>> {
+    let own = name.strip_prefix(server)?.strip_prefix('.')?;
+    let lists = by.catalogs().iter();
+    let mut lists = lists.filter(|(kind, _)| op.kinds().contains(kind));
+    lists.find_map(|(_, list)| {
+        let is = |item: &&Arc<Item>| *item.origin.server == *server && item.given_name() == own;
+        list.items().iter().find(is).cloned()
+    })
 }
 
 fn without_item(call: &Recorded, by: &Stored) -> Now {

@@ -34,6 +34,7 @@ mod no_spawn;
 mod one_no;
 mod one_over;
 mod other_origins;
+mod overrides;
 mod pins;
 mod planted;
 mod questions;

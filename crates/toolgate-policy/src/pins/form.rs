@@ -21,8 +21,10 @@ pub(super) fn digest_of(text: &str) -> Arc<str> {
 /// counts, also `_meta` and those that nobody knows: hosts hand them on, and what becomes of them there is not ours to
 /// say. Of resources the size and the time of the last change are left out: they speak of the contents.
 pub(super) fn text(item: &Item) -> String {
-    let named = (item.def.name() != item.local).then(|| item.def.renamed(&item.local));
-    let json = named.as_ref().unwrap_or(&item.def).json();
+    let own = item.own.as_ref().map(|own| &own.def);
+    let named =
+        (own.is_none() && item.def.name() != item.local).then(|| item.def.renamed(&item.local));
+    let json = own.or(named.as_ref()).unwrap_or(&item.def).json();
     match item.kind() {
         ItemKind::Tool | ItemKind::Prompt => json.canonical(),
         ItemKind::Resource | ItemKind::Template => lasting(json).canonical(),
@@ -87,5 +89,17 @@ mod tests {
         let own = item(ItemKind::Tool, json!({"name": "t", "inputSchema": {}}));
         let wire = own.with_def(own.def.renamed("s_t"));
         assert_eq!(digest(&own), digest(&wire));
+    }
+
+    #[test]
+    fn what_callers_are_shown_instead_is_not_pinned() {
+        let came = item(ItemKind::Tool, json!({"name": "t", "inputSchema": {}}));
+        let shown = json!({"name": "u", "description": "other", "inputSchema": {}});
+        let mut shown = item(ItemKind::Tool, shown);
+        shown.own = Some(Arc::new(toolgate_core::Own {
+            def: came.def.clone(),
+            fixed: None,
+        }));
+        assert_eq!(digest(&came), digest(&shown));
     }
 }

@@ -41,7 +41,7 @@ const PATIENCE: u64 = 16;
 impl Pins {
     /// What is pinned of an item.
     pub(super) fn thing(&self, item: &Arc<Item>) -> Thing {
-        let (server, kind, name) = (&item.origin.server, item.kind().word(), item.own_name());
+        let (server, kind, name) = (&item.origin.server, item.kind().word(), item.given_name());
         let identity = self.identity_of(server);
         Thing {
             key: book::key(server, &identity, kind, &name),
@@ -74,7 +74,7 @@ impl Pins {
 
     /// Why an item that was looked at before is hidden now.
     pub(super) fn judge_again(&self, item: &Item, pin: &Pinning) -> Option<String> {
-        let (server, kind, name) = (&item.origin.server, item.kind().word(), item.own_name());
+        let (server, kind, name) = (&item.origin.server, item.kind().word(), item.given_name());
         let key = book::key(server, &self.identity_of(server), kind, &name);
         // What has no row is a link that the caller was given.
         let row = self.book.row(&key)?;

@@ -57,6 +57,18 @@ pub(super) fn check<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), B
     Ok(())
 }
 
+/// Checks the prefixes of what is put into another one.
+pub(super) fn check_inner<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), BadPrefix> {
+    let prefixes: Vec<&str> = prefixes.collect();
+    match prefixes.contains(&"") {
+        true => Err(BadPrefix {
+            prefix: String::new(),
+            reason: "what is put into a server needs a name",
+        }),
+        false => check(prefixes.into_iter()),
+    }
+}
+
 /// The name of a tool on the wire. Names that hosts take stay as they are behind the prefix; all others get
 /// their bad characters replaced and a hash of the original appended, so that no two become one.
 ///

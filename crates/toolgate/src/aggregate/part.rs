@@ -1,8 +1,16 @@
 //! The list of one member under the names of the whole, and how the lists are joined.
 
-use super::{Member, names::wire_name};
+use super::{Member, Overrides, names::wire_name};
 use std::{collections::HashMap, sync::Arc};
-use toolgate_core::{About, CacheHint, Catalog, Item, ItemKind};
+use toolgate_core::{About, CacheHint, Catalog, Item, ItemKind, Json};
+
+/// How the things of one member are named.
+pub(super) struct Naming<'a> {
+    pub(super) member: &'a Member,
+    pub(super) over: &'a Overrides,
+    /// Whether names stay as they are.
+    pub(super) plain: bool,
+}
 
 /// The list of one member under the names of the whole.
 pub(super) struct Part {
@@ -11,12 +19,21 @@ pub(super) struct Part {
     /// Its items, renamed; in the same order.
     items: Vec<Arc<Item>>,
     /// From a name to the member's own.
-    routes: HashMap<String, String>,
+    routes: HashMap<String, Route>,
+}
+
+/// Where a name leads.
+#[derive(Clone)]
+pub(super) struct Route {
+    /// The member's own name.
+    pub(super) name: String,
+    /// The arguments that are put into every call.
+    pub(super) fixed: Option<Json>,
 }
 
 impl Part {
     /// Renames a member's list. The same list makes the same part, and an item that stays is the same object.
-    pub(super) fn of(member: &Member, theirs: Catalog, old: Option<&Arc<Part>>) -> Arc<Part> {
+    pub(super) fn of(naming: &Naming<'_>, theirs: Catalog, old: Option<&Arc<Part>>) -> Arc<Part> {
         if let Some(old) = old.filter(|old| old.theirs.same(&theirs)) {
             return old.clone();
         }
@@ -26,20 +43,43 @@ impl Part {
             items: Vec::new(),
             routes: HashMap::new(),
         };
-        for item in theirs.items() {
+        let faces = naming.over.faces(theirs.items());
+        // What nobody may see gives way to what has its name now.
+        let (seen, hidden): (Vec<_>, Vec<_>) = theirs
+            .items()
+            .iter()
+            .zip(faces)
+            .enumerate()
+            .partition(|(_, (_, face))| !face.is_hidden());
+        let mut shown = Vec::new();
+        for (at, (item, face)) in seen.into_iter().chain(hidden) {
             let name = match item.kind() {
-                ItemKind::Tool | ItemKind::Prompt => part.free_name(member, item.def.name()),
+                ItemKind::Tool | ItemKind::Prompt => part.free_name(naming, &face.local),
                 // Where a URI leads is in the URI.
                 ItemKind::Resource | ItemKind::Template => item.def.name().to_owned(),
             };
-            part.routes.insert(name.clone(), item.def.name().to_owned());
+            let route = Route {
+                name: item.def.name().to_owned(),
+                fixed: face.fixed(),
+            };
+            part.routes.insert(name.clone(), route);
             let same = kept
                 .get(&Arc::as_ptr(item))
-                .filter(|kept| kept.def.name() == name);
-            part.items
-                .push(same.map_or_else(|| rename(member, item, &name), |same| Arc::clone(same)));
+                .filter(|kept| face.is(kept, &name));
+            let item = match same {
+                Some(same) => Arc::clone(same),
+                None => Arc::new(face.show(item, &name, &naming.member.id)),
+            };
+            shown.push((at, item));
         }
+        shown.sort_by_key(|(at, _)| *at);
+        part.items = shown.into_iter().map(|(_, item)| item).collect();
         Arc::new(part)
+    }
+
+    /// The same list under other names.
+    pub(super) fn again(&self, naming: &Naming<'_>) -> Arc<Part> {
+        Part::of(naming, self.theirs.clone(), None)
     }
 
     /// Whether it is the URI of a resource or of a template.
@@ -53,14 +93,17 @@ impl Part {
     }
 
     /// The member's own name of a tool or prompt.
-    pub(super) fn route(&self, name: &str) -> Option<String> {
+    pub(super) fn route(&self, name: &str) -> Option<Route> {
         self.routes.get(name).cloned()
     }
 
     /// A name that no other tool of this member has. The hash keeps them apart; that two hashes are equal would
     /// be a server's own doing, and hides nothing either.
-    fn free_name(&self, member: &Member, tool: &str) -> String {
-        let mut names = (0..=u32::MAX).map(|salt| wire_name(&member.prefix, tool, salt));
+    fn free_name(&self, naming: &Naming<'_>, tool: &str) -> String {
+        if naming.plain && !self.routes.contains_key(tool) {
+            return tool.to_owned();
+        }
+        let mut names = (0..=u32::MAX).map(|salt| wire_name(&naming.member.prefix, tool, salt));
         names
             .find(|name| !self.routes.contains_key(name))
             .unwrap_or_default()
@@ -75,18 +118,6 @@ impl Part {
             .zip(&self.items)
             .collect()
     }
-}
-
-fn rename(member: &Member, item: &Arc<Item>, name: &str) -> Arc<Item> {
-    let same = item.def.name() == name;
-    let def = if same {
-        item.def.clone()
-    } else {
-        item.def.renamed(name)
-    };
-    let mut renamed = item.with_def(def);
-    renamed.origin.server = member.id.clone();
-    Arc::new(renamed)
 }
 
 /// Whether two lists of parts are the same objects.

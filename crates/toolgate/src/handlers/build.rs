@@ -23,6 +23,16 @@ impl BuildError {
     }
 }
 
+impl BuildError {
+    /// The same, of something within another one.
+    pub(super) fn within(self, outer: &str) -> BuildError {
+        BuildError {
+            what: format!("{outer}: {}", self.what),
+            why: self.why,
+        }
+    }
+}
+
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.what, self.why)
@@ -57,7 +67,23 @@ pub(super) fn check(offered: &Offered) -> Result<[Vec<Definition>; 4], BuildErro
     ])
 }
 
-fn about(definition: &Definition) -> String {
+/// Whether the name of a tool or prompt is none that leads to a mounted server.
+pub(super) fn is_own(definition: &Definition, mounts: &[String]) -> Result<(), BuildError> {
+    let named = matches!(definition.kind(), ItemKind::Tool | ItemKind::Prompt);
+    let begins = |mount: &&String| {
+        let rest = definition.name().strip_prefix(mount.as_str());
+        named && rest.is_some_and(|rest| rest.starts_with('_'))
+    };
+    match mounts.iter().find(begins) {
+        None => Ok(()),
+        Some(mount) => {
+            let why = format!("names that begin with \"{mount}_\" are those of the mounted server");
+            Err(BuildError::new(about(definition), why))
+        }
+    }
+}
+
+pub(super) fn about(definition: &Definition) -> String {
     format!("the {} {:?}", definition.kind().word(), definition.name())
 }
 
@@ -93,7 +119,7 @@ fn list<'a>(
     Ok(list)
 }
 
-fn tool_is_good(tool: &Definition) -> Result<(), String> {
+pub(super) fn tool_is_good(tool: &Definition) -> Result<(), String> {
     let name = tool.name();
     let good = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if name.is_empty() || name.len() > LONGEST || !name.chars().all(good) {

@@ -30,6 +30,7 @@ mod contents;
 mod cx;
 mod definition;
 mod messages;
+mod mount;
 mod output;
 mod prompt;
 mod registry;

@@ -18,6 +18,7 @@ struct Inner {
     origin: Origin,
     offered: RwLock<Arc<Offered>>,
     stale: watch::Sender<Stale>,
+    mounted: Vec<(String, Registry)>,
 }
 
 /// A snapshot: the lists, and the functions behind them.
@@ -28,6 +29,8 @@ pub(super) struct Offered {
     pub(super) resources: Vec<Resource>,
     pub(super) templates: Vec<Template>,
     pub(super) hint: CacheHint,
+    /// Names of servers that are mounted here: no own name begins so.
+    pub(super) mounts: Vec<String>,
     catalogs: [Catalog; 4],
     /// Where things of a name or a URI stand.
     places: HashMap<(ItemKind, String), usize>,
@@ -57,6 +60,8 @@ impl Offered {
     /// Checks all definitions, and makes the lists of them.
     fn checked(mut self, origin: &Origin) -> Result<Offered, BuildError> {
         let found = build::check(&self)?;
+        let mut all = found.iter().flatten();
+        all.try_for_each(|def| build::is_own(def, &self.mounts))?;
         let hint = self.hint;
         self.places.clear();
         for definition in found.iter().flat_map(|list| list.iter().enumerate()) {
@@ -75,7 +80,11 @@ impl Offered {
 }
 
 impl Registry {
-    pub(super) fn new(name: &str, offered: Offered) -> Result<Registry, BuildError> {
+    pub(super) fn new(
+        name: &str,
+        offered: Offered,
+        mounted: Vec<(String, Registry)>,
+    ) -> Result<Registry, BuildError> {
         let origin = Origin {
             server: name.into(),
             // Its own words about its own tools.
@@ -86,7 +95,20 @@ impl Registry {
             origin,
             offered: RwLock::new(offered),
             stale: watch::Sender::default(),
+            mounted,
         })))
+    }
+
+    /// What a server offers that is mounted under that name.
+    pub fn mounted(&self, name: &str) -> Option<&Registry> {
+        let mut mounted = self.0.mounted.iter();
+        mounted
+            .find(|(known, _)| known == name)
+            .map(|(_, registry)| registry)
+    }
+
+    pub(super) fn origin(&self) -> &Origin {
+        &self.0.origin
     }
 
     pub(super) fn offered(&self) -> Arc<Offered> {

@@ -2,9 +2,13 @@
 
 use super::{
     BuildError, IntoPrompt, IntoTool, Registry, Resource, TaskSupport, Template, ToolSet,
-    registry::Offered, service::Handlers,
+    mount::{self, Built},
+    registry::Offered,
 };
-use crate::edge::{self, Offers, ServerLimits, TaskOffer};
+use crate::{
+    aggregate::{Override, Overrides},
+    edge::{self, Offers, ServerLimits, TaskOffer},
+};
 use std::{path::PathBuf, sync::Arc};
 use toolgate_core::{CacheHint, Json, Rule};
 use toolgate_policy::{
@@ -38,6 +42,8 @@ pub struct Server {
     completions: bool,
     key: Option<[u8; 32]>,
     audit: Option<PathBuf>,
+    pub(super) mounts: Vec<(String, Server)>,
+    pub(super) overrides: Overrides,
 }
 
 impl Server {
@@ -59,6 +65,8 @@ impl Server {
             completions: false,
             key: None,
             audit: None,
+            mounts: Vec::new(),
+            overrides: Overrides::default(),
         }
     }
 
@@ -122,6 +130,52 @@ impl Server {
     pub fn template(mut self, template: Template) -> Server {
         self.completions |= !template.completers.is_empty();
         self.offered.templates.push(template);
+        self
+    }
+
+    /// Puts another server inside this one. Its tools and prompts are called `NAME_tool` here; a name that hosts do not
+    /// take is changed as the gateway does it. Its resources keep their URIs; of two with one URI the outer server's
+    /// counts, then that of the server that was mounted first. Everything that the inner server does about its calls it
+    /// still does, inside what this one does; of its own edge (its name and version, [`Server::limits`],
+    /// [`Server::seal_key`]) nothing is used. NAME has at most 32 of `[A-Za-z0-9-]`.
+    ///
+    /// ```
+    /// use toolgate::{Cx, Server, Stop, Tool};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let now = Tool::dynamic("now", serde_json::json!({"type": "object"}), |_, _: Cx| async {
+    ///     Ok::<_, Stop>("noon")
+    /// });
+    /// let clock = Server::new("clock", "1.0.0").tool(now.read_only());
+    /// // Its tool is `clock_now`.
+    /// let house = Server::new("house", "1.0.0").mount("clock", clock).build()?;
+    /// # let _ = house;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn mount(mut self, name: &str, server: Server) -> Server {
+        self.mounts.push((name.to_owned(), server));
+        self
+    }
+
+    /// What callers are shown of a tool of its own instead of what it says; mounted servers have theirs.
+    ///
+    /// ```
+    /// use toolgate::{Cx, Override, Server, Stop, Tool};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let schema = serde_json::json!({"type": "object", "properties": {"zone": {"type": "string"}}});
+    /// let now = Tool::dynamic("now", schema, |args, _: Cx| async move {
+    ///     Ok::<_, Stop>(format!("noon in {}", args["zone"]))
+    /// });
+    /// let here = Override::new().name("now_here").argument("zone", "UTC");
+    /// let clock = Server::new("clock", "1.0.0").tool(now).overriding("now", here);
+    /// # clock.build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn overriding(mut self, tool: &str, shown: Override) -> Server {
+        self.overrides.set(tool, shown);
         self
     }
 
@@ -221,7 +275,24 @@ impl Server {
     /// # Errors
     /// As [`Server::build`].
     pub fn build_with_registry(mut self) -> Result<(Arc<edge::Front>, Registry), BuildError> {
-        let offers = self.offers()?;
+        let (limits, key) = (self.limits.clone(), self.key.take());
+        let info = self.info.clone();
+        let built = self.built()?;
+        let unsealed = |error: toolgate_core::Error| BuildError::new("the seal", error.public());
+        let mut server = edge::Front::new(built.service, &info.name, &info.version, limits)
+            .map_err(unsealed)?
+            .with_info(info)
+            .with_offers(built.offers)
+            .with_instructions(built.instructions);
+        if let Some(key) = key {
+            server = server.with_seal_keys(&[key]).map_err(unsealed)?;
+        }
+        Ok((Arc::new(server), built.registry))
+    }
+
+    /// Its duties over what it offers, without an edge.
+    pub(super) fn built(mut self) -> Result<Built, BuildError> {
+        let mut offers = self.offers()?;
         if let Some(folder) = &self.audit {
             let recorder = Recorder::in_folder(folder);
             let unwritable = |error| {
@@ -232,19 +303,30 @@ impl Server {
             };
             self.duties.recorder = Arc::new(recorder.map_err(unwritable)?);
         }
-        let registry = Registry::new(&self.info.name, self.offered)?;
-        let service = Arc::new(self.duties.over(Arc::new(Handlers(registry.clone()))));
-        let unsealed = |error: toolgate_core::Error| BuildError::new("the seal", error.public());
-        let mut server =
-            edge::Front::new(service, &self.info.name, &self.info.version, self.limits)
-                .map_err(unsealed)?
-                .with_info(self.info)
-                .with_offers(offers)
-                .with_instructions(self.instructions);
-        if let Some(key) = self.key {
-            server = server.with_seal_keys(&[key]).map_err(unsealed)?;
+        let mut inner = Vec::new();
+        for (name, server) in std::mem::take(&mut self.mounts) {
+            let built = server
+                .built()
+                .map_err(|error| error.within(&format!("the mounted server {name:?}")))?;
+            inner.push((name, built));
         }
-        Ok((Arc::new(server), registry))
+        self.offered.mounts = inner.iter().map(|(name, _)| name.clone()).collect();
+        let mounted = inner.iter();
+        let mounted = mounted.map(|(name, built)| (name.clone(), built.registry.clone()));
+        let registry = Registry::new(&self.info.name, self.offered, mounted.collect())?;
+        let mut words: Vec<String> = self.instructions.into_iter().collect();
+        for (name, built) in &inner {
+            let theirs = built.instructions.as_ref();
+            words.extend(theirs.map(|text| format!("{name}: {text}")));
+            offers = mount::both(&offers, &built.offers);
+        }
+        let end = mount::whole(&registry, self.overrides, inner)?;
+        Ok(Built {
+            service: Arc::new(self.duties.over(end)),
+            registry,
+            offers,
+            instructions: (!words.is_empty()).then(|| words.join("\n\n")),
+        })
     }
 
     fn offers(&self) -> Result<Offers, BuildError> {

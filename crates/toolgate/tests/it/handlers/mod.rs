@@ -6,6 +6,7 @@ mod building;
 mod changing;
 mod facts;
 mod hiding;
+mod mounting;
 mod offering;
 pub(crate) mod peer;
 mod recording;

@@ -1,0 +1,215 @@
+//! What callers are shown of a tool instead of what its server says: `[server.NAME.tools.TOOL]`.
+
+use super::{
+    environment::check_env_name,
+    error::ConfigError,
+    section::{Field, Section},
+};
+use serde_json::{Map, Value};
+use std::fmt;
+use toml::de::DeValue;
+use toolgate::{Override, aggregate::wire_name};
+
+/// What the operator says of one tool of a server.
+#[derive(Clone)]
+pub(crate) struct ToolOverride {
+    /// The server's own name of it.
+    pub(crate) tool: String,
+    /// The name that it has here.
+    pub(crate) name: Option<String>,
+    /// Whether nobody may see it.
+    pub(crate) hide: bool,
+    title: Option<String>,
+    description: Option<String>,
+    arguments: Vec<(String, Fixed)>,
+    /// The line in the file, from 1.
+    pub(crate) line: usize,
+}
+
+/// The value of an argument that is put into every call; it may be secret.
+#[derive(Clone)]
+enum Fixed {
+    Value(Value),
+    /// The value of a variable of the environment, which is named at that place.
+    Env {
+        name: String,
+        place: String,
+    },
+}
+
+/// Without the arguments, which may be secret.
+impl fmt::Debug for ToolOverride {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolOverride")
+            .field("tool", &self.tool)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+const KEYS: &[&str] = &["name", "hide", "title", "description", "arguments"];
+
+impl ToolOverride {
+    /// Reads all of `[server.NAME.tools]`, in the order of the file.
+    pub(super) fn read_all(
+        field: &Field<'_>,
+        id: &str,
+        prefix: &str,
+    ) -> Result<Vec<ToolOverride>, ConfigError> {
+        let name = format!("[server.{id}.tools]");
+        let write = format!("a section for each tool, such as [server.{id}.tools.search]");
+        let all = field.open_section(name, &write)?;
+        let entries = all.entries().into_iter();
+        let read = |(tool, at, field): (&str, usize, Field<'_>)| {
+            let name = format!("[server.{id}.tools.{tool}]");
+            let write = format!("a section that begins with {name}");
+            let section = field.section(name, &write, KEYS)?;
+            let (line, _) = section.doc.place(at);
+            ToolOverride::read(tool, &section, prefix, line)
+        };
+        entries.map(read).collect()
+    }
+
+    fn read(
+        tool: &str,
+        section: &Section<'_>,
+        prefix: &str,
+        line: usize,
+    ) -> Result<ToolOverride, ConfigError> {
+        let text = |key: &str| -> Result<Option<String>, ConfigError> {
+            let field = section.get(key);
+            field.map(|f| f.text().map(str::to_owned)).transpose()
+        };
+        let name = section.get("name");
+        let hide = section.get("hide").map(|f| f.boolean()).transpose()?;
+        Ok(ToolOverride {
+            tool: tool.to_owned(),
+            name: name.map(|field| named(&field, prefix)).transpose()?,
+            hide: hide.unwrap_or(false),
+            title: text("title")?,
+            description: text("description")?,
+            arguments: match section.get("arguments") {
+                Some(field) => arguments(&field)?,
+                None => Vec::new(),
+            },
+            line,
+        })
+    }
+
+    /// The same with its values.
+    ///
+    /// # Errors
+    /// A variable of the environment is not set.
+    pub(crate) fn resolved(&self) -> Result<Override, ConfigError> {
+        self.resolved_with(|name| std::env::var(name).ok())
+    }
+
+    fn resolved_with(&self, env: impl Fn(&str) -> Option<String>) -> Result<Override, ConfigError> {
+        let mut over = Override::new();
+        if let Some(name) = &self.name {
+            over = over.name(name.as_str());
+        }
+        if let Some(title) = &self.title {
+            over = over.title(title.as_str());
+        }
+        if let Some(text) = &self.description {
+            over = over.description(text.as_str());
+        }
+        for (key, value) in &self.arguments {
+            let value = match value {
+                Fixed::Value(value) => value.clone(),
+                Fixed::Env { name, place } => Value::String(env(name).ok_or_else(|| {
+                    let text = format!(
+                        "environment variable {name} is not set; set it to the argument {key:?} of {}",
+                        self.tool
+                    );
+                    ConfigError::new(place, text)
+                })?),
+            };
+            over = over.argument(key.as_str(), value);
+        }
+        Ok(if self.hide { over.hide() } else { over })
+    }
+
+    /// The name that rules use.
+    pub(crate) fn shown(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.tool)
+    }
+}
+
+/// A name that every host takes behind the prefix, and that is not changed for it.
+fn named(field: &Field<'_>, prefix: &str) -> Result<String, ConfigError> {
+    let name = field.text()?;
+    let head = match prefix {
+        "" => String::new(),
+        prefix => format!("{prefix}_"),
+    };
+    if wire_name(prefix, name, 0) == format!("{head}{name}") {
+        return Ok(name.to_owned());
+    }
+    Err(field.is(format!(
+        "is {name:?}; write 1 to {} letters, digits, \"_\" and \"-\", and not \"-x\" and 12 letters at its end",
+        64_usize.saturating_sub(head.len())
+    )))
+}
+
+fn arguments(field: &Field<'_>) -> Result<Vec<(String, Fixed)>, ConfigError> {
+    let section = field.open_section("arguments", "{ name = value }")?;
+    let read = |(name, _, field): (&str, usize, Field<'_>)| Ok((name.to_owned(), fixed(&field)?));
+    section.entries().into_iter().map(read).collect()
+}
+
+fn fixed(field: &Field<'_>) -> Result<Fixed, ConfigError> {
+    if let Ok(table) = field.open_section("", "")
+        && let [("env", _, of)] = table.entries().as_slice()
+    {
+        let name = of.text()?;
+        let named = check_env_name(name).map_err(|_| {
+            of.is("is no name of an environment variable; write its name, not the value")
+        });
+        return named.map(|()| Fixed::Env {
+            name: name.to_owned(),
+            place: of.place(),
+        });
+    }
+    value(field.value())
+        .map(Fixed::Value)
+        .map_err(|text| field.is(text))
+}
+
+/// A value of TOML as JSON.
+fn value(from: &DeValue<'_>) -> Result<Value, String> {
+    Ok(match from {
+        DeValue::String(text) => Value::String(text.to_string()),
+        DeValue::Boolean(yes) => Value::Bool(*yes),
+        DeValue::Integer(digits) => {
+            let number = i64::from_str_radix(digits.as_str(), digits.radix());
+            number
+                .map_err(|_| "has a whole number that does not fit 64 bits".to_owned())?
+                .into()
+        }
+        DeValue::Float(digits) => {
+            let number: Option<f64> = digits.as_str().parse().ok();
+            let number = number.and_then(serde_json::Number::from_f64);
+            number.ok_or("has a number that JSON does not have")?.into()
+        }
+        DeValue::Datetime(_) => return Err("has a date; write it as text in quotes".to_owned()),
+        DeValue::Array(list) => {
+            let list = list.iter().map(|one| value(one.get_ref()));
+            Value::Array(list.collect::<Result<_, _>>()?)
+        }
+        DeValue::Table(table) => {
+            let one = |(key, of): (
+                &toml::Spanned<std::borrow::Cow<'_, str>>,
+                &toml::Spanned<DeValue<'_>>,
+            )| {
+                Ok::<_, String>((key.get_ref().to_string(), value(of.get_ref())?))
+            };
+            Value::Object(table.iter().map(one).collect::<Result<Map<_, _>, _>>()?)
+        }
+    })
+}
+
+#[cfg(test)]
+#[path = "overrides/tests.rs"]
+mod tests;

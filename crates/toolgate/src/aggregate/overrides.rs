@@ -1,0 +1,305 @@
+//! What callers are shown of a tool instead of what its server says.
+
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::Arc,
+};
+use toolgate_core::{Definition, Item, ItemKind, Json, Own};
+use toolgate_policy::is_closed;
+use toolgate_wire::json::ObjectWriter;
+
+/// What callers are shown of one tool instead of what its server says. What is not set stays.
+///
+/// ```
+/// use toolgate::Override;
+///
+/// let search = Override::new()
+///     .name("find")
+///     .description("Finds notes of this team.")
+///     .argument("team", "blue");
+/// # let _ = search;
+/// ```
+#[derive(Clone, Default, PartialEq)]
+pub struct Override {
+    name: Option<String>,
+    hide: bool,
+    title: Option<String>,
+    description: Option<String>,
+    fixed: Vec<(String, Json)>,
+}
+
+impl Override {
+    /// Nothing is set.
+    pub fn new() -> Override {
+        Override::default()
+    }
+
+    /// Another name. Rules, approvals and records use it.
+    pub fn name(mut self, name: impl Into<String>) -> Override {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Nobody sees it, and nobody can call it.
+    pub fn hide(mut self) -> Override {
+        self.hide = true;
+        self
+    }
+
+    /// Another title, for people.
+    pub fn title(mut self, title: impl Into<String>) -> Override {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Another description.
+    pub fn description(mut self, text: impl Into<String>) -> Override {
+        self.description = Some(text.into());
+        self
+    }
+
+    /// An argument that is put into every call. Callers do not see it, and a call that has it is refused. It may be
+    /// secret: neither rules nor persons nor records get its value.
+    pub fn argument(mut self, name: impl Into<String>, value: impl Into<Value>) -> Override {
+        let name = name.into();
+        self.fixed.retain(|(other, _)| *other != name);
+        self.fixed.push((name, Json::from_value(&value.into())));
+        self
+    }
+
+    fn fixed(&self) -> Option<Json> {
+        let mut o = ObjectWriter::new();
+        for (name, value) in &self.fixed {
+            o.raw(name, value);
+        }
+        (!self.fixed.is_empty()).then(|| o.finish())
+    }
+
+    /// What callers are shown.
+    fn shown(&self, def: &Definition) -> Definition {
+        let text = |json: Json, key, text: &Option<String>| match text {
+            Some(text) => json.with(key, &Json::from_value(&text.as_str().into())),
+            None => json,
+        };
+        let mut json = text(def.json().clone(), "title", &self.title);
+        json = text(json, "description", &self.description);
+        if !self.fixed.is_empty() {
+            json = json.with("inputSchema", &self.rest(&def.input_schema()));
+        }
+        // Only texts and parts of a schema were taken or replaced: it is a definition as before.
+        Definition::read(ItemKind::Tool, json).unwrap_or_else(|_| def.clone())
+    }
+
+    /// A schema without the arguments that are set.
+    fn rest(&self, schema: &Json) -> Json {
+        let mut rest = schema.clone();
+        if let Some(known) = schema.get("properties") {
+            let set = self.fixed.iter();
+            rest = rest.with(
+                "properties",
+                &set.fold(known, |k, (name, _)| k.without(name)),
+            );
+        }
+        if let Some(required) = schema.get("required") {
+            let asked = |name: &String| !self.fixed.iter().any(|(set, _)| set == name);
+            let names: Vec<String> = required.items().filter_map(|name| name.string()).collect();
+            let names: Value = names.into_iter().filter(asked).collect();
+            rest = match names.as_array().is_some_and(Vec::is_empty) {
+                true => rest.without("required"),
+                false => rest.with("required", &Json::from_value(&names)),
+            };
+        }
+        rest
+    }
+
+    /// An argument that is set and that the tool does not take.
+    fn stranger(&self, schema: &Json) -> Option<&str> {
+        if self.fixed.is_empty() {
+            return None;
+        }
+        let tree = schema.to_value();
+        let takes = |name: &str| tree["properties"].get(name).is_some();
+        let mut set = self.fixed.iter().map(|(name, _)| name.as_str());
+        let closed = is_closed(&tree)
+            || (tree["additionalProperties"] == false && tree.get("patternProperties").is_none());
+        set.find(|name| !takes(name)).filter(|_| closed)
+    }
+}
+
+impl fmt::Debug for Override {
+    /// Without the values of arguments, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fixed: Vec<&String> = self.fixed.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Override")
+            .field("name", &self.name)
+            .field("hide", &self.hide)
+            .field("title", &self.title)
+            .field("description", &self.description)
+            .field("arguments", &fixed)
+            .finish()
+    }
+}
+
+/// What callers are shown of the tools of one server instead of what it says, by its own names of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overrides(BTreeMap<String, Override>);
+
+impl FromIterator<(String, Override)> for Overrides {
+    fn from_iter<T: IntoIterator<Item = (String, Override)>>(all: T) -> Overrides {
+        Overrides(all.into_iter().collect())
+    }
+}
+
+/// How one item is shown.
+pub(super) struct Face<'a> {
+    over: Option<&'a Override>,
+    /// Its name within its server.
+    pub(super) local: String,
+    /// Why nobody may see it.
+    withheld: Option<String>,
+}
+
+impl Overrides {
+    /// Sets one.
+    pub(crate) fn set(&mut self, tool: &str, over: Override) {
+        self.0.insert(tool.to_owned(), over);
+    }
+
+    /// Whether nothing is set.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The definitions as they are shown, of a list of which nothing can be withheld but what is meant to be.
+    ///
+    /// # Errors
+    /// The tool, and what is wrong with what is set for it.
+    pub(crate) fn check(&self, items: &[Arc<Item>]) -> Result<Vec<Definition>, (String, String)> {
+        let is = |tool: &&String| items.iter().any(|item| item.def.name() == **tool);
+        if let Some(strange) = self.0.keys().find(|tool| !is(tool)) {
+            let known: Vec<&str> = items.iter().map(|item| item.def.name()).collect();
+            let why = format!("it is not there; there are {}", known.join(", "));
+            return Err((strange.clone(), why));
+        }
+        let mut shown = Vec::new();
+        for (item, face) in items.iter().zip(self.faces(items)) {
+            match &face.withheld {
+                _ if face.is_hidden() => {}
+                Some(why) => return Err((item.def.name().to_owned(), why.clone())),
+                None => shown.push(face.show(item, &face.local, &item.origin.server).def),
+            }
+        }
+        Ok(shown)
+    }
+
+    /// How each of these is shown. Of tools that would have one name, all are withheld.
+    pub(super) fn faces(&self, items: &[Arc<Item>]) -> Vec<Face<'_>> {
+        let mut faces: Vec<Face<'_>> = items.iter().map(|item| self.face(item)).collect();
+        while let Some(clash) = clash(items, &faces) {
+            for (at, why) in clash {
+                let face = &mut faces[at];
+                face.withheld.get_or_insert(why);
+                // Under its own name it is in the way of no other but one that was given this name.
+                face.local = items[at].def.name().to_owned();
+            }
+        }
+        faces
+    }
+
+    fn face(&self, item: &Item) -> Face<'_> {
+        let own = item.def.name();
+        let over = self.0.get(own).filter(|_| item.kind() == ItemKind::Tool);
+        let withheld = over.and_then(|over| {
+            if over.hide {
+                return Some("the configuration hides it".to_owned());
+            }
+            let stranger = over.stranger(&item.def.input_schema())?;
+            Some(format!(
+                "the configuration sets its argument {stranger:?}, which it does not have"
+            ))
+        });
+        let name = over.and_then(|over| over.name.clone());
+        Face {
+            over,
+            local: name.unwrap_or_else(|| own.to_owned()),
+            withheld,
+        }
+    }
+}
+
+/// Those that would have one name and were not told apart yet, with the reason.
+fn clash(items: &[Arc<Item>], faces: &[Face<'_>]) -> Option<Vec<(usize, String)>> {
+    if faces.iter().all(|face| face.over.is_none()) {
+        return None;
+    }
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, face) in faces
+        .iter()
+        .enumerate()
+        .filter(|(_, face)| !face.is_hidden())
+    {
+        by_name.entry(&face.local).or_default().push(at);
+    }
+    let mut clash = Vec::new();
+    for (name, of) in by_name {
+        // Where all have their own names, none can be given another.
+        if of.len() < 2 || of.iter().all(|at| items[*at].def.name() == name) {
+            continue;
+        }
+        for at in &of {
+            let others = of.iter().filter(|other| *other != at);
+            let others: Vec<&str> = others.map(|other| items[*other].def.name()).collect();
+            let why = format!(
+                "the configuration gives the name {name:?} to it and to {}",
+                others.join(", ")
+            );
+            clash.push((*at, why));
+        }
+    }
+    (!clash.is_empty()).then_some(clash)
+}
+
+impl Face<'_> {
+    /// The item as callers are shown it, under a name of the whole.
+    pub(super) fn show(&self, item: &Arc<Item>, name: &str, server: &Arc<str>) -> Item {
+        let def = match self.over {
+            Some(over) => over.shown(&item.def),
+            None => item.def.clone(),
+        };
+        let def = match def.name() == name {
+            true => def,
+            false => def.renamed(name),
+        };
+        let mut shown = item.with_def(def);
+        shown.origin.server = server.clone();
+        shown.local.clone_from(&self.local);
+        shown.own = self.over.map(|over| {
+            Arc::new(Own {
+                def: item.def.clone(),
+                fixed: over.fixed(),
+            })
+        });
+        if shown.withheld.is_none() {
+            shown.withheld.clone_from(&self.withheld);
+        }
+        shown
+    }
+
+    /// Whether the configuration hides it, so that its name is free.
+    pub(super) fn is_hidden(&self) -> bool {
+        self.over.is_some_and(|over| over.hide)
+    }
+
+    /// Whether an item is shown just so.
+    pub(super) fn is(&self, shown: &Item, name: &str) -> bool {
+        let withheld = self.withheld.is_none() || shown.withheld == self.withheld;
+        shown.def.name() == name && shown.local == self.local && withheld
+    }
+
+    /// The arguments that are put into every call.
+    pub(super) fn fixed(&self) -> Option<Json> {
+        self.over.and_then(Override::fixed)
+    }
+}

@@ -1,0 +1,142 @@
+//! One server inside another one.
+
+use super::{BuildError, Registry, build, service::Handlers};
+use crate::{
+    aggregate::{Aggregate, Member, Overrides},
+    edge::{Offers, TaskOffer},
+};
+use std::sync::Arc;
+use toolgate_core::{
+    BoxFuture, Call, Catalog, Changes, Error, Interest, ItemKind, List, Outcome, Service, Slots,
+    Trail,
+};
+use toolgate_wire::json::{Json, ObjectWriter};
+
+/// A server that is built, without an edge.
+pub(super) struct Built {
+    /// Its duties over what it offers.
+    pub(super) service: Arc<dyn Service>,
+    pub(super) registry: Registry,
+    pub(super) offers: Offers,
+    pub(super) instructions: Option<String>,
+}
+
+/// What a server offers by itself, with what is mounted in it.
+pub(super) fn whole(
+    registry: &Registry,
+    overrides: Overrides,
+    inner: Vec<(String, Built)>,
+) -> Result<Arc<dyn Service>, BuildError> {
+    let own: Arc<dyn Service> = Arc::new(Handlers(registry.clone()));
+    if overrides.is_empty() && inner.is_empty() {
+        return Ok(own);
+    }
+    let offered = registry.offered();
+    let tools = offered.catalog(ItemKind::Tool);
+    let shown = overrides.check(tools.items());
+    let wrong = |(tool, why)| BuildError::new(format!("what is set for the tool {tool:?}"), why);
+    for tool in shown.map_err(wrong)? {
+        build::tool_is_good(&tool).map_err(|why| BuildError::new(build::about(&tool), why))?;
+        build::is_own(&tool, &offered.mounts)?;
+    }
+    let id = registry.origin().server.clone();
+    if let Some((name, _)) = inner.iter().find(|(name, _)| **name == *id) {
+        let why = "it is the name of the outer server; give it another one";
+        return Err(BuildError::new(format!("the mounted server {name:?}"), why));
+    }
+    let member = |(name, built): (String, Built)| Member {
+        id: name.as_str().into(),
+        prefix: name.clone(),
+        service: Arc::new(Mounted {
+            name,
+            service: built.service,
+        }),
+    };
+    let own = Member {
+        id: id.clone(),
+        prefix: String::new(),
+        service: own,
+    };
+    let whole = Aggregate::around(own, inner.into_iter().map(member).collect());
+    let whole = whole.map_err(|bad| BuildError::new("a mounted server", bad.to_string()))?;
+    Ok(Arc::new(whole.overriding(&id, overrides)))
+}
+
+/// What two servers offer together.
+pub(super) fn both(one: &Offers, other: &Offers) -> Offers {
+    let mut extensions = ObjectWriter::new();
+    let theirs = other.extensions.iter().flat_map(Json::members);
+    let ours = |id: &str| {
+        one.extensions
+            .as_ref()
+            .is_some_and(|all| all.get(id).is_some())
+    };
+    let theirs = theirs.filter(|(id, _)| !ours(id));
+    let all = one.extensions.iter().flat_map(Json::members).chain(theirs);
+    let mut any = false;
+    for (id, settings) in all {
+        extensions.raw(&id, &settings);
+        any = true;
+    }
+    Offers {
+        tools: one.tools || other.tools,
+        resources: one.resources || other.resources,
+        subscribe: one.subscribe || other.subscribe,
+        prompts: one.prompts || other.prompts,
+        completions: one.completions || other.completions,
+        list_changed: one.list_changed || other.list_changed,
+        tasks: match (one.tasks, other.tasks) {
+            (TaskOffer::None, TaskOffer::None) => TaskOffer::None,
+            _ => TaskOffer::Marked,
+        },
+        extensions: any.then(|| extensions.finish()),
+    }
+}
+
+/// A server under a name: what its layers keep for the next round is kept apart from what the outer ones keep, and so is
+/// what they decide.
+struct Mounted {
+    name: String,
+    service: Arc<dyn Service>,
+}
+
+impl Mounted {
+    fn slot(&self, name: &str) -> String {
+        format!("{}/{name}", self.name)
+    }
+
+    async fn forward(&self, mut call: Call) -> Result<Outcome, Error> {
+        call.id = format!("{}/{}", call.id, self.name).into();
+        call.trail = Trail::default();
+        let head = self.slot("");
+        let own = |(name, kept): (&String, &String)| {
+            Some((name.strip_prefix(&head)?.to_owned(), kept.clone()))
+        };
+        call.round.slots = call.round.slots.iter().filter_map(own).collect();
+        let mut outcome = self.service.call(call).await?;
+        if let Outcome::Ask(questions) = &mut outcome {
+            let slots = std::mem::take(&mut questions.slots).into_iter();
+            questions.slots = slots
+                .map(|(name, kept)| (self.slot(&name), kept))
+                .collect::<Slots>();
+        }
+        Ok(outcome)
+    }
+}
+
+impl Service for Mounted {
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        self.service.list(List {
+            trail: Trail::default(),
+            ..ask
+        })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(self.forward(call))
+    }
+
+    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        self.service.changes(want)
+    }
+}
