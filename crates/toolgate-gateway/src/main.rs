@@ -28,6 +28,7 @@ mod plan;
 mod reload;
 mod routes;
 mod seal_keys;
+mod search;
 mod serve;
 mod servers;
 mod show;

@@ -5,6 +5,7 @@ use crate::{
     config::Config,
     door::{Door, over_http},
     instructions::Instructions,
+    search::Search,
     servers::{Lease, Supervisor},
     stack,
 };
@@ -81,9 +82,14 @@ impl Shared {
         let pinning: Arc<dyn Service> = Arc::new(policy::keeping(&route, servers.clone()));
         // Nobody waits for a server here: only for the word that something changed.
         let heard = pinning.changes(Interest::lists(Caller::new("toolgate")));
+        let service: Arc<dyn Service> = Arc::new(policy::pipeline(&route, servers.clone()));
+        let service = match &config.search {
+            Some(settings) => Arc::new(Search::new(settings, &route, service)),
+            None => service,
+        };
         Ok(Plan {
             heard: Mutex::new(heard.await.ok()),
-            service: Arc::new(policy::pipeline(&route, servers.clone())),
+            service,
             instructions: Instructions {
                 known: tools.clone(),
                 access: route.access.clone(),

@@ -21,6 +21,7 @@ mod pins;
 mod rate;
 mod recorded;
 mod rule;
+mod search;
 mod section;
 mod server;
 #[cfg(test)]
@@ -40,6 +41,7 @@ pub(crate) use overrides::ToolOverride;
 pub(crate) use pins::PinSettings;
 pub(crate) use rate::Rate;
 pub(crate) use rule::{Rule, Then};
+pub(crate) use search::Search;
 pub(crate) use server::{Output, Server, Unknown};
 pub(crate) use token::{Token, TokenSource};
 
@@ -76,6 +78,8 @@ pub(crate) struct Config {
     pub(crate) servers: Vec<Server>,
     /// The rules, in the order of the file.
     pub(crate) rules: Vec<Rule>,
+    /// Whether tools are found instead of listed.
+    pub(crate) search: Option<Search>,
     /// Where all this comes from.
     pub(crate) source: Source,
     /// SHA-256 of the file in lower-case hex.
@@ -243,6 +247,7 @@ impl Config {
             pins: PinSettings::default(),
             servers,
             rules: Vec::new(),
+            search: None,
             source,
             hash: None,
             notes: Vec::new(),

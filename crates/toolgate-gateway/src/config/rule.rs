@@ -65,23 +65,29 @@ impl Rule {
         field: &Field<'_>,
         servers: &[Server],
         limits: &Limits,
+        search: bool,
     ) -> Result<Vec<Rule>, ConfigError> {
         let rules = field.list("[[rule]] for each rule")?;
         rules
             .iter()
-            .map(|field| Rule::read(field, servers, limits))
+            .map(|field| Rule::read(field, servers, limits, search))
             .collect()
     }
 
-    fn read(field: &Field<'_>, servers: &[Server], limits: &Limits) -> Result<Rule, ConfigError> {
+    fn read(
+        field: &Field<'_>,
+        servers: &[Server],
+        limits: &Limits,
+        search: bool,
+    ) -> Result<Rule, ConfigError> {
         let section = field.section("[[rule]]", "a section that begins with [[rule]]", KEYS)?;
-        let tools = tools(&section.need("tools", "[\"server.*\"]")?, servers)?;
+        let tools = tools(&section.need("tools", "[\"server.*\"]")?, servers, search)?;
         let then = section
             .need("then", "\"allow\", \"ask\" or \"deny\"")?
             .word(WORDS)?;
         let except = section
             .get("except")
-            .map_or(Ok(Vec::new()), |field| tools_of(&field, servers))?;
+            .map_or(Ok(Vec::new()), |field| tools_of(&field, servers, search))?;
         let line = section.doc.place(section.at).0;
         Ok(Rule {
             line,
@@ -96,8 +102,8 @@ impl Rule {
     }
 }
 
-fn tools(field: &Field<'_>, servers: &[Server]) -> Result<Vec<Glob>, ConfigError> {
-    match tools_of(field, servers)? {
+fn tools(field: &Field<'_>, servers: &[Server], search: bool) -> Result<Vec<Glob>, ConfigError> {
+    match tools_of(field, servers, search)? {
         empty if empty.is_empty() => {
             Err(field.is("is empty, so the rule says nothing; write [\"*\"] for every tool"))
         }
@@ -105,12 +111,18 @@ fn tools(field: &Field<'_>, servers: &[Server]) -> Result<Vec<Glob>, ConfigError
     }
 }
 
-fn tools_of(field: &Field<'_>, servers: &[Server]) -> Result<Vec<Glob>, ConfigError> {
+/// Reads a list of globs over tools of these servers, and of `[search]` where that is there.
+pub(super) fn tools_of(
+    field: &Field<'_>,
+    servers: &[Server],
+    search: bool,
+) -> Result<Vec<Glob>, ConfigError> {
+    let ours = |id: &str| search && id == crate::search::SERVER;
     let glob = |item: Field<'_>| {
         let glob = Glob::parse_tools(item.text()?).map_err(|text| item.wrong(text))?;
         match glob.server() {
             // A slip here would leave a deny without effect, and nobody would see it.
-            Some(id) if !servers.iter().any(|server| server.id == id) => {
+            Some(id) if !ours(id) && !servers.iter().any(|server| server.id == id) => {
                 Err(item.wrong(stranger(&glob, id, servers)))
             }
             _ => Ok(glob),
@@ -131,7 +143,8 @@ fn stranger(glob: &Glob, id: &str, servers: &[Server]) -> String {
     )
 }
 
-fn callers(section: &Section<'_>) -> Result<Vec<Glob>, ConfigError> {
+/// Reads `callers`.
+pub(super) fn callers(section: &Section<'_>) -> Result<Vec<Glob>, ConfigError> {
     let Some(field) = section.get("callers") else {
         return Ok(Vec::new());
     };

@@ -8,6 +8,7 @@ use super::{
     net,
     pins::PinSettings,
     rule::Rule,
+    search::Search,
     section::Section,
     server::Server,
     token::TokenSource,
@@ -30,6 +31,7 @@ pub(super) const KEYS: &[&str] = &[
     "pins",
     "server",
     "rule",
+    "search",
 ];
 
 /// Reads a config in TOML; relative paths in it start at `base`.
@@ -48,8 +50,12 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
     }
     let mut config = Config::of(source, servers, limits);
     config.pins = PinSettings::read(top.get("pins"))?;
+    if let Some(field) = top.get("search") {
+        config.search = Some(Search::read(&field, &config.servers)?);
+    }
     if let Some(field) = top.get("rule") {
-        config.rules = Rule::read_all(&field, &config.servers, &config.limits)?;
+        let search = config.search.is_some();
+        config.rules = Rule::read_all(&field, &config.servers, &config.limits, search)?;
     }
     config.data = top
         .get("data")

@@ -20,6 +20,7 @@ mod crash;
 mod deciding;
 mod explain;
 mod far_server;
+mod finding;
 mod floods;
 mod forged;
 mod gateways;

@@ -36,7 +36,7 @@ fn keys() {
     );
     above(
         "x = 1",
-        "1:1: unknown key \"x\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule",
+        "1:1: unknown key \"x\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search",
     );
     above(
         "[limits]\ncall_second = 1",
@@ -58,7 +58,7 @@ fn keys() {
     // The first of several, as they stand.
     above(
         "z = 1\ny = 1",
-        "1:1: unknown key \"z\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule",
+        "1:1: unknown key \"z\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search",
     );
 }
 
@@ -474,5 +474,38 @@ fn rules() {
     rule(
         &format!("{all}then = \"ask\"\nwhen = \"true{}\"", " ".repeat(4093)),
         "6:8: \"when\" in [[rule]] is wrong: the condition has 4097 bytes; 4096 are allowed",
+    );
+}
+
+#[test]
+fn search() {
+    let search = |text: &str, error: &str| server(&format!("[search]\n{text}"), error);
+    search(
+        "form = 1",
+        "4:1: unknown key \"form\" in [search]; did you mean \"from\"?",
+    );
+    search(
+        "results = 51",
+        "4:11: \"results\" in [search] is 51; write a whole number from 1 to 50",
+    );
+    search(
+        "bytes = 1",
+        "4:9: \"bytes\" in [search] is 1; write a whole number from 1024 to 1073741824",
+    );
+    search(
+        "[[search.direct]]\ncallers = [\"a\"]",
+        "4:1: [[search.direct]] has no \"tools\"; write tools = [\"server.*\"]",
+    );
+    search(
+        "[[search.direct]]\ntools = [\"t.*\"]",
+        "5:10: glob \"t.*\" speaks of a server \"t\" that is not configured; known here: s",
+    );
+    rule(
+        "tools = [\"toolgate.*\"]\nthen = \"deny\"",
+        "4:10: glob \"toolgate.*\" speaks of a server \"toolgate\" that is not configured; known here: s",
+    );
+    check(
+        "[server.toolgate]\ncommand = [\"x\"]\n[search]\n",
+        "3:1: [search] and [server.toolgate] cannot stand together: rules name the tools of [search] toolgate.*; give the server another name",
     );
 }

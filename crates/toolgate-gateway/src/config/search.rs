@@ -1,0 +1,81 @@
+//! Whether tools are found instead of listed: `[search]`.
+
+use super::{
+    error::ConfigError,
+    glob::Glob,
+    rule,
+    section::{Field, Section},
+    server::Server,
+};
+use crate::search::{MOST, SERVER};
+
+/// How tools are found instead of listed.
+#[derive(Clone, Debug)]
+pub(crate) struct Search {
+    /// From so many tools of a caller on; 0 for always.
+    pub(crate) from: usize,
+    /// How many tools an answer has, where the caller says nothing.
+    pub(crate) results: u64,
+    /// How long an answer is at most, in bytes.
+    pub(crate) bytes: usize,
+    /// What is listed all the same.
+    pub(crate) direct: Vec<Direct>,
+}
+
+/// Tools that are listed for some callers.
+#[derive(Clone, Debug)]
+pub(crate) struct Direct {
+    pub(crate) tools: Vec<Glob>,
+    /// Every caller where it is empty.
+    pub(crate) callers: Vec<Glob>,
+    pub(crate) except: Vec<Glob>,
+}
+
+const KEYS: &[&str] = &["from", "results", "bytes", "direct"];
+const DIRECT: &[&str] = &["tools", "callers", "except"];
+
+impl Search {
+    /// Reads `[search]`.
+    pub(super) fn read(field: &Field<'_>, servers: &[Server]) -> Result<Search, ConfigError> {
+        let section = field.section("[search]", "a section that begins with [search]", KEYS)?;
+        if servers.iter().any(|server| server.id == SERVER) {
+            return Err(field.wrong(format!(
+                "[search] and [server.{SERVER}] cannot stand together: rules name the tools of [search] {SERVER}.*; give the server another name"
+            )));
+        }
+        let number = |key: &str, range, default| match section.get(key) {
+            Some(field) => field.number(range),
+            None => Ok(default),
+        };
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let direct = match section.get("direct") {
+            Some(field) => field.list("[[search.direct]] for each list")?,
+            None => Vec::new(),
+        };
+        let direct = direct.iter().map(|field| Direct::read(field, servers));
+        Ok(Search {
+            from: size(number("from", 0..=1_000_000, 0)?),
+            results: number("results", 1..=MOST, 8)?,
+            bytes: size(number("bytes", 1024..=1_073_741_824, 65_536)?),
+            direct: direct.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Direct {
+    fn read(field: &Field<'_>, servers: &[Server]) -> Result<Direct, ConfigError> {
+        let section: Section<'_> = field.section(
+            "[[search.direct]]",
+            "a section that begins with [[search.direct]]",
+            DIRECT,
+        )?;
+        let tools = section.need("tools", "[\"server.*\"]")?;
+        Ok(Direct {
+            tools: rule::tools_of(&tools, servers, true)?,
+            callers: rule::callers(&section)?,
+            except: section.get("except").map_or(Ok(Vec::new()), |field| {
+                rule::tools_of(&field, servers, true)
+            })?,
+        })
+    }
+}

@@ -1,0 +1,255 @@
+//! Two tools in the place of a long list: one that finds tools, and one that calls them.
+//!
+//! What is called through it goes to the same pipeline as a direct call, under its own name and with the bytes that came:
+//! there is no second way to judge it.
+
+mod offer;
+mod rank;
+
+pub(crate) use offer::{MOST, SERVER};
+
+use crate::config;
+use offer::{CALL, FIND, Own};
+use rank::Index;
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use toolgate::{
+    Arguments, BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, ItemKind, Kind,
+    List, Op, Outcome, Output, Service,
+};
+use toolgate_policy::{self as policy, Pattern, Route};
+
+/// Lists whose words are kept, and lists as they are shown.
+const KEPT: usize = 16;
+/// Names that an error tells.
+const NEAR: usize = 3;
+
+/// All tools behind their duties, and the two that stand for them.
+pub(crate) struct Search {
+    tools: Arc<Tools>,
+    own: Arc<dyn Service>,
+    /// From so many tools of a caller on.
+    from: usize,
+    direct: Vec<Direct>,
+    shown: Mutex<VecDeque<Shown>>,
+}
+
+/// The tools behind their duties.
+struct Tools {
+    service: Arc<dyn Service>,
+    /// How many are told where nobody says how many.
+    results: u64,
+    /// How long an answer is at most, in bytes.
+    bytes: usize,
+    indexed: Mutex<VecDeque<(Catalog, Arc<Index>)>>,
+}
+
+/// Tools that stay in the lists of some callers.
+struct Direct {
+    tools: Vec<Pattern>,
+    callers: Vec<Pattern>,
+    except: Vec<Pattern>,
+}
+
+/// A list as a caller is shown it.
+struct Shown {
+    whole: Catalog,
+    own: Catalog,
+    direct: Vec<bool>,
+    seen: Catalog,
+}
+
+impl Search {
+    /// Over the pipeline of a route, with the settings of a config.
+    pub(crate) fn new(
+        settings: &config::Search,
+        route: &Route,
+        service: Arc<dyn Service>,
+    ) -> Search {
+        let tools = Arc::new(Tools {
+            service,
+            results: settings.results,
+            bytes: settings.bytes,
+            indexed: Mutex::default(),
+        });
+        let own = Arc::new(Own::new(tools.clone()));
+        let patterns = |globs: &[config::Glob]| {
+            let patterns = globs.iter().map(|glob| Pattern::new(glob.as_str()));
+            patterns.collect::<Vec<_>>()
+        };
+        let direct = settings.direct.iter().map(|direct| Direct {
+            tools: patterns(&direct.tools),
+            callers: patterns(&direct.callers),
+            except: patterns(&direct.except),
+        });
+        Search {
+            own: Arc::new(policy::pipeline(route, own)),
+            tools,
+            from: settings.from,
+            direct: direct.collect(),
+            shown: Mutex::default(),
+        }
+    }
+
+    /// Whether the two stand for the tools of this caller.
+    async fn is_on(&self, caller: &Caller) -> Result<bool, Error> {
+        // Where they always do, no list is needed to know.
+        if self.from == 0 {
+            return Ok(true);
+        }
+        let list = self.tools.all(caller.clone()).await?;
+        Ok(list.items().len() >= self.from)
+    }
+
+    async fn listed(&self, ask: List) -> Result<Catalog, Error> {
+        let caller = ask.caller.clone();
+        let whole = self.tools.service.list(ask).await?;
+        if whole.items().len() < self.from {
+            return Ok(whole);
+        }
+        let own = List::all(caller.clone(), ItemKind::Tool);
+        let own = self.own.list(own).await?;
+        let items = whole.items().iter();
+        let direct = items.map(|item| self.is_direct(&caller, item)).collect();
+        Ok(self.shown(whole, own, direct))
+    }
+
+    fn is_direct(&self, caller: &Caller, item: &Item) -> bool {
+        let fits = |patterns: &[Pattern], name: &str| patterns.iter().any(|p| p.matches(name));
+        let mut direct = self
+            .direct
+            .iter()
+            .filter(|direct| direct.callers.is_empty() || fits(&direct.callers, caller.name()));
+        let Some(first) = direct.next() else {
+            return false;
+        };
+        let name = item.full_name();
+        let mut all = std::iter::once(first).chain(direct);
+        all.any(|direct| fits(&direct.tools, &name) && !fits(&direct.except, &name))
+    }
+
+    /// The same list for the same callers is the same snapshot.
+    fn shown(&self, whole: Catalog, own: Catalog, direct: Vec<bool>) -> Catalog {
+        let mut kept = lock(&self.shown);
+        let same = |shown: &&Shown| {
+            shown.whole.same(&whole) && shown.own.same(&own) && shown.direct == direct
+        };
+        if let Some(shown) = kept.iter().find(same) {
+            return shown.seen.clone();
+        }
+        let listed = whole.items().iter().zip(&direct);
+        let listed = listed.filter(|(_, direct)| **direct).map(|(item, _)| item);
+        let items = own.items().iter().chain(listed).cloned();
+        let seen = whole.with_items(items.collect());
+        kept.truncate(KEPT - 1);
+        kept.push_front(Shown {
+            whole,
+            own,
+            direct,
+            seen: seen.clone(),
+        });
+        seen
+    }
+
+    /// Whether the name is that of one of the two, as this caller sees it.
+    async fn is_own(&self, caller: &Caller, name: &str) -> Result<bool, Error> {
+        if !matches!(name, FIND | CALL) || !self.is_on(caller).await? {
+            return Ok(false);
+        }
+        let ask = List::one(caller.clone(), ItemKind::Tool, name);
+        Ok(self.own.list(ask).await?.find(name).is_some())
+    }
+
+    async fn route(&self, mut call: Call) -> Result<Outcome, Error> {
+        if call.op != Op::Tool || !self.is_own(&call.caller, call.name()).await? {
+            return self.tools.service.call(call).await;
+        }
+        let Some((name, arguments)) = (call.name() == CALL).then(|| offer::inner(&call)).flatten()
+        else {
+            return self.own.call(call).await;
+        };
+        let caller = call.caller.clone();
+        call.of.name.clone_from(&name);
+        call.of.arguments = Arguments::new(arguments);
+        let done = self.tools.service.call(call).await;
+        if let Err(error) = &done
+            && *error.kind() == Kind::NotFound
+        {
+            let list = self.tools.all(caller).await?;
+            if list.find(&name).is_none() {
+                let told = offer::unknown(self, &list, &name);
+                return Ok(Outcome::Done(Output::Tool(told)));
+            }
+        }
+        done
+    }
+}
+
+impl Tools {
+    async fn all(&self, caller: Caller) -> Result<Catalog, Error> {
+        self.service.list(List::all(caller, ItemKind::Tool)).await
+    }
+
+    /// The words of a list; worked out once for each.
+    fn index(&self, list: &Catalog) -> Arc<Index> {
+        let known = |kept: &VecDeque<(Catalog, Arc<Index>)>| {
+            let found = kept.iter().find(|(of, _)| of.same(list));
+            found.map(|(_, index)| index.clone())
+        };
+        if let Some(index) = known(&lock(&self.indexed)) {
+            return index;
+        }
+        // Not under the lock: others may find meanwhile.
+        let index = Arc::new(Index::of(list));
+        let mut kept = lock(&self.indexed);
+        if let Some(index) = known(&kept) {
+            return index;
+        }
+        kept.truncate(KEPT - 1);
+        kept.push_front((list.clone(), index.clone()));
+        index
+    }
+
+    /// The names that are nearest to another one.
+    fn near<'a>(&self, list: &'a Catalog, name: &str) -> Vec<&'a str> {
+        const LONGEST: usize = 128;
+        if name.len() > LONGEST {
+            return Vec::new();
+        }
+        let near = |other: &str| strsim::jaro_winkler(other, name);
+        let names = list.items().iter().map(|item| item.def.name());
+        let mut names: Vec<(f64, &str)> = names
+            .map(|other| (near(other), other))
+            .filter(|(near, _)| *near > 0.8)
+            .collect();
+        names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        names.into_iter().take(NEAR).map(|(_, name)| name).collect()
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Service for Search {
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        Box::pin(async move {
+            match &ask.only {
+                _ if ask.kind != ItemKind::Tool => self.tools.service.list(ask).await,
+                None => self.listed(ask).await,
+                Some(name) if self.is_own(&ask.caller, name).await? => self.own.list(ask).await,
+                Some(_) => self.tools.service.list(ask).await,
+            }
+        })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(self.route(call))
+    }
+
+    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        self.tools.service.changes(want)
+    }
+}

@@ -1,0 +1,183 @@
+//! The two tools of the gateway itself: their definitions, and what `find_tools` does.
+
+use super::{Search, Tools};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::watch;
+use toolgate::{
+    BoxFuture, Call, Catalog, Changes, Content, Definition, Error, Interest, Item, ItemKind, Json,
+    List, Origin, Outcome, Output, Pinning, Service, ToolResult,
+};
+use toolgate_wire::json::ObjectWriter;
+
+/// The name of the one that finds tools.
+pub(crate) const FIND: &str = "find_tools";
+/// The name of the one that calls them.
+pub(crate) const CALL: &str = "call_tool";
+/// Where both come from, in rules and records.
+pub(crate) const SERVER: &str = "toolgate";
+/// The longest question, in characters.
+const QUERY: usize = 1000;
+/// The most tools that one answer has.
+pub(crate) const MOST: u64 = 50;
+
+/// What a found tool is told with.
+const TOLD: [&str; 5] = ["name", "title", "description", "inputSchema", "annotations"];
+
+/// The two tools; behind the same duties as all others.
+pub(super) struct Own {
+    tools: Arc<Tools>,
+    list: Catalog,
+}
+
+impl Own {
+    pub(super) fn new(tools: Arc<Tools>) -> Own {
+        let items = [find(tools.results), call()].into_iter();
+        let items = items.filter_map(|def| {
+            let def = Definition::tool(Json::from_value(&def)).ok()?;
+            let origin = Origin {
+                server: SERVER.into(),
+                trusted: true,
+            };
+            // Ours, and as trustworthy as the program: nobody is asked when they change with it.
+            let item = Item::new(origin, def).pinned(Arc::new(Pinning::unlisted()));
+            Some(Arc::new(item))
+        });
+        Own {
+            list: Catalog::new(items.collect()),
+            tools,
+        }
+    }
+
+    async fn find(&self, call: &Call) -> Result<ToolResult, Error> {
+        let arguments = call.arguments().value();
+        let query = arguments["query"].as_str().unwrap_or_default();
+        let limit = arguments["limit"].as_u64().unwrap_or(self.tools.results);
+        let list = self.tools.all(call.caller.clone()).await?;
+        let found = self.tools.index(&list).find(query);
+        let limit = usize::try_from(limit.min(MOST)).unwrap_or_default();
+        let mut told: Vec<Json> = Vec::new();
+        let mut bytes = 0;
+        for at in found.iter().take(limit) {
+            let one = told_of(&list.items()[*at]);
+            bytes += one.as_str().len();
+            // One that is too long alone is told all the same: its size has a limit of its own.
+            if bytes > self.tools.bytes && !told.is_empty() {
+                break;
+            }
+            told.push(one);
+        }
+        let mut o = ObjectWriter::new();
+        o.array("tools", |all| told.iter().for_each(|one| all.raw(one)));
+        o.int("found", i64::try_from(found.len()).unwrap_or(i64::MAX));
+        let structured = o.finish();
+        Ok(ToolResult {
+            content: vec![Content::text(structured.as_str())],
+            structured: Some(structured),
+            is_error: false,
+            meta: None,
+        })
+    }
+}
+
+fn told_of(item: &Item) -> Json {
+    let mut o = ObjectWriter::new();
+    for key in TOLD {
+        if let Some(value) = item.def.json().get(key) {
+            o.raw(key, &value);
+        }
+    }
+    o.finish()
+}
+
+fn find(results: u64) -> Value {
+    json!({
+        "name": FIND, "title": "Find tools",
+        "description": "Finds the tools that fit some words, with what they take. Not all tools are listed: look here first, \
+                        then use call_tool.",
+        "inputSchema": {
+            "type": "object", "required": ["query"], "additionalProperties": false,
+            "properties": {
+                "query": {"type": "string", "minLength": 1, "maxLength": QUERY, "description": "What the tool should do, in a few words."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": results, "description": "How many tools at most."},
+            },
+        },
+        "outputSchema": {
+            "type": "object", "required": ["tools", "found"],
+            "properties": {
+                "tools": {"type": "array", "items": {"type": "object"}, "description": "The best first."},
+                "found": {"type": "integer", "description": "How many fit."},
+            },
+        },
+        "annotations": {"readOnlyHint": true, "openWorldHint": false},
+    })
+}
+
+fn call() -> Value {
+    json!({
+        "name": CALL, "title": "Call a tool",
+        "description": "Calls a tool by the name that find_tools gave, with arguments that fit its inputSchema.",
+        "inputSchema": {
+            "type": "object", "required": ["name"], "additionalProperties": false,
+            "properties": {
+                "name": {"type": "string", "minLength": 1, "description": "The name of the tool."},
+                "arguments": {"type": "object", "description": "What the tool takes."},
+            },
+        },
+    })
+}
+
+impl Service for Own {
+    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+        let list = match ask.kind {
+            ItemKind::Tool => self.list.clone(),
+            _ => Catalog::default(),
+        };
+        Box::pin(async move { Ok(list) })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(async move {
+            match call.name() {
+                FIND => Ok(Outcome::Done(Output::Tool(self.find(&call).await?))),
+                _ => Err(call.unknown()),
+            }
+        })
+    }
+
+    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+        Box::pin(async { Ok(Changes::new(watch::Sender::default().subscribe())) })
+    }
+}
+
+/// What `call_tool` calls: name and arguments; nothing where it is not as its schema says.
+pub(super) fn inner(call: &Call) -> Option<(String, Json)> {
+    let raw = call.arguments().raw();
+    if raw
+        .members()
+        .any(|(key, _)| key != "name" && key != "arguments")
+    {
+        return None;
+    }
+    let name = raw.get("name")?.string().filter(|name| !name.is_empty())?;
+    match raw.get("arguments") {
+        None => Some((name, ObjectWriter::new().finish())),
+        Some(arguments) if arguments.kind() == toolgate_wire::json::Kind::Object => {
+            Some((name, arguments))
+        }
+        Some(_) => None,
+    }
+}
+
+/// The result of `call_tool` for a name that this caller does not know.
+pub(super) fn unknown(search: &Search, list: &Catalog, name: &str) -> ToolResult {
+    let near = search.tools.near(list, name);
+    let hint = match near.is_empty() {
+        true => String::new(),
+        false => format!("; did you mean {}?", near.join(" or ")),
+    };
+    let name: String = name.chars().take(128).collect();
+    ToolResult::error(&format!(
+        "unknown tool: {name}{hint} {FIND} tells the names of the tools that there are"
+    ))
+}
