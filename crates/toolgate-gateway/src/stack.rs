@@ -359,6 +359,7 @@ pub(crate) fn server_limits(config: &Config) -> ServerLimits {
             all: limits.tasks,
             bytes: limits.task_bytes,
             life: seconds(limits.task_seconds),
+            looks: limits.task_looks,
             ..TaskLimits::default()
         },
     }

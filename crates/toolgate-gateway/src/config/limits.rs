@@ -162,6 +162,8 @@ limits! {
     task_bytes: usize = 67_108_864, 65_536 to 134_217_728;
     /// How long a task is kept, from its begin.
     task_seconds: u64 = 3_600, 1 to 604_800;
+    /// How often one task may be looked at in a minute.
+    task_looks: u32 = 600, 60 to 1_000_000;
     /// The longest result of a call.
     result_bytes: usize = 16_777_216, 1_024 to 1_073_741_824;
     /// The Base64 of one picture, one sound or the data of one resource.

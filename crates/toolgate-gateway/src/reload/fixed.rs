@@ -17,6 +17,7 @@ const AT_START: &[&str] = &[
     "tasks_per_caller",
     "task_bytes",
     "task_seconds",
+    "task_looks",
     "page_items",
     "rounds",
     "question_seconds",

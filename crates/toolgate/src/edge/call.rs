@@ -29,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) trace: TraceContext,
     /// The connection that ends all that runs for it with itself, where there is one.
     pub(crate) link: Option<u64>,
+    /// The tasks of which the peer is told on its own stream, where there is one.
+    pub(crate) session: Option<Arc<tasks::OfSession>>,
 }
 
 /// Works on a `tools/call`, `resources/read`, `prompts/get` or `completion/complete` until there is an answer.

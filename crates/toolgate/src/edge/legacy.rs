@@ -65,6 +65,7 @@ impl Legacy {
         let dialect = dialect::find(&params.version)
             .filter(|d| !d.stateless)
             .unwrap_or(dialect::LEGACY);
+        let telling = Telling::new(server.clone(), caller.clone(), dialect);
         let context = Context {
             caller,
             transport,
@@ -75,6 +76,7 @@ impl Legacy {
             progress: None,
             trace: TraceContext::default(),
             link,
+            session: telling.tasks.clone(),
         };
         let answer = initialize::Answer {
             version: dialect.revision.to_owned(),
@@ -84,7 +86,6 @@ impl Legacy {
         };
         let table = Mutex::new(Session::new(server.limits.in_flight));
         let level = Mutex::new(level("info"));
-        let telling = Telling::new(server.clone(), context.caller.clone());
         let legacy = Legacy {
             server,
             context,
@@ -155,6 +156,9 @@ impl Legacy {
         // Cancelled meanwhile: the peer wants to hear nothing.
         if self.table().finish(&id).is_some() {
             outlet.send(answer::frame(Some(&id), &answer)).await;
+        }
+        if let Some(tasks) = &self.context.session {
+            tasks.answered();
         }
         self.ended.notify_waiters();
     }

@@ -33,6 +33,7 @@ pub async fn call_here(
         progress: None,
         trace: TraceContext::default(),
         link: None,
+        session: None,
     };
     // Held open so that the caller does not read as gone.
     let (outlet, _frames) = server.outlet(&caller);

@@ -57,6 +57,7 @@ pub(crate) fn context(
         progress: meta.get(meta::PROGRESS),
         trace: TraceContext::read(meta),
         link: None,
+        session: None,
     })
 }
 

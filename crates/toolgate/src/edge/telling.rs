@@ -1,9 +1,10 @@
 //! What one peer of the revisions with a handshake hears of changes.
 
 use super::{
-    Front,
+    Front, TaskOffer,
     changes::{self, TOGETHER},
     outlet::{Frame, Outlet},
+    tasks::OfSession,
 };
 use futures_util::FutureExt;
 use std::{
@@ -13,7 +14,10 @@ use std::{
 use tokio::{sync::mpsc, task::AbortHandle};
 use toolgate_core::{Caller, Changed, Changes, Error, Interest};
 use toolgate_wire::{
+    dialect::Dialect,
+    json::Json,
     message::{self, RpcError, code},
+    method::tasks::Words,
     room::{COPIES, Claim},
 };
 
@@ -24,6 +28,9 @@ const URI: u64 = 512;
 pub(super) struct Telling {
     server: Arc<Front>,
     caller: Caller,
+    dialect: &'static Dialect,
+    /// The tasks of the peer, where its revision has words for them.
+    pub(super) tasks: Option<Arc<OfSession>>,
     state: Mutex<State>,
     /// One listens anew at a time, so that what was wanted last is what is heard last.
     anew: tokio::sync::Mutex<()>,
@@ -49,10 +56,17 @@ impl Drop for Stream {
 }
 
 impl Telling {
-    pub(super) fn new(server: Arc<Front>, caller: Caller) -> Arc<Telling> {
+    pub(super) fn new(
+        server: Arc<Front>,
+        caller: Caller,
+        dialect: &'static Dialect,
+    ) -> Arc<Telling> {
+        let has_tasks = server.offers.tasks != TaskOffer::None && dialect.tasks == Words::Core;
         Arc::new(Telling {
             server,
             caller,
+            dialect,
+            tasks: has_tasks.then(Arc::default),
             state: Mutex::default(),
             anew: tokio::sync::Mutex::default(),
         })
@@ -119,9 +133,21 @@ impl Telling {
     async fn run(self: Arc<Self>, outlet: Outlet, swaps: mpsc::Receiver<Changes>) {
         tokio::select! {
             () = self.tell(&outlet, swaps) => {}
+            () = self.tell_tasks(&outlet) => {}
             () = self.server.closed() => {}
             () = outlet.closed() => {}
         }
+    }
+
+    async fn tell_tasks(&self, outlet: &Outlet) {
+        let Some(tasks) = &self.tasks else {
+            return std::future::pending().await;
+        };
+        let tell = |method, params: Json| async move {
+            let text = message::notification(method, Some(&params));
+            outlet.send(Frame::Before(text.into())).await;
+        };
+        tasks.tell(self.dialect, tell).await
     }
 
     async fn tell(&self, outlet: &Outlet, mut swaps: mpsc::Receiver<Changes>) {

@@ -153,6 +153,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "results_give_way_where_they_are_too_long_together",
     ),
     ("task_seconds", TASKS, "a_task_ends_with_its_time"),
+    (
+        "task_looks",
+        TASKS,
+        "who_looks_too_often_is_told_when_to_look",
+    ),
     ("result_bytes", ONE_OVER, "what_a_server_lists_and_answers"),
     ("media_bytes", MEDIA, "one_byte_over_the_limit"),
     (

@@ -4,8 +4,9 @@ mod ending;
 mod questions;
 
 use super::{
-    TaskView,
+    TaskLimits, TaskView,
     kept::{Kept, Row},
+    looks::Looks,
 };
 use ending::{Held, Over, size};
 use questions::Open;
@@ -38,6 +39,7 @@ pub(crate) struct Entry {
     pub(super) created: u64,
     pub(super) life: Duration,
     pub(super) poll: Duration,
+    pub(super) looks: Looks,
     /// Whether its questions may leave as the answer of the call, as long as it is no task.
     rounds: bool,
     background: Background,
@@ -94,6 +96,7 @@ pub(super) struct Begin {
     pub(super) background: Background,
     pub(super) life: Duration,
     pub(super) poll: Duration,
+    pub(super) looks: u32,
     pub(super) kept: Option<Arc<Kept>>,
 }
 
@@ -112,6 +115,7 @@ impl Entry {
             created,
             life: begin.life,
             poll: begin.poll,
+            looks: Looks::new(begin.looks),
             rounds: begin.words == Words::Extension,
             background: begin.background,
             kept,
@@ -130,7 +134,7 @@ impl Entry {
     }
 
     /// A task of a process that is gone, as the store has it.
-    pub(super) fn restored(id: String, row: Row, poll: Duration, kept: Arc<Kept>) -> Entry {
+    pub(super) fn restored(id: String, row: Row, limits: &TaskLimits, kept: Arc<Kept>) -> Entry {
         let mut task = Entry::new(Begin {
             owner: Caller::new(row.caller),
             link: None,
@@ -139,7 +143,8 @@ impl Entry {
             tool: row.tool,
             background: Background::default(),
             life: Duration::from_millis(row.life),
-            poll,
+            poll: limits.poll,
+            looks: limits.looks,
             kept: Some(kept),
         });
         (task.id, task.created) = (id, row.created);
@@ -278,6 +283,16 @@ impl Entry {
             detail,
         };
         (task, held)
+    }
+
+    /// Its state.
+    pub(super) fn status(&self) -> Status {
+        let state = self.state();
+        match &state.end {
+            Some(over) => over.status,
+            None if state.asks.is_empty() => Status::Working,
+            None => Status::InputRequired,
+        }
     }
 
     /// As an operator sees it.

@@ -3,9 +3,12 @@
 //! Two tables: what is known of each task, which is short, and the answers, which may be long and are read when somebody
 //! asks for them. While a task runs, its process stands beside it; where that one is gone, so is the work.
 
-use super::entry::{Answer, Entry, now};
+use super::{
+    TaskLimits,
+    entry::{Answer, Entry, now},
+};
 use serde_json::{Value, json};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 use toolgate_core::Error;
 use toolgate_policy::{Expect, Store};
 use toolgate_wire::{
@@ -83,7 +86,7 @@ impl Kept {
     /// The tasks of processes that are gone, the newest first: they are ours now. What ran there has ended.
     pub(super) fn left(
         self: &Arc<Kept>,
-        poll: Duration,
+        limits: &TaskLimits,
         is_gone: impl Fn(&str) -> bool,
     ) -> Vec<Arc<Entry>> {
         let mut left = Vec::new();
@@ -99,7 +102,7 @@ impl Kept {
             // From here on it is told from those of other processes.
             let ours = row.json(&self.process);
             drop(self.store.write(TASKS, &kept.key, Some(ours), Expect::Any));
-            let task = Entry::restored(kept.key, row, poll, self.clone());
+            let task = Entry::restored(kept.key, row, limits, self.clone());
             task.interrupt();
             left.push(Arc::new(task));
         }

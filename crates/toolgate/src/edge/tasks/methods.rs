@@ -51,6 +51,9 @@ pub(crate) async fn answer(
     let task = found.ok_or_else(|| {
         answer::bad_params("there is no such task (any more); call the tool again")
     })?;
+    if [tasks::GET, tasks::RESULT].contains(&method) {
+        task.looks.take(task.poll)?;
+    }
     let core = dialect.tasks == Words::Core;
     match method {
         tasks::RESULT => result(&task, asker).await,

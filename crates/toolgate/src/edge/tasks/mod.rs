@@ -6,13 +6,16 @@
 
 mod entry;
 mod kept;
+mod looks;
 mod methods;
 mod run;
+mod session;
 mod table;
 mod told;
 
 pub(crate) use methods::{answer, is_method};
 pub(crate) use run::{run, wish};
+pub(crate) use session::OfSession;
 pub(crate) use table::Tasks;
 pub(crate) use told::Subscribed;
 
@@ -33,6 +36,8 @@ pub struct TaskLimits {
     pub after: Duration,
     /// How long a client is asked to wait between two looks; one second.
     pub poll: Duration,
+    /// How often one task may be looked at in a minute; 600.
+    pub looks: u32,
 }
 
 impl Default for TaskLimits {
@@ -44,6 +49,7 @@ impl Default for TaskLimits {
             life: Duration::from_secs(3600),
             after: Duration::from_millis(500),
             poll: Duration::from_secs(1),
+            looks: 600,
         }
     }
 }

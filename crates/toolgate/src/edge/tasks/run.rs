@@ -97,6 +97,7 @@ pub(crate) async fn run(
         background: background.clone(),
         life,
         poll: limits.poll,
+        looks: limits.looks,
         kept: server.tasks.kept(),
     }));
     call.background = background.clone();
@@ -241,6 +242,9 @@ impl Running<'_> {
         }
         added.0 = None;
         self.waited.0 = None;
+        if let Some(session) = &self.context.session {
+            session.add(&task);
+        }
         let dialect = self.context.dialect;
         Ok(Some(dialect.task_created(&task.shown(), &server.info)))
     }

@@ -49,7 +49,7 @@ impl Tasks {
         is_gone: impl Fn(&str) -> bool,
     ) {
         let kept = Arc::new(Kept::new(store, process));
-        let mut left = kept.left(limits.poll, is_gone).into_iter();
+        let mut left = kept.left(limits, is_gone).into_iter();
         for task in left.by_ref() {
             let mut table = self.table();
             let own = table.values().filter(|e| e.owner == task.owner).count();

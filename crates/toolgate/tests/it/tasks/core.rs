@@ -12,6 +12,16 @@ async fn open() -> (Peer, std::sync::Arc<super::Hand>) {
     (Peer::open(&server, REVISION, able).await, hand)
 }
 
+/// The next message that is not the new state of a task.
+async fn hear(peer: &mut Peer) -> Value {
+    loop {
+        let message = peer.hear().await;
+        if message["method"] != "notifications/tasks/status" {
+            return message;
+        }
+    }
+}
+
 async fn begin(peer: &mut Peer, name: &str) -> Value {
     let params = json!({"name": name, "task": {"ttl": 60_000}});
     let created = peer.result("tools/call", params).await;
@@ -40,7 +50,7 @@ async fn a_call_is_a_task_where_the_client_wants_it() {
     hand.runs(1).await;
     until(&mut peer, &id, "working").await;
     hand.go.notify_one();
-    let reply = peer.hear().await;
+    let reply = hear(&mut peer).await;
     assert_eq!(reply["id"], waiting, "{reply}");
     assert_eq!(reply["result"]["content"][0]["text"], "slow");
     let related = &reply["result"]["_meta"]["io.modelcontextprotocol/related-task"];
@@ -93,7 +103,7 @@ async fn its_questions_are_put_to_who_waits_for_the_result() {
     let waiting = peer.send("tasks/result", json!({"taskId": id})).await;
     let mut asked = 0;
     let result = loop {
-        let message = peer.hear().await;
+        let message = hear(&mut peer).await;
         if message["id"] == waiting && message.get("method").is_none() {
             break message;
         }
@@ -205,4 +215,41 @@ async fn a_tool_that_fails_is_a_task_that_failed() {
     assert_eq!(error["code"], -32050, "{error}");
     let waited = peer.result("tools/call", json!({"name": "answers"})).await;
     assert_eq!(waited["isError"], true, "{waited}");
+}
+
+#[tokio::test]
+async fn its_session_is_told_of_each_new_state() {
+    let (mut peer, hand) = open().await;
+    let told = |message: &Value, id: &Value, status: &str| {
+        assert_eq!(message["method"], "notifications/tasks/status", "{message}");
+        let params = &message["params"];
+        assert_eq!((&params["taskId"], &params["status"]), (id, &json!(status)));
+        for member in ["createdAt", "lastUpdatedAt", "ttl", "pollInterval"] {
+            assert!(params.get(member).is_some(), "{params}");
+        }
+        // The id stands in it already, and results come by tasks/result only.
+        assert!(params.get("_meta").is_none() && params.get("result").is_none());
+    };
+    let id = begin(&mut peer, "slow").await;
+    let other = begin(&mut peer, "slow").await;
+    hand.runs(2).await;
+    // What it says of its progress is no new state.
+    told(&cancel(&mut peer, &other).await, &other, "cancelled");
+    hand.go.notify_one();
+    told(&peer.hear().await, &id, "completed");
+    let id = begin(&mut peer, "asks").await;
+    told(&peer.hear().await, &id, "input_required");
+    told(&cancel(&mut peer, &id).await, &id, "cancelled");
+}
+
+/// Cancels a task; what the session is told of it, before the reply or after it.
+async fn cancel(peer: &mut Peer, id: &Value) -> Value {
+    let sent = peer.send("tasks/cancel", json!({"taskId": id})).await;
+    let (first, second) = (peer.hear().await, peer.hear().await);
+    let (reply, told) = match first.get("method") {
+        Some(_) => (second, first),
+        None => (first, second),
+    };
+    assert_eq!(reply["id"], sent, "{reply}");
+    told
 }

@@ -189,3 +189,40 @@ async fn the_end_of_a_stream_ends_its_tasks() {
     hand.runs(0).await;
     assert_eq!(server.tasks()[0].status, "cancelled");
 }
+
+/// What a client of either revision is told is the same, and the task goes on.
+#[tokio::test]
+async fn who_looks_too_often_is_told_when_to_look() {
+    let few = TaskLimits {
+        looks: 60,
+        ..limits()
+    };
+    let (server, hand) = served(few);
+    let endpoint = Endpoint::new(server.clone(), HttpLimits::default());
+    let created = asked(&endpoint, "a", "tools/call", json!({"name": "slow"})).await;
+    let id = json!({"taskId": created["result"]["taskId"]});
+    let mut looks = 0;
+    let refused = loop {
+        let task = asked(&endpoint, "a", "tasks/get", id.clone()).await;
+        if task.get("error").is_some() {
+            break task["error"].clone();
+        }
+        looks += 1;
+        assert!(looks < 600, "nobody says no");
+    };
+    assert!(looks >= 60, "{looks}");
+    assert_eq!(refused["code"], -32603, "{refused}");
+    let after = refused["data"]["retryAfterMs"].as_u64().unwrap();
+    assert!((1..=1000).contains(&after), "{refused}");
+    let text = refused["message"].as_str().unwrap();
+    assert!(text.contains("every 1000 ms"), "{text}");
+    // Another one has its own, and what is asked of the task besides is not counted.
+    let second = asked(&endpoint, "a", "tools/call", json!({"name": "slow"})).await;
+    let second = json!({"taskId": second["result"]["taskId"]});
+    let task = asked(&endpoint, "a", "tasks/get", second).await;
+    assert_eq!(task["result"]["status"], "working", "{task}");
+    hand.runs(2).await;
+    let done = asked(&endpoint, "a", "tasks/cancel", id).await;
+    assert!(done.get("error").is_none(), "{done}");
+    hand.runs(1).await;
+}

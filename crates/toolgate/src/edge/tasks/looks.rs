@@ -1,0 +1,84 @@
+//! How often one task may be looked at.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::time::Instant;
+use toolgate_wire::{
+    json::ObjectWriter,
+    message::{RpcError, code},
+};
+
+/// A bucket of looks: as many as come in a minute may come at once.
+pub(super) struct Looks {
+    per_minute: u32,
+    left: Mutex<(f64, Instant)>,
+}
+
+impl Looks {
+    pub(super) fn new(per_minute: u32) -> Looks {
+        let left = Mutex::new((f64::from(per_minute), Instant::now()));
+        Looks { per_minute, left }
+    }
+
+    /// Takes one.
+    ///
+    /// # Errors
+    /// There is none: says when there will be, for the client in words and in `data.retryAfterMs`.
+    pub(super) fn take(&self, poll: Duration) -> Result<(), RpcError> {
+        let wait = self.wait();
+        if wait.is_zero() {
+            return Ok(());
+        }
+        let ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
+        let (most, poll) = (self.per_minute, poll.as_millis());
+        let text = format!(
+            "this task was looked at too often: {most} times a minute is the limit; look again in {ms} ms, and then \
+             every {poll} ms, as the task says"
+        );
+        let mut data = ObjectWriter::new();
+        data.int("retryAfterMs", i64::try_from(ms).unwrap_or(i64::MAX));
+        Err(RpcError::new(code::INTERNAL, text).with(data.finish()))
+    }
+
+    fn wait(&self) -> Duration {
+        let most = f64::from(self.per_minute.max(1));
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let gained = now.saturating_duration_since(left.1).as_secs_f64() * most / 60.0;
+        *left = ((left.0 + gained).min(most), now);
+        if left.0 >= 1.0 {
+            left.0 -= 1.0;
+            return Duration::ZERO;
+        }
+        Duration::from_secs_f64((1.0 - left.0) * 60.0 / most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_minute_has_so_many_and_no_more() {
+        let looks = Looks::new(60);
+        let poll = Duration::from_secs(1);
+        for _ in 0..60 {
+            looks.take(poll).unwrap();
+        }
+        let refused = looks.take(poll).unwrap_err();
+        let data = refused.data.as_ref().unwrap().to_value();
+        assert_eq!(data["retryAfterMs"], 1000, "{}", refused.message);
+        // Who looks on in vain waits no longer for it.
+        assert!(looks.take(poll).is_err());
+        tokio::time::advance(Duration::from_millis(1001)).await;
+        looks.take(poll).unwrap();
+        assert!(looks.take(poll).is_err());
+        tokio::time::advance(Duration::from_secs(600)).await;
+        for _ in 0..60 {
+            looks.take(poll).unwrap();
+        }
+        assert!(looks.take(poll).is_err());
+    }
+}
