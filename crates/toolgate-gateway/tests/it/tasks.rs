@@ -1,5 +1,6 @@
 //! Calls that go on after their answer, through the whole program.
 
+mod approval;
 mod page;
 mod restart;
 

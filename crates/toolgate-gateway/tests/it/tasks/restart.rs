@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 /// A request of a client of 2025-11-25.
 #[track_caller]
-fn of_2025(session: &Session, method: &str, params: Value) -> Value {
+pub(super) fn of_2025(session: &Session, method: &str, params: Value) -> Value {
     let id = json!(5);
     let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     answer_of(&session.post(&body), &id)
 }
 
-fn begin_2025(session: &Session, tool: &str, arguments: Value) -> String {
+pub(super) fn begin_2025(session: &Session, tool: &str, arguments: Value) -> String {
     let params = json!({"name": tool, "arguments": arguments, "task": {}});
     let created = of_2025(session, "tools/call", params);
     let id = created["result"]["task"]["taskId"].as_str();

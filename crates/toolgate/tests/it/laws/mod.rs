@@ -4,6 +4,7 @@ mod crossed;
 mod dropped;
 mod planted;
 mod planter;
+mod tasks;
 mod verdicts;
 
 use std::future::Future;

@@ -91,7 +91,7 @@ async fn everything(server: &Arc<edge::Front>, revision: &'static str) -> Vec<Va
     peer.heard()
 }
 
-fn holds(value: &Value) -> bool {
+pub(super) fn holds(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(HIDDEN),
         Value::Array(items) => items.iter().any(holds),

@@ -11,7 +11,7 @@ use toolgate::{
 };
 use toolgate_policy::{Access, AccessRule, Pattern, Then, When};
 
-const TOOLS: [&str; 4] = ["aa", "ab", "ba", "bb"];
+pub(super) const TOOLS: [&str; 4] = ["aa", "ab", "ba", "bb"];
 const RESOURCES: [&str; 3] = ["test://aa", "test://ab", "test://b"];
 const PROMPTS: [&str; 2] = ["aa", "bb"];
 
@@ -86,7 +86,7 @@ fn rule() -> impl Strategy<Value = AccessRule> {
     })
 }
 
-fn access() -> impl Strategy<Value = Access> {
+pub(super) fn access() -> impl Strategy<Value = Access> {
     let otherwise = prop::sample::select(vec![None, Some(Then::Allow), Some(Then::Deny)]);
     (prop::collection::vec(rule(), 0..4), otherwise).prop_map(|(rules, otherwise)| {
         let access = Access::new(rules);
@@ -98,7 +98,7 @@ fn access() -> impl Strategy<Value = Access> {
 }
 
 /// What came of a use: the words of its error, or its text.
-fn verdict(reply: &Value) -> String {
+pub(super) fn verdict(reply: &Value) -> String {
     if let Some(error) = reply.get("error") {
         return format!("no: {}", error["message"].as_str().unwrap());
     }
