@@ -93,6 +93,13 @@ pub(crate) enum Command {
     /// See and stop calls that go on after their answer
     #[command(subcommand)]
     Tasks(TasksCommand),
+    /// Sign in at a server that wants to know who calls
+    ///
+    /// The address of the page where you sign in is printed, and opened where there is a browser. What you grant is kept
+    /// sealed in the data directory, used by every gateway on it, and renewed.
+    Login(Login),
+    /// Forget what was granted for a server
+    Logout(Logout),
     /// Print a fresh link to the console
     Console {
         /// Whom the link is for: what is decided with it is decided by that person
@@ -109,6 +116,29 @@ pub(crate) enum Command {
     /// It also tells of rules that never decide, and of rules that fit nothing that the servers offer. Exit code 0: the
     /// config can be used. 2: it is wrong. 1: a server could not be asked, or --strict found something to tell.
     Check(Check),
+}
+
+/// `toolgate login`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Login {
+    /// Which server, as it is called in the config
+    pub(crate) server: String,
+    /// A toolgate.toml, or the mcpServers JSON of a host
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Only print the address
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+}
+
+/// `toolgate logout`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Logout {
+    /// Which server, as it is called in the config
+    pub(crate) server: String,
+    /// A toolgate.toml, or the mcpServers JSON of a host
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// `toolgate check`.

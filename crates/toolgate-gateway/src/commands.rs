@@ -5,6 +5,7 @@ mod check;
 mod decide;
 mod explain;
 mod keys;
+mod login;
 mod pins;
 mod reload;
 mod status;
@@ -103,6 +104,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Keys(wanted)) => keys::run(&data()?, wanted),
         Some(Command::Pins(command)) => pins::run(&data()?, command),
         Some(Command::Tasks(command)) => tasks::run(&data()?, command),
+        Some(Command::Login(wanted)) => login::run(cli.data.as_deref(), wanted),
+        Some(Command::Logout(wanted)) => login::forget(cli.data.as_deref(), wanted),
         Some(Command::Console { name }) => console(&Gateways::find(&data()?)?, name),
         Some(Command::Approve(approve)) => decide::approve(&data()?, approve),
         Some(Command::Grants(grants)) => decide::grants(&data()?, grants),

@@ -32,6 +32,7 @@ mod search;
 mod serve;
 mod servers;
 mod show;
+mod signing_in;
 mod stack;
 mod startup;
 mod stored;

@@ -11,6 +11,7 @@ use crate::{
 };
 use std::{
     net::SocketAddr,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 use toolgate::{Caller, Changes, Interest, Service, aggregate::Aggregate, edge::http::HostGuard};
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) room: Arc<Room>,
     /// Where the listener is, if there is one.
     pub(crate) address: Option<SocketAddr>,
+    /// Where what servers granted us is kept.
+    pub(crate) grants: PathBuf,
 }
 
 /// What one config makes. A call keeps the plan with which it began; servers that no plan names any more end.
@@ -70,7 +73,9 @@ impl Shared {
             failures: config.limits.auth_failures,
             token,
         });
-        let leases = self.supervisor.lease(stack::specs(&config, &self.room));
+        let leases = self
+            .supervisor
+            .lease(stack::specs(&config, &self.room, &self.grants));
         let servers = stack::aggregate(&config, &leases)?;
         let servers = Arc::new(match before {
             Some(before) => servers.after(&before.servers),

@@ -5,7 +5,7 @@ use crate::{
     plan::Kept,
     servers::{ALL, Lease, ServerSpec},
 };
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 use toolgate::{
     BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service,
     aggregate::{Aggregate, LinkLimits, Member},
@@ -28,8 +28,9 @@ use toolgate_wire::{
 /// How long a list or a call waits for a server that starts.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// What the operator says of each server, for the supervisor, and what their messages are counted in.
-pub(crate) fn specs(config: &Config, room: &Arc<Room>) -> Vec<ServerSpec> {
+/// What the operator says of each server, for the supervisor, what their messages are counted in, and where what they
+/// granted is kept.
+pub(crate) fn specs(config: &Config, room: &Arc<Room>, grants: &Path) -> Vec<ServerSpec> {
     let limits = &config.limits;
     let asking = asking(config);
     config
@@ -40,6 +41,7 @@ pub(crate) fn specs(config: &Config, room: &Arc<Room>) -> Vec<ServerSpec> {
             pass_env: server.env_pass.clone(),
             cwd: server.cwd.clone(),
             address: server.address.clone(),
+            grants: server.address.is_some().then(|| grants.to_owned()),
             trusted: server.trust_annotations,
             start: seconds(server.start_seconds.unwrap_or(limits.start_seconds)),
             // Nobody waits longer for it than a call of it may take.

@@ -205,6 +205,7 @@ mod tests {
             resource: "https://a.test/mcp".to_owned(),
             scopes: None,
             bound: false,
+            guessed: false,
             server,
         }
     }

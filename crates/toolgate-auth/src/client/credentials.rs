@@ -57,4 +57,9 @@ pub trait Credentials: Send + Sync + 'static {
 
     /// Sees the headers of every other response.
     fn answered(&self, _headers: &HeaderMap) {}
+
+    /// Whether a request may have to wait for a person.
+    fn may_wait(&self) -> bool {
+        true
+    }
 }

@@ -244,6 +244,14 @@ async fn plain_http_is_for_this_machine_only() {
     ] {
         assert_eq!(kind(&fetcher, at).await, FetchErrorKind::Refused, "{at}");
     }
+    let fetcher = told(Reach::public().and_loopback(), |_| {
+        vec!["127.0.0.1".parse().unwrap()]
+    });
+    assert_eq!(
+        kind(&fetcher, "http://a.test:1/").await,
+        FetchErrorKind::Refused,
+        "a name that others give an address to"
+    );
     let fetcher = told(Reach::public(), |_| vec!["127.0.0.1".parse().unwrap()]);
     assert_eq!(
         kind(&fetcher, "http://127.0.0.1:1/").await,

@@ -284,6 +284,46 @@ async fn what_one_authorization_server_gave_is_never_sent_to_another() {
     assert_eq!(ids, ["id-of", "id-of-other"]);
 }
 
+#[tokio::test]
+async fn a_refresh_token_is_not_sent_to_whom_the_server_names_later() {
+    let world = World::new(Twist { life: 0, ..LONG }).await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let login = || {
+        let login = Login::builder(world.server()).shared_store(store.clone());
+        login.sign_in(Person(world.clone())).build()
+    };
+    world.call(&login(), "tools/list").await.unwrap();
+    let before = world.asked("/token").len();
+    world.revoke();
+    world.twist(|twist| (twist.tenant, twist.life) = ("/other", 3600));
+    world.call(&login(), "tools/list").await.unwrap();
+    let after = world.asked("/token").split_off(before);
+    let grants: Vec<_> = after
+        .iter()
+        .map(|one| one.field("grant_type").unwrap())
+        .collect();
+    assert_eq!(grants, ["authorization_code"]);
+}
+
+#[tokio::test]
+async fn a_sign_in_of_another_process_is_used() {
+    let world = World::new(LONG).await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let builder = || Login::builder(world.server()).shared_store(store.clone());
+    let running = builder().how("run: my-app login").build();
+    let error = world.call(&running, "tools/list").await.unwrap_err();
+    assert!(
+        error.to_string().ends_with("; run: my-app login"),
+        "{error}"
+    );
+    let other = builder().sign_in(Person(world.clone())).build();
+    assert_eq!(other.sign_in().await.unwrap().issuer, world.origin());
+    assert_eq!(
+        world.call(&running, "tools/list").await.unwrap(),
+        StatusCode::OK
+    );
+}
+
 /// Holds: AUTH-48.
 #[tokio::test]
 async fn a_client_of_another_issuer_is_an_error() {

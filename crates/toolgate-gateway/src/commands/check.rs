@@ -6,7 +6,7 @@ use crate::{
     config::Config,
     memory, overridden,
     servers::Supervisor,
-    stack,
+    signing_in, stack,
     stored::{Stored, Which},
     unmatched::{self, Offered},
     unreachable,
@@ -33,7 +33,10 @@ pub(super) fn run(given: Option<&Path>, wanted: &Check) -> Result<ExitCode> {
     };
     let stored = stored(&config, given);
     let offered = match wanted.servers {
-        true => asked(&config, &mut found)?,
+        true => {
+            let data = data_dir(given, config.data.as_deref())?;
+            asked(&config, &data, &mut found)?
+        }
         false => seen(&config, &stored, &mut found),
     };
     found.notes.extend(overridden::notes(&config, &offered));
@@ -109,13 +112,14 @@ fn seen(
 }
 
 /// What the servers offer now: they are started, asked once, and ended.
-fn asked(config: &Config, found: &mut Found) -> Result<Offered> {
+fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
     let guardian =
         Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
     let runtime = runtime()?;
     let offered = runtime.block_on(async {
         let supervisor = Supervisor::new(Arc::new(guardian));
-        let leases = supervisor.lease(stack::specs(config, &Room::new(config.limits.memory_bytes)));
+        let room = Room::new(config.limits.memory_bytes);
+        let leases = supervisor.lease(stack::specs(config, &room, &signing_in::folder(data)));
         let servers = stack::aggregate(config, &leases)?;
         supervisor.take(leases);
         // Each list has a bound of its own, and so has the end.

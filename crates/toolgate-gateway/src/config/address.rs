@@ -1,12 +1,16 @@
 //! A server that is reached by its address: `url` and the headers that go along.
 
-use super::{environment::check_env_name, error::ConfigError, section::Section};
+use super::{
+    environment::check_env_name,
+    error::ConfigError,
+    section::{Field, Section},
+};
 use http::{Uri, uri::Scheme};
 use std::fmt;
 use toolgate::client::{HttpOptions, check_url};
 
 /// Keys that only a server with a `url` has.
-const KEYS: &[&str] = &["headers", "headers_env"];
+const KEYS: &[&str] = &["headers", "headers_env", "client_id", "client_secret_env"];
 /// What a URL looks like.
 const URL: &str = "\"https://mcp.example.com/mcp\"";
 
@@ -19,6 +23,17 @@ pub(crate) struct Address {
     pub(crate) headers: Vec<(String, String)>,
     /// Names, and the variables of our own environment that have the values.
     pub(crate) headers_env: Vec<(String, String)>,
+    /// Which client we are to its authorization server, where we do not register there by ourselves.
+    pub(crate) client: Option<KnownClient>,
+}
+
+/// A client that was registered by other means.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct KnownClient {
+    /// Its id, which is no secret.
+    pub(crate) id: String,
+    /// The variable of our own environment that has its secret, where it has one.
+    pub(crate) secret_env: Option<String>,
 }
 
 /// Without the headers and without what may be a secret in the URL.
@@ -51,6 +66,7 @@ impl Address {
             url: url.to_owned(),
             headers: Vec::new(),
             headers_env: Vec::new(),
+            client: KnownClient::read(section)?,
         };
         if let Some(field) = section.get("headers") {
             let name = format!("[server.{id}.headers]");
@@ -85,6 +101,39 @@ impl Address {
         self.headers
             .iter()
             .any(|(set, _)| set.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether the operator himself says who calls.
+    pub(crate) fn has_authorization(&self) -> bool {
+        let mut names = self.headers.iter().chain(&self.headers_env);
+        names.any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+    }
+}
+
+impl KnownClient {
+    fn read(section: &Section<'_>) -> Result<Option<KnownClient>, ConfigError> {
+        let secret = section.get("client_secret_env");
+        let Some(field) = section.get("client_id") else {
+            return match secret {
+                Some(field) => Err(field.is("is the secret of a client_id; write that too")),
+                None => Ok(None),
+            };
+        };
+        let id = field.text()?;
+        if id.is_empty() {
+            return Err(field.is("is empty; write the id that the authorization server gave"));
+        }
+        let variable = |field: &Field<'_>| {
+            let name = field.text()?;
+            let named = check_env_name(name).map_err(|_| {
+                field.is("is no name of an environment variable; write its name, not the secret")
+            });
+            named.map(|()| name.to_owned())
+        };
+        Ok(Some(KnownClient {
+            id: id.to_owned(),
+            secret_env: secret.as_ref().map(variable).transpose()?,
+        }))
     }
 }
 

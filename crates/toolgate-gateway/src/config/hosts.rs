@@ -119,6 +119,7 @@ fn reached<'a>(
         url: String::new(),
         headers: Vec::new(),
         headers_env: Vec::new(),
+        client: None,
     };
     if let Some(value) = entries.get(key) {
         address.url = text(json, value, &what(key))?;

@@ -130,6 +130,8 @@ pub(super) const KEYS: &[&str] = &[
     "url",
     "headers",
     "headers_env",
+    "client_id",
+    "client_secret_env",
 ];
 
 /// Keys that only a server with a command has.

@@ -13,7 +13,7 @@ use crate::{
     reload::Reloader,
     routes::Routes,
     servers::Supervisor,
-    stack,
+    signing_in, stack,
     startup::Ready,
     witness::EdgeWitness,
 };
@@ -61,6 +61,7 @@ impl Parts {
             supervisor: Arc::new(Supervisor::new(guardian)),
             room: Room::new(config.limits.memory_bytes),
             address,
+            grants: signing_in::folder(&start.data),
         };
         let (supervisor, room) = (shared.supervisor.clone(), shared.room.clone());
         let plan = shared.plan(config.clone(), None).await?;

@@ -4,7 +4,7 @@ use super::{
     Supervised,
     life::{End, options, run, stopping},
 };
-use crate::config::Address;
+use crate::{config::Address, signing_in};
 use std::future::pending;
 use tokio::sync::watch;
 use toolgate::client::{BadHeader, HttpOptions, Remote};
@@ -15,7 +15,17 @@ pub(super) async fn reach(
     address: &Address,
     mut stop: watch::Receiver<bool>,
 ) -> End {
-    let http = match http_options(address, |name| std::env::var(name).ok()) {
+    let env = |name: &str| std::env::var(name).ok();
+    let http = http_options(address, env).and_then(|http| {
+        let grants = server.spec.grants.as_deref();
+        match grants.filter(|_| !address.has_authorization()) {
+            // Nobody signs in here: a person does, by a command, and what was granted is used.
+            Some(grants) => signing_in::login(&server.spec.id, address, grants, env)
+                .map(|login| http.credentials(login.build())),
+            None => Ok(http),
+        }
+    });
+    let http = match http {
         Ok(http) => http,
         Err(why) => return End::NotStarted(why, false),
     };
@@ -60,6 +70,7 @@ mod tests {
             url: "https://a.test/".to_owned(),
             headers: vec![("x-a".to_owned(), "1".to_owned())],
             headers_env: vec![("Authorization".to_owned(), "CANARY".to_owned())],
+            client: None,
         };
         let error = http_options(&address, |_| None).unwrap_err();
         assert!(error.contains("CANARY is not set"), "{error}");

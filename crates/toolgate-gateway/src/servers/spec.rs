@@ -32,6 +32,8 @@ pub(crate) struct ServerSpec {
     pub(crate) cwd: Option<PathBuf>,
     /// Where it is, if it is not started here.
     pub(crate) address: Option<Address>,
+    /// Where what it granted us is kept, sealed, if anywhere.
+    pub(crate) grants: Option<PathBuf>,
     /// Whether the operator believes its annotations.
     pub(crate) trusted: bool,
     /// Longest time from the start to the end of the handshake; 30 s.
@@ -66,6 +68,7 @@ impl ServerSpec {
             pass_env: Vec::new(),
             cwd: None,
             address: None,
+            grants: None,
             trusted: false,
             start: Duration::from_secs(30),
             line: 16 << 20,

@@ -29,6 +29,7 @@ mod hostile_config;
 mod items;
 mod keys;
 mod listen;
+mod login;
 mod memory;
 mod misdeeds;
 mod no_spawn;

@@ -65,8 +65,8 @@ impl Remote {
         mut options: RemoteOptions,
         http: HttpOptions,
     ) -> Result<Remote, OpenError> {
-        if http.has_credentials() {
-            // The first request may wait for a token; that it is slow says nothing of what the server speaks.
+        if http.may_wait() {
+            // That the first request is slow then says nothing of what the server speaks.
             options.probe_wait = options.start;
         }
         let (link, tasks) = http::start(url, &options, http)?;

@@ -29,6 +29,8 @@ pub struct Found {
     pub bound: bool,
     /// The authorization server.
     pub server: ServerMetadata,
+    /// Whether nobody named it, and it is only the place where one would be by the rules of 2025-03-26.
+    pub guessed: bool,
 }
 
 /// Finds the authorization server of a server. `hint` is the address of its metadata from a refusal; `known` the
@@ -40,11 +42,16 @@ pub(super) async fn find(
     known: Option<&str>,
 ) -> Result<Found, AuthError> {
     let Some(resource) = resource::find(fetcher, server, hint).await? else {
+        let named = server::at_origin(fetcher, server).await?;
         return Ok(Found {
             resource: resource::canonical(server),
             scopes: None,
             bound: false,
-            server: server::of_2025_03_26(fetcher, server).await?,
+            guessed: named.is_none(),
+            server: match named {
+                Some(named) => named,
+                None => server::without_words(server)?,
+            },
         });
     };
     let of_known = resource
@@ -66,6 +73,7 @@ pub(super) async fn find(
         resource: resource.resource,
         scopes: resource.scopes,
         bound: resource.bound,
+        guessed: false,
         server: metadata,
     })
 }

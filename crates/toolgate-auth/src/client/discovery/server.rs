@@ -86,30 +86,31 @@ fn places(issuer: &Url) -> Vec<Url> {
         .collect()
 }
 
-/// The way of 2025-03-26: metadata at the origin of the server, or known paths without any.
-pub(super) async fn of_2025_03_26(
+/// The first way of 2025-03-26: metadata at the origin of the server.
+pub(super) async fn at_origin(
     fetcher: &Fetcher,
     server: &Url,
-) -> Result<ServerMetadata, AuthError> {
-    let origin = server.origin();
-    let at = |path: &str| {
-        let url = server.at(path);
-        url.map_err(|bad| AuthError::new(AuthErrorKind::Unsupported, bad.to_string()))
+) -> Result<Option<ServerMetadata>, AuthError> {
+    let Some(json) = document(fetcher, own(server, OAUTH)?).await? else {
+        return Ok(None);
     };
-    if let Some(json) = document(fetcher, at(OAUTH)?).await? {
-        // Some write their origin with a slash at its end; both are the same origin.
-        let said = json
-            .get("issuer")
-            .and_then(|issuer| issuer.string())
-            .unwrap_or_default();
-        let slashed = format!("{origin}/");
-        let issuer = if said == slashed { &slashed } else { &origin };
-        return read(&json, issuer);
-    }
+    // Some write their origin with a slash at its end; both are the same origin.
+    let said = json.get("issuer").and_then(|issuer| issuer.string());
+    let (origin, slashed) = (server.origin(), format!("{}/", server.origin()));
+    let issuer = if said.as_ref() == Some(&slashed) {
+        &slashed
+    } else {
+        &origin
+    };
+    read(&json, issuer).map(Some)
+}
+
+/// The second way of 2025-03-26: known paths, without a word of the server.
+pub(super) fn without_words(server: &Url) -> Result<ServerMetadata, AuthError> {
     Ok(ServerMetadata {
-        authorization: Some(at("/authorize")?),
-        token: at("/token")?,
-        registration: Some(at("/register")?),
+        authorization: Some(own(server, "/authorize")?),
+        token: own(server, "/token")?,
+        registration: Some(own(server, "/register")?),
         scopes: None,
         // All clients and servers of that revision had to have it.
         s256: true,
@@ -117,8 +118,13 @@ pub(super) async fn of_2025_03_26(
         takes_documents: false,
         methods: Some(vec!["none".to_owned()]),
         binds: false,
-        issuer: origin,
+        issuer: server.origin(),
     })
+}
+
+fn own(server: &Url, path: &str) -> Result<Url, AuthError> {
+    let url = server.at(path);
+    url.map_err(|bad| AuthError::new(AuthErrorKind::Unsupported, bad.to_string()))
 }
 
 fn read(json: &Json, issuer: &str) -> Result<ServerMetadata, AuthError> {

@@ -6,7 +6,7 @@ use super::{
         challenges,
         dpop::{PROOF, WANTS_NONCE},
     },
-    Login,
+    Login, Way,
     authorize::{MORE, ours},
 };
 use crate::{Secret, Url};
@@ -39,6 +39,10 @@ impl Credentials for Login {
         refusal: Refusal<'a>,
     ) -> BoxFuture<'a, Result<Again, AuthError>> {
         Box::pin(self.after(request, refusal))
+    }
+
+    fn may_wait(&self) -> bool {
+        matches!(self.0.way, Way::Person(_))
     }
 
     fn answered(&self, headers: &HeaderMap) {

@@ -80,7 +80,7 @@ impl Login {
         stale: Option<&Secret>,
     ) -> Result<(), AuthError> {
         let mut flight = Some(self.flight().await);
-        if self.is_newer(stale) {
+        if self.is_newer(stale) || self.was_kept(stale).await? {
             return Ok(());
         }
         self.is_cool()?;
@@ -97,6 +97,16 @@ impl Login {
         let done = self.begin(&found, challenge).await.map(drop);
         drop(flight);
         done
+    }
+
+    /// Whether another process has a fresh token by now; then it is ours too.
+    async fn was_kept(&self, stale: Option<&Secret>) -> Result<bool, AuthError> {
+        let kept = self.0.store.grant(&self.0.key).await?;
+        let other = |kept: &Grant| !stale.is_some_and(|stale| kept.access.is(stale.reveal()));
+        match kept.filter(|kept| kept.is_fresh() && other(kept)) {
+            Some(kept) => super::adopt(&mut self.state(), Some(kept)).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     /// Whether what was granted can be renewed, by the one who granted it.
@@ -227,11 +237,7 @@ impl Login {
         let server = &found.server;
         let person = match &self.0.way {
             Way::Nobody => {
-                let words = format!(
-                    "somebody has to sign in at {} for {}",
-                    shown(&server.issuer),
-                    self.0.server.origin()
-                );
+                let words = self.who_signs_in(found);
                 return Err(AuthError::new(AuthErrorKind::NeedsSignIn, words));
             }
             Way::Person(person) => Some(person),
@@ -254,6 +260,22 @@ impl Login {
             _ => grants::client_credentials(found, scopes, &endpoint).await,
         };
         answer.map_err(|no| no.error)
+    }
+
+    /// For a person who reads that there is no token.
+    fn who_signs_in(&self, found: &Found) -> String {
+        let origin = self.0.server.origin();
+        if found.guessed {
+            return format!(
+                "{origin} names no authorization server; set its credentials in its headers"
+            );
+        }
+        let how = self.0.how.as_ref().map(|how| format!("; {how}"));
+        format!(
+            "somebody has to sign in at {} for {origin}{}",
+            shown(&found.server.issuer),
+            how.unwrap_or_default()
+        )
     }
 
     async fn visit(

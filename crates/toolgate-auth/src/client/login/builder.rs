@@ -36,6 +36,7 @@ pub struct LoginBuilder {
     way: Way,
     bind: Bind,
     offline: bool,
+    how: Option<String>,
 }
 
 impl LoginBuilder {
@@ -53,6 +54,7 @@ impl LoginBuilder {
             way: Way::Nobody,
             bind: Bind::Wanted,
             offline: true,
+            how: None,
         }
     }
 
@@ -111,6 +113,12 @@ impl LoginBuilder {
         self
     }
 
+    /// What a person does to sign in, for the words of an error where nobody does it here: `run: my-app login`.
+    pub fn how(mut self, words: &str) -> LoginBuilder {
+        self.how = Some(words.to_owned());
+        self
+    }
+
     /// The client that was set asks for itself.
     pub fn client_credentials(mut self) -> LoginBuilder {
         self.way = Way::Client;
@@ -154,6 +162,7 @@ impl LoginBuilder {
             way: self.way,
             bind: self.bind,
             offline: self.offline,
+            how: self.how,
             state: Mutex::new(State::default()),
             flight: Arc::default(),
         }))

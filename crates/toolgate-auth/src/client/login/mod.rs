@@ -62,6 +62,8 @@ struct Inner {
     way: Way,
     bind: Bind,
     offline: bool,
+    /// What a person does to sign in, where nobody does it here.
+    how: Option<String>,
     state: Mutex<State>,
     flight: Arc<tokio::sync::Mutex<()>>,
 }

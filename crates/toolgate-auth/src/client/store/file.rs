@@ -15,9 +15,9 @@ use ring::{
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use serde_json::Value;
 use std::{
-    fs::{self, File},
+    fs::{self, DirBuilder, File},
     io::{self, Read, Write},
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -114,7 +114,11 @@ fn locked<T>(
 ) -> Result<T, StoreError> {
     let failed = |what: &Path, error: io::Error| StoreError(format!("{}: {error}", what.display()));
     let sealed = directory.join("grants.sealed");
-    fs::create_dir_all(directory).map_err(|e| failed(directory, e))?;
+    let made = DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory);
+    made.map_err(|e| failed(directory, e))?;
     let lock = own(&directory.join("grants.lock"))?;
     flock(&lock, FlockOperation::LockExclusive).map_err(|e| failed(directory, e.into()))?;
     let key = key(&directory.join("grants.key"))?;

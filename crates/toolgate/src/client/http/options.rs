@@ -100,8 +100,9 @@ impl HttpOptions {
         self
     }
 
-    pub(in super::super) fn has_credentials(&self) -> bool {
-        self.credentials.0.is_some()
+    /// Whether the first request may wait for a person.
+    pub(in super::super) fn may_wait(&self) -> bool {
+        self.who().is_some_and(|who| who.may_wait())
     }
 
     pub(super) fn who(&self) -> Option<&Arc<dyn Credentials>> {

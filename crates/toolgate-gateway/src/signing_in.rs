@@ -1,0 +1,45 @@
+//! Who we are to servers that want to know: what `toolgate login` was granted, kept in the data directory.
+
+use crate::config::Address;
+use std::path::{Path, PathBuf};
+use toolgate_auth::{
+    Secret, Url,
+    client::{Authenticate, FileStore, Login, LoginBuilder, OauthClient},
+};
+
+/// Where grants are kept.
+pub(crate) fn folder(data: &Path) -> PathBuf {
+    data.join("grants")
+}
+
+/// The way to the tokens of a server. A grant belongs to the name and the address together: under another address the
+/// same name is somebody else.
+///
+/// # Errors
+/// Its address cannot be used for this, or the secret of its client is not set.
+pub(crate) fn login(
+    id: &str,
+    address: &Address,
+    grants: &Path,
+    env: impl Fn(&str) -> Option<String>,
+) -> Result<LoginBuilder, String> {
+    let url = Url::parse(&address.url).map_err(|bad| format!("its url cannot be used: {bad}"))?;
+    let login = Login::builder(url)
+        .key(&format!("{id} {}", address.url))
+        .name("Toolgate")
+        .how(&format!("run: toolgate login {id}"))
+        .store(FileStore::new(grants));
+    let Some(client) = &address.client else {
+        return Ok(login);
+    };
+    let authenticate = match &client.secret_env {
+        None => Authenticate::None,
+        Some(variable) => {
+            let secret = env(variable).ok_or_else(|| {
+                format!("the environment variable {variable} is not set; set it to the secret of its client_id")
+            })?;
+            Authenticate::Secret(Secret::new(secret.trim_end_matches(['\r', '\n'])))
+        }
+    };
+    Ok(login.client(None, OauthClient::new(client.id.as_str(), authenticate)))
+}

@@ -1,0 +1,224 @@
+//! `toolgate login`: a server that wants to know who calls, and a person who signs in.
+
+use crate::help::{Gate, Modern, SOON, Setup, send, toolgate, until};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::Stdio,
+    thread,
+};
+
+/// What the far gateway takes, and what the authorization server gives.
+const TOKEN: &str = "canary-access-of-many-letters";
+const REFRESH: &str = "canary-refresh-of-many-letters";
+
+/// A far gateway that wants a token, and before it an authorization server on the same port.
+struct Far {
+    _gate: Gate,
+    port: u16,
+}
+
+impl Far {
+    fn new() -> Far {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let gate = Setup::fast_demo("")
+            .top("token_env = \"FAR_TOKEN\"")
+            .top(&format!("allowed_hosts = [\"127.0.0.1:{port}\"]"))
+            .env("FAR_TOKEN", TOKEN)
+            .start();
+        let behind = gate.port;
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                thread::spawn(move || answer(stream, port, behind));
+            }
+        });
+        Far { _gate: gate, port }
+    }
+
+    fn near(&self) -> Gate {
+        Setup::config(format!(
+            "[limits]\nrate = \"1000000/s\"\n[server.far]\nurl = \"http://127.0.0.1:{}/mcp\"\ntrust_annotations = true\n",
+            self.port
+        ))
+        .start()
+    }
+}
+
+fn answer(mut stream: TcpStream, port: u16, behind: u16) {
+    let mut head = Vec::new();
+    let mut part = [0; 4096];
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        match stream.read(&mut part) {
+            Ok(read) if read > 0 => head.extend_from_slice(&part[..read]),
+            _ => return,
+        }
+    }
+    let text = String::from_utf8_lossy(&head).into_owned();
+    let target = text.split(' ').nth(1).unwrap_or_default();
+    if target.starts_with("/mcp") {
+        return pass(stream, behind, &head);
+    }
+    let (status, location, body) = say(target, port);
+    let answer = format!(
+        "HTTP/1.1 {status} x\r\nLocation: {location}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let _ = stream.write_all(answer.as_bytes());
+}
+
+/// All bytes of a connection, both ways.
+fn pass(stream: TcpStream, behind: u16, head: &[u8]) {
+    let mut far = TcpStream::connect(("127.0.0.1", behind)).unwrap();
+    far.write_all(head).unwrap();
+    let (mut back, mut to) = (far.try_clone().unwrap(), stream.try_clone().unwrap());
+    let mut from = stream;
+    thread::spawn(move || {
+        let _ = std::io::copy(&mut back, &mut to);
+        let _ = to.shutdown(std::net::Shutdown::Both);
+    });
+    let _ = std::io::copy(&mut from, &mut far);
+    let _ = far.shutdown(std::net::Shutdown::Both);
+}
+
+fn say(target: &str, port: u16) -> (u16, String, String) {
+    let origin = format!("http://127.0.0.1:{port}");
+    let ok = |value: Value| (200, String::new(), value.to_string());
+    match target.split('?').next().unwrap_or_default() {
+        "/.well-known/oauth-protected-resource/mcp" => ok(json!({
+            "resource": format!("{origin}/mcp"),
+            "authorization_servers": [&origin],
+            "scopes_supported": ["tools"],
+        })),
+        "/.well-known/oauth-authorization-server" => ok(json!({
+            "issuer": &origin,
+            "authorization_endpoint": format!("{origin}/authorize"),
+            "token_endpoint": format!("{origin}/token"),
+            "registration_endpoint": format!("{origin}/register"),
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none"],
+        })),
+        "/register" => (201, String::new(), json!({"client_id": "gate"}).to_string()),
+        "/token" => ok(json!({
+            "access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600, "refresh_token": REFRESH,
+        })),
+        "/authorize" => {
+            let value = |key: &str| {
+                let query = target.split_once('?')?.1;
+                query
+                    .split('&')
+                    .find_map(|pair| pair.strip_prefix(&format!("{key}=")))
+            };
+            let back = value("redirect_uri").unwrap_or_default();
+            let back = back.replace("%3A", ":").replace("%2F", "/");
+            let state = value("state").unwrap_or_default();
+            (302, format!("{back}?code=c&state={state}"), String::new())
+        }
+        _ => (404, String::new(), String::new()),
+    }
+}
+
+/// Types `toolgate login far`, and does what a browser would.
+fn sign_in(gate: &Gate) -> String {
+    let mut child = toolgate()
+        .args(["login", "far", "--no-browser", "--config"])
+        .arg(gate.data.file("toolgate.toml"))
+        .arg("--data")
+        .arg(gate.data.path().join("state"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    let page = stderr
+        .lines()
+        .map_while(Result::ok)
+        .find(|line| line.starts_with("  http"));
+    let page = page.expect("the page is printed");
+    let led = get(page.trim());
+    let back = led.header("location").expect("it leads back");
+    assert_eq!(get(back).status, 200);
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success());
+    String::from_utf8(done.stdout).unwrap()
+}
+
+fn get(url: &str) -> crate::help::Response {
+    let rest = url.strip_prefix("http://127.0.0.1:").unwrap();
+    let (port, path) = rest.split_once('/').unwrap();
+    let port: u16 = port.parse().unwrap();
+    send(port, "GET", &format!("/{path}"), &[], b"")
+}
+
+fn state(gate: &Gate, wanted: &str) -> Value {
+    until("the server is so", SOON, || {
+        let server = gate.state()["servers"][0].clone();
+        (server["state"] == wanted).then_some(server)
+    })
+}
+
+#[test]
+fn a_person_signs_in_and_the_server_is_used() {
+    let far = Far::new();
+    let near = far.near();
+    let shown = state(&near, "backoff");
+    let error = shown["error"].as_str().unwrap();
+    assert!(error.contains("run: toolgate login far"), "{error}");
+    let said = sign_in(&near);
+    let expected = format!(
+        "signed in at http://127.0.0.1:{} for far, for tools\n",
+        far.port
+    );
+    assert_eq!(said, expected);
+    state(&near, "running");
+    let arguments = json!({"a": 1, "b": 2});
+    let body = Modern::call(near.port, &json!(1), "far_demo_add", arguments).body;
+    assert!(body.contains("\"sum\":3"), "{body}");
+    // Nothing of it stands anywhere in clear.
+    assert!(!near.state().to_string().contains("canary"));
+    assert!(!near.said().join("\n").contains("canary"));
+    let data = near.stop();
+    clear(data.path());
+}
+
+/// No file has a token in clear.
+fn clear(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            clear(&path);
+        } else if let Ok(bytes) = fs::read(&path) {
+            let found = bytes.windows(6).any(|part| part == b"canary");
+            assert!(!found, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn what_was_granted_can_be_forgotten() {
+    let far = Far::new();
+    let near = far.near();
+    sign_in(&near);
+    let config = near.data.file("toolgate.toml");
+    let out = || near.run(&["logout", "far", "--config", config.to_str().unwrap()]);
+    assert!(out().status.success());
+    let again = out();
+    assert_eq!(again.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(said.contains("nothing was granted for far"), "{said}");
+}
+
+#[test]
+fn there_is_nobody_to_sign_in_to_at_a_server_of_ours() {
+    let gate = Setup::fast_demo("").start();
+    let config = gate.data.file("toolgate.toml");
+    for (server, words) in [("demo", "is started here"), ("other", "it has: demo")] {
+        let refused = gate.run(&["login", server, "--config", config.to_str().unwrap()]);
+        assert_eq!(refused.status.code(), Some(2), "{server}");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains(words), "{said}");
+    }
+}
