@@ -25,6 +25,22 @@ pub use aggregate::Override;
 pub use client::{CallResult, Client};
 pub use handlers::{Cx, IntoOutput, Prompt, Resource, Server, Stop, Structured, Template, Tool};
 pub use serve::{Http, ServeError, http, stdio};
+/// Signing in at servers that want to know who calls, over HTTP.
+///
+/// ```no_run
+/// use toolgate::{Client, auth::{Url, client::{Browser, Login}}};
+///
+/// # async fn main_() -> Result<(), Box<dyn std::error::Error>> {
+/// let url = "https://tools.example/mcp";
+/// let browser = Browser::new(|page| eprintln!("sign in here: {}", page.as_str()));
+/// let login = Login::builder(Url::parse(url)?).name("my-app").sign_in(browser).build();
+/// login.sign_in().await?; // before connecting, where a person may take his time
+/// let client = Client::builder().credentials(login).connect(url).await?;
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// ```
+pub use toolgate_auth as auth;
 pub use toolgate_core::*;
 /// ```
 /// use toolgate::{Cx, Server, Stop, tool};

@@ -5,6 +5,17 @@ use std::collections::BTreeMap;
 use super::checks::Outcome;
 use super::table::Bar;
 
+/// Where giving up is the right answer, as the suite says too: whoever goes on is deceived, or asks for ever.
+const GIVES_UP: [&str; 7] = [
+    "auth/iss-normalized",
+    "auth/iss-supported-missing",
+    "auth/iss-unexpected",
+    "auth/iss-wrong-issuer",
+    "auth/metadata-issuer-mismatch",
+    "auth/resource-mismatch",
+    "auth/scope-retry-limit",
+];
+
 /// What became of one scenario.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Verdict {
@@ -60,7 +71,8 @@ pub(crate) fn judge_one(bar: &Bar, outcome: Option<&Outcome>) -> Verdict {
     verdict.success = outcome.success;
     verdict.skipped = outcome.skipped;
     verdict.why.clone_from(&outcome.bad);
-    if let Some(words) = &outcome.gave_up {
+    let gave_up = outcome.gave_up.as_ref();
+    if let Some(words) = gave_up.filter(|_| !GIVES_UP.contains(&bar.scenario.as_str())) {
         verdict.why.push(format!("the client gave up: {words}"));
     }
     if outcome.success < bar.least {
@@ -141,6 +153,21 @@ mod tests {
         outcome.gave_up = Some("no route".to_owned());
         let verdict = judge_one(&bar(2, None), Some(&outcome));
         assert_eq!(verdict.why, ["the client gave up: no route"]);
+    }
+
+    #[test]
+    fn where_it_is_right_to_give_up_the_checks_alone_count() {
+        let outcome = |checks| Outcome {
+            gave_up: Some("another issuer".to_owned()),
+            ..parse(checks).unwrap()
+        };
+        let bar = Bar {
+            scenario: "auth/iss-unexpected".to_owned(),
+            ..bar(2, None)
+        };
+        assert!(judge_one(&bar, Some(&outcome(GOOD))).passed());
+        let deceived = r#"[{"id":"a","status":"SUCCESS"},{"id":"b","status":"FAILURE"}]"#;
+        assert!(!judge_one(&bar, Some(&outcome(deceived))).passed());
     }
 
     #[test]

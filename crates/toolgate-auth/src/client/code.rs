@@ -281,7 +281,7 @@ mod tests {
 
     /// Holds: AUTH-24, AUTH-25, AUTH-26, AUTH-54.
     #[test]
-    fn an_answer_of_somebody_else_is_not_used() {
+    fn t35_an_answer_of_somebody_else_is_not_used() {
         let check = |says_iss: bool, query: &str, expected: Option<AuthErrorKind>| {
             let code = with(
                 |server| server.says_iss = says_iss,

@@ -147,7 +147,7 @@ fn taken(reach: Reach, list: &[&str]) -> usize {
 }
 
 #[test]
-fn only_public_addresses_are_gone_to_unless_it_is_said() {
+fn t33_only_public_addresses_are_gone_to_unless_it_is_said() {
     for (reach, expected) in [
         (Reach::public(), [14, 0, 0, 0]),
         (Reach::public().and_loopback(), [14, 4, 0, 0]),
@@ -161,7 +161,7 @@ fn only_public_addresses_are_gone_to_unless_it_is_said() {
 }
 
 #[tokio::test]
-async fn a_name_is_judged_by_its_addresses_whatever_it_looks_like() {
+async fn t33_a_name_is_judged_by_its_addresses_whatever_it_looks_like() {
     // Spellings that a system may well read as 127.0.0.1 or 169.254.169.254.
     for host in [
         "2130706433",
@@ -204,7 +204,7 @@ async fn a_name_is_judged_by_its_addresses_whatever_it_looks_like() {
 }
 
 #[tokio::test]
-async fn one_bad_address_of_a_name_spoils_all() {
+async fn t34_one_bad_address_of_a_name_spoils_all() {
     let (address, seen) = server(vec![ok("{}")]).await;
     let both: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap(), "10.0.0.1".parse().unwrap()];
     let fetcher = told(Reach::public().and_loopback(), move |_| both.clone());
@@ -214,7 +214,7 @@ async fn one_bad_address_of_a_name_spoils_all() {
 }
 
 #[tokio::test]
-async fn a_name_is_resolved_once_and_that_address_is_used() {
+async fn t34_a_name_is_resolved_once_and_that_address_is_used() {
     let (address, seen) = server(vec![ok("{}")]).await;
     let asked = AtomicUsize::new(0);
     let fetcher = told(Reach::public().and_loopback(), move |_| {
@@ -260,7 +260,7 @@ async fn plain_http_is_for_this_machine_only() {
 }
 
 #[tokio::test]
-async fn a_redirect_stays_on_its_origin_and_takes_nothing_along() {
+async fn t36_a_redirect_stays_on_its_origin_and_takes_nothing_along() {
     let here = Reach::public().and_loopback();
     let fetcher = Fetcher::new(here, FetchLimits::default());
     let (address, _) = server(vec![to("/two"), ok("{\"a\":1}")]).await;

@@ -20,6 +20,7 @@ async fn refused(twist: Twist) -> (AuthErrorKind, World) {
 
 const LONG: Twist = Twist {
     resource: None,
+    page: None,
     issuer: None,
     no_s256: false,
     says_iss: false,
@@ -74,7 +75,7 @@ async fn a_refusal_leads_to_a_sign_in_and_a_token() {
 
 /// Holds: AUTH-12, AUTH-24, AUTH-25, AUTH-27, AUTH-49, AUTH-54.
 #[tokio::test]
-async fn who_deceives_gets_no_code_and_no_token() {
+async fn t35_who_deceives_gets_no_code_and_no_token() {
     let other = "https://evil.test".to_owned();
     for (twist, visits) in [
         (
@@ -128,7 +129,7 @@ async fn who_deceives_gets_no_code_and_no_token() {
 }
 
 #[tokio::test]
-async fn a_code_does_not_follow_a_redirect() {
+async fn t36_a_code_does_not_follow_a_redirect() {
     let thief = World::new(LONG).await;
     let to = format!("{}/token", thief.origin());
     let (kind, world) = refused(Twist {

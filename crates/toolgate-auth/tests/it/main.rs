@@ -2,11 +2,13 @@
 
 #![allow(
     clippy::expect_used,
+    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "helpers of tests fail like tests"
 )]
 
 mod browser;
+mod hostile;
 mod kept;
 mod login;
 mod world;

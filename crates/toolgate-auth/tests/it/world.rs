@@ -24,6 +24,8 @@ use toolgate_auth::{
 pub(crate) struct Twist {
     /// What the server says it is.
     pub(crate) resource: Option<String>,
+    /// Where a person is sent.
+    pub(crate) page: Option<String>,
     /// Who the authorization server says it is.
     pub(crate) issuer: Option<String>,
     pub(crate) no_s256: bool,
@@ -240,7 +242,7 @@ impl World {
         if path == format!("/.well-known/oauth-authorization-server{tenant}") {
             return ok(serde_json::json!({
                 "issuer": twist.issuer.unwrap_or(format!("{origin}{tenant}")),
-                "authorization_endpoint": format!("{origin}/authorize"),
+                "authorization_endpoint": twist.page.unwrap_or(format!("{origin}/authorize")),
                 "token_endpoint": format!("{origin}/token"),
                 "registration_endpoint": format!("{origin}/register"),
                 "code_challenge_methods_supported": if twist.no_s256 { vec!["plain"] } else { vec!["S256"] },

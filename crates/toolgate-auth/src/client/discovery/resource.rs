@@ -102,7 +102,7 @@ mod tests {
 
     /// Holds: AUTH-27.
     #[test]
-    fn metadata_for_another_resource_is_not_used() {
+    fn t35_metadata_for_another_resource_is_not_used() {
         let check = |resource: &str, server: &str, expected: bool| {
             let json = Json::from_value(&serde_json::json!({"resource": resource}));
             assert_eq!(

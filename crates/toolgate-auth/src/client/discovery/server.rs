@@ -204,7 +204,7 @@ mod tests {
 
     /// Holds: AUTH-12.
     #[test]
-    fn metadata_of_another_issuer_is_not_used() {
+    fn t35_metadata_of_another_issuer_is_not_used() {
         let issuer = "https://a.test/x";
         for said in [
             "https://a.test/x/",

@@ -133,10 +133,13 @@ impl Login {
         challenge: Option<&Challenge>,
     ) -> Result<Grant, AuthError> {
         let done = self.flow(found, challenge).await;
-        let person = matches!(self.0.way, Way::Nobody | Way::Person(_));
+        let person = matches!(self.0.way, Way::Person(_));
         if let Err(error) = &done
             && !person
-            && error.kind() == AuthErrorKind::Refused
+            && matches!(
+                error.kind(),
+                AuthErrorKind::Refused | AuthErrorKind::NeedsSignIn
+            )
         {
             self.state().refused = Some((Instant::now(), error.clone()));
         }

@@ -1,5 +1,6 @@
 //! A server over HTTP, played by hand: what goes over the wire, and what comes of it.
 
+mod credentials;
 mod edge;
 mod mirrored;
 mod old;
