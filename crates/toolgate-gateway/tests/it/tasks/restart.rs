@@ -1,9 +1,11 @@
 //! Tasks after the end of their gateway: politely, and by `kill -9`.
 
 use super::{ask, begin, look, until_is};
-use crate::help::{Gate, Session, Setup, answer_of};
+use crate::help::{Gate, SOON, Session, Setup, TempDir, answer_of, until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
 
 /// A request of a client of 2025-11-25.
 #[track_caller]
@@ -46,7 +48,7 @@ fn long() -> Value {
     json!({"to": 10_000, "delay_ms": 1_000})
 }
 
-fn lives_on(end: impl FnOnce(Gate) -> std::sync::Arc<crate::help::TempDir>) {
+fn lives_on(end: impl FnOnce(Gate) -> Arc<TempDir>) {
     let gate = Setup::demo().start();
     let session = Session::open(gate.port);
     let done = begin(&gate, "demo_slow_count", json!({"to": 1, "delay_ms": 900}));
@@ -101,6 +103,58 @@ fn a_kill_loses_no_result_and_every_task_has_an_end() {
 #[test]
 fn a_polite_end_keeps_them_as_well() {
     lives_on(Gate::stop);
+}
+
+/// Lives of the gateway, and tasks that each of them begins.
+const LIVES: u64 = 5;
+const TASKS: u64 = 10;
+
+/// The kill falls while tasks end: what a client has seen stays as it is, and what it has an id of has an end.
+#[test]
+fn kills_while_tasks_end_change_nothing_that_was_seen() {
+    let data = Arc::new(TempDir::new("killed"));
+    let mut seen: BTreeMap<String, Value> = BTreeMap::new();
+    let (mut ended, mut failed) = (0, 0);
+    for _ in 0..LIVES {
+        let gate = Setup::fast_demo("").start_in(data.clone());
+        let ids: Vec<String> = thread::scope(|scope| {
+            // Each ends a little after the one before.
+            let gate = &gate;
+            let times = (0..TASKS).map(|n| json!({"to": 1, "delay_ms": 800 + 3 * n}));
+            let begun = times.map(|time| scope.spawn(|| begin(gate, "demo_slow_count", time)));
+            let begun: Vec<_> = begun.collect();
+            begun.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        until("some have ended", SOON, || {
+            for id in &ids {
+                let task = look(&gate, id);
+                if task["status"] == "completed" {
+                    seen.insert(id.clone(), task);
+                }
+            }
+            (ids.iter().filter(|id| seen.contains_key(*id)).count() >= 3).then_some(())
+        });
+        gate.kill();
+        let gate = Setup::fast_demo("").start_in(data.clone());
+        for (id, task) in &seen {
+            assert_eq!(look(&gate, id), *task);
+        }
+        for id in ids.iter().filter(|id| !seen.contains_key(*id)) {
+            match look(&gate, id)["status"].as_str() {
+                Some("completed") => ended += 1,
+                Some("failed") => failed += 1,
+                other => panic!("{id} is {other:?}"),
+            }
+        }
+        gate.kill();
+    }
+    println!(
+        "{} seen and the same, {ended} ended unseen, {failed} failed",
+        seen.len()
+    );
+    let gate = Setup::fast_demo("").start_in(data);
+    every_begin_is_closed(&gate);
+    gate.stop();
 }
 
 /// Another caller is told what he is told of any id that is none.
