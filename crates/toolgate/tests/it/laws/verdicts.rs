@@ -47,7 +47,7 @@ const WHEN: [&str; 9] = [
     "args.missing",
     "time.unix > 0",
     "tool.name.startsWith('a')",
-    "caller.name == 't'",
+    "caller.name == 'peer'",
     "tool.read_only || tool.kind == 'prompt'",
     "tool.pinned == 'new'",
 ];
@@ -68,7 +68,7 @@ fn rule() -> impl Strategy<Value = AccessRule> {
         "other.*",
     ];
     let pattern = prop::sample::select(names.to_vec());
-    let caller = prop::sample::select(vec!["*", "t", "u"]);
+    let caller = prop::sample::select(vec!["*", "peer", "u"]);
     let then = prop::sample::select(vec![Then::Allow, Then::Ask, Then::Deny]);
     let patterns = |p: Vec<&str>| p.into_iter().map(Pattern::new).collect::<Vec<_>>();
     let tools = prop::collection::vec(pattern.clone(), 1..3);

@@ -47,6 +47,11 @@ async fn until_over(endpoint: &Endpoint, id: &Value) -> Value {
 async fn the_next_process_has_what_ended_and_knows_what_was_lost() {
     let store = Arc::new(Memory::new());
     let (first, hand) = process(&store, "first", "", limits());
+    // One ends after it was kept; the others may end before.
+    let slow = begin(&first, "a", "slow").await;
+    hand.runs(1).await;
+    hand.go.notify_one();
+    until_over(&first, &slow).await;
     let ended = begin(&first, "a", "fails").await;
     let broken = begin(&first, "a", "breaks").await;
     let cancelled = begin(&first, "a", "slow").await;
@@ -54,6 +59,7 @@ async fn the_next_process_has_what_ended_and_knows_what_was_lost() {
     hand.runs(2).await;
     asked(&first, "a", "tasks/cancel", json!({"taskId": cancelled})).await;
     let before = [
+        until_over(&first, &slow).await,
         until_over(&first, &ended).await,
         until_over(&first, &broken).await,
         until_over(&first, &cancelled).await,
@@ -62,7 +68,7 @@ async fn the_next_process_has_what_ended_and_knows_what_was_lost() {
     let (other, _) = process(&store, "other", "", limits());
     assert_eq!(look(&other, "a", &ended).await["error"]["code"], -32602);
     let (second, _) = process(&store, "second", "first", limits());
-    for (id, before) in [&ended, &broken, &cancelled].into_iter().zip(before) {
+    for (id, before) in [&slow, &ended, &broken, &cancelled].into_iter().zip(before) {
         assert_eq!(look(&second, "a", id).await["result"], before);
     }
     let task = look(&second, "a", &lost).await["result"].take();
