@@ -35,7 +35,7 @@ pub use held::Held;
 pub use layer::{Layer, Next};
 pub use pin::{PinState, Pinning};
 pub use pipeline::{Pipeline, Resolved, Unresolved};
-pub use question::{Approval, Ask, AskKind, Questions, Waiting};
+pub use question::{Approval, Ask, AskKind, Open, Questions, Waiting};
 pub use reporter::{Event, LogMessage, Report, Reporter};
 pub use scrub::{Asked, Returned, Scrub};
 pub use service::{Outcome, Service};

@@ -1,7 +1,11 @@
 //! A question to a person is a result: the same call comes again with the answers.
 
 use crate::{BoxFuture, Item, Slots};
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
 use toolgate_wire::json::Json;
 
 /// What has to be answered before a call can go on.
@@ -11,6 +15,55 @@ pub struct Questions {
     pub asks: Vec<Ask>,
     /// What the layers want to find again; the edge keeps it, or seals it when it leaves.
     pub slots: Slots,
+    /// What stays open at a server until the answers come.
+    pub open: Open,
+}
+
+/// What stays open until the answers to questions come. It ends when nobody holds it any more: a layer that refuses to
+/// ask need not know of it.
+#[derive(Clone, Default)]
+pub struct Open(Vec<Arc<End>>);
+
+/// What to do when nobody answers; nothing any more once that is for somebody else to tell.
+struct End(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Open {
+    /// Open until that is called.
+    pub fn until(end: impl FnOnce() + Send + 'static) -> Open {
+        Open(vec![Arc::new(End(Mutex::new(Some(Box::new(end)))))])
+    }
+
+    /// Holds what is open for the questions of another round, too.
+    pub fn join(&mut self, other: Open) {
+        self.0.extend(other.0);
+    }
+
+    /// The questions left, and whoever answers comes again in a call of its own: it stays open without being held.
+    pub fn leave(self) {
+        for end in self.0 {
+            end.take();
+        }
+    }
+}
+
+impl End {
+    fn take(&self) -> Option<Box<dyn FnOnce() + Send>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        if let Some(end) = self.take() {
+            end();
+        }
+    }
+}
+
+impl fmt::Debug for Open {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Open({})", self.0.len())
+    }
 }
 
 /// One question.

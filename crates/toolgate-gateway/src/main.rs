@@ -47,5 +47,7 @@ fn main() -> ExitCode {
     if let Some(code) = toolgate_guardian::run_if_asked() {
         return code;
     }
+    // Calls, secrets and results of others pass through all of it.
+    toolgate_policy::withhold_panic_words();
     commands::run(cli::parse())
 }

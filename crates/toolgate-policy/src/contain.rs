@@ -1,12 +1,24 @@
 //! A panic below is an error of the one call in which it happened.
 
+mod words;
+
+pub(crate) use words::withheld;
+pub use words::withhold_panic_words;
+
 use futures_util::FutureExt;
-use std::{future::Future, panic::AssertUnwindSafe};
+use std::{
+    future::{Future, poll_fn},
+    panic::AssertUnwindSafe,
+    pin::pin,
+};
 use toolgate_core::{
     BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, Layer, List, Next, Outcome,
 };
 
-/// Turns a panic into [`Kind::Bug`]. What the panic said goes to the panic hook, never to the caller.
+/// Turns a panic into [`Kind::Bug`].
+///
+/// Where it happened is told on standard error. What it said is told there only if it is fixed in the code: words that
+/// were put together may hold arguments or secrets. The panic hook of the program is not asked about panics in calls.
 pub struct Contain;
 
 /// The future is gone after a panic, so nobody sees what it left half done.
@@ -17,7 +29,11 @@ async fn contained<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T,
             "internal error: this is a fault of the gateway; its log says more",
         ))
     };
-    AssertUnwindSafe(work)
+    let quiet = async {
+        let mut work = pin!(work);
+        poll_fn(|cx| withheld(|| work.as_mut().poll(cx))).await
+    };
+    AssertUnwindSafe(quiet)
         .catch_unwind()
         .await
         .unwrap_or_else(bug)

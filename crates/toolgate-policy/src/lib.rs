@@ -49,7 +49,7 @@ pub use confirm::{
     ApprovalView, AskOnce, Binding, By, Confirm, Desk, DeskError, DeskLimits, GrantView,
     KEY as APPROVAL_KEY, Persons, PersonsRule, Remember, Standing, ViaClient, Who, Yes,
 };
-pub use contain::Contain;
+pub use contain::{Contain, withhold_panic_words};
 pub use contents::{Contents, Held};
 pub use deadline::Deadline;
 pub use entry::Entry;

@@ -35,6 +35,7 @@ mod misdeeds;
 mod no_spawn;
 mod one_no;
 mod one_over;
+mod orphans;
 mod other_origins;
 mod overrides;
 mod pins;

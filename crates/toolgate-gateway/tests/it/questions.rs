@@ -1,5 +1,7 @@
 //! What a server may ask, through the real gateway, with a real child that asks in the middle of everything.
 
+mod parked;
+
 use crate::help::{Gate, Modern, SOON, Setup, TempDir, end_politely, lines, toolgate};
 use serde_json::{Value, json};
 use std::io::Write;

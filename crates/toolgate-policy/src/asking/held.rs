@@ -42,6 +42,8 @@ pub(super) fn questions(call: &Call) -> Option<Questions> {
     Some(Questions {
         asks: asks.into_iter().map(ask).collect(),
         slots,
+        // Whoever asked in the round before holds it still.
+        ..Questions::default()
     })
 }
 
@@ -128,6 +130,7 @@ impl Asking {
                 return Ok(Outcome::Ask(Questions {
                     asks: approval.asks,
                     slots,
+                    open: questions.open,
                 }));
             }
         }

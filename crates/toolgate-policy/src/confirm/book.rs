@@ -1,10 +1,10 @@
 //! All approvals and grants as this process knows them, and what they mean for a call. No disk.
 
-use super::{Binding, DeskLimits, Grant, Standing, kept::Kept, slip::Slip};
-use crate::{Row, words};
+use super::{Binding, DeskLimits, Grant, Standing, kept::Kept, over::Ending, slip::Slip};
+use crate::{Row, Store, words};
 use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
 use toolgate_core::{Call, Error, Kind, Refusal};
-use toolgate_journal::Entry;
 
 /// All approvals and grants.
 #[derive(Default)]
@@ -139,20 +139,25 @@ impl Book {
         Err(Error::new(Kind::Busy(None), text))
     }
 
-    /// Ends those that are over; the records of those that were asked here.
-    pub(super) fn expire(&mut self, over: impl Fn(&Slip) -> bool) -> (bool, Vec<Entry>) {
-        let (mut some, mut records) = (false, Vec::new());
+    /// Ends those that are over.
+    pub(super) fn expire(
+        &mut self,
+        store: &dyn Store,
+        over: impl Fn(&Slip) -> bool,
+    ) -> Vec<Ending> {
         let slips = self.slips.iter_mut();
-        for slip in slips.filter(|slip| slip.alive() && over(slip)) {
+        let ended = slips.filter(|slip| slip.alive() && over(slip)).map(|slip| {
             slip.over = true;
             slip.wake();
-            some = true;
-            // Whoever asked writes it down: once, however many processes see it.
-            if slip.own {
-                records.push(slip.record(Standing::Expired.as_str()));
-            }
-        }
-        (some, records)
+            Ending::of(slip, store)
+        });
+        ended.collect()
+    }
+
+    /// When the next one is over.
+    pub(super) fn next_expiry(&self) -> Option<Instant> {
+        let alive = self.slips.iter().filter(|slip| slip.alive());
+        alive.map(|slip| slip.expiry.steady).min()
     }
 
     /// Takes out those that have been over for long, and the oldest that are over if there are still too many.

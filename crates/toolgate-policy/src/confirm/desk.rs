@@ -1,7 +1,8 @@
 //! Where approvals lie: open ones, decided ones, and grants. The store keeps them, the journal what was decided.
 
 use super::{
-    ApprovalView, Binding, DeskError, DeskLimits, GrantView, book::Book, grants, kept, slip::Slip,
+    ApprovalView, Binding, DeskError, DeskLimits, GrantView, book::Book, grants, kept,
+    over::Endings, slip::Slip,
 };
 use crate::{Expect, Freezes, Recorder, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +17,8 @@ pub struct Desk {
     pub(super) freezes: Arc<Freezes>,
     book: Mutex<Book>,
     changed: watch::Sender<u64>,
+    /// Approvals whose end is on its way to the store.
+    pub(super) endings: Endings,
     /// Uses of grants take turns here, so that they do not run into each other at the store.
     pub(super) turns: tokio::sync::Mutex<()>,
 }
@@ -35,6 +38,7 @@ impl Desk {
             limits,
             book: Mutex::default(),
             changed: watch::Sender::new(0),
+            endings: Endings::default(),
             turns: tokio::sync::Mutex::default(),
         });
         desk.sync();
@@ -49,17 +53,6 @@ impl Desk {
     /// Counts the changes on the desk. Those of other processes count once somebody looks: see [`Desk::follow`].
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
-    }
-
-    /// Looks whenever another process may have changed something, without end.
-    pub async fn follow(&self) {
-        let mut kept = self.store.changed();
-        loop {
-            self.sync();
-            if kept.changed().await.is_err() {
-                return std::future::pending().await;
-            }
-        }
     }
 
     /// The approvals that can still be decided or used, oldest first; those that other processes asked for too.
@@ -153,16 +146,6 @@ impl Desk {
             let expect = Expect::Version(slip.version);
             // It happens even if nobody waits for it; if it fails, the row is over all the same.
             drop(self.store.write(kept::TABLE, &slip.id, None, expect));
-        }
-    }
-
-    fn expire(&self, over: impl Fn(&Slip) -> bool) {
-        let (some, records) = self.book().expire(over);
-        records
-            .into_iter()
-            .for_each(|record| self.recorder.note(record));
-        if some {
-            self.touch();
         }
     }
 

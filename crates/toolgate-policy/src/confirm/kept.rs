@@ -31,7 +31,7 @@ pub(super) struct Kept {
     pub(super) yeses: Vec<Who>,
     /// What a person wrote instead of the arguments.
     pub(super) edit: Option<Json>,
-    /// Open, approved, denied or spent; that it is over is read off the clock.
+    /// That it is over is read off the clock, too; whoever puts that here first records it.
     pub(super) standing: Standing,
 }
 

@@ -10,6 +10,7 @@ mod grants;
 mod id;
 mod kept;
 mod once;
+mod over;
 mod persons;
 mod slip;
 mod standing;
@@ -188,6 +189,7 @@ fn question(
     Questions {
         asks,
         slots: Slots::from([(SLOT.to_owned(), opened.id.to_string())]),
+        ..Questions::default()
     }
 }
 

@@ -99,6 +99,8 @@ impl Slip {
 
     /// Takes what the store has now.
     pub(super) fn take(&mut self, kept: Kept, version: u64) {
+        // One whose end met a change of another process is judged anew.
+        self.over = false;
         (self.kept, self.version) = (kept, version);
         self.wake();
     }

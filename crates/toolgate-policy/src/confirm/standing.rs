@@ -91,7 +91,8 @@ impl Standing {
             Standing::Spent { call, round, by } => {
                 json!({"is": "spent", "who": by.json(), "call": &**call, "round": round})
             }
-            Standing::Open | Standing::Expired => json!({"is": "open"}),
+            Standing::Open => json!({"is": "open"}),
+            Standing::Expired => json!({"is": "expired"}),
         }
     }
 
@@ -99,6 +100,7 @@ impl Standing {
         let who = || Who::read(value.get("who")?);
         Some(match value.get("is")?.as_str()? {
             "open" => Standing::Open,
+            "expired" => Standing::Expired,
             "approved" => Standing::Approved(who()?),
             "denied" => Standing::Denied(who()?, value.get("why")?.as_str().map(str::to_owned)),
             "spent" => Standing::Spent {

@@ -441,7 +441,7 @@ async fn an_approval_holds_for_later_rounds_of_the_same_call() {
                     };
                     Ok(Outcome::Ask(Questions {
                         asks: vec![ask],
-                        slots: Default::default(),
+                        ..Default::default()
                     }))
                 }
             }
@@ -561,7 +561,9 @@ async fn a_no_that_comes_while_a_yes_is_written_wins() {
     let id = approval(&questions);
     let no = world.route.desk.deny(&id, By::Terminal, None);
     let (yes, no) = tokio::join!(yes(&world, &questions), no);
-    assert!(matches!(yes, Err(DeskError::Decided(Standing::Denied(..)))));
+    // How far the yes came by then is up to the disk.
+    let denied = |error: &DeskError| matches!(error, DeskError::Decided(Standing::Denied(..)));
+    assert!(yes.as_ref().err().is_none_or(denied), "{yes:?}");
     no.unwrap();
     assert_eq!(
         text(world.go(again(&call, &questions)).await),

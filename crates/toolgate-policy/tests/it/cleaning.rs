@@ -89,7 +89,7 @@ async fn questions() {
         ];
         Ok(Outcome::Ask(Questions {
             asks,
-            slots: Default::default(),
+            ..Default::default()
         }))
     };
     let Ok(Outcome::Ask(questions)) = outcome(made).await else {
@@ -108,7 +108,7 @@ async fn questions() {
         }];
         Ok(Outcome::Ask(Questions {
             asks,
-            slots: Default::default(),
+            ..Default::default()
         }))
     };
     outcome(named).await.unwrap_err();

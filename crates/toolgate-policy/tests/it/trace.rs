@@ -387,7 +387,7 @@ async fn a_question_of_the_server_ends_the_round() {
         Box::pin(async {
             Ok(Outcome::Ask(toolgate_core::Questions {
                 asks,
-                slots: Default::default(),
+                ..Default::default()
             }))
         })
     });

@@ -157,7 +157,7 @@ pub(super) fn asked(requests: Vec<Request>, granted: &Abilities) -> Result<Quest
     let asks = requests.into_iter().map(|request| ask(request, granted));
     Ok(Questions {
         asks: asks.collect::<Result<Vec<Ask>, String>>()?,
-        slots: Slots::new(),
+        ..Questions::default()
     })
 }
 

@@ -18,7 +18,7 @@ use std::{
 };
 use tokio::{sync::mpsc, task::AbortHandle};
 use toolgate_core::{
-    Abilities, Ask, AskKind, BoxFuture, Call, Caller, Error, Kind, Outcome, Questions,
+    Abilities, Ask, AskKind, BoxFuture, Call, Caller, Error, Kind, Open, Outcome, Questions, Slots,
 };
 use toolgate_wire::{
     json::{Json, ObjectWriter},
@@ -223,10 +223,16 @@ impl Remote {
             return Err(Error::new(Kind::Busy(None), words));
         }
         self.forget_later(&key);
-        let mut questions = Questions::default();
-        questions.asks.push(ask);
-        questions.slots.insert(SLOT.to_owned(), key);
-        Ok(Outcome::Ask(questions))
+        let (parked, refused) = (Arc::downgrade(&self.parked), key.clone());
+        // Where a layer does not let the question pass, or the caller leaves while it is asked.
+        let open = Open::until(move || {
+            drop(parked.upgrade().and_then(|all| all.all().remove(&refused)));
+        });
+        Ok(Outcome::Ask(Questions {
+            asks: vec![ask],
+            slots: Slots::from([(SLOT.to_owned(), key)]),
+            open,
+        }))
     }
 
     /// Forgets what waits under that key when its time is over.
@@ -333,7 +339,7 @@ impl Drop for Exchange {
                 let answer = Ok(cancelled.finish());
                 self.link.hurry(message::reply(Some(&question.id), &answer));
             }
-            _ => self.link.says_no(&question.id, "nobody answered in time"),
+            _ => self.link.says_no(&question.id, "nobody answers this"),
         }
     }
 }

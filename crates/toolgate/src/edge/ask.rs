@@ -3,8 +3,8 @@
 use super::{Front, call::Context, outlet::Outlet};
 use std::time::Duration;
 use toolgate_core::{
-    Approval, Ask, AskKind, BoxFuture, Call, Error, Event, Kind, Need, Outcome, Output, Progress,
-    Questions, Round, visible,
+    Approval, Ask, AskKind, BoxFuture, Call, Error, Event, Kind, Need, Open, Outcome, Output,
+    Progress, Questions, Round, visible,
 };
 use toolgate_wire::{
     dialect::Dialect,
@@ -53,11 +53,14 @@ pub(crate) async fn rounds(
     outlet: &Outlet,
     asker: Option<&dyn Asker>,
 ) -> Result<Left, Error> {
+    let mut open = Open::default();
     loop {
-        let questions = match server.service.call(call.clone()).await? {
+        let mut questions = match server.service.call(call.clone()).await? {
             Outcome::Done(output) => return Ok(Left::Done(output)),
             Outcome::Ask(questions) => questions,
         };
+        // Until the end of the rounds: what asked may wait below while another layer asks.
+        questions.open.join(std::mem::take(&mut open));
         if call.round.number >= server.limits.rounds {
             return Err(Error::new(
                 Kind::Upstream,
@@ -90,6 +93,7 @@ pub(crate) async fn rounds(
             answers,
             slots: questions.slots,
         };
+        open = questions.open;
     }
 }
 

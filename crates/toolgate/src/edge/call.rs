@@ -152,6 +152,7 @@ fn leave(
         .iter()
         .map(|a| ask::request(a, call, context))
         .collect();
+    questions.open.leave();
     Ok(InputRequired {
         requests,
         state: Some(state),

@@ -195,7 +195,11 @@ impl Cx {
 
     pub(super) fn leave(&self, asks: Vec<Ask>) -> Stop {
         let slots = self.0.answered.keep(&self.used()).into_iter().collect();
-        Stop::ask(Questions { asks, slots })
+        Stop::ask(Questions {
+            asks,
+            slots,
+            ..Questions::default()
+        })
     }
 
     fn used(&self) -> MutexGuard<'_, Vec<String>> {

@@ -7,7 +7,8 @@ use std::{
     time::Duration,
 };
 use toolgate_core::{
-    Call, Error, Event, Json, Kind, Op, Outcome, Output, Progress, Report, Reporter, Round, Seen,
+    Call, Error, Event, Json, Kind, Op, Open, Outcome, Output, Progress, Report, Reporter, Round,
+    Seen,
 };
 
 /// What goes with a call besides its arguments.
@@ -65,11 +66,13 @@ impl Client {
 
     async fn rounds(&self, mut call: Call) -> Result<Output, Error> {
         let inner = self.inner();
+        let mut open = Open::default();
         loop {
-            let questions = match inner.service.call(call.clone()).await? {
+            let mut questions = match inner.service.call(call.clone()).await? {
                 Outcome::Done(output) => return Ok(output),
                 Outcome::Ask(questions) => questions,
             };
+            questions.open.join(std::mem::take(&mut open));
             if call.round.number >= inner.rounds {
                 let text = format!("the server asked more than {} times", inner.rounds);
                 return Err(Error::new(Kind::Upstream, text));
@@ -83,6 +86,7 @@ impl Client {
                 answers,
                 slots: questions.slots,
             };
+            open = questions.open;
         }
     }
 }

@@ -8,6 +8,7 @@ mod facts;
 mod hiding;
 mod mounting;
 mod offering;
+mod panicking;
 pub(crate) mod peer;
 mod recording;
 mod stateless;

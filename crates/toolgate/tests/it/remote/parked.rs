@@ -25,9 +25,13 @@ async fn outcome(running: Running) -> Result<Outcome, Error> {
     soon(running).await.unwrap()
 }
 
+/// The questions of a round, as an edge takes them that lets them leave.
 async fn asked(running: Running) -> Questions {
     match outcome(running).await {
-        Ok(Outcome::Ask(questions)) => questions,
+        Ok(Outcome::Ask(mut questions)) => {
+            std::mem::take(&mut questions.open).leave();
+            questions
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -164,6 +168,38 @@ async fn a_call_that_nobody_comes_back_to_is_cancelled() {
     let refused = outcome(round(&remote, late)).await.unwrap_err();
     assert!(refused.public().contains("no longer"), "{refused:?}");
     assert_eq!(remote.status().parked, 0);
+}
+
+/// A question that some layer above does not let pass: nobody will answer it, and its place is free at once.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_dropped_ends_its_call() {
+    let (remote, mut peer) = legacy(json!({"tools": {}})).await;
+    let remote = Arc::new(remote);
+    let first = able("a");
+    let running = round(&remote, first.clone());
+    let sent = peer.read().await;
+    elicit(&mut peer, 7, "which?").await;
+    let Ok(Outcome::Ask(questions)) = outcome(running).await else {
+        panic!("no question")
+    };
+    let late = next(first, &questions, &json!({"action": "decline"}));
+    assert_eq!(remote.status().parked, 1);
+    let another = questions.clone();
+    drop(questions);
+    assert_eq!(remote.status().parked, 1, "somebody has it still");
+    let start = tokio::time::Instant::now();
+    drop(another);
+    assert_eq!(remote.status().parked, 0);
+    let told = peer.read().await;
+    assert_eq!(
+        (&told["id"], &told["result"]["action"]),
+        (&json!(7), &json!("cancel"))
+    );
+    let cancelled = peer.read().await;
+    assert_eq!(cancelled["params"]["requestId"], sent["id"]);
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    let refused = outcome(round(&remote, late)).await.unwrap_err();
+    assert!(refused.public().contains("no longer"), "{refused:?}");
 }
 
 /// Without a place for calls that wait, nothing is declared.

@@ -64,9 +64,10 @@ async fn each_question_reaches_the_call_on_whose_stream_it_came() {
     for (id, message) in [(1, "first?"), (2, "second?")] {
         let call = able(message);
         let (outcome, told) = asked(&remote, &server, call.clone(), id, message).await;
-        let Ok(Outcome::Ask(questions)) = outcome else {
+        let Ok(Outcome::Ask(mut questions)) = outcome else {
             panic!("{outcome:?}")
         };
+        std::mem::take(&mut questions.open).leave();
         let AskKind::Elicit(params) = &questions.asks[0].kind else {
             panic!("{questions:?}")
         };
@@ -112,7 +113,10 @@ async fn one_call_over_those_that_may_wait_is_refused() {
             let (outcome, told) = asked(&remote, &server, call, id, "which?").await;
             streams.push(told);
             match outcome {
-                Ok(Outcome::Ask(_)) => assert!(id < 3),
+                Ok(Outcome::Ask(questions)) => {
+                    assert!(id < 3);
+                    questions.open.leave();
+                }
                 Err(refused) => {
                     assert!(
                         id == 3 && matches!(refused.kind(), Kind::Busy(_)),
