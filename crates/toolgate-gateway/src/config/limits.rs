@@ -210,8 +210,8 @@ limits! {
     parked_calls_per_caller: usize = 16, 0 to 10_000;
     /// How long a call may take to come back with answers.
     seal_seconds: u64 = 300, 1 to 300;
-    /// How long checking one value against a schema may take.
-    schema_milliseconds: u64 = 250, 1 to 60_000;
+    /// How long a processor may work on one value to check it against its schema, as it is counted before.
+    schema_milliseconds: u64 = 50, 1 to 60_000;
     /// How long a call waits for a person.
     approval_seconds: u64 = 600, 1 to 86_400;
     /// Calls of one caller that wait for a person.

@@ -1,6 +1,5 @@
 //! The parts of a schema as a flat list, refused where there are too many.
 
-use super::budget::Weight;
 use crate::words;
 use serde_json::{Map, Value};
 use std::{collections::HashMap, time::Duration};
@@ -17,7 +16,7 @@ pub struct Bounds {
     pub parts: usize,
     /// Regular expressions in a schema; 200.
     pub patterns: usize,
-    /// How long one value may take to be checked; 250 ms.
+    /// How long a processor may work on one value, as it is known before; 50 ms. For a release build.
     pub time: Duration,
 }
 
@@ -28,7 +27,7 @@ impl Default for Bounds {
             depth: 32,
             parts: 2000,
             patterns: 200,
-            time: Duration::from_millis(250),
+            time: Duration::from_millis(50),
         }
     }
 }
@@ -70,28 +69,11 @@ pub(super) struct Part<'a> {
     pub(super) within: Vec<(Place<'a>, usize)>,
 }
 
-/// The regular expressions of a schema.
-#[derive(Default)]
-pub(super) struct Patterns {
-    count: usize,
-    /// The states of the largest, about; 0 without any.
-    pub(super) states: u64,
-}
-
-impl Patterns {
-    fn add(&mut self, pattern: &str) {
-        self.count += 1;
-        self.states = self.states.max(super::pattern::states(pattern));
-    }
-}
-
 /// All schemas in a schema; the root is the first.
 pub(super) struct Graph<'a> {
     pub(super) parts: Vec<Part<'a>>,
-    /// Regular expressions in it.
-    pub(super) patterns: Patterns,
-    /// The values that one part compares with, at most: `enum`, `const`, `required`, and what takes as long.
-    pub(super) compared: u64,
+    /// How many regular expressions there are in it.
+    pub(super) patterns: usize,
     index: HashMap<*const Value, usize>,
 }
 
@@ -100,8 +82,7 @@ impl<'a> Graph<'a> {
     pub(super) fn of(root: &'a Value, bounds: &Bounds) -> Result<Graph<'a>, String> {
         let mut graph = Graph {
             parts: Vec::new(),
-            patterns: Patterns::default(),
-            compared: 0,
+            patterns: 0,
             index: HashMap::new(),
         };
         let mut waiting = vec![(root, 0_usize, 0_usize, None::<(usize, Place<'a>)>)];
@@ -127,7 +108,6 @@ impl<'a> Graph<'a> {
             if let Some((parent, place)) = parent {
                 graph.parts[parent].within.push((place, at));
             }
-            graph.compared = graph.compared.max(compared(schema));
             graph.index.insert(value, at);
             graph.parts.push(Part {
                 schema,
@@ -137,7 +117,7 @@ impl<'a> Graph<'a> {
             for (place, inner) in parts_of(schema, &mut graph.patterns) {
                 waiting.push((inner, depth + 1, base, Some((at, place))));
             }
-            if graph.patterns.count > bounds.patterns {
+            if graph.patterns > bounds.patterns {
                 return Err(format!(
                     "it has more than {} regular expressions",
                     bounds.patterns
@@ -153,39 +133,20 @@ impl<'a> Graph<'a> {
     }
 }
 
-fn compared(schema: &Map<String, Value>) -> u64 {
-    let lists = ["enum", "const", "required", "dependentRequired"];
-    let lists = lists.iter().filter_map(|key| schema.get(*key));
-    lists.map(|list| Weight::of(list).values).sum::<u64>() + dear(schema)
-}
-
-/// What costs as much as so many comparisons: exact fractions, and every item beside every other.
-fn dear(schema: &Map<String, Value>) -> u64 {
-    let step = schema.contains_key("multipleOf");
-    let unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
-    if step {
-        800
-    } else if unique {
-        80
-    } else {
-        0
-    }
-}
-
 /// The schemas that stand right in a schema.
 fn parts_of<'a>(
     schema: &'a Map<String, Value>,
-    patterns: &mut Patterns,
+    patterns: &mut usize,
 ) -> Vec<(Place<'a>, &'a Value)> {
     let mut parts = Vec::new();
     for (key, value) in schema {
         match (key.as_str(), value) {
-            ("pattern", Value::String(pattern)) => patterns.add(pattern),
+            ("pattern", Value::String(_)) => *patterns += 1,
             ("properties", Value::Object(map)) => {
                 parts.extend(map.iter().map(|(k, v)| (Place::Member(k), v)))
             }
             ("patternProperties", Value::Object(map)) => {
-                map.keys().for_each(|pattern| patterns.add(pattern));
+                *patterns += map.len();
                 parts.extend(map.values().map(|v| (Place::Members, v)));
             }
             ("$defs" | "definitions", Value::Object(map)) => {

@@ -1,25 +1,21 @@
-//! Checking a value costs little, or is done aside with a limit of time, or is not done at all.
+//! Checking a value costs little, or is done aside, or is not done at all.
 //!
-//! A schema is foreign, and so are most values. How many steps a check takes at most is known before it begins: the
-//! values in the value, times the schemas that look at one place. Patterns take time for every character and
-//! every state besides.
+//! A schema is foreign, and so are most values. How long a check takes at most is known before it begins, in nanoseconds of
+//! a processor for a release build: nobody can stop it once it runs.
 
-use super::{Compiled, Schema, problems};
+use super::{Compiled, problems};
+use crate::contain::withheld;
 use serde_json::Value;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 use toolgate_core::{BoxFuture, Problem};
 
-/// Steps that are taken on the spot.
-const HERE: u64 = 100_000;
-/// Steps that are never taken: some seconds.
-const MOST: u64 = 50_000_000;
-/// Steps of patterns that are never taken: each is far less than one of the others.
-const MOST_MATCHING: u64 = 1_000_000_000;
-/// Steps up to which all that is wrong is told. Each place of each alternative may be a problem of some hundred bytes.
-pub(super) const TOLD: u64 = 20_000;
-/// Checks that take their time at once. One whose time was over holds its place until it ends.
+/// What is done on the spot, in nanoseconds.
+const HERE: u64 = 1_000_000;
+/// Checks that take their time at once.
 const ASIDE: usize = 2;
+/// How many times its own time a check is waited for: others have the processors, too.
+const PATIENCE: u32 = 40;
 
 static PLACES: Semaphore = Semaphore::const_new(ASIDE);
 
@@ -36,27 +32,20 @@ pub(crate) fn check(compiled: &Arc<Compiled>, value: &Value) -> Checked {
     let Ok(schema) = compiled.as_ref() else {
         return Checked::Now(Vec::new());
     };
-    let weight = Weight::of(value);
-    let steps = weight.values.saturating_mul(schema.looks);
-    if steps > MOST {
-        return Checked::Now(vec![too_much(weight.values)]);
+    let (cost, most) = (schema.cost.of(value), nanos(schema.time));
+    if cost > most {
+        return Checked::Now(vec![too_much(schema.time)]);
     }
-    let matching = weight
-        .text
-        .saturating_mul(schema.states)
-        .saturating_mul(schema.looks);
-    if matching > MOST_MATCHING {
-        return Checked::Now(vec![too_much(weight.values)]);
-    }
-    if steps.saturating_add(matching) <= HERE {
+    if cost <= HERE {
         return Checked::Now(problems(schema, value));
     }
-    let (compiled, value, time) = (compiled.clone(), value.clone(), schema.time);
+    let (compiled, value, time) = (compiled.clone(), value.clone(), schema.time * PATIENCE);
     let work = async move {
         let place = PLACES.acquire().await.map_err(|_| ())?;
         let judge = move || {
             let _place = place;
-            compiled.as_ref().as_ref().map(|s| problems(s, &value)).ok()
+            let schema = compiled.as_ref().as_ref().ok()?;
+            Some(withheld(|| problems(schema, &value)))
         };
         let found = tokio::task::spawn_blocking(judge).await;
         found.ok().flatten().ok_or(())
@@ -73,47 +62,17 @@ pub(crate) fn check(compiled: &Arc<Compiled>, value: &Value) -> Checked {
     }))
 }
 
-fn too_much(values: u64) -> Problem {
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn too_much(time: Duration) -> Problem {
     Problem {
         path: String::new(),
         expected: "less, to be checked against this schema".to_owned(),
-        got: format!("{values} values"),
-    }
-}
-
-/// How much there is to look at.
-#[derive(Default)]
-pub(super) struct Weight {
-    /// Values and names of members.
-    pub(super) values: u64,
-    /// Bytes of strings and names.
-    pub(super) text: u64,
-}
-
-impl Weight {
-    pub(super) fn of(value: &Value) -> Weight {
-        let mut weight = Weight::default();
-        weight.add(value);
-        weight
-    }
-
-    /// The reader bounds the stack.
-    fn add(&mut self, value: &Value) {
-        self.values += 1;
-        match value {
-            Value::String(text) => self.text += text.len() as u64,
-            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
-            Value::Object(map) => map.iter().for_each(|(name, member)| {
-                self.values += 1;
-                self.text += name.len() as u64;
-                self.add(member);
-            }),
-            _ => {}
-        }
-    }
-
-    /// Whether all that is wrong may be told.
-    pub(super) fn may_be_told(&self, schema: &Schema) -> bool {
-        self.values.saturating_mul(schema.looks) <= TOLD
+        got: format!(
+            "what could take longer than {} ms (`schema_milliseconds`)",
+            time.as_millis()
+        ),
     }
 }

@@ -1,6 +1,6 @@
 //! What is wrong with a value, in words a model can act on and without the value itself.
 
-use super::{Schema, budget::Weight};
+use super::Schema;
 use crate::text::clean;
 use jsonschema::{
     ValidationError,
@@ -46,7 +46,7 @@ pub(crate) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
     if schema.validator.is_valid(value) {
         return Vec::new();
     }
-    if !Weight::of(value).may_be_told(schema) {
+    if !schema.cost.may_be_told(value) {
         return vec![Problem {
             path: String::new(),
             expected: "what the schema says; there is too much to say where".to_owned(),

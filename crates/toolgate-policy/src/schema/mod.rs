@@ -27,6 +27,8 @@ use toolgate_core::Json;
 
 /// The largest regular expression once compiled, and its cache, in bytes.
 const PATTERN: usize = 512 * 1024;
+/// All of one schema.
+const PATTERNS: usize = 4 * 1024 * 1024;
 
 /// A schema that values can be checked against.
 pub(crate) struct Schema {
@@ -34,11 +36,9 @@ pub(crate) struct Schema {
     pub(crate) validator: Validator,
     /// How deep a value may be before checking it could take too long.
     pub(crate) depth: usize,
-    /// How many schemas look at one place of a value at most.
-    pub(crate) looks: u64,
-    /// The states of its largest regular expression, about; 0 without any.
-    pub(crate) states: u64,
-    /// How long a check may take.
+    /// What checking a value costs.
+    pub(crate) cost: work::Cost,
+    /// How long a processor may work on one value.
     pub(crate) time: Duration,
 }
 
@@ -56,13 +56,15 @@ impl Schema {
         let draft = dialect::of(&graph)?;
         let edges = reference::resolve(&graph)?;
         let work = work::of(&graph, &edges)?;
-        let states = graph.patterns.states;
+        let each = PATTERN.min(PATTERNS / graph.patterns.max(1));
         let patterns = PatternOptions::regex()
-            .size_limit(PATTERN)
-            .dfa_size_limit(PATTERN);
+            .size_limit(each)
+            .dfa_size_limit(each);
         let options = jsonschema::options()
             .with_draft(draft)
             .offline()
+            // A value that is an expression would be compiled, however large it becomes.
+            .with_format("regex", |_: &str| true)
             .with_pattern_options(patterns);
         let validator = options
             .build(&tree)
@@ -70,9 +72,7 @@ impl Schema {
         Ok(Schema {
             validator,
             depth: work.depth,
-            // To compare with a value is less than to ask a schema.
-            looks: work.looks.saturating_mul(1 + graph.compared / 8),
-            states,
+            cost: work.cost,
             time: bounds.time,
             tree,
         })

@@ -1,13 +1,16 @@
 //! How much work checking a value can be.
 //!
 //! Alternatives that each look at the same member again double the work at each level, so a small schema can take for
-//! ever on a small value. Here it is counted, level by level, how many schemas look at one place of a value at most.
+//! ever on a small value. Here it is counted, level by level, how many schemas look at one place of a value at most, and
+//! what each of them does there. A value is then gone through once, without any schema, to add up what it will cost.
 
 use super::{
     bounds::{Graph, Place},
+    pattern,
     reference::Edges,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, HashMap};
 
 /// The schemas that may look at one place.
 const LOOKS: u64 = 20_000;
@@ -15,6 +18,24 @@ const LOOKS: u64 = 20_000;
 const DEEPEST: usize = 64;
 /// The steps that the counting itself may take.
 const STEPS: usize = 2_000_000;
+/// Places that are told apart, and names in them.
+const SITES: usize = 4096;
+
+/// Values in a value, times schemas that look at one place, up to which all that is wrong is told.
+const TOLD: u64 = 20_000;
+
+/// Nanoseconds in a release build: to ask one schema.
+const LOOK: u64 = 10;
+/// To compare with one value.
+const COMPARE: u64 = 3;
+/// To divide exactly.
+const DIVIDE: u64 = 6000;
+/// To compare one item of a list with all others, by its hash.
+const HASH: u64 = 300;
+/// To compare two values of a list, where many have one hash.
+const COLLIDE: u64 = 2;
+/// To find a name, or to pass a value that nobody looks at.
+const PASS: u64 = 20;
 
 /// How often each part looks at a place, by the rank of the part.
 type Looks = BTreeMap<usize, u64>;
@@ -23,8 +44,156 @@ type Looks = BTreeMap<usize, u64>;
 pub(super) struct Work {
     /// How deep values may be: [`DEEPEST`] for nearly all schemas.
     pub(super) depth: usize,
-    /// The schemas that look at one place, at most.
-    pub(super) looks: u64,
+    pub(super) cost: Cost,
+}
+
+/// What checking a value costs, in nanoseconds.
+pub(crate) struct Cost {
+    /// The first is the place of the whole value; empty if there are too many to tell them apart.
+    sites: Vec<Site>,
+    /// At every place at most that.
+    worst: Site,
+}
+
+/// What happens at one place of a value, and where it goes on from there.
+#[derive(Clone, Default)]
+struct Site {
+    /// The schemas that look at it.
+    looks: u64,
+    /// For the value, whatever it is.
+    each: u64,
+    /// For each byte of a string.
+    text: u64,
+    /// For each byte of the name of a member.
+    names: u64,
+    /// For each member or item, so that it is known who looked at it.
+    seen: u64,
+    /// How often all items are compared with each other.
+    unique: u64,
+    members: HashMap<String, usize>,
+    other: usize,
+    items: usize,
+}
+
+impl Site {
+    fn add(&mut self, schema: &Map<String, Value>, n: u64) {
+        let add = |sum: &mut u64, cost: u64| *sum = sum.saturating_add(cost.saturating_mul(n));
+        add(&mut self.looks, 1);
+        let has = |key: &str| schema.contains_key(key);
+        let lists = ["enum", "const", "required", "dependentRequired"];
+        let compared = lists.iter().filter_map(|key| schema.get(*key)).map(values);
+        let compared = compared.fold(0, u64::saturating_add);
+        let divides = if has("multipleOf") { DIVIDE } else { 0 };
+        add(&mut self.each, LOOK + COMPARE * compared + divides);
+        if let Some(Value::String(pattern)) = schema.get("pattern") {
+            add(&mut self.text, pattern::cost(pattern));
+        }
+        if has("minLength") || has("maxLength") {
+            add(&mut self.text, 1);
+        }
+        if has("format") {
+            add(&mut self.text, 10);
+        }
+        if let Some(Value::Object(patterns)) = schema.get("patternProperties") {
+            patterns
+                .keys()
+                .for_each(|key| add(&mut self.names, pattern::cost(key)));
+        }
+        if has("unevaluatedProperties") || has("unevaluatedItems") {
+            add(&mut self.seen, 2);
+        }
+        if schema.get("uniqueItems") == Some(&Value::Bool(true)) {
+            add(&mut self.unique, 1);
+        }
+    }
+
+    fn take_worst(&mut self, other: &Site) {
+        self.looks = self.looks.max(other.looks);
+        self.each = self.each.max(other.each);
+        self.text = self.text.max(other.text);
+        self.names = self.names.max(other.names);
+        self.seen = self.seen.max(other.seen);
+        self.unique = self.unique.max(other.unique);
+    }
+}
+
+/// Values in a value, names of members too.
+fn values(value: &Value) -> u64 {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(values).sum::<u64>(),
+        Value::Object(map) => 1 + map.values().map(|v| 1 + values(v)).sum::<u64>(),
+        _ => 1,
+    }
+}
+
+impl Cost {
+    /// What checking this value costs at most.
+    pub(super) fn of(&self, value: &Value) -> u64 {
+        self.at(value, 0)
+    }
+
+    /// Whether all that is wrong with a value may be told: each of the schemas may say something of it, and repeats it.
+    pub(super) fn may_be_told(&self, value: &Value) -> bool {
+        values(value).saturating_mul(self.worst.looks) <= TOLD
+    }
+
+    fn site(&self, at: usize) -> &Site {
+        self.sites.get(at).unwrap_or(&self.worst)
+    }
+
+    /// The reader bounds the stack.
+    fn at(&self, value: &Value, at: usize) -> u64 {
+        let site = self.site(at);
+        let each = site.each.saturating_add(PASS);
+        let seen = |count: usize| {
+            let looks = site.seen.saturating_mul(site.each);
+            looks.saturating_mul(count as u64)
+        };
+        let within = match value {
+            Value::String(text) => bytes(text, site.text),
+            Value::Array(items) => {
+                let within = items.iter().map(|item| self.at(item, site.items));
+                let within = within.fold(seen(items.len()), u64::saturating_add);
+                within.saturating_add(match site.unique {
+                    0 => 0,
+                    times => unique(items).saturating_mul(times),
+                })
+            }
+            Value::Object(map) => {
+                let other = self.site(site.other);
+                let members = map.iter().map(|(name, member)| {
+                    // Whoever judges names stands among those who judge other members.
+                    let names = bytes(name, site.names.saturating_add(other.text));
+                    let next = site.members.get(name).copied().unwrap_or(site.other);
+                    let member = self.at(member, next).saturating_add(other.each);
+                    names.saturating_add(member).saturating_add(PASS)
+                });
+                members.fold(seen(map.len()), u64::saturating_add)
+            }
+            _ => 0,
+        };
+        each.saturating_add(within)
+    }
+}
+
+fn bytes(text: &str, each: u64) -> u64 {
+    (text.len() as u64).saturating_mul(each)
+}
+
+/// To see that all items differ. Numbers that a float cannot tell apart have one hash, and so may lists and objects.
+fn unique(items: &[Value]) -> u64 {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let told_apart = |item: &Value| match item {
+        Value::Array(_) | Value::Object(_) => false,
+        Value::Number(number) => number.as_f64().is_some_and(|n| n.abs() < EXACT),
+        _ => true,
+    };
+    let count = items.len() as u64;
+    if items.iter().all(told_apart) {
+        return count.saturating_mul(HASH);
+    }
+    let all = items.iter().map(values).fold(0, u64::saturating_add);
+    count.saturating_mul(all.saturating_mul(COLLIDE).saturating_add(HASH))
 }
 
 /// What checking a value takes.
@@ -33,41 +202,101 @@ pub(super) struct Work {
 /// The schema refers to itself without looking deeper, or is too much work even for flat values.
 pub(super) fn of(graph: &Graph<'_>, edges: &Edges) -> Result<Work, String> {
     let mut count = Count::new(graph, edges)?;
+    let mut sites = Sites::default();
     let Some(&root) = count.rank.first() else {
         // `true` or `false`.
+        let cost = sites.cost();
         return Ok(Work {
             depth: DEEPEST,
-            looks: 1,
+            cost,
         });
     };
-    let mut level = vec![count.spread(Looks::from([(root, 1)]))];
-    // A place that is looked at as another was leads to nothing new.
-    let mut known: BTreeSet<Looks> = level.iter().cloned().collect();
-    let mut looks = 1;
+    let first = count.spread(Looks::from([(root, 1)]));
+    let mut level = vec![sites.place(first).0];
     for depth in 0..DEEPEST {
-        let most = level
-            .iter()
-            .map(|looks| looks.values().fold(0, |sum: u64, n| sum.saturating_add(*n)));
-        let most = most.max().unwrap_or(0);
+        let most = level.iter().map(|at| sites.looks(*at)).max().unwrap_or(0);
         if most > LOOKS || count.steps > STEPS {
             let depth = depth.checked_sub(1).ok_or_else(too_much)?;
-            return Ok(Work { depth, looks });
+            let cost = sites.worst_of(&count);
+            return Ok(Work { depth, cost });
         }
-        looks = looks.max(most);
-        let deeper = level.iter().flat_map(|looks| count.deeper(looks));
-        level = deeper.filter(|looks| known.insert(looks.clone())).collect();
-        if level.is_empty() {
-            break;
+        let mut next = Vec::new();
+        for at in level {
+            sites.fill(at, &count);
+            next.extend(count.deeper(at, &mut sites));
+        }
+        level = next;
+        if level.is_empty() && count.steps <= STEPS {
+            let cost = sites.cost();
+            return Ok(Work {
+                depth: DEEPEST,
+                cost,
+            });
         }
     }
+    let cost = sites.worst_of(&count);
     Ok(Work {
         depth: DEEPEST,
-        looks,
+        cost,
     })
 }
 
 fn too_much() -> String {
     "checking it would take too long".to_owned()
+}
+
+/// The places that are known. One that is looked at as another was is that one.
+#[derive(Default)]
+struct Sites {
+    looks: Vec<Looks>,
+    known: BTreeMap<Looks, usize>,
+    sites: Vec<Site>,
+    names: usize,
+}
+
+impl Sites {
+    /// Which one it is, and whether it is new.
+    fn place(&mut self, looks: Looks) -> (usize, bool) {
+        if let Some(&at) = self.known.get(&looks) {
+            return (at, false);
+        }
+        let at = self.looks.len();
+        self.known.insert(looks.clone(), at);
+        self.looks.push(looks);
+        self.sites.push(Site::default());
+        (at, true)
+    }
+
+    fn looks(&self, at: usize) -> u64 {
+        let looks = self.looks[at].values();
+        looks.fold(0, |sum: u64, n| sum.saturating_add(*n))
+    }
+
+    fn fill(&mut self, at: usize, count: &Count<'_>) {
+        for (&rank, &n) in &self.looks[at] {
+            let part = &count.graph.parts[count.order[rank]];
+            self.sites[at].add(part.schema, n);
+        }
+    }
+
+    fn cost(self) -> Cost {
+        let mut worst = Site::default();
+        self.sites.iter().for_each(|site| worst.take_worst(site));
+        let few = self.sites.len() + self.names <= SITES;
+        let sites = if few { self.sites } else { Vec::new() };
+        Cost { sites, worst }
+    }
+
+    /// Where not all places are known: those that are stand for the others.
+    fn worst_of(mut self, count: &Count<'_>) -> Cost {
+        (0..self.sites.len())
+            .filter(|at| self.sites[*at].each == 0)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|at| self.fill(at, count));
+        self.names = SITES + 1;
+        self.cost()
+    }
 }
 
 struct Count<'g> {
@@ -123,12 +352,12 @@ impl<'g> Count<'g> {
         done
     }
 
-    /// The places one level deeper. Members of two names are two places, and items a third.
-    fn deeper(&mut self, here: &Looks) -> Vec<Looks> {
+    /// The places one level deeper that are new. Members of two names are two places, and items a third.
+    fn deeper(&mut self, at: usize, sites: &mut Sites) -> Vec<usize> {
         let (mut items, mut members) = (Looks::new(), Looks::new());
         let mut named: HashMap<&str, Looks> = HashMap::new();
         let graph = self.graph;
-        for (&rank, &n) in here {
+        for (&rank, &n) in &sites.looks[at] {
             for (place, to) in &graph.parts[self.order[rank]].within {
                 let looks = match place {
                     Place::Items => &mut items,
@@ -140,17 +369,28 @@ impl<'g> Count<'g> {
                 self.steps += 1;
             }
         }
-        let mut places: Vec<Looks> = named.into_values().collect();
-        places
-            .iter_mut()
-            .for_each(|place| members.iter().for_each(|(rank, n)| add(place, *rank, *n)));
-        places.extend([items, members]);
-        // Far beyond what is allowed anyway, the rest need not be known.
-        let room = |count: &Count<'_>| count.steps <= STEPS;
-        places
-            .into_iter()
-            .map_while(|place| room(self).then(|| self.spread(place)))
-            .collect()
+        let mut new = Vec::new();
+        let mut place = |count: &mut Count<'_>, sites: &mut Sites, looks: Looks| {
+            let (at, is_new) = sites.place(count.spread(looks));
+            new.extend(is_new.then_some(at));
+            at
+        };
+        for (name, mut looks) in named {
+            // Far beyond what is allowed anyway, the rest need not be known.
+            if self.steps > STEPS {
+                break;
+            }
+            members
+                .iter()
+                .for_each(|(rank, n)| add(&mut looks, *rank, *n));
+            self.steps += members.len();
+            let to = place(self, sites, looks);
+            sites.names += 1;
+            sites.sites[at].members.insert(name.to_owned(), to);
+        }
+        sites.sites[at].other = place(self, sites, members);
+        sites.sites[at].items = place(self, sites, items);
+        new
     }
 }
 

@@ -45,8 +45,7 @@ async fn t48_unknown_arguments_of_real_tools_are_refused() {
                 known.find_map(|(name, of)| (of.get("type")? == "string").then(|| name.clone()))
             });
         let schema = Value::Object(schema.clone());
-        let judge =
-            async |value: Value| explode(Bounds::default(), &schema, &value, &caller).await.2;
+        let judge = async |value: Value| explode(Bounds::default(), &schema, &value, &caller).await;
         tools += 1;
         match judge(json!({})).await.as_str() {
             "passed" => {}
