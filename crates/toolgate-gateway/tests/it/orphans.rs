@@ -64,7 +64,6 @@ fn recorded_once(gates: Vec<Gate>, id: &Value) {
     assert_eq!(expired.len(), 1, "{expired:#?}");
     assert_eq!(&expired[0]["approval"], id);
     assert_eq!(expired[0]["tool"], "demo.note");
-    gate.stop();
 }
 
 /// Waits until whatever is asked now is over.

@@ -329,12 +329,12 @@ fn t41_what_nobody_accepted_is_nowhere() {
         (open == 5).then_some(())
     });
     assert_eq!(tools(&gate), [""; 0]);
-    is_nowhere(&gate, "s_look");
+    let mut looks = is_nowhere(&gate, "s_look");
     assert_eq!(records(&gate, "tool.pinned", "s.look").len(), 1);
     let shown = gate.cli(&["pins", "accept", "s.wait"]);
     assert!(shown.contains("\"description\":\"Waits\""), "{shown}");
     shows(&gate, &LEFT);
-    is_nowhere(&gate, "s_look");
+    looks += is_nowhere(&gate, "s_look");
     gate.stop();
     let gate = offers.start("[pins]\nfirst = \"ask\"");
     shows(&gate, &LEFT);
@@ -342,5 +342,8 @@ fn t41_what_nobody_accepted_is_nowhere() {
     assert!(
         String::from_utf8_lossy(&unknown.stderr).contains("there is no pin"),
         "{unknown:?}"
+    );
+    println!(
+        "T41: what nobody accepted: {looks} lists without it, {looks} calls answered like those of an unknown tool"
     );
 }

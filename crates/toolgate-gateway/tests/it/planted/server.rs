@@ -168,7 +168,7 @@ impl Planter {
                 )
             }
             "keys" => {
-                let key = format!("a{}b", self.texts.hidden());
+                let key = format!("a{}b", self.texts.hidden().replace('\0', "\u{7}"));
                 json!({"content": [], "structuredContent": {key: self.say("key")}})
             }
             _ => json!({"content": self.blocks(), "isError": name == "fails", "_meta": self.meta(),
@@ -246,7 +246,7 @@ fn tools(texts: &Texts) -> Value {
     named["name"] = texts.mute("bad").into();
     let mut choice = bad(json!({"x": {"enum": [texts.mute("choice")]}}));
     choice["name"] = "bad-choice".into();
-    let mut key = bad(json!({texts.mute("key"): {}}));
+    let mut key = bad(json!({texts.mute_key("key"): {}}));
     key["name"] = "bad-key".into();
     all.extend([named, choice, key]);
     all.into()

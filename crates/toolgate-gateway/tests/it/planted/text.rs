@@ -110,6 +110,11 @@ impl Texts {
         self.made(word).0
     }
 
+    /// The same as the name of a member. With U+0000 in one, the reader refuses the whole message.
+    pub(super) fn mute_key(&self, word: &str) -> String {
+        self.mute(word).replace('\0', "\u{7}")
+    }
+
     /// A secret, half of the time with something hidden between its letters.
     fn secret(&self) -> String {
         let letters = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789";
