@@ -87,6 +87,8 @@ struct Source {
     from: watch::Receiver<Stale>,
     seen: Stale,
     only: Option<Interest>,
+    /// Other names of its resources.
+    names: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 impl Changes {
@@ -97,6 +99,7 @@ impl Changes {
             from,
             seen,
             only: None,
+            names: BTreeMap::new(),
         };
         Changes {
             sources: vec![source],
@@ -123,6 +126,25 @@ impl Changes {
         one.sources.extend(other.sources);
         one._held.extend(other._held);
         one
+    }
+
+    /// Tells of resources by other names.
+    pub fn renamed(self, names: &BTreeMap<Arc<str>, Arc<str>>) -> Changes {
+        let mut changes = self.settled();
+        for source in &mut changes.sources {
+            for uri in source.only.iter_mut().flat_map(|only| &mut only.uris) {
+                if let Some(name) = names.get(uri.as_str()) {
+                    *uri = name.to_string();
+                }
+            }
+            let before = std::mem::take(&mut source.names);
+            let other = |name: &Arc<str>| names.get(name).unwrap_or(name).clone();
+            source.names = names.clone();
+            source
+                .names
+                .extend(before.iter().map(|(own, name)| (own.clone(), other(name))));
+        }
+        changes
     }
 
     /// The same, with what is told said of each source.
@@ -181,6 +203,11 @@ impl Source {
         let now = self.from.borrow_and_update().clone();
         let mut changed = now.since(&self.seen);
         self.seen = now;
+        for uri in &mut changed.updated {
+            if let Some(name) = self.names.get(uri) {
+                *uri = name.clone();
+            }
+        }
         if let Some(only) = &self.only {
             changed.narrow(only);
         }

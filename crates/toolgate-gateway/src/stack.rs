@@ -7,7 +7,7 @@ use crate::{
 };
 use std::{path::Path, sync::Arc, time::Duration};
 use toolgate::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service,
+    Abilities, BoxFuture, Call, Catalog, Changes, Error, Interest, Json, List, Outcome, Service,
     aggregate::{Aggregate, LinkLimits, Member},
     edge::{
         QueueLimits, ServerLimits, TaskLimits,
@@ -25,6 +25,8 @@ use toolgate_wire::{
     room::{Account, Room},
 };
 
+/// The extension MCP Apps: tools with pages.
+const UI: &str = "io.modelcontextprotocol/ui";
 /// How long a list or a call waits for a server that starts.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -57,10 +59,23 @@ pub(crate) fn specs(config: &Config, room: &Arc<Room>, grants: &Path) -> Vec<Ser
             tools: limits.tools_per_server,
             list_bytes: limits.list_bytes,
             keep: seconds(limits.list_seconds),
-            abilities: asking.offered(&server.id, &ALL),
+            abilities: Abilities {
+                extensions: Some(apps()),
+                ..asking.offered(&server.id, &ALL)
+            },
             ..ServerSpec::new(server.id.as_str(), server.command.clone())
         })
         .collect()
+}
+
+/// What servers are told of the extensions that pass through here: pages of tools go to callers as they come.
+fn apps() -> Json {
+    Json::from_value(&serde_json::json!({UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}))
+}
+
+/// What callers are told of them.
+pub(crate) fn extensions() -> Json {
+    Json::from_value(&serde_json::json!({UI: {}}))
 }
 
 /// All servers as one.

@@ -1,6 +1,7 @@
 //! Many services as one. A tool or prompt is called `prefix_name` here, so that equal names do not meet; a resource
-//! keeps its URI, and of two with one URI the first member has it.
+//! keeps its URI, and of two with one URI the first member has it; but a page of a tool, `ui://app`, is `ui://prefix/app`.
 
+mod apps;
 mod changes;
 mod links;
 mod names;
@@ -15,12 +16,14 @@ pub use names::{BadPrefix, wire_name};
 pub use overrides::{Override, Overrides};
 use part::{Naming, Part, Route};
 use std::{
+    borrow::Cow,
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use toolgate_core::{
-    Arguments, BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, ItemKind, Json, Kind,
-    List, Op, Origin, Outcome, Service,
+    Arguments, BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, ItemKind, Json,
+    Kind, List, Op, Origin, Outcome, Service,
 };
 
 /// How long a list waits for a member at most.
@@ -202,6 +205,10 @@ impl Aggregate {
         let kind = ask.kind;
         let template = || self.owner(ItemKind::Template, uri).is_some();
         let link = self.linked(&ask.caller, uri).map(|(_, link)| link.item());
+        let link = match link {
+            None => self.page(uri).map(|(_, page)| Some(page)),
+            link => link,
+        };
         if !template() && (link.is_none() || !self.is_known(kind)) {
             self.list_all(ask).await;
         }
@@ -211,6 +218,14 @@ impl Aggregate {
             }
             _ => self.known(kind),
         }
+    }
+
+    /// A page that a tool names, and the member that has it: lists need not show it. Tools that nobody asked for yet are
+    /// not looked at: who reads a page has seen the tool.
+    fn page(&self, uri: &str) -> Option<(usize, Arc<Item>)> {
+        let tools = self.state()[ItemKind::Tool as usize].parts.clone();
+        let mut tools = tools.iter().enumerate();
+        tools.find_map(|(at, part)| Some((at, apps::page(part.as_ref()?, uri)?)))
     }
 
     /// Whether all members have listed that kind.
@@ -303,9 +318,18 @@ impl Aggregate {
 
     /// The member's own word for a name, as far as it is known.
     fn inner_name(&self, kind: ItemKind, at: usize, name: &str) -> String {
+        if !named(kind) {
+            return self.inner_uri(at, name);
+        }
         let part = self.part(kind, at).filter(|_| named(kind));
         let known = part.and_then(|part| part.route(name));
         known.map_or_else(|| name.to_owned(), |route| route.name)
+    }
+
+    /// The member's own URI of what is known here by that one.
+    fn inner_uri(&self, at: usize, uri: &str) -> String {
+        let own = apps::inward(&self.members[at].prefix, uri);
+        own.map_or_else(|| uri.to_owned(), Cow::into_owned)
     }
 
     /// The member that has a resource: where it was looked up, the one that was judged; else one that lists it, or
@@ -319,7 +343,9 @@ impl Aggregate {
     ) -> Option<usize> {
         let judged = |server: &Arc<str>| self.members.iter().position(|m| m.id == *server);
         let listed = || kinds.iter().find_map(|kind| self.owner(*kind, uri));
-        let known = || listed().or_else(|| self.linked(caller, uri).map(|(at, _)| at));
+        let linked = || self.linked(caller, uri).map(|(at, _)| at);
+        let page = || self.page(uri).map(|(at, _)| at);
+        let known = || listed().or_else(linked).or_else(page);
         if let Some(at) = of.and_then(judged).or_else(known) {
             return Some(at);
         }
@@ -337,7 +363,7 @@ impl Aggregate {
             let judged = call.item().map(|item| &item.origin.server);
             let at = self.holder(&call.caller, kinds, call.name(), judged).await;
             let route = |at| {
-                let name = call.name().to_owned();
+                let name = self.inner_uri(at, call.name());
                 (at, Route { name, fixed: None })
             };
             return Ok(at.map(route));
@@ -373,7 +399,8 @@ impl Aggregate {
             trusted: call.item().is_some_and(|item| item.origin.trusted),
         };
         let caller = call.caller.clone();
-        let outcome = member.service.call(call).await?;
+        let mut outcome = member.service.call(call).await?;
+        apps::outcome(&member.prefix, &mut outcome);
         self.links.note(&caller, &member.service, &origin, &outcome);
         Ok(outcome)
     }
@@ -392,14 +419,11 @@ impl Aggregate {
                 theirs[at].push(uri.clone());
             }
         }
-        let asked = self.members.iter().zip(theirs).map(|(member, uris)| {
-            let theirs = Interest {
-                lists: Vec::new(),
-                uris,
-                ..Interest::lists(want.caller.clone())
-            };
-            hear_one(member, theirs)
-        });
+        let asked = self
+            .members
+            .iter()
+            .zip(theirs)
+            .map(|(member, uris)| hear_one(member, uris, &want));
         for theirs in join_all(asked).await.into_iter().flatten() {
             changes = changes.and(theirs);
         }
@@ -411,13 +435,23 @@ impl Aggregate {
     }
 }
 
-/// What one member tells of its own resources, where any are wanted.
-async fn hear_one(member: &Member, want: Interest) -> Option<Changes> {
-    if want.uris.is_empty() {
+/// What one member tells of its own resources, where any are wanted, by the URIs that are used here.
+async fn hear_one(member: &Member, uris: Vec<String>, want: &Interest) -> Option<Changes> {
+    if uris.is_empty() {
         return None;
     }
+    let own = |uri: &String| {
+        let own = apps::inward(&member.prefix, uri)?;
+        Some((Arc::from(own), Arc::from(uri.as_str())))
+    };
+    let names: BTreeMap<Arc<str>, Arc<str>> = uris.iter().filter_map(own).collect();
+    let want = Interest {
+        lists: Vec::new(),
+        uris: names.keys().map(|own| own.to_string()).collect(),
+        ..Interest::lists(want.caller.clone())
+    };
     let theirs = member.service.changes(want.clone()).await.ok()?;
-    Some(theirs.only(&want))
+    Some(theirs.only(&want).renamed(&names))
 }
 
 /// Whether things of that kind have names that are changed here, and not URIs.

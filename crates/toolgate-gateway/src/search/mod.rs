@@ -117,6 +117,9 @@ impl Search {
     }
 
     fn is_direct(&self, caller: &Caller, item: &Item) -> bool {
+        if is_for_pages(item) {
+            return true;
+        }
         let fits = |patterns: &[Pattern], name: &str| patterns.iter().any(|p| p.matches(name));
         let mut direct = self
             .direct
@@ -185,6 +188,17 @@ impl Search {
         }
         done
     }
+}
+
+/// Whether a tool is for pages and not for models (the extension MCP Apps): hosts have to see it, to let their pages use
+/// it, and no model should find it.
+fn is_for_pages(item: &Item) -> bool {
+    let visible = || item.def.json().get("_meta")?.get("ui")?.get("visibility");
+    let words: Option<Vec<Option<String>>> =
+        visible().map(|all| all.items().map(|word| word.string()).collect());
+    words.is_some_and(|words| {
+        !words.is_empty() && !words.iter().any(|word| word.as_deref() == Some("model"))
+    })
 }
 
 impl Tools {

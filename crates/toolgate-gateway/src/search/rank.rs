@@ -29,6 +29,10 @@ impl Index {
         let mut lengths = Vec::with_capacity(list.items().len());
         for (at, item) in list.items().iter().enumerate() {
             let mut own: HashMap<String, f32> = HashMap::new();
+            if super::is_for_pages(item) {
+                lengths.push(0.0);
+                continue;
+            }
             let title = item.def.title();
             let texts = [
                 item.def.name().to_owned(),

@@ -80,6 +80,7 @@ impl Parts {
         // Whatever stands behind a tool, it may be slow, and so may the person who has to approve.
         let server = server.with_offers(Offers {
             tasks: TaskOffer::Every,
+            extensions: Some(stack::extensions()),
             ..Offers::default()
         });
         let server = match tasks {

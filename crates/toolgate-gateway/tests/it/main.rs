@@ -10,6 +10,7 @@
 mod help;
 
 mod approval;
+mod apps;
 mod bad_input;
 mod canaries;
 mod cancel;

@@ -1,5 +1,6 @@
 //! What callers are shown of a tool instead of what its server says.
 
+use super::{Member, apps};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, HashMap},
@@ -188,7 +189,7 @@ impl Overrides {
             match &face.withheld {
                 _ if face.is_hidden() => {}
                 Some(why) => return Err((item.def.name().to_owned(), why.clone())),
-                None => shown.push(face.show(item, &face.local, &item.origin.server).def),
+                None => shown.push(face.renamed(item)),
             }
         }
         Ok(shown)
@@ -263,28 +264,46 @@ fn clash(items: &[Arc<Item>], faces: &[Face<'_>]) -> Option<Vec<(usize, String)>
 
 impl Face<'_> {
     /// The item as callers are shown it, under a name of the whole.
-    pub(super) fn show(&self, item: &Arc<Item>, name: &str, server: &Arc<str>) -> Item {
+    pub(super) fn show(&self, item: &Arc<Item>, name: &str, member: &Member) -> Item {
+        let page = match item.kind() {
+            ItemKind::Tool => apps::tool(&member.prefix, &item.def),
+            _ => None,
+        };
+        let is_uri = matches!(item.kind(), ItemKind::Resource | ItemKind::Template);
+        let other = self.over.is_some() || page.is_some() || (is_uri && item.def.name() != name);
+        let def = page.unwrap_or_else(|| item.def.clone());
         let def = match self.over {
-            Some(over) => over.shown(&item.def),
-            None => item.def.clone(),
+            Some(over) => over.shown(&def),
+            None => def,
         };
         let def = match def.name() == name {
             true => def,
             false => def.renamed(name),
         };
         let mut shown = item.with_def(def);
-        shown.origin.server = server.clone();
-        shown.local.clone_from(&self.local);
-        shown.own = self.over.map(|over| {
-            Arc::new(Own {
-                def: item.def.clone(),
-                fixed: over.fixed(),
-            })
-        });
+        shown.origin.server = member.id.clone();
+        shown.local = match is_uri {
+            true => name.to_owned(),
+            false => self.local.clone(),
+        };
+        let own = || Own {
+            def: item.def.clone(),
+            fixed: self.fixed(),
+        };
+        shown.own = other.then(|| Arc::new(own()));
         if shown.withheld.is_none() {
             shown.withheld.clone_from(&self.withheld);
         }
         shown
+    }
+
+    /// The definition under its name within its server.
+    fn renamed(&self, item: &Item) -> Definition {
+        let def = match self.over {
+            Some(over) => over.shown(&item.def),
+            None => item.def.clone(),
+        };
+        def.renamed(&self.local)
     }
 
     /// Whether the configuration hides it, so that its name is free.
@@ -295,7 +314,9 @@ impl Face<'_> {
     /// Whether an item is shown just so.
     pub(super) fn is(&self, shown: &Item, name: &str) -> bool {
         let withheld = self.withheld.is_none() || shown.withheld == self.withheld;
-        shown.def.name() == name && shown.local == self.local && withheld
+        let local = matches!(shown.kind(), ItemKind::Resource | ItemKind::Template)
+            || shown.local == self.local;
+        shown.def.name() == name && local && withheld
     }
 
     /// The arguments that are put into every call.

@@ -1,6 +1,6 @@
 //! The list of one member under the names of the whole, and how the lists are joined.
 
-use super::{Member, Overrides, names::wire_name};
+use super::{Member, Overrides, apps, names::wire_name};
 use std::{collections::HashMap, sync::Arc};
 use toolgate_core::{About, CacheHint, Catalog, Item, ItemKind, Json};
 
@@ -20,6 +20,10 @@ pub(super) struct Part {
     items: Vec<Arc<Item>>,
     /// From a name to the member's own.
     routes: HashMap<String, Route>,
+    /// What stands before its names.
+    prefix: String,
+    /// The pages that its tools name, with the tool.
+    pages: HashMap<String, usize>,
 }
 
 /// Where a name leads.
@@ -42,6 +46,8 @@ impl Part {
             theirs: theirs.clone(),
             items: Vec::new(),
             routes: HashMap::new(),
+            prefix: naming.member.prefix.clone(),
+            pages: HashMap::new(),
         };
         let faces = naming.over.faces(theirs.items());
         // What nobody may see gives way to what has its name now.
@@ -55,9 +61,15 @@ impl Part {
         for (at, (item, face)) in seen.into_iter().chain(hidden) {
             let name = match item.kind() {
                 ItemKind::Tool | ItemKind::Prompt => part.free_name(naming, &face.local),
-                // Where a URI leads is in the URI.
-                ItemKind::Resource | ItemKind::Template => item.def.name().to_owned(),
+                // Where a URI leads is in the URI, but for pages of tools, which each member names for itself.
+                ItemKind::Resource | ItemKind::Template => {
+                    apps::outward(&part.prefix, item.def.name()).into_owned()
+                }
             };
+            if item.kind() == ItemKind::Tool && !face.is_hidden() {
+                let pages = apps::pages(&part.prefix, &item.def);
+                part.pages.extend(pages.into_iter().map(|uri| (uri, at)));
+            }
             let route = Route {
                 name: item.def.name().to_owned(),
                 fixed: face.fixed(),
@@ -68,7 +80,7 @@ impl Part {
                 .filter(|kept| face.is(kept, &name));
             let item = match same {
                 Some(same) => Arc::clone(same),
-                None => Arc::new(face.show(item, &name, &naming.member.id)),
+                None => Arc::new(face.show(item, &name, naming.member)),
             };
             shown.push((at, item));
         }
@@ -89,7 +101,12 @@ impl Part {
 
     /// Whether a URI is listed, or fits a template.
     pub(super) fn fits(&self, uri: &str) -> bool {
-        self.theirs.find(uri).is_some()
+        apps::inward(&self.prefix, uri).is_some_and(|own| self.theirs.find(&own).is_some())
+    }
+
+    /// The tool that names a page, as it is shown.
+    pub(super) fn naming(&self, page: &str) -> Option<&Arc<Item>> {
+        self.items.get(*self.pages.get(page)?)
     }
 
     /// The member's own name of a tool or prompt.

@@ -134,8 +134,8 @@ impl Server {
     }
 
     /// Puts another server inside this one. Its tools and prompts are called `NAME_tool` here; a name that hosts do not
-    /// take is changed as the gateway does it. Its resources keep their URIs; of two with one URI the outer server's
-    /// counts, then that of the server that was mounted first. Everything that the inner server does about its calls it
+    /// take is changed as the gateway does it. Its resources keep their URIs, but for pages of tools: `ui://app` is
+    /// `ui://NAME/app` here. Of two with one URI the outer server's counts, then that of the server that was mounted first. Everything that the inner server does about its calls it
     /// still does, inside what this one does; of its own edge (its name and version, [`Server::limits`],
     /// [`Server::seal_key`]) nothing is used. NAME has at most 32 of `[A-Za-z0-9-]`.
     ///

@@ -66,6 +66,7 @@ fn clock(asked: &Arc<AtomicUsize>) -> Server {
             "both",
             Contents::text("inner"),
         ))
+        .resource(Resource::fixed("ui://dial", "dial", Contents::text("<p>")))
         .template(day.complete(
             "day",
             |typed, _| async move { Ok(vec![format!("{typed}day")]) },
@@ -139,6 +140,7 @@ async fn what_is_inside_is_offered_under_its_name_in_every_revision() {
             ("clock://face", "12"),
             ("clock://monday", "day monday"),
             ("test://both", "outer"),
+            ("ui://clock/dial", "<p>"),
         ] {
             let read = peer.result("resources/read", json!({"uri": uri})).await;
             assert_eq!(read["contents"][0]["text"], text, "{revision}");
@@ -198,6 +200,14 @@ async fn changes_of_the_inner_server_are_heard() {
         inner.updated("clock://face");
         let told = peer.hear().await;
         assert_eq!(told["params"]["uri"], "clock://face", "{revision}: {told}");
+        peer.result("resources/subscribe", json!({"uri": "ui://clock/dial"}))
+            .await;
+        inner.updated("ui://dial");
+        let told = peer.hear().await;
+        assert_eq!(
+            told["params"]["uri"], "ui://clock/dial",
+            "{revision}: {told}"
+        );
         let error = registry.set_tool(tool("clock_own")).unwrap_err();
         assert!(
             error.to_string().contains("begin with \"clock_\""),

@@ -1,0 +1,170 @@
+//! Pages of tools (the extension MCP Apps): their `ui://` URIs get the prefix of their member, so that two members may
+//! have one of the same name, and tools and results name them so.
+//!
+//! Source: the extension `io.modelcontextprotocol/ui`, SEP-1865.
+
+use super::Part;
+use std::{borrow::Cow, sync::Arc};
+use toolgate_core::{
+    Content, ContentKind, Definition, Item, ItemKind, Json, Outcome, Output, Pinning,
+};
+use toolgate_wire::json::ObjectWriter;
+
+const SCHEME: &str = "ui://";
+/// The member of `_meta` that names the page of a tool, and its name of before.
+const UI: &str = "ui";
+const OLD: &str = "ui/resourceUri";
+const URI: &str = "resourceUri";
+/// What a page is.
+const PAGE: &str = "text/html;profile=mcp-app";
+
+/// The URI under which a page of a member is known here; as it is where it is none.
+pub(super) fn outward<'u>(prefix: &str, uri: &'u str) -> Cow<'u, str> {
+    match uri.strip_prefix(SCHEME) {
+        Some(rest) if !prefix.is_empty() => format!("{SCHEME}{prefix}/{rest}").into(),
+        _ => uri.into(),
+    }
+}
+
+/// The member's own URI of a page; `None` where it is a page of another one.
+pub(super) fn inward<'u>(prefix: &str, uri: &'u str) -> Option<Cow<'u, str>> {
+    match uri.strip_prefix(SCHEME) {
+        Some(rest) if !prefix.is_empty() => {
+            let own = rest.strip_prefix(prefix)?.strip_prefix('/')?;
+            Some(format!("{SCHEME}{own}").into())
+        }
+        _ => Some(uri.into()),
+    }
+}
+
+/// The definition of a tool with the URI of its page as it is known here; `None` where it stays.
+pub(super) fn tool(prefix: &str, def: &Definition) -> Option<Definition> {
+    let meta = meta(prefix, &def.json().get("_meta")?)?;
+    Definition::read(def.kind(), def.json().with("_meta", &meta)).ok()
+}
+
+/// The pages that a tool names, as they are known here.
+pub(super) fn pages(prefix: &str, def: &Definition) -> Vec<String> {
+    let Some(meta) = def.json().get("_meta") else {
+        return Vec::new();
+    };
+    let new = meta.get(UI).and_then(|ui| ui.get(URI)?.string());
+    let old = meta.get(OLD).and_then(|uri| uri.string());
+    let pages = new.into_iter().chain(old);
+    let pages = pages.filter(|uri| uri.starts_with(SCHEME));
+    pages
+        .map(|uri| outward(prefix, &uri).into_owned())
+        .collect()
+}
+
+fn meta(prefix: &str, meta: &Json) -> Option<Json> {
+    let mut new = None;
+    if let Some(ui) = meta.get(UI)
+        && let Some(uri) = renamed(prefix, &ui, URI)
+    {
+        new = Some(meta.with(UI, &uri));
+    }
+    let so_far = new.as_ref().unwrap_or(meta);
+    renamed(prefix, so_far, OLD).or(new)
+}
+
+/// An object with a URI in it as it is known here; `None` where it stays.
+fn renamed(prefix: &str, json: &Json, key: &str) -> Option<Json> {
+    let uri = json.get(key)?.string()?;
+    match outward(prefix, &uri) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(uri) => Some(json.with(key, &Json::from_value(&uri.into()))),
+    }
+}
+
+/// Names pages in what comes back as they are known here.
+pub(super) fn outcome(prefix: &str, outcome: &mut Outcome) {
+    let Outcome::Done(output) = outcome else {
+        return;
+    };
+    if prefix.is_empty() {
+        return;
+    }
+    match output {
+        Output::Resource(read) => {
+            for part in &mut read.contents {
+                replace(part, |part| renamed(prefix, part, "uri"));
+            }
+        }
+        Output::Tool(result) => {
+            result.content.iter_mut().for_each(|one| block(prefix, one));
+            if let Some(of) = &mut result.meta {
+                replace(of, |of| meta(prefix, of));
+            }
+        }
+        Output::Prompt(prompt) => {
+            let messages = prompt.messages.iter_mut();
+            messages.for_each(|message| block(prefix, &mut message.content));
+        }
+        Output::Complete(_) => {}
+    }
+}
+
+fn block(prefix: &str, block: &mut Content) {
+    match block.kind {
+        ContentKind::ResourceLink => replace(&mut block.json, |json| renamed(prefix, json, "uri")),
+        ContentKind::Resource => replace(&mut block.json, |json| {
+            let resource = renamed(prefix, &json.get("resource")?, "uri")?;
+            Some(json.with("resource", &resource))
+        }),
+        _ => {}
+    }
+}
+
+fn replace(json: &mut Json, by: impl FnOnce(&Json) -> Option<Json>) {
+    if let Some(new) = by(json) {
+        *json = new;
+    }
+}
+
+/// The page that a tool of a member names and that no list has to show.
+pub(super) fn page(tools: &Part, uri: &str) -> Option<Arc<Item>> {
+    let tool = tools.naming(uri)?;
+    let mut o = ObjectWriter::new();
+    o.str("uri", uri);
+    o.str("name", uri);
+    o.str("mimeType", PAGE);
+    let def = Definition::read(ItemKind::Resource, o.finish()).ok()?;
+    let item = Item::new(tool.origin.clone(), def);
+    Some(Arc::new(item.pinned(Arc::new(Pinning::unlisted()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_page_has_one_name_here_and_leads_back() {
+        for own in ["ui://app", "ui://a/b.html?x=1", "ui://", "ui://b/app"] {
+            let here = outward("a", own);
+            assert_eq!(inward("a", &here).as_deref(), Some(own));
+            assert_eq!(inward("b", &here), None);
+            assert_eq!(outward("", own), own);
+        }
+        assert_ne!(outward("a", "ui://b/app"), outward("b", "ui://a/app"));
+        assert_eq!(outward("a", "file:///x"), "file:///x");
+        assert_eq!(inward("a", "file:///x").as_deref(), Some("file:///x"));
+        assert_eq!(inward("a", "ui://app"), None, "nobody has it by that name");
+    }
+
+    #[test]
+    fn both_names_of_the_link_are_changed_and_nothing_else() {
+        let def = json!({
+            "name": "t", "inputSchema": {},
+            "_meta": {"x/y": 1.50, "ui": {"visibility": ["app"], "resourceUri": "ui://app"}, "ui/resourceUri": "ui://app"},
+        });
+        let def = Definition::tool(Json::from_value(&def)).unwrap();
+        let here = tool("a", &def).unwrap();
+        let meta = here.json().get("_meta").unwrap();
+        let text = r#"{"ui":{"resourceUri":"ui://a/app","visibility":["app"]},"ui/resourceUri":"ui://a/app","x/y":1.5}"#;
+        assert_eq!(meta.canonical(), text);
+        assert_eq!(pages("a", &def), ["ui://a/app", "ui://a/app"]);
+        assert!(tool("", &def).is_none());
+    }
+}
