@@ -307,6 +307,29 @@ async fn a_refresh_token_is_not_sent_to_whom_the_server_names_later() {
 }
 
 #[tokio::test]
+async fn a_sign_out_in_another_process_ends_the_renewals() {
+    let world = World::new(Twist { life: 0, ..LONG }).await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let builder = || Login::builder(world.server()).shared_store(store.clone());
+    builder()
+        .sign_in(Person(world.clone()))
+        .build()
+        .sign_in()
+        .await
+        .unwrap();
+    let running = builder().build();
+    assert_eq!(
+        world.call(&running, "tools/list").await.unwrap(),
+        StatusCode::OK
+    );
+    let before = world.asked("/token").len();
+    builder().build().sign_out().await.unwrap();
+    let error = world.call(&running, "tools/list").await.unwrap_err();
+    assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn);
+    assert_eq!(world.asked("/token").len(), before);
+}
+
+#[tokio::test]
 async fn a_sign_in_of_another_process_is_used() {
     let world = World::new(LONG).await;
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());

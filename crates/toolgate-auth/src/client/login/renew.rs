@@ -60,10 +60,14 @@ impl Login {
 
     /// Gives the refresh token for new tokens. Only in flight.
     async fn renew(&self, stale: &Secret) -> Result<Option<Grant>, AuthError> {
-        // Another process may have been first.
-        let kept = self.0.store.grant(&self.0.key).await?;
+        let Some(kept) = self.0.store.grant(&self.0.key).await? else {
+            // Somebody signed out.
+            super::adopt(&mut self.state(), None)?;
+            return Ok(None);
+        };
         let now = self.state().grant.clone();
-        for grant in [kept, now].into_iter().flatten() {
+        // Another process may have been first.
+        for grant in std::iter::once(kept).chain(now) {
             if grant.is_fresh() && !grant.access.is(stale.reveal()) {
                 super::adopt(&mut self.state(), Some(grant.clone()))?;
                 return Ok(Some(grant));
