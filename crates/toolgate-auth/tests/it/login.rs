@@ -3,7 +3,7 @@
 use crate::world::{Person, Twist, World};
 use futures_util::future::join_all;
 use http::StatusCode;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use toolgate_auth::client::{AuthErrorKind, Authenticate, Login, MemoryStore, OauthClient, Store};
 
 fn login(world: &World) -> Login {
@@ -189,9 +189,15 @@ async fn a_renewal_goes_on_when_nobody_waits_for_it() {
         () = std::future::ready(()) => {}
     }
     drop(call);
-    while world.asked("/token").len() < 3 {
-        tokio::task::yield_now().await;
-    }
+    let renewed = async {
+        while world.asked("/token").len() < 3 {
+            tokio::task::yield_now().await;
+        }
+    };
+    // A bound on a hang, not a measurement.
+    tokio::time::timeout(Duration::from_secs(20), renewed)
+        .await
+        .expect("it goes on");
     world.call(&login, "tools/list").await.unwrap();
     assert_eq!((world.asked("/token").len(), world.visits().len()), (3, 1));
 }
