@@ -1,10 +1,12 @@
 //! One use of one thing, with everything that travels with it.
 
-use crate::{Background, Error, Held, Item, Kind, Reporter, Trail};
+use crate::{Background, Error, Held, Item, Kind, Principal, Reporter, Trail};
 use serde_json::Value;
 use std::{
+    cmp::Ordering,
     collections::BTreeMap,
     fmt,
+    hash::{Hash, Hasher},
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -82,30 +84,82 @@ impl fmt::Debug for Arguments {
     }
 }
 
-/// Who calls: a principal, never a credential.
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Caller(Arc<str>);
+/// Who calls: a principal, never a credential. Two are the same where their names are.
+#[derive(Clone)]
+pub struct Caller {
+    name: Arc<str>,
+    principal: Option<Arc<Principal>>,
+}
 
 impl Caller {
     /// A caller of that name, for example `anonymous@http` or `key:ci`.
     pub fn new(name: impl Into<Arc<str>>) -> Caller {
-        Caller(name.into())
+        Caller {
+            name: name.into(),
+            principal: None,
+        }
+    }
+
+    /// The same caller, of whom an authorization server says more.
+    #[must_use]
+    pub fn with(self, principal: Principal) -> Caller {
+        Caller {
+            principal: Some(Arc::new(principal)),
+            ..self
+        }
     }
 
     /// The same name, shared.
     pub fn shared(&self) -> Arc<str> {
-        self.0.clone()
+        self.name.clone()
     }
 
     /// The name that rules and records use.
     pub fn name(&self) -> &str {
-        &self.0
+        &self.name
+    }
+
+    /// What a checked token says of it; `None` for callers that showed none, which no scope binds.
+    pub fn principal(&self) -> Option<&Principal> {
+        self.principal.as_deref()
+    }
+}
+
+impl PartialEq for Caller {
+    fn eq(&self, other: &Caller) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Caller {}
+
+impl Hash for Caller {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl PartialOrd for Caller {
+    fn partial_cmp(&self, other: &Caller) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Caller {
+    fn cmp(&self, other: &Caller) -> Ordering {
+        self.name.cmp(&other.name)
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Caller({:?})", self.name)
     }
 }
 
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.name)
     }
 }
 

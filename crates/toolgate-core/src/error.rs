@@ -32,6 +32,8 @@ pub enum Kind {
     NotFound,
     /// Somebody or something said no.
     Refused(Refusal),
+    /// The token of the caller is not good for it; the scopes that the call needs.
+    Scope(Vec<String>),
     /// The caller lacks an ability that the call needs.
     Unsupported(Need),
     /// The server behind failed.

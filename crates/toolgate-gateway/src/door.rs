@@ -1,20 +1,28 @@
 //! Who may come in over HTTP, and as whom.
 
 mod attempts;
+mod tokens;
 
 pub(crate) use attempts::{Attempt, Attempts};
+pub(crate) use tokens::resource_server;
 
 use crate::config::Token;
-use http::{HeaderMap, header};
+use http::{HeaderMap, Method, header};
 use ring::digest;
 use std::sync::Arc;
-use toolgate::{BoxFuture, Caller, edge::http::HostGuard};
+use toolgate::{
+    BoxFuture, Caller,
+    auth::resource::{Admitted, Refused, ResourceServer},
+    edge::http::{HostGuard, protected},
+};
 use toolgate_policy::keys::{KEY_PREFIX, KeyRefused, Keys};
 
 /// Who may come in over HTTP, and as whom.
 pub(crate) struct Door {
     pub(crate) guard: HostGuard,
     pub(crate) token: Option<Token>,
+    /// Who takes tokens of authorization servers.
+    pub(crate) resource: Option<Arc<ResourceServer>>,
     /// Whether those who do not say who they are stay out.
     pub(crate) closed: bool,
     /// Refused credentials of one address in a minute, of which each is recorded.
@@ -24,7 +32,7 @@ pub(crate) struct Door {
 /// Somebody who came in.
 pub(crate) struct Entered {
     pub(crate) caller: Caller,
-    /// Ends when he has to leave: with his key.
+    /// Ends when he has to leave: with his key or his token.
     pub(crate) until: Option<BoxFuture<'static, ()>>,
 }
 
@@ -36,6 +44,8 @@ pub(crate) struct StaysOut {
     pub(crate) why: String,
     /// For himself.
     pub(crate) told: &'static str,
+    /// The same, of those who take tokens.
+    pub(crate) refused: Option<Refused>,
 }
 
 impl Entered {
@@ -45,39 +55,63 @@ impl Entered {
             until: None,
         }
     }
+
+    fn by_token(admitted: Admitted) -> Entered {
+        Entered {
+            caller: admitted.caller,
+            until: admitted.until.map(protected::at),
+        }
+    }
 }
 
 impl Door {
     /// Lets somebody in by the headers of his request. What he shows and is wrong keeps him out, also where he need not
-    /// show anything.
+    /// show anything. `over`: too much of what came from his address was wrong lately, so no issuer is asked for him.
     ///
     /// # Errors
     /// He stays out.
-    pub(crate) fn enter(&self, headers: &HeaderMap, keys: &Arc<Keys>) -> Result<Entered, StaysOut> {
-        let shown = match bearer(headers) {
-            Shown::Token(shown) => shown,
-            Shown::Nothing if !self.closed => return Ok(Entered::as_one(over_http(false))),
-            Shown::Nothing => return Err(StaysOut::silent("no credentials were shown")),
-            Shown::Other if !self.closed => return Ok(Entered::as_one(over_http(false))),
-            Shown::Other => {
-                return Err(StaysOut::silent("the credentials are not one bearer token"));
+    pub(crate) async fn enter(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        keys: &Arc<Keys>,
+        over: bool,
+    ) -> Result<Entered, StaysOut> {
+        let shown = bearer(headers);
+        if let Shown::Token(shown) = shown {
+            if let Some(token) = &self.token
+                && same(shown, token.reveal())
+            {
+                return Ok(Entered::as_one(over_http(true)));
             }
-        };
-        if let Some(token) = &self.token
-            && same(shown, token.reveal())
-        {
-            return Ok(Entered::as_one(over_http(true)));
+            if shown.starts_with(KEY_PREFIX) {
+                return by_key(shown, keys);
+            }
         }
-        if shown.starts_with(KEY_PREFIX) {
-            return by_key(shown, keys);
+        if let Some(resource) = &self.resource {
+            if over && resource.asks() && !matches!(shown, Shown::Nothing) {
+                return Err(StaysOut {
+                    tried: true,
+                    why: "no issuer is asked for this address now".to_owned(),
+                    told: "this token is not looked at now",
+                    refused: None,
+                });
+            }
+            let admitted = resource.admit(method, headers).await;
+            return admitted.map(Entered::by_token).map_err(StaysOut::of);
         }
-        match self.closed {
-            true => Err(StaysOut {
+        match (self.closed, shown) {
+            (false, _) => Ok(Entered::as_one(over_http(false))),
+            (true, Shown::Nothing) => Err(StaysOut::silent("no credentials were shown")),
+            (true, Shown::Other) => {
+                Err(StaysOut::silent("the credentials are not one bearer token"))
+            }
+            (true, Shown::Token(_)) => Err(StaysOut {
                 tried: true,
                 why: "the bearer token is wrong".to_owned(),
                 told: "this bearer token is not known here; send a key that `toolgate keys create` made, or the token of the config",
+                refused: None,
             }),
-            false => Ok(Entered::as_one(over_http(false))),
         }
     }
 }
@@ -103,6 +137,7 @@ fn by_key(shown: &str, keys: &Arc<Keys>) -> Result<Entered, StaysOut> {
         tried: true,
         why,
         told,
+        refused: None,
     })
 }
 
@@ -112,6 +147,16 @@ impl StaysOut {
             tried: false,
             why: why.to_owned(),
             told: "credentials are needed here: send Authorization: Bearer KEY with a key that the operator made with `toolgate keys create NAME`",
+            refused: None,
+        }
+    }
+
+    fn of(refused: Refused) -> StaysOut {
+        StaysOut {
+            tried: refused.tried(),
+            why: refused.why().to_owned(),
+            told: refused.told(),
+            refused: Some(refused),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::{
     board::Board,
     config::Config,
-    door::{Door, over_http},
+    door::{Door, over_http, resource_server},
     instructions::Instructions,
     search::Search,
     servers::{Lease, Supervisor},
@@ -67,7 +67,13 @@ impl Shared {
     /// A sentence that says what is wrong with the config. Nothing has changed then.
     pub(crate) async fn plan(&self, config: Config, before: Option<&Plan>) -> Result<Plan, String> {
         let token = config.read_token().map_err(|e| e.to_string())?;
+        let resource = match before {
+            // The same one: it remembers which proofs were shown.
+            Some(before) if before.config.auth == config.auth => before.door.resource.clone(),
+            _ => resource_server(&config)?.map(Arc::new),
+        };
         let door = Arc::new(Door {
+            resource,
             guard: self.guard(&config),
             closed: config.is_closed(),
             failures: config.limits.auth_failures,

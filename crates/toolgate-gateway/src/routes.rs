@@ -14,7 +14,7 @@ use toolgate::{
     Caller,
     edge::{
         Refused, Witness,
-        http::{Body, Endpoint},
+        http::{Body, Endpoint, protected},
     },
 };
 use toolgate_policy::keys::Keys;
@@ -37,7 +37,7 @@ const SSE: &str = "/sse";
 /// Where the clients of such a stream post.
 const MESSAGES: &str = "/messages";
 /// Said to whom a key ended that had opened.
-const ENDED: &str = "the key was revoked or has expired; ask the operator for a new one";
+const ENDED: &str = "the key or token was revoked or has expired; get a new one";
 /// Recorded of an address whose further refusals are not recorded.
 const MANY: &str = "too many credentials of this address were refused; what it shows in the next minute is refused without a record";
 /// The longest console request, in bytes.
@@ -85,6 +85,12 @@ impl Routes {
     async fn route(&self, door: &Door, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
         match (request.method(), request.uri().path()) {
             (_, MCP | SSE | MESSAGES) => self.mcp(door, from, request).await,
+            (method, path) if door.resource.as_ref().is_some_and(|r| r.is_metadata(path)) => {
+                match &door.resource {
+                    Some(resource) => protected::metadata(resource, method),
+                    None => text(StatusCode::NOT_FOUND, "there is nothing here"),
+                }
+            }
             (&Method::GET, "/") => self.console.page("index.html"),
             (_, path) if path.starts_with("/console/") => self.console.answer(request).await,
             _ => text(
@@ -95,27 +101,38 @@ impl Routes {
     }
 
     async fn mcp(&self, door: &Door, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
-        let entered = match door.enter(request.headers(), &self.keys) {
+        let over = self.attempts.is_over(from, door.failures);
+        let entered = door.enter(request.method(), request.headers(), &self.keys, over);
+        let entered = match entered.await {
             Ok(entered) => entered,
             Err(out) => return self.stays_out(door, from, &request, out).await,
         };
         let Some(until) = entered.until else {
-            return self.served(entered.caller, request).await;
+            return self.served(door, entered.caller, request).await;
         };
         // What was begun with a key ends with it: a stream, and a call that has no stream yet.
         let until = until.shared();
         let response = tokio::select! {
-            response = self.served(entered.caller, request) => response,
+            response = self.served(door, entered.caller, request) => response,
             () = until.clone() => return no_entry(StatusCode::UNAUTHORIZED, "Bearer error=\"invalid_token\"", ENDED),
         };
         response.map(|body| body.ending(until.boxed()))
     }
 
-    async fn served(&self, caller: Caller, request: Request<Incoming>) -> Response<Body> {
-        match request.uri().path() {
+    async fn served(
+        &self,
+        door: &Door,
+        caller: Caller,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        let response = match request.uri().path() {
             SSE => self.endpoint.sse(&caller, &request, MESSAGES),
             MESSAGES => self.endpoint.messages(&caller, request).await,
             _ => self.endpoint.handle(caller, request).await,
+        };
+        match &door.resource {
+            Some(resource) => protected::told(resource, response),
+            None => response,
         }
     }
 
@@ -126,6 +143,14 @@ impl Routes {
         request: &Request<Incoming>,
         out: StaysOut,
     ) -> Response<Body> {
+        let answer = || match &out.refused {
+            Some(refused) => protected::unauthorized(refused),
+            None => no_entry(StatusCode::UNAUTHORIZED, out.challenge(), out.told),
+        };
+        if !out.tried {
+            self.refused(request, &out.why).await;
+            return answer();
+        }
         let attempt = self.attempts.take(from, door.failures);
         match attempt {
             Attempt::Counted => self.refused(request, &out.why).await,
@@ -133,7 +158,7 @@ impl Routes {
             Attempt::Over => {}
         }
         if attempt == Attempt::Counted {
-            return no_entry(StatusCode::UNAUTHORIZED, out.challenge(), out.told);
+            return answer();
         }
         let mut response = text(
             StatusCode::TOO_MANY_REQUESTS,

@@ -17,8 +17,8 @@ use toolgate::{
 use toolgate_policy::{
     self as policy, Access, AccessRule, Arguments, Asking, AtOnce, Bounds, Broken, Caps, Cleaning,
     Contents, Deadline, DeskLimits, ErrorText, OnForm, OnLeak, OnSample, OnSecret, OutputSchema,
-    Pattern, PerServer, Persons, PersonsRule, Quota, RateRule, Route, Schemas, Size, Then,
-    ViaClient,
+    Pattern, PerServer, Persons, PersonsRule, Quota, RateRule, Route, Schemas, ScopeRule, Scopes,
+    Size, Then, ViaClient,
 };
 use toolgate_wire::{
     json,
@@ -149,6 +149,7 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
         store: kept.store.clone(),
         policy: config.hash.as_deref().unwrap_or("built-in").into(),
         pins: crate::pins::settings(config, kept.pins.clone()),
+        scopes: scopes(config),
         access: access(config),
         at_once: match before {
             Some(before) => before.at_once.reloaded(caps(config)),
@@ -188,6 +189,17 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
         }),
         contents: contents(config),
     }
+}
+
+/// For what tokens have to be good.
+pub(crate) fn scopes(config: &Config) -> Scopes {
+    let patterns = |globs: &[Glob]| globs.iter().map(|g| Pattern::new(g.as_str())).collect();
+    let rules = config.auth.scopes.iter().map(|scope| ScopeRule {
+        tools: patterns(&scope.tools),
+        except: patterns(&scope.except),
+        needs: scope.needs.clone(),
+    });
+    Scopes::new(rules.collect()).implying(config.auth.implies.clone())
 }
 
 /// What the record holds of calls.

@@ -31,6 +31,7 @@ pub mod pins;
 mod rate;
 mod record;
 mod schema;
+mod scopes;
 mod secrets;
 mod size;
 mod standard;
@@ -69,6 +70,7 @@ pub use pins::{
 pub use rate::{Quota, Rate, RateRule};
 pub use record::{Recorder, for_record};
 pub use schema::{Bounds, Schemas, check_schemas, fits, judge};
+pub use scopes::{ScopeRule, Scopes};
 pub use secrets::{Leaks, OnLeak, OnSecret, Secrets};
 pub use size::{Cut, Size};
 pub use standard::{Route, Standard, inspect, keeping, pipeline};

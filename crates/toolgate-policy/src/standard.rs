@@ -3,8 +3,8 @@
 use crate::{
     Access, Arguments, AskOnce, Asking, AtOnce, Caps, Cleaning, Confirm, Contain, Contents,
     Deadline, Desk, Entry, Freeze, Intent, Observer, OutputSchema, PerServer, Persons, Pinned,
-    Pins, Quota, Rate, Recorder, Schemas, Size, Stop, Store, Text, Then, Unobserved, ViaClient,
-    Waits, pins::Look,
+    Pins, Quota, Rate, Recorder, Schemas, Scopes, Size, Stop, Store, Text, Then, Unobserved,
+    ViaClient, Waits, pins::Look,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};
@@ -28,6 +28,8 @@ pub struct Route {
     pub pins: Pins,
     /// Who may use what.
     pub access: Access,
+    /// For what tokens have to be good.
+    pub scopes: Scopes,
     /// How many at the same time.
     pub at_once: AtOnce,
     /// How often.
@@ -83,6 +85,8 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .wrap(route.at_once.in_hand())
         // From here on the item behind the name is known.
         .resolve()
+        // What the token of a caller is not good for is not listed, and not used.
+        .wrap(route.scopes.clone())
         // Each in its turn; what waited is judged after it waited.
         .wrap(route.at_once.clone())
         // What the operator froze stands still.
@@ -139,6 +143,8 @@ pub struct Standard {
     pub observer: Arc<dyn Observer>,
     /// How many at the same time, and how many wait; as [`Caps`] has it.
     pub at_once: AtOnce,
+    /// For what tokens have to be good; for nothing. Full names are those of the record.
+    pub scopes: Scopes,
     /// Who may use what; everybody all that there is.
     pub access: Access,
     /// Which definitions; all that come. A server may change its own as it likes; a client has pins unless it says
@@ -176,6 +182,7 @@ impl Default for Standard {
             recorder: Arc::new(Recorder::log()),
             observer: Arc::new(Unobserved),
             at_once: AtOnce::with(Caps::default()),
+            scopes: Scopes::default(),
             access: Access::default().otherwise(Then::Allow),
             pins: None,
             rules: Vec::new(),
@@ -203,6 +210,7 @@ impl Standard {
             .wrap(Contain)
             .wrap(self.at_once.in_hand())
             .resolve()
+            .wrap(self.scopes.clone())
             .wrap(self.at_once.clone());
         if self.pins.is_some() {
             resolved = resolved.guard(Pinned);

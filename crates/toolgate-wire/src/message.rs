@@ -124,6 +124,8 @@ pub mod code {
     pub const MISSING_CAPABILITY: i64 = -32021;
     /// The revision is not spoken here (2026-07-28).
     pub const UNSUPPORTED_VERSION: i64 = -32022;
+    /// The token of the caller lacks scopes; of our own, and over HTTP the status says the same.
+    pub const INSUFFICIENT_SCOPE: i64 = 403;
 }
 
 /// One JSON-RPC message.

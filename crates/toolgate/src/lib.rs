@@ -25,7 +25,8 @@ pub use aggregate::Override;
 pub use client::{CallResult, Client};
 pub use handlers::{Cx, IntoOutput, Prompt, Resource, Server, Stop, Structured, Template, Tool};
 pub use serve::{Http, ServeError, http, stdio};
-/// Signing in at servers that want to know who calls, over HTTP.
+/// Authorization, on both sides: signing in at servers that want to know who calls, over HTTP, and [taking
+/// tokens](Http::protected).
 ///
 /// ```no_run
 /// use toolgate::{Client, auth::{Url, client::{Browser, Login}}};

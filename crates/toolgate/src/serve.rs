@@ -3,12 +3,13 @@
 use crate::{
     edge::{
         self,
-        http::{Body, Endpoint, HostGuard, HttpLimits},
+        http::{Body, Endpoint, HostGuard, HttpLimits, protected},
     },
     handlers::{BuildError, Server},
 };
 use http::{Request, Response, StatusCode};
 use std::{convert::Infallible, fmt, future::Future, io, pin::Pin, sync::Arc, task};
+use toolgate_auth::resource::ResourceServer;
 use toolgate_core::Caller;
 
 /// Why serving ended with an error.
@@ -78,12 +79,13 @@ pub fn http(server: Server) -> Result<Http, BuildError> {
     Ok(Http::new(server.build()?, HttpLimits::default()))
 }
 
-/// A server as a `tower` service. The caller is the [`Caller`] that an authentication layer put into the extensions of
-/// the request, or `anonymous@http`.
+/// A server as a `tower` service. The caller is whom a token names where it is [`protected`](Http::protected), else the
+/// [`Caller`] that an authentication layer put into the extensions of the request, or `anonymous@http`.
 #[derive(Clone)]
 pub struct Http {
     endpoint: Endpoint,
     guard: Arc<HostGuard>,
+    resource: Option<Arc<ResourceServer>>,
 }
 
 impl Http {
@@ -92,6 +94,7 @@ impl Http {
         Http {
             endpoint: Endpoint::new(server, limits),
             guard: Arc::new(HostGuard::loopback_on_any_port()),
+            resource: None,
         }
     }
 
@@ -113,6 +116,33 @@ impl Http {
         self
     }
 
+    /// Lets in only callers with a token that an authorization server gave out for this resource. The service then answers
+    /// at the well-known path of its metadata as well: mount it there too.
+    ///
+    /// ```
+    /// use toolgate::auth::{Url, fetch::{FetchLimits, Fetcher, Reach}, resource::{Issuer, ResourceServer}};
+    /// # use toolgate::handlers::Server;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let login = Url::parse("https://login.example.com")?;
+    /// let fetcher = Fetcher::new(Reach::of(&login), FetchLimits::default());
+    /// let resource = ResourceServer::new(Url::parse("https://tools.example.com/mcp")?)
+    ///     .issuer(Issuer::new("corp", login), fetcher)
+    ///     .scopes(["files:read".to_owned()]);
+    /// let path = resource.metadata_path();
+    /// let service = toolgate::http(Server::new("files", "1.0.0"))?
+    ///     .allow_hosts(["tools.example.com"])
+    ///     .protected(resource);
+    /// // axum::Router::new().nest_service("/mcp", service.clone()).route_service(&path, service)
+    /// # let _ = (service, path);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn protected(mut self, resource: ResourceServer) -> Http {
+        self.resource = Some(Arc::new(resource));
+        self
+    }
+
     /// The endpoint behind the guard, for example to end its sessions.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
@@ -131,9 +161,10 @@ impl Http {
         }
         let page = self.guard.page(&request);
         let preflight = page.as_ref().and_then(|page| page.preflight(&request));
-        let mut response = match preflight {
-            Some(response) => response,
-            None => {
+        let mut response = match (preflight, &self.resource) {
+            (Some(response), _) => response,
+            (None, Some(resource)) => protected::handle(&self.endpoint, resource, request).await,
+            (None, None) => {
                 let caller = request.extensions().get::<Caller>().cloned();
                 let caller = caller.unwrap_or_else(|| Caller::new("anonymous@http"));
                 self.endpoint.handle(caller, request).await

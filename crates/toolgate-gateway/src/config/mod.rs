@@ -31,7 +31,7 @@ mod top;
 
 pub(crate) use address::Address;
 pub(crate) use audit::Audit;
-pub(crate) use auth::Auth;
+pub(crate) use auth::{Auth, IssuerSettings};
 pub(crate) use error::ConfigError;
 pub(crate) use glob::Glob;
 pub(crate) use limits::Limits;
@@ -203,7 +203,7 @@ impl Config {
 
     /// Whether nobody comes in over HTTP without saying who he is.
     pub(crate) fn is_closed(&self) -> bool {
-        self.token.is_some() || self.auth.required
+        self.token.is_some() || self.auth.required || !self.auth.issuers.is_empty()
     }
 
     /// Refuses to listen where other machines reach it without a token; for an address of the command line.

@@ -102,7 +102,11 @@ impl Rule {
     }
 }
 
-fn tools(field: &Field<'_>, servers: &[Server], search: bool) -> Result<Vec<Glob>, ConfigError> {
+pub(super) fn tools(
+    field: &Field<'_>,
+    servers: &[Server],
+    search: bool,
+) -> Result<Vec<Glob>, ConfigError> {
     match tools_of(field, servers, search)? {
         empty if empty.is_empty() => {
             Err(field.is("is empty, so the rule says nothing; write [\"*\"] for every tool"))

@@ -8,7 +8,7 @@ use toml::{
 };
 
 /// Keys that are known and always refused: nobody is led to them.
-const REFUSED: &[&str] = &["token"];
+const REFUSED: &[&str] = &["token", "client_secret"];
 
 /// A table of which every key is known.
 pub(super) struct Section<'a> {

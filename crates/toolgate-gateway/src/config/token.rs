@@ -106,6 +106,30 @@ impl TokenSource {
         }
     }
 
+    /// Reads `client_secret_env` and `client_secret_file`, of which one may be there, and refuses `client_secret`.
+    pub(super) fn secret(
+        section: &Section<'_>,
+        base: &Path,
+    ) -> Result<Option<TokenSource>, ConfigError> {
+        if let Some(field) = section.get("client_secret") {
+            return Err(field.is("would keep the secret in clear in this file; write client_secret_env = \"NAME\" or client_secret_file = \"PATH\""));
+        }
+        match (
+            section.get("client_secret_env"),
+            section.get("client_secret_file"),
+        ) {
+            (Some(_), Some(field)) => {
+                Err(field.is("and \"client_secret_env\" are both there; keep one of the two"))
+            }
+            (Some(field), None) => TokenSource::env(&field).map(Some),
+            (None, Some(field)) => Ok(Some(TokenSource {
+                from: From::File(file::resolve(&field, base)?),
+                place: field.place(),
+            })),
+            (None, None) => Ok(None),
+        }
+    }
+
     fn env(field: &Field<'_>) -> Result<TokenSource, ConfigError> {
         let name = field.text()?;
         // Whoever pastes the token itself here must not see it again in an error.

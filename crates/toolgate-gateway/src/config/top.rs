@@ -69,7 +69,8 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
 fn read_net(config: &mut Config, top: &Section<'_>, base: &Path) -> Result<(), ConfigError> {
     config.listen = net::listen(top)?;
     config.token = TokenSource::of(top, base)?;
-    config.auth = Auth::read(top.get("auth"))?;
+    let search = config.search.is_some();
+    config.auth = Auth::read(top.get("auth"), &config.servers, search, base)?;
     config.allowed_hosts = net::hosts(top)?;
     config.allowed_origins = net::origins(top)?;
     match (

@@ -53,6 +53,14 @@ impl Attempts {
         self.take_at(from, most, Instant::now())
     }
 
+    /// Whether this address showed too many already.
+    pub(crate) fn is_over(&self, from: IpAddr, most: u32) -> bool {
+        let at = self.hasher.hash_one(network(from)) as usize % SLOTS;
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = slots.get(at);
+        slot.is_none_or(|slot| slot.count > most && slot.since.elapsed() < WINDOW)
+    }
+
     fn take_at(&self, from: IpAddr, most: u32, now: Instant) -> Attempt {
         let at = self.hasher.hash_one(network(from)) as usize % SLOTS;
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);

@@ -34,6 +34,7 @@ mod login;
 mod memory;
 mod misdeeds;
 mod no_spawn;
+mod oauth;
 mod one_no;
 mod one_over;
 mod orphans;

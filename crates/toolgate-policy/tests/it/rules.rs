@@ -17,9 +17,9 @@ async fn refused(world: &World, name: &str, arguments: Value) -> Error {
 async fn the_order_of_the_duties() {
     let duties = World::new().pipeline().duties();
     let order = [
-        "entry", "stop", "contain", "in hand", "resolve", "at once", "gate", "freeze", "asking",
-        "intent", "deadline", "output", "schemas", "foreign", "errors", "cut", "media", "links",
-        "secrets", "text", "size", "pins",
+        "entry", "stop", "contain", "in hand", "resolve", "scopes", "at once", "gate", "freeze",
+        "asking", "intent", "deadline", "output", "schemas", "foreign", "errors", "cut", "media",
+        "links", "secrets", "text", "size", "pins",
     ];
     assert_eq!(duties, order);
 }
@@ -41,11 +41,11 @@ async fn every_rule_of_the_table_is_explained() {
     let world = World::new();
     let pipeline = world.pipeline();
     let told = ["resolve", "gate"];
-    // What these do depends on what runs at that moment, or on what comes back.
+    // What these do depends on what runs at that moment, on the token of the caller, or on what comes back.
     let untold = [
-        "entry", "stop", "contain", "in hand", "at once", "freeze", "asking", "intent", "deadline",
-        "output", "schemas", "foreign", "errors", "cut", "media", "links", "secrets", "text",
-        "size", "pins",
+        "entry", "stop", "contain", "in hand", "scopes", "at once", "freeze", "asking", "intent",
+        "deadline", "output", "schemas", "foreign", "errors", "cut", "media", "links", "secrets",
+        "text", "size", "pins",
     ];
     for duty in pipeline.duties() {
         assert!(told.contains(&duty) || untold.contains(&duty), "{duty}");

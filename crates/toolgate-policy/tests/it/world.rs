@@ -156,6 +156,7 @@ impl World {
             observer: watcher.clone(),
             policy: "p1".into(),
             store,
+            scopes: Default::default(),
             access: Access::new(making.rules),
             rate: Rate::new(Vec::new(), making.default),
             arguments: Arguments::default(),

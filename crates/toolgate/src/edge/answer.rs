@@ -25,6 +25,9 @@ pub(crate) fn failed(
     dialect: &Dialect,
     server: &Implementation,
 ) -> Result<Json, RpcError> {
+    if let Kind::Scope(scopes) = error.kind() {
+        return Err(lacking(scopes, error));
+    }
     if *op != Op::Tool {
         return Err(refusal(error, *op, name, dialect));
     }
@@ -47,7 +50,7 @@ pub(crate) fn failed(
         Kind::Answered(_) | Kind::Busy(_) | Kind::Cancelled | Kind::Invalid(_) | Kind::Late => {
             as_result()
         }
-        Kind::Refused(_) | Kind::Unsupported(_) | Kind::Upstream => as_result(),
+        Kind::Refused(_) | Kind::Scope(_) | Kind::Unsupported(_) | Kind::Upstream => as_result(),
     }
 }
 
@@ -91,6 +94,13 @@ fn refusal(error: &Error, op: Op, name: &str, dialect: &Dialect) -> RpcError {
         }
         _ => RpcError::new(code::INTERNAL, error.public()),
     }
+}
+
+/// The error of a use for which the token of the caller lacks scopes: what is needed stands in `data.scopes`.
+fn lacking(scopes: &[String], error: &Error) -> RpcError {
+    let mut data = ObjectWriter::new();
+    data.raw("scopes", &Json::from_value(&serde_json::json!(scopes)));
+    RpcError::new(code::INSUFFICIENT_SCOPE, error.public()).with(data.finish())
 }
 
 /// The answer to a list that failed.

@@ -6,6 +6,7 @@ use super::{
     outlet::{Frame, Frames, Outlet},
 };
 use std::sync::Arc;
+use toolgate_core::Caller;
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Kind},
@@ -35,7 +36,7 @@ impl Batch {
 
     /// Hands each message to the peer. What comes before the replies goes to `outlet` at once, the replies as one array
     /// when the last of them is there.
-    pub(crate) async fn receive(self, legacy: &Arc<Legacy>, outlet: &Outlet) {
+    pub(crate) async fn receive(self, legacy: &Arc<Legacy>, caller: &Caller, outlet: &Outlet) {
         let (own, frames) = legacy.outlet();
         #[allow(
             clippy::disallowed_methods,
@@ -44,7 +45,7 @@ impl Batch {
         tokio::spawn(gather(frames, outlet.clone()));
         for message in self.0 {
             match message {
-                Ok(message) => legacy.receive(message, &own).await,
+                Ok(message) => legacy.receive_of(caller.clone(), message, &own).await,
                 Err(bad) if bad.reply => {}
                 Err(bad) => {
                     let wrong = RpcError::new(code::INVALID_REQUEST, bad.reason);

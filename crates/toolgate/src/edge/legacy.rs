@@ -105,9 +105,20 @@ impl Legacy {
 
     /// Takes a message of the peer. Replies and events go to `outlet`; this never waits for a call to end.
     pub(crate) async fn receive(self: &Arc<Self>, message: Message, outlet: &Outlet) {
+        let caller = self.context.caller.clone();
+        self.receive_of(caller, message, outlet).await;
+    }
+
+    /// The same, of a caller of that name who showed a token of his own with this message: it says what he may do now.
+    pub(crate) async fn receive_of(
+        self: &Arc<Self>,
+        caller: Caller,
+        message: Message,
+        outlet: &Outlet,
+    ) {
         match message {
             Message::Request { id, method, params } => {
-                self.request(id, method, params, outlet).await
+                self.request(caller, id, method, params, outlet).await
             }
             Message::Notification { method, params } => self.notified(&method, params.as_ref()),
             Message::Reply { id, answer } => self.replied(id, answer),
@@ -116,6 +127,7 @@ impl Legacy {
 
     async fn request(
         self: &Arc<Self>,
+        caller: Caller,
         id: Id,
         method: String,
         params: Option<Json>,
@@ -123,9 +135,13 @@ impl Legacy {
     ) {
         // The table learns of the request before its work can end.
         let (go, ready) = oneshot::channel();
-        let work = self
-            .clone()
-            .work(id.clone(), method.clone(), params.clone(), outlet.clone());
+        let work = self.clone().work(
+            caller,
+            id.clone(),
+            method.clone(),
+            params.clone(),
+            outlet.clone(),
+        );
         #[allow(
             clippy::disallowed_methods,
             reason = "an edge owns the futures of its peer's requests and aborts them"
@@ -151,8 +167,17 @@ impl Legacy {
         }
     }
 
-    async fn work(self: Arc<Self>, id: Id, method: String, params: Option<Json>, outlet: Outlet) {
-        let answer = self.answer(&id, &method, params.as_ref(), &outlet).await;
+    async fn work(
+        self: Arc<Self>,
+        caller: Caller,
+        id: Id,
+        method: String,
+        params: Option<Json>,
+        outlet: Outlet,
+    ) {
+        let answer = self
+            .answer(caller, &id, &method, params.as_ref(), &outlet)
+            .await;
         // Cancelled meanwhile: the peer wants to hear nothing.
         if self.table().finish(&id).is_some() {
             outlet.send(answer::frame(Some(&id), &answer)).await;
@@ -165,6 +190,7 @@ impl Legacy {
 
     async fn answer(
         &self,
+        caller: Caller,
         id: &Id,
         method: &str,
         params: Option<&Json>,
@@ -178,6 +204,7 @@ impl Legacy {
             resources_read::UNSUBSCRIBE => self.subscribe(params, false).await,
             used if usage::is_usage(used) => {
                 let mut context = self.context.clone();
+                context.caller = caller;
                 context.log_level = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
                 let meta = meta::of(params);
                 context.progress = meta.get(meta::PROGRESS);
@@ -202,16 +229,18 @@ impl Legacy {
                     legacy: self,
                     outlet,
                 };
-                tasks::answer(&self.server, &self.context, used, params, Some(&asker)).await
+                let context = Context {
+                    caller,
+                    ..self.context.clone()
+                };
+                tasks::answer(&self.server, &context, used, params, Some(&asker)).await
             }
             initialize::NAME => Err(RpcError::new(
                 code::INVALID_REQUEST,
                 "initialize comes once, and it came already",
             )),
             other => match ItemKind::listed_by(other) {
-                Some(kind) => {
-                    lists::page(&self.server, dialect, &self.context.caller, kind, params).await
-                }
+                Some(kind) => lists::page(&self.server, dialect, &caller, kind, params).await,
                 None => Err(answer::no_method(other)),
             },
         }

@@ -168,7 +168,7 @@ impl Peer {
         {
             return match batch {
                 Ok(_) if self.server.is_closing() => self.reply(None, Err(stops())).await,
-                Ok(batch) => batch.receive(legacy, &self.outlet).await,
+                Ok(batch) => batch.receive(legacy, &self.caller, &self.outlet).await,
                 Err(wrong) => self.reply(None, Err(wrong)).await,
             };
         }

@@ -12,8 +12,8 @@ use crate::{
 use std::{path::PathBuf, sync::Arc};
 use toolgate_core::{CacheHint, Json, Rule};
 use toolgate_policy::{
-    AtOnce, Deadline, OnLeak, OnSecret, OutputSchema, PerServer, Quota, Rate, Recorder, Size,
-    Standard,
+    AtOnce, Deadline, OnLeak, OnSecret, OutputSchema, PerServer, Quota, Rate, Recorder, Scopes,
+    Size, Standard,
 };
 use toolgate_wire::method::{initialize::Implementation, meta};
 
@@ -195,6 +195,13 @@ impl Server {
     /// Adds a rule about who may use what. What a caller may not see is told not to exist.
     pub fn guard(mut self, rule: impl Rule) -> Server {
         self.duties.rules.push(Arc::new(rule));
+        self
+    }
+
+    /// What the tokens of callers have to be good for, where it is [`protected`](crate::Http::protected). Tools are named
+    /// as in the record: `*.name` fits whatever this server is called.
+    pub fn scopes(mut self, scopes: Scopes) -> Server {
+        self.duties.scopes = scopes;
         self
     }
 

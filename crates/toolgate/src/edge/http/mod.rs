@@ -6,6 +6,7 @@ mod cors;
 mod guard;
 mod headers;
 mod post;
+pub mod protected;
 mod reading;
 mod resume;
 mod sessions;
@@ -14,6 +15,7 @@ mod sse_2024;
 pub use body::Body;
 pub use cors::Page;
 pub use guard::{Denied, HostGuard};
+pub use post::Lacking;
 pub use resume::ResumeLimits;
 
 use super::Front;

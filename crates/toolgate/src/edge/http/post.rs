@@ -217,13 +217,15 @@ async fn session(
         return Err(Bad::new(&message, StatusCode::NOT_FOUND, error));
     };
     headers::fits(version, open.legacy.dialect()).map_err(bad)?;
-    Ok(receive(endpoint, &open, message).await)
+    Ok(receive(endpoint, caller, &open, message).await)
 }
 
-async fn receive(endpoint: &Inner, open: &Open, message: Message) -> Answer {
+async fn receive(endpoint: &Inner, caller: &Caller, open: &Open, message: Message) -> Answer {
     let wants_reply = matches!(message, Message::Request { .. });
     let (outlet, frames) = open.legacy.outlet();
-    open.legacy.receive(message, &outlet).await;
+    open.legacy
+        .receive_of(caller.clone(), message, &outlet)
+        .await;
     drop(outlet);
     if wants_reply {
         respond(endpoint, frames, Owner::Session(open)).await
@@ -249,11 +251,12 @@ async fn batch(endpoint: &Inner, caller: &Caller, parts: &Parts, json: &Json) ->
     };
     let wants_reply = batch.wants_reply();
     let (outlet, frames) = legacy.outlet();
+    let caller = caller.clone();
     #[allow(
         clippy::disallowed_methods,
         reason = "it must not wait for the reader of the response, and ends by itself"
     )]
-    let taken = tokio::spawn(async move { batch.receive(&legacy, &outlet).await });
+    let taken = tokio::spawn(async move { batch.receive(&legacy, &caller, &outlet).await });
     if wants_reply {
         return Some(respond(endpoint, frames, Owner::Session(&open)).await);
     }
@@ -321,7 +324,11 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
     let stateless = matches!(owner, Owner::Response(..));
     let first = match first {
         Some(Some(Frame::Reply(text, code))) if code.is_some() || endpoint.limits.json => {
-            return json(status(code, stateless), text.into_bytes());
+            let text = text.into_bytes();
+            return match code {
+                Some(code::INSUFFICIENT_SCOPE) => forbidden(text),
+                code => json(status(code, stateless), text),
+            };
         }
         // The call was cancelled: there is nothing to say.
         Some(None) => return plain(StatusCode::ACCEPTED),
@@ -341,6 +348,37 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
         }
     }
 }
+
+/// The answer to a token that lacks scopes. What a client has to ask for stands in the header, in every revision.
+fn forbidden(text: Bytes) -> Answer {
+    let scopes = Json::read(text.to_vec(), &Default::default())
+        .ok()
+        .and_then(|reply| reply.get("error")?.get("data")?.get("scopes"));
+    let scopes: Vec<String> = scopes
+        .iter()
+        .flat_map(|scopes| {
+            scopes
+                .items()
+                .filter_map(|scope| scope.string())
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let mut response = json(StatusCode::FORBIDDEN, text);
+    let challenge = format!(
+        "Bearer error=\"insufficient_scope\", scope=\"{}\"",
+        scopes.join(" ")
+    );
+    if let Ok(value) = HeaderValue::from_str(&challenge) {
+        let headers = response.headers_mut();
+        headers.insert(http::header::WWW_AUTHENTICATE, value);
+    }
+    response.extensions_mut().insert(Lacking(scopes));
+    response
+}
+
+/// The scopes that a caller lacks: for whoever knows where the metadata is, to say so in the challenge.
+#[derive(Clone, Debug)]
+pub struct Lacking(pub Vec<String>);
 
 /// The HTTP status of an error of the protocol; old clients take anything but 200 for a dead connection.
 fn status(error: Option<i64>, stateless: bool) -> StatusCode {

@@ -127,7 +127,9 @@ impl Streams {
     /// Another caller's stream is not there.
     fn find(&self, id: &str, caller: &Caller) -> Option<Arc<Stream>> {
         let found = self.open().get(id).cloned();
-        found.filter(|session| session.caller == *caller)
+        found.filter(|session| {
+            session.caller == *caller && session.caller.principal() == caller.principal()
+        })
     }
 
     fn end(&self, id: &str) {
@@ -198,7 +200,7 @@ impl Stream {
             Ok(batch) => batch,
             Err(wrong) => return Some(error(StatusCode::BAD_REQUEST, None, wrong)),
         };
-        batch.receive(&legacy, &self.outlet).await;
+        batch.receive(&legacy, &self.caller, &self.outlet).await;
         self.still_there(&legacy);
         Some(plain(StatusCode::ACCEPTED))
     }

@@ -51,6 +51,7 @@ fn gate() -> (Endpoint, Arc<Counting>) {
         observer: Arc::new(Unobserved),
         policy: "p1".into(),
         store,
+        scopes: Default::default(),
         access: Access::default().otherwise(Then::Ask),
         rate: Rate::new(Vec::new(), Quota::per_minute(100_000)),
         arguments: Arguments::default(),

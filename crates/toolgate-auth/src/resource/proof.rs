@@ -1,0 +1,183 @@
+//! Proofs that whoever shows a token holds the key that it is bound to (DPoP, RFC 9449).
+
+use super::{Scheme, challenge::Why, jwt::Parsed, verify::PublicKey};
+use crate::{Url, jose};
+use http::{HeaderMap, Method};
+use ring::{
+    digest::{SHA256, digest},
+    hmac,
+    rand::SystemRandom,
+};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+/// How old a proof may be, and how far in the future, in seconds.
+const FRESH: u64 = 300;
+/// Seconds for which a nonce is given out; it is taken for as long again.
+const PERIOD: u64 = 300;
+/// Proofs that are remembered; of more, none is taken until the oldest are over.
+const MOST: usize = 262_144;
+/// The least seconds between two looks for those that are over.
+const SWEEP: u64 = 10;
+
+/// How proofs are checked, and which were seen.
+#[derive(Default)]
+pub struct Proofs {
+    /// Whether each proof needs a nonce of ours.
+    nonces: Option<hmac::Key>,
+    seen: Mutex<Seen>,
+}
+
+/// The digests of proofs that were shown, and until when they would be fresh.
+#[derive(Default)]
+struct Seen {
+    proofs: HashMap<[u8; 32], u64>,
+    swept: u64,
+}
+
+/// A request, as far as its proof has to do with it.
+pub(super) struct Request<'a> {
+    pub(super) method: &'a Method,
+    pub(super) resource: &'a Url,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) token: &'a str,
+    pub(super) scheme: Scheme,
+    pub(super) required: bool,
+}
+
+impl Proofs {
+    /// Each proof needs a nonce that this server gave out, so that none can be made in advance.
+    ///
+    /// # Errors
+    /// The system gives no random numbers.
+    pub fn with_nonces() -> Result<Proofs, ring::error::Unspecified> {
+        let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())?;
+        Ok(Proofs {
+            nonces: Some(key),
+            ..Proofs::default()
+        })
+    }
+
+    /// The nonce that proofs of now have to have.
+    pub(super) fn nonce(&self, now: u64) -> Option<String> {
+        self.nonce_of(now / PERIOD)
+    }
+
+    fn nonce_of(&self, period: u64) -> Option<String> {
+        let tag = hmac::sign(self.nonces.as_ref()?, &period.to_be_bytes());
+        Some(jose::encode(tag.as_ref()))
+    }
+
+    /// Checks the proof of a request. A token that is bound needs one whatever the scheme; one that is not bound must
+    /// not come as if it were.
+    pub(super) fn check(
+        &self,
+        request: &Request<'_>,
+        bound_to: Option<&str>,
+        now: u64,
+    ) -> Result<(), Why> {
+        let Some(bound_to) = bound_to else {
+            return match (request.scheme, request.required) {
+                (Scheme::Bearer, false) => Ok(()),
+                (Scheme::Bearer, true) => Err(Why::Invalid("the token is not bound to a key")),
+                (Scheme::Dpop, _) => Err(Why::Proof("the token is not bound to a key")),
+            };
+        };
+        if request.scheme == Scheme::Bearer {
+            return Err(Why::Invalid(
+                "the token is bound to a key and came without a proof",
+            ));
+        }
+        let mut shown = request.headers.get_all("dpop").iter();
+        let (Some(proof), None) = (shown.next(), shown.next()) else {
+            return Err(Why::Proof("there is not one proof"));
+        };
+        let proof = proof
+            .to_str()
+            .ok()
+            .filter(|text| text.len() <= super::LONGEST);
+        let proof = proof
+            .and_then(Parsed::read)
+            .ok_or(Why::Proof("the proof cannot be read"))?;
+        let thumbprint = signed(&proof)?;
+        if thumbprint != bound_to {
+            return Err(Why::Proof("the proof is of another key"));
+        }
+        let text = |key: &str| proof.payload().get(key).and_then(|value| value.string());
+        if text("htm").as_deref() != Some(request.method.as_str()) {
+            return Err(Why::Proof("the proof is for another method"));
+        }
+        let at = text("htu").and_then(|htu| Url::parse(htu.split(['?', '#']).next()?).ok());
+        let here =
+            |url: &Url| url.same_origin(request.resource) && url.path() == request.resource.path();
+        if !at.as_ref().is_some_and(here) {
+            return Err(Why::Proof("the proof is for another address"));
+        }
+        let ath = jose::encode(digest(&SHA256, request.token.as_bytes()).as_ref());
+        if text("ath").as_deref() != Some(ath.as_str()) {
+            return Err(Why::Proof("the proof is for another token"));
+        }
+        let made = proof.payload().get("iat").and_then(|iat| iat.u64());
+        let made = made.ok_or(Why::Proof("the proof says no time"))?;
+        if made.abs_diff(now) > FRESH {
+            return Err(Why::Proof("the proof is too old, or of the future"));
+        }
+        self.check_nonce(text("nonce"), now)?;
+        let id = text("jti").filter(|id| !id.is_empty());
+        let id = id.ok_or(Why::Proof("the proof has no name"))?;
+        self.once(&thumbprint, &id, (made, now))
+    }
+
+    fn check_nonce(&self, nonce: Option<String>, now: u64) -> Result<(), Why> {
+        if self.nonces.is_none() {
+            return Ok(());
+        }
+        let period = now / PERIOD;
+        let good = [period, period.saturating_sub(1)].map(|period| self.nonce_of(period));
+        match nonce.is_some() && good.contains(&nonce) {
+            true => Ok(()),
+            false => Err(Why::Nonce),
+        }
+    }
+
+    /// A proof is good once. One that cannot be remembered is not taken.
+    fn once(&self, thumbprint: &str, id: &str, (made, now): (u64, u64)) -> Result<(), Why> {
+        let mut key = [0; 32];
+        let name = format!("{thumbprint} {id}");
+        key.copy_from_slice(digest(&SHA256, name.as_bytes()).as_ref());
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.proofs.len() >= MOST && seen.swept + SWEEP <= now {
+            seen.swept = now;
+            seen.proofs.retain(|_, until| *until >= now);
+        }
+        if seen.proofs.len() >= MOST {
+            return Err(Why::Unavailable("too many proofs came lately"));
+        }
+        match seen.proofs.insert(key, made + FRESH) {
+            Some(until) if until >= now => Err(Why::Proof("the proof was shown before")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The thumbprint of the key in a proof that is signed by it.
+fn signed(proof: &Parsed<'_>) -> Result<String, Why> {
+    let typ = proof.header.get("typ").and_then(|typ| typ.string());
+    if typ.as_deref() != Some("dpop+jwt") {
+        return Err(Why::Proof("the proof is of another type"));
+    }
+    let by = proof
+        .algorithm()
+        .map_err(|_| Why::Proof("the proof is signed in a way that is not taken"))?;
+    let jwk = proof
+        .header
+        .get("jwk")
+        .ok_or(Why::Proof("the proof has no key"))?;
+    let key = PublicKey::read(&jwk).ok_or(Why::Proof("the key of the proof is none"))?;
+    if !key.verifies(by, proof.text.as_bytes(), &proof.signature) {
+        return Err(Why::Proof("the proof is not signed by its key"));
+    }
+    PublicKey::thumbprint(&jwk).ok_or(Why::Proof("the key of the proof is none"))
+}

@@ -1,0 +1,125 @@
+//! Public keys as JSON has them (RFC 7517), and signatures by them.
+
+use crate::jose::decode;
+use ring::{
+    digest,
+    signature::{
+        ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RSA_PSS_2048_8192_SHA256,
+        RsaPublicKeyComponents, UnparsedPublicKey,
+    },
+};
+use toolgate_wire::json::Json;
+
+/// The algorithms of proofs, as metadata names them.
+pub(super) const PROOFS: &[&str] = &["ES256", "EdDSA", "PS256", "RS256"];
+
+/// How a token is signed. Others do not exist here: `none` cannot be said, and neither can a shared secret.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Signed {
+    Es256,
+    EdDsa,
+    Ps256,
+    Rs256,
+}
+
+impl Signed {
+    /// Names are case-sensitive.
+    pub(super) fn named(name: &str) -> Option<Signed> {
+        Some(match name {
+            "ES256" => Signed::Es256,
+            "EdDSA" | "Ed25519" => Signed::EdDsa,
+            "PS256" => Signed::Ps256,
+            "RS256" => Signed::Rs256,
+            _ => return None,
+        })
+    }
+}
+
+/// A public key, of a kind that fits some algorithms only: what is signed otherwise is not verified by it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum PublicKey {
+    /// Modulus and exponent.
+    Rsa(Vec<u8>, Vec<u8>),
+    /// A point on P-256, uncompressed.
+    P256(Vec<u8>),
+    Ed25519(Vec<u8>),
+}
+
+impl PublicKey {
+    /// Reads a key; `None` for what is no public key of these kinds, and for one with a private part.
+    pub(super) fn read(jwk: &Json) -> Option<PublicKey> {
+        let text = |key: &str| jwk.get(key)?.string();
+        let bytes = |key: &str| decode(&text(key)?);
+        if jwk.get("d").is_some() || jwk.get("k").is_some() {
+            return None;
+        }
+        let curve = text("crv");
+        match (text("kty")?.as_str(), curve.as_deref()) {
+            ("RSA", _) => {
+                let (n, e) = (bytes("n")?, bytes("e")?);
+                (n.len() >= 256 && n.len() <= 1024 && e.len() <= 8).then_some(PublicKey::Rsa(n, e))
+            }
+            ("EC", Some("P-256")) => {
+                let (x, y) = (bytes("x")?, bytes("y")?);
+                (x.len() == 32 && y.len() == 32)
+                    .then(|| PublicKey::P256([&[4], &x[..], &y[..]].concat()))
+            }
+            ("OKP", Some("Ed25519")) => {
+                let x = bytes("x")?;
+                (x.len() == 32).then_some(PublicKey::Ed25519(x))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a signature over a text is of this key, by that algorithm.
+    pub(super) fn verifies(&self, by: Signed, text: &[u8], signature: &[u8]) -> bool {
+        match (self, by) {
+            (PublicKey::Rsa(n, e), Signed::Rs256 | Signed::Ps256) => {
+                let parameters = match by {
+                    Signed::Ps256 => &RSA_PSS_2048_8192_SHA256,
+                    _ => &RSA_PKCS1_2048_8192_SHA256,
+                };
+                // No zeros in front: ring takes the numbers as they are.
+                let trimmed = |bytes: &'_ [u8]| {
+                    let zeros = bytes.iter().take_while(|b| **b == 0).count();
+                    bytes[zeros..].to_vec()
+                };
+                let key = RsaPublicKeyComponents {
+                    n: trimmed(n),
+                    e: trimmed(e),
+                };
+                key.verify(parameters, text, signature).is_ok()
+            }
+            (PublicKey::P256(point), Signed::Es256) => {
+                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point)
+                    .verify(text, signature)
+                    .is_ok()
+            }
+            (PublicKey::Ed25519(key), Signed::EdDsa) => UnparsedPublicKey::new(&ED25519, key)
+                .verify(text, signature)
+                .is_ok(),
+            _ => false,
+        }
+    }
+
+    /// The thumbprint of a key (RFC 7638), in Base64.
+    pub(super) fn thumbprint(jwk: &Json) -> Option<String> {
+        let text = |key: &str| jwk.get(key)?.string();
+        let quoted = |key: &str| Some(serde_json::Value::from(text(key)?).to_string());
+        let kind = text("kty")?;
+        let members: &[&str] = match kind.as_str() {
+            "RSA" => &["e", "kty", "n"],
+            "EC" => &["crv", "kty", "x", "y"],
+            "OKP" => &["crv", "kty", "x"],
+            _ => return None,
+        };
+        let members: Option<Vec<String>> = members
+            .iter()
+            .map(|key| Some(format!("\"{key}\":{}", quoted(key)?)))
+            .collect();
+        let text = format!("{{{}}}", members?.join(","));
+        let digest = digest::digest(&digest::SHA256, text.as_bytes());
+        Some(crate::jose::encode(digest.as_ref()))
+    }
+}

@@ -1,0 +1,55 @@
+//! Tokens of authorization servers: whose are taken, as the config says.
+
+use crate::{
+    config::{Config, IssuerSettings},
+    stack,
+};
+use toolgate::auth::{
+    Secret,
+    fetch::{FetchLimits, Fetcher, Reach},
+    resource::{Issuer, Proofs, ResourceServer},
+};
+
+/// Who takes tokens, where the config names an issuer.
+///
+/// # Errors
+/// A secret cannot be read, in words.
+pub(crate) fn resource_server(config: &Config) -> Result<Option<ResourceServer>, String> {
+    let auth = &config.auth;
+    let (Some(resource), false) = (&auth.resource, auth.issuers.is_empty()) else {
+        return Ok(None);
+    };
+    let mut server = ResourceServer::new(resource.clone()).scopes(stack::scopes(config).all());
+    if auth.dpop_nonces {
+        let proofs = Proofs::with_nonces();
+        server = server.proofs(proofs.map_err(|_| "the system gives no random numbers")?);
+    }
+    for settings in &auth.issuers {
+        // The operator named it: what it names itself may lie as near as it does.
+        let fetcher = Fetcher::new(Reach::of(&settings.url), FetchLimits::default());
+        server = server.issuer(issuer(settings)?, fetcher);
+    }
+    Ok(Some(server))
+}
+
+fn issuer(settings: &IssuerSettings) -> Result<Issuer, String> {
+    let mut issuer = Issuer::new(settings.id.as_str(), settings.url.clone());
+    if let Some(url) = &settings.keys {
+        issuer = issuer.keys(url.clone());
+    }
+    if let Some(introspect) = &settings.introspect {
+        let secret = introspect
+            .secret
+            .read()
+            .map_err(|error| error.to_string())?;
+        let secret = Secret::new(secret.reveal());
+        issuer = issuer.introspection(introspect.url.clone(), &introspect.client, secret);
+        if introspect.signed {
+            issuer = issuer.introspecting_all();
+        }
+    }
+    Ok(match settings.dpop_required {
+        true => issuer.proofs_required(),
+        false => issuer,
+    })
+}

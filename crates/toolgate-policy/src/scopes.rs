@@ -1,0 +1,204 @@
+//! Scopes: what the token of a caller has to be good for. Callers without such a token are not bound by any.
+
+use crate::{Pattern, names};
+use std::{collections::BTreeMap, sync::Arc};
+use toolgate_core::{
+    BoxFuture, CacheHint, Call, Caller, Catalog, Error, Item, Kind, Layer, List, Next, Outcome,
+};
+
+/// For these things a token has to be good for all of these scopes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ScopeRule {
+    /// Which things, by their full names.
+    pub tools: Vec<Pattern>,
+    /// Which of them not.
+    pub except: Vec<Pattern>,
+    /// What their use needs, all of it.
+    pub needs: Vec<String>,
+}
+
+/// What the token of a caller has to be good for.
+///
+/// What it is not good for is not listed. A use of it is answered with the scopes that are needed, all at once, so that
+/// the client can ask for them. Several rules that speak of a thing add up.
+#[derive(Clone, Debug, Default)]
+pub struct Scopes {
+    rules: Arc<[ScopeRule]>,
+    implied: Arc<BTreeMap<String, Vec<String>>>,
+}
+
+impl Scopes {
+    /// These rules.
+    pub fn new(rules: Vec<ScopeRule>) -> Scopes {
+        Scopes {
+            rules: rules.into(),
+            implied: Arc::default(),
+        }
+    }
+
+    /// A token that has a scope has those too which it implies here, and what they imply.
+    #[must_use]
+    pub fn implying(self, implied: BTreeMap<String, Vec<String>>) -> Scopes {
+        Scopes {
+            implied: Arc::new(implied),
+            ..self
+        }
+    }
+
+    /// Every scope that something needs, sorted.
+    pub fn all(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.rules.iter().flat_map(|r| r.needs.clone()).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// What a use needs that the token of the caller lacks: all that it needs, or nothing where nothing is lacking.
+    pub fn lacking(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<Vec<String>> {
+        let principal = caller.principal()?;
+        if self.rules.is_empty() {
+            return None;
+        }
+        let mut names = names::of(item, uri);
+        names.extend(names::cut(item, uri));
+        let fit = |rule: &&ScopeRule| names::fit(&rule.tools, &rule.except, &names);
+        let mut needs: Vec<String> = self
+            .rules
+            .iter()
+            .filter(fit)
+            .flat_map(|rule| rule.needs.clone())
+            .collect();
+        needs.sort();
+        needs.dedup();
+        let has = |need: &String| self.holds(&principal.scopes, need);
+        (!needs.iter().all(has)).then_some(needs)
+    }
+
+    /// Whether one of the scopes is the needed one, or implies it.
+    fn holds(&self, scopes: &[String], need: &str) -> bool {
+        let mut seen: Vec<&str> = Vec::new();
+        let mut open: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        while let Some(scope) = open.pop() {
+            if scope == need {
+                return true;
+            }
+            if seen.contains(&scope) {
+                continue;
+            }
+            seen.push(scope);
+            let implied = self.implied.get(scope).into_iter().flatten();
+            open.extend(implied.map(String::as_str));
+        }
+        false
+    }
+}
+
+impl Layer for Scopes {
+    fn name(&self) -> &'static str {
+        "scopes"
+    }
+
+    fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
+        // One thing is looked up to be used: then it is told what its use needs.
+        if ask.only.is_some() || ask.caller.principal().is_none() || self.rules.is_empty() {
+            return next.list(ask);
+        }
+        let caller = ask.caller.clone();
+        Box::pin(async move {
+            let catalog = next.list(ask).await?;
+            let items = catalog.items().iter();
+            let may = |item: &&Arc<Item>| self.lacking(&caller, item, None).is_none();
+            let items: Vec<_> = items.filter(may).cloned().collect();
+            // Another token may see more or less: this list is nobody else's.
+            let hint = CacheHint {
+                public: false,
+                ..catalog.hint()
+            };
+            Ok(catalog.with_items(items).with_hint(hint))
+        })
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        let lacking = call
+            .item()
+            .and_then(|item| self.lacking(&call.caller, item, Some(call.name())));
+        let Some(needs) = lacking else {
+            return next.call(call);
+        };
+        let text = format!("refused: the token needs the scopes {}", needs.join(" "));
+        call.trail.add("scopes", "refuse", text.clone());
+        Box::pin(async move { Err(Error::new(Kind::Scope(needs), text)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_core::{Definition, Json, Origin, Principal};
+
+    fn tool(name: &str) -> Item {
+        let def = format!(r#"{{"name": "{name}", "inputSchema": {{"type": "object"}}}}"#);
+        let def = Json::read(def.into_bytes(), &Default::default()).unwrap();
+        let origin = Origin {
+            server: "files".into(),
+            trusted: false,
+        };
+        Item::new(origin, Definition::tool(def).unwrap())
+    }
+
+    fn scopes() -> Scopes {
+        let rule = |tools: &str, except: &[&str], needs: &[&str]| ScopeRule {
+            tools: vec![Pattern::new(tools)],
+            except: except.iter().map(|e| Pattern::new(*e)).collect(),
+            needs: needs.iter().map(|&n| n.to_owned()).collect(),
+        };
+        let implied = BTreeMap::from([
+            ("admin".to_owned(), vec!["write".to_owned()]),
+            // A ring ends.
+            (
+                "write".to_owned(),
+                vec!["read".to_owned(), "admin".to_owned()],
+            ),
+        ]);
+        Scopes::new(vec![
+            rule("files.*", &["files.about"], &["read"]),
+            rule("files.put", &[], &["write"]),
+        ])
+        .implying(implied)
+    }
+
+    fn lacking(scopes: &Scopes, has: &[&str], tool: &str) -> Option<Vec<String>> {
+        let mut principal = Principal::new("https://login.example.com", "ann");
+        principal.scopes = has.iter().map(|&s| s.to_owned()).collect();
+        let caller = Caller::new("corp:ann").with(principal);
+        scopes.lacking(&caller, &super::tests::tool(tool), None)
+    }
+
+    #[test]
+    fn all_that_is_needed_is_said_at_once() {
+        let scopes = scopes();
+        assert_eq!(scopes.all(), ["read", "write"]);
+        let both = Some(vec!["read".to_owned(), "write".to_owned()]);
+        for (has, tool, lacks) in [
+            (&[][..], "get", Some(vec!["read".to_owned()])),
+            (&["read"], "get", None),
+            (&["Read"], "get", Some(vec!["read".to_owned()])),
+            (&["read "], "get", Some(vec!["read".to_owned()])),
+            (&[], "about", None),
+            (&["read"], "put", both.clone()),
+            (&["other"], "put", both),
+            (&["write"], "put", None),
+            (&["admin"], "put", None),
+        ] {
+            assert_eq!(lacking(&scopes, has, tool), lacks, "{has:?} {tool}");
+        }
+    }
+
+    #[test]
+    fn who_shows_no_such_token_is_not_bound() {
+        let item = tool("put");
+        let caller = Caller::new("key:ci");
+        assert_eq!(scopes().lacking(&caller, &item, None), None);
+        assert_eq!(Scopes::default().all(), Vec::<String>::new());
+    }
+}

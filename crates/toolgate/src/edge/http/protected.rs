@@ -1,0 +1,88 @@
+//! An endpoint whose callers show tokens that an authorization server gave out for it.
+
+use super::{Body, Endpoint, Lacking};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use std::time::{Duration, SystemTime};
+use toolgate_auth::resource::{Refused, ResourceServer};
+use toolgate_core::BoxFuture;
+
+/// Answers one request, to an endpoint or for the metadata of its resource. Who shows no good token gets no further.
+pub(crate) async fn handle<B>(
+    endpoint: &Endpoint,
+    resource: &ResourceServer,
+    request: Request<B>,
+) -> Response<Body>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    if resource.is_metadata(request.uri().path()) {
+        return metadata(resource, request.method());
+    }
+    let admitted = match resource.admit(request.method(), request.headers()).await {
+        Ok(admitted) => admitted,
+        Err(refused) => return unauthorized(&refused),
+    };
+    let response = endpoint.handle(admitted.caller, request).await;
+    let response = told(resource, response);
+    match admitted.until {
+        Some(until) => response.map(|body| body.ending(at(until))),
+        None => response,
+    }
+}
+
+/// The metadata of a resource, for whoever asks.
+pub fn metadata(resource: &ResourceServer, method: &Method) -> Response<Body> {
+    if method != Method::GET {
+        let mut response = super::plain(StatusCode::METHOD_NOT_ALLOWED);
+        let allow = HeaderValue::from_static("GET");
+        response.headers_mut().insert(header::ALLOW, allow);
+        return response;
+    }
+    super::json(StatusCode::OK, resource.metadata())
+}
+
+/// The answer to a request that was not admitted.
+pub fn unauthorized(refused: &Refused) -> Response<Body> {
+    let mut response = super::plain(refused.status());
+    *response.body_mut() = Body::full(format!("{}\n", refused.told()));
+    let headers: &mut HeaderMap = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    for challenge in refused.challenges() {
+        if let Ok(value) = HeaderValue::from_str(challenge) {
+            headers.append(header::WWW_AUTHENTICATE, value);
+        }
+    }
+    if let Some(nonce) = refused.nonce().and_then(|n| HeaderValue::from_str(n).ok()) {
+        headers.insert("dpop-nonce", nonce);
+    }
+    if refused.status() == StatusCode::SERVICE_UNAVAILABLE {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
+    }
+    response
+}
+
+/// The same response; one to a token that lacks scopes says where the metadata is.
+pub fn told(resource: &ResourceServer, mut response: Response<Body>) -> Response<Body> {
+    let Some(Lacking(scopes)) = response.extensions().get() else {
+        return response;
+    };
+    if let Ok(value) = HeaderValue::from_str(&resource.insufficient(scopes)) {
+        let headers = response.headers_mut();
+        headers.insert(header::WWW_AUTHENTICATE, value);
+    }
+    response
+}
+
+/// Ends at a time of the clock on the wall.
+pub fn at(until: SystemTime) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        // Looked at anew now and then: clocks are set, and the longest sleep has an end.
+        while let Ok(left) = until.duration_since(SystemTime::now()) {
+            tokio::time::sleep(left.min(Duration::from_secs(60))).await;
+        }
+    })
+}

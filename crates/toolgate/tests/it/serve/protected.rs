@@ -1,0 +1,163 @@
+//! A server of one's own, whose callers show tokens.
+
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use ring::{
+    rand::SystemRandom,
+    signature::{Ed25519KeyPair, KeyPair},
+};
+use serde_json::{Value, json};
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    time::{SystemTime, UNIX_EPOCH},
+};
+use toolgate::{
+    Cx, Http, Server,
+    auth::{
+        Url,
+        fetch::{FetchLimits, Fetcher, Reach},
+        jose::encode,
+        resource::{Issuer, ResourceServer},
+    },
+    duties::{Pattern, ScopeRule, Scopes},
+    edge::http::Body,
+    tool,
+};
+
+const RESOURCE: &str = "https://tools.example.com/mcp";
+
+/// Tells who calls.
+#[tool(read_only)]
+async fn who(cx: Cx) -> String {
+    let caller = cx.caller();
+    let principal = caller.principal().unwrap();
+    format!("{} {}", caller.name(), principal.scopes.join(" "))
+}
+
+/// Puts something away.
+#[tool]
+async fn put() -> String {
+    "put".to_owned()
+}
+
+/// The keys of an issuer, at an address that answers everything with them.
+fn issuer(pair: &Ed25519KeyPair) -> String {
+    let key = json!({"kty": "OKP", "crv": "Ed25519", "kid": "1", "x": encode(pair.public_key().as_ref())});
+    let body = json!({ "keys": [key] }).to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let _ = stream.read(&mut [0; 4096]);
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+            let _ = write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len());
+        }
+    });
+    url
+}
+
+fn token(pair: &Ed25519KeyPair, issuer: &str, scope: &str) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let payload = json!({"iss": issuer, "sub": "ann", "aud": RESOURCE, "exp": now.as_secs() + 300, "scope": scope});
+    let header = json!({"alg": "EdDSA", "kid": "1"}).to_string();
+    let text = format!("{}.{}", encode(header), encode(payload.to_string()));
+    let signature = encode(pair.sign(text.as_bytes()).as_ref());
+    format!("{text}.{signature}")
+}
+
+fn server(issuer: &str) -> Http {
+    let needs = ScopeRule {
+        tools: vec![Pattern::new("*.put")],
+        except: Vec::new(),
+        needs: vec!["write".to_owned()],
+    };
+    let url = Url::parse(issuer).unwrap();
+    let fetcher = Fetcher::new(Reach::of(&url), FetchLimits::default());
+    let keys = Url::parse(&format!("{issuer}/keys")).unwrap();
+    let resource = ResourceServer::new(Url::parse(RESOURCE).unwrap())
+        .issuer(Issuer::new("corp", url).keys(keys), fetcher)
+        .scopes(["write".to_owned()]);
+    let server = Server::new("t", "1.0.0").tool(who).tool(put);
+    let server = server.scopes(Scopes::new(vec![needs]));
+    toolgate::http(server).unwrap().protected(resource)
+}
+
+async fn ask(
+    http: &Http,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    body: &Value,
+) -> Response<Body> {
+    let mut request = Request::builder().method(method).uri(path);
+    let name = body["params"]["name"].as_str().unwrap_or_default();
+    for (key, value) in [
+        ("host", "localhost"),
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", name),
+    ] {
+        request = request.header(key, value);
+    }
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let body = Full::<bytes::Bytes>::from(body.to_string());
+    http.handle(request.body(body).unwrap()).await
+}
+
+fn call(tool: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": {},
+        "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}})
+}
+
+async fn text(response: Response<Body>) -> String {
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn challenge(response: &Response<Body>) -> &str {
+    response.headers()["www-authenticate"].to_str().unwrap()
+}
+
+/// Holds: AUTH-03, AUTH-05, AUTH-06, AUTH-14, AUTH-19, AUTH-34
+#[tokio::test]
+async fn a_server_of_ones_own_takes_tokens_and_scopes() {
+    let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+    let pair = Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap();
+    let issuer = issuer(&pair);
+    let http = server(&issuer);
+    let metadata = "https://tools.example.com/.well-known/oauth-protected-resource/mcp";
+
+    let path = "/.well-known/oauth-protected-resource/mcp";
+    let page = ask(&http, "GET", path, None, &Value::Null).await;
+    let page: Value = serde_json::from_str(&text(page).await).unwrap();
+    assert_eq!(page["authorization_servers"], json!([issuer]));
+    let posted = ask(&http, "POST", path, None, &call("who")).await;
+    assert_eq!(posted.status(), StatusCode::METHOD_NOT_ALLOWED);
+
+    let nobody = ask(&http, "POST", "/mcp", None, &call("who")).await;
+    assert_eq!(nobody.status(), StatusCode::UNAUTHORIZED);
+    let asks = format!("Bearer resource_metadata=\"{metadata}\", scope=\"write\"");
+    assert_eq!(challenge(&nobody), asks);
+    let wrong = ask(&http, "POST", "/mcp", Some("x.y.z"), &call("who")).await;
+    assert_eq!(wrong.status(), StatusCode::UNAUTHORIZED);
+
+    let read = token(&pair, &issuer, "read");
+    let known = ask(&http, "POST", "/mcp", Some(&read), &call("who")).await;
+    assert_eq!(known.status(), StatusCode::OK);
+    let said = text(known).await;
+    assert!(said.contains("corp:ann read"), "{said}");
+    let lacking = ask(&http, "POST", "/mcp", Some(&read), &call("put")).await;
+    assert_eq!(lacking.status(), StatusCode::FORBIDDEN);
+    let more = format!(
+        "Bearer resource_metadata=\"{metadata}\", error=\"insufficient_scope\", scope=\"write\""
+    );
+    assert_eq!(challenge(&lacking), more);
+    let write = token(&pair, &issuer, "write");
+    let put = ask(&http, "POST", "/mcp", Some(&write), &call("put")).await;
+    assert_eq!(put.status(), StatusCode::OK);
+}
