@@ -7,7 +7,8 @@ use std::{
     collections::BTreeMap,
     fmt,
     hash::{Hash, Hasher},
-    sync::{Arc, OnceLock},
+    ops::{Deref, DerefMut},
+    sync::{Arc, LazyLock, OnceLock},
     time::Duration,
 };
 use toolgate_wire::{
@@ -15,10 +16,29 @@ use toolgate_wire::{
     method::{definition::ItemKind, trace::TraceContext, usage::Op},
 };
 
-/// One use of one thing. There is no second argument to lose.
+/// One use of one thing. There is no second argument to lose. What it is made of are the fields of [`CallParts`]; it is one
+/// word to pass on, however much that is.
+#[derive(Clone, Debug)]
+pub struct Call(Box<CallParts>);
+
+impl Deref for Call {
+    type Target = CallParts;
+
+    fn deref(&self) -> &CallParts {
+        &self.0
+    }
+}
+
+impl DerefMut for Call {
+    fn deref_mut(&mut self) -> &mut CallParts {
+        &mut self.0
+    }
+}
+
+/// What a [`Call`] is made of.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Call {
+pub struct CallParts {
     /// Names this call in the record, in the console and on the command line; the same in every round.
     pub id: Arc<str>,
     /// What is done with it.
@@ -223,6 +243,9 @@ pub struct Seen {
     pub request: Option<String>,
 }
 
+/// How nobody saw a call: what most calls begin with, made once.
+static UNSEEN: LazyLock<Arc<Seen>> = LazyLock::new(Arc::default);
+
 impl Call {
     /// The first round of a use.
     pub fn new(
@@ -232,7 +255,7 @@ impl Call {
         name: impl Into<String>,
         arguments: Json,
     ) -> Call {
-        Call {
+        Call(Box::new(CallParts {
             id: id.into(),
             op,
             of: Use {
@@ -246,11 +269,11 @@ impl Call {
             reporter: Reporter::default(),
             background: Background::default(),
             trace: TraceContext::default(),
-            seen: Arc::default(),
+            seen: UNSEEN.clone(),
             trail: Trail::default(),
             held: Held::default(),
             item: None,
-        }
+        }))
     }
 
     /// The first round of a use of a tool.
@@ -294,7 +317,7 @@ pub struct List {
     pub kind: ItemKind,
     /// Where only this one item matters, its name, or the URI that a template has to fit. Then a layer may leave the
     /// others as they are.
-    pub only: Option<String>,
+    pub only: Option<Arc<str>>,
     /// Takes down why that one item is hidden: for the record, never for the asker.
     pub trail: Trail,
 }
@@ -311,7 +334,7 @@ impl List {
     }
 
     /// The one thing of that name.
-    pub fn one(caller: Caller, kind: ItemKind, name: impl Into<String>) -> List {
+    pub fn one(caller: Caller, kind: ItemKind, name: impl Into<Arc<str>>) -> List {
         List {
             only: Some(name.into()),
             ..List::all(caller, kind)

@@ -1,11 +1,11 @@
 //! What a service offers, as a snapshot.
 
 use crate::Pinning;
+use ahash::AHashMap;
 use std::{
     any::{Any, TypeId},
-    collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 use toolgate_wire::{
     json::Json,
@@ -43,6 +43,9 @@ pub struct Own {
     pub fixed: Option<Json>,
 }
 
+/// A few things, of a type each.
+type Kept = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
+
 /// One thing that can be used.
 pub struct Item {
     /// Where it comes from.
@@ -57,7 +60,8 @@ pub struct Item {
     pub withheld: Option<String>,
     /// What is known of the definition as it came; `None` where nobody looked.
     pub pin: Option<Arc<Pinning>>,
-    memo: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    memo: Mutex<Kept>,
+    full: OnceLock<Arc<str>>,
 }
 
 impl Item {
@@ -71,6 +75,7 @@ impl Item {
             withheld: None,
             pin: None,
             memo: Mutex::default(),
+            full: OnceLock::new(),
         }
     }
 
@@ -84,6 +89,7 @@ impl Item {
             withheld: self.withheld.clone(),
             pin: self.pin.clone(),
             memo: Mutex::default(),
+            full: OnceLock::new(),
         }
     }
 
@@ -112,6 +118,11 @@ impl Item {
     /// `server.prompt:NAME`.
     pub fn full_name(&self) -> String {
         [&*self.origin.server, ".", self.prefix(), &self.local].concat()
+    }
+
+    /// The same, made once: an item that is listed keeps its name.
+    pub fn shared_name(&self) -> Arc<str> {
+        self.full.get_or_init(|| self.full_name().into()).clone()
     }
 
     /// The part of its full name behind the server: no two things of one server share it.
@@ -164,16 +175,20 @@ impl Item {
 
     /// What a duty works out about this item, made once and kept as long as the item.
     pub fn memo<T: Any + Send + Sync>(&self, make: impl FnOnce(&Item) -> T) -> Arc<T> {
-        let kept = self.kept().get(&TypeId::of::<T>()).cloned();
-        if let Some(Ok(kept)) = kept.map(Arc::downcast) {
+        let own = TypeId::of::<T>();
+        let kept = self.kept().iter().find(|(of, _)| *of == own).cloned();
+        if let Some(Ok(kept)) = kept.map(|(_, kept)| kept.downcast()) {
             return kept;
         }
         let made = Arc::new(make(self));
-        self.kept().insert(TypeId::of::<T>(), made.clone());
+        let mut kept = self.kept();
+        // Two may have made it at once: one of them is kept.
+        kept.retain(|(of, _)| *of != own);
+        kept.push((own, made.clone()));
         made
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<TypeId, Arc<dyn Any + Send + Sync>>> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
         self.memo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -200,7 +215,8 @@ pub struct Catalog(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     items: Vec<Arc<Item>>,
-    index: HashMap<String, usize>,
+    /// By name; each call asks it.
+    index: AHashMap<String, usize>,
     missing: Vec<String>,
     about: Vec<About>,
     hint: CacheHint,
@@ -257,14 +273,16 @@ impl Catalog {
     }
 
     /// The item of that name, or all templates that a URI fits: a server may take the URI for any of them.
-    pub(crate) fn fitting(&self, name: &str) -> Vec<&Arc<Item>> {
-        if let Some(at) = self.0.index.get(name) {
-            return self.0.items.get(*at).into_iter().collect();
-        }
-        let fits = |item: &&Arc<Item>| {
+    pub(crate) fn fitting<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Arc<Item>> {
+        let exact = self.0.index.get(name).and_then(|at| self.0.items.get(*at));
+        let others = match exact {
+            Some(_) => &[],
+            None => self.items(),
+        };
+        let fits = move |item: &&Arc<Item>| {
             item.kind() == ItemKind::Template && uri_template::fits(item.def.name(), name)
         };
-        self.0.items.iter().filter(fits).collect()
+        exact.into_iter().chain(others.iter().filter(fits))
     }
 
     /// How long it may be kept, and for whom.

@@ -162,10 +162,13 @@ impl Gate {
         &self,
         next: &Next<'_>,
         ask: &List,
-        catalog: &Catalog,
+        catalog: Catalog,
         name: &str,
     ) -> Result<Catalog, Error> {
-        let listed = self.hidden_listing(next, ask, catalog, name).await?;
+        let listed = match ask.kind {
+            ItemKind::Template => self.hidden_listing(next, ask, &catalog, name).await?,
+            _ => None,
+        };
         let mut hiding: Vec<&str> = listed.iter().map(|server| server.as_ref()).collect();
         for item in catalog.fitting(name) {
             let at = || self.hides_at(&ask.caller, item, name);
@@ -175,10 +178,10 @@ impl Gate {
             }
         }
         if hiding.is_empty() {
-            return Ok(catalog.clone());
+            return Ok(catalog);
         }
         // A server that hides one of those that fit may take the URI for the hidden one, whichever was meant.
-        let mut fitting = catalog.fitting(name).into_iter();
+        let mut fitting = catalog.fitting(name);
         let other = fitting.find(|item| !hiding.contains(&item.origin.server.as_ref()));
         Ok(catalog.with_items(other.cloned().into_iter().collect()))
     }
@@ -191,8 +194,7 @@ impl Gate {
         templates: &Catalog,
         uri: &str,
     ) -> Result<Option<Arc<str>>, Error> {
-        let may_fit = ask.kind == ItemKind::Template && !templates.fitting(uri).is_empty();
-        if !may_fit {
+        if templates.fitting(uri).next().is_none() {
             return Ok(None);
         }
         let listed = List::one(ask.caller.clone(), ItemKind::Resource, uri);
@@ -227,7 +229,7 @@ impl Gate {
         for kind in Op::Resource.kinds() {
             let ask = List::one(caller.clone(), *kind, uri);
             let catalog = next.fork().list(ask.clone()).await?;
-            let seen = self.one(next, &ask, &catalog, uri).await?;
+            let seen = self.one(next, &ask, catalog, uri).await?;
             if let Some(item) = seen.find(uri) {
                 return Ok(Some(item.clone()));
             }
@@ -290,7 +292,7 @@ impl Gate {
 async fn same(next: &Next<'_>, call: &Call, item: &Item) -> Result<(), Error> {
     let ask = List::one(call.caller.clone(), item.kind(), call.name());
     let catalog = next.fork().list(ask).await?;
-    let mut now = catalog.fitting(call.name()).into_iter();
+    let mut now = catalog.fitting(call.name());
     let is = |now: &Arc<Item>| now.origin == item.origin && now.def.json() == item.def.json();
     if now.any(|now| is(now) && now.withheld.is_none()) {
         return Ok(());
@@ -307,15 +309,15 @@ impl Layer for Gate {
 
     fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
         Box::pin(async move {
-            let asked = ask.clone();
-            if let Some(name) = &asked.only {
-                let catalog = next.fork().list(ask).await?;
-                return self.one(&next, &asked, &catalog, name).await;
+            let (caller, only) = (ask.caller.clone(), ask.only.clone());
+            if let Some(name) = &only {
+                let catalog = next.fork().list(ask.clone()).await?;
+                return self.one(&next, &ask, catalog, name).await;
             }
             let catalog = next.list(ask).await?;
             let some = self.rules.iter().any(|rule| rule.hides_some());
             let items = catalog.items().iter();
-            let sees: Vec<bool> = items.map(|i| self.sees(&asked.caller, i)).collect();
+            let sees: Vec<bool> = items.map(|i| self.sees(&caller, i)).collect();
             let public = catalog.hint().public && !some;
             if public == catalog.hint().public && sees.iter().all(|sees| *sees) {
                 return Ok(catalog);

@@ -10,6 +10,11 @@ pub trait Layer: Send + Sync + 'static {
     /// The duty, one word.
     fn name(&self) -> &'static str;
 
+    /// The duties, from the caller to the service, where it does several.
+    fn duties(&self) -> Vec<&'static str> {
+        vec![self.name()]
+    }
+
     /// Around a list.
     fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
         next.list(ask)

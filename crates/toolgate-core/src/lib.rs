@@ -25,7 +25,9 @@ mod visible;
 mod way;
 
 pub use background::{Background, Pace};
-pub use call::{Abilities, Arguments, Call, Caller, Interest, List, Round, Seen, Slots, Use};
+pub use call::{
+    Abilities, Arguments, Call, CallParts, Caller, Interest, List, Round, Seen, Slots, Use,
+};
 pub use catalog::{About, Catalog, Item, Origin, Own};
 pub use changes::{Changed, Changes, Stale};
 pub use error::{BoxError, Error, Kind, Need, Problem, Refusal};

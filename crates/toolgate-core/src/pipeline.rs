@@ -26,6 +26,8 @@ pub struct Resolved {
     layers: Vec<Arc<dyn Layer>>,
     gates: Vec<Arc<Gate>>,
     rules: Vec<Box<dyn Rule>>,
+    /// Those that stand together, the outermost first.
+    scrubs: Vec<Arc<dyn Scrub>>,
 }
 
 impl Pipeline {
@@ -40,7 +42,10 @@ impl Pipeline {
 
     /// The duties, from the caller to the service.
     pub fn duties(&self) -> Vec<&'static str> {
-        self.layers.iter().map(|layer| layer.name()).collect()
+        self.layers
+            .iter()
+            .flat_map(|layer| layer.duties())
+            .collect()
     }
 
     fn next(&self) -> Next<'_> {
@@ -62,6 +67,7 @@ impl Unresolved {
             layers: self.layers,
             gates: Vec::new(),
             rules: Vec::new(),
+            scrubs: Vec::new(),
         }
     }
 }
@@ -69,6 +75,7 @@ impl Unresolved {
 impl Resolved {
     /// Adds a rule. Rules that stand together are asked in one go.
     pub fn guard(mut self, rule: impl Rule) -> Resolved {
+        self.close_scrubs();
         self.rules.push(Box::new(rule));
         self
     }
@@ -86,9 +93,11 @@ impl Resolved {
         self
     }
 
-    /// Adds a scrub. The last one added is the first to see what comes back.
-    pub fn clean(self, scrub: impl Scrub) -> Resolved {
-        self.wrap(Cleaner::new(scrub))
+    /// Adds a scrub. The last one added is the first to see what comes back. Scrubs that stand together are one layer.
+    pub fn clean(mut self, scrub: impl Scrub) -> Resolved {
+        self.close_rules(None);
+        self.scrubs.push(Arc::new(scrub));
+        self
     }
 
     /// Ends the pipeline with a service.
@@ -102,6 +111,18 @@ impl Resolved {
     }
 
     fn close(&mut self, confirm: Option<Box<dyn Confirm>>) {
+        self.close_scrubs();
+        self.close_rules(confirm);
+    }
+
+    fn close_scrubs(&mut self) {
+        if !self.scrubs.is_empty() {
+            let cleaner = Cleaner::new(std::mem::take(&mut self.scrubs));
+            self.layers.push(Arc::new(cleaner));
+        }
+    }
+
+    fn close_rules(&mut self, confirm: Option<Box<dyn Confirm>>) {
         if !self.rules.is_empty() || confirm.is_some() {
             let rules = std::mem::take(&mut self.rules);
             let gate = Arc::new(Gate {
@@ -160,16 +181,18 @@ async fn find(
     trail: &Trail,
 ) -> Result<Option<Arc<Item>>, Error> {
     let mut barred: Vec<Arc<str>> = Vec::new();
+    let only: Arc<str> = name.into();
     for kind in op.kinds() {
         let ask = List {
+            caller: caller.clone(),
+            kind: *kind,
+            only: Some(only.clone()),
             trail: trail.clone(),
-            ..List::one(caller.clone(), *kind, name)
         };
         let catalog = next.fork().list(ask).await?;
-        let fitting = catalog.fitting(name);
-        let withheld = fitting.iter().filter(|item| item.withheld.is_some());
+        let withheld = catalog.fitting(name).filter(|i| i.withheld.is_some());
         barred.extend(withheld.map(|item| item.origin.server.clone()));
-        let mut good = fitting.into_iter();
+        let mut good = catalog.fitting(name);
         if let Some(item) = good.find(|item| !barred.contains(&item.origin.server)) {
             return Ok(Some(item.clone()));
         }

@@ -4,10 +4,7 @@ use crate::{
     BoxFuture, Call, Catalog, Error, Event, Item, Layer, List, Next, Origin, Outcome, Questions,
     Report, Reporter, Trail,
 };
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 use toolgate_wire::method::definition::ItemKind;
 use toolgate_wire::method::output::Output;
 
@@ -69,48 +66,34 @@ pub struct Asked {
     pub trail: Trail,
 }
 
+/// Scrubs that stand together.
 pub(crate) struct Cleaner {
-    scrub: Arc<dyn Scrub>,
+    /// The first to see what comes back first.
+    scrubs: Arc<[Arc<dyn Scrub>]>,
     /// The last list of each kind and what it was cleaned to: a list is cleaned once, not once per call.
-    last: Mutex<HashMap<ItemKind, (Catalog, Catalog)>>,
+    last: [Mutex<Option<(Catalog, Catalog)>>; 4],
 }
 
 impl Cleaner {
-    pub(crate) fn new(scrub: impl Scrub) -> Cleaner {
+    /// Scrubs, the outermost first.
+    pub(crate) fn new(mut scrubs: Vec<Arc<dyn Scrub>>) -> Cleaner {
+        scrubs.reverse();
         Cleaner {
-            scrub: Arc::new(scrub),
-            last: Mutex::default(),
+            scrubs: scrubs.into(),
+            last: Default::default(),
         }
     }
 
     fn clean_list(&self, kind: ItemKind, dirty: Catalog) -> Catalog {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, clean)) = last.get(&kind).filter(|(seen, _)| seen.same(&dirty)) {
+        let last = &self.last[kind as usize];
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, clean)) = last.as_ref().filter(|(seen, _)| seen.same(&dirty)) {
             return clean.clone();
         }
-        let clean = self.clean_items(&dirty);
-        last.insert(kind, (dirty, clean.clone()));
+        let scrubs = self.scrubs.iter();
+        let clean = scrubs.fold(dirty.clone(), |list, scrub| clean_items(scrub, &list));
+        *last = Some((dirty, clean.clone()));
         clean
-    }
-
-    fn clean_items(&self, dirty: &Catalog) -> Catalog {
-        let clean = dirty.items().iter().map(|item| {
-            let mut cleaned = item.clone();
-            match self
-                .scrub
-                .scrub(Some(&item.origin), Some(item), Returned::Item(&mut cleaned))
-            {
-                Ok(()) => cleaned,
-                // With what the scrub has cleaned of it: the operator sees it.
-                Err(error) => Arc::new(cleaned.withhold(error.public().to_owned())),
-            }
-        });
-        let clean = dirty.with_items(clean.collect());
-        let about = dirty.about().iter().cloned().filter_map(|mut about| {
-            let text = Returned::About(&mut about.text);
-            self.scrub.scrub(None, None, text).ok().map(|()| about)
-        });
-        clean.with_about(about.collect())
     }
 
     fn clean_outcome(
@@ -119,33 +102,60 @@ impl Cleaner {
         item: Option<&Arc<Item>>,
         outcome: &mut Result<Outcome, Error>,
     ) {
-        let returned = match outcome {
-            Ok(Outcome::Ask(questions)) => Returned::Questions(questions),
-            Ok(Outcome::Done(output)) => Returned::Output(output),
-            Err(error) => Returned::Error(error),
-        };
         let origin = item.map(|i| &i.origin);
-        if let Err(error) = self.scrub.scrub_for(asked, origin, item, returned) {
-            *outcome = Err(error);
+        for scrub in self.scrubs.iter() {
+            let returned = match outcome {
+                Ok(Outcome::Ask(questions)) => Returned::Questions(questions),
+                Ok(Outcome::Done(output)) => Returned::Output(output),
+                Err(error) => Returned::Error(error),
+            };
+            if let Err(error) = scrub.scrub_for(asked, origin, item, returned) {
+                *outcome = Err(error);
+            }
         }
     }
 }
 
+fn clean_items(scrub: &Arc<dyn Scrub>, dirty: &Catalog) -> Catalog {
+    let clean = dirty.items().iter().map(|item| {
+        let mut cleaned = item.clone();
+        match scrub.scrub(Some(&item.origin), Some(item), Returned::Item(&mut cleaned)) {
+            Ok(()) => cleaned,
+            // With what the scrub has cleaned of it: the operator sees it.
+            Err(error) => Arc::new(cleaned.withhold(error.public().to_owned())),
+        }
+    });
+    let clean = dirty.with_items(clean.collect());
+    let about = dirty.about().iter().cloned().filter_map(|mut about| {
+        let text = Returned::About(&mut about.text);
+        scrub.scrub(None, None, text).ok().map(|()| about)
+    });
+    clean.with_about(about.collect())
+}
+
 impl Layer for Cleaner {
     fn name(&self) -> &'static str {
-        self.scrub.name()
+        "clean"
+    }
+
+    fn duties(&self) -> Vec<&'static str> {
+        self.scrubs.iter().rev().map(|scrub| scrub.name()).collect()
     }
 
     fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
         let kind = ask.kind;
         Box::pin(async move {
-            match next.list(ask).await {
-                Ok(dirty) => Ok(self.clean_list(kind, dirty)),
-                Err(mut error) => {
-                    let failed = Returned::Error(&mut error);
-                    self.scrub.scrub(None, None, failed).and(Err(error))
+            let mut error = match next.list(ask).await {
+                Ok(dirty) => return Ok(self.clean_list(kind, dirty)),
+                Err(error) => error,
+            };
+            for scrub in self.scrubs.iter() {
+                let failed = Returned::Error(&mut error);
+                if let Err(other) = scrub.scrub(None, None, failed) {
+                    error = other;
                 }
             }
+            Err(error)
         })
     }
 
@@ -158,7 +168,7 @@ impl Layer for Cleaner {
             };
             if call.reporter.listens() {
                 let report = CleanReport {
-                    scrub: self.scrub.clone(),
+                    scrubs: self.scrubs.clone(),
                     asked: asked.clone(),
                     item: item.clone(),
                     to: call.reporter.clone(),
@@ -173,7 +183,7 @@ impl Layer for Cleaner {
 }
 
 struct CleanReport {
-    scrub: Arc<dyn Scrub>,
+    scrubs: Arc<[Arc<dyn Scrub>]>,
     asked: Asked,
     item: Option<Arc<Item>>,
     to: Reporter,
@@ -182,8 +192,11 @@ struct CleanReport {
 impl Report for CleanReport {
     fn report(&self, mut event: Event) {
         let origin = self.item.as_ref().map(|i| &i.origin);
-        let (item, value) = (self.item.as_ref(), Returned::Event(&mut event));
-        let cleaned = self.scrub.scrub_for(&self.asked, origin, item, value);
+        let mut scrubs = self.scrubs.iter();
+        let cleaned = scrubs.try_for_each(|scrub| {
+            let value = Returned::Event(&mut event);
+            scrub.scrub_for(&self.asked, origin, self.item.as_ref(), value)
+        });
         if cleaned.is_ok() {
             self.to.tell(event);
         }

@@ -54,7 +54,10 @@ impl Trail {
 
     /// Forgets all of it: a new round is judged anew.
     pub fn clear(&self) {
-        *self.taken() = Taken::default();
+        let mut taken = self.taken();
+        taken.steps.clear();
+        taken.counts.clear();
+        taken.item = None;
     }
 
     /// Takes down which item is behind the name.
@@ -70,6 +73,11 @@ impl Trail {
     /// All decisions so far.
     pub fn steps(&self) -> Vec<Step> {
         self.taken().steps.clone()
+    }
+
+    /// Whether some decision so far is such a one.
+    pub fn any(&self, is: impl FnMut(&Step) -> bool) -> bool {
+        self.taken().steps.iter().any(is)
     }
 
     fn taken(&self) -> std::sync::MutexGuard<'_, Taken> {

@@ -78,10 +78,10 @@ fn return_error(error: &mut Error, duty: &mut dyn Edit) {
     }
 }
 
-/// Changes a value. Two keys that became one are refused: either could be the right one.
-fn json(value: &mut Json, place: Place, duty: &mut dyn Edit) -> Result<(), Error> {
+/// Changes a value, and says whether it did. Two keys that became one are refused: either could be the right one.
+fn json(value: &mut Json, place: Place, duty: &mut dyn Edit) -> Result<bool, Error> {
     let Some((new, keys)) = duty.json(place, value) else {
-        return Ok(());
+        return Ok(false);
     };
     // It was read before: all that can be wrong now is a key twice.
     let limits = Limits {
@@ -98,7 +98,7 @@ fn json(value: &mut Json, place: Place, duty: &mut dyn Edit) -> Result<(), Error
         return Err(Error::new(Kind::Refused(Refusal::Result), text));
     }
     *value = new;
-    Ok(())
+    Ok(true)
 }
 
 fn output(output: &mut Output, duty: &mut dyn Edit) -> Result<(), Error> {
@@ -131,14 +131,14 @@ fn output(output: &mut Output, duty: &mut dyn Edit) -> Result<(), Error> {
         }
     };
     match meta {
-        Some(meta) => json(meta, Place::Other, duty),
+        Some(meta) => json(meta, Place::Other, duty).map(drop),
         None => Ok(()),
     }
 }
 
 fn block(block: &mut Content, duty: &mut dyn Edit) -> Result<(), Error> {
-    json(&mut block.json, Place::Block(block.kind), duty)?;
-    if let Some(read) = Content::read(block.json.clone()) {
+    let changed = json(&mut block.json, Place::Block(block.kind), duty)?;
+    if changed && let Some(read) = Content::read(block.json.clone()) {
         *block = read;
     }
     Ok(())
@@ -147,7 +147,9 @@ fn block(block: &mut Content, duty: &mut dyn Edit) -> Result<(), Error> {
 fn questions(questions: &mut Questions, duty: &mut dyn Edit) -> Result<(), Error> {
     for ask in &mut questions.asks {
         match &mut ask.kind {
-            AskKind::Elicit(params) | AskKind::Sample(params) => json(params, Place::Other, duty)?,
+            AskKind::Elicit(params) | AskKind::Sample(params) => {
+                json(params, Place::Other, duty)?;
+            }
             // Made by this program; the arguments in it are shown to the letter.
             AskKind::Approve(_) | AskKind::Roots => {}
         }

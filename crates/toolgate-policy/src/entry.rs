@@ -4,7 +4,7 @@ use crate::{CallView, Contents, End, Observer, Recorder, intent, record, secrets
 use std::{sync::Arc, time::Instant};
 use toolgate_core::{
     AskKind, BoxFuture, Call, Error, Event, Item, Json, Kind, Layer, Next, Outcome, Report,
-    Reporter, Step, Trail,
+    Reporter, Trail,
 };
 use toolgate_journal::{Entry as Record, Event as Happened};
 
@@ -87,14 +87,13 @@ struct Open<'a> {
 
 impl Open<'_> {
     async fn close(&mut self, outcome: Result<Outcome, Error>) -> Result<Outcome, Error> {
-        let steps = self.trail.steps();
-        let begun = intent::begun(&steps);
+        let begun = self.trail.any(intent::begins);
         let end = self.end(&outcome, begun);
         self.closed = true;
         let written = if end.out == "waiting" {
             None
         } else {
-            let record = self.record(&end, &steps, begun, Some(&outcome));
+            let record = self.record(&end, begun, Some(&outcome));
             // Queued here and now: from this line on, dropping the call loses nothing.
             record.map(|record| self.to.recorder.append_surely(record))
         };
@@ -141,11 +140,11 @@ impl Open<'_> {
     fn record(
         &mut self,
         end: &End,
-        steps: &[Step],
         begun: bool,
         outcome: Option<&Result<Outcome, Error>>,
     ) -> Option<Record> {
         let mut record = self.about.take()?;
+        let steps = &self.trail.steps();
         let item = self.trail.item();
         let redactions = secrets::counts(&self.trail);
         if !redactions.is_empty() {
@@ -192,8 +191,7 @@ impl Drop for Open<'_> {
         if self.closed {
             return;
         }
-        let steps = self.trail.steps();
-        let begun = intent::begun(&steps);
+        let begun = self.trail.any(intent::begins);
         let out = if begun {
             "cancelled_unknown"
         } else {
@@ -206,7 +204,7 @@ impl Drop for Open<'_> {
             took: self.start.elapsed(),
             size: 0,
         };
-        if let Some(record) = self.record(&end, &steps, begun, None) {
+        if let Some(record) = self.record(&end, begun, None) {
             self.to.recorder.note(record);
         }
         self.to.observer.ended(&self.id, &end);

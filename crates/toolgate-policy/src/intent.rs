@@ -132,18 +132,14 @@ async fn with(
     }
 }
 
-/// Whether `call.begin` was queued.
-pub(crate) fn begun(steps: &[Step]) -> bool {
-    steps
-        .iter()
-        .any(|step| step.by == NAME && step.verdict == BEGUN)
+/// Whether the step says that `call.begin` was queued.
+pub(crate) fn begins(step: &Step) -> bool {
+    step.by == NAME && step.verdict == BEGUN
 }
 
 /// What was decided once the call was let out.
 pub(crate) fn after(steps: &[Step]) -> &[Step] {
-    let at = steps
-        .iter()
-        .position(|step| step.by == NAME && step.verdict == BEGUN);
+    let at = steps.iter().position(begins);
     at.map_or(&[], |at| &steps[at + 1..])
 }
 

@@ -1,6 +1,7 @@
 //! How often a caller may use a tool.
 
 use crate::{Pattern, names, words};
+use ahash::AHashMap;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -66,14 +67,17 @@ pub struct Rate {
     default: Quota,
     /// For all callers of a server together.
     servers: Arc<HashMap<String, Quota>>,
-    table: Arc<Mutex<HashMap<Key, Bucket>>>,
+    table: Arc<Mutex<Buckets>>,
     most: usize,
     /// Whether what is left is known.
     counted: bool,
 }
 
 /// Caller, tool, and whether it is a later round of a call.
-type Key = (Caller, String, bool);
+type Key = (Caller, Arc<str>, bool);
+
+/// It is asked for each call, and by nobody outside: the hash is a short one, with a seed.
+type Buckets = AHashMap<Key, Bucket>;
 
 struct Bucket {
     tokens: f64,
@@ -154,6 +158,13 @@ impl Rate {
             .map_or(self.default, |rule| rule.quota)
     }
 
+    fn quota_of(&self, call: &Call, item: &Item) -> Quota {
+        match self.rules.is_empty() {
+            true => self.default,
+            false => self.quota(&call.caller, &names::of(item, Some(call.name()))),
+        }
+    }
+
     /// The same, where nobody counts: for whoever has the settings and not the buckets.
     pub fn uncounted(mut self) -> Rate {
         self.counted = false;
@@ -163,9 +174,8 @@ impl Rate {
     /// How often this call may be made, and how many are left now; nothing is used up by asking. Of a server with a quota
     /// of its own, that is told as well.
     fn told(&self, call: &Call, item: &Item) -> Vec<String> {
-        let names = names::of(item, Some(call.name()));
-        let quota = self.quota(&call.caller, &names);
-        let tool = names.into_iter().next().unwrap_or_default();
+        let quota = self.quota_of(call, item);
+        let tool = item.shared_name();
         let left = |key: &Key, quota: Quota| {
             if !self.counted {
                 return format!("{}; how many are left is not known", quota.words());
@@ -180,7 +190,7 @@ impl Rate {
         let mut told = vec![left(&(call.caller.clone(), tool, false), quota)];
         let server: &str = &item.origin.server;
         if let Some(all) = self.servers.get(server) {
-            let key = (Caller::new(""), server.to_owned(), false);
+            let key = (Caller::new(""), server.into(), false);
             told.push(format!("{server}, for all callers: {}", left(&key, *all)));
         }
         told
@@ -191,11 +201,10 @@ impl Rate {
         &self,
         call: &Call,
         server: &str,
-        names: Vec<String>,
+        tool: Arc<str>,
+        quota: Quota,
         now: Instant,
     ) -> Result<(), Error> {
-        let quota = self.quota(&call.caller, &names);
-        let tool = names.into_iter().next().unwrap_or_default();
         let later = call.round.number > 0;
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let own = (call.caller.clone(), tool, later);
@@ -204,7 +213,7 @@ impl Rate {
             return Ok(());
         };
         // No full name is without a dot, so no bucket of a tool is this one.
-        let whole = (Caller::new(""), server.to_owned(), later);
+        let whole = (Caller::new(""), server.into(), later);
         let of = format!("the server {server}, for all callers");
         self.take_one(&mut table, &whole, *all, &of, now)
             .inspect_err(|_| {
@@ -218,13 +227,13 @@ impl Rate {
     /// Uses something once that is no tool: a name with a blank in it, which no full name has.
     pub(crate) fn take_for(&self, caller: &Caller, what: &str, quota: Quota) -> Result<(), Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (caller.clone(), what.to_owned(), false);
+        let key = (caller.clone(), what.into(), false);
         self.take_one(&mut table, &key, quota, what, Instant::now())
     }
 
     fn take_one(
         &self,
-        table: &mut HashMap<Key, Bucket>,
+        table: &mut Buckets,
         key: &Key,
         quota: Quota,
         of: &str,
@@ -235,26 +244,40 @@ impl Rate {
             count: quota.count.max(1).saturating_mul(factor),
             per: quota.per,
         };
-        if !table.contains_key(key) && table.len() >= self.most {
-            table.retain(|_, bucket| !bucket.idle(now));
-            if table.len() >= self.most {
-                return Err(Error::new(
-                    Kind::Busy(None),
-                    "too many callers at once; try again later",
-                ));
+        let taken = match table.get_mut(key) {
+            Some(bucket) => {
+                bucket.quota = own;
+                bucket.take(now)
             }
-        }
-        let bucket = table.entry(key.clone()).or_insert(Bucket {
-            tokens: own.count(),
-            at: now,
-            quota: own,
-        });
-        bucket.quota = own;
-        bucket.take(now).map_err(|wait| {
+            None => {
+                let mut bucket = Bucket {
+                    tokens: own.count(),
+                    at: now,
+                    quota: own,
+                };
+                let taken = bucket.take(now);
+                self.make_room(table, now)?;
+                table.insert(key.clone(), bucket);
+                taken
+            }
+        };
+        taken.map_err(|wait| {
             let (quota, wait_words) = (quota.words(), words::span(wait));
             let text = format!("rate limit of {of}: {quota}; again in {wait_words}");
             Error::new(Kind::Busy(Some(wait)), text)
         })
+    }
+
+    /// For one more bucket: those that are full say nothing and are forgotten.
+    fn make_room(&self, table: &mut Buckets, now: Instant) -> Result<(), Error> {
+        if table.len() >= self.most {
+            table.retain(|_, bucket| !bucket.idle(now));
+        }
+        if table.len() >= self.most {
+            let text = "too many callers at once; try again later";
+            return Err(Error::new(Kind::Busy(None), text));
+        }
+        Ok(())
     }
 }
 
@@ -272,7 +295,8 @@ impl Rule for Rate {
             match self.take(
                 call,
                 &item.origin.server,
-                names::of(item, Some(call.name())),
+                item.shared_name(),
+                self.quota_of(call, item),
                 Instant::now(),
             ) {
                 Ok(()) => Verdict::Allow,
@@ -307,7 +331,7 @@ mod tests {
         let rate = Rate::new(Vec::new(), Quota::per_minute(1));
         let now = Instant::now();
         let take = |round| {
-            rate.take(&call("a", round), "s", vec!["s.t".to_owned()], now)
+            rate.take(&call("a", round), "s", "s.t".into(), rate.default, now)
                 .is_ok()
         };
         assert!(take(0) && !take(0));
@@ -320,8 +344,8 @@ mod tests {
         let rate = rate.per_server([("s".to_owned(), Quota::per_minute(3))]);
         let now = Instant::now();
         let take = |caller, server: &str| {
-            let names = vec![format!("{server}.t")];
-            rate.take(&call(caller, 0), server, names, now)
+            let tool = format!("{server}.t").into();
+            rate.take(&call(caller, 0), server, tool, rate.default, now)
         };
         assert!(take("a", "s").is_ok() && take("b", "s").is_ok() && take("b", "s").is_ok());
         let refused = take("a", "s").unwrap_err();
@@ -332,7 +356,7 @@ mod tests {
         assert!(take("a", "other").is_ok(), "each server by itself");
         // What the server refused was not used: after the wait there is one for it, and its own as well.
         let later = now + Duration::from_secs(20);
-        let again = rate.take(&call("a", 0), "s", vec!["s.t".to_owned()], later);
+        let again = rate.take(&call("a", 0), "s", "s.t".into(), rate.default, later);
         assert!(again.is_ok());
     }
 
@@ -359,7 +383,7 @@ mod tests {
         rate.most = 2;
         let now = Instant::now();
         let take = |caller, now| {
-            rate.take(&call(caller, 0), "s", vec!["s.t".to_owned()], now)
+            rate.take(&call(caller, 0), "s", "s.t".into(), rate.default, now)
                 .is_ok()
         };
         assert!(take("a", now) && take("b", now));

@@ -378,16 +378,9 @@ fn envelope(inside: usize, fill: impl FnOnce(&mut ObjectWriter)) -> String {
 
 /// Strict JSON has raw line ends between tokens only, so turning them into spaces changes no value.
 fn one_line(text: String) -> String {
-    // Without a way out in the middle, many bytes are looked at at once.
-    let ends = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .fold(false, |hit, b| hit | matches!(b, b'\n' | b'\r'))
-    };
-    if text.as_bytes().chunks(64).any(ends) {
-        text.replace(['\n', '\r'], " ")
-    } else {
-        text
+    match memchr::memchr2(b'\n', b'\r', text.as_bytes()) {
+        Some(_) => text.replace(['\n', '\r'], " "),
+        None => text,
     }
 }
 

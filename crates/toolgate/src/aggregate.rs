@@ -247,7 +247,7 @@ impl Aggregate {
         let only = ask
             .only
             .as_ref()
-            .map(|name| self.inner_name(kind, at, name));
+            .map(|name| self.inner_name(kind, at, name).into());
         let asked = member.service.list(List { only, ..ask });
         let late = |_| {
             Error::new(

@@ -37,6 +37,15 @@ impl Access {
         uri: Option<&str>,
         call: Option<&Call>,
     ) -> Heard {
+        if self.rules.is_empty() {
+            let (then, why) = self.default_for(item);
+            return Heard {
+                then,
+                why,
+                others: Vec::new(),
+                open: false,
+            };
+        }
         let names = names::of(item, uri);
         let cut = names::cut(item, uri);
         let holds = |rule: &AccessRule| {

@@ -1,10 +1,8 @@
 //! What runs and waits together.
 
 use super::Caps;
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use ahash::AHashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use toolgate_core::{BoxFuture, Call, Caller, Error, Kind, Layer, Next, Outcome};
 
 /// Bounds the calls that run or wait, of each caller and in all. Clones share the count.
@@ -17,7 +15,7 @@ pub(crate) struct InHand {
 
 #[derive(Default)]
 struct Held {
-    of: HashMap<Caller, usize>,
+    of: AHashMap<Caller, usize>,
     all: usize,
 }
 
@@ -39,12 +37,17 @@ impl InHand {
 
     pub(super) fn take(&self, caller: &Caller) -> Result<Hold, Error> {
         let mut held = lock(&self.held);
-        let own = held.of.get(caller).copied().unwrap_or(0);
-        let why = match (own >= self.per_caller, held.all >= self.all) {
+        let all = held.all;
+        let count = held.of.get_mut(caller);
+        let own = count.as_ref().map_or(0, |count| **count);
+        let why = match (own >= self.per_caller, all >= self.all) {
             (true, _) => held_words(own, " of this caller"),
-            (_, true) => held_words(held.all, ""),
+            (_, true) => held_words(all, ""),
             _ => {
-                held.of.insert(caller.clone(), own + 1);
+                match count {
+                    Some(count) => *count += 1,
+                    None => _ = held.of.insert(caller.clone(), 1),
+                }
                 held.all += 1;
                 return Ok(Hold(self.held.clone(), caller.clone()));
             }

@@ -5,6 +5,7 @@
 //! another one. After every change as many are let in as fit; so whoever comes and fits takes nothing from those who wait.
 
 use super::Caps;
+use ahash::AHashMap;
 use std::{
     collections::{HashMap, VecDeque},
     fmt,
@@ -25,7 +26,7 @@ pub(super) struct Want {
 impl Want {
     pub(super) fn of(call: &Call) -> Want {
         let (tool, server) = match call.item() {
-            Some(item) => (item.full_name().into(), item.origin.server.clone()),
+            Some(item) => (item.shared_name(), item.origin.server.clone()),
             None => (call.name().into(), "".into()),
         };
         Want {
@@ -71,12 +72,12 @@ struct Waiter {
     go: oneshot::Sender<()>,
 }
 
-/// How many run of each.
-struct Counts<K>(HashMap<K, usize>);
+/// How many run of each. It is asked for each call, and by nobody outside: the hash is a short one, with a seed.
+struct Counts<K>(AHashMap<K, usize>);
 
 impl<K> Default for Counts<K> {
     fn default() -> Counts<K> {
-        Counts(HashMap::new())
+        Counts(AHashMap::new())
     }
 }
 

@@ -94,7 +94,7 @@ async fn anything_changed_asks_again() {
             name,
             Json::from_value(&arguments),
         );
-        changed.round = again(&call, &questions).round;
+        changed.round = again(&call, &questions).round.clone();
         changed
     };
     world
@@ -420,7 +420,7 @@ async fn the_clients_answer_counts_only_for_its_question() {
         .await;
     let mut changed = world.call("wipe", json!({"more": 1}));
     changed.abilities.elicitation = true;
-    changed.round = again(&call, &questions).round;
+    changed.round = again(&call, &questions).round.clone();
     world.asked(&with_answer(changed, accept)).await;
     let first = world.route.desk.find(&approval(&questions)).unwrap();
     assert_eq!(first.standing, Standing::Open);
@@ -610,7 +610,7 @@ async fn a_yes_is_remembered_for_so_long() {
         desk.approve(&approval(&questions), By::Console, yes)
             .await
             .unwrap();
-        let caller = Some(call.caller);
+        let caller = Some(call.caller.clone());
         let grants = desk.grants();
         let grant = grants.iter().find(|g| g.caller == caller).unwrap();
         let life = grant.until.duration_since(grant.since).unwrap();

@@ -41,7 +41,7 @@ async fn matrix_changed_arguments_do_not_run() {
     yes(&world, &questions).await;
     let mut changed = world.call("wipe", json!({"path": "/X"}));
     changed.id = call.id.clone();
-    changed.round = again(&call, &questions).round;
+    changed.round = again(&call, &questions).round.clone();
     assert_ne!(approval(&world.asked(&changed).await), approval(&questions));
     assert_eq!(world.reached(), 0);
     println!("matrix 2: another digest is asked about anew, nothing forwarded");
@@ -231,7 +231,7 @@ async fn t50_each_byte_is_bound() {
                 continue;
             };
             let mut bad = of(json);
-            bad.round = again(&call, &questions).round;
+            bad.round = again(&call, &questions).round.clone();
             let outcome = world.go(bad).await;
             assert!(
                 !matches!(outcome, Ok(Outcome::Done(_))),

@@ -168,7 +168,7 @@ impl Dialect {
     }
 
     fn tool_result(&self, result: &ToolResult, server: &Implementation) -> Json {
-        let mut o = self.begin(ObjectWriter::new());
+        let mut o = self.begin(ObjectWriter::of(result.size() + 256));
         o.array("content", |a| {
             result.content.iter().for_each(|c| a.raw(&self.content(c)))
         });
@@ -251,7 +251,7 @@ impl Dialect {
                 for (key, value) in foreign.into_iter().flat_map(Json::members) {
                     m.raw(&key, &value);
                 }
-                m.raw(meta::SERVER, &server.json());
+                m.object(meta::SERVER, |s| server.write(s));
             });
         } else if let Some(foreign) = foreign {
             o.raw("_meta", foreign);

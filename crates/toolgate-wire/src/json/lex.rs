@@ -137,14 +137,12 @@ pub(super) fn items(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// Whether a key as it stands between its quotes says `key`.
 pub(super) fn says(inner: &str, key: &str) -> bool {
-    // Up to its first escape a key is what it says, so two that part before it are not the same.
-    let pairs = inner.bytes().zip(key.bytes());
-    let same = pairs
-        .take_while(|(own, other)| own == other && *own != b'\\')
-        .count();
-    match inner.as_bytes().get(same) {
-        None => same == key.len(),
-        Some(b'\\') => super::text::unescape(inner) == key,
+    match memchr::memchr(b'\\', inner.as_bytes()) {
+        None => inner == key,
+        // Up to its first escape a key is what it says, so two that part before it are not the same.
+        Some(at) if inner.as_bytes().get(..at) == key.as_bytes().get(..at) => {
+            super::text::unescape(inner) == key
+        }
         Some(_) => false,
     }
 }

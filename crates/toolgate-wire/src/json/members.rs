@@ -1,34 +1,39 @@
 //! The members of an object for who asks for many of them.
 
-use super::{Json, lex};
+use super::{Json, lex, places::Found};
 use std::ops::Range;
 
 /// Where the members of an object are. [`Json::get`] goes through the text each time; this went through it once.
 #[derive(Clone, Debug, Default)]
 pub struct Members {
     of: Option<Json>,
-    /// Keys as they stand between their quotes, and values.
-    list: Vec<(Range<usize>, Range<usize>)>,
+    /// Keys as they stand between their quotes, and values; `None` where the reader took them down already.
+    list: Option<Vec<(Range<usize>, Range<usize>)>>,
 }
 
 impl Members {
     /// Those of an object; none of anything else.
     pub(super) fn of(json: &Json) -> Members {
         let range = |m: lex::Member<'_>| (m.start + 1..m.start + 1 + m.key.len(), m.value);
+        let found = json.found();
+        let known = matches!(found, Found::Known { .. });
         Members {
+            list: (!known).then(|| found.map(range).collect()),
             of: Some(json.clone()),
-            list: lex::members(json.as_str()).map(range).collect(),
         }
     }
 
     /// A member.
     pub fn get(&self, key: &str) -> Option<Json> {
         let of = self.of.as_ref()?;
+        let Some(list) = &self.list else {
+            return of.get(key);
+        };
         let says = |inner: &Range<usize>| {
             let inner = of.as_str().get(inner.clone()).unwrap_or_default();
             lex::says(inner, key)
         };
-        let (_, value) = self.list.iter().find(|(inner, _)| says(inner))?;
+        let (_, value) = list.iter().find(|(inner, _)| says(inner))?;
         Some(of.part(value.clone()))
     }
 

@@ -7,6 +7,7 @@ mod lex;
 mod limits;
 mod members;
 mod number;
+mod places;
 mod reader;
 mod scan;
 mod text;
@@ -20,6 +21,7 @@ pub use text::write_string;
 pub use write::{ArrayWriter, ObjectWriter};
 
 use crate::room::Claim;
+use places::{Found, Places};
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 /// One JSON value as text that has passed the strict reader. Cheap to clone; parts share the buffer of the whole, and
@@ -34,6 +36,8 @@ pub struct Json {
 struct Text {
     text: String,
     claim: Option<Arc<Claim>>,
+    /// Where members are, as far as the reader took them down.
+    places: Places,
 }
 
 /// What a JSON value is.
@@ -78,6 +82,7 @@ impl Json {
             text: Arc::new(Text {
                 text: read.text,
                 claim,
+                places: read.places,
             }),
             range: read.range,
         })
@@ -115,7 +120,11 @@ impl Json {
     fn made(text: String, claim: Option<Arc<Claim>>) -> Json {
         let range = 0..text.len();
         Json {
-            text: Arc::new(Text { text, claim }),
+            text: Arc::new(Text {
+                text,
+                claim,
+                places: Places::default(),
+            }),
             range,
         }
     }
@@ -157,7 +166,8 @@ impl Json {
 
     /// The members of an object, in their order; none for anything else.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, Json)> {
-        lex::members(self.as_str()).map(|m| (text::unescape(m.key), self.part(m.value)))
+        self.found()
+            .map(|m| (text::unescape(m.key), self.part(m.value)))
     }
 
     /// The items of an array; none for anything else.
@@ -172,9 +182,16 @@ impl Json {
 
     /// A member of an object.
     pub fn get(&self, key: &str) -> Option<Json> {
-        lex::members(self.as_str())
-            .find(|m| lex::says(m.key, key))
-            .map(|m| self.part(m.value))
+        let known = self.text.places.find(&self.text.text, &self.range, key);
+        let value = known.unwrap_or_else(|()| {
+            let mut members = lex::members(self.as_str());
+            Some(members.find(|m| lex::says(m.key, key))?.value)
+        });
+        value.map(|value| self.part(value))
+    }
+
+    fn found(&self) -> Found<'_> {
+        Found::of(&self.text.places, &self.text.text, self.range.clone())
     }
 
     /// The text of a string.

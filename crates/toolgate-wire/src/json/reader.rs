@@ -1,6 +1,8 @@
 //! The reader: one pass, no tree, no recursion.
 
-use super::{Limits, ReadError, ReadErrorKind, keys::Keys, scan::plain, text::unescape};
+use super::{
+    Limits, ReadError, ReadErrorKind, keys::Keys, places::Places, scan::plain, text::unescape,
+};
 use crate::room::{COPIES, OBJECT, VALUE};
 use std::{borrow::Cow, ops::Range};
 
@@ -12,6 +14,8 @@ pub(super) struct Read {
     pub(super) text: String,
     /// Where the value is, without the white space around it.
     pub(super) range: Range<usize>,
+    /// Where its members are.
+    pub(super) places: Places,
     elements: usize,
     objects: usize,
 }
@@ -46,15 +50,19 @@ pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Read, ReadError> {
         objects: 0,
         open: Vec::with_capacity(8),
         keys: Vec::with_capacity(16),
+        arrays: 0,
+        escaped: false,
+        places: Places::default(),
     };
     let range = scan.document().map_err(|kind| ReadError {
         kind,
         offset: scan.at,
     })?;
-    let (elements, objects) = (scan.elements, scan.objects);
+    let (elements, objects, places) = (scan.elements, scan.objects, scan.places);
     Ok(Read {
         text,
         range,
+        places,
         elements,
         objects,
     })
@@ -64,7 +72,8 @@ type Step<T> = Result<T, ReadErrorKind>;
 
 /// An object or array that is not closed yet.
 enum Open<'a> {
-    Object(Keys<'a>),
+    /// With its keys, and the place of the member that is being read.
+    Object(Keys<'a>, Option<usize>),
     Array,
 }
 
@@ -78,6 +87,11 @@ struct Scan<'a> {
     open: Vec<Open<'a>>,
     /// The keys of all open objects, the innermost last.
     keys: Vec<Cow<'a, str>>,
+    /// How many of those that are open are arrays.
+    arrays: usize,
+    /// Whether the last string had escapes.
+    escaped: bool,
+    places: Places,
 }
 
 impl<'a> Scan<'a> {
@@ -87,6 +101,7 @@ impl<'a> Scan<'a> {
         if self.peek().is_none() {
             return Err(ReadErrorKind::Empty);
         }
+        self.places = Places::new(start, self.text.len());
         self.values()?;
         let end = self.at;
         self.space();
@@ -114,7 +129,7 @@ impl<'a> Scan<'a> {
             return Err(ReadErrorKind::TooManyElements);
         }
         match self.peek() {
-            Some(b'{') => self.begin(b'}', Open::Object(Keys::new(&self.keys))),
+            Some(b'{') => self.begin(b'}', Open::Object(Keys::new(&self.keys), None)),
             Some(b'[') => self.begin(b']', Open::Array),
             Some(b'"') => self.string().map(|_| true),
             Some(b't') => self.word("true"),
@@ -135,11 +150,13 @@ impl<'a> Scan<'a> {
             self.at += 1;
             return Ok(true);
         }
-        let object = matches!(open, Open::Object(_));
+        let object = matches!(open, Open::Object(..));
         self.open.push(open);
         if object {
             self.objects += 1;
             self.key()?;
+        } else {
+            self.arrays += 1;
         }
         Ok(false)
     }
@@ -147,9 +164,15 @@ impl<'a> Scan<'a> {
     /// What follows a value: a comma, or the ends of what is open. Says whether the document is whole.
     fn after(&mut self) -> Step<bool> {
         loop {
-            let object = match self.open.last() {
+            let object = match self.open.last_mut() {
                 None => return Ok(true),
-                Some(open) => matches!(open, Open::Object(_)),
+                Some(Open::Array) => false,
+                Some(Open::Object(_, place)) => {
+                    if let Some(place) = place.take() {
+                        self.places.end(place, self.at);
+                    }
+                    true
+                }
             };
             self.space();
             match (self.peek(), object) {
@@ -163,8 +186,9 @@ impl<'a> Scan<'a> {
                 }
                 (Some(b'}'), true) | (Some(b']'), false) => {
                     self.at += 1;
-                    if let Some(Open::Object(keys)) = self.open.pop() {
-                        keys.end(&mut self.keys);
+                    match self.open.pop() {
+                        Some(Open::Object(keys, _)) => keys.end(&mut self.keys),
+                        _ => self.arrays -= 1,
                     }
                 }
                 _ => return Err(ReadErrorKind::Syntax),
@@ -177,8 +201,13 @@ impl<'a> Scan<'a> {
             return Err(ReadErrorKind::Syntax);
         }
         let range = self.string()?;
-        let key = unescape(self.text.get(range).unwrap_or_default());
-        if let Some(Open::Object(keys)) = self.open.last_mut() {
+        let inner = self.text.get(range.clone()).unwrap_or_default();
+        let plain = !self.escaped;
+        let key = match plain {
+            true => Cow::Borrowed(inner),
+            false => unescape(inner),
+        };
+        if let Some(Open::Object(keys, _)) = self.open.last_mut() {
             keys.add(&mut self.keys, key, self.limits.keys)?;
         }
         self.space();
@@ -186,6 +215,13 @@ impl<'a> Scan<'a> {
             return Err(ReadErrorKind::Syntax);
         }
         self.at += 1;
+        self.space();
+        if self.arrays == 0 {
+            let known = self.places.begin(&range, plain, self.at, self.open.len());
+            if let Some(Open::Object(_, place)) = self.open.last_mut() {
+                *place = known;
+            }
+        }
         Ok(())
     }
 
@@ -193,11 +229,15 @@ impl<'a> Scan<'a> {
     fn string(&mut self) -> Step<Range<usize>> {
         self.at += 1;
         let start = self.at;
+        self.escaped = false;
         loop {
             self.at += plain(self.text.as_bytes().get(self.at..).unwrap_or_default());
             match self.peek() {
                 Some(b'"') => break,
-                Some(b'\\') => self.escape()?,
+                Some(b'\\') => {
+                    self.escaped = true;
+                    self.escape()?
+                }
                 _ => return Err(ReadErrorKind::Syntax),
             }
         }

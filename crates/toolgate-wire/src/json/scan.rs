@@ -10,6 +10,14 @@ pub(super) fn plain(bytes: &[u8]) -> usize {
         }
         at += 8;
     }
+    // The last eight once more: those that were looked at need no look.
+    if let Some(eight) = bytes.last_chunk::<8>() {
+        let hits = hits(u64::from_le_bytes(*eight));
+        return match hits {
+            0 => bytes.len(),
+            _ => bytes.len() - 8 + hits.trailing_zeros() as usize / 8,
+        };
+    }
     let rest = bytes.get(at..).unwrap_or_default();
     at + rest
         .iter()

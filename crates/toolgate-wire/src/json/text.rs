@@ -1,7 +1,7 @@
 //! Strings: escapes taken off and put on.
 
 use super::scan::plain;
-use std::{borrow::Cow, fmt::Write};
+use std::borrow::Cow;
 
 /// What stands between the quotes, without its escapes. The text is checked.
 pub(super) fn unescape(inner: &str) -> Cow<'_, str> {
@@ -10,7 +10,7 @@ pub(super) fn unescape(inner: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(inner.len());
     let mut rest = inner;
-    while let Some(at) = rest.find('\\') {
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
         let (before, escape) = rest.split_at(at);
         out.push_str(before);
         let (sign, used) = sign(escape);
@@ -59,8 +59,12 @@ pub fn write_string(out: &mut String, text: &str) {
         match signs.next() {
             None => break,
             Some(sign @ ('"' | '\\')) => out.extend(['\\', sign]),
-            // Writing to a string cannot fail.
-            Some(control) => _ = write!(out, "\\u{:04x}", u32::from(control)),
+            Some(control) => {
+                let digit = |n: u32| char::from_digit(n, 16).unwrap_or('0');
+                let code = u32::from(control);
+                out.push_str("\\u00");
+                out.extend([digit(code / 16 % 16), digit(code % 16)]);
+            }
         }
         rest = signs.as_str();
     }

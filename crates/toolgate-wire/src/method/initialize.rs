@@ -60,6 +60,12 @@ impl Implementation {
     /// Writes it.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
+        self.write(&mut o);
+        o.finish()
+    }
+
+    /// Writes its members.
+    pub fn write(&self, o: &mut ObjectWriter) {
         o.str("name", &self.name);
         o.str("version", &self.version);
         let more = [
@@ -75,7 +81,6 @@ impl Implementation {
         if let Some(icons) = &self.icons {
             o.raw("icons", icons);
         }
-        o.finish()
     }
 }
 

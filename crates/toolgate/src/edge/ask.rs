@@ -69,7 +69,7 @@ pub(crate) async fn rounds(
         }
         let answers = match approval(&questions) {
             Some(approval) if !asks_client(approval, context) => {
-                held(server, &call, approval, outlet).await?;
+                Box::pin(held(server, &call, approval, outlet)).await?;
                 Vec::new()
             }
             approval => {
@@ -77,14 +77,14 @@ pub(crate) async fn rounds(
                 let Some(asker) = asker.filter(|asker| !asker.leaves()) else {
                     return Ok(Left::Questions(Box::new(call), questions));
                 };
-                inline(
+                Box::pin(inline(
                     (server, context),
                     &call,
                     &questions,
                     approval,
                     outlet,
                     asker,
-                )
+                ))
                 .await?
             }
         };

@@ -1,7 +1,7 @@
 //! One use of something: from parameters to a [`Call`], through its rounds, to an answer.
 
 use super::{
-    Front, Refused, answer,
+    Front, Refused, TaskOffer, answer,
     ask::{self, Asker, Left},
     outlet::{CallReport, Outlet},
     tasks,
@@ -55,12 +55,14 @@ pub(crate) async fn run(
         server.refused(refused).await;
         return Err(error);
     }
-    let report = Arc::new(CallReport::new(
-        outlet.clone(),
-        context.dialect,
-        context.progress.clone(),
-        context.log_level,
-    ));
+    let report = || {
+        Arc::new(CallReport::new(
+            outlet.clone(),
+            context.dialect,
+            context.progress.clone(),
+            context.log_level,
+        ))
+    };
     let mut call = context.call(&params_read, id);
     if let Some(params) = params {
         call.held.hold(params);
@@ -68,7 +70,9 @@ pub(crate) async fn run(
     // Until the answer is made: what came back is held by it, and by nothing else.
     let _held = call.held.clone();
     call.trace = context.trace.clone();
-    if report.is_wanted() {
+    // Nothing could come of an event where neither is wanted.
+    let wanted = (context.progress.is_some() || context.log_level.is_some()).then(report);
+    if let Some(report) = &wanted {
         let logs = report.logs();
         call.reporter = Reporter::new(report.clone()).with_logs(logs);
     }
@@ -78,10 +82,13 @@ pub(crate) async fn run(
             .await;
         return Err(answer::bad_params(error.public()));
     }
-    if let Some(wish) = tasks::wish(server, context, &call, params).await? {
-        return tasks::run(server, context, call, report, wish).await;
+    if server.offers.tasks != TaskOffer::None
+        && let Some(wish) = Box::pin(tasks::wish(server, context, &call, params)).await?
+    {
+        let report = wanted.unwrap_or_else(report);
+        return Box::pin(tasks::run(server, context, call, report, wish)).await;
     }
-    let _closer = report.closer();
+    let _closer = wanted.as_ref().map(|report| report.closer());
     let named = (call.op, call.name().to_owned());
     rounds(server, context, call, outlet, asker)
         .await

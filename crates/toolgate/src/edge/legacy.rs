@@ -8,14 +8,15 @@ use super::{
     outlet::{Frame, Frames, Outlet, level},
     tasks,
     telling::Telling,
+    working,
 };
+use futures_util::future::{AbortHandle, Abortable};
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tokio::{
     sync::{Notify, oneshot, watch},
-    task::AbortHandle,
     time::timeout,
 };
 use toolgate_core::{BoxFuture, Caller, Error, ItemKind, Kind};
@@ -133,38 +134,21 @@ impl Legacy {
         params: Option<Json>,
         outlet: &Outlet,
     ) {
+        let (handle, registration) = AbortHandle::new_pair();
         // The table learns of the request before its work can end.
-        let (go, ready) = oneshot::channel();
-        let work = self.clone().work(
-            caller,
-            id.clone(),
-            method.clone(),
-            params.clone(),
-            outlet.clone(),
-        );
-        #[allow(
-            clippy::disallowed_methods,
-            reason = "an edge owns the futures of its peer's requests and aborts them"
-        )]
-        let task = tokio::spawn(async move {
-            if ready.await.is_ok() {
-                work.await;
-            }
-        });
-        let accepted = self.table().accept(&id, task.abort_handle());
-        match accepted {
-            Ok(()) => {
-                let _ = go.send(());
-            }
-            Err(refusal) => {
-                let why = refused(refusal);
-                let (caller, transport) = (&self.context.caller, self.context.transport);
-                self.server
-                    .refused_request(caller, transport, (&method, params.as_ref()), &why)
-                    .await;
-                outlet.send(answer::frame(Some(&id), &Err(why))).await
-            }
+        let accepted = self.table().accept(&id, handle);
+        if let Err(refusal) = accepted {
+            let why = refused(refusal);
+            let (caller, transport) = (&self.context.caller, self.context.transport);
+            self.server
+                .refused_request(caller, transport, (&method, params.as_ref()), &why)
+                .await;
+            return outlet.send(answer::frame(Some(&id), &Err(why))).await;
         }
+        let work = self
+            .clone()
+            .work(caller, id, method, params, outlet.clone());
+        working::begin(Box::pin(Abortable::new(work, registration))).await;
     }
 
     async fn work(

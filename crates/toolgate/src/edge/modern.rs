@@ -87,7 +87,8 @@ fn supported() -> impl Iterator<Item = &'static Dialect> {
     dialect::ALL.into_iter().filter(|d| d.stateless)
 }
 
-/// Works on a request until there is an answer. Dropping the future cancels it.
+/// Works on a request until there is an answer. Dropping the future cancels it. What is rare is in a box, so that the future of
+/// a call is small.
 pub(crate) async fn answer(
     server: &Arc<Front>,
     context: &Context,
@@ -102,11 +103,14 @@ pub(crate) async fn answer(
             call::run(server, context, id, used, params, outlet, None).await
         }
         used if tasks::is_method(server, context, used) => {
-            tasks::answer(server, context, used, params, None).await
+            Box::pin(tasks::answer(server, context, used, params, None)).await
         }
-        method::LISTEN => listen(server, context, id, params, outlet).await,
+        method::LISTEN => Box::pin(listen(server, context, id, params, outlet)).await,
         other => match ItemKind::listed_by(other) {
-            Some(kind) => lists::page(server, context.dialect, &context.caller, kind, params).await,
+            Some(kind) => {
+                let page = lists::page(server, context.dialect, &context.caller, kind, params);
+                Box::pin(page).await
+            }
             None => Err(answer::no_method(other)),
         },
     }

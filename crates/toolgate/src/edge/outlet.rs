@@ -256,11 +256,6 @@ impl CallReport {
         }
     }
 
-    /// Whether anything could come of an event.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.token.is_some() || self.log_level.is_some()
-    }
-
     /// The least grave level that is wanted.
     pub(crate) fn logs(&self) -> Option<&'static str> {
         let rank = self.log_level?;

@@ -7,28 +7,19 @@ use super::{
     legacy::{self, Legacy},
     modern,
     outlet::{Frames, Outlet},
-    working::Working,
+    working::{self, Working},
 };
-use futures_util::{
-    FutureExt,
-    future::{AbortHandle, Abortable, Aborted},
-};
+use futures_util::future::{AbortHandle, Abortable};
 use std::{
-    future::poll_fn,
     io,
-    panic::AssertUnwindSafe,
     pin::pin,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
-    task::Poll,
     time::Duration,
 };
-use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
-    runtime::{Handle, RuntimeFlavor},
-};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use toolgate_core::Caller;
 use toolgate_wire::{
     json::{Json, Members, ReadError},
@@ -246,7 +237,7 @@ impl Peer {
             return self.refuse(&id, &method, params.as_ref(), why).await;
         }
         let work = self.work(context, id, method, params);
-        begin(Box::pin(Abortable::new(work, registration))).await;
+        working::begin(Box::pin(Abortable::new(work, registration))).await;
     }
 
     fn work(
@@ -288,26 +279,6 @@ impl Peer {
     }
 }
 
-/// Begins to work on a request. On a runtime of one thread nothing is lost by a first step here and now, and most
-/// requests are over with it; what is not goes on as a task. Where there are more threads, another one may take it.
-async fn begin(work: impl Future<Output = Result<(), Aborted>> + Send + Unpin + 'static) {
-    // As in a task, a panic ends the one request.
-    let mut work = AssertUnwindSafe(work).catch_unwind();
-    let alone = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
-    if alone
-        && poll_fn(|cx| Poll::Ready(work.poll_unpin(cx)))
-            .await
-            .is_ready()
-    {
-        return;
-    }
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "an edge owns the futures of its peer's requests and aborts them"
-    )]
-    tokio::spawn(work);
-}
-
 /// The error for whatever comes when the server already stops.
 fn stops() -> RpcError {
     RpcError::new(
@@ -347,7 +318,7 @@ async fn line(
             // A last line without its end is no message.
             return Ok(Line::End);
         }
-        let end = part.iter().position(|b| *b == b'\n');
+        let end = memchr::memchr(b'\n', part);
         let taken = end.unwrap_or(part.len());
         over |= bytes.len() + taken > limit;
         let room = claim.message((bytes.len() + taken) as u64);

@@ -75,11 +75,16 @@ impl Telling {
     /// Tells changes on `outlet` until nobody reads it; a second stream takes the place of the first.
     pub(super) fn start(self: &Arc<Self>, outlet: Outlet) {
         let (swaps, next) = mpsc::channel(1);
+        let mut run = Box::pin(self.clone().run(outlet, next));
+        // Listening begins here and now: the peer's next request may be what changes something.
+        if (&mut run).now_or_never().is_some() {
+            return self.close();
+        }
         #[allow(
             clippy::disallowed_methods,
             reason = "an edge owns the stream of its peer and aborts it"
         )]
-        let task = tokio::spawn(self.clone().run(outlet, next)).abort_handle();
+        let task = tokio::spawn(run).abort_handle();
         self.state().stream = Some(Stream { swaps, task });
     }
 

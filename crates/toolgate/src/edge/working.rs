@@ -1,8 +1,20 @@
-//! The requests of one peer that are being worked on, where each stands for itself (2026-07-28 over stdio).
+//! Requests of a peer that are being worked on: how their work begins, and the table of those that stand for themselves
+//! (2026-07-28 over stdio).
 
-use futures_util::future::AbortHandle;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use tokio::sync::Notify;
+use futures_util::{
+    FutureExt,
+    future::{AbortHandle, Aborted},
+};
+use std::{
+    future::poll_fn,
+    panic::AssertUnwindSafe,
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::Poll,
+};
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    sync::Notify,
+};
 use toolgate_wire::{
     message::Id,
     session::{Refusal, Session},
@@ -72,4 +84,26 @@ impl Working {
     fn table(&self) -> MutexGuard<'_, Session<(), AbortHandle>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Begins to work on a request. On a runtime of one thread nothing is lost by a first step here and now, and most
+/// requests are over with it; what is not goes on as a task. Where there are more threads, another one may take it.
+pub(crate) async fn begin(
+    work: impl Future<Output = Result<(), Aborted>> + Send + Unpin + 'static,
+) {
+    // As in a task, a panic ends the one request.
+    let mut work = AssertUnwindSafe(work).catch_unwind();
+    let alone = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
+    if alone
+        && poll_fn(|cx| Poll::Ready(work.poll_unpin(cx)))
+            .await
+            .is_ready()
+    {
+        return;
+    }
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "an edge owns the futures of its peer's requests and aborts them"
+    )]
+    tokio::spawn(work);
 }

@@ -21,7 +21,7 @@ use toolgate_core::{
 pub struct Cx(Arc<Inner>);
 
 struct Inner {
-    call: Call,
+    call: Arc<Call>,
     answered: Answered,
     /// The keys of the answers that were of use.
     used: Mutex<Vec<String>>,
@@ -58,7 +58,7 @@ impl Level {
 }
 
 impl Cx {
-    pub(super) fn new(call: Call, registry: Registry) -> Cx {
+    pub(super) fn new(call: Arc<Call>, registry: Registry) -> Cx {
         Cx(Arc::new(Inner {
             answered: Answered::of(&call),
             call,

@@ -33,7 +33,7 @@ pub(super) struct Offered {
     pub(super) mounts: Vec<String>,
     catalogs: [Catalog; 4],
     /// Where things of a name or a URI stand.
-    places: HashMap<(ItemKind, String), usize>,
+    places: [HashMap<String, usize>; 4],
 }
 
 impl Offered {
@@ -54,7 +54,7 @@ impl Offered {
     }
 
     fn place(&self, kind: ItemKind, name: &str) -> Option<usize> {
-        self.places.get(&(kind, name.to_owned())).copied()
+        self.places[kind as usize].get(name).copied()
     }
 
     /// Checks all definitions, and makes the lists of them.
@@ -63,11 +63,11 @@ impl Offered {
         let mut all = found.iter().flatten();
         all.try_for_each(|def| build::is_own(def, &self.mounts))?;
         let hint = self.hint;
-        self.places.clear();
+        self.places = Default::default();
         for definition in found.iter().flat_map(|list| list.iter().enumerate()) {
             let (at, definition) = definition;
-            let key = (definition.kind(), definition.name().to_owned());
-            self.places.insert(key, at);
+            let places = &mut self.places[definition.kind() as usize];
+            places.insert(definition.name().to_owned(), at);
         }
         let lists = found.map(|definitions| {
             let items = definitions.into_iter();

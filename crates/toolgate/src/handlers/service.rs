@@ -1,6 +1,7 @@
 //! What is offered, as a service.
 
 use super::{Cx, Registry, Stop, registry::Offered, stop::Why};
+use std::sync::Arc;
 use toolgate_core::{
     BoxFuture, Call, Catalog, Changes, Error, Interest, ItemKind, List, Op, Outcome, Output,
     Service, ToolResult,
@@ -11,7 +12,7 @@ pub(super) struct Handlers(pub(super) Registry);
 
 impl Handlers {
     async fn run(&self, call: Call) -> Result<Outcome, Error> {
-        let offered = self.0.offered();
+        let (offered, call) = (self.0.offered(), Arc::new(call));
         let cx = Cx::new(call.clone(), self.0.clone());
         let done = match call.op {
             Op::Tool => tool(&offered, &call, cx).await,

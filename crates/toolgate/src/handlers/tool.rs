@@ -79,7 +79,7 @@ impl Tool {
     {
         let handler = Arc::new(handler);
         let run: Run = Arc::new(move |call, cx| {
-            let arguments = serde_json::from_value::<A>(call.arguments().value().clone());
+            let arguments = A::deserialize(call.arguments().value());
             let handler = handler.clone();
             Box::pin(async move {
                 let arguments = arguments.map_err(|error| Stop::error(invalid(&error)))?;

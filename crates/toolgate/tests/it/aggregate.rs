@@ -113,7 +113,7 @@ fn all() -> List {
 
 fn only(name: &str) -> List {
     List {
-        only: Some(name.to_owned()),
+        only: Some(name.into()),
         ..all()
     }
 }

@@ -55,7 +55,7 @@ impl Client {
             call.reporter = Reporter::new(Arc::new(Telling(progress)));
         }
         let logs = *inner.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        call.reporter = call.reporter.with_logs(logs.map(Level::word));
+        call.reporter = call.reporter.clone().with_logs(logs.map(Level::word));
         call.seen = Arc::new(Seen {
             revision: self.revision().to_owned(),
             transport: inner.transport,

@@ -167,17 +167,23 @@ fn decoded(value: &str, name: &str) -> Result<String, RpcError> {
     text.ok_or_else(|| mismatch(format!("the Base64 of the header {name} cannot be read")))
 }
 
-/// Checks `Mcp-Param-*` against the arguments, for the properties that the schema marks with `x-mcp-header`.
-pub(crate) fn params_agree(
-    headers: &HeaderMap,
-    schema: &Json,
-    arguments: &Json,
-) -> Result<(), RpcError> {
-    // Most tools mark nothing.
-    if schema.as_str().contains("mcp-header") || schema.as_str().contains('\\') {
-        marked_agree(headers, schema, Some(arguments))?;
+/// The schema of a tool that may mark properties with `x-mcp-header`; most mark nothing.
+pub(crate) struct Marked(Option<Json>);
+
+impl Marked {
+    pub(crate) fn of(schema: &Json) -> Marked {
+        let text = schema.as_str();
+        let may = text.contains("mcp-header") || text.contains('\\');
+        Marked(may.then(|| schema.clone()))
     }
-    Ok(())
+
+    /// Checks `Mcp-Param-*` against the arguments, for the properties that are marked.
+    pub(crate) fn agree(&self, headers: &HeaderMap, arguments: &Json) -> Result<(), RpcError> {
+        match &self.0 {
+            Some(schema) => marked_agree(headers, schema, Some(arguments)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Goes on below an argument that is absent: a header may be there nevertheless.

@@ -186,7 +186,8 @@ async fn mirrored(
     };
     match catalog.find(&call.name) {
         Some(item) => {
-            headers::params_agree(&parts.headers, &item.def.input_schema(), &call.arguments)
+            let marked = item.memo(|item| headers::Marked::of(&item.def.input_schema()));
+            marked.agree(&parts.headers, &call.arguments)
         }
         None => Ok(()),
     }

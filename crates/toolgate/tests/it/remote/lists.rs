@@ -214,7 +214,7 @@ async fn the_time_to_live_of_a_modern_list_is_honoured() {
     // Stale at once: shown, it is read again; looked up for a call, it holds a minute.
     remote
         .list(List {
-            only: Some("a".to_owned()),
+            only: Some("a".into()),
             ..all()
         })
         .await
@@ -223,7 +223,7 @@ async fn the_time_to_live_of_a_modern_list_is_honoured() {
     advance(Duration::from_secs(61)).await;
     let (looked, ()) = join!(
         remote.list(List {
-            only: Some("a".to_owned()),
+            only: Some("a".into()),
             ..all()
         }),
         async {

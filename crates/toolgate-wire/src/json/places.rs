@@ -1,0 +1,250 @@
+//! Where the members near the root of a text are. The reader sees them on its way and takes them down, so that nobody has
+//! to look for them again: what a request is made of is asked for many times.
+
+use super::lex::{self, Member};
+use std::ops::Range;
+
+/// So many objects around a member are near the root: the message, `params`, `_meta`, and what stands in it.
+const NEAR: usize = 4;
+/// So many members are taken down; a message has some twenty.
+const MOST: usize = 64;
+
+/// A member that was taken down: where its key is, between its quotes, and its value.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Place {
+    key: (u32, u32),
+    value: (u32, u32),
+    /// How many objects it stands in.
+    depth: u16,
+    /// Whether its key says what stands between the quotes: it has no escapes.
+    plain: bool,
+}
+
+/// The members of a text near its root, in the order of their keys.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places {
+    list: Vec<Place>,
+    /// Where the root begins.
+    root: u32,
+    /// Whether there were more members than are taken down: then it is not known of any object whether it is whole.
+    over: bool,
+}
+
+impl Places {
+    /// Of a text whose root begins there. A text beyond 4 GiB has none.
+    pub(super) fn new(root: usize, bytes: usize) -> Places {
+        Places {
+            list: Vec::with_capacity(20),
+            root: u32::try_from(root).unwrap_or_default(),
+            over: u32::try_from(bytes).is_err(),
+        }
+    }
+
+    /// A member begins, in so many objects and in no array; which one it is, where it is taken down. The ranges of its key
+    /// and the beginning of its value are known already.
+    pub(super) fn begin(
+        &mut self,
+        key: &Range<usize>,
+        plain: bool,
+        value: usize,
+        depth: usize,
+    ) -> Option<usize> {
+        if depth > NEAR || self.over {
+            return None;
+        }
+        if self.list.len() >= MOST {
+            self.over = true;
+            return None;
+        }
+        let at = |n: usize| u32::try_from(n).unwrap_or_default();
+        self.list.push(Place {
+            key: (at(key.start), at(key.end)),
+            value: (at(value), at(value)),
+            depth: u16::try_from(depth).unwrap_or_default(),
+            plain,
+        });
+        Some(self.list.len() - 1)
+    }
+
+    /// Its value ends.
+    pub(super) fn end(&mut self, place: usize, end: usize) {
+        if let Some(place) = self.list.get_mut(place) {
+            place.value.1 = u32::try_from(end).unwrap_or_default();
+        }
+    }
+
+    /// Where the value of a member of the object at `range` is, counted from the beginning of the object; `None` in `Ok` where
+    /// there is none.
+    ///
+    /// # Errors
+    /// It is not known.
+    pub(super) fn find(
+        &self,
+        whole: &str,
+        range: &Range<usize>,
+        key: &str,
+    ) -> Result<Option<Range<usize>>, ()> {
+        let mut rest = self.within(range.start).ok_or(())?;
+        while let Some((place, more)) = rest.split_first() {
+            let (from, to) = (place.key.0 as usize, place.key.1 as usize);
+            if from >= range.end {
+                break;
+            }
+            if !place.plain || to - from == key.len() {
+                let inner = whole.get(from..to).unwrap_or_default();
+                let same = match place.plain {
+                    true => inner == key,
+                    false => lex::says(inner, key),
+                };
+                if same {
+                    let value = place.value.0 as usize..place.value.1 as usize;
+                    return Ok(Some(value.start - range.start..value.end - range.start));
+                }
+            }
+            rest = outside(place, more);
+        }
+        Ok(None)
+    }
+
+    /// The members of the value that begins there, if all of them were taken down.
+    fn within(&self, start: usize) -> Option<&[Place]> {
+        let start = u32::try_from(start).ok()?;
+        if self.over || self.list.is_empty() {
+            return None;
+        }
+        // It is the root, or the value of the last member whose key begins before it.
+        let first = self.list.partition_point(|place| place.key.0 <= start);
+        let known = match first.checked_sub(1) {
+            None => start == self.root,
+            Some(own) => self
+                .list
+                .get(own)
+                .is_some_and(|own| own.value.0 == start && (own.depth as usize) < NEAR),
+        };
+        known.then(|| self.list.get(first..).unwrap_or_default())
+    }
+}
+
+/// What stands in its value comes next, and is not a member of the same object.
+fn outside<'a>(place: &Place, mut more: &'a [Place]) -> &'a [Place] {
+    while let Some((next, rest)) = more.split_first()
+        && next.key.0 < place.value.1
+    {
+        more = rest;
+    }
+    more
+}
+
+/// The members of an object, taken down or found in its text; none for anything else.
+pub(super) enum Found<'a> {
+    /// Those that were taken down from there on; what stands behind the end is not part of the object.
+    Known {
+        whole: &'a str,
+        rest: &'a [Place],
+        range: Range<usize>,
+    },
+    /// Not known.
+    Sought(Option<lex::Parts<'a>>),
+}
+
+impl<'a> Found<'a> {
+    /// Those of the value at `range` of `whole`.
+    pub(super) fn of(places: &'a Places, whole: &'a str, range: Range<usize>) -> Found<'a> {
+        match places.within(range.start) {
+            Some(rest) => Found::Known { whole, rest, range },
+            None => {
+                let text = whole.get(range).unwrap_or_default();
+                Found::Sought(lex::Parts::of(text, super::Kind::Object))
+            }
+        }
+    }
+}
+
+impl<'a> Iterator for Found<'a> {
+    type Item = Member<'a>;
+
+    /// Where the member is, counted from the beginning of the object.
+    fn next(&mut self) -> Option<Member<'a>> {
+        let (whole, rest, range) = match self {
+            Found::Known { whole, rest, range } => (*whole, rest, range),
+            Found::Sought(parts) => return parts.as_mut()?.member(),
+        };
+        let (place, more) = rest.split_first()?;
+        let (from, to) = (place.key.0 as usize, place.key.1 as usize);
+        if from >= range.end {
+            return None;
+        }
+        *rest = outside(place, more);
+        let value = place.value.0 as usize - range.start..place.value.1 as usize - range.start;
+        Some(Member {
+            key: whole.get(from..to).unwrap_or_default(),
+            start: from - 1 - range.start,
+            value,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Json, Limits};
+    use super::*;
+
+    fn read(text: &str) -> Json {
+        Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap()
+    }
+
+    /// All members of all values, as they are found in places and in the text alone.
+    fn both(json: &Json) {
+        let found: Vec<_> = json.members().map(|(k, v)| (k.into_owned(), v)).collect();
+        let sought = lex::members(json.as_str());
+        let sought: Vec<_> = sought
+            .map(|m| (m.key.to_owned(), m.start, m.value))
+            .collect();
+        let in_places = Found::of(&json.text.places, &json.text.text, json.range.clone());
+        let in_places: Vec<_> = in_places
+            .map(|m| (m.key.to_owned(), m.start, m.value))
+            .collect();
+        assert_eq!(in_places, sought, "{}", json.as_str());
+        assert_eq!(found.len(), sought.len());
+        for (key, value) in found {
+            let alone = read(json.as_str()).get(&key).unwrap();
+            assert_eq!(value, alone);
+            assert_eq!(json.get(&key), Some(alone));
+            both(&value);
+        }
+        json.items().for_each(|item| both(&item));
+    }
+
+    #[test]
+    fn what_was_taken_down_is_what_the_text_says() {
+        for text in [
+            "{}",
+            " [ ] ",
+            r#" {"a" : {} , "b":[{"c":{"d":1}},2], "e":{"f":{"g":{"h":{"i":{"j":1}}}}} } "#,
+            r#"{"a":{"a":{"a":{"a":{"a":{"a":{"a":{}}}}}}},"b":"x"}"#,
+            r#"{"\u0061\"":"{\"b\":1}","b":{"x":[],"y":{}},"c":null}"#,
+            r#"[{"a":{"b":{"c":1}}},{"a":1}]"#,
+            r#"{"a":[[{"b":{"c":1}}]],"d":{"e":true}}"#,
+            "7",
+        ] {
+            both(&read(text));
+        }
+        for count in [MOST - 1, MOST, MOST + 1] {
+            let wide: Vec<String> = (0..count).map(|n| format!(r#""k{n}":{{}}"#)).collect();
+            let wide = format!("{{{}}}", wide.join(","));
+            assert_eq!(read(&wide).members().count(), count);
+            both(&read(&wide));
+        }
+    }
+
+    #[test]
+    fn only_what_is_near_is_taken_down() {
+        let json = read(r#"{"a":{"b":{"c":{"d":{"e":1}}}},"f":[{"g":1}]}"#);
+        let keys = json.text.places.list.len();
+        assert_eq!(keys, 5, "a to d, and f");
+        let deep = json.get("a").and_then(|a| a.get("b")?.get("c")?.get("d"));
+        assert_eq!(deep.unwrap().get("e").unwrap().as_str(), "1");
+        let item = json.get("f").and_then(|f| f.items().next());
+        assert_eq!(item.unwrap().get("g").unwrap().as_str(), "1");
+    }
+}
