@@ -1,6 +1,12 @@
-//! What the servers of the bench share: the text of a tool, and the list of many tools.
+//! What the servers of the bench share: the text of a tool, the list of many tools, the listener.
 
+pub mod bare;
+
+use hyper::{Request, Response, body::Incoming, server::conn::http1, service::Service};
+use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use std::io::{self, Read, Write};
+use tokio::net::TcpListener;
 
 /// The tools of a large list.
 pub fn many(count: usize) -> Vec<Value> {
@@ -31,4 +37,37 @@ pub fn word(option: &str) -> Option<String> {
 /// The number behind an option of the command line.
 pub fn number(option: &str) -> Option<u32> {
     word(option)?.parse().ok()
+}
+
+/// Serves on a free port of the loopback interface, on this thread. Says the port on the output, and ends the program with
+/// its input.
+pub async fn serve_http<S, B>(service: impl Fn() -> S) -> io::Result<()>
+where
+    S: Service<Request<Incoming>, Response = Response<B>> + 'static,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    S::Future: 'static,
+    B: hyper::body::Body + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let mut output = io::stdout().lock();
+    writeln!(output, "{}", listener.local_addr()?.port())?;
+    output.flush()?;
+    drop(output);
+    std::thread::spawn(|| {
+        let _ = io::stdin().read(&mut [0]);
+        std::process::exit(0);
+    });
+    let local = tokio::task::LocalSet::new();
+    local
+        .run_until(async {
+            loop {
+                let (stream, _) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                let served =
+                    http1::Builder::new().serve_connection(TokioIo::new(stream), service());
+                tokio::task::spawn_local(served);
+            }
+        })
+        .await
 }

@@ -1,13 +1,15 @@
 //! Our server, as any author gets it with all duties on: over stdio, with tools that break each duty.
 //!
-//! `ours [--tools N] [--quota N] [--audit FOLDER]`: lists N tools at least, lets each be called N times a century,
-//! records in a folder instead of as events that nobody hears.
+//! `ours [--http] [--tools N] [--quota N] [--audit FOLDER] [--without-secrets]`: lists N tools at least, lets each be called N
+//! times a century, records in a folder instead of as events that nobody hears, looks for no secrets in answers.
 
+use hyper_util::service::TowerToHyperService;
 use std::time::Duration;
 use toolgate::{
-    Call, Caller, Content, Cx, Decision, Error, Item, Kind, Refusal, Rule, Server, Stop, Tool,
-    ToolResult, Verdict,
-    duties::{Deadline, PerServer, Quota},
+    Call, Caller, Content, Cx, Decision, Error, Http, Item, Kind, Refusal, Rule, Server, Stop,
+    Tool, ToolResult, Verdict,
+    duties::{Deadline, OnSecret, PerServer, Quota},
+    edge::http::HttpLimits,
     tool,
 };
 
@@ -85,6 +87,10 @@ fn breakers() -> Vec<Tool> {
     ]
 }
 
+fn has(option: &str) -> bool {
+    std::env::args().any(|word| word == option)
+}
+
 fn server() -> Server {
     let quota = toolgate_bench::number("--quota").unwrap_or(u32::MAX);
     let century = Duration::from_secs(3_155_760_000);
@@ -105,13 +111,17 @@ fn server() -> Server {
         count += 1;
     }
     let tools = toolgate_bench::number("--tools").unwrap_or(0) as usize;
-    for definition in toolgate_bench::many(tools.saturating_sub(count)) {
+    // The hidden one is not listed.
+    for definition in toolgate_bench::many((tools + 1).saturating_sub(count)) {
         let text = |key: &str| definition[key].as_str().unwrap_or_default().to_owned();
         let schema = definition["inputSchema"].clone();
         let tool = Tool::dynamic(&text("name"), schema, |_, _: Cx| async {
             Ok::<_, Stop>("")
         });
         server = server.tool(tool.title(&text("title")).description(&text("description")));
+    }
+    if has("--without-secrets") {
+        server = server.secrets(OnSecret::Pass);
     }
     match toolgate_bench::word("--audit") {
         Some(folder) => server.audit_in(folder),
@@ -122,6 +132,16 @@ fn server() -> Server {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::panic::set_hook(Box::new(|_| {}));
-    toolgate::stdio(server()).await?;
+    if !has("--http") {
+        toolgate::stdio(server()).await?;
+        return Ok(());
+    }
+    let limits = HttpLimits {
+        sessions: 2000,
+        listen_streams_per_caller: 1000,
+        ..HttpLimits::default()
+    };
+    let http = Http::new(server().build()?, limits);
+    toolgate_bench::serve_http(move || TowerToHyperService::new(http.clone())).await?;
     Ok(())
 }

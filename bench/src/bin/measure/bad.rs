@@ -1,6 +1,6 @@
 //! One bad call for each duty: all must be refused, or what they bring be made harmless, so that no duty is off.
 
-use crate::{load::Load, stdio::Pipes};
+use crate::{load::Load, wire::Wire};
 use serde_json::{Value, json};
 
 /// A duty, the tool and arguments that break it, and a word of the answer that shows it.
@@ -39,7 +39,7 @@ pub const COUNTED: u64 = 2;
 const IN_FLIGHT: u64 = 64;
 
 /// Breaks each duty once.
-pub fn all_refused(load: &Load, calls: u64, pipes: &mut Pipes) {
+pub fn all_refused(load: &Load, calls: u64, pipes: &mut Wire) {
     let mut id = calls;
     let mut line = String::new();
     for (duty, tool, arguments, word) in BAD {
@@ -48,17 +48,22 @@ pub fn all_refused(load: &Load, calls: u64, pipes: &mut Pipes) {
         pipes.say(&load.call(id, tool, &arguments));
         pipes.flush();
         pipes.hear(&mut line);
+        let off = tool == "key" && !load.secrets;
+        let word = if off { "the key is AKI" } else { word };
         assert!(line.contains(word), "{duty} does not hold: {line}");
     }
     strict(pipes, &mut line);
-    crowd(load, id, pipes, &mut line);
-    if load.tools == 0 {
+    // Over HTTP it would need as many connections; with few calls the quota of the slow tool ends before.
+    if !load.http && calls > IN_FLIGHT {
+        crowd(load, id, pipes, &mut line);
+    }
+    if !load.lists {
         often(load, calls, pipes, &mut line);
     }
 }
 
 /// A key that stands twice is read by nobody.
-fn strict(pipes: &mut Pipes, line: &mut String) {
+fn strict(pipes: &mut Wire, line: &mut String) {
     pipes.say(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{}}"#);
     pipes.flush();
     pipes.hear(line);
@@ -69,7 +74,7 @@ fn strict(pipes: &mut Pipes, line: &mut String) {
 }
 
 /// One more in flight than may be; the others end by their deadline.
-fn crowd(load: &Load, from: u64, pipes: &mut Pipes, line: &mut String) {
+fn crowd(load: &Load, from: u64, pipes: &mut Wire, line: &mut String) {
     for more in 0..=IN_FLIGHT {
         pipes.say(&load.call(from + 1 + more, "slow", &json!({})));
     }
@@ -89,7 +94,7 @@ fn crowd(load: &Load, from: u64, pipes: &mut Pipes, line: &mut String) {
 }
 
 /// All calls of the quota are used up.
-fn often(load: &Load, calls: u64, pipes: &mut Pipes, line: &mut String) {
+fn often(load: &Load, calls: u64, pipes: &mut Wire, line: &mut String) {
     pipes.say(&load.call(calls, "echo", &json!({"text": "once more"})));
     pipes.flush();
     pipes.hear(line);

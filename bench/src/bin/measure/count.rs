@@ -3,7 +3,7 @@
 use crate::{
     load::{self, Load},
     peer::Peer,
-    stdio::Pipes,
+    wire::Wire,
 };
 use std::{
     fs,
@@ -57,7 +57,7 @@ fn more(load: &Load, total: impl Fn(u64) -> f64, file: &PathBuf) -> f64 {
 fn run(load: &Load, peer: &Peer, calls: u64, mut wrap: Command) {
     let command = peer.command(load, calls);
     wrap.arg(command.get_program()).args(command.get_args());
-    let mut pipes = Pipes::start(wrap);
+    let mut pipes = Wire::start(load, wrap);
     load::run(load, peer, calls, &mut pipes);
     pipes.end();
 }

@@ -1,6 +1,6 @@
 //! What is asked of a server, and how often.
 
-use crate::{bad, peer::Peer, stdio::Pipes};
+use crate::{bad, peer::Peer, wire::Wire, workloads::WORKLOADS};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 use std::{sync::OnceLock, time::Instant};
@@ -11,14 +11,20 @@ pub struct Load {
     pub name: &'static str,
     /// Its words on the page.
     pub title: &'static str,
+    /// Whether it goes over HTTP.
+    pub http: bool,
     /// Calls in flight.
     pub flight: u64,
     /// Bytes of the text that is echoed.
     pub bytes: usize,
-    /// Tools that are listed; 0 where a tool is called.
+    /// Tools of the server, where they are many.
     pub tools: usize,
-    /// Whether the peer speaks 2025-11-25, after a handshake.
-    pub legacy: bool,
+    /// Whether they are listed; else the first one is called.
+    pub lists: bool,
+    /// Sessions of 2025-11-25, used in turn; without any the peer speaks 2026-07-28.
+    pub sessions: usize,
+    /// Whether our server looks for secrets in answers.
+    pub secrets: bool,
     /// Calls of which time is taken.
     pub timed: u64,
     /// Calls of which instructions are counted, and half as many before.
@@ -29,54 +35,15 @@ pub struct Load {
     pub target: &'static str,
 }
 
-/// All workloads over stdio.
-pub const WORKLOADS: [Load; 3] = [
-    Load {
-        name: "echo",
-        title: "echo over stdio, 1 in flight",
-        flight: 1,
-        bytes: 16,
-        tools: 0,
-        legacy: false,
-        timed: 20_000,
-        counted: 1000,
-        audited: false,
-        target: "35 k instructions at most; 0.50 of bare",
-    },
-    Load {
-        name: "echo-64",
-        title: "echo over stdio, 64 in flight",
-        flight: 64,
-        bytes: 16,
-        tools: 0,
-        legacy: false,
-        timed: 50_000,
-        counted: 2000,
-        audited: true,
-        target: "0.40 of bare; 0.3 system calls at most",
-    },
-    Load {
-        name: "echo-2025",
-        title: "echo over stdio, 2025-11-25, 1 in flight",
-        flight: 1,
-        bytes: 16,
-        tools: 0,
-        legacy: true,
-        timed: 20_000,
-        counted: 1000,
-        audited: false,
-        target: "none set",
-    },
-];
-
-const META: &str = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+/// What a request of 2026-07-28 says of its sender.
+pub const META: &str = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 impl Load {
     /// A request of this workload.
     pub fn request(&self, id: u64) -> String {
-        match self.tools {
-            0 => self.call(id, "echo", &serde_json::json!({"text": self.text(id)})),
-            _ => self.message(id, "tools/list", ""),
+        match self.lists {
+            false => self.call(id, "echo", &serde_json::json!({"text": self.text(id)})),
+            true => self.message(id, "tools/list", ""),
         }
     }
 
@@ -89,8 +56,9 @@ impl Load {
         )
     }
 
-    fn message(&self, id: u64, method: &str, params: &str) -> String {
-        let meta = if self.legacy { "" } else { META };
+    /// A message of any method.
+    pub fn message(&self, id: u64, method: &str, params: &str) -> String {
+        let meta = if self.sessions > 0 { "" } else { META };
         let params = format!("{params}{meta}");
         let params = params.trim_start_matches(',');
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}}}}}"#)
@@ -115,14 +83,14 @@ impl Load {
         let id = answer["id"].as_u64().expect("the id of a request");
         let head = line.get(..400).unwrap_or(line);
         let result = &answer["result"];
-        match self.tools {
-            0 => {
+        match self.lists {
+            false => {
                 assert_eq!(result["content"][0]["text"], self.text(id), "{head}");
                 assert_ne!(result["isError"], true, "{head}");
             }
-            tools => assert_eq!(
+            true => assert_eq!(
                 result["tools"].as_array().map(Vec::len),
-                Some(tools),
+                Some(self.tools),
                 "{head}"
             ),
         }
@@ -131,10 +99,7 @@ impl Load {
 }
 
 /// Makes so many calls, each answer checked; then what must be refused. How long the calls took, in seconds.
-pub fn run(load: &Load, peer: &Peer, calls: u64, pipes: &mut Pipes) -> f64 {
-    if load.legacy {
-        pipes.open();
-    }
+pub fn run(load: &Load, peer: &Peer, calls: u64, pipes: &mut Wire) -> f64 {
     let begin = Instant::now();
     let (mut sent, mut done) = (0, 0);
     let mut answered = vec![false; calls as usize];
@@ -167,7 +132,7 @@ pub fn rate(load: &Load, peer: &Peer) -> f64 {
     } else {
         &cores()[..1]
     });
-    let mut pipes = Pipes::start(peer.command(load, load.timed));
+    let mut pipes = Wire::start(load, peer.command(load, load.timed));
     stay(&cores()[..1]);
     let rate = load.timed as f64 / run(load, peer, load.timed, &mut pipes);
     pipes.end();
@@ -191,4 +156,10 @@ fn stay(these: &[usize]) {
     let mut set = CpuSet::new();
     these.iter().for_each(|core| set.set(*core));
     sched_setaffinity(None, &set).expect("cores of its own");
+}
+
+/// The workload of that name.
+pub fn workload(name: &str) -> &'static Load {
+    let known = WORKLOADS.iter().find(|load| load.name == name);
+    known.unwrap_or_else(|| panic!("a workload: {:?}", WORKLOADS.map(|load| load.name)))
 }

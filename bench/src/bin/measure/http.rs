@@ -1,0 +1,183 @@
+//! A server on a port of the loopback interface, spoken to over kept connections.
+
+use serde_json::Value;
+use std::{
+    collections::VecDeque,
+    fmt::Write as _,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, ChildStdin, Command, Stdio},
+};
+
+/// A child, and the connections to it.
+pub struct Http {
+    child: Child,
+    input: Option<ChildStdin>,
+    port: u16,
+    free: Vec<BufReader<TcpStream>>,
+    /// Those on which an answer is due, the oldest request first.
+    busy: VecDeque<BufReader<TcpStream>>,
+    /// The sessions of 2025-11-25, used in turn.
+    sessions: VecDeque<String>,
+}
+
+const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1.0.0"}}}"#;
+
+impl Http {
+    /// Starts it.
+    pub fn start(mut command: Command) -> Http {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .expect("it starts; build all programs of this crate");
+        let mut said = String::new();
+        let output = child.stdout.take().expect("its output");
+        let read = BufReader::new(output).read_line(&mut said);
+        read.expect("it says its port");
+        Http {
+            input: child.stdin.take(),
+            child,
+            port: said.trim().parse().expect("a port"),
+            free: Vec::new(),
+            busy: VecDeque::new(),
+            sessions: VecDeque::new(),
+        }
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Opens one more session of 2025-11-25.
+    pub fn open(&mut self) {
+        let mut stream = self.connection();
+        let mut answer = String::new();
+        send(&mut stream, "", OPEN);
+        let session = receive(&mut stream, &mut answer).expect("a session");
+        let done = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        send(&mut stream, &of_session(&session), done);
+        receive(&mut stream, &mut answer);
+        self.sessions.push_back(session);
+        self.free.push(stream);
+    }
+
+    /// A stream of 2026-07-28 on which the server tells what changes; it has begun.
+    pub fn listen(&mut self) -> TcpStream {
+        let meta = crate::load::META.trim_start_matches(',');
+        let line = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true}},{meta}}}}}"#
+        );
+        let mut stream = self.connection();
+        send(&mut stream, &headers(&line), &line);
+        let mut head = String::new();
+        while !head.contains("acknowledged") {
+            let read = stream.read_line(&mut head).expect("it tells");
+            assert!(read > 0, "it ended: {head}");
+        }
+        stream.into_inner()
+    }
+
+    fn connection(&mut self) -> BufReader<TcpStream> {
+        self.free.pop().unwrap_or_else(|| {
+            let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+            stream.set_nodelay(true).expect("no delay");
+            BufReader::with_capacity(1 << 16, stream)
+        })
+    }
+
+    /// A request, at once, on a connection of its own.
+    pub fn say(&mut self, line: &str) {
+        let mut stream = self.connection();
+        let more = match self.sessions.pop_front() {
+            Some(session) => {
+                let headers = of_session(&session);
+                self.sessions.push_back(session);
+                headers
+            }
+            None => headers(line),
+        };
+        send(&mut stream, &more, line);
+        self.busy.push_back(stream);
+    }
+
+    /// The answer to the oldest request.
+    pub fn hear(&mut self, answer: &mut String) {
+        let mut stream = self.busy.pop_front().expect("an answer is due");
+        receive(&mut stream, answer);
+        self.free.push(stream);
+    }
+
+    /// Ends it.
+    pub fn end(mut self) {
+        drop(self.input.take());
+        let status = self.child.wait().expect("it ends");
+        assert!(status.success(), "{status}");
+    }
+}
+
+/// The headers that repeat what the body says.
+fn headers(line: &str) -> String {
+    let body: Value = serde_json::from_str(line).expect("JSON");
+    let method = body["method"].as_str().unwrap_or_default();
+    let mut headers = format!("mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n");
+    if let Some(name) = body["params"]["name"].as_str() {
+        let _ = write!(headers, "mcp-name: {name}\r\n");
+    }
+    headers
+}
+
+fn of_session(session: &str) -> String {
+    format!("mcp-protocol-version: 2025-11-25\r\nmcp-session-id: {session}\r\n")
+}
+
+fn send(stream: &mut BufReader<TcpStream>, headers: &str, body: &str) {
+    let text = format!(
+        "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let sent = stream.get_mut().write_all(text.as_bytes());
+    sent.expect("it reads");
+}
+
+/// Reads a response; its session. The answer is its body, or the last event of it.
+fn receive(stream: &mut BufReader<TcpStream>, answer: &mut String) -> Option<String> {
+    let (mut length, mut chunked, mut session) = (0, false, None);
+    let mut line = String::new();
+    loop {
+        line.clear();
+        let read = stream.read_line(&mut line).expect("it writes");
+        assert!(read > 0, "it ended before it answered");
+        let Some((name, value)) = line.trim_end().split_once(": ") else {
+            match line.trim_end() {
+                "" => break,
+                _ => continue,
+            }
+        };
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.parse().expect("a length"),
+            "transfer-encoding" => chunked = true,
+            "mcp-session-id" => session = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).expect("a body");
+    while chunked {
+        line.clear();
+        stream.read_line(&mut line).expect("a chunk");
+        let size = usize::from_str_radix(line.trim_end(), 16).expect("its size");
+        let mut chunk = vec![0; size + 2];
+        stream.read_exact(&mut chunk).expect("a chunk");
+        body.extend_from_slice(&chunk[..size]);
+        chunked = size > 0;
+    }
+    let body = String::from_utf8(body).expect("UTF-8");
+    let event = body
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("data: "));
+    answer.clear();
+    answer.push_str(event.unwrap_or(&body));
+    session
+}
