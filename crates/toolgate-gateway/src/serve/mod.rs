@@ -128,10 +128,11 @@ async fn serve(
     set.map_err(|e| e.public().to_owned())?;
     let control =
         Control::open(&start.data).map_err(|e| format!("cannot open the control socket: {e}"))?;
-    let hangup = signals::hangup()?;
+    // Whoever reads that it is ready may tell it to stop at once.
+    let (hangup, stop) = (signals::hangup()?, signals::stop()?);
     eprint!("{}", parts.ready(&start, address));
     let result = tokio::select! {
-        result = parts.reached(&start, listener) => result,
+        result = parts.reached(&start, listener, stop) => result,
         () = control.serve(parts.operator.clone()) => Ok(()),
         () = parts.feed() => Ok(()),
         () = seal_keys::renew(store, parts.server.clone()) => Ok(()),

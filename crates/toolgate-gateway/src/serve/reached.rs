@@ -1,6 +1,6 @@
 //! How callers reach the gateway, until it stops.
 
-use super::{Parts, Start, signals};
+use super::{Parts, Start};
 use crate::http_server::{self, ListenLimits};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -13,13 +13,13 @@ use toolgate::{
 const SWEEP: Duration = Duration::from_secs(30);
 
 impl Parts {
-    /// Serves until it is told to stop, or nobody can reach it any more.
+    /// Serves until `stop` ends, or nobody can reach it any more.
     pub(super) async fn reached(
         &self,
         start: &Start,
         listener: Option<TcpListener>,
+        stop: impl Future<Output = ()>,
     ) -> Result<(), String> {
-        let stop = signals::stop()?;
         let drain = Duration::from_secs(start.config.limits.drain_seconds);
         match (listener, &self.routes) {
             (Some(listener), Some(routes)) => {
