@@ -1,6 +1,7 @@
 //! The one way to an address that a peer named: metadata, keys, tokens.
 //!
-//! - `reach`: which addresses of the network may be gone to. - `connect`: to the very address that was checked.
+//! - `reach`: which addresses of the network may be gone to.
+//! - `connect`: to the very address that was checked.
 //!
 //! It is `https`, or loopback where the one who asks is on loopback too. The body, the head and the time have limits.
 //! A redirect is followed within its origin only, and never by a request that carries something.
