@@ -224,6 +224,17 @@ pub struct Abilities {
 }
 
 impl Abilities {
+    /// All that a caller may be asked for, without extensions.
+    pub const ALL: Abilities = Abilities {
+        elicitation: true,
+        elicitation_url: true,
+        sampling: true,
+        sampling_tools: true,
+        sampling_context: true,
+        roots: true,
+        extensions: None,
+    };
+
     /// The settings of an extension that the other end declared.
     pub fn extension(&self, id: &str) -> Option<Json> {
         self.extensions.as_ref()?.get(id)

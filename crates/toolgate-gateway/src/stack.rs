@@ -3,7 +3,7 @@
 use crate::{
     config::{Config, Glob, Limits, Output, Rate, Rule, Server, Then as Verdict, Unknown},
     plan::Kept,
-    servers::{ALL, Lease, ServerSpec},
+    servers::{Lease, ServerSpec},
 };
 use std::{path::Path, sync::Arc, time::Duration};
 use toolgate::{
@@ -61,7 +61,7 @@ pub(crate) fn specs(config: &Config, room: &Arc<Room>, grants: &Path) -> Vec<Ser
             keep: seconds(limits.list_seconds),
             abilities: Abilities {
                 extensions: Some(apps()),
-                ..asking.offered(&server.id, &ALL)
+                ..asking.offered(&server.id, &Abilities::ALL)
             },
             ..ServerSpec::new(server.id.as_str(), server.command.clone())
         })

@@ -20,7 +20,7 @@ mod tail;
 mod tests;
 
 pub(crate) use lease::Lease;
-pub(crate) use spec::{ALL, ServerSpec};
+pub(crate) use spec::ServerSpec;
 use status::ServerStatus;
 pub(crate) use status::State;
 use supervised::Supervised;

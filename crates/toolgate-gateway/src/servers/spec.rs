@@ -6,17 +6,6 @@ use toolgate::Abilities;
 use toolgate_policy::Secrets;
 use toolgate_wire::{json::Limits, room::Account};
 
-/// All that a caller may be asked for.
-pub(crate) const ALL: Abilities = Abilities {
-    elicitation: true,
-    elicitation_url: true,
-    sampling: true,
-    sampling_tools: true,
-    sampling_context: true,
-    roots: true,
-    extensions: None,
-};
-
 /// What the operator says of a server. Two that are equal are one server.
 #[derive(Clone, PartialEq)]
 pub(crate) struct ServerSpec {
@@ -79,7 +68,7 @@ impl ServerSpec {
             list_bytes: 16 << 20,
             keep: Duration::from_secs(24 * 60 * 60),
             wait: Duration::from_secs(10),
-            abilities: ALL,
+            abilities: Abilities::ALL,
         }
     }
 

@@ -57,22 +57,10 @@ fn world(asks: impl Fn() -> Vec<AskKind> + Send + Sync + 'static) -> World {
     world
 }
 
-fn able() -> Abilities {
-    Abilities {
-        elicitation: true,
-        elicitation_url: true,
-        sampling: true,
-        sampling_tools: true,
-        sampling_context: true,
-        roots: true,
-        extensions: None,
-    }
-}
-
 fn call(world: &World, op: Op, name: &str) -> Call {
     let mut call = world.call(name, json!({}));
     call.op = op;
-    call.abilities = able();
+    call.abilities = Abilities::ALL;
     call
 }
 
