@@ -13,11 +13,7 @@ fn server(name: &'static str, listed: bool) -> (String, Arc<Mutex<Vec<Value>>>) 
     let keep = asked.clone();
     let address = upstream(move |message| {
         keep.lock().unwrap().push(message.clone());
-        let answer = |result: Value| {
-            Reply::Events(vec![
-                json!({"jsonrpc": "2.0", "id": message["id"], "result": result}),
-            ])
-        };
+        let answer = |result: Value| Reply::result(message, result);
         let tool = |tool: &str, ui: Value| {
             json!({
                 "name": tool, "description": "Shows it.", "inputSchema": {"type": "object"},

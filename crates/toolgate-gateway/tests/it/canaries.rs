@@ -30,11 +30,7 @@ fn known(letter: &str) -> String {
 fn repeats() -> String {
     let calls = AtomicU32::new(0);
     upstream(move |message| {
-        let answer = |result: Value| {
-            Reply::Events(vec![
-                json!({"jsonrpc": "2.0", "id": message["id"], "result": result}),
-            ])
-        };
+        let answer = |result: Value| Reply::result(message, result);
         let fails = |text: String| {
             let error = json!({"code": -32001, "message": text, "data": text});
             Reply::Events(vec![

@@ -45,11 +45,7 @@ fn server(many: usize) -> (String, Arc<AtomicUsize>) {
     let count = lists.clone();
     let tools: Vec<Value> = (0..many).map(tool).collect();
     let address = upstream(move |message| {
-        let answer = |result: Value| {
-            Reply::Events(vec![
-                json!({"jsonrpc": "2.0", "id": message["id"], "result": result}),
-            ])
-        };
+        let answer = |result: Value| Reply::result(message, result);
         match message["method"].as_str().unwrap_or_default() {
             "initialize" => answer(json!({
                 "protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}},

@@ -449,11 +449,7 @@ fn t31_no_token_of_a_caller_leaves_or_stays() {
     };
     let calls = std::sync::atomic::AtomicUsize::new(0);
     let far = upstream(move |message| {
-        let answer = |result: Value| {
-            Reply::Events(vec![
-                json!({"jsonrpc": "2.0", "id": message["id"], "result": result}),
-            ])
-        };
+        let answer = |result: Value| Reply::result(message, result);
         match message["method"].as_str().unwrap_or_default() {
             "initialize" => answer(
                 json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},

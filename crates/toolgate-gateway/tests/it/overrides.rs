@@ -32,11 +32,7 @@ fn shelf() -> (String, Seen) {
         })
     };
     let address = upstream(move |message| {
-        let answer = |result: Value| {
-            Reply::Events(vec![
-                json!({"jsonrpc": "2.0", "id": message["id"], "result": result}),
-            ])
-        };
+        let answer = |result: Value| Reply::result(message, result);
         match message["method"].as_str().unwrap_or_default() {
             "initialize" => answer(json!({
                 "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},

@@ -1,6 +1,6 @@
 //! A server over HTTP that a test plays, in the test's own process.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -12,6 +12,15 @@ pub(crate) enum Reply {
     Events(Vec<Value>),
     /// Another status, with a body of that type.
     Status(u16, &'static str, String),
+}
+
+impl Reply {
+    /// The result of a request, alone.
+    pub(crate) fn result(request: &Value, result: Value) -> Reply {
+        Reply::Events(vec![
+            json!({"jsonrpc": "2.0", "id": request["id"], "result": result}),
+        ])
+    }
 }
 
 /// Serves until the test ends; the address of its endpoint.
