@@ -23,8 +23,6 @@ pub(crate) struct Verdict {
     pub(crate) success: usize,
     pub(crate) least: usize,
     pub(crate) skipped: usize,
-    /// Where it is not held to the bar: the issue that ends this.
-    pub(crate) known: Option<&'static str>,
     /// Why it is below the bar; empty where it is not.
     pub(crate) why: Vec<String>,
     /// It passed only when it was run once more, alone.
@@ -34,11 +32,6 @@ pub(crate) struct Verdict {
 impl Verdict {
     pub(crate) fn passed(&self) -> bool {
         self.why.is_empty()
-    }
-
-    /// Below the bar, and held to it.
-    pub(crate) fn counts_against(&self) -> bool {
-        !self.passed() && self.known.is_none()
     }
 }
 
@@ -60,7 +53,6 @@ pub(crate) fn judge_one(bar: &Bar, outcome: Option<&Outcome>) -> Verdict {
         success: 0,
         least: bar.least,
         skipped: 0,
-        known: bar.known,
         why: Vec::new(),
         second: false,
     };
@@ -88,7 +80,6 @@ fn unheard_of(name: &str) -> Verdict {
         success: 0,
         least: 0,
         skipped: 0,
-        known: None,
         why: vec!["it ran, but is not in the table of the bar".to_owned()],
         second: false,
     }
@@ -101,16 +92,15 @@ mod tests {
     use super::{Verdict, judge, judge_one};
     use std::collections::BTreeMap;
 
-    fn bar(least: usize, known: Option<&'static str>) -> Bar {
+    fn bar(least: usize) -> Bar {
         Bar {
             scenario: "ping".to_owned(),
             least,
-            known,
         }
     }
 
     fn verdict(least: usize, checks: &str) -> Verdict {
-        judge_one(&bar(least, None), Some(&parse(checks).unwrap()))
+        judge_one(&bar(least), Some(&parse(checks).unwrap()))
     }
 
     const GOOD: &str = r#"[{"id":"a","status":"SUCCESS"},{"id":"b","status":"SUCCESS"},{"id":"c","status":"INFO"}]"#;
@@ -126,7 +116,7 @@ mod tests {
         let checks = r#"[{"id":"a","status":"SUCCESS"},{"id":"b","status":"FAILURE","errorMessage":"no pong"}]"#;
         let verdict = verdict(1, checks);
         assert_eq!(verdict.why, ["FAILURE b: no pong"]);
-        assert!(verdict.counts_against());
+        assert!(!verdict.passed());
     }
 
     #[test]
@@ -151,7 +141,7 @@ mod tests {
     fn a_client_that_gave_up_has_not_passed() {
         let mut outcome = parse(GOOD).unwrap();
         outcome.gave_up = Some("no route".to_owned());
-        let verdict = judge_one(&bar(2, None), Some(&outcome));
+        let verdict = judge_one(&bar(2), Some(&outcome));
         assert_eq!(verdict.why, ["the client gave up: no route"]);
     }
 
@@ -163,7 +153,7 @@ mod tests {
         };
         let bar = Bar {
             scenario: "auth/iss-unexpected".to_owned(),
-            ..bar(2, None)
+            ..bar(2)
         };
         assert!(judge_one(&bar, Some(&outcome(GOOD))).passed());
         let deceived = r#"[{"id":"a","status":"SUCCESS"},{"id":"b","status":"FAILURE"}]"#;
@@ -173,15 +163,9 @@ mod tests {
     #[test]
     fn what_did_not_run_counts_and_so_does_what_nobody_knows() {
         let found = BTreeMap::from([("new-one".to_owned(), Outcome::default())]);
-        let verdicts = judge(&[bar(1, None)], &found);
+        let verdicts = judge(&[bar(1)], &found);
         assert_eq!(verdicts[0].why, ["it did not run"]);
         assert_eq!(verdicts[1].scenario, "new-one");
-        assert!(verdicts.iter().all(Verdict::counts_against));
-    }
-
-    #[test]
-    fn a_known_one_is_below_the_bar_but_does_not_count() {
-        let verdict = judge_one(&bar(1, Some("authorization")), None);
-        assert!(!verdict.passed() && !verdict.counts_against());
+        assert!(!verdicts.iter().any(Verdict::passed));
     }
 }

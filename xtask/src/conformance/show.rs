@@ -7,16 +7,11 @@ const REASON: usize = 300;
 
 /// Prints one run as a table.
 pub(crate) fn run(name: &str, verdicts: &[Verdict]) {
-    let held = verdicts.iter().filter(|verdict| verdict.known.is_none());
-    let (passed, below): (Vec<_>, Vec<_>) = held.partition(|verdict| verdict.passed());
-    println!(
-        "\n{name}: {} of {}",
-        passed.len(),
-        passed.len() + below.len()
-    );
+    let passed = verdicts.iter().filter(|verdict| verdict.passed()).count();
+    println!("\n{name}: {passed} of {}", verdicts.len());
     for verdict in verdicts {
         println!("{}", line(verdict));
-        for why in verdict.why.iter().filter(|_| verdict.known.is_none()) {
+        for why in &verdict.why {
             println!(
                 "           {}",
                 why.chars().take(REASON).collect::<String>()
@@ -26,16 +21,11 @@ pub(crate) fn run(name: &str, verdicts: &[Verdict]) {
 }
 
 fn line(verdict: &Verdict) -> String {
-    let word = match (verdict.passed(), verdict.known) {
-        (true, None) => "ok",
-        (false, None) => "BELOW",
-        (true, Some(_)) => "ok (not counted)",
-        (false, Some(_)) => "not counted",
+    let word = match verdict.passed() {
+        true => "ok",
+        false => "BELOW",
     };
     let mut notes = Vec::new();
-    if let Some(issue) = verdict.known {
-        notes.push(format!("until {issue}"));
-    }
     if verdict.second {
         notes.push("passed when run once more, alone".to_owned());
     }
@@ -53,37 +43,13 @@ fn line(verdict: &Verdict) -> String {
     .to_owned()
 }
 
-/// Prints what is not held to the bar, and the last line. True if nothing is below the bar.
+/// Prints the last lines. True if nothing is below the bar.
 pub(crate) fn finish(verdicts: &[Verdict]) -> bool {
-    let mut issues: Vec<&str> = verdicts
-        .iter()
-        .filter_map(|verdict| verdict.known)
-        .collect();
-    issues.sort_unstable();
-    issues.dedup();
-    for issue in issues {
-        let all = verdicts
-            .iter()
-            .filter(|verdict| verdict.known == Some(issue));
-        let (passed, below): (Vec<_>, Vec<_>) = all.partition(|verdict| verdict.passed());
-        println!(
-            "not counted until {issue} lands: {} scenarios, {} of them at the bar",
-            passed.len() + below.len(),
-            passed.len()
-        );
-    }
     let second = verdicts.iter().filter(|verdict| verdict.second).count();
     if second > 0 {
         println!("{second} passed only when run once more, alone");
     }
-    let held = verdicts
-        .iter()
-        .filter(|verdict| verdict.known.is_none())
-        .count();
-    let below = verdicts
-        .iter()
-        .filter(|verdict| verdict.counts_against())
-        .count();
-    println!("conformance: {} of {held} scenarios", held - below);
-    below == 0 && held > 0
+    let passed = verdicts.iter().filter(|verdict| verdict.passed()).count();
+    println!("conformance: {passed} of {} scenarios", verdicts.len());
+    passed == verdicts.len() && passed > 0
 }
