@@ -132,10 +132,7 @@ fn one(suite: &Suite, run: &Run, options: &Options) -> Result<Vec<Verdict>, Stri
     }
     let mut verdicts = judge::judge(&bars, &found);
     if run.side == Side::Client && !found.is_empty() {
-        for verdict in verdicts
-            .iter_mut()
-            .filter(|verdict| !verdict.passed())
-        {
+        for verdict in verdicts.iter_mut().filter(|verdict| !verdict.passed()) {
             once_more(suite, run, options, verdict)?;
         }
     }
