@@ -11,6 +11,8 @@ pub(super) const SKEW: u64 = 60;
 const CHAIN: usize = 8;
 /// The longest subject, client or scope, in bytes.
 const WORD: usize = 255;
+/// What the name of a caller without a subject begins with.
+const CLIENT: &str = "client=";
 /// Scopes of one token.
 const SCOPES: usize = 256;
 
@@ -110,8 +112,12 @@ pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why>
         (None, None) => None,
     };
     let subject = match (text("sub"), &client) {
+        // So are those named who have only a client: no subject may pass for one of them.
+        (Some(subject), _) if subject.starts_with(CLIENT) => {
+            return Err(Why::Invalid("a name in the token cannot be one"));
+        }
         (Some(subject), _) => word(subject)?,
-        (None, Some(client)) if !wanted.strict => format!("client={client}"),
+        (None, Some(client)) if !wanted.strict => format!("{CLIENT}{client}"),
         _ => return Err(Why::Invalid("the token names nobody")),
     };
     let mut principal = Principal::new(wanted.issuer, subject);

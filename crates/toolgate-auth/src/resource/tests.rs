@@ -288,6 +288,7 @@ fn wrong_tokens(world: &World) -> Vec<(String, String)> {
         json!("a\nb"),
         json!("a\u{0}"),
         json!(" alice"),
+        json!("client=ci"),
         json!("a".repeat(256)),
     ] {
         claim("sub", sub);
@@ -574,6 +575,7 @@ async fn a_token_that_only_its_issuer_can_read() {
         json!({"aud": null}),
         json!({"exp": 1}),
         json!({"iss": "https://other.example.com"}),
+        json!({"sub": "client=c"}),
     ]
     .into_iter()
     .enumerate()
