@@ -42,13 +42,13 @@ impl Credentials for Login {
     }
 
     fn may_wait(&self) -> bool {
-        matches!(self.0.way, Way::Person(_))
+        matches!(self.0.set.way, Way::Person(_))
     }
 
     fn answered(&self, headers: &HeaderMap) {
         let binding = self.state().binding.clone();
         if let Some(binding) = binding {
-            binding.hear(&self.0.server.origin(), headers);
+            binding.hear(&self.0.set.server.origin(), headers);
         }
     }
 }
@@ -96,7 +96,7 @@ impl Login {
         if all.iter().any(|one| one.get("error") == Some(WANTS_NONCE)) {
             let binding = self.state().binding.clone();
             let new = binding
-                .is_some_and(|binding| binding.hear(&self.0.server.origin(), refusal.headers));
+                .is_some_and(|binding| binding.hear(&self.0.set.server.origin(), refusal.headers));
             return Ok(if new { Again::Yes } else { Again::No });
         }
         if self.is_newer(sent.as_ref()) && sent.is_some() {
@@ -109,7 +109,7 @@ impl Login {
         if sent.is_some() && refusal.before > 0 {
             let words = format!(
                 "{} does not take the token that was granted for it",
-                self.0.server.origin()
+                self.0.set.server.origin()
             );
             return Err(AuthError::new(AuthErrorKind::Refused, words));
         }
@@ -143,7 +143,7 @@ impl Login {
         if !self.may_step(operation) {
             let words = format!(
                 "{} wants the scope {wanted:?} for this, and did not take the token after it was asked for {STEPS} times",
-                self.0.server.origin(),
+                self.0.set.server.origin(),
                 wanted = wanted.to_string(),
             );
             return Err(AuthError::new(AuthErrorKind::Limit, words));

@@ -39,7 +39,7 @@ impl Login {
     /// What the server says to somebody without a token.
     async fn probe(&self) -> Result<Option<Challenge>, AuthError> {
         let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-        let mut request = Request::json(self.0.server.clone(), &ping);
+        let mut request = Request::json(self.0.set.server.clone(), &ping);
         let both = HeaderValue::from_static("application/json, text/event-stream");
         request.headers.insert(header::ACCEPT, both);
         request.headers.insert(
@@ -101,7 +101,7 @@ impl Login {
 
     /// Whether another process has a fresh token by now; then it is ours too.
     async fn was_kept(&self, stale: Option<&Secret>) -> Result<bool, AuthError> {
-        let kept = self.0.store.grant(&self.0.key).await?;
+        let kept = self.0.set.store.grant(self.0.set.key()).await?;
         let other = |kept: &Grant| !stale.is_some_and(|stale| kept.access.is(stale.reveal()));
         match kept.filter(|kept| kept.is_fresh() && other(kept)) {
             Some(kept) => super::adopt(&mut self.state(), Some(kept)).map(|()| true),
@@ -133,7 +133,7 @@ impl Login {
         challenge: Option<&Challenge>,
     ) -> Result<Grant, AuthError> {
         let done = self.flow(found, challenge).await;
-        let person = matches!(self.0.way, Way::Person(_));
+        let person = matches!(self.0.set.way, Way::Person(_));
         if let Err(error) = &done
             && !person
             && matches!(
@@ -165,10 +165,10 @@ impl Login {
             .grant
             .as_ref()
             .map(|grant| grant.issuer.clone());
-        let known = known.or_else(|| self.0.identity.issuer().map(str::to_owned));
+        let known = known.or_else(|| self.0.set.identity.issuer().map(str::to_owned));
         let hint = challenge.and_then(|challenge| challenge.get("resource_metadata"));
         let found =
-            discovery::find(&self.0.fetcher, &self.0.server, hint, known.as_deref()).await?;
+            discovery::find(&self.0.fetcher, &self.0.set.server, hint, known.as_deref()).await?;
         let found = Arc::new(found);
         let mut state = self.state();
         // What was asked of one authorization server is nothing to another.
@@ -195,13 +195,13 @@ impl Login {
             .and_then(|challenge| challenge.get("scope"))
             .map(Scopes::read);
         let of_server = found.server.scopes.as_ref();
-        let person = matches!(self.0.way, Way::Person(_));
+        let person = matches!(self.0.set.way, Way::Person(_));
         let scopes = choose(
             challenged.as_ref(),
             found.scopes.as_ref(),
             &asked,
             of_server,
-            self.0.offline && person,
+            self.0.set.offline && person,
         );
         let binding = self.wanted_binding(found, challenge)?;
         let answer = self.ask(found, &scopes, binding.as_deref()).await?;
@@ -218,7 +218,7 @@ impl Login {
     ) -> Result<Option<Arc<Binding>>, AuthError> {
         let by_server =
             found.bound || challenge.is_some_and(|challenge| challenge.scheme == "dpop");
-        if !by_server && self.0.bind != Bind::Always {
+        if !by_server && self.0.set.bind != Bind::Always {
             return Ok(None);
         }
         if !found.server.binds {
@@ -238,7 +238,7 @@ impl Login {
         binding: Option<&Binding>,
     ) -> Result<Answer, AuthError> {
         let server = &found.server;
-        let person = match &self.0.way {
+        let person = match &self.0.set.way {
             Way::Nobody => {
                 let words = self.who_signs_in(found);
                 return Err(AuthError::new(AuthErrorKind::NeedsSignIn, words));
@@ -249,7 +249,7 @@ impl Login {
         if let Some(person) = person {
             return self.visit(person.as_ref(), found, scopes, binding).await;
         }
-        let client = self.0.identity.given(&server.issuer)?.ok_or_else(|| {
+        let client = self.0.set.identity.given(&server.issuer)?.ok_or_else(|| {
             let words = format!(
                 "no client is set for {}; register one there and set its id",
                 shown(&server.issuer)
@@ -257,7 +257,7 @@ impl Login {
             AuthError::new(AuthErrorKind::Unsupported, words)
         })?;
         let endpoint = Endpoint::of(server, &client, &self.0.fetcher, binding);
-        let answer = match &self.0.way {
+        let answer = match &self.0.set.way {
             Way::Enterprise(enterprise) => enterprise.ask(found, scopes, &endpoint).await,
             Way::Workload(workload) => workload.ask(found, scopes, &endpoint).await,
             _ => grants::client_credentials(found, scopes, &endpoint).await,
@@ -267,13 +267,13 @@ impl Login {
 
     /// For a person who reads that there is no token.
     fn who_signs_in(&self, found: &Found) -> String {
-        let origin = self.0.server.origin();
+        let origin = self.0.set.server.origin();
         if found.guessed {
             return format!(
                 "{origin} names no authorization server; set its credentials in its headers"
             );
         }
-        let how = self.0.how.as_ref().map(|how| format!("; {how}"));
+        let how = self.0.set.how.as_ref().map(|how| format!("; {how}"));
         format!(
             "somebody has to sign in at {} for {origin}{}",
             shown(&found.server.issuer),
@@ -290,19 +290,19 @@ impl Login {
     ) -> Result<Answer, AuthError> {
         let inner = &self.0;
         let server = &found.server;
-        let kept = inner.store.client(&server.issuer).await?;
-        let wanted = match inner.identity.known(server)? {
+        let kept = inner.set.store.client(&server.issuer).await?;
+        let wanted = match inner.set.identity.known(server)? {
             Some(given) => given.redirect,
             None => kept.and_then(|client| client.redirect),
         };
         let visit = person.begin(wanted.as_deref()).await?;
-        let store = inner.store.as_ref();
-        let client = inner
-            .identity
+        let store = inner.set.store.as_ref();
+        let identity = &inner.set.identity;
+        let client = identity
             .at(server, visit.redirect(), &inner.fetcher, store)
             .await?;
         let pending = Pending::new(found, &client, visit.redirect())?;
-        let query = visit.go(pending.url(scopes, inner.reach)?).await?;
+        let query = visit.go(pending.url(scopes, inner.set.reach)?).await?;
         let code = pending.code(&query)?;
         let endpoint = Endpoint::of(server, &client, &inner.fetcher, binding);
         match pending.redeem(&code, &endpoint).await {
@@ -318,9 +318,9 @@ impl Login {
         no: NoToken,
         issuer: &str,
     ) -> Result<AuthError, AuthError> {
-        let dynamic = client.redirect.is_some() && self.0.identity.issuer().is_none();
+        let dynamic = client.redirect.is_some() && self.0.set.identity.issuer().is_none();
         if dynamic && no.code.as_deref() == Some("invalid_client") {
-            self.0.store.keep_client(issuer, None).await?;
+            self.0.set.store.keep_client(issuer, None).await?;
         }
         Ok(no.error)
     }

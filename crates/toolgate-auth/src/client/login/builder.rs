@@ -26,22 +26,35 @@ use std::sync::{Arc, Mutex};
 /// # }
 /// ```
 #[must_use = "a login is made by build"]
-pub struct LoginBuilder {
-    server: Url,
+pub struct LoginBuilder(Settings);
+
+/// All that is set of a login.
+pub(super) struct Settings {
+    pub(super) server: Url,
+    /// Under which name grants are kept; the address of the server where none is set.
     key: Option<String>,
-    reach: Reach,
+    pub(super) reach: Reach,
     limits: FetchLimits,
-    identity: Identity,
-    store: Arc<dyn Store>,
-    way: Way,
-    bind: Bind,
-    offline: bool,
-    how: Option<String>,
+    pub(super) identity: Identity,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) way: Way,
+    pub(super) bind: Bind,
+    /// Whether a refresh token is asked for.
+    pub(super) offline: bool,
+    /// What a person does to sign in, where nobody does it here.
+    pub(super) how: Option<String>,
+}
+
+impl Settings {
+    /// Under which name grants are kept.
+    pub(super) fn key(&self) -> &str {
+        self.key.as_deref().unwrap_or(self.server.as_str())
+    }
 }
 
 impl LoginBuilder {
     pub(super) fn new(server: Url) -> LoginBuilder {
-        LoginBuilder {
+        LoginBuilder(Settings {
             reach: Reach::of(&server),
             server,
             key: None,
@@ -55,32 +68,32 @@ impl LoginBuilder {
             bind: Bind::Wanted,
             offline: true,
             how: None,
-        }
+        })
     }
 
     /// Under which name the grant is kept; the address of the server unless set.
     pub fn key(mut self, key: &str) -> LoginBuilder {
-        self.key = Some(key.to_owned());
+        self.0.key = Some(key.to_owned());
         self
     }
 
     /// How we are called where we register; "Toolgate" unless set.
     pub fn name(mut self, name: &str) -> LoginBuilder {
-        self.identity.name = name.to_owned();
+        self.0.identity.name = name.to_owned();
         self
     }
 
     /// A client that was registered by other means, and for which issuer; where none is said, for the one that the
     /// server names.
     pub fn client(mut self, issuer: Option<&str>, client: OauthClient) -> LoginBuilder {
-        self.identity.given = Some((issuer.map(str::to_owned), client));
+        self.0.identity.given = Some((issuer.map(str::to_owned), client));
         self
     }
 
     /// The address of a document that describes us: `https`, with a path. It is our id where the authorization server
     /// takes such.
     pub fn client_document(mut self, url: Url) -> LoginBuilder {
-        self.identity.document = Some(url);
+        self.0.identity.document = Some(url);
         self
     }
 
@@ -91,78 +104,70 @@ impl LoginBuilder {
 
     /// The same, for a store that others use too.
     pub fn shared_store(mut self, store: Arc<dyn Store>) -> LoginBuilder {
-        self.store = store;
+        self.0.store = store;
         self
     }
 
     /// Which addresses the server may name; see [`Reach`].
     pub fn reach(mut self, reach: Reach) -> LoginBuilder {
-        self.reach = reach;
+        self.0.reach = reach;
         self
     }
 
     /// How much is read and waited for.
     pub fn limits(mut self, limits: FetchLimits) -> LoginBuilder {
-        self.limits = limits;
+        self.0.limits = limits;
         self
     }
 
     /// A person signs in where it is needed.
     pub fn sign_in(mut self, person: impl SignIn) -> LoginBuilder {
-        self.way = Way::Person(Arc::new(person));
+        self.0.way = Way::Person(Arc::new(person));
         self
     }
 
     /// What a person does to sign in, for the words of an error where nobody does it here: `run: my-app login`.
     pub fn how(mut self, words: &str) -> LoginBuilder {
-        self.how = Some(words.to_owned());
+        self.0.how = Some(words.to_owned());
         self
     }
 
     /// The client that was set asks for itself.
     pub fn client_credentials(mut self) -> LoginBuilder {
-        self.way = Way::Client;
+        self.0.way = Way::Client;
         self
     }
 
     /// The identity provider of a company decides.
     pub fn enterprise(mut self, enterprise: Enterprise) -> LoginBuilder {
-        self.way = Way::Enterprise(enterprise);
+        self.0.way = Way::Enterprise(enterprise);
         self
     }
 
     /// The platform on which we run says who we are.
     pub fn workload(mut self, workload: Workload) -> LoginBuilder {
-        self.way = Way::Workload(workload);
+        self.0.way = Way::Workload(workload);
         self
     }
 
     /// Tokens are bound to a key even where the server does not ask for it; else only where it does.
     pub fn bound(mut self) -> LoginBuilder {
-        self.bind = Bind::Always;
+        self.0.bind = Bind::Always;
         self
     }
 
     /// No refresh token is asked for, so that nothing outlives the access token.
     pub fn no_refresh(mut self) -> LoginBuilder {
-        self.offline = false;
+        self.0.offline = false;
         self
     }
 
     /// The login. Nothing is sent yet.
     pub fn build(self) -> Login {
-        let key = self.key.unwrap_or_else(|| self.server.as_str().to_owned());
+        let set = self.0;
         Login(Arc::new(Inner {
-            fetcher: Fetcher::new(self.reach, self.limits).home(&self.server),
-            server: self.server,
-            key,
-            reach: self.reach,
-            identity: self.identity,
-            store: self.store,
-            way: self.way,
-            bind: self.bind,
-            offline: self.offline,
-            how: self.how,
+            fetcher: Fetcher::new(set.reach, set.limits.clone()).home(&set.server),
+            set,
             state: Mutex::new(State::default()),
             flight: Arc::default(),
         }))

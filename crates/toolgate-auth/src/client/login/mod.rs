@@ -9,15 +9,10 @@ mod builder;
 mod renew;
 
 pub use builder::LoginBuilder;
+use builder::Settings;
 
-use super::{
-    AuthError, Enterprise, Found, Grant, Scopes, SignIn, Store, Workload, dpop::Binding,
-    registration::Identity,
-};
-use crate::{
-    Url,
-    fetch::{Fetcher, Reach},
-};
+use super::{AuthError, Enterprise, Found, Grant, Scopes, SignIn, Store, Workload, dpop::Binding};
+use crate::{Url, fetch::Fetcher};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -52,18 +47,8 @@ enum Bind {
 pub struct Login(Arc<Inner>);
 
 struct Inner {
-    server: Url,
-    /// Under which name grants are kept.
-    key: String,
-    reach: Reach,
+    set: Settings,
     fetcher: Fetcher,
-    identity: Identity,
-    store: Arc<dyn Store>,
-    way: Way,
-    bind: Bind,
-    offline: bool,
-    /// What a person does to sign in, where nobody does it here.
-    how: Option<String>,
     state: Mutex<State>,
     flight: Arc<tokio::sync::Mutex<()>>,
 }
@@ -124,7 +109,7 @@ impl Login {
         if self.state().loaded {
             return Ok(());
         }
-        let kept = self.0.store.grant(&self.0.key).await?;
+        let kept = self.0.set.store.grant(self.0.set.key()).await?;
         let mut state = self.state();
         if !state.loaded {
             state.loaded = true;
@@ -140,7 +125,7 @@ impl Login {
             state.loaded = true;
             adopt(&mut state, grant.clone())?;
         }
-        self.0.store.keep(&self.0.key, grant).await?;
+        self.0.set.store.keep(self.0.set.key(), grant).await?;
         Ok(())
     }
 

@@ -21,7 +21,7 @@ impl Login {
         match grant {
             Some(grant) if grant.is_fresh() => Ok(Some(grant)),
             Some(grant) if grant.refresh.is_some() => self.renewed(grant.access).await,
-            Some(_) if !matches!(self.0.way, Way::Nobody | Way::Person(_)) => {
+            Some(_) if !matches!(self.0.set.way, Way::Nobody | Way::Person(_)) => {
                 self.authorize(None, None).await?;
                 Ok(self.state().grant.clone())
             }
@@ -60,7 +60,7 @@ impl Login {
 
     /// Gives the refresh token for new tokens. Only in flight.
     async fn renew(&self, stale: &Secret) -> Result<Option<Grant>, AuthError> {
-        let Some(kept) = self.0.store.grant(&self.0.key).await? else {
+        let Some(kept) = self.0.set.store.grant(self.0.set.key()).await? else {
             // Somebody signed out.
             super::adopt(&mut self.state(), None)?;
             return Ok(None);
@@ -107,7 +107,7 @@ impl Login {
 
     /// The refresh token is no longer taken: another process may have used it, else the grant is over.
     async fn gone(&self, refresh: &Secret) -> Result<(), AuthError> {
-        let kept = self.0.store.grant(&self.0.key).await?;
+        let kept = self.0.set.store.grant(self.0.set.key()).await?;
         let other = kept.filter(|kept| {
             !kept
                 .refresh
@@ -126,16 +126,25 @@ impl Login {
         let found = match found {
             Some(found) if found.server.issuer == grant.issuer => found,
             _ => {
-                let found =
-                    discovery::find(&self.0.fetcher, &self.0.server, None, Some(&grant.issuer))
-                        .await?;
+                let found = discovery::find(
+                    &self.0.fetcher,
+                    &self.0.set.server,
+                    None,
+                    Some(&grant.issuer),
+                )
+                .await?;
                 Arc::new(found)
             }
         };
         if found.server.issuer != grant.issuer {
             return Ok(None);
         }
-        let client = kept_client(&self.0.identity, &found.server, self.0.store.as_ref()).await?;
+        let client = kept_client(
+            &self.0.set.identity,
+            &found.server,
+            self.0.set.store.as_ref(),
+        )
+        .await?;
         let server = found.server.clone();
         self.state().found = Some(found);
         Ok(client.map(|client| (server, client)))
