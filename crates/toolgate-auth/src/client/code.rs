@@ -82,7 +82,7 @@ impl<'a> Pending<'a> {
             .map_err(|why| no(&format!("has a page that is not opened: {why}")))?;
         let challenge = self.verifier.challenge();
         let scope = scopes.to_string();
-        let pairs = [
+        let mut pairs = vec![
             ("response_type", "code"),
             ("client_id", &self.client.id),
             ("redirect_uri", &self.redirect),
@@ -90,20 +90,23 @@ impl<'a> Pending<'a> {
             ("code_challenge_method", "S256"),
             ("state", self.state.reveal()),
             ("resource", &self.found.resource),
-            ("scope", &scope),
         ];
+        // Not as an empty text: what was not chosen is not said.
+        if !scope.is_empty() {
+            pairs.push(("scope", &scope));
+        }
+        // OpenID Connect Core 1.0, section 11: without it, a server has to ignore the wish for a refresh token.
+        if scopes.asks_to_stay() {
+            pairs.push(("prompt", "consent"));
+        }
         // A server's page may name parameters of its own; one of ours twice would be read by chance.
         let taken = form_urlencoded::parse(endpoint.query().unwrap_or_default().as_bytes());
         if taken
             .into_iter()
-            .any(|(key, _)| pairs.iter().any(|(ours, _)| *ours == key))
+            .any(|(key, _)| key == "scope" || pairs.iter().any(|(ours, _)| *ours == key))
         {
             return Err(no("has a page whose address sets what only we may set"));
         }
-        // Not as an empty text: what was not chosen is not said.
-        let pairs = pairs
-            .into_iter()
-            .filter(|(key, value)| *key != "scope" || !value.is_empty());
         endpoint
             .with_query(pairs)
             .map_err(|bad| no(&format!("has a page whose address is none: {bad}")))
@@ -193,6 +196,7 @@ mod tests {
             authorization: Some(url("https://as.test/authorize?tenant=1")),
             token: url("https://as.test/token"),
             registration: None,
+            revocation: None,
             scopes: None,
             s256: true,
             says_iss: false,
@@ -256,7 +260,20 @@ mod tests {
             |pending| pending.url(&Scopes::default(), Reach::public()).unwrap(),
         )
         .unwrap();
-        assert!(!url.as_str().contains("scope"));
+        assert!(!url.as_str().contains("scope") && !url.as_str().contains("prompt"));
+        let url = with(
+            |_| (),
+            |pending| {
+                pending
+                    .url(&Scopes::read("a offline_access"), Reach::public())
+                    .unwrap()
+            },
+        );
+        assert!(
+            url.unwrap()
+                .as_str()
+                .ends_with("scope=a+offline_access&prompt=consent")
+        );
     }
 
     #[test]

@@ -90,13 +90,30 @@ impl<'a> Endpoint<'a> {
                 });
                 return Ok(read?);
             }
-            let no = refused(self.url, status.as_u16(), json.ok().as_ref());
+            let no = refused(
+                self.url,
+                "gives no token",
+                status.as_u16(),
+                json.ok().as_ref(),
+            );
             if again && new && no.code.as_deref() == Some(WANTS_NONCE) {
                 again = false;
                 continue;
             }
             return Err(no);
         }
+    }
+
+    /// The same, where the answer is no token.
+    pub(super) async fn tell(&self, form: &[(&str, &str)]) -> Result<(), AuthError> {
+        let fetched = self.fetcher.fetch(self.request(form)?).await?;
+        let status = fetched.status;
+        if status.is_success() {
+            return Ok(());
+        }
+        let json = fetched.json().ok();
+        let no = refused(self.url, "does not take it", status.as_u16(), json.as_ref());
+        Err(no.error)
     }
 
     fn request(&self, form: &[(&str, &str)]) -> Result<Request, AuthError> {
@@ -156,7 +173,7 @@ fn header_of(id: &str, secret: &Secret) -> Result<HeaderValue, AuthError> {
     Ok(value)
 }
 
-fn refused(url: &Url, status: u16, json: Option<&Json>) -> NoToken {
+fn refused(url: &Url, what: &str, status: u16, json: Option<&Json>) -> NoToken {
     let text = |key: &str| json.and_then(|json| json.get(key)?.string());
     let code = text("error");
     let said = match (&code, text("error_description")) {
@@ -168,7 +185,7 @@ fn refused(url: &Url, status: u16, json: Option<&Json>) -> NoToken {
         Some(_) if status < 500 => AuthErrorKind::Refused,
         _ => AuthErrorKind::Unreachable,
     };
-    let words = format!("{} gives no token (HTTP {status}): {said}", url.origin());
+    let words = format!("{} {what} (HTTP {status}): {said}", url.origin());
     NoToken {
         error: AuthError::new(kind, words),
         code,

@@ -29,7 +29,7 @@ pub use credentials::{Again, Credentials, Leaving, Refusal};
 pub use discovery::{Found, ServerMetadata};
 pub use error::{AuthError, AuthErrorKind};
 pub use grants::{Assertion, Enterprise, Workload};
-pub use login::{Login, LoginBuilder};
+pub use login::{Login, LoginBuilder, SignedOut};
 pub use loopback::Browser;
 pub use registration::{Authenticate, OauthClient};
 pub use scopes::Scopes;

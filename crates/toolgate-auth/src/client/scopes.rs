@@ -41,6 +41,11 @@ impl Scopes {
         others.0.is_subset(&self.0)
     }
 
+    /// Whether a refresh token is among what is asked for.
+    pub(super) fn asks_to_stay(&self) -> bool {
+        self.0.contains(OFFLINE)
+    }
+
     /// All of both.
     #[must_use]
     pub fn and(&self, others: &Scopes) -> Scopes {

@@ -4,7 +4,9 @@ use crate::world::{Person, Twist, World};
 use futures_util::future::join_all;
 use http::StatusCode;
 use std::{sync::Arc, time::Duration};
-use toolgate_auth::client::{AuthErrorKind, Authenticate, Login, MemoryStore, OauthClient, Store};
+use toolgate_auth::client::{
+    AuthErrorKind, Authenticate, Login, MemoryStore, OauthClient, SignedOut, Store,
+};
 
 fn login(world: &World) -> Login {
     Login::builder(world.server())
@@ -27,6 +29,7 @@ const LONG: Twist = Twist {
     iss: None,
     state: None,
     token_leads_to: None,
+    takes_back: None,
     refuses: None,
     life: 3600,
     scope: None,
@@ -335,6 +338,43 @@ async fn a_sign_out_in_another_process_ends_the_renewals() {
     let error = world.call(&running, "tools/list").await.unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn);
     assert_eq!(world.asked("/token").len(), before);
+}
+
+#[tokio::test]
+async fn a_sign_out_gives_back_what_was_granted_and_forgets_it_in_any_case() {
+    let signed_out = async |takes_back: Option<u16>| {
+        let world = World::new(Twist { takes_back, ..LONG }).await;
+        let login = login(&world);
+        login.sign_in().await.unwrap();
+        let out = login.sign_out().await.unwrap();
+        assert!(login.granted().await.unwrap().is_none());
+        let again = login.sign_out().await.unwrap();
+        assert!(matches!(again, SignedOut::Nothing), "{again:?}");
+        (out, world)
+    };
+    let (out, world) = signed_out(Some(200)).await;
+    assert!(
+        matches!(&out, SignedOut::Revoked(issuer) if *issuer == world.origin()),
+        "{out:?}"
+    );
+    let told = world.asked("/back");
+    let tokens: Vec<_> = told.iter().filter_map(|one| one.field("token")).collect();
+    assert_eq!(tokens, ["refresh-0", "access-0"]);
+    assert!(
+        told.iter()
+            .all(|one| one.field("client_id").as_deref() == Some("id-of"))
+    );
+    let (out, world) = signed_out(None).await;
+    assert!(matches!(out, SignedOut::Forgotten(_)), "{out:?}");
+    assert!(world.asked("/back").is_empty());
+    let (out, _) = signed_out(Some(503)).await;
+    let SignedOut::Unsaid(_, error) = out else {
+        panic!("{out:?}");
+    };
+    assert!(
+        error.to_string().contains("does not take it (HTTP 503)"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

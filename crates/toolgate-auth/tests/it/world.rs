@@ -35,6 +35,8 @@ pub(crate) struct Twist {
     pub(crate) state: Option<String>,
     /// Where the token endpoint redirects to.
     pub(crate) token_leads_to: Option<String>,
+    /// Where tokens are given back, if anywhere, and how that answers.
+    pub(crate) takes_back: Option<u16>,
     /// How the token endpoint refuses.
     pub(crate) refuses: Option<&'static str>,
     /// How long tokens live, in seconds.
@@ -240,7 +242,9 @@ impl World {
             }));
         }
         if path == format!("/.well-known/oauth-authorization-server{tenant}") {
+            let back = twist.takes_back.map(|_| format!("{origin}/back"));
             return ok(serde_json::json!({
+                "revocation_endpoint": back,
                 "issuer": twist.issuer.unwrap_or(format!("{origin}{tenant}")),
                 "authorization_endpoint": twist.page.unwrap_or(format!("{origin}/authorize")),
                 "token_endpoint": format!("{origin}/token"),
@@ -257,6 +261,11 @@ impl World {
                 format!("{{\"client_id\":\"id-of{}\"}}", tenant.replace('/', "-")),
             ),
             "/token" => self.token(asked, &twist),
+            "/back" => (
+                twist.takes_back.unwrap_or(404),
+                String::new(),
+                String::new(),
+            ),
             _ => none,
         }
     }

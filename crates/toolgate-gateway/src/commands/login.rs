@@ -13,7 +13,7 @@ use std::{
 use toolgate::visible;
 use toolgate_auth::{
     Url,
-    client::{Browser, Login, LoginBuilder},
+    client::{Browser, Login, LoginBuilder, SignedOut},
 };
 
 /// Signs in, and keeps what was granted.
@@ -36,23 +36,24 @@ pub(super) fn run(given: Option<&Path>, wanted: &Wanted) -> Result<ExitCode> {
     ))
 }
 
-/// Forgets what was granted. A token that a running gateway has in use ends with it.
+/// Forgets what was granted, and gives it back where that is possible.
 pub(super) fn forget(given: Option<&Path>, wanted: &Logout) -> Result<ExitCode> {
     let login = of(given, wanted.config.as_deref(), &wanted.server)?.build();
-    let forgotten = runtime()?.block_on(async {
-        let had = login.granted().await?.is_some();
-        login.sign_out().await.map(|()| had)
-    });
-    match forgotten.map_err(|error| Failed::Work(error.to_string()))? {
-        true => print(&format!(
-            "nothing is granted for {} any more\n",
-            wanted.server
-        )),
-        false => Err(Failed::Work(format!(
-            "nothing was granted for {}",
-            wanted.server
-        ))),
-    }
+    let out = runtime()?.block_on(login.sign_out());
+    let id = &wanted.server;
+    let still = "what it gave out is good until it ends";
+    let words = match out.map_err(|error| Failed::Work(error.to_string()))? {
+        SignedOut::Nothing => return Err(Failed::Work(format!("nothing was granted for {id}"))),
+        SignedOut::Revoked(issuer) => format!("{} took it back", visible(&issuer)),
+        SignedOut::Forgotten(issuer) => {
+            format!("{} takes nothing back: {still}", visible(&issuer))
+        }
+        SignedOut::Unsaid(issuer, error) => {
+            format!("{} was not told ({error}): {still}", visible(&issuer))
+        }
+        _ => "it is forgotten".to_owned(),
+    };
+    print(&format!("nothing is granted for {id} any more; {words}\n"))
 }
 
 fn of(given: Option<&Path>, config: Option<&Path>, id: &str) -> Result<LoginBuilder> {

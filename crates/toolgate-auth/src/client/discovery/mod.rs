@@ -9,6 +9,7 @@ mod resource;
 mod server;
 
 pub use server::ServerMetadata;
+pub(super) use server::find as issuer;
 
 use super::{AuthError, AuthErrorKind, Scopes, error::shown};
 use crate::{

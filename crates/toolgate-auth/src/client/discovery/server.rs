@@ -25,6 +25,8 @@ pub struct ServerMetadata {
     pub token: Url,
     /// Where clients register by themselves.
     pub registration: Option<Url>,
+    /// Where tokens are given back (RFC 7009).
+    pub revocation: Option<Url>,
     /// The scopes that it names.
     pub scopes: Option<Scopes>,
     /// Whether it has PKCE with S256.
@@ -57,7 +59,7 @@ impl ServerMetadata {
 }
 
 /// Looks for the metadata of an issuer in the order of the specification.
-pub(super) async fn find(
+pub(in super::super) async fn find(
     fetcher: &Fetcher,
     issuer: &str,
 ) -> Result<Option<ServerMetadata>, AuthError> {
@@ -111,6 +113,7 @@ pub(super) fn without_words(server: &Url) -> Result<ServerMetadata, AuthError> {
         authorization: Some(own(server, "/authorize")?),
         token: own(server, "/token")?,
         registration: Some(own(server, "/register")?),
+        revocation: None,
         scopes: None,
         // All clients and servers of that revision had to have it.
         s256: true,
@@ -163,6 +166,7 @@ fn read(json: &Json, issuer: &str) -> Result<ServerMetadata, AuthError> {
         authorization: url("authorization_endpoint")?,
         token: url("token_endpoint")?.ok_or_else(|| broken("no token_endpoint"))?,
         registration: url("registration_endpoint")?,
+        revocation: url("revocation_endpoint")?,
         scopes: scopes(json),
         s256: has("code_challenge_methods_supported", "S256"),
         says_iss: is("authorization_response_iss_parameter_supported"),

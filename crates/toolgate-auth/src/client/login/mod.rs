@@ -1,15 +1,17 @@
 //! The way to the tokens of one server.
 //!
 //! - `builder`: how it is set. `renew`: a token for a token that ends. `authorize`: a token from the beginning.
-//! - `answering`: what a transport asks.
+//! - `answering`: what a transport asks. `leave`: a sign-out.
 
 mod answering;
 mod authorize;
 mod builder;
+mod leave;
 mod renew;
 
 pub use builder::LoginBuilder;
 use builder::Settings;
+pub use leave::SignedOut;
 
 use super::{AuthError, Enterprise, Found, Grant, Scopes, SignIn, Store, Workload, dpop::Binding};
 use crate::{Url, fetch::Fetcher};
@@ -84,15 +86,6 @@ impl Login {
     pub async fn granted(&self) -> Result<Option<Grant>, AuthError> {
         self.load().await?;
         Ok(self.state().grant.clone())
-    }
-
-    /// Forgets what was granted.
-    ///
-    /// # Errors
-    /// The store cannot be written.
-    pub async fn sign_out(&self) -> Result<(), AuthError> {
-        let _one = self.flight().await;
-        self.put(None).await
     }
 
     /// Waits until no other flow runs.

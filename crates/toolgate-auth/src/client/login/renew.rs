@@ -152,7 +152,7 @@ impl Login {
 }
 
 /// Who we were when it was granted.
-async fn kept_client(
+pub(super) async fn kept_client(
     identity: &Identity,
     server: &ServerMetadata,
     store: &dyn super::Store,
