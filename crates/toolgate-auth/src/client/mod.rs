@@ -33,5 +33,5 @@ pub use login::{Login, LoginBuilder, SignedOut};
 pub use loopback::Browser;
 pub use registration::{Authenticate, OauthClient};
 pub use scopes::Scopes;
-pub use store::{FileStore, MemoryStore, Store, StoreError};
+pub use store::{FileStore, MemoryStore, Store, StoreError, Turn};
 pub use tokens::Grant;

@@ -33,6 +33,8 @@ pub struct Grant {
     pub refresh: Option<Secret>,
     /// What was asked for and granted.
     pub scopes: Scopes,
+    /// What the server asked for since, where nobody was there to sign in for it: the next sign-in asks for it too.
+    pub wanted: Scopes,
 }
 
 impl Grant {

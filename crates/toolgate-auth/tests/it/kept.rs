@@ -1,6 +1,8 @@
 //! What is kept in a directory.
 
 use crate::world::{Person, Twist, World};
+use futures_util::future::join_all;
+use http::StatusCode;
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 use toolgate_auth::client::{AuthErrorKind, FileStore, Login};
 
@@ -87,6 +89,24 @@ async fn what_was_changed_or_is_open_to_others_is_not_used() {
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let error = folder.login(&world).granted().await.map(drop).unwrap_err();
     assert!(error.to_string().contains("chmod 600"), "{error}");
+}
+
+#[tokio::test]
+async fn of_two_processes_one_renews() {
+    let (world, folder) = (world().await, Folder::new("turns"));
+    let all: Vec<Login> = (0..4).map(|_| folder.login(&world)).collect();
+    for login in &all {
+        world.call(login, "tools/list").await.unwrap();
+    }
+    for round in 1..=5 {
+        world.revoke();
+        let calls = all.iter().map(|login| world.call(login, "tools/list"));
+        for done in join_all(calls).await {
+            assert_eq!(done.unwrap(), StatusCode::OK);
+        }
+        assert_eq!(world.asked("/token").len(), 1 + round);
+    }
+    assert_eq!(world.visits().len(), 1);
 }
 
 #[tokio::test]

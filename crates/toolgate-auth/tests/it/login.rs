@@ -396,6 +396,68 @@ async fn a_sign_in_of_another_process_is_used() {
     );
 }
 
+#[tokio::test]
+async fn what_another_process_renewed_is_renewed_by_its_own_token() {
+    let world = World::new(Twist { life: 0, ..LONG }).await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let person = || Login::builder(world.server()).shared_store(store.clone());
+    let person = || person().sign_in(Person(world.clone())).build();
+    let (first, second) = (person(), person());
+    first.sign_in().await.unwrap();
+    second.granted().await.unwrap();
+    for login in [&first, &first, &second, &first, &second] {
+        assert_eq!(
+            world.call(login, "tools/list").await.unwrap(),
+            StatusCode::OK
+        );
+    }
+    assert_eq!(world.visits().len(), 1);
+    let renewed = world.asked("/token").into_iter().skip(1);
+    let shown: Vec<_> = renewed
+        .filter_map(|one| one.field("refresh_token"))
+        .collect();
+    let expected: Vec<_> = (0..5).map(|n| format!("refresh-{n}")).collect();
+    assert_eq!(shown, expected, "each of them once");
+}
+
+#[tokio::test]
+async fn what_is_wanted_where_nobody_is_there_is_asked_for_at_the_next_sign_in() {
+    let world = World::new(LONG).await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let builder = || Login::builder(world.server()).shared_store(store.clone());
+    let person = || builder().sign_in(Person(world.clone())).build();
+    person().sign_in().await.unwrap();
+    let running = builder().how("run: my-app login").build();
+    world.call(&running, "tools/call a").await.unwrap();
+    let wants = async |scope: &'static str| {
+        world.twist(|twist| twist.scope = Some(scope));
+        let error = world.call(&running, "tools/call a").await.unwrap_err();
+        assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn, "{error}");
+        let end = format!(" again, to allow more: {scope}; run: my-app login");
+        assert!(error.to_string().ends_with(&end), "{error}");
+    };
+    // However often somebody tries meanwhile.
+    for _ in 0..5 {
+        wants("write").await;
+    }
+    person().sign_in().await.unwrap();
+    let asked = |at: usize| world.visits()[at].query().unwrap().to_owned();
+    // The server asks as little as at first: what it wanted since was remembered.
+    assert!(asked(1).contains("scope=write"), "{}", asked(1));
+    assert_eq!(
+        world.call(&running, "tools/call a").await.unwrap(),
+        StatusCode::OK
+    );
+    // What the authorization server does not give is not asked for twice.
+    wants("moon").await;
+    world.twist(|twist| (twist.scope, twist.refuses) = (None, Some("invalid_scope")));
+    assert!(person().sign_in().await.is_err());
+    assert!(asked(2).contains("scope=moon+write"), "{}", asked(2));
+    world.twist(|twist| twist.refuses = None);
+    person().sign_in().await.unwrap();
+    assert!(asked(3).contains("scope=write"), "{}", asked(3));
+}
+
 /// Holds: AUTH-48.
 #[tokio::test]
 async fn a_client_of_another_issuer_is_an_error() {

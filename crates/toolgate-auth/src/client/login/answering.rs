@@ -140,7 +140,8 @@ impl Login {
         if self.is_newer(sent.as_ref()) && sent.is_some() && enough {
             return Ok(Again::Yes);
         }
-        if !self.may_step(operation) {
+        // Where nobody signs in here, nothing is asked for: there is nothing to count.
+        if !matches!(self.0.set.way, Way::Nobody) && !self.may_step(operation) {
             let words = format!(
                 "{} wants the scope {wanted:?} for this, and did not take the token after it was asked for {STEPS} times",
                 self.0.set.server.origin(),

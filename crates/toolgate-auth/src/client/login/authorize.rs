@@ -83,10 +83,9 @@ impl Login {
         if self.is_newer(stale) || self.was_kept(stale).await? {
             return Ok(());
         }
-        self.is_cool()?;
+        self.is_cool(more(challenge))?;
         let found = self.discover(challenge).await?;
-        let more = challenge.is_some_and(|challenge| challenge.get("error") == Some(MORE));
-        let renews = !more && stale.is_some() && self.can_renew(&found);
+        let renews = more(challenge).is_none() && stale.is_some() && self.can_renew(&found);
         if let (Some(stale), Some(one)) = (stale, flight.take_if(|_| renews)) {
             let (renewed, one) = self.renew_to_the_end(one, stale.clone()).await;
             if renewed?.is_some() {
@@ -141,16 +140,19 @@ impl Login {
                 AuthErrorKind::Refused | AuthErrorKind::NeedsSignIn
             )
         {
-            self.state().refused = Some((Instant::now(), error.clone()));
+            let more = more(challenge).map(str::to_owned);
+            self.state().refused = Some((Instant::now(), more, error.clone()));
         }
         done
     }
 
-    /// A refusal without a person stands for a while: asking again at once brings the same.
-    fn is_cool(&self) -> Result<(), AuthError> {
+    /// A refusal without a person stands for a while: asking for the same again at once brings the same.
+    fn is_cool(&self, more: Option<&str>) -> Result<(), AuthError> {
         let mut state = self.state();
         match &state.refused {
-            Some((at, error)) if at.elapsed() < COOL => Err(error.clone()),
+            Some((at, for_, error)) if at.elapsed() < COOL && for_.as_deref() == more => {
+                Err(error.clone())
+            }
             _ => {
                 state.refused = None;
                 Ok(())
@@ -189,7 +191,7 @@ impl Login {
             (state.grant.clone(), state.asked.clone())
         };
         if let Some(before) = before.filter(|grant| grant.issuer == found.server.issuer) {
-            asked = asked.and(&before.scopes);
+            asked = asked.and(&before.scopes).and(&before.wanted);
         }
         let challenged = challenge
             .and_then(|challenge| challenge.get("scope"))
@@ -204,7 +206,20 @@ impl Login {
             self.0.set.offline && person,
         );
         let binding = self.wanted_binding(found, challenge)?;
-        let answer = self.ask(found, &scopes, binding.as_deref()).await?;
+        if matches!(self.0.set.way, Way::Nobody) {
+            let wanted = more(challenge).map(Scopes::read);
+            self.want(found, wanted.as_ref()).await?;
+            let words = self.who_signs_in(found, wanted.as_ref());
+            return Err(AuthError::new(AuthErrorKind::NeedsSignIn, words));
+        }
+        let answer = match self.ask(found, &scopes, binding.as_deref()).await {
+            Err(error) if error.kind() == AuthErrorKind::Refused => {
+                // What a server wants and its authorization server does not know would stop each sign-in to come.
+                self.want_no_more().await?;
+                return Err(error);
+            }
+            answer => answer?,
+        };
         self.state().asked = scopes.clone();
         let grant = granted(found, scopes, binding.as_deref(), answer)?;
         self.put(Some(grant.clone())).await?;
@@ -238,15 +253,7 @@ impl Login {
         binding: Option<&Binding>,
     ) -> Result<Answer, AuthError> {
         let server = &found.server;
-        let person = match &self.0.set.way {
-            Way::Nobody => {
-                let words = self.who_signs_in(found);
-                return Err(AuthError::new(AuthErrorKind::NeedsSignIn, words));
-            }
-            Way::Person(person) => Some(person),
-            _ => None,
-        };
-        if let Some(person) = person {
+        if let Way::Person(person) = &self.0.set.way {
             return self.visit(person.as_ref(), found, scopes, binding).await;
         }
         let client = self.0.set.identity.given(&server.issuer)?.ok_or_else(|| {
@@ -265,8 +272,41 @@ impl Login {
         answer.map_err(|no| no.error)
     }
 
-    /// For a person who reads that there is no token.
-    fn who_signs_in(&self, found: &Found) -> String {
+    /// Keeps what the server wants beyond what was granted, for the next sign-in.
+    async fn want(&self, found: &Found, wanted: Option<&Scopes>) -> Result<(), AuthError> {
+        let Some(wanted) = wanted else {
+            return Ok(());
+        };
+        let kept = self.0.set.store.grant(self.0.set.key()).await?;
+        let Some(kept) = kept.filter(|kept| kept.issuer == found.server.issuer) else {
+            return Ok(());
+        };
+        if kept.wanted.covers(wanted) {
+            return Ok(());
+        }
+        let wanted = kept.wanted.and(wanted);
+        self.keep_wanted(kept, wanted).await
+    }
+
+    async fn want_no_more(&self) -> Result<(), AuthError> {
+        let kept = self.0.set.store.grant(self.0.set.key()).await?;
+        match kept.filter(|kept| !kept.wanted.is_empty()) {
+            Some(kept) => self.keep_wanted(kept, Scopes::default()).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn keep_wanted(&self, kept: Grant, wanted: Scopes) -> Result<(), AuthError> {
+        if let Some(grant) = &mut self.state().grant {
+            grant.wanted = wanted.clone();
+        }
+        let kept = Grant { wanted, ..kept };
+        self.0.set.store.keep(self.0.set.key(), Some(kept)).await?;
+        Ok(())
+    }
+
+    /// For a person who reads that there is no token, or one that may too little.
+    fn who_signs_in(&self, found: &Found, wanted: Option<&Scopes>) -> String {
         let origin = self.0.set.server.origin();
         if found.guessed {
             return format!(
@@ -274,8 +314,13 @@ impl Login {
             );
         }
         let how = self.0.set.how.as_ref().map(|how| format!("; {how}"));
+        let with = match wanted.map(Scopes::to_string) {
+            None => String::new(),
+            Some(scopes) if scopes.is_empty() => " again, to allow more".to_owned(),
+            Some(scopes) => format!(" again, to allow more: {}", shown(&scopes)),
+        };
         format!(
-            "somebody has to sign in at {} for {origin}{}",
+            "somebody has to sign in at {} for {origin}{with}{}",
             shown(&found.server.issuer),
             how.unwrap_or_default()
         )
@@ -324,6 +369,12 @@ impl Login {
         }
         Ok(no.error)
     }
+}
+
+/// The scopes that a server wants beyond those of the token that it refused.
+fn more(challenge: Option<&Challenge>) -> Option<&str> {
+    let challenge = challenge.filter(|challenge| challenge.get("error") == Some(MORE))?;
+    Some(challenge.get("scope").unwrap_or_default())
 }
 
 /// The challenge that we can answer: a bound token where the server wants one, else a bearer token.
@@ -377,5 +428,6 @@ fn granted(
         until: answer.until,
         refresh: answer.refresh,
         scopes: answer.scopes.unwrap_or(asked),
+        wanted: Scopes::default(),
     })
 }

@@ -69,8 +69,8 @@ struct State {
     asked: Scopes,
     /// Step-ups of each operation, and when the first was.
     steps: HashMap<String, (u32, Instant)>,
-    /// The last refusal, where asking again at once would bring the same.
-    refused: Option<(Instant, AuthError)>,
+    /// The last refusal, where asking again at once would bring the same, and of which scopes beyond the granted ones.
+    refused: Option<(Instant, Option<String>, AuthError)>,
 }
 
 impl Login {

@@ -60,22 +60,21 @@ impl Login {
 
     /// Gives the refresh token for new tokens. Only in flight.
     async fn renew(&self, stale: &Secret) -> Result<Option<Grant>, AuthError> {
+        // Of two processes that renew with one refresh token, the issuer takes the second for a thief.
+        let _turn = self.0.set.store.turn(self.0.set.key()).await?;
         let Some(kept) = self.0.set.store.grant(self.0.set.key()).await? else {
             // Somebody signed out.
             super::adopt(&mut self.state(), None)?;
             return Ok(None);
         };
         let now = self.state().grant.clone();
+        let good = |grant: &Grant| grant.is_fresh() && !grant.access.is(stale.reveal());
         // Another process may have been first.
-        for grant in std::iter::once(kept).chain(now) {
-            if grant.is_fresh() && !grant.access.is(stale.reveal()) {
-                super::adopt(&mut self.state(), Some(grant.clone()))?;
-                return Ok(Some(grant));
-            }
+        let grant = if good(&kept) { kept } else { later(kept, now) };
+        super::adopt(&mut self.state(), Some(grant.clone()))?;
+        if good(&grant) {
+            return Ok(Some(grant));
         }
-        let Some(grant) = self.state().grant.clone() else {
-            return Ok(None);
-        };
         let Some(refresh) = grant.refresh.clone() else {
             return Ok(None);
         };
@@ -148,6 +147,15 @@ impl Login {
         let server = found.server.clone();
         self.state().found = Some(found);
         Ok(client.map(|client| (server, client)))
+    }
+}
+
+/// The one whose refresh token is still good: another process may have renewed what we hold, and what it kept may have
+/// ended since; or what we hold could not be kept.
+fn later(kept: Grant, now: Option<Grant>) -> Grant {
+    match now {
+        Some(now) if now.until > kept.until => now,
+        _ => kept,
     }
 }
 

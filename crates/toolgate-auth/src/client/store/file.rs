@@ -5,14 +5,18 @@
 
 use super::{
     super::{Grant, OauthClient},
-    Store, StoreError, form,
+    Store, StoreError, Turn, form,
 };
 use futures_util::future::BoxFuture;
 use ring::{
     aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    digest::{SHA256, digest},
     rand::{SecureRandom, SystemRandom},
 };
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::{
+    fs::{FlockOperation, Mode, OFlags, flock, open},
+    io::Errno,
+};
 use serde_json::Value;
 use std::{
     fs::{self, DirBuilder, File},
@@ -20,10 +24,16 @@ use std::{
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, Instant},
 };
+use tokio::time::sleep;
 
 /// Most bytes of the file.
 const LONGEST: u64 = 8 << 20;
+/// How long a renewal of another process is waited for: it has three answers to wait for, of ten seconds each.
+const TURN: Duration = Duration::from_secs(45);
+/// How often is looked whether it is over.
+const LOOK: Duration = Duration::from_millis(20);
 /// What the seal is for, so that no other file of this key can stand in.
 const PURPOSE: &[u8] = b"toolgate grants 1";
 
@@ -32,8 +42,8 @@ const PURPOSE: &[u8] = b"toolgate grants 1";
 pub struct FileStore(Arc<PathBuf>);
 
 impl FileStore {
-    /// One in a directory, which is made at the first write. Its files are `grants.sealed`, `grants.key` and
-    /// `grants.lock`.
+    /// One in a directory, which is made at the first write. Its files are `grants.sealed`, `grants.key`, `grants.lock`,
+    /// and an empty `….turn` for each grant that was renewed.
     pub fn new(directory: impl Into<PathBuf>) -> FileStore {
         FileStore(Arc::new(directory.into()))
     }
@@ -68,6 +78,31 @@ impl Store for FileStore {
         self.with(move |kept| {
             put(kept, "grants", &key, grant.as_ref().map(form::of_grant));
             Ok(((), true))
+        })
+    }
+
+    fn turn<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Turn, StoreError>> {
+        let name = digest(&SHA256, key.as_bytes());
+        let name: String = name.as_ref()[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let directory = self.0.clone();
+        Box::pin(async move {
+            make(&directory)?;
+            let path = directory.join(format!("{name}.turn"));
+            let lock = own(&path)?;
+            let end = Instant::now() + TURN;
+            loop {
+                match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                    Ok(()) => return Ok(Turn::held(lock)),
+                    Err(Errno::WOULDBLOCK) if Instant::now() < end => sleep(LOOK).await,
+                    Err(error) => {
+                        let why = format!("{}: {}", path.display(), io::Error::from(error));
+                        return Err(StoreError(why));
+                    }
+                }
+            }
         })
     }
 
@@ -114,11 +149,7 @@ fn locked<T>(
 ) -> Result<T, StoreError> {
     let failed = |what: &Path, error: io::Error| StoreError(format!("{}: {error}", what.display()));
     let sealed = directory.join("grants.sealed");
-    let made = DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory);
-    made.map_err(|e| failed(directory, e))?;
+    make(directory)?;
     let lock = own(&directory.join("grants.lock"))?;
     flock(&lock, FlockOperation::LockExclusive).map_err(|e| failed(directory, e.into()))?;
     let key = key(&directory.join("grants.key"))?;
@@ -137,6 +168,14 @@ fn locked<T>(
         replace(&sealed, &bytes).map_err(|e| failed(&sealed, e))?;
     }
     Ok(done)
+}
+
+fn make(directory: &Path) -> Result<(), StoreError> {
+    let made = DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory);
+    made.map_err(|error| StoreError(format!("{}: {error}", directory.display())))
 }
 
 /// Opens a file of ours, making it where there is none: for the owner only, and no link.

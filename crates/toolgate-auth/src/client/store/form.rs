@@ -27,6 +27,7 @@ pub(super) fn of_grant(grant: &Grant) -> Value {
         "until": grant.until,
         "refresh": text(&grant.refresh),
         "scopes": grant.scopes.to_string(),
+        "wanted": grant.wanted.to_string(),
     })
 }
 
@@ -45,6 +46,8 @@ pub(super) fn grant(value: &Value) -> Result<Option<Grant>, StoreError> {
         until: value["until"].as_u64(),
         refresh: secret("refresh"),
         scopes: Scopes::read(need("scopes")?),
+        // Absent in what older versions kept.
+        wanted: Scopes::read(value["wanted"].as_str().unwrap_or_default()),
     }))
 }
 

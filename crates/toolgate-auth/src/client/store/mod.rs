@@ -25,6 +25,27 @@ impl fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
+/// The right to renew, until it is dropped.
+pub struct Turn(Option<Box<dyn Send + Sync>>);
+
+impl Turn {
+    /// Where nobody else can renew.
+    pub fn free() -> Turn {
+        Turn(None)
+    }
+
+    /// One that ends when this value is dropped.
+    pub fn held(by: impl Send + Sync + 'static) -> Turn {
+        Turn(Some(Box::new(by)))
+    }
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "held" } else { "free" })
+    }
+}
+
 /// Keeps what was granted, by resource, and which client we are, by issuer. Each grant names its issuer.
 pub trait Store: Send + Sync + 'static {
     /// What was granted for a resource.
@@ -42,6 +63,16 @@ pub trait Store: Send + Sync + 'static {
         resource: &'a str,
         grant: Option<Grant>,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Waits until no other process renews what was granted for a resource; the turn lasts as long as the value. A store
+    /// that one process has needs none.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    fn turn<'a>(&'a self, resource: &'a str) -> BoxFuture<'a, Result<Turn, StoreError>> {
+        let _ = resource;
+        Box::pin(std::future::ready(Ok(Turn::free())))
+    }
 
     /// Which client we are to an issuer.
     ///
