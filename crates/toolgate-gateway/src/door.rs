@@ -6,13 +6,15 @@ mod tokens;
 pub(crate) use attempts::{Attempt, Attempts};
 pub(crate) use tokens::resource_server;
 
-use crate::config::Token;
 use http::{HeaderMap, Method, header};
 use ring::digest;
 use std::sync::Arc;
 use toolgate::{
     BoxFuture, Caller,
-    auth::resource::{Admitted, Refused, ResourceServer},
+    auth::{
+        Secret,
+        resource::{Admitted, Refused, ResourceServer},
+    },
     edge::http::{HostGuard, protected},
 };
 use toolgate_policy::keys::{KEY_PREFIX, KeyRefused, Keys};
@@ -20,7 +22,7 @@ use toolgate_policy::keys::{KEY_PREFIX, KeyRefused, Keys};
 /// Who may come in over HTTP, and as whom.
 pub(crate) struct Door {
     pub(crate) guard: HostGuard,
-    pub(crate) token: Option<Token>,
+    pub(crate) token: Option<Secret>,
     /// Who takes tokens of authorization servers.
     pub(crate) resource: Option<Arc<ResourceServer>>,
     /// Whether those who do not say who they are stay out.
@@ -80,7 +82,7 @@ impl Door {
         let shown = bearer(headers);
         if let Shown::Token(shown) = shown {
             if let Some(token) = &self.token
-                && same(shown, token.reveal())
+                && token.is(shown)
             {
                 return Ok(Entered::as_one(over_http(true)));
             }

@@ -17,6 +17,7 @@ mod history;
 mod http_server;
 mod instructions;
 mod kept_tasks;
+mod keyring;
 mod live;
 mod memory;
 mod offered;

@@ -2,7 +2,7 @@
 
 use crate::{
     board::Board,
-    config::Config,
+    config::{Config, TokenSource},
     door::{Door, over_http, resource_server},
     instructions::Instructions,
     search::Search,
@@ -13,8 +13,10 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 use toolgate::{Caller, Changes, Interest, Service, aggregate::Aggregate, edge::http::HostGuard};
+use toolgate_auth::Secret;
 use toolgate_policy::{self as policy, Desk, Pins, Recorder, Route, Store};
 use toolgate_wire::room::Room;
 
@@ -66,11 +68,14 @@ impl Shared {
     /// # Errors
     /// A sentence that says what is wrong with the config. Nothing has changed then.
     pub(crate) async fn plan(&self, config: Config, before: Option<&Plan>) -> Result<Plan, String> {
-        let token = config.read_token().map_err(|e| e.to_string())?;
+        let token = match &config.token {
+            Some(source) => Some(self.secret(&config, source).await?),
+            None => None,
+        };
         let resource = match before {
             // The same one: it remembers which proofs were shown.
             Some(before) if before.config.auth == config.auth => before.door.resource.clone(),
-            _ => resource_server(&config)?.map(Arc::new),
+            _ => resource_server(&config, self).await?.map(Arc::new),
         };
         let door = Arc::new(Door {
             resource,
@@ -114,6 +119,20 @@ impl Shared {
             door,
             leases,
         })
+    }
+
+    /// A secret of the config, which is looked for wherever the config says.
+    ///
+    /// # Errors
+    /// A sentence that says why there is none.
+    pub(crate) async fn secret(
+        &self,
+        config: &Config,
+        source: &TokenSource,
+    ) -> Result<Secret, String> {
+        let within = Duration::from_secs(config.limits.start_seconds);
+        let read = self.supervisor.read(&source.given, within).await;
+        source.checked(read).map_err(|error| error.to_string())
     }
 
     fn guard(&self, config: &Config) -> HostGuard {

@@ -25,7 +25,7 @@ const MOST: usize = 8;
 pub(super) fn run(given: Option<&Path>, wanted: &Check) -> Result<ExitCode> {
     let config = Config::load(wanted.config.as_deref()).map_err(usage)?;
     config.check_listen().map_err(usage)?;
-    config.read_token().map_err(usage)?;
+    config.check_tokens().map_err(usage)?;
     config.overrides().map_err(usage)?;
     let mut found = Found {
         notes: unreachable::notes(&config.rules),

@@ -1,16 +1,18 @@
 //! A server that is reached by its address: `url` and the headers that go along.
 
 use super::{
+    clear,
     environment::check_env_name,
     error::ConfigError,
+    given::{self, Given},
     section::{Field, Section},
 };
 use http::{Uri, uri::Scheme};
-use std::fmt;
+use std::{fmt, path::Path};
 use toolgate::client::{HttpOptions, check_url};
 
 /// Keys that only a server with a `url` has.
-const KEYS: &[&str] = &["headers", "headers_env", "client_id", "client_secret_env"];
+const KEYS: &[&str] = &["headers", "client_id", "client_secret_env"];
 /// What a URL looks like.
 const URL: &str = "\"https://mcp.example.com/mcp\"";
 
@@ -20,9 +22,7 @@ pub(crate) struct Address {
     /// `https://…`, or `http://…` on this machine.
     pub(crate) url: String,
     /// Names and values. The values may be secret.
-    pub(crate) headers: Vec<(String, String)>,
-    /// Names, and the variables of our own environment that have the values.
-    pub(crate) headers_env: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, Given)>,
     /// Which client we are to its authorization server, where we do not register there by ourselves.
     pub(crate) client: Option<KnownClient>,
 }
@@ -50,7 +50,11 @@ impl Address {
     }
 
     /// Reads `url` and its headers, where they are.
-    pub(super) fn read(section: &Section<'_>, id: &str) -> Result<Option<Address>, ConfigError> {
+    pub(super) fn read(
+        section: &Section<'_>,
+        id: &str,
+        base: &Path,
+    ) -> Result<Option<Address>, ConfigError> {
         let Some(field) = section.get("url") else {
             return match KEYS.iter().find_map(|key| section.get(key)) {
                 Some(field) => {
@@ -59,54 +63,42 @@ impl Address {
                 None => Ok(None),
             };
         };
-        let url = field.text()?;
+        let url = url(&field)?;
         check(url)
             .map_err(|reason| field.is(format!("cannot be used: {reason}; write url = {URL}")))?;
         let mut address = Address {
             url: url.to_owned(),
             headers: Vec::new(),
-            headers_env: Vec::new(),
             client: KnownClient::read(section)?,
         };
         if let Some(field) = section.get("headers") {
             let name = format!("[server.{id}.headers]");
             let all = field.open_section(name, "{ Name = \"value\" }")?;
             for (name, at, value) in all.entries() {
-                let text = value.text()?;
+                let given = Given::of(&value, name, base)?;
+                let text = match &given {
+                    Given::Clear(text) => text,
+                    _ => "",
+                };
                 check_header(name, text).map_err(|text| all.doc.error(at, text))?;
-                address.headers.push((name.to_owned(), text.to_owned()));
-            }
-        }
-        if let Some(field) = section.get("headers_env") {
-            let name = format!("[server.{id}.headers_env]");
-            let all = field.open_section(name, "{ Name = \"VARIABLE\" }")?;
-            for (name, at, value) in all.entries() {
-                check_header(name, "").map_err(|text| all.doc.error(at, text))?;
-                let variable = value.text()?;
-                check_env_name(variable).map_err(|text| value.wrong(text))?;
                 if address.has(name) {
-                    let text =
-                        format!("{name:?} is in headers and in headers_env; keep one of the two");
+                    let text = format!("{name:?} is there twice; keep one of the two");
                     return Err(all.doc.error(at, text));
                 }
-                address
-                    .headers_env
-                    .push((name.to_owned(), variable.to_owned()));
+                address.headers.push((name.to_owned(), given));
             }
         }
         Ok(Some(address))
     }
 
     fn has(&self, name: &str) -> bool {
-        self.headers
-            .iter()
-            .any(|(set, _)| set.eq_ignore_ascii_case(name))
+        let mut set = self.headers.iter();
+        set.any(|(set, _)| set.eq_ignore_ascii_case(name))
     }
 
     /// Whether the operator himself says who calls.
     pub(crate) fn has_authorization(&self) -> bool {
-        let mut names = self.headers.iter().chain(&self.headers_env);
-        names.any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+        self.has("authorization")
     }
 }
 
@@ -134,6 +126,22 @@ impl KnownClient {
             id: id.to_owned(),
             secret_env: secret.as_ref().map(variable).transpose()?,
         }))
+    }
+}
+
+/// An address without a secret in it, unless it is said that one may be.
+fn url<'a>(field: &Field<'a>) -> Result<&'a str, ConfigError> {
+    if let Some(clear) = given::said_clear(field) {
+        return clear;
+    }
+    let url = field.text()?;
+    match clear::why_url(url) {
+        None => Ok(url),
+        Some(why) => Err(field.is(format!(
+            "{why}, and would be in clear in this file; if the server takes it in a header, write that with {}; else {{ {} = \"…\" }}",
+            given::WRITE,
+            given::CLEAR
+        ))),
     }
 }
 

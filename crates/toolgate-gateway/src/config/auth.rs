@@ -2,6 +2,7 @@
 
 use super::{
     error::ConfigError,
+    given::WRITE,
     glob::Glob,
     rule,
     section::{Field, Section},
@@ -27,8 +28,6 @@ const ISSUER: &[&str] = &[
     "introspect_signed",
     "client_id",
     "client_secret",
-    "client_secret_env",
-    "client_secret_file",
     "dpop_required",
 ];
 const SCOPE: &[&str] = &["tools", "except", "needs"];
@@ -174,11 +173,8 @@ fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, 
         "client_id",
         "\"toolgate\", as the issuer knows this gateway",
     )?;
-    let secret = secret.ok_or_else(|| {
-        client.is(
-            "needs its secret; write client_secret_env = \"NAME\" or client_secret_file = \"PATH\"",
-        )
-    })?;
+    let secret = secret
+        .ok_or_else(|| client.is(format!("needs its secret; write client_secret = {WRITE}")))?;
     Ok(Some(Introspect {
         url: url_field.map(|field| url(&field)).transpose()?,
         signed: section

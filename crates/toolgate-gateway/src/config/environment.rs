@@ -1,13 +1,18 @@
 //! What the environment of a server has: set values, and names passed on from ours.
 
-use super::{error::ConfigError, section::Field};
+use super::{error::ConfigError, given::Given, section::Field};
+use std::path::Path;
 
 /// Reads `env`.
-pub(super) fn env(field: &Field<'_>, id: &str) -> Result<Vec<(String, String)>, ConfigError> {
+pub(super) fn env(
+    field: &Field<'_>,
+    id: &str,
+    base: &Path,
+) -> Result<Vec<(String, Given)>, ConfigError> {
     let section = field.open_section(format!("[server.{id}.env]"), "{ NAME = \"value\" }")?;
     let pair = |(name, at, value): (&str, usize, Field<'_>)| {
         check_env_name(name).map_err(|text| section.doc.error(at, text))?;
-        Ok((name.to_owned(), value.text()?.to_owned()))
+        Ok((name.to_owned(), Given::of(&value, name, base)?))
     };
     section.entries().into_iter().map(pair).collect()
 }
@@ -15,7 +20,7 @@ pub(super) fn env(field: &Field<'_>, id: &str) -> Result<Vec<(String, String)>, 
 /// Reads `env_pass`, of which nothing may be in `env` too.
 pub(super) fn env_pass(
     field: &Field<'_>,
-    env: &[(String, String)],
+    env: &[(String, Given)],
 ) -> Result<Vec<String>, ConfigError> {
     let name = |item: Field<'_>| {
         let name = item.text()?;

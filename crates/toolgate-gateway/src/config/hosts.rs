@@ -3,8 +3,10 @@
 use super::{
     Config, Source,
     address::{self, Address},
+    clear,
     environment::check_env_name,
     error::{ConfigError, Doc},
+    given::Given,
     json::{Entries, Json, syntax},
     limits::Limits,
     names::{duplicate, normalised},
@@ -41,8 +43,46 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
         ));
     }
     let mut config = Config::of(source, servers, Limits::default());
-    config.notes = notes;
+    let clear: Vec<String> = config.servers.iter().flat_map(in_clear).collect();
+    config.in_clear = !clear.is_empty();
+    config.notes = notes.into_iter().chain(clear).collect();
     Ok(config)
+}
+
+/// The secrets of a server that stand in the file, as hosts write them: it works, and is told.
+fn in_clear(server: &Server) -> Vec<String> {
+    let id = &server.id;
+    let note = |what: String, instead: &str| {
+        format!(
+            "server {id:?} has a secret in clear in this file: {what}; it is used, and nobody else may read the file; better is {instead} in a toolgate.toml"
+        )
+    };
+    let named = |list: &[(String, Given)], key: &str| -> Vec<String> {
+        let one = |(name, given): &(String, Given)| match given {
+            Given::Clear(text) => clear::why(name, text).map(|_| {
+                note(
+                    format!("{name:?} in {key:?}"),
+                    &format!("{key} = {{ {name} = {{ env = \"NAME\" }} }}"),
+                )
+            }),
+            _ => None,
+        };
+        list.iter().filter_map(one).collect()
+    };
+    let mut notes = named(&server.env, "env");
+    if let Some(address) = &server.address {
+        notes.extend(named(&address.headers, "headers"));
+        let url = clear::why_url(&address.url).map(|_| "its \"url\"".to_owned());
+        notes.extend(url.map(|what| note(what, "a header")));
+    }
+    let words = clear::why_command(&server.command).next();
+    notes.extend(words.map(|(at, _)| {
+        note(
+            format!("word {at} of \"args\""),
+            "env, where the program takes it from there",
+        )
+    }));
+    notes
 }
 
 fn because(notes: &[String]) -> String {
@@ -118,7 +158,6 @@ fn reached<'a>(
     let mut address = Address {
         url: String::new(),
         headers: Vec::new(),
-        headers_env: Vec::new(),
         client: None,
     };
     if let Some(value) = entries.get(key) {
@@ -131,7 +170,7 @@ fn reached<'a>(
         for (name, value) in json.object(value, &what("headers"))?.0 {
             let word = text(json, value, &format!("{name:?} in {}", what("headers")))?;
             address::check_header(&name, &word).map_err(|text| json.wrong(value, text))?;
-            address.headers.push((name, word));
+            address.headers.push((name, Given::Clear(word)));
         }
     }
     let mut server = Server::new(id, Vec::new());
@@ -188,11 +227,11 @@ fn env<'a>(
     json: Json<'a>,
     value: &'a RawValue,
     what: &str,
-) -> Result<Vec<(String, String)>, ConfigError> {
+) -> Result<Vec<(String, Given)>, ConfigError> {
     let pair = |(name, value): (String, &'a RawValue)| {
         check_env_name(&name).map_err(|text| json.wrong(value, text))?;
         let text = text(json, value, &format!("{name:?} in {what}"))?;
-        Ok((name, text))
+        Ok((name, Given::Clear(text)))
     };
     json.object(value, what)?.0.into_iter().map(pair).collect()
 }

@@ -7,9 +7,11 @@ mod asking;
 mod audit;
 mod auth;
 mod cleaning;
+mod clear;
 mod environment;
 mod error;
 mod file;
+mod given;
 mod glob;
 mod hosts;
 mod json;
@@ -33,6 +35,7 @@ pub(crate) use address::Address;
 pub(crate) use audit::Audit;
 pub(crate) use auth::{Auth, IssuerSettings};
 pub(crate) use error::ConfigError;
+pub(crate) use given::{Given, LONGEST};
 pub(crate) use glob::Glob;
 pub(crate) use limits::Limits;
 #[cfg(test)]
@@ -43,7 +46,7 @@ pub(crate) use rate::Rate;
 pub(crate) use rule::{Rule, Then};
 pub(crate) use search::Search;
 pub(crate) use server::{Output, Server, Unknown};
-pub(crate) use token::{Token, TokenSource};
+pub(crate) use token::TokenSource;
 
 use error::Doc;
 use file::Privacy;
@@ -82,6 +85,8 @@ pub(crate) struct Config {
     pub(crate) search: Option<Search>,
     /// Where all this comes from.
     pub(crate) source: Source,
+    /// Whether secrets stand in the file, as in the JSON of a host.
+    pub(crate) in_clear: bool,
     /// SHA-256 of the file in lower-case hex.
     pub(crate) hash: Option<String>,
     /// What a person should know and is no error, such as a server that is left out.
@@ -124,6 +129,10 @@ impl Config {
         let text = file::read(path, file::LONGEST, Privacy::Config);
         let text = text.map_err(|text| ConfigError::new(path.display(), text))?;
         let mut config = Config::parse(path, &text)?;
+        if config.in_clear {
+            file::read(path, file::LONGEST, Privacy::Secret)
+                .map_err(|text| ConfigError::new(path.display(), text))?;
+        }
         config.hash = Some(hex(ring::digest::digest(
             &ring::digest::SHA256,
             text.as_bytes(),
@@ -215,12 +224,16 @@ impl Config {
             .map_err(|text| ConfigError::new("listen", text))
     }
 
-    /// Reads the bearer token of the clients. Only HTTP needs it.
+    /// Whether the tokens and secrets of the gateway itself are there and long enough; those of the keyring are not asked for.
     ///
     /// # Errors
-    /// The config names one that cannot be had, or that is too weak.
-    pub(crate) fn read_token(&self) -> Result<Option<Token>, ConfigError> {
-        self.token.as_ref().map(TokenSource::read).transpose()
+    /// One is not.
+    pub(crate) fn check_tokens(&self) -> Result<(), ConfigError> {
+        let asked = self.auth.issuers.iter().flat_map(|i| &i.introspect);
+        let all = self.token.iter().chain(asked.map(|asked| &asked.secret));
+        let here = |source: &&TokenSource| !matches!(source.given, Given::Keyring(_));
+        all.filter(here)
+            .try_for_each(|source| source.checked(source.given.read()).map(drop))
     }
 
     /// What callers are shown of the tools of each server instead of what it says, in the order of the servers.
@@ -248,6 +261,7 @@ impl Config {
             servers,
             rules: Vec::new(),
             search: None,
+            in_clear: false,
             source,
             hash: None,
             notes: Vec::new(),

@@ -29,7 +29,7 @@ pub(super) fn check_listen(listen: SocketAddr, closed: bool) -> Result<(), Strin
         return Ok(());
     }
     Err(format!(
-        "{listen} can be reached from other machines and anybody could call; set token_env, token_file, or required = true in [auth]"
+        "{listen} can be reached from other machines and anybody could call; set token, or required = true in [auth]"
     ))
 }
 

@@ -1,8 +1,10 @@
 //! What callers are shown of a tool instead of what its server says: `[server.NAME.tools.TOOL]`.
 
 use super::{
+    clear,
     environment::check_env_name,
     error::ConfigError,
+    given,
     section::{Field, Section},
 };
 use serde_json::{Map, Value};
@@ -155,11 +157,23 @@ fn named(field: &Field<'_>, prefix: &str) -> Result<String, ConfigError> {
 
 fn arguments(field: &Field<'_>) -> Result<Vec<(String, Fixed)>, ConfigError> {
     let section = field.open_section("arguments", "{ name = value }")?;
-    let read = |(name, _, field): (&str, usize, Field<'_>)| Ok((name.to_owned(), fixed(&field)?));
+    let read =
+        |(name, _, field): (&str, usize, Field<'_>)| Ok((name.to_owned(), fixed(name, &field)?));
     section.entries().into_iter().map(read).collect()
 }
 
-fn fixed(field: &Field<'_>) -> Result<Fixed, ConfigError> {
+fn fixed(name: &str, field: &Field<'_>) -> Result<Fixed, ConfigError> {
+    if let Some(clear) = given::said_clear(field) {
+        return clear.map(|text| Fixed::Value(text.into()));
+    }
+    if let DeValue::String(text) = field.value()
+        && let Some(why) = clear::why(name, text)
+    {
+        return Err(field.is(format!(
+            "{why}, and would be in clear in this file; write {{ env = \"NAME\" }}; if it is no secret, {{ {} = \"…\" }}",
+            given::CLEAR
+        )));
+    }
     if let Ok(table) = field.open_section("", "")
         && let [("env", _, of)] = table.entries().as_slice()
     {

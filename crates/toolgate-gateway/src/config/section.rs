@@ -7,9 +7,6 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-/// Keys that are known and always refused: nobody is led to them.
-const REFUSED: &[&str] = &["token", "client_secret"];
-
 /// A table of which every key is known.
 pub(super) struct Section<'a> {
     pub(super) doc: Doc<'a>,
@@ -61,13 +58,7 @@ impl<'a> Section<'a> {
     fn unknown(&self, at: usize, key: &str, known: &[&str]) -> ConfigError {
         let hint = match super::top::KEYS.contains(&key) && !self.name.is_empty() {
             true => "; it belongs at the top of the file, before the first [section]".to_owned(),
-            false => hint(
-                key,
-                known
-                    .iter()
-                    .copied()
-                    .filter(|known| !REFUSED.contains(known)),
-            ),
+            false => hint(key, known.iter().copied()),
         };
         self.doc
             .error(at, format!("unknown key {}{hint}", self.label(key)))
@@ -157,12 +148,17 @@ impl<'a> Field<'a> {
 
     /// Text, which has no NUL.
     pub(super) fn text(&self) -> Result<&'a str, ConfigError> {
+        self.text_or("text in quotes")
+    }
+
+    /// The same, where something else may be written too.
+    pub(super) fn text_or(&self, write: &str) -> Result<&'a str, ConfigError> {
         match self.value.get_ref() {
             DeValue::String(text) if text.contains('\0') => {
                 Err(self.is("has a NUL in it; take it out"))
             }
             DeValue::String(text) => Ok(text),
-            _ => Err(self.mistyped("text in quotes")),
+            _ => Err(self.mistyped(write)),
         }
     }
 
@@ -202,6 +198,11 @@ impl<'a> Field<'a> {
     /// The value as it stands.
     pub(super) fn value(&self) -> &'a DeValue<'a> {
         self.value.get_ref()
+    }
+
+    /// Whether it is a table.
+    pub(super) fn is_table(&self) -> bool {
+        self.value.get_ref().is_table()
     }
 
     /// Whether it is a list.

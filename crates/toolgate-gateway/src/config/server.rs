@@ -4,8 +4,10 @@ use super::{
     address::Address,
     asking::Asking,
     cleaning::Cleaning,
+    clear,
     environment::{env, env_pass},
     error::ConfigError,
+    given::{self, Given},
     limits::Limits,
     names::{check_id, check_prefix, prefix},
     overrides::ToolOverride,
@@ -28,7 +30,7 @@ pub(crate) struct Server {
     /// Program and arguments; never a shell. Empty where it has an address.
     pub(crate) command: Vec<String>,
     /// What is set in its environment. The values may be secret.
-    pub(crate) env: Vec<(String, String)>,
+    pub(crate) env: Vec<(String, Given)>,
     /// Names that it gets from our own environment.
     pub(crate) env_pass: Vec<String>,
     /// Where it runs; our own directory where absent.
@@ -129,7 +131,6 @@ pub(super) const KEYS: &[&str] = &[
     "audit_results",
     "url",
     "headers",
-    "headers_env",
     "client_id",
     "client_secret_env",
 ];
@@ -198,7 +199,7 @@ impl Server {
     ) -> Result<Server, ConfigError> {
         let name = format!("[server.{id}]");
         let section = field.section(&*name, &format!("a section that begins with {name}"), KEYS)?;
-        let mut server = match Address::read(&section, id)? {
+        let mut server = match Address::read(&section, id, base)? {
             Some(address) => Server::reached(id, &section, address)?,
             None => {
                 let words = command(&section.need("command", COMMAND)?)?;
@@ -225,7 +226,7 @@ impl Server {
 
     fn read_environment(&mut self, section: &Section<'_>, base: &Path) -> Result<(), ConfigError> {
         if let Some(field) = section.get("env") {
-            self.env = env(&field, &self.id)?;
+            self.env = env(&field, &self.id, base)?;
         }
         if let Some(field) = section.get("env_pass") {
             self.env_pass = env_pass(&field, &self.env)?;
@@ -281,10 +282,22 @@ impl Server {
 
 fn command(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
     let words = field.list(&format!("a list such as {COMMAND}"))?;
-    let words: Vec<String> = words
-        .iter()
-        .map(|word| word.text().map(str::to_owned))
-        .collect::<Result<_, _>>()?;
+    let said: Vec<Option<_>> = words.iter().map(given::said_clear).collect();
+    let (fields, clear) = (words, |at: usize| said.get(at).is_some_and(Option::is_some));
+    let word = |(word, said): (&Field<'_>, &Option<Result<&str, ConfigError>>)| match said {
+        Some(clear) => clear.clone().map(str::to_owned),
+        None => word.text().map(str::to_owned),
+    };
+    let words = fields.iter().zip(&said).map(word);
+    let words: Vec<String> = words.collect::<Result<_, _>>()?;
+    let found = clear::why_command(&words).find(|(at, _)| !clear(*at));
+    if let Some((word, why)) = found.and_then(|(at, why)| Some((fields.get(at)?, why))) {
+        return Err(word.is(format!(
+            "has a word that {why}, and would be in clear in this file and in the list of processes; if the program takes it from its environment, write env = {{ NAME = {} }}; else {{ {} = \"…\" }}",
+            "{ env = \"NAME\" }",
+            given::CLEAR
+        )));
+    }
     match words.first().map(String::as_str) {
         None => Err(field.is(format!(
             "is empty; write the program and its arguments, such as {COMMAND}"

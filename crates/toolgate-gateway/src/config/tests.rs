@@ -83,8 +83,8 @@ fn every_key_of_a_server() {
     assert_eq!(
         server.env,
         [
-            ("A".to_owned(), "1".to_owned()),
-            ("B".to_owned(), String::new())
+            ("A".to_owned(), Given::Clear("1".to_owned())),
+            ("B".to_owned(), Given::Clear(String::new()))
         ]
     );
     assert_eq!(server.env_pass, ["C"]);
@@ -220,26 +220,28 @@ fn the_built_in_configs() {
 #[test]
 fn no_secret_of_the_config_is_printed() {
     let config =
-        parse("[server.s]\ncommand = [\"x\", \"--key=canary\"]\nenv = { KEY = \"canary\" }")
+        parse("[server.s]\ncommand = [\"x\", \"-x=canary\"]\nenv = { KEY = { danger_clear = \"canary\" } }")
             .unwrap();
     assert!(!format!("{config:?}").contains("canary"));
-    let text = "[server.s]\nurl = \"https://a.test/m?key=canary\"\nheaders = { A = \"canary\" }";
+    let text = "[server.s]\nurl = \"https://a.test/m?q=canary\"\nheaders = { A = \"canary\" }";
     let config = parse(text).unwrap();
     assert!(!format!("{config:?}").contains("canary"));
 }
 
 #[test]
 fn a_server_with_an_address() {
-    let text = "[server.s]\nurl = \"https://a.test/mcp\"\nheaders = { X-Tenant = \"acme\" }\n\
-                headers_env = { Authorization = \"S_AUTHORIZATION\" }\ncall_seconds = 9";
+    let text = "[server.s]\nurl = \"https://a.test/mcp\"\ncall_seconds = 9\n\
+                headers = { X-Tenant = \"acme\", Authorization = { env = \"S_AUTHORIZATION\" } }";
     let server = parse(text).unwrap().servers.remove(0);
     let address = server.address.unwrap();
-    let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-    assert_eq!(address.headers, [pair("X-Tenant", "acme")]);
-    let env = [pair("Authorization", "S_AUTHORIZATION")];
+    let env = Given::Env("S_AUTHORIZATION".to_owned());
+    let headers = [
+        ("X-Tenant".to_owned(), Given::Clear("acme".to_owned())),
+        ("Authorization".to_owned(), env),
+    ];
     assert_eq!(
-        (address.headers_env, server.call_seconds),
-        (env.to_vec(), Some(9))
+        (address.headers, server.call_seconds),
+        (headers.to_vec(), Some(9))
     );
     assert!(server.command.is_empty());
 }

@@ -16,11 +16,9 @@ use super::{
 use std::path::Path;
 use toml::de::DeTable;
 
-/// Every key at the top. `token` is known and refused with words of its own.
+/// Every key at the top.
 pub(super) const KEYS: &[&str] = &[
     "listen",
-    "token_env",
-    "token_file",
     "token",
     "allowed_hosts",
     "allowed_origins",

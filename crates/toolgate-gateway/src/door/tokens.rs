@@ -2,10 +2,10 @@
 
 use crate::{
     config::{Config, IssuerSettings},
+    plan::Shared,
     stack,
 };
 use toolgate::auth::{
-    Secret,
     fetch::{FetchLimits, Fetcher, Reach},
     resource::{Issuer, Proofs, ResourceServer},
 };
@@ -14,7 +14,10 @@ use toolgate::auth::{
 ///
 /// # Errors
 /// A secret cannot be read, in words.
-pub(crate) fn resource_server(config: &Config) -> Result<Option<ResourceServer>, String> {
+pub(crate) async fn resource_server(
+    config: &Config,
+    shared: &Shared,
+) -> Result<Option<ResourceServer>, String> {
     let auth = &config.auth;
     let (Some(resource), false) = (&auth.resource, auth.issuers.is_empty()) else {
         return Ok(None);
@@ -27,22 +30,22 @@ pub(crate) fn resource_server(config: &Config) -> Result<Option<ResourceServer>,
     for settings in &auth.issuers {
         // The operator named it: what it names itself may lie as near as it does.
         let fetcher = Fetcher::new(Reach::of(&settings.url), FetchLimits::default());
-        server = server.issuer(issuer(settings)?, fetcher);
+        server = server.issuer(issuer(settings, config, shared).await?, fetcher);
     }
     Ok(Some(server))
 }
 
-fn issuer(settings: &IssuerSettings) -> Result<Issuer, String> {
+async fn issuer(
+    settings: &IssuerSettings,
+    config: &Config,
+    shared: &Shared,
+) -> Result<Issuer, String> {
     let mut issuer = Issuer::new(settings.id.as_str(), settings.url.clone());
     if let Some(url) = &settings.keys {
         issuer = issuer.keys(url.clone());
     }
     if let Some(introspect) = &settings.introspect {
-        let secret = introspect
-            .secret
-            .read()
-            .map_err(|error| error.to_string())?;
-        let secret = Secret::new(secret.reveal());
+        let secret = shared.secret(config, &introspect.secret).await?;
         issuer = issuer.introspection(introspect.url.clone(), &introspect.client, secret);
         if introspect.signed {
             issuer = issuer.introspecting_all();

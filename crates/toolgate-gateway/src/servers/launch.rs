@@ -1,9 +1,11 @@
 //! How a child comes to be: by the guardian, or by a test.
 
 use super::ServerSpec;
-use std::sync::Arc;
+use crate::{config::Given, keyring};
+use std::{sync::Arc, time::Duration};
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate::BoxFuture;
+use toolgate_auth::Secret;
 use toolgate_guardian::{Child, DEFAULT_ALLOW, Error, Exit, Guardian, Spawn, environment};
 
 /// Starts children.
@@ -13,6 +15,15 @@ pub(super) trait Launch: Send + Sync + 'static {
         &'a self,
         spec: &'a ServerSpec,
     ) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>>;
+
+    /// A value of the config.
+    fn read<'a>(
+        &'a self,
+        given: &'a Given,
+        _within: Duration,
+    ) -> BoxFuture<'a, Result<Secret, String>> {
+        Box::pin(async { given.read() })
+    }
 }
 
 /// Why there is no child.
@@ -55,12 +66,21 @@ impl Launch for Arc<Guardian> {
                     again: false,
                 });
             };
+            let mut env = Vec::new();
+            for (name, given) in &spec.env {
+                let value = self.read(given, spec.start).await;
+                let value = value.map_err(|why| NotStarted {
+                    why: format!("its variable {name} cannot be set: {why}"),
+                    again: given.may_come(),
+                })?;
+                env.push((name.clone(), value.reveal().to_owned()));
+            }
             let passed = spec.pass_env.iter().map(String::as_str);
             let allow: Vec<&str> = DEFAULT_ALLOW.iter().copied().chain(passed).collect();
             let spawn = Spawn {
                 program: program.into(),
                 args: args.iter().map(Into::into).collect(),
-                env: environment(&allow, &spec.env),
+                env: environment(&allow, &env),
                 cwd: spec.cwd.clone(),
             };
             match self.spawn(spawn).await {
@@ -71,6 +91,14 @@ impl Launch for Arc<Guardian> {
                 }),
             }
         })
+    }
+
+    fn read<'a>(
+        &'a self,
+        given: &'a Given,
+        within: Duration,
+    ) -> BoxFuture<'a, Result<Secret, String>> {
+        Box::pin(keyring::read(given, self, within))
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) async fn supervise(
     while !*stop.borrow() {
         server.starting(again);
         let life = match &server.spec.address {
-            Some(address) => reach(&server, address, stop.clone()).await,
+            Some(address) => reach(&server, address, launch.as_ref(), stop.clone()).await,
             None => live(&server, launch.as_ref(), probe, stop.clone()).await,
         };
         let (state, error, ran) = match life {

@@ -1,6 +1,6 @@
 //! What the operator says of a server.
 
-use crate::config::Address;
+use crate::config::{Address, Given};
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use toolgate::Abilities;
 use toolgate_policy::Secrets;
@@ -14,7 +14,7 @@ pub(crate) struct ServerSpec {
     /// Program and arguments. No shell. Empty where it has an address.
     pub(crate) command: Vec<String>,
     /// What is set in its environment besides the usual names.
-    pub(crate) env: Vec<(String, String)>,
+    pub(crate) env: Vec<(String, Given)>,
     /// Names that it gets from our own environment besides the usual ones.
     pub(crate) pass_env: Vec<String>,
     /// Where it runs; our own directory where absent.

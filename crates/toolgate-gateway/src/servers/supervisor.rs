@@ -1,6 +1,7 @@
 //! All servers of the gateway.
 
 use super::{Lease, ServerSpec, ServerStatus, launch::Launch, life::supervise};
+use crate::config::Given;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -10,6 +11,7 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, timeout_at},
 };
+use toolgate_auth::Secret;
 use toolgate_guardian::Guardian;
 
 /// How long all children together may take to end.
@@ -44,6 +46,14 @@ impl Supervisor {
             tasks: Mutex::default(),
             shown: watch::Sender::new(0),
         }
+    }
+
+    /// A value of the config, which the keyring has that long to give.
+    ///
+    /// # Errors
+    /// It cannot be had, in words that do not have it.
+    pub(crate) async fn read(&self, given: &Given, within: Duration) -> Result<Secret, String> {
+        self.launch.read(given, within).await
     }
 
     /// A hold on each of these: on the one that runs where nothing of it changed, else on a new one, which starts now

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 fn far() -> Gate {
     Setup::fast_demo("")
-        .top("token_env = \"FAR_TOKEN\"")
+        .top("token = { env = \"FAR_TOKEN\" }")
         .env("FAR_TOKEN", "a-token-of-many-letters")
         .start()
 }
@@ -13,7 +13,7 @@ fn far() -> Gate {
 fn near(url: &str) -> Setup {
     Setup::config(format!(
         "[limits]\nrate = \"1000000/s\"\n[server.far]\nurl = {url:?}\ntrust_annotations = true\n\
-         headers_env = {{ Authorization = \"FAR_AUTHORIZATION\" }}\n"
+         headers = {{ Authorization = {{ env = \"FAR_AUTHORIZATION\" }} }}\n"
     ))
 }
 

@@ -29,7 +29,7 @@ fn t03_no_listener_beyond_loopback_without_a_token() {
 fn a_token_where_one_is_set_is_asked_of_every_request() {
     let token = "correct-horse-battery-staple";
     let gate = Setup::fast_demo("")
-        .top("token_env = \"TOOLGATE_TEST_TOKEN\"")
+        .top("token = { env = \"TOOLGATE_TEST_TOKEN\" }")
         .env("TOOLGATE_TEST_TOKEN", token)
         .start();
     let list = Modern::body(&json!(1), "tools/list", json!({})).to_string();

@@ -26,7 +26,7 @@ impl Far {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let gate = Setup::fast_demo("")
-            .top("token_env = \"FAR_TOKEN\"")
+            .top("token = { env = \"FAR_TOKEN\" }")
             .top(&format!("allowed_hosts = [\"127.0.0.1:{port}\"]"))
             .env("FAR_TOKEN", TOKEN)
             .start();

@@ -28,6 +28,7 @@ mod gateways;
 mod history;
 mod hostile_config;
 mod items;
+mod keyring;
 mod keys;
 mod listen;
 mod login;

@@ -90,7 +90,7 @@ impl Issuer {
 fn gate(issuer: &Issuer, more: &str) -> Gate {
     let auth = format!(
         "[auth]\nresource = \"{RESOURCE}\"\n\
-         [auth.issuer.corp]\nurl = \"{}\"\nintrospect = true\nclient_id = \"gateway\"\nclient_secret_env = \"CORP_SECRET\"\n\
+         [auth.issuer.corp]\nurl = \"{}\"\nintrospect = true\nclient_id = \"gateway\"\nclient_secret = {{ env = \"CORP_SECRET\" }}\n\
          [[auth.scope]]\ntools = [\"demo.*\"]\nneeds = [\"demo:read\"]\n\
          [[auth.scope]]\ntools = [\"demo.slow_count\"]\nneeds = [\"demo:write\"]\n\
          [auth.implies]\n\"demo:all\" = [\"demo:write\"]\n\"demo:write\" = [\"demo:read\"]\n{more}",

@@ -89,7 +89,7 @@ fn a_named_page_calls_from_its_script_and_another_cannot() {
 #[test]
 fn a_preflight_needs_no_token_and_lets_nothing_else_pass() {
     let gate = Setup::fast_demo("")
-        .top("token_env = \"TOOLGATE_TEST_TOKEN\"\nallowed_origins = [\"https://app.example\"]")
+        .top("token = { env = \"TOOLGATE_TEST_TOKEN\" }\nallowed_origins = [\"https://app.example\"]")
         .env("TOOLGATE_TEST_TOKEN", "correct-horse-battery-staple")
         .start();
     let ask = |method: &str, path: &str, origin: &str| {

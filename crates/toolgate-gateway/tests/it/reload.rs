@@ -355,7 +355,7 @@ fn what_waits_for_a_restart_is_said() {
     assert!(said.contains("connections"), "{said}");
     // Without a token nothing is served beyond this machine, and a token can come in while it runs.
     gate.configure(&format!(
-        "token_file = \"token\"\n{}",
+        "token = {{ file = \"token\" }}\n{}",
         config(&["demo"], "")
     ));
     let out = gate.run(&["reload"]);

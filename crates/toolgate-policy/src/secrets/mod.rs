@@ -72,6 +72,17 @@ impl Secrets {
         }
     }
 
+    /// The rule by which a text looks like a secret, or by which it is one under that name.
+    pub fn rule_of(name: &str, text: &str) -> Option<Arc<str>> {
+        let field = &rules::RULES.field;
+        let by_name = || field.holds(name, text).then(|| field.id.clone());
+        find::find(text)
+            .into_iter()
+            .next()
+            .map(|found| found.rule)
+            .or_else(by_name)
+    }
+
     fn work(
         &self,
         trail: Option<&Trail>,

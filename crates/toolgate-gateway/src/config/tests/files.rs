@@ -127,22 +127,17 @@ fn a_token_file_is_for_us_alone() {
     let dir = Dir::new();
     let config = dir.write(
         "toolgate.toml",
-        format!("token_file = \"token\"\n{FINE}"),
+        format!("token = {{ file = \"token\" }}\n{FINE}"),
         0o644,
     );
-    let read = || {
-        Config::load(Some(&config))
-            .unwrap()
-            .read_token()
-            .map(|token| token.unwrap().reveal().to_owned())
-    };
+    let read = || Config::load(Some(&config)).unwrap().check_tokens();
     assert!(read().unwrap_err().to_string().contains("cannot be read"));
     dir.write("token", "0123456789abcdef\n", 0o600);
-    assert_eq!(read(), Ok("0123456789abcdef".to_owned()));
+    assert_eq!(read(), Ok(()));
     dir.write("token", "0123456789abcde\n", 0o600);
     let short = read().unwrap_err().to_string();
     assert!(
-        short.contains("toolgate.toml:1:14: ") && short.contains("the token has 15 characters"),
+        short.contains("toolgate.toml:1:9: ") && short.contains("the token has 15 characters"),
         "{short}"
     );
     let open = dir.write("token", "0123456789abcdef\n", 0o640);
@@ -154,4 +149,48 @@ fn a_token_file_is_for_us_alone() {
         "{}",
         open.display()
     );
+}
+
+/// A host writes secrets in clear. That works where nobody else can read them, and is told.
+#[test]
+fn the_json_of_a_host_with_secrets_is_for_us_alone() {
+    let dir = Dir::new();
+    let server = r#"{"command": "x", "args": ["--token", "canary"], "env": {"A": "1", "B_TOKEN": "canary"}}"#;
+    let far =
+        r#"{"url": "https://a.test/?key=canary", "headers": {"Authorization": "Bearer canary"}}"#;
+    let text = format!("{{\"mcpServers\": {{\"s\": {server}, \"far\": {far}}}}}");
+    let path = dir.write("hosts.json", &text, 0o644);
+    assert!(refusal(&path).contains("its mode 0644 lets others read or write the secret in it"));
+    chmod(&path, 0o600);
+    let notes = Config::load(Some(&path)).unwrap().notes;
+    assert_eq!(notes.len(), 4, "{notes:?}");
+    assert!(
+        notes.iter().all(|note| !note.contains("canary")),
+        "{notes:?}"
+    );
+    assert!(
+        notes[0].contains("B_TOKEN") && notes[0].contains("env = { B_TOKEN = { env = "),
+        "{notes:?}"
+    );
+    let none = r#"{"mcpServers": {"s": {"command": "x", "env": {"A": "1"}}}}"#;
+    assert!(Config::load(Some(&dir.write("plain.json", none, 0o644))).is_ok());
+}
+
+/// The value of a server in a file: ours alone, without the line end of an editor.
+#[test]
+fn a_file_with_a_value_is_for_us_alone() {
+    let dir = Dir::new();
+    let given = Given::File(dir.write("key", "canary\n", 0o600));
+    let read = || given.read().map(|value| value.reveal().to_owned());
+    assert_eq!(read(), Ok("canary".to_owned()));
+    for mode in [0o640, 0o604, 0o666] {
+        dir.write("key", "canary\n", mode);
+        let told = read().unwrap_err();
+        assert!(
+            told.contains("chmod 600 it") && !told.contains("canary"),
+            "{told}"
+        );
+    }
+    dir.write("key", "x".repeat(LONGEST + 1), 0o600);
+    assert!(read().unwrap_err().contains("is longer than 65536 bytes"));
 }

@@ -1,4 +1,4 @@
-use super::{Config, Path};
+use super::{Config, Given, Path};
 
 fn parse(text: &str) -> Result<Config, String> {
     Config::parse(Path::new("/etc/hosts.json"), text)
@@ -25,20 +25,31 @@ fn the_config_of_a_host() {
     assert_eq!(ids, ["my-files", "git", "far"]);
     let far = config.servers[2].address.as_ref().unwrap();
     assert_eq!(far.url, "https://api.example.com/mcp");
-    assert_eq!(far.headers, [("X-Key".to_owned(), "canary".to_owned())]);
+    assert_eq!(
+        far.headers,
+        [("X-Key".to_owned(), Given::Clear("canary".to_owned()))]
+    );
     assert!(!format!("{config:?}").contains("canary"));
     let files = &config.servers[0];
     assert_eq!(
         (&files.command[..], files.prefix.as_str()),
         (&["npx", "-y", "server"].map(str::to_owned)[..], "my-files")
     );
-    assert_eq!(files.env, [("KEY".to_owned(), "va".to_owned())]);
+    assert_eq!(
+        files.env,
+        [("KEY".to_owned(), Given::Clear("va".to_owned()))]
+    );
     assert!(!files.trust_annotations && config.rules.is_empty());
     assert_eq!(config.servers[1].cwd, Some("/etc/repo".into()));
+    let [off, key, header] = config.notes.as_slice() else {
+        panic!("{:?}", config.notes)
+    };
     assert_eq!(
-        config.notes,
-        ["/etc/hosts.json:7:20: server \"off\" is left out: it is disabled".to_owned(),]
+        off,
+        "/etc/hosts.json:7:20: server \"off\" is left out: it is disabled"
     );
+    assert!(key.contains("secret in clear in this file: \"KEY\" in \"env\""));
+    assert!(header.contains("\"X-Key\" in \"headers\"") && config.in_clear);
 }
 
 #[test]

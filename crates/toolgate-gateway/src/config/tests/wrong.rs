@@ -36,7 +36,7 @@ fn keys() {
     );
     above(
         "x = 1",
-        "1:1: unknown key \"x\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search",
+        "1:1: unknown key \"x\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search",
     );
     above(
         "[limits]\ncall_second = 1",
@@ -58,7 +58,7 @@ fn keys() {
     // The first of several, as they stand.
     above(
         "z = 1\ny = 1",
-        "1:1: unknown key \"z\"; known here: listen, token_env, token_file, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search",
+        "1:1: unknown key \"z\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search",
     );
 }
 
@@ -128,7 +128,7 @@ fn types() {
     );
     server(
         "env = { A = 1 }",
-        "3:13: \"A\" in [server.s.env] is a whole number; write text in quotes",
+        "3:13: \"A\" in [server.s.env] is a whole number; write text in quotes, or { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
     );
     server(
         "env_pass = true",
@@ -148,10 +148,10 @@ fn listening() {
     );
     above(
         "listen = \"0.0.0.0:8665\"",
-        "1:10: listen 0.0.0.0:8665 can be reached from other machines and anybody could call; set token_env, token_file, or required = true in [auth]",
+        "1:10: listen 0.0.0.0:8665 can be reached from other machines and anybody could call; set token, or required = true in [auth]",
     );
     assert!(
-        parse("listen = \"0.0.0.0:8665\"\ntoken_env = \"T\"\n[server.s]\ncommand = [\"x\"]")
+        parse("listen = \"0.0.0.0:8665\"\ntoken = { env = \"T\" }\n[server.s]\ncommand = [\"x\"]")
             .is_ok()
     );
     above(
@@ -169,19 +169,19 @@ fn listening() {
 fn tokens() {
     above(
         "token = \"hunter2hunter2hunter2\"",
-        "1:9: \"token\" would keep the token in clear in this file; write token_env = \"NAME\" or token_file = \"PATH\"",
+        "1:9: \"token\" would keep the token in clear in this file; write { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
     );
     above(
-        "token_env = \"a-b c\"",
-        "1:13: \"token_env\" is no name of an environment variable; write its name, not the token",
+        "token = { env = \"a-b c\" }",
+        "1:17: \"env\" is no name of an environment variable; write its name, not the value",
     );
     above(
-        "token_env = \"T\"\ntoken_file = \"t\"",
-        "2:14: \"token_file\" and \"token_env\" are both there; keep one of the two",
+        "token = { env = \"T\", file = \"t\" }",
+        "1:9: \"token\" is a table; write { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
     );
     above(
-        "token_file = \"~/t\"",
-        "1:14: \"token_file\" begins with ~, which only a shell understands; write the whole path",
+        "token = { file = \"~/t\" }",
+        "1:18: \"file\" begins with ~, which only a shell understands; write the whole path",
     );
 }
 
@@ -328,12 +328,12 @@ fn servers() {
         "3:13: the header \"Host\" cannot be sent along: the protocol itself sets this header",
     );
     check(
-        "[server.s]\nurl = \"https://x\"\nheaders = { A = \"b\" }\nheaders_env = { a = \"B\" }",
-        "4:17: \"a\" is in headers and in headers_env; keep one of the two",
+        "[server.s]\nurl = \"https://x\"\nheaders = { A = \"b\", a = { env = \"B\" } }",
+        "3:22: \"a\" is there twice; keep one of the two",
     );
     check(
-        "[server.s]\nurl = \"https://x\"\nheaders_env = { a = \"B C\" }",
-        "3:21: \"B C\" is no name of an environment variable; write one name of letters, digits and _",
+        "[server.s]\nurl = \"https://x\"\nheaders = { a = { env = \"B C\" } }",
+        "3:25: \"env\" is no name of an environment variable; write its name, not the value",
     );
     server(
         "cwd = \"\"",
@@ -508,4 +508,99 @@ fn search() {
         "[server.toolgate]\ncommand = [\"x\"]\n[search]\n",
         "3:1: [search] and [server.toolgate] cannot stand together: rules name the tools of [search] toolgate.*; give the server another name",
     );
+}
+
+/// Every place where a secret may not stand in clear, and what is said instead; never the value.
+#[test]
+fn no_secret_stands_in_clear() {
+    let token = format!("ghp_{}", "a4Gs".repeat(9));
+    let child = |line: &str| format!("[server.s]\ncommand = [\"x\"]\n{line}");
+    let far = |line: &str| format!("[server.s]\nurl = \"https://a.test/\"\n{line}");
+    let write = "write { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }; if it is no secret, { danger_clear = \"…\" }";
+    for (text, place) in [
+        (
+            child("env = { API_KEY = \"canary\" }"),
+            "3:19: \"API_KEY\" in [server.s.env] has the name of a secret",
+        ),
+        (
+            child(&format!("env = {{ A = \"{token}\" }}")),
+            "3:13: \"A\" in [server.s.env] looks like a secret (github-token)",
+        ),
+        (
+            far("headers = { Authorization = \"Basic canary\" }"),
+            "3:29: \"Authorization\" in [server.s.headers] has the name of a secret",
+        ),
+        (
+            far("headers = { Cookie = \"canary\" }"),
+            "3:22: \"Cookie\" in [server.s.headers] has the name of a secret",
+        ),
+        (
+            far(&format!("headers = {{ A = \"{token}\" }}")),
+            "3:17: \"A\" in [server.s.headers] looks like a secret (github-token)",
+        ),
+    ] {
+        let told = parse(&text).unwrap_err();
+        assert_eq!(
+            told,
+            format!("toolgate.toml:{place}, and would be in clear in this file; {write}")
+        );
+    }
+    let command = |words: &str| format!("[server.s]\ncommand = [\"x\", {words}]");
+    for (text, part) in [
+        (
+            command("\"--api-key=canary\""),
+            "2:17: \"command\" in [server.s] has a word that has the name",
+        ),
+        (
+            command("\"--token\", \"canary\""),
+            "write env = { NAME = { env = \"NAME\" } }; else { danger_clear",
+        ),
+        (
+            "[server.s]\nurl = \"https://a.test/?key=canary\"".to_owned(),
+            "2:7: \"url\" in [server.s] has a query in which \"key\" has the name",
+        ),
+        (
+            child("tools.a.arguments = { api_key = \"canary\" }"),
+            "write { env = \"NAME\" }",
+        ),
+        (
+            "token = \"canary\"\n[server.s]\ncommand = [\"x\"]".to_owned(),
+            "would keep the token in clear",
+        ),
+        (
+            "token = { danger_clear = \"canary\" }\n[server.s]\ncommand = [\"x\"]".to_owned(),
+            "would keep the token in clear",
+        ),
+        (
+            child("env = { API_KEY = { env = \"canary canary\" } }"),
+            "is no name of an environment variable",
+        ),
+        (
+            child("env = { API_KEY = { keyring = \"-canary\" } }"),
+            "is no name in a keyring",
+        ),
+        (
+            child("env = { API_KEY = { vault = \"canary\" } }"),
+            "has a key \"vault\"; write { env",
+        ),
+    ] {
+        let told = parse(&text).unwrap_err();
+        assert!(
+            told.contains(part) && !told.contains("canary"),
+            "{text}\n{told}"
+        );
+    }
+    for fine in [
+        child(
+            "env = { API_KEY = { env = \"A\" }, B = { file = \"b\" }, C_TOKEN = { keyring = \"c/d\" } }",
+        ),
+        child("env = { SORT_KEY = { danger_clear = \"name\" }, GITHUB_TOOLSETS = \"repos\" }"),
+        command("\"--api-key\", { danger_clear = \"canary\" }"),
+        "[server.s]\nurl = { danger_clear = \"https://a.test/?key=canary\" }".to_owned(),
+        far("headers = { X-Api-Key = { keyring = \"search\" } }"),
+        child("tools.a.arguments = { sort_key = { danger_clear = \"name\" } }"),
+    ] {
+        let config = parse(&fine).unwrap();
+        assert!(!format!("{config:?}").contains("canary"), "{fine}");
+    }
 }

@@ -165,7 +165,7 @@ fn after_a_restart_a_task_is_still_good_for_its_caller_only() {
     until_is(&gate, &id, "completed");
     let data = gate.kill();
     let gate = Setup::fast_demo("")
-        .top("token_env = \"TOOLGATE_TEST_TOKEN\"")
+        .top("token = { env = \"TOOLGATE_TEST_TOKEN\" }")
         .env("TOOLGATE_TEST_TOKEN", TOKEN)
         .start_in(data.clone());
     let with_token = |id: &str| {

@@ -1,0 +1,185 @@
+//! What looks like a secret and stands in clear in a config.
+
+use toolgate_policy::Secrets;
+
+/// Words with which the name of a secret ends.
+const LAST: &[&str] = &[
+    "authorization",
+    "cookie",
+    "credential",
+    "credentials",
+    "key",
+    "pass",
+    "passphrase",
+    "passwd",
+    "password",
+    "pat",
+    "pwd",
+    "secret",
+    "token",
+];
+/// The same, where they are not apart from the word before, as in `APIKEY`.
+const ENDS: &[&str] = &[
+    "accesskey",
+    "apikey",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "secret",
+    "secretkey",
+    "token",
+];
+/// Words before `key` with which it is none.
+const OPEN: &[&str] = &["public", "publishable"];
+
+/// Why a value is taken for a secret: by its name, or by what it looks like. It does not have the value.
+pub(super) fn why(name: &str, value: &str) -> Option<String> {
+    if value.is_empty() {
+        return None;
+    }
+    if names_a_secret(name) {
+        return Some("has the name of a secret".to_owned());
+    }
+    Secrets::rule_of(name, value).map(|rule| format!("looks like a secret ({rule})"))
+}
+
+/// The same of an address: all of it, and each part of its query.
+pub(super) fn why_url(url: &str) -> Option<String> {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let query = query.split('#').next().unwrap_or_default();
+    let part = |part: &str| {
+        let (name, value) = part.split_once('=')?;
+        let why = why(name, value)?;
+        Some(format!("has a query in which {name:?} {why}"))
+    };
+    query.split('&').find_map(part).or_else(|| why("", url))
+}
+
+/// The same of each word of a command line, with its place. A word after an option is the value of that option.
+pub(super) fn why_command(words: &[String]) -> impl Iterator<Item = (usize, String)> + '_ {
+    let option = |word: &str| word.trim_start_matches('-').to_owned();
+    let plain = |name: &str| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+    };
+    words.iter().enumerate().filter_map(move |(at, word)| {
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        let value_of = before.filter(|before| before.starts_with('-') && !before.contains('='));
+        let why = match (word.split_once('='), value_of) {
+            (Some((name, value)), _) if plain(name) => why(&option(name), value),
+            (_, Some(before)) if !word.starts_with('-') => why(&option(before), word),
+            _ => None,
+        };
+        why.or_else(|| self::why("", word)).map(|why| (at, why))
+    })
+}
+
+fn names_a_secret(name: &str) -> bool {
+    let words = words(name);
+    let Some((last, before)) = words.split_last() else {
+        return false;
+    };
+    match last.as_str() {
+        "key" => !before.last().is_some_and(|b| OPEN.contains(&b.as_str())),
+        last => LAST.contains(&last) || ENDS.iter().any(|end| last.ends_with(end)),
+    }
+}
+
+/// The words of a name: `X-Api-Key`, `API_KEY` and `apiKey` have the same last one.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut small = false;
+    for c in name.chars() {
+        if !c.is_ascii_alphanumeric() || (c.is_ascii_uppercase() && small) {
+            words.push(String::new());
+        }
+        small = c.is_ascii_lowercase() || c.is_ascii_digit();
+        if c.is_ascii_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.push(c.to_ascii_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_name() {
+        for name in [
+            "Authorization",
+            "Proxy-Authorization",
+            "Cookie",
+            "X-Api-Key",
+            "X-Key",
+            "apiKey",
+            "APIKEY",
+            "OPENAI_API_KEY",
+            "GITHUB_PERSONAL_ACCESS_TOKEN",
+            "X-Auth-Token",
+            "authToken",
+            "CLIENT_SECRET",
+            "DB_PASSWORD",
+            "PGPASSWORD",
+            "GITHUB_PAT",
+            "key",
+        ] {
+            assert!(why(name, "x1").is_some(), "{name}");
+            assert!(why(name, "").is_none(), "{name}");
+        }
+        for name in [
+            "GITHUB_TOOLSETS",
+            "MAX_TOKENS",
+            "TOKEN_URL",
+            "SECRET_NAME",
+            "KEYBOARD",
+            "MONKEY",
+            "STRIPE_PUBLISHABLE_KEY",
+            "PATH",
+            "COMPAT",
+            "X-Tenant",
+            "AUTHOR",
+            "",
+        ] {
+            assert!(why(name, "acme").is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn by_its_looks() {
+        let token = format!("ghp_{}", "a4Gs".repeat(9));
+        assert!(why("X-Tenant", &token).is_some_and(|why| !why.contains(&token)));
+        assert!(
+            why(
+                "DATABASE_URL",
+                "postgres://app:k3R9vQ2mX7bT1nL5@db.test/app"
+            )
+            .is_some()
+        );
+        assert!(why_url("https://a.test/mcp?api_key=k3R9vQ2m").is_some());
+        assert!(why_url("https://a.test/mcp?key=abc#x").is_some());
+        assert!(why_url("https://a.test/mcp?page=2&key=").is_none());
+        for (words, at) in [
+            (["x", "--api-key", "k3R9"].as_slice(), Some(2)),
+            (&["x", "--api-key=k3R9"], Some(1)),
+            (&["docker", "run", "-e", "DB_PASSWORD=hunter2"], Some(3)),
+            (
+                &["x", "--header", "Authorization: Bearer k3R9vQ2mX7bT1nL5"],
+                Some(2),
+            ),
+            (&["x", "--token", "--verbose"], None),
+            (&["npx", "-y", "@a/server-filesystem", "/srv/token"], None),
+        ] {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let found = why_command(&words).next().map(|(at, _)| at);
+            assert_eq!(found, at, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A value that may be a secret: `"TEXT"`, `{ env = "NAME" }`, `{ file = "PATH" }` or `{ keyring = "NAME" }`.
+
+use super::{
+    clear,
+    environment::check_env_name,
+    error::ConfigError,
+    file::{self, Privacy},
+    section::Field,
+};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+use toolgate_auth::Secret;
+
+/// What to write instead of a secret.
+pub(super) const WRITE: &str = "{ env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }";
+/// The longest value of a file, in bytes.
+pub(crate) const LONGEST: usize = 64 * 1024;
+/// The key of a value that stands in clear though it looks like a secret.
+pub(super) const CLEAR: &str = "danger_clear";
+
+/// A value as the config gives it: itself, or where it is. Nothing prints it.
+#[derive(Clone, Eq, PartialEq)]
+pub(crate) enum Given {
+    /// Itself.
+    Clear(String),
+    /// In a variable of our own environment.
+    Env(String),
+    /// In a file that only we may read.
+    File(PathBuf),
+    /// In the keyring of the operating system, under that name.
+    Keyring(String),
+}
+
+/// Where it is, but not what.
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+impl Given {
+    /// Reads the value of a key. What looks like a secret by this name has to be elsewhere.
+    pub(super) fn of(field: &Field<'_>, name: &str, base: &Path) -> Result<Given, ConfigError> {
+        if field.is_table() {
+            return Given::elsewhere(field, base);
+        }
+        let text = field.text_or(&format!("text in quotes, or {WRITE}"))?;
+        match clear::why(name, text) {
+            None => Ok(Given::Clear(text.to_owned())),
+            Some(why) => Err(field.is(in_clear(&why))),
+        }
+    }
+
+    /// Reads what is a secret in any case.
+    pub(super) fn secret(field: &Field<'_>, what: &str, base: &Path) -> Result<Given, ConfigError> {
+        let given = match field.is_table() {
+            true => Given::elsewhere(field, base)?,
+            false => Given::Clear(String::new()),
+        };
+        match given {
+            Given::Clear(_) => Err(field.is(format!(
+                "would keep the {what} in clear in this file; write {WRITE}"
+            ))),
+            given => Ok(given),
+        }
+    }
+
+    fn elsewhere(field: &Field<'_>, base: &Path) -> Result<Given, ConfigError> {
+        let table = field.open_section("", "")?;
+        let entries = table.entries();
+        let [(key, _, value)] = entries.as_slice() else {
+            return Err(field.is(format!("is a table; write {WRITE}")));
+        };
+        match *key {
+            CLEAR => Ok(Given::Clear(value.text()?.to_owned())),
+            "file" => Ok(Given::File(file::resolve(value, base)?)),
+            // Whoever puts the secret itself here must not see it again in an error.
+            "env" => check_env_name(value.text()?)
+                .map(|()| value.text().map(|name| Given::Env(name.to_owned())))
+                .map_err(|_| {
+                    value.is("is no name of an environment variable; write its name, not the value")
+                })?,
+            "keyring" if is_name(value.text()?) => Ok(Given::Keyring(value.text()?.to_owned())),
+            "keyring" => Err(value.is("is no name in a keyring; write 1 to 128 letters, digits and any of \".\", \"_\", \"-\", \"/\" and \"@\", a letter or digit first")),
+            _ => Err(field.is(format!("has a key {key:?}; write {WRITE}"))),
+        }
+    }
+
+    /// The value, unless it is in the keyring, which [`crate::keyring`] asks.
+    ///
+    /// # Errors
+    /// It cannot be had, in words that do not have it.
+    pub(crate) fn read(&self) -> Result<Secret, String> {
+        self.read_with(|name| std::env::var(name).ok())
+    }
+
+    /// The same with another environment.
+    pub(crate) fn read_with(&self, env: impl Fn(&str) -> Option<String>) -> Result<Secret, String> {
+        let line = |text: String| Secret::new(text.trim_end_matches(['\r', '\n']));
+        match self {
+            Given::Clear(text) => Ok(Secret::new(text.as_str())),
+            Given::Env(name) => env(name)
+                .map(line)
+                .ok_or_else(|| format!("environment variable {name} is not set")),
+            Given::File(path) => file::read(path, LONGEST as u64, Privacy::Secret)
+                .map(line)
+                .map_err(|why| format!("file {} {why}", path.display())),
+            Given::Keyring(name) => Err(format!("{name:?} in the keyring was not asked for")),
+        }
+    }
+
+    /// Whether another try may find what was not there: our environment stays as it is.
+    pub(crate) fn may_come(&self) -> bool {
+        !matches!(self, Given::Env(_))
+    }
+
+    /// Where it is, in words.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Given::Clear(_) => "a value".to_owned(),
+            Given::Env(name) => format!("environment variable {name}"),
+            Given::File(path) => format!("file {}", path.display()),
+            Given::Keyring(name) => format!("{name:?} in the keyring"),
+        }
+    }
+}
+
+/// The text of `{ danger_clear = "TEXT" }`, where that is written.
+pub(super) fn said_clear<'a>(field: &Field<'a>) -> Option<Result<&'a str, ConfigError>> {
+    let table = field.open_section("", "").ok()?;
+    match table.entries().as_slice() {
+        [(key, _, value)] if *key == CLEAR => Some(value.text()),
+        _ => None,
+    }
+}
+
+/// What is said of a secret in clear.
+pub(super) fn in_clear(why: &str) -> String {
+    format!(
+        "{why}, and would be in clear in this file; write {WRITE}; if it is no secret, {{ {CLEAR} = \"…\" }}"
+    )
+}
+
+/// What no program takes for an option.
+fn is_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/@".contains(&b);
+    (1..=128).contains(&name.len())
+        && name.bytes().all(plain)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}

@@ -1,0 +1,122 @@
+//! The keyring of the operating system, asked by the system's own tool.
+//!
+//! A library for it would bring a D-Bus stack into the process that faces the network. The tool is one program, started by
+//! the guardian like a server: no shell, a bound of time and of bytes.
+
+use crate::config::{Given, LONGEST};
+use std::time::Duration;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    time::timeout,
+};
+use toolgate_auth::Secret;
+use toolgate_guardian::{Child, DEFAULT_ALLOW, Exit, Guardian, Spawn, environment};
+use toolgate_policy::Secrets;
+
+/// What our entries are of.
+const SERVICE: &str = "toolgate";
+/// What the tool needs of our environment besides the usual names: how to reach the keyring, and to ask for its password.
+const ALSO: [&str; 5] = [
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+];
+/// The longest words of the tool that are told, in bytes.
+const WORDS: u64 = 512;
+
+/// The value of a given, in the keyring too.
+///
+/// # Errors
+/// It cannot be had within that time, in words that do not have it.
+pub(crate) async fn read(
+    given: &Given,
+    guardian: &Guardian,
+    within: Duration,
+) -> Result<Secret, String> {
+    let Given::Keyring(name) = given else {
+        return given.read();
+    };
+    let wrong = |why: String| format!("{name:?} in the keyring: {why}");
+    match timeout(within, ask(name, guardian)).await {
+        Ok(found) => found.map_err(wrong),
+        Err(_) => Err(wrong(format!(
+            "{} did not answer within {within:?}; is the keyring locked?",
+            command(name)[0]
+        ))),
+    }
+}
+
+/// The tool and its arguments.
+fn command(name: &str) -> Vec<String> {
+    let words: &[&str] = match cfg!(target_os = "macos") {
+        true => &[
+            "security",
+            "find-generic-password",
+            "-w",
+            "-s",
+            SERVICE,
+            "-a",
+        ],
+        false => &["secret-tool", "lookup", "service", SERVICE, "account"],
+    };
+    words
+        .iter()
+        .copied()
+        .chain([name])
+        .map(str::to_owned)
+        .collect()
+}
+
+async fn ask(name: &str, guardian: &Guardian) -> Result<Secret, String> {
+    let command = command(name);
+    let allow: Vec<&str> = DEFAULT_ALLOW.iter().copied().chain(ALSO).collect();
+    let spawn = Spawn {
+        program: command[0].as_str().into(),
+        args: command.iter().skip(1).map(Into::into).collect(),
+        env: environment(&allow, &[]),
+        cwd: None,
+    };
+    let mut child: Child = guardian.spawn(spawn).await.map_err(|error| {
+        format!(
+            "{} cannot be started: {error}; is it installed?",
+            command[0]
+        )
+    })?;
+    drop(child.stdin.take());
+    let (out, said) = (child.stdout.take(), child.stderr.take());
+    let (value, said) = tokio::join!(bytes(out, LONGEST as u64 + 1), bytes(said, WORDS));
+    let exit = child.exited().await;
+    let text = String::from_utf8(value).map_err(|_| "it is no text".to_owned())?;
+    let text = text.trim_end_matches(['\r', '\n']);
+    match exit {
+        _ if text.len() > LONGEST => Err(format!("it is longer than {LONGEST} bytes")),
+        Exit::Code(0) if !text.is_empty() => Ok(Secret::new(text)),
+        _ => Err(not_there(&command[0], &String::from_utf8_lossy(&said))),
+    }
+}
+
+/// What the tool said of it, or that nothing is there.
+fn not_there(tool: &str, said: &str) -> String {
+    match said
+        .lines()
+        .next()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+    {
+        Some(line) => format!("{tool} says: {}", Secrets::without(line)),
+        None => format!("there is no such entry of {SERVICE}"),
+    }
+}
+
+/// At most that many bytes; the rest is read and dropped, so that the tool can end.
+async fn bytes(from: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut from) = from {
+        // A pipe that breaks is the end of what it says; the exit tells the rest.
+        let _ = (&mut from).take(most).read_to_end(&mut bytes).await;
+        let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
+    }
+    bytes
+}
