@@ -129,6 +129,7 @@ impl Operator {
             "status" => Ok(self.status()),
             "calls" => Ok(self.board.json()),
             "console" => self.link(word("as")),
+            "servers/retry" => self.retry(word("id")),
             "reload" => Ok(self.reloader.reload(Because::Wanted(by)).await?),
             "stop" => self.stop(word("id"), who).await,
             "tasks" => Ok(self.tasks()),
@@ -136,6 +137,14 @@ impl Operator {
             "explain" => self.explain(with).await,
             "call" => self.call(word("tool"), with, who, notes).await,
             _ => self.decide(action, with, who).await,
+        }
+    }
+
+    /// A server that waits is tried again at once.
+    fn retry(&self, id: &str) -> Done {
+        match self.supervisor.wake(id) {
+            true => Ok(json!({"ok": true})),
+            false => Err(NotDone::Unknown(format!("there is no server {id:?}"))),
         }
     }
 

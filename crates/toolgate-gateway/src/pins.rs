@@ -2,7 +2,7 @@
 
 use crate::{
     board::Board,
-    config::{Config, Server},
+    config::{Address, Config},
     stack::per_server,
 };
 use std::sync::Arc;
@@ -23,7 +23,10 @@ pub(crate) fn settings(config: &Config, pins: Pins) -> Pins {
     let change = per_server(config, defaults.change, |server| {
         server.pins_change.unwrap_or(defaults.change)
     });
-    let identities = config.servers.iter().map(|s| (s.id.clone(), identity(s)));
+    let identities = config
+        .servers
+        .iter()
+        .map(|s| (s.id.clone(), identity(s.address.as_ref(), &s.command)));
     pins.first(first)
         .change(change)
         .look_alikes(defaults.look_alikes)
@@ -32,10 +35,10 @@ pub(crate) fn settings(config: &Config, pins: Pins) -> Pins {
 }
 
 /// What a server is: its address, or the words of its command.
-fn identity(server: &Server) -> String {
-    match &server.address {
+pub(crate) fn identity(address: Option<&Address>, command: &[String]) -> String {
+    match address {
         Some(address) => serde_json::json!({"url": address.url}).to_string(),
-        None => serde_json::json!({"command": server.command}).to_string(),
+        None => serde_json::json!({"command": command}).to_string(),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     stack,
 };
 use std::{
-    net::SocketAddr,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -84,9 +84,11 @@ impl Shared {
             failures: config.limits.auth_failures,
             token,
         });
-        let leases = self
-            .supervisor
-            .lease(stack::specs(&config, &self.room, &self.grants));
+        let console = self.address.map(console_address);
+        let console = console.as_deref();
+        let leases =
+            self.supervisor
+                .lease(stack::specs(&config, &self.room, &self.grants, console));
         let servers = stack::aggregate(&config, &leases)?;
         let servers = Arc::new(match before {
             Some(before) => servers.after(&before.servers),
@@ -169,6 +171,20 @@ impl Plan {
             (false, _) => "local@stdio",
             (true, token) => over_http(token.is_some()),
         })
+    }
+}
+
+/// Where the page of the console is.
+fn console_address(address: SocketAddr) -> String {
+    format!("http://{}/", reachable(address))
+}
+
+/// An address that a program on this machine can open.
+pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(a) if a.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, a.port()).into(),
+        SocketAddr::V6(a) if a.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, a.port()).into(),
+        address => address,
     }
 }
 

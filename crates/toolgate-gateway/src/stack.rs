@@ -32,7 +32,12 @@ const WAIT: Duration = Duration::from_secs(10);
 
 /// What the operator says of each server, for the supervisor, what their messages are counted in, and where what they
 /// granted is kept.
-pub(crate) fn specs(config: &Config, room: &Arc<Room>, grants: &Path) -> Vec<ServerSpec> {
+pub(crate) fn specs(
+    config: &Config,
+    room: &Arc<Room>,
+    grants: &Path,
+    console: Option<&str>,
+) -> Vec<ServerSpec> {
     let limits = &config.limits;
     let asking = asking(config);
     config
@@ -44,6 +49,7 @@ pub(crate) fn specs(config: &Config, room: &Arc<Room>, grants: &Path) -> Vec<Ser
             cwd: server.cwd.clone(),
             address: server.address.clone(),
             grants: server.address.is_some().then(|| grants.to_owned()),
+            console: console.map(str::to_owned),
             trusted: server.trust_annotations,
             start: seconds(server.start_seconds.unwrap_or(limits.start_seconds)),
             // Nobody waits longer for it than a call of it may take.

@@ -5,6 +5,7 @@ use crate::{
     config::Config,
     explained::{self, Asked, nearest},
     plan::Kept,
+    servers::{Known, ServerSpec},
     stack,
 };
 use serde_json::Value;
@@ -235,6 +236,33 @@ fn shelves(config: &Config, pins: &Pins, which: Which) -> Vec<Arc<Shelf>> {
         Arc::new(shelf)
     };
     servers.map(shelf).collect()
+}
+
+/// What a server last offered, from the pins. What is too long to be stored is not in it.
+pub(crate) fn last_known(pins: Pins) -> Arc<Known> {
+    Arc::new(move |spec: &ServerSpec, kind: ItemKind| {
+        let is = crate::pins::identity(spec.address.as_ref(), &spec.command);
+        let pins = pins.clone().identities([(spec.id.to_string(), is)]);
+        let mut shelf = Shelf {
+            server: spec.id.clone(),
+            items: Vec::new(),
+            long: Vec::new(),
+            other: false,
+        };
+        let origin = Origin {
+            server: spec.id.clone(),
+            trusted: spec.trusted,
+        };
+        for one in pins
+            .kept()
+            .iter()
+            .filter(|one| one.ours && one.kind == kind)
+        {
+            shelf.place(one, origin.clone(), Which::Last);
+        }
+        let items = shelf.items.iter().map(|one| one.item.clone());
+        Catalog::new(items.collect())
+    })
 }
 
 impl Shelf {

@@ -4,8 +4,10 @@ use super::{Failed, Result, data_dir, explain::runtime, print, usage};
 use crate::{
     cli::{Login as Wanted, Logout},
     config::Config,
+    control::Gateways,
     signing_in,
 };
+use serde_json::json;
 use std::{
     path::Path,
     process::{ExitCode, Stdio},
@@ -25,6 +27,7 @@ pub(super) fn run(given: Option<&Path>, wanted: &Wanted) -> Result<ExitCode> {
         .build();
     let grant = runtime()?.block_on(login.sign_in());
     let grant = grant.map_err(|error| Failed::Work(error.to_string()))?;
+    tell(given, wanted)?;
     let scopes = match grant.scopes.to_string() {
         none if none.is_empty() => String::new(),
         scopes => format!(", for {}", visible(&scopes)),
@@ -34,6 +37,16 @@ pub(super) fn run(given: Option<&Path>, wanted: &Wanted) -> Result<ExitCode> {
         visible(&grant.issuer),
         wanted.server
     ))
+}
+
+/// Gateways that run and wait for this take it at once. Those that cannot be reached take it at their next try.
+fn tell(given: Option<&Path>, wanted: &Wanted) -> Result<()> {
+    let config = Config::load(wanted.config.as_deref()).map_err(usage)?;
+    let data = data_dir(given, config.data.as_deref())?;
+    if let Ok(Some(gateways)) = Gateways::any(&data) {
+        let _ = gateways.ask_all("servers/retry", &json!({"id": wanted.server}));
+    }
+    Ok(())
 }
 
 /// Forgets what was granted, and gives it back where that is possible.
@@ -83,7 +96,7 @@ fn of(given: Option<&Path>, config: Option<&Path>, id: &str) -> Result<LoginBuil
     let data = data_dir(given, config.data.as_deref())?;
     let folder = signing_in::folder(&data);
     let env = |name: &str| std::env::var(name).ok();
-    Ok(signing_in::login(id, address, &folder, env)
+    Ok(signing_in::login(id, address, &folder, None, env)
         .map_err(|why| format!("the server {id}: {why}"))?)
 }
 

@@ -9,18 +9,16 @@ use crate::{
     live::Live,
     memory,
     operator::Operator,
-    plan::{Kept, Shared},
+    plan::{Kept, Shared, reachable},
     reload::Reloader,
     routes::Routes,
     servers::Supervisor,
     signing_in, stack,
     startup::Ready,
+    stored,
     witness::EdgeWitness,
 };
-use std::{
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
-};
+use std::{net::SocketAddr, sync::Arc};
 use toolgate::edge::{Front, Offers, TaskOffer, http::Endpoint};
 use toolgate_guardian::Guardian;
 use toolgate_journal::Journal;
@@ -56,9 +54,10 @@ impl Parts {
             store,
         };
         let (board, desk) = (kept.board.clone(), kept.desk.clone());
+        let known = stored::last_known(kept.pins.clone());
         let shared = Shared {
             kept,
-            supervisor: Arc::new(Supervisor::new(guardian)),
+            supervisor: Arc::new(Supervisor::new(guardian).knowing(known)),
             room: Room::new(config.limits.memory_bytes),
             address,
             grants: signing_in::folder(&start.data),
@@ -158,12 +157,3 @@ impl Parts {
 /// Said where the listener takes connections on every address.
 const ANY: &str = "It listens on every address of this machine, and answers under the names in allowed_hosts only: \
                    add the names by which others reach it.";
-
-/// An address that a program on this machine can open.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    match address {
-        SocketAddr::V4(a) if a.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, a.port()).into(),
-        SocketAddr::V6(a) if a.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, a.port()).into(),
-        address => address,
-    }
-}

@@ -1,6 +1,6 @@
 //! A hold on a server.
 
-use super::{ServerSpec, ServerStatus, Supervised};
+use super::{Known, ServerSpec, ServerStatus, Supervised};
 use std::sync::Arc;
 use tokio::sync::watch;
 use toolgate::{BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service};
@@ -13,9 +13,13 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    pub(super) fn new(spec: ServerSpec, shown: watch::Sender<u64>) -> Lease {
+    pub(super) fn new(
+        spec: ServerSpec,
+        shown: watch::Sender<u64>,
+        known: Option<Arc<Known>>,
+    ) -> Lease {
         Lease {
-            server: Arc::new(Supervised::new(spec, shown)),
+            server: Arc::new(Supervised::new(spec, shown, known)),
             stop: watch::Sender::new(false),
         }
     }

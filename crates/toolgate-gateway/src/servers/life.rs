@@ -73,7 +73,11 @@ pub(super) async fn supervise(
         again = true;
         let wait = backoff.next(ran);
         server.down(state, Some(error), Some(Instant::now() + wait));
-        let _ = timeout(wait, stop.wait_for(|stop| *stop)).await;
+        tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => {}
+            () = server.woken() => {}
+            () = sleep(wait) => {}
+        }
     }
     server.down(State::Stopped, None, None);
 }

@@ -24,4 +24,4 @@ pub(crate) use spec::ServerSpec;
 use status::ServerStatus;
 pub(crate) use status::State;
 use supervised::Supervised;
-pub(crate) use supervisor::Supervisor;
+pub(crate) use supervisor::{Known, Supervisor};

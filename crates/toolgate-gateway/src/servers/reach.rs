@@ -5,7 +5,10 @@ use super::{
     launch::Launch,
     life::{End, options, run, stopping},
 };
-use crate::{config::Address, signing_in};
+use crate::{
+    config::Address,
+    signing_in::{self, Watched},
+};
 use std::{future::pending, time::Duration};
 use tokio::sync::watch;
 use toolgate::client::{HttpOptions, Remote};
@@ -26,9 +29,17 @@ pub(super) async fn reach(
         let grants = server.spec.grants.as_deref();
         match grants.filter(|_| !address.has_authorization()) {
             // Nobody signs in here: a person does, by a command, and what was granted is used.
-            Some(grants) => signing_in::login(&server.spec.id, address, grants, env)
-                .map(|login| http.credentials(login.build()))
-                .map_err(|why| (why, false)),
+            Some(grants) => {
+                let console = server.spec.console.as_deref();
+                let login = signing_in::login(&server.spec.id, address, grants, console, env);
+                let watched = login.map(|login| {
+                    http.credentials(Watched {
+                        login: login.build(),
+                        need: server.need.clone(),
+                    })
+                });
+                watched.map_err(|why| (why, false))
+            }
             None => Ok(http),
         }
     });

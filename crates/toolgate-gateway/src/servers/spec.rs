@@ -23,6 +23,8 @@ pub(crate) struct ServerSpec {
     pub(crate) address: Option<Address>,
     /// Where what it granted us is kept, sealed, if anywhere.
     pub(crate) grants: Option<PathBuf>,
+    /// Where the console is, if there is one.
+    pub(crate) console: Option<String>,
     /// Whether the operator believes its annotations.
     pub(crate) trusted: bool,
     /// Longest time from the start to the end of the handshake; 30 s.
@@ -58,6 +60,7 @@ impl ServerSpec {
             cwd: None,
             address: None,
             grants: None,
+            console: None,
             trusted: false,
             start: Duration::from_secs(30),
             line: 16 << 20,
@@ -70,6 +73,12 @@ impl ServerSpec {
             wait: Duration::from_secs(10),
             abilities: Abilities::ALL,
         }
+    }
+
+    /// Whether a person can sign in at it: nothing is said of that in its own headers.
+    pub(crate) fn takes_sign_in(&self) -> bool {
+        let address = self.address.as_ref().filter(|_| self.grants.is_some());
+        address.is_some_and(|address| !address.has_authorization())
     }
 
     /// What the console shows of where it comes from, without what looks like a secret.

@@ -12,6 +12,9 @@ pub(crate) enum State {
     Running,
     /// It ended, and is started again after a while.
     Backoff,
+    /// A person has to sign in at it first.
+    #[serde(rename = "sign-in")]
+    SignIn,
     /// It could not be started at all, for example because there is no such program.
     Failed,
     /// It was ended with the gateway.
@@ -25,6 +28,8 @@ pub(crate) struct ServerStatus {
     pub(crate) id: String,
     /// What it does.
     pub(crate) state: State,
+    /// Whether a person can sign in at it here.
+    pub(crate) signs_in: bool,
     /// How often it was started again.
     pub(crate) restarts: u32,
     /// Why it does not run, or why it was started again the last time.

@@ -1,13 +1,17 @@
 //! One server as a service, whatever state its child is in.
 
 use super::{
-    ServerSpec, ServerStatus, State,
+    Known, ServerSpec, ServerStatus, State,
     hearing::{Hearing, Told},
     tail::Tail,
 };
-use std::{sync::Arc, time::Duration};
+use crate::signing_in::Need;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 use tokio::{
-    sync::watch,
+    sync::{Notify, watch},
     time::{Instant, timeout},
 };
 use toolgate::{
@@ -27,6 +31,14 @@ pub(crate) struct Supervised {
     changes: watch::Sender<Stale>,
     /// Raised with everything that the console shows.
     shown: watch::Sender<u64>,
+    /// Whether a person has to sign in at it.
+    pub(super) need: Arc<Need>,
+    /// Has it tried again at once.
+    wake: Notify,
+    /// What was stored of what it offers.
+    known: Option<Arc<Known>>,
+    /// The same, as it was looked up when a sign-in was needed.
+    looked_up: Mutex<[Option<Catalog>; 4]>,
 }
 
 /// The child of the moment.
@@ -42,7 +54,11 @@ pub(super) struct Seat {
 }
 
 impl Supervised {
-    pub(super) fn new(spec: ServerSpec, shown: watch::Sender<u64>) -> Supervised {
+    pub(super) fn new(
+        spec: ServerSpec,
+        shown: watch::Sender<u64>,
+        known: Option<Arc<Known>>,
+    ) -> Supervised {
         let seat = Seat {
             state: State::Starting,
             remote: None,
@@ -60,7 +76,11 @@ impl Supervised {
             tail: Tail::default(),
             seat,
             changes,
+            need: Arc::new(Need::new(shown.clone())),
             shown,
+            wake: Notify::new(),
+            known,
+            looked_up: Mutex::default(),
         }
     }
 
@@ -69,16 +89,18 @@ impl Supervised {
         let seat = self.seat.borrow().clone();
         let remote = seat.remote.as_ref().map(|remote| remote.status());
         let line = |out: &LeftOut| format!("{}: {}", out.tool, out.reason);
+        let need = self.need.words().filter(|_| seat.state != State::Stopped);
         let itself = remote.as_ref().and_then(|r| r.server.as_ref());
         ServerStatus {
             id: self.spec.id.to_string(),
-            state: seat.state,
+            state: need.as_ref().map_or(seat.state, |_| State::SignIn),
             restarts: seat.restarts,
-            error: seat.error,
+            error: need.map_or(seat.error, |words| Some(words.to_string())),
             stderr: self.tail.lines(),
             tools: remote.as_ref().and_then(|r| r.tools).unwrap_or(0),
             revision: remote.as_ref().map(|r| r.revision),
             server: itself.map(|s| harmless(&format!("{} {}", s.name, s.version), 100)),
+            signs_in: self.spec.takes_sign_in(),
             command: self.spec.shown(),
             left_out: remote
                 .iter()
@@ -102,6 +124,10 @@ impl Supervised {
             seat.open = false;
             seat.remote = Some(remote);
         });
+        self.looked_up
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .fill(None);
         self.stale();
     }
 
@@ -115,6 +141,16 @@ impl Supervised {
             seat.due = due;
         });
         self.stale();
+    }
+
+    /// Has it tried again at once, where it waits for that.
+    pub(super) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Ends when somebody wants it to be tried again.
+    pub(super) async fn woken(&self) {
+        self.wake.notified().await;
     }
 
     /// Ends its session, where it has one.
@@ -171,6 +207,32 @@ impl Supervised {
         seat.remote.clone().ok_or_else(|| self.is_down(&seat))
     }
 
+    /// What it offered when it was last asked, by what is stored: a sign-in that is missing takes nothing off the lists.
+    fn last_known(&self, kind: ItemKind) -> Option<Catalog> {
+        let known = self.known.as_ref()?;
+        let mut all = self
+            .looked_up
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let catalog = all[kind as usize].get_or_insert_with(|| known(&self.spec, kind));
+        (!catalog.items().is_empty()).then(|| catalog.clone())
+    }
+
+    /// The error, or that a person has to sign in, where that is why.
+    fn why(&self, error: Error) -> Error {
+        match self
+            .need
+            .words()
+            .filter(|_| *error.kind() == Kind::Upstream)
+        {
+            Some(words) => Error::new(
+                Kind::Upstream,
+                format!("the server {}: {words}", self.spec.id),
+            ),
+            None => error,
+        }
+    }
+
     fn is_down(&self, seat: &Seat) -> Error {
         let id = &self.spec.id;
         let why = match (&seat.error, seat.state) {
@@ -192,18 +254,36 @@ impl Seat {
             _ if self.open => false,
             State::Starting => true,
             State::Backoff => self.due.is_some_and(soon),
-            State::Running | State::Failed | State::Stopped => false,
+            State::Running | State::SignIn | State::Failed | State::Stopped => false,
         }
     }
 }
 
 impl Service for Supervised {
     fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
-        Box::pin(async move { self.remote().await?.list(ask).await })
+        Box::pin(async move {
+            let kind = ask.kind;
+            let listed = match self.remote().await {
+                Ok(remote) => remote.list(ask).await,
+                Err(down) => Err(down),
+            };
+            match listed {
+                Err(_) if self.need.words().is_some() => self
+                    .last_known(kind)
+                    .ok_or_else(|| self.why(Error::new(Kind::Upstream, "it cannot be asked"))),
+                listed => listed,
+            }
+        })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
-        Box::pin(async move { self.remote().await?.call(call).await })
+        Box::pin(async move {
+            let called = match self.remote().await {
+                Ok(remote) => remote.call(call).await,
+                Err(down) => Err(down),
+            };
+            called.map_err(|error| self.why(error))
+        })
     }
 
     fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {

@@ -11,15 +11,20 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, timeout_at},
 };
+use toolgate::{Catalog, ItemKind};
 use toolgate_auth::Secret;
 use toolgate_guardian::Guardian;
 
 /// How long all children together may take to end.
 const END: Duration = Duration::from_secs(15);
 
+/// What was stored of what a server offers, for when it cannot be asked.
+pub(crate) type Known = dyn Fn(&ServerSpec, ItemKind) -> Catalog + Send + Sync;
+
 /// All servers of the gateway. Dropping it ends their children, without waiting.
 pub(crate) struct Supervisor {
     launch: Arc<dyn Launch>,
+    known: Option<Arc<Known>>,
     /// Those of the config in force, in its order.
     current: Mutex<Vec<Arc<Lease>>>,
     /// Everyone that was started and is not gone yet.
@@ -42,6 +47,7 @@ impl Supervisor {
     pub(super) fn with(launch: Arc<dyn Launch>) -> Supervisor {
         Supervisor {
             launch,
+            known: None,
             current: Mutex::default(),
             tasks: Mutex::default(),
             shown: watch::Sender::new(0),
@@ -54,6 +60,19 @@ impl Supervisor {
     /// It cannot be had, in words that do not have it.
     pub(crate) async fn read(&self, given: &Given, within: Duration) -> Result<Secret, String> {
         self.launch.read(given, within).await
+    }
+
+    /// The same, with what was stored of what servers offer.
+    pub(crate) fn knowing(mut self, known: Arc<Known>) -> Supervisor {
+        self.known = Some(known);
+        self
+    }
+
+    /// Has a server tried again at once, where it waits for that; whether there is one of that id.
+    pub(crate) fn wake(&self, id: &str) -> bool {
+        let current = lock(&self.current);
+        let named = current.iter().find(|lease| *lease.spec().id == *id);
+        named.inspect(|lease| lease.server().wake()).is_some()
     }
 
     /// A hold on each of these: on the one that runs where nothing of it changed, else on a new one, which starts now
@@ -75,7 +94,7 @@ impl Supervisor {
     }
 
     fn start(&self, spec: ServerSpec) -> Arc<Lease> {
-        let lease = Arc::new(Lease::new(spec, self.shown.clone()));
+        let lease = Arc::new(Lease::new(spec, self.shown.clone(), self.known.clone()));
         let life = supervise(lease.server(), self.launch.clone(), lease.stopped());
         #[allow(
             clippy::disallowed_methods,

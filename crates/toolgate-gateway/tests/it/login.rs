@@ -8,6 +8,10 @@ use std::{
     net::{TcpListener, TcpStream},
     path::Path,
     process::Stdio,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     thread,
 };
 
@@ -19,6 +23,10 @@ const REFRESH: &str = "canary-refresh-of-many-letters";
 struct Far {
     _gate: Gate,
     port: u16,
+    /// Whether what was granted is taken no more, and not renewed.
+    ended: Arc<AtomicBool>,
+    /// The connections that were passed on.
+    open: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Far {
@@ -31,24 +39,45 @@ impl Far {
             .env("FAR_TOKEN", TOKEN)
             .start();
         let behind = gate.port;
+        let ended = Arc::new(AtomicBool::new(false));
+        let (over, open) = (ended.clone(), Arc::<Mutex<Vec<TcpStream>>>::default());
+        let passed = open.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                thread::spawn(move || answer(stream, port, behind));
+                let over = over.load(Relaxed);
+                passed.lock().unwrap().push(stream.try_clone().unwrap());
+                thread::spawn(move || answer(stream, port, behind, over));
             }
         });
-        Far { _gate: gate, port }
+        Far {
+            _gate: gate,
+            port,
+            ended,
+            open,
+        }
+    }
+
+    /// Takes no token any more, and renews none.
+    fn end(&self) {
+        self.ended.store(true, Relaxed);
+        for stream in self.open.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
     }
 
     fn near(&self) -> Gate {
+        self.setup().start()
+    }
+
+    fn setup(&self) -> Setup {
         Setup::config(format!(
             "[limits]\nrate = \"1000000/s\"\n[server.far]\nurl = \"http://127.0.0.1:{}/mcp\"\ntrust_annotations = true\n",
             self.port
         ))
-        .start()
     }
 }
 
-fn answer(mut stream: TcpStream, port: u16, behind: u16) {
+fn answer(mut stream: TcpStream, port: u16, behind: u16, over: bool) {
     let mut head = Vec::new();
     let mut part = [0; 4096];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -59,10 +88,18 @@ fn answer(mut stream: TcpStream, port: u16, behind: u16) {
     }
     let text = String::from_utf8_lossy(&head).into_owned();
     let target = text.split(' ').nth(1).unwrap_or_default();
-    if target.starts_with("/mcp") {
+    if target.starts_with("/mcp") && !over {
         return pass(stream, behind, &head);
     }
-    let (status, location, body) = say(target, port);
+    let (status, location, body) = match target {
+        "/mcp" => (401, String::new(), String::new()),
+        "/token" if over => (
+            400,
+            String::new(),
+            json!({"error": "invalid_grant"}).to_string(),
+        ),
+        _ => say(target, port),
+    };
     let answer = format!(
         "HTTP/1.1 {status} x\r\nLocation: {location}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
@@ -164,7 +201,7 @@ fn state(gate: &Gate, wanted: &str) -> Value {
 fn a_person_signs_in_and_the_server_is_used() {
     let far = Far::new();
     let near = far.near();
-    let shown = state(&near, "backoff");
+    let shown = state(&near, "sign-in");
     let error = shown["error"].as_str().unwrap();
     assert!(error.contains("run: toolgate login far"), "{error}");
     let said = sign_in(&near);
@@ -182,6 +219,83 @@ fn a_person_signs_in_and_the_server_is_used() {
     assert!(!near.said().join("\n").contains("canary"));
     let data = near.stop();
     clear(data.path());
+}
+
+fn list(gate: &Gate) -> Value {
+    let body = Modern::body(&json!(1), "tools/list", json!({}));
+    Modern::ask(gate.port, None, &body)["result"].clone()
+}
+
+fn names(gate: &Gate) -> Vec<String> {
+    let list = list(gate);
+    let tools = list["tools"].as_array().unwrap().iter();
+    let mut names: Vec<String> = tools
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+fn add(gate: &Gate) -> String {
+    Modern::call(
+        gate.port,
+        &json!(1),
+        "far_demo_add",
+        json!({"a": 1, "b": 2}),
+    )
+    .body
+}
+
+#[test]
+fn a_sign_in_that_ended_is_a_state_and_takes_nothing_off_the_lists() {
+    let far = Far::new();
+    let near = far.near();
+    // Nobody was ever signed in: nothing is known of it, and the list says that it is not whole.
+    state(&near, "sign-in");
+    let first = list(&near);
+    assert_eq!(first["tools"], json!([]));
+    assert_eq!(first["_meta"]["toolgate/missing"], 1, "{first}");
+    sign_in(&near);
+    state(&near, "running");
+    let before = names(&near);
+    assert!(before.contains(&"far_demo_add".to_owned()), "{before:?}");
+    assert_eq!(list(&near)["_meta"]["toolgate/missing"], Value::Null);
+    assert!(add(&near).contains("\"sum\":3"));
+
+    far.end();
+    let told = |near: &Gate, words: &str| {
+        let body = add(near);
+        let link = format!("open http://127.0.0.1:{}/#/servers/far", near.port);
+        for part in [words, &link, "run: toolgate login far"] {
+            assert!(body.contains(part), "{part}: {body}");
+        }
+    };
+    told(
+        &near,
+        "the server far: the sign-in has ended; somebody has to sign in at",
+    );
+    let shown = state(&near, "sign-in");
+    let error = shown["error"].as_str().unwrap();
+    assert!(error.starts_with("the sign-in has ended"), "{error}");
+    assert_eq!(shown["signs_in"], true);
+    let status = near.cli(&["status"]);
+    assert!(
+        status.contains("far sign-in: the sign-in has ended"),
+        "{status}"
+    );
+    assert_eq!(names(&near), before);
+
+    // The same after a start: what was pinned is known.
+    let data = near.stop();
+    let near = far.setup().start_in(data);
+    state(&near, "sign-in");
+    assert_eq!(names(&near), before);
+    told(&near, "the server far: somebody has to sign in at");
+    assert_eq!(list(&near)["_meta"]["toolgate/missing"], Value::Null);
+    far.ended.store(false, Relaxed);
+    sign_in(&near);
+    state(&near, "running");
+    assert!(add(&near).contains("\"sum\":3"));
 }
 
 /// No file has a token in clear.

@@ -145,8 +145,14 @@ impl Dialect {
         items: &[Json],
         next: Option<&str>,
         hint: CacheHint,
+        missing: usize,
         server: &Implementation,
     ) -> Json {
+        let missing = (missing > 0).then(|| {
+            let mut m = ObjectWriter::new();
+            m.int(meta::MISSING, i64::try_from(missing).unwrap_or(i64::MAX));
+            m.finish()
+        });
         let bytes: usize = items.iter().map(|item| item.as_str().len() + 1).sum();
         let mut o = self.begin(ObjectWriter::of(bytes + 512));
         o.array(kind.member(), |a| items.iter().for_each(|t| a.raw(t)));
@@ -154,7 +160,7 @@ impl Dialect {
             o.str("nextCursor", next);
         }
         self.keep(&mut o, hint);
-        self.finish(o, None, server)
+        self.finish(o, missing.as_ref(), server)
     }
 
     /// The result of a use. What this revision has no word for becomes text or is left out.

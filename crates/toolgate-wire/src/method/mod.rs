@@ -42,6 +42,8 @@ pub mod meta {
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
     /// Which subscription a notification belongs to.
     pub const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+    /// How many servers behind us could not be asked for their part of a list; our own word.
+    pub const MISSING: &str = "toolgate/missing";
     /// Names the progress notifications of a request.
     pub const PROGRESS: &str = "progressToken";
 

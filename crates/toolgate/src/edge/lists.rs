@@ -54,7 +54,8 @@ fn written(
         .map(|item| server.definition(dialect, &item.def))
         .collect();
     let hint = catalog.hint();
-    dialect.list(kind, &page, next.as_deref(), hint, &server.info)
+    let missing = catalog.missing().len();
+    dialect.list(kind, &page, next.as_deref(), hint, missing, &server.info)
 }
 
 /// A cursor names its place itself, so it needs no memory and survives a change of the list where it can.

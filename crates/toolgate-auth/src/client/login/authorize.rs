@@ -209,8 +209,7 @@ impl Login {
         if matches!(self.0.set.way, Way::Nobody) {
             let wanted = more(challenge).map(Scopes::read);
             self.want(found, wanted.as_ref()).await?;
-            let words = self.who_signs_in(found, wanted.as_ref());
-            return Err(AuthError::new(AuthErrorKind::NeedsSignIn, words));
+            return Err(self.who_signs_in(found, wanted.as_ref()));
         }
         let answer = match self.ask(found, &scopes, binding.as_deref()).await {
             Err(error) if error.kind() == AuthErrorKind::Refused => {
@@ -306,12 +305,13 @@ impl Login {
     }
 
     /// For a person who reads that there is no token, or one that may too little.
-    fn who_signs_in(&self, found: &Found, wanted: Option<&Scopes>) -> String {
+    fn who_signs_in(&self, found: &Found, wanted: Option<&Scopes>) -> AuthError {
         let origin = self.0.set.server.origin();
         if found.guessed {
-            return format!(
+            let words = format!(
                 "{origin} names no authorization server; set its credentials in its headers"
             );
+            return AuthError::new(AuthErrorKind::Unsupported, words);
         }
         let how = self.0.set.how.as_ref().map(|how| format!("; {how}"));
         let with = match wanted.map(Scopes::to_string) {
@@ -319,11 +319,12 @@ impl Login {
             Some(scopes) if scopes.is_empty() => " again, to allow more".to_owned(),
             Some(scopes) => format!(" again, to allow more: {}", shown(&scopes)),
         };
-        format!(
+        let words = format!(
             "somebody has to sign in at {} for {origin}{with}{}",
             shown(&found.server.issuer),
             how.unwrap_or_default()
-        )
+        );
+        AuthError::new(AuthErrorKind::NeedsSignIn, words)
     }
 
     async fn visit(

@@ -89,7 +89,7 @@ function drawRecord() {
 }
 
 function drawCounts() {
-  const down = state.servers.filter((s) => s.state === "failed" || s.state === "backoff").length;
+  const down = state.servers.filter((s) => ["failed", "backoff", "sign-in"].includes(s.state)).length;
   const running = [...state.calls.values()].filter((c) => c.state !== "done").length;
   const counts = { inbox: state.pending.size || "", calls: running || "", tools: state.tools.length || "", servers: down ? `${state.servers.length - down}/${state.servers.length}` : state.servers.length || "", grants: (state.freezes.length ? `${state.freezes.length} frozen` : state.grants.length) || "", pins: waiting().length || "", tasks: tasksRunning() || "" };
   for (const el of document.querySelectorAll("[data-count]")) put(el, counts[el.dataset.count]);

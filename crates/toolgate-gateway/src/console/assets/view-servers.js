@@ -4,8 +4,8 @@ import { state } from "./api.js";
 import { h, t, put, attr, keyed, sizeNote } from "./dom.js";
 import { freezeButton } from "./view-grants.js";
 
-const LEVEL = { running: "calm", starting: "running", backoff: "warn", failed: "bad", stopped: "idle" };
-const WORDS = { backoff: "restarting later" };
+const LEVEL = { running: "calm", starting: "running", backoff: "warn", "sign-in": "warn", failed: "bad", stopped: "idle" };
+const WORDS = { backoff: "restarting later", "sign-in": "needs a sign-in" };
 
 const servers = document.getElementById("view-servers");
 const serverList = h("div", { class: "servers" });

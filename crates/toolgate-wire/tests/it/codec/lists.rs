@@ -94,13 +94,15 @@ proptest! {
     }
 
     #[test]
-    fn a_page_is_read_back(defs in prop::collection::vec(definition(), 0..5), kind in kind(), next in prop::option::of(text()), ttl in 0..i64::MAX as u64, public in any::<bool>()) {
+    fn a_page_is_read_back(defs in prop::collection::vec(definition(), 0..5), kind in kind(), next in prop::option::of(text()), ttl in 0..i64::MAX as u64, public in any::<bool>(), missing in 0usize..3) {
         let items: Vec<Json> = defs.iter().map(|d| d.json().clone()).collect();
         let hint = CacheHint { ttl_ms: ttl, public };
         for dialect in dialect::ALL {
-            let written = dialect.list(kind, &items, next.as_deref(), hint, &Implementation::new("s", "1"));
+            let written = dialect.list(kind, &items, next.as_deref(), hint, missing, &Implementation::new("s", "1"));
             let page = Page::read(kind, &written).expect("a page");
             prop_assert_eq!(&page.items, &items);
+            let told = written.get("_meta").and_then(|meta| meta.get("toolgate/missing")?.u64());
+            prop_assert_eq!(told, (missing > 0).then_some(missing as u64));
             prop_assert_eq!(page.next.and_then(|n| n.string()), next.clone());
             prop_assert_eq!(page.hint, if dialect.stateless { hint } else { CacheHint::default() });
             for other in ItemKind::ALL.into_iter().filter(|k| k.member() != kind.member()) {

@@ -1,5 +1,9 @@
 //! Who we are to servers that want to know: what `toolgate login` was granted, kept in the data directory.
 
+mod need;
+
+pub(crate) use need::{Need, Watched};
+
 use crate::config::Address;
 use std::path::{Path, PathBuf};
 use toolgate_auth::{
@@ -21,13 +25,14 @@ pub(crate) fn login(
     id: &str,
     address: &Address,
     grants: &Path,
+    console: Option<&str>,
     env: impl Fn(&str) -> Option<String>,
 ) -> Result<LoginBuilder, String> {
     let url = Url::parse(&address.url).map_err(|bad| format!("its url cannot be used: {bad}"))?;
     let login = Login::builder(url)
         .key(&format!("{id} {}", address.url))
         .name("Toolgate")
-        .how(&format!("run: toolgate login {id}"))
+        .how(&how(id, console))
         .store(FileStore::new(grants));
     let Some(client) = &address.client else {
         return Ok(login);
@@ -42,4 +47,12 @@ pub(crate) fn login(
         }
     };
     Ok(login.client(None, OauthClient::new(client.id.as_str(), authenticate)))
+}
+
+/// What a person does to sign in.
+fn how(id: &str, console: Option<&str>) -> String {
+    match console {
+        Some(console) => format!("open {console}#/servers/{id} or run: toolgate login {id}"),
+        None => format!("run: toolgate login {id}"),
+    }
 }

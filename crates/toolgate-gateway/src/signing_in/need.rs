@@ -1,0 +1,108 @@
+//! Whether a person has to sign in at a server, as the connection to it finds out.
+
+use http::{HeaderMap, StatusCode};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
+use tokio::sync::watch;
+use toolgate::BoxFuture;
+use toolgate_auth::client::{
+    Again, AuthError, AuthErrorKind, Credentials, Leaving, Login, Refusal,
+};
+
+/// Whether a person has to sign in at a server, and in which words.
+pub(crate) struct Need {
+    words: Mutex<Option<Arc<str>>>,
+    /// Whether a token was sent before: then a sign-in has ended, and was not missing from the start.
+    had: AtomicBool,
+    /// Raised with everything that the console shows.
+    shown: watch::Sender<u64>,
+}
+
+impl Need {
+    /// None so far.
+    pub(crate) fn new(shown: watch::Sender<u64>) -> Need {
+        Need {
+            words: Mutex::default(),
+            had: AtomicBool::new(false),
+            shown,
+        }
+    }
+
+    /// Why somebody has to sign in, where that is so, and how.
+    pub(crate) fn words(&self) -> Option<Arc<str>> {
+        self.lock().clone()
+    }
+
+    fn is(&self, now: Option<String>) {
+        let mut words = self.lock();
+        if words.as_deref() != now.as_deref() {
+            *words = now.map(Arc::from);
+            drop(words);
+            self.shown.send_modify(|version| *version += 1);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<str>>> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A login that tells when it needs a person.
+pub(crate) struct Watched {
+    pub(crate) login: Login,
+    pub(crate) need: Arc<Need>,
+}
+
+impl Watched {
+    fn look(&self, error: &AuthError) {
+        if error.kind() == AuthErrorKind::NeedsSignIn {
+            let ended = self.need.had.load(Relaxed);
+            let before = if ended { "the sign-in has ended; " } else { "" };
+            self.need.is(Some(format!("{before}{error}")));
+        }
+    }
+}
+
+impl Credentials for Watched {
+    fn headers<'a>(&'a self, request: Leaving<'a>) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
+        Box::pin(async move {
+            let headers = self.login.headers(request).await;
+            match &headers {
+                Ok(headers) if !headers.is_empty() => {
+                    self.need.had.store(true, Relaxed);
+                    self.need.is(None);
+                }
+                Ok(_) => {}
+                Err(error) => self.look(error),
+            }
+            headers
+        })
+    }
+
+    fn refused<'a>(
+        &'a self,
+        request: Leaving<'a>,
+        refusal: Refusal<'a>,
+    ) -> BoxFuture<'a, Result<Again, AuthError>> {
+        Box::pin(async move {
+            let again = self.login.refused(request, refusal).await;
+            // A token that may too little is good for all else.
+            if let Err(error) = &again
+                && refusal.status == StatusCode::UNAUTHORIZED
+            {
+                self.look(error);
+            }
+            again
+        })
+    }
+
+    fn answered(&self, headers: &HeaderMap) {
+        self.login.answered(headers);
+    }
+
+    fn may_wait(&self) -> bool {
+        self.login.may_wait()
+    }
+}
