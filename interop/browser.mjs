@@ -19,6 +19,8 @@
 //   {do: "press", name, act}       presses that button of it
 //   {do: "task", status}           waits until a task in that state is shown; says its call and what is shown of it
 //   {do: "stop_task", id}          presses "stop" on the task of that call, and waits until it is cancelled
+//   {do: "server", id, state}      goes to the servers and waits until that one is in that state; says what is shown
+//   {do: "sign_in", id}            presses "sign in" on it, and waits for the page that the browser comes back to
 //   {do: "keys", keys}             presses these keys one after the other, outside any field
 //   {do: "gone", name}             waits until the pin of that name is not shown any more
 //   {do: "narrow", width}          makes the window so wide; says how wide the page is
@@ -48,6 +50,21 @@ const acts = {
     const found = page.locator('[data-pending]').filter({ has: page.locator('[data-arguments]', { hasText: holds }) }).first();
     await found.waitFor();
     return { id: await found.getAttribute('data-pending'), text: await found.innerText() };
+  },
+  async server({ id, state }) {
+    await page.evaluate(() => { location.hash = '#/servers'; });
+    const found = page.locator(`[data-server="${id}"][data-state="${state}"]`);
+    await found.waitFor();
+    return { text: await found.innerText() };
+  },
+  async sign_in({ id }) {
+    await page.locator(`[data-server="${id}"] button[data-act="sign-in"]`).click();
+    await page.waitForURL(/\/console\/signed-in$/);
+    await page.locator('#title', { hasText: /igned in$/ }).waitFor();
+    const text = await page.locator('main').innerText();
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    await page.locator('main a').click();
+    return { text, wide };
   },
   async reload({ id }) {
     await page.reload();

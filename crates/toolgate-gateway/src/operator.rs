@@ -140,6 +140,11 @@ impl Operator {
         }
     }
 
+    /// Somebody signed in at a server: where it waits, it is tried again at once.
+    pub(crate) fn signed_in(&self, id: &str) {
+        self.supervisor.wake(id);
+    }
+
     /// A server that waits is tried again at once.
     fn retry(&self, id: &str) -> Done {
         match self.supervisor.wake(id) {

@@ -149,7 +149,8 @@ impl Identity {
             "grant_types": ["authorization_code", "refresh_token"],
             "response_types": ["code"],
             "token_endpoint_auth_method": method,
-            "application_type": "native",
+            // A page of ours on this machine counts as native, as a port that is open only meanwhile does.
+            "application_type": if redirect.starts_with("https:") { "web" } else { "native" },
         });
         let fetched = fetcher
             .fetch(Request::json(endpoint.clone(), &wanted))

@@ -1,6 +1,6 @@
 //! What was granted.
 
-use super::Scopes;
+use super::{OauthClient, Scopes};
 use crate::Secret;
 use std::time::{SystemTime, UNIX_EPOCH};
 use toolgate_wire::json::Json;
@@ -35,6 +35,8 @@ pub struct Grant {
     pub scopes: Scopes,
     /// What the server asked for since, where nobody was there to sign in for it: the next sign-in asks for it too.
     pub wanted: Scopes,
+    /// To which client it was granted, where we registered that one by ourselves.
+    pub client: Option<OauthClient>,
 }
 
 impl Grant {

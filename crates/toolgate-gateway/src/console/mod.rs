@@ -2,11 +2,13 @@
 
 mod login;
 mod pages;
+mod sign_in;
 
 use crate::{
     board::Told,
     operator::Operator,
     routes::{CONSOLE_BODY, text},
+    signing_in::{PATH, SignIns},
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
@@ -23,6 +25,7 @@ pub(crate) use login::Logins;
 pub(crate) struct Console {
     pub(crate) logins: Arc<Logins>,
     pub(crate) operator: Arc<Operator>,
+    pub(crate) sign_ins: SignIns,
 }
 
 /// A header that no form and no foreign page can send without being asked for first. It holds the key of the login; the
@@ -55,6 +58,7 @@ impl Console {
                 StatusCode::UNAUTHORIZED,
                 "open the link that `toolgate console` prints",
             ),
+            (Method::GET, PATH) => self.page("signed-in.html"),
             (Method::GET, path) => self.page(path.trim_start_matches("/console/")),
             _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
         }
@@ -64,6 +68,9 @@ impl Console {
         let Some(who) = self.is_in(&request) else {
             return foreign();
         };
+        if let Some(step) = action.strip_prefix("sign-in/") {
+            return self.sign_in(step, request).await;
+        }
         match body(request).await {
             Ok(body) => answer(self.operator.act(action, &body, &who).await),
             Err(response) => *response,

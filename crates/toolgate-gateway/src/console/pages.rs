@@ -11,6 +11,8 @@ macro_rules! files {
 
 const FILES: &[(&str, &str, &str)] = files! {
     "index.html": "text/html; charset=utf-8",
+    "signed-in.html": "text/html; charset=utf-8",
+    "signed-in.js": "text/javascript; charset=utf-8",
     "style.css": "text/css; charset=utf-8",
     "app.js": "text/javascript; charset=utf-8",
     "api.js": "text/javascript; charset=utf-8",

@@ -13,7 +13,8 @@ use crate::{
     reload::Reloader,
     routes::Routes,
     servers::Supervisor,
-    signing_in, stack,
+    signing_in::{self, SignIns},
+    stack,
     startup::Ready,
     stored,
     witness::EdgeWitness,
@@ -110,6 +111,7 @@ impl Parts {
                 console: Console {
                     logins,
                     operator: operator.clone(),
+                    sign_ins: SignIns::new(signing_in::folder(&start.data)),
                 },
                 witness,
                 keys: operator.desk.freezes().keys().clone(),

@@ -165,6 +165,7 @@ pub(super) async fn run(
     let why = tokio::select! {
         why = remote.closed() => why,
         () = exited => "it exited".to_owned(),
+        () = server.signed_in() => "somebody signed in".to_owned(),
         () = watch_tools(server, &remote) => "it is gone".to_owned(),
     };
     End::Gone(why, Some(began.elapsed()))

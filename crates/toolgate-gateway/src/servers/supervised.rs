@@ -153,6 +153,16 @@ impl Supervised {
         self.wake.notified().await;
     }
 
+    /// Ends when somebody signed in at a server that is open and takes no token of ours any more.
+    pub(super) async fn signed_in(&self) {
+        loop {
+            self.woken().await;
+            if self.need.words().is_some() {
+                return;
+            }
+        }
+    }
+
     /// Ends its session, where it has one.
     pub(super) async fn end(&self) {
         let remote = self.seat.borrow().remote.clone();

@@ -1,7 +1,9 @@
 //! Who we are to servers that want to know: what `toolgate login` was granted, kept in the data directory.
 
+mod by_console;
 mod need;
 
+pub(crate) use by_console::{PATH, SignIns};
 pub(crate) use need::{Need, Watched};
 
 use crate::config::Address;

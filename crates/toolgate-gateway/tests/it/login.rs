@@ -20,17 +20,17 @@ const TOKEN: &str = "canary-access-of-many-letters";
 const REFRESH: &str = "canary-refresh-of-many-letters";
 
 /// A far gateway that wants a token, and before it an authorization server on the same port.
-struct Far {
+pub(crate) struct Far {
     _gate: Gate,
     port: u16,
     /// Whether what was granted is taken no more, and not renewed.
-    ended: Arc<AtomicBool>,
+    pub(crate) ended: Arc<AtomicBool>,
     /// The connections that were passed on.
     open: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Far {
-    fn new() -> Far {
+    pub(crate) fn new() -> Far {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let gate = Setup::fast_demo("")
@@ -58,18 +58,18 @@ impl Far {
     }
 
     /// Takes no token any more, and renews none.
-    fn end(&self) {
+    pub(crate) fn end(&self) {
         self.ended.store(true, Relaxed);
         for stream in self.open.lock().unwrap().drain(..) {
             let _ = stream.shutdown(std::net::Shutdown::Both);
         }
     }
 
-    fn near(&self) -> Gate {
+    pub(crate) fn near(&self) -> Gate {
         self.setup().start()
     }
 
-    fn setup(&self) -> Setup {
+    pub(crate) fn setup(&self) -> Setup {
         Setup::config(format!(
             "[limits]\nrate = \"1000000/s\"\n[server.far]\nurl = \"http://127.0.0.1:{}/mcp\"\ntrust_annotations = true\n",
             self.port
@@ -183,14 +183,14 @@ fn sign_in(gate: &Gate) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-fn get(url: &str) -> crate::help::Response {
+pub(crate) fn get(url: &str) -> crate::help::Response {
     let rest = url.strip_prefix("http://127.0.0.1:").unwrap();
     let (port, path) = rest.split_once('/').unwrap();
     let port: u16 = port.parse().unwrap();
     send(port, "GET", &format!("/{path}"), &[], b"")
 }
 
-fn state(gate: &Gate, wanted: &str) -> Value {
+pub(crate) fn state(gate: &Gate, wanted: &str) -> Value {
     until("the server is so", SOON, || {
         let server = gate.state()["servers"][0].clone();
         (server["state"] == wanted).then_some(server)
@@ -236,7 +236,7 @@ fn names(gate: &Gate) -> Vec<String> {
     names
 }
 
-fn add(gate: &Gate) -> String {
+pub(crate) fn add(gate: &Gate) -> String {
     Modern::call(
         gate.port,
         &json!(1),

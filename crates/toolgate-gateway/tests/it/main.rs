@@ -48,6 +48,7 @@ mod record;
 mod reload;
 mod revisions;
 mod searching;
+mod sign_in;
 mod stdio;
 mod tasks;
 mod turns;

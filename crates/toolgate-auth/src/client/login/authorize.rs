@@ -211,7 +211,7 @@ impl Login {
             self.want(found, wanted.as_ref()).await?;
             return Err(self.who_signs_in(found, wanted.as_ref()));
         }
-        let answer = match self.ask(found, &scopes, binding.as_deref()).await {
+        let (answer, client) = match self.ask(found, &scopes, binding.as_deref()).await {
             Err(error) if error.kind() == AuthErrorKind::Refused => {
                 // What a server wants and its authorization server does not know would stop each sign-in to come.
                 self.want_no_more().await?;
@@ -220,7 +220,10 @@ impl Login {
             answer => answer?,
         };
         self.state().asked = scopes.clone();
-        let grant = granted(found, scopes, binding.as_deref(), answer)?;
+        let grant = Grant {
+            client: client.filter(|client| client.redirect.is_some()),
+            ..granted(found, scopes, binding.as_deref(), answer)?
+        };
         self.put(Some(grant.clone())).await?;
         Ok(grant)
     }
@@ -250,10 +253,11 @@ impl Login {
         found: &Found,
         scopes: &Scopes,
         binding: Option<&Binding>,
-    ) -> Result<Answer, AuthError> {
+    ) -> Result<(Answer, Option<OauthClient>), AuthError> {
         let server = &found.server;
         if let Way::Person(person) = &self.0.set.way {
-            return self.visit(person.as_ref(), found, scopes, binding).await;
+            let visited = self.visit(person.as_ref(), found, scopes, binding).await?;
+            return Ok((visited.0, Some(visited.1)));
         }
         let client = self.0.set.identity.given(&server.issuer)?.ok_or_else(|| {
             let words = format!(
@@ -268,7 +272,7 @@ impl Login {
             Way::Workload(workload) => workload.ask(found, scopes, &endpoint).await,
             _ => grants::client_credentials(found, scopes, &endpoint).await,
         };
-        answer.map_err(|no| no.error)
+        answer.map(|answer| (answer, None)).map_err(|no| no.error)
     }
 
     /// Keeps what the server wants beyond what was granted, for the next sign-in.
@@ -333,7 +337,7 @@ impl Login {
         found: &Found,
         scopes: &Scopes,
         binding: Option<&Binding>,
-    ) -> Result<Answer, AuthError> {
+    ) -> Result<(Answer, OauthClient), AuthError> {
         let inner = &self.0;
         let server = &found.server;
         let kept = inner.set.store.client(&server.issuer).await?;
@@ -352,7 +356,7 @@ impl Login {
         let code = pending.code(&query)?;
         let endpoint = Endpoint::of(server, &client, &inner.fetcher, binding);
         match pending.redeem(&code, &endpoint).await {
-            Ok(answer) => Ok(answer),
+            Ok(answer) => Ok((answer, client)),
             Err(no) => Err(self.unknown_client(&client, no, &server.issuer).await?),
         }
     }
@@ -430,5 +434,6 @@ fn granted(
         refresh: answer.refresh,
         scopes: answer.scopes.unwrap_or(asked),
         wanted: Scopes::default(),
+        client: None,
     })
 }

@@ -53,7 +53,8 @@ impl Login {
             return Ok(false);
         };
         let set = &self.0.set;
-        let Some(client) = kept_client(&set.identity, &server, set.store.as_ref()).await? else {
+        let Some(client) = kept_client(&set.identity, &server, set.store.as_ref(), grant).await?
+        else {
             return Ok(false);
         };
         let endpoint = Endpoint {

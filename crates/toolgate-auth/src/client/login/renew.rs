@@ -142,6 +142,7 @@ impl Login {
             &self.0.set.identity,
             &found.server,
             self.0.set.store.as_ref(),
+            grant,
         )
         .await?;
         let server = found.server.clone();
@@ -164,10 +165,12 @@ pub(super) async fn kept_client(
     identity: &Identity,
     server: &ServerMetadata,
     store: &dyn super::Store,
+    grant: &Grant,
 ) -> Result<Option<OauthClient>, AuthError> {
-    if let Some(client) = identity.known(server)? {
+    if let Some(client) = identity.known(server)?.or_else(|| grant.client.clone()) {
         return Ok(Some(client));
     }
+    // What older versions kept says no client.
     Ok(store.client(&server.issuer).await?)
 }
 

@@ -28,6 +28,7 @@ pub(super) fn of_grant(grant: &Grant) -> Value {
         "refresh": text(&grant.refresh),
         "scopes": grant.scopes.to_string(),
         "wanted": grant.wanted.to_string(),
+        "client": grant.client.as_ref().and_then(of_client),
     })
 }
 
@@ -48,6 +49,7 @@ pub(super) fn grant(value: &Value) -> Result<Option<Grant>, StoreError> {
         scopes: Scopes::read(need("scopes")?),
         // Absent in what older versions kept.
         wanted: Scopes::read(value["wanted"].as_str().unwrap_or_default()),
+        client: client(&value["client"])?,
     }))
 }
 

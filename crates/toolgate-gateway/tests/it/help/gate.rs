@@ -338,6 +338,11 @@ pub(crate) struct Login {
 }
 
 impl Login {
+    /// What its requests have in their heads.
+    pub(crate) fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
     /// Does one thing, as the page does it.
     pub(crate) fn post(&self, action: &str, with: &Value) -> Value {
         let path = format!("/console/api/{action}");

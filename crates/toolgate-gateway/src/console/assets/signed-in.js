@@ -1,0 +1,22 @@
+// Where a browser comes back to from an authorization server. The answer goes to the gateway with the key of this login.
+
+import { post } from "./api.js";
+import { put, attr } from "./dom.js";
+
+const $ = (id) => document.getElementById(id);
+const query = location.search.slice(1);
+// The code is used once, and has no business in the history.
+history.replaceState(null, "", location.pathname);
+
+const res = await post("/console/api/sign-in/end", { query });
+if (res.ok) {
+  const done = JSON.parse(res.text);
+  put($("title"), "Signed in");
+  put($("words"), `Signed in at ${done.issuer} for ${done.server}${done.scopes ? `, for ${done.scopes}` : ""}.`);
+} else {
+  put($("title"), "Not signed in");
+  put($("words"), "Nothing was changed.");
+  put($("error"), res.status === 401 ? "this browser is not logged in at the console; open the link that `toolgate console` prints, and begin again" : res.error);
+  attr($("error"), "hidden", false);
+}
+document.title = $("title").textContent + " \u00b7 Toolgate";
