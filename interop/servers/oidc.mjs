@@ -4,10 +4,16 @@
 //   client "agent.ALG"   gets tokens that are signed by ALG; "agent.opaque" gets some that only the server can read
 //   client "gateway"     may ask about tokens and withdraw them
 //   GET /clock/back/N    sets its clock back by N seconds, so that what it gives out has expired
+//
+// With {people: {life, opaque}} in argv[2] people sign in, on the pages that it has for development: any name, any password.
+// Clients register by themselves; "app" is one that has. Tokens live `life` seconds; `opaque` ones only it can read.
+//
+//   GET /told            what was asked of the token endpoint, what came of it, and what was given back
+//   GET /withdraw        takes back all that people allowed
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import { pathToFileURL } from 'node:url';
-import { need, say } from '../job.mjs';
+import { job, need, say } from '../job.mjs';
 
 const { default: Provider } = await import(pathToFileURL(need.resolve('oidc-provider')));
 
@@ -39,26 +45,42 @@ const client = (id) => ({
 });
 const agents = ['RS256', 'PS256', 'ES256', 'EdDSA', 'opaque'].map((alg) => `agent.${alg}`);
 
+const people = job.people;
+const app = {
+  client_id: 'app',
+  application_type: 'native',
+  token_endpoint_auth_method: 'none',
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  redirect_uris: ['http://127.0.0.1/callback'],
+};
+const told = [];
+const allowed = new Set();
+
 let answer = (_request, response) => response.end();
+let withdraw = async () => {};
 const server = createServer((request, response) => {
   const shift = /^\/clock\/back\/(\d+)$/.exec(request.url);
   if (shift) {
     back = Number(shift[1]);
     return response.end('ok');
   }
+  if (request.url === '/told') return response.end(JSON.stringify({ told }));
+  if (request.url === '/withdraw') return withdraw().then(() => response.end('ok'));
   return answer(request, response);
 });
 server.listen(0, '127.0.0.1', () => {
   const issuer = `http://127.0.0.1:${server.address().port}`;
   const provider = new Provider(issuer, {
-    clients: [...agents, 'gateway'].map(client),
+    clients: [...[...agents, 'gateway'].map(client), ...(people ? [app] : [])],
     jwks: { keys },
-    scopes: scope.split(' '),
+    scopes: [...scope.split(' '), ...(people ? ['offline_access'] : [])],
     enabledJWA: {
       dPoPSigningAlgValues: ['ES256', 'EdDSA'],
     },
     features: {
-      devInteractions: { enabled: false },
+      devInteractions: { enabled: Boolean(people) },
+      registration: { enabled: Boolean(people) },
       clientCredentials: { enabled: true },
       dPoP: { enabled: true },
       introspection: { enabled: true, allowedPolicy: () => true },
@@ -66,16 +88,32 @@ server.listen(0, '127.0.0.1', () => {
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_context, resource, asking) => {
-          const alg = asking.clientId.split('.')[1] ?? 'ES256';
+          const alg = asking.clientId.split('.')[1] ?? (people?.opaque ? 'opaque' : 'ES256');
           const look =
             alg === 'opaque'
               ? { accessTokenFormat: 'opaque' }
               : { accessTokenFormat: 'jwt', jwt: { sign: { alg, kid: alg } } };
-          return { scope, audience: resource, accessTokenTTL: 600, ...look };
+          return { scope, audience: resource, accessTokenTTL: people?.life ?? 600, ...look };
         },
       },
     },
   });
+  const note = (what, context, error) =>
+    told.push({ what, grant: context.oidc.params?.grant_type, client: context.oidc.client?.clientId, error });
+  provider.on('grant.success', context => note('granted', context));
+  provider.on('grant.error', (context, error) => note('refused', context, error.error));
+  provider.on('grant.revoked', context => note('revoked', context));
+  for (const model of ['access_token', 'refresh_token']) {
+    provider.on(`${model}.saved`, token => allowed.add(token.grantId));
+  }
+  withdraw = async () => {
+    for (const id of allowed) {
+      await provider.RefreshToken.revokeByGrantId(id);
+      await provider.AccessToken.revokeByGrantId(id);
+      await (await provider.Grant.find(id))?.destroy();
+    }
+    allowed.clear();
+  };
   answer = provider.callback();
   say('ready', { issuer });
 });

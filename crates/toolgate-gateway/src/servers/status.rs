@@ -32,7 +32,7 @@ pub(crate) struct ServerStatus {
     pub(crate) signs_in: bool,
     /// How often it was started again.
     pub(crate) restarts: u32,
-    /// Why it does not run, or why it was started again the last time.
+    /// Why it does not run, or, of a child, why it was started again the last time.
     pub(crate) error: Option<String>,
     /// Its last lines on standard error.
     pub(crate) stderr: Vec<String>,

@@ -123,6 +123,10 @@ impl Supervised {
             seat.state = State::Running;
             seat.open = false;
             seat.remote = Some(remote);
+            if self.spec.address.is_some() {
+                // What was wrong elsewhere, or wanted of a person, is over.
+                seat.error = None;
+            }
         });
         self.looked_up
             .lock()

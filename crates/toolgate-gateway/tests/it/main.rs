@@ -44,6 +44,7 @@ mod overrides;
 mod pins;
 mod planted;
 mod questions;
+mod real_sign_in;
 mod record;
 mod reload;
 mod revisions;

@@ -20,16 +20,21 @@ const RESOURCE: &str = "https://tools.example.com/mcp";
 const METADATA: &str = "https://tools.example.com/.well-known/oauth-protected-resource/mcp";
 
 /// An authorization server that nobody here wrote.
-struct Issuer {
-    url: String,
+pub(crate) struct Issuer {
+    pub(crate) url: String,
     port: u16,
     _script: Script,
 }
 
 impl Issuer {
     fn start() -> Option<Issuer> {
+        Issuer::with(&json!({}))
+    }
+
+    /// One that is set in another way; `interop/servers/oidc.mjs` says how.
+    pub(crate) fn with(job: &Value) -> Option<Issuer> {
         let real = real()?;
-        let mut script = Script::start(&real, "servers/oidc.mjs", &json!({}));
+        let mut script = Script::start(&real, "servers/oidc.mjs", job);
         let url = script.event("ready")["issuer"].as_str().unwrap().to_owned();
         let port = url.rsplit(':').next().unwrap().parse().unwrap();
         Some(Issuer {
@@ -77,6 +82,19 @@ impl Issuer {
 
     fn revoke(&self, client: &str, token: &str) {
         self.post("/token/revocation", client, &[], &format!("token={token}"));
+    }
+
+    /// What was asked of its token endpoint.
+    pub(crate) fn told(&self) -> Vec<Value> {
+        let done = raw(self.port, &request(self.port, "GET", "/told", &[], b""));
+        let told: Value = serde_json::from_str(&done.body).unwrap();
+        told["told"].as_array().unwrap().clone()
+    }
+
+    /// Takes back all that people allowed.
+    pub(crate) fn withdraw(&self) {
+        let done = raw(self.port, &request(self.port, "GET", "/withdraw", &[], b""));
+        assert_eq!(done.status, 200);
     }
 
     /// Sets its clock back.
