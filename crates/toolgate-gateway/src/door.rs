@@ -1,9 +1,11 @@
 //! Who may come in over HTTP, and as whom.
 
 mod attempts;
+mod bearers;
 mod tokens;
 
 pub(crate) use attempts::{Attempt, Attempts};
+pub(crate) use bearers::{Bearer, Bearers};
 pub(crate) use tokens::resource_server;
 
 use http::{HeaderMap, Method, header};
@@ -29,6 +31,8 @@ pub(crate) struct Door {
     pub(crate) closed: bool,
     /// Refused credentials of one address in a minute, of which each is recorded.
     pub(crate) failures: u32,
+    /// Where tokens are held that are exchanged for those of servers, and how many; absent where none is.
+    pub(crate) bearers: Option<(Arc<Bearers>, usize)>,
 }
 
 /// Somebody who came in.
@@ -99,8 +103,14 @@ impl Door {
                     refused: None,
                 });
             }
-            let admitted = resource.admit(method, headers).await;
-            return admitted.map(Entered::by_token).map_err(StaysOut::of);
+            let admitted = resource
+                .admit(method, headers)
+                .await
+                .map_err(StaysOut::of)?;
+            if let (Some((bearers, most)), Some(token)) = (&self.bearers, credential(headers)) {
+                bearers.hold(&admitted.caller, token, admitted.until, *most);
+            }
+            return Ok(Entered::by_token(admitted));
         }
         match (self.closed, shown) {
             (false, _) => Ok(Entered::as_one(over_http(false))),
@@ -185,6 +195,12 @@ enum Shown<'a> {
     Token(&'a str),
     /// Several, or of another scheme.
     Other,
+}
+
+/// The token of a request that was let in by it, whatever its scheme.
+fn credential(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    value.split_once(' ').map(|(_, token)| token.trim())
 }
 
 fn bearer(headers: &HeaderMap) -> Shown<'_> {

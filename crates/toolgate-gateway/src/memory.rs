@@ -16,6 +16,8 @@ const TASK: u64 = 32 * KIB;
 const CALL: u64 = 32 * KIB;
 /// Of a server: the buffers of its pipes, short messages that wait, short pages of its lists, its last words.
 const SERVER: u64 = 8 * MIB;
+/// Of a connection of one caller to a server: its tasks, two tokens of at most 32 KiB, short messages.
+const OWN: u64 = 128 * KIB;
 /// The console keeps so many calls, and so many events for a slow reader.
 const BOARD: u64 = (200 + 256) * 64 * KIB;
 /// The ends of calls that wait for room in the queue of the record.
@@ -37,6 +39,11 @@ pub(crate) struct Part {
 pub(crate) fn parts(config: &Config) -> Vec<Part> {
     let limits = &config.limits;
     let servers = config.servers.len();
+    let exchanges = config.servers.iter().filter(|server| {
+        let address = server.address.as_ref();
+        address.is_some_and(|address| address.exchange.is_some())
+    });
+    let exchanges = exchanges.count();
     let part = |what, from, bytes| Part { what, from, bytes };
     vec![
         part("the program", "fixed", PROGRAM),
@@ -70,6 +77,11 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
             limits.resume_bytes as u64,
         ),
         part("servers", "servers x 8 MiB", times(servers, SERVER)),
+        part(
+            "connections of callers to servers",
+            "servers with an exchange x callers_per_server x 128 KiB",
+            times(exchanges, times(limits.callers_per_server, OWN)),
+        ),
         part(
             "links",
             "link_callers x links_per_caller x 160 bytes",

@@ -3,7 +3,7 @@
 use crate::{
     board::Board,
     config::{Config, TokenSource},
-    door::{Door, over_http, resource_server},
+    door::{Bearers, Door, over_http, resource_server},
     instructions::Instructions,
     search::Search,
     servers::{Lease, Supervisor},
@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) address: Option<SocketAddr>,
     /// Where what servers granted us is kept.
     pub(crate) grants: PathBuf,
+    /// What callers showed, for servers whose tokens it is exchanged for.
+    pub(crate) bearers: Arc<Bearers>,
 }
 
 /// What one config makes. A call keeps the plan with which it began; servers that no plan names any more end.
@@ -82,6 +84,9 @@ impl Shared {
             guard: self.guard(&config),
             closed: config.is_closed(),
             failures: config.limits.auth_failures,
+            bearers: config
+                .exchanges()
+                .then(|| (self.bearers.clone(), config.limits.callers_per_server)),
             token,
         });
         let console = self.address.map(console_address);

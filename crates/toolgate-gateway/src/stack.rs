@@ -65,6 +65,7 @@ pub(crate) fn specs(
             tools: limits.tools_per_server,
             list_bytes: limits.list_bytes,
             keep: seconds(limits.list_seconds),
+            callers: limits.callers_per_server,
             abilities: Abilities {
                 extensions: Some(apps()),
                 ..asking.offered(&server.id, &Abilities::ALL)

@@ -28,7 +28,7 @@ pub use code::{SignIn, Visit};
 pub use credentials::{Again, Credentials, Leaving, Refusal};
 pub use discovery::{Found, ServerMetadata};
 pub use error::{AuthError, AuthErrorKind};
-pub use grants::{Assertion, Enterprise, Workload};
+pub use grants::{Assertion, Enterprise, OnBehalf, Subject, TokenExchange, Workload};
 pub use login::{Login, LoginBuilder, SignedOut};
 pub use loopback::Browser;
 pub use registration::{Authenticate, OauthClient};

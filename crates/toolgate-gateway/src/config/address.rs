@@ -4,6 +4,7 @@ use super::{
     clear,
     environment::check_env_name,
     error::ConfigError,
+    exchange::Exchange,
     given::{self, Given},
     section::{Field, Section},
 };
@@ -12,7 +13,7 @@ use std::{fmt, path::Path};
 use toolgate::client::{HttpOptions, check_url};
 
 /// Keys that only a server with a `url` has.
-const KEYS: &[&str] = &["headers", "client_id", "client_secret_env"];
+const KEYS: &[&str] = &["headers", "client_id", "client_secret_env", "exchange"];
 /// What a URL looks like.
 const URL: &str = "\"https://mcp.example.com/mcp\"";
 
@@ -25,6 +26,8 @@ pub(crate) struct Address {
     pub(crate) headers: Vec<(String, Given)>,
     /// Which client we are to its authorization server, where we do not register there by ourselves.
     pub(crate) client: Option<KnownClient>,
+    /// Where the token of a caller is given for one of this server.
+    pub(crate) exchange: Option<Exchange>,
 }
 
 /// A client that was registered by other means.
@@ -70,6 +73,7 @@ impl Address {
             url: url.to_owned(),
             headers: Vec::new(),
             client: KnownClient::read(section)?,
+            exchange: Exchange::read(section, id, base)?,
         };
         if let Some(field) = section.get("headers") {
             let name = format!("[server.{id}.headers]");
@@ -86,6 +90,16 @@ impl Address {
                     return Err(all.doc.error(at, text));
                 }
                 address.headers.push((name.to_owned(), given));
+            }
+        }
+        if let (Some(_), Some(field)) = (&address.exchange, section.get("exchange")) {
+            if address.has_authorization() {
+                return Err(field.is(
+                    "says who calls, and so does the header Authorization; keep one of the two",
+                ));
+            }
+            if address.client.is_some() {
+                return Err(field.is("has a client_id of its own, and nobody signs in at this server; take client_id out of the server"));
             }
         }
         Ok(Some(address))

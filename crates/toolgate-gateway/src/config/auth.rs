@@ -186,7 +186,7 @@ fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, 
 }
 
 /// An address that is `https`, or on this machine.
-fn url(field: &Field<'_>) -> Result<Url, ConfigError> {
+pub(super) fn url(field: &Field<'_>) -> Result<Url, ConfigError> {
     let url = Url::parse(field.text()?).map_err(|bad| {
         field.is(format!(
             "cannot be used: {bad}; write an address such as \"https://login.example.com\""
@@ -230,7 +230,7 @@ fn implies(field: &Field<'_>) -> Result<BTreeMap<String, Vec<String>>, ConfigErr
 }
 
 /// Scopes, at least one.
-fn words(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
+pub(super) fn words(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
     let list = field.list("a list such as [\"files:read\"]")?;
     if list.is_empty() {
         return Err(field.is("is empty; name at least one scope"));

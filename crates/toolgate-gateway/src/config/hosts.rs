@@ -159,6 +159,7 @@ fn reached<'a>(
         url: String::new(),
         headers: Vec::new(),
         client: None,
+        exchange: None,
     };
     if let Some(value) = entries.get(key) {
         address.url = text(json, value, &what(key))?;

@@ -121,6 +121,8 @@ limits! {
     calls: usize = 2_048, 1 to 1_000_000;
     /// Running calls of one tool, resource or prompt.
     calls_per_tool: usize = 256, 1 to 1_000_000;
+    /// Callers who are connected to one server in their own name at the same time, and whose tokens are held for that.
+    callers_per_server: usize = 256, 1 to 100_000;
     /// Running calls of one server.
     calls_per_server: usize = 512, 1 to 1_000_000;
     /// Calls of one caller that wait for their turn.

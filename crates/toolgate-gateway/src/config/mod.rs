@@ -10,6 +10,7 @@ mod cleaning;
 mod clear;
 mod environment;
 mod error;
+mod exchange;
 mod file;
 mod given;
 mod glob;
@@ -35,6 +36,7 @@ pub(crate) use address::Address;
 pub(crate) use audit::Audit;
 pub(crate) use auth::{Auth, IssuerSettings};
 pub(crate) use error::ConfigError;
+pub(crate) use exchange::Exchange;
 pub(crate) use given::{Given, LONGEST};
 pub(crate) use glob::Glob;
 pub(crate) use limits::Limits;
@@ -208,6 +210,12 @@ impl Config {
     /// Whether this is the built-in config.
     pub(crate) fn is_demo(&self) -> bool {
         self.source == Source::BuiltIn
+    }
+
+    /// Whether the token of a caller is exchanged for one of a server somewhere.
+    pub(crate) fn exchanges(&self) -> bool {
+        let mut addresses = self.servers.iter().filter_map(|s| s.address.as_ref());
+        addresses.any(|address| address.exchange.is_some())
     }
 
     /// Whether nobody comes in over HTTP without saying who he is.

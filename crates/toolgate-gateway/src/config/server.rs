@@ -133,6 +133,7 @@ pub(super) const KEYS: &[&str] = &[
     "headers",
     "client_id",
     "client_secret_env",
+    "exchange",
 ];
 
 /// Keys that only a server with a command has.

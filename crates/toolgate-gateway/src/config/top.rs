@@ -69,6 +69,13 @@ fn read_net(config: &mut Config, top: &Section<'_>, base: &Path) -> Result<(), C
     config.token = TokenSource::of(top, base)?;
     let search = config.search.is_some();
     config.auth = Auth::read(top.get("auth"), &config.servers, search, base)?;
+    if let (true, true, Some(field)) = (
+        config.exchanges(),
+        config.auth.issuers.is_empty(),
+        top.get("server"),
+    ) {
+        return Err(field.is("has an exchange, and no caller has a token to be exchanged; add [auth.issuer.NAME], or take the exchange out"));
+    }
     config.allowed_hosts = net::hosts(top)?;
     config.allowed_origins = net::origins(top)?;
     match (

@@ -4,7 +4,7 @@ use super::Start;
 use crate::{
     board::Board,
     console::{Console, Logins},
-    door::Attempts,
+    door::{Attempts, Bearers},
     kept_tasks::KeptTasks,
     live::Live,
     memory,
@@ -55,13 +55,15 @@ impl Parts {
             store,
         };
         let (board, desk) = (kept.board.clone(), kept.desk.clone());
+        let bearers = Arc::<Bearers>::default();
         let known = stored::last_known(kept.pins.clone());
         let shared = Shared {
             kept,
-            supervisor: Arc::new(Supervisor::new(guardian).knowing(known)),
+            supervisor: Arc::new(Supervisor::new(guardian).knowing(known, bearers.clone())),
             room: Room::new(config.limits.memory_bytes),
             address,
             grants: signing_in::folder(&start.data),
+            bearers,
         };
         let (supervisor, room) = (shared.supervisor.clone(), shared.room.clone());
         let plan = shared.plan(config.clone(), None).await?;

@@ -1,6 +1,7 @@
 //! A hold on a server.
 
 use super::{Known, ServerSpec, ServerStatus, Supervised};
+use crate::door::Bearers;
 use std::sync::Arc;
 use tokio::sync::watch;
 use toolgate::{BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service};
@@ -17,9 +18,10 @@ impl Lease {
         spec: ServerSpec,
         shown: watch::Sender<u64>,
         known: Option<Arc<Known>>,
+        bearers: &Arc<Bearers>,
     ) -> Lease {
         Lease {
-            server: Arc::new(Supervised::new(spec, shown, known)),
+            server: Arc::new(Supervised::new(spec, shown, known, bearers)),
             stop: watch::Sender::new(false),
         }
     }

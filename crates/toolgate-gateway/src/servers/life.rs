@@ -4,6 +4,7 @@ use super::{
     State, Supervised,
     backoff::Backoff,
     launch::{Launch, Pipes},
+    per_caller,
     reach::reach,
 };
 use futures_util::future::{Either, select};
@@ -50,6 +51,9 @@ pub(super) async fn supervise(
     while !*stop.borrow() {
         server.starting(again);
         let life = match &server.spec.address {
+            Some(address) if address.exchange.is_some() => {
+                per_caller::serve(&server, address, launch.as_ref(), stop.clone()).await
+            }
             Some(address) => reach(&server, address, launch.as_ref(), stop.clone()).await,
             None => live(&server, launch.as_ref(), probe, stop.clone()).await,
         };
@@ -161,7 +165,7 @@ pub(super) async fn run(
         Err(error) => return End::Gone(error.to_string(), None),
     };
     let began = Instant::now();
-    server.running(remote.clone());
+    server.running(Some(remote.clone()));
     let why = tokio::select! {
         why = remote.closed() => why,
         () = exited => "it exited".to_owned(),

@@ -3,6 +3,7 @@
 //! - [`Supervisor`]: all of them.
 //! - `supervised`: one of them, as a service and as a line in the console.
 //! - `life`: the loop that starts, opens, watches and ends a child.
+//! - `per_caller`: a server to which each caller has a connection of its own.
 //! - `launch`: how a child comes to be; by the guardian, or by a test.
 
 mod backoff;
@@ -10,6 +11,7 @@ mod hearing;
 mod launch;
 mod lease;
 mod life;
+mod per_caller;
 mod reach;
 mod spec;
 mod status;

@@ -57,7 +57,7 @@ pub(super) async fn reach(
 }
 
 /// The headers, or why there are none and whether there may be later.
-async fn http_options(
+pub(super) async fn http_options(
     address: &Address,
     launch: &dyn Launch,
     within: Duration,
@@ -114,6 +114,7 @@ mod tests {
             url: "https://a.test/".to_owned(),
             headers: vec![("x-a".to_owned(), clear), ("Authorization".to_owned(), env)],
             client: None,
+            exchange: None,
         };
         let options = async |env| http_options(&address, &Only(env), Duration::from_secs(1)).await;
         let (error, again) = options(None).await.unwrap_err();

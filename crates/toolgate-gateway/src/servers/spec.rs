@@ -43,6 +43,8 @@ pub(crate) struct ServerSpec {
     pub(crate) list_bytes: usize,
     /// How long its lists are kept at most; 24 h.
     pub(crate) keep: Duration,
+    /// Callers that are connected to it in their own name at the same time; 256.
+    pub(crate) callers: usize,
     /// Longest time that a list or a call waits for it while it starts; 10 s.
     pub(crate) wait: Duration,
     /// What it may ask callers for at most; all.
@@ -70,6 +72,7 @@ impl ServerSpec {
             tools: 1000,
             list_bytes: 16 << 20,
             keep: Duration::from_secs(24 * 60 * 60),
+            callers: 256,
             wait: Duration::from_secs(10),
             abilities: Abilities::ALL,
         }
@@ -78,7 +81,7 @@ impl ServerSpec {
     /// Whether a person can sign in at it: nothing is said of that in its own headers.
     pub(crate) fn takes_sign_in(&self) -> bool {
         let address = self.address.as_ref().filter(|_| self.grants.is_some());
-        address.is_some_and(|address| !address.has_authorization())
+        address.is_some_and(|a| !a.has_authorization() && a.exchange.is_none())
     }
 
     /// What the console shows of where it comes from, without what looks like a secret.

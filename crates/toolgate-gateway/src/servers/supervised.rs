@@ -3,9 +3,10 @@
 use super::{
     Known, ServerSpec, ServerStatus, State,
     hearing::{Hearing, Told},
+    per_caller::PerCaller,
     tail::Tail,
 };
-use crate::signing_in::Need;
+use crate::{door::Bearers, signing_in::Need};
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -39,6 +40,8 @@ pub(crate) struct Supervised {
     known: Option<Arc<Known>>,
     /// The same, as it was looked up when a sign-in was needed.
     looked_up: Mutex<[Option<Catalog>; 4]>,
+    /// The connections of callers, where each has one of its own.
+    pub(super) callers: Option<PerCaller>,
 }
 
 /// The child of the moment.
@@ -58,7 +61,10 @@ impl Supervised {
         spec: ServerSpec,
         shown: watch::Sender<u64>,
         known: Option<Arc<Known>>,
+        bearers: &Arc<Bearers>,
     ) -> Supervised {
+        let exchange = spec.address.as_ref().and_then(|a| a.exchange.as_ref());
+        let callers = exchange.map(|_| PerCaller::new(spec.callers, bearers.clone()));
         let seat = Seat {
             state: State::Starting,
             remote: None,
@@ -81,6 +87,7 @@ impl Supervised {
             wake: Notify::new(),
             known,
             looked_up: Mutex::default(),
+            callers,
         }
     }
 
@@ -97,7 +104,10 @@ impl Supervised {
             restarts: seat.restarts,
             error: need.map_or(seat.error, |words| Some(words.to_string())),
             stderr: self.tail.lines(),
-            tools: remote.as_ref().and_then(|r| r.tools).unwrap_or(0),
+            tools: match &self.callers {
+                Some(callers) => callers.tools(),
+                None => remote.as_ref().and_then(|r| r.tools).unwrap_or(0),
+            },
             revision: remote.as_ref().map(|r| r.revision),
             server: itself.map(|s| harmless(&format!("{} {}", s.name, s.version), 100)),
             signs_in: self.spec.takes_sign_in(),
@@ -118,11 +128,11 @@ impl Supervised {
         });
     }
 
-    pub(super) fn running(&self, remote: Arc<Remote>) {
+    pub(super) fn running(&self, remote: Option<Arc<Remote>>) {
         self.sit(|seat| {
             seat.state = State::Running;
             seat.open = false;
-            seat.remote = Some(remote);
+            seat.remote = remote;
             if self.spec.address.is_some() {
                 // What was wrong elsewhere, or wanted of a person, is over.
                 seat.error = None;
@@ -277,6 +287,10 @@ impl Service for Supervised {
     fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move {
             let kind = ask.kind;
+            if let Some(callers) = &self.callers {
+                let listed = callers.list(self, ask).await;
+                return listed.or_else(|error| self.last_known(kind).ok_or(error));
+            }
             let listed = match self.remote().await {
                 Ok(remote) => remote.list(ask).await,
                 Err(down) => Err(down),
@@ -292,6 +306,9 @@ impl Service for Supervised {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
+            if let Some(callers) = &self.callers {
+                return callers.call(self, call).await;
+            }
             let called = match self.remote().await {
                 Ok(remote) => remote.call(call).await,
                 Err(down) => Err(down),
@@ -303,7 +320,8 @@ impl Service for Supervised {
     fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
         Box::pin(async move {
             let changes = Changes::new(self.changes.subscribe());
-            if want.uris.is_empty() {
+            // Which connection would tell of a resource is not said by who listens.
+            if want.uris.is_empty() || self.callers.is_some() {
                 return Ok(changes);
             }
             // A child that is down is asked once it is back.

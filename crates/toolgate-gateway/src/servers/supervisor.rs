@@ -2,6 +2,7 @@
 
 use super::{Lease, ServerSpec, ServerStatus, launch::Launch, life::supervise};
 use crate::config::Given;
+use crate::door::Bearers;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -25,6 +26,7 @@ pub(crate) type Known = dyn Fn(&ServerSpec, ItemKind) -> Catalog + Send + Sync;
 pub(crate) struct Supervisor {
     launch: Arc<dyn Launch>,
     known: Option<Arc<Known>>,
+    bearers: Arc<Bearers>,
     /// Those of the config in force, in its order.
     current: Mutex<Vec<Arc<Lease>>>,
     /// Everyone that was started and is not gone yet.
@@ -48,6 +50,7 @@ impl Supervisor {
         Supervisor {
             launch,
             known: None,
+            bearers: Arc::default(),
             current: Mutex::default(),
             tasks: Mutex::default(),
             shown: watch::Sender::new(0),
@@ -62,9 +65,10 @@ impl Supervisor {
         self.launch.read(given, within).await
     }
 
-    /// The same, with what was stored of what servers offer.
-    pub(crate) fn knowing(mut self, known: Arc<Known>) -> Supervisor {
+    /// The same, with what was stored of what servers offer, and what callers showed.
+    pub(crate) fn knowing(mut self, known: Arc<Known>, bearers: Arc<Bearers>) -> Supervisor {
         self.known = Some(known);
+        self.bearers = bearers;
         self
     }
 
@@ -94,7 +98,12 @@ impl Supervisor {
     }
 
     fn start(&self, spec: ServerSpec) -> Arc<Lease> {
-        let lease = Arc::new(Lease::new(spec, self.shown.clone(), self.known.clone()));
+        let lease = Arc::new(Lease::new(
+            spec,
+            self.shown.clone(),
+            self.known.clone(),
+            &self.bearers,
+        ));
         let life = supervise(lease.server(), self.launch.clone(), lease.stopped());
         #[allow(
             clippy::disallowed_methods,

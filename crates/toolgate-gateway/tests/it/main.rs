@@ -19,6 +19,7 @@ mod clients;
 mod console_login;
 mod crash;
 mod deciding;
+mod exchange;
 mod explain;
 mod far_server;
 mod finding;

@@ -16,7 +16,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-const RESOURCE: &str = "https://tools.example.com/mcp";
+pub(crate) const RESOURCE: &str = "https://tools.example.com/mcp";
 const METADATA: &str = "https://tools.example.com/.well-known/oauth-protected-resource/mcp";
 
 /// An authorization server that nobody here wrote.
@@ -27,7 +27,7 @@ pub(crate) struct Issuer {
 }
 
 impl Issuer {
-    fn start() -> Option<Issuer> {
+    pub(crate) fn start() -> Option<Issuer> {
         Issuer::with(&json!({}))
     }
 
@@ -76,7 +76,7 @@ impl Issuer {
             .to_owned()
     }
 
-    fn token(&self, client: &str, scope: &str) -> String {
+    pub(crate) fn token(&self, client: &str, scope: &str) -> String {
         self.token_for(client, RESOURCE, scope, &[])
     }
 
@@ -119,11 +119,11 @@ fn gate(issuer: &Issuer, more: &str) -> Gate {
         .start()
 }
 
-fn bearer(token: &str) -> Vec<String> {
+pub(crate) fn bearer(token: &str) -> Vec<String> {
     vec![format!("Authorization: Bearer {token}")]
 }
 
-fn call(port: u16, lines: &[String], tool: &str, arguments: Value) -> Response {
+pub(crate) fn call(port: u16, lines: &[String], tool: &str, arguments: Value) -> Response {
     let params = json!({"name": tool, "arguments": arguments});
     let body = Modern::body(&json!(1), "tools/call", params).to_string();
     let mut head = Modern::headers("tools/call", Some(tool));

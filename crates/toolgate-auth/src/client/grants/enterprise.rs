@@ -10,7 +10,7 @@ use super::{
         error::shown,
         tokens::Answer,
     },
-    Assertion, by_assertion, refused,
+    Assertion, EXCHANGE, by_assertion, refused,
 };
 use crate::{
     Url,
@@ -19,7 +19,6 @@ use crate::{
 };
 use toolgate_wire::json::{Json, Limits};
 
-const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// The type that such an assertion has in its header.

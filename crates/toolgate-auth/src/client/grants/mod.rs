@@ -1,16 +1,19 @@
 //! Tokens without a person.
 //!
 //! - `enterprise`: by the sign-in that a person has at a company's identity provider.
+//! - `exchange`: on behalf of a caller, by the token that the caller showed.
 //! - `workload`: by what a platform says of a program. `assertion`: where such words come from.
 //!
 //! Source: the extensions `oauth-client-credentials`, `enterprise-managed-authorization` and `wif` of MCP.
 
 mod assertion;
 mod enterprise;
+mod exchange;
 mod workload;
 
 pub use assertion::Assertion;
 pub use enterprise::Enterprise;
+pub use exchange::{OnBehalf, Subject, TokenExchange};
 pub use workload::Workload;
 
 use super::{
@@ -21,6 +24,9 @@ use super::{
 
 /// The grant by which an assertion is given for a token.
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/// The grant by which a token is given for another.
+const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 /// Asks with nothing but who we are.
 pub(super) async fn client_credentials(

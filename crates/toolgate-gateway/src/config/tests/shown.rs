@@ -5,6 +5,7 @@ use std::path::Path;
 
 const FLOODS: &str = "crates/toolgate-gateway/tests/it/floods.rs";
 const MEMORY: &str = "crates/toolgate-gateway/tests/it/memory.rs";
+const EXCHANGE: &str = "crates/toolgate-gateway/tests/it/exchange.rs";
 const WHEN: &str = "crates/toolgate-policy/src/when/tests.rs";
 const ONE_OVER: &str = "crates/toolgate-gateway/tests/it/one_over.rs";
 const TURNS: &str = "crates/toolgate-gateway/tests/it/turns.rs";
@@ -72,6 +73,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "calls_per_tool",
         ONE_OVER,
         "calls_of_each_kind_at_the_same_time",
+    ),
+    (
+        "callers_per_server",
+        EXCHANGE,
+        "callers_over_the_limit_wait_for_a_place_or_take_an_idle_one",
     ),
     (
         "calls_per_server",

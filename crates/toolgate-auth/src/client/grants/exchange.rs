@@ -1,0 +1,277 @@
+//! Token exchange: the token that a caller showed us is given for one that a server takes from us on his behalf. What
+//! the caller showed goes to the token endpoint, and nowhere else.
+//!
+//! Source: RFC 8693.
+
+use super::{
+    super::{
+        Again, AuthError, AuthErrorKind, Credentials, Leaving, OauthClient, Refusal, Scopes,
+        endpoint::Endpoint,
+        tokens::{Answer, now},
+    },
+    EXCHANGE,
+};
+use crate::{
+    Secret, Url,
+    fetch::{FetchLimits, Fetcher},
+};
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+const ACCESS: &str = "urn:ietf:params:oauth:token-type:access_token";
+const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
+/// How long a token is used of which the endpoint does not say when it ends, in seconds.
+const UNSAID: u64 = 60;
+/// How long a refusal stands, so that nobody has us ask again and again.
+const COOL: Duration = Duration::from_secs(2);
+
+/// Where tokens are exchanged, and for whom.
+#[derive(Clone)]
+pub struct TokenExchange {
+    endpoint: Url,
+    client: OauthClient,
+    audience: Option<String>,
+    scopes: Scopes,
+}
+
+/// What a caller showed us, and until when it is good, in seconds since 1970.
+#[derive(Clone)]
+pub struct Subject {
+    /// The token.
+    pub token: Secret,
+    /// When it ends, where that is known.
+    pub until: Option<u64>,
+}
+
+type Source = dyn Fn() -> Option<Subject> + Send + Sync;
+
+/// The way to the tokens of one server on behalf of one caller. Clones share what was exchanged.
+#[derive(Clone)]
+pub struct OnBehalf(Arc<Inner>);
+
+struct Inner {
+    exchange: TokenExchange,
+    server: Url,
+    fetcher: Fetcher,
+    subject: Box<Source>,
+    kept: Mutex<Kept>,
+    flight: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Kept {
+    token: Option<(Secret, u64)>,
+    refused: Option<(Instant, AuthError)>,
+}
+
+impl TokenExchange {
+    /// At the token endpoint of that address, where we are that client.
+    pub fn new(endpoint: Url, client: OauthClient) -> TokenExchange {
+        TokenExchange {
+            endpoint,
+            client,
+            audience: None,
+            scopes: Scopes::default(),
+        }
+    }
+
+    /// How the endpoint names the server; its address unless set.
+    #[must_use]
+    pub fn audience(self, audience: &str) -> TokenExchange {
+        TokenExchange {
+            audience: Some(audience.to_owned()),
+            ..self
+        }
+    }
+
+    /// What is asked for; what the endpoint gives by itself unless set.
+    #[must_use]
+    pub fn scopes(self, scopes: Scopes) -> TokenExchange {
+        TokenExchange { scopes, ..self }
+    }
+
+    /// For one caller at a server. The function gives what the caller showed last, while it is good.
+    pub fn on_behalf(
+        &self,
+        server: Url,
+        subject: impl Fn() -> Option<Subject> + Send + Sync + 'static,
+    ) -> OnBehalf {
+        OnBehalf(Arc::new(Inner {
+            exchange: self.clone(),
+            server,
+            fetcher: Fetcher::at_home(&self.endpoint, FetchLimits::default()),
+            subject: Box::new(subject),
+            kept: Mutex::default(),
+            flight: tokio::sync::Mutex::default(),
+        }))
+    }
+}
+
+impl OnBehalf {
+    /// A token that can be used now.
+    async fn token(&self) -> Result<Secret, AuthError> {
+        if let Some(token) = self.fresh() {
+            return Ok(token);
+        }
+        let _one = self.0.flight.lock().await;
+        if let Some(token) = self.fresh() {
+            return Ok(token);
+        }
+        if let Some((_, error)) = self
+            .kept()
+            .refused
+            .as_ref()
+            .filter(|(at, _)| at.elapsed() < COOL)
+        {
+            return Err(error.clone());
+        }
+        let asked = self.ask().await;
+        let mut kept = self.kept();
+        match asked {
+            Ok((token, until)) => {
+                kept.refused = None;
+                kept.token = Some((token.clone(), until));
+                Ok(token)
+            }
+            Err(error) => {
+                kept.refused = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    fn fresh(&self) -> Option<Secret> {
+        let kept = self.kept();
+        let (token, until) = kept.token.as_ref()?;
+        (*until > now()).then(|| token.clone())
+    }
+
+    async fn ask(&self) -> Result<(Secret, u64), AuthError> {
+        let inner = &self.0;
+        let set = &inner.exchange;
+        let subject = (inner.subject)().filter(|s| s.until.is_none_or(|until| until > now()));
+        let Some(subject) = subject else {
+            let words = format!(
+                "the token of the caller, which would be exchanged for one of {}, is not there or has ended; call again with a fresh one",
+                inner.server.origin()
+            );
+            return Err(AuthError::new(AuthErrorKind::Refused, words));
+        };
+        let scopes = set.scopes.to_string();
+        let mut form = vec![
+            ("grant_type", EXCHANGE),
+            ("subject_token", subject.token.reveal()),
+            ("subject_token_type", ACCESS),
+            ("requested_token_type", ACCESS),
+        ];
+        match &set.audience {
+            Some(audience) => form.push(("audience", audience)),
+            None => form.push(("resource", inner.server.as_str())),
+        }
+        if !scopes.is_empty() {
+            form.push(("scope", &scopes));
+        }
+        let endpoint = Endpoint {
+            url: &set.endpoint,
+            issuer: set.endpoint.as_str(),
+            basic: true,
+            client: &set.client,
+            fetcher: &inner.fetcher,
+            binding: None,
+        };
+        let answer = endpoint
+            .ask(&form)
+            .await
+            .map_err(|no| self.cleaned(no.error, &subject))?;
+        self.checked(answer, &subject)
+    }
+
+    /// An endpoint that repeats the token in its words is not repeated.
+    fn cleaned(&self, error: AuthError, subject: &Subject) -> AuthError {
+        let words = error.to_string();
+        let part = subject.token.reveal();
+        let part = part.rsplit('.').next().unwrap_or(part);
+        match words.contains(part.get(..part.len().min(16)).unwrap_or(part)) {
+            true => AuthError::new(
+                error.kind(),
+                format!("{} gives no token", self.0.exchange.endpoint.origin()),
+            ),
+            false => error,
+        }
+    }
+
+    fn checked(&self, answer: Answer, subject: &Subject) -> Result<(Secret, u64), AuthError> {
+        let origin = self.0.exchange.endpoint.origin();
+        let no = |what: &str| AuthError::new(AuthErrorKind::Unsafe, format!("{origin} {what}"));
+        if subject.token.is(answer.access.reveal()) {
+            return Err(no(
+                "gave the token of the caller back, which is for us alone; it is not sent to the server",
+            ));
+        }
+        if answer.kind != "bearer" || !matches!(answer.issued.as_deref(), Some(ACCESS | JWT)) {
+            return Err(no("gave another kind of token than was asked for"));
+        }
+        let until = answer.until.unwrap_or_else(|| now() + UNSAID);
+        Ok((
+            answer.access,
+            subject.until.map_or(until, |end| end.min(until)),
+        ))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Credentials for OnBehalf {
+    fn headers<'a>(&'a self, _: Leaving<'a>) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
+        Box::pin(async move {
+            let token = self.token().await?;
+            let value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
+            let mut value =
+                value.map_err(|bad| AuthError::new(AuthErrorKind::Store, bad.to_string()))?;
+            value.set_sensitive(true);
+            Ok(HeaderMap::from_iter([(header::AUTHORIZATION, value)]))
+        })
+    }
+
+    /// A token that is not taken is exchanged anew, once.
+    fn refused<'a>(
+        &'a self,
+        _: Leaving<'a>,
+        refusal: Refusal<'a>,
+    ) -> BoxFuture<'a, Result<Again, AuthError>> {
+        Box::pin(async move {
+            if refusal.status != StatusCode::UNAUTHORIZED {
+                return Ok(Again::No);
+            }
+            let sent = refusal.sent.get(header::AUTHORIZATION).cloned();
+            let mut kept = self.kept();
+            let same = kept.token.as_ref().is_some_and(|(token, _)| {
+                let value = sent.as_ref().and_then(|sent| sent.to_str().ok());
+                value
+                    .and_then(|v| v.strip_prefix("Bearer "))
+                    .is_some_and(|v| token.is(v))
+            });
+            if same {
+                kept.token = None;
+            }
+            if refusal.before == 0 {
+                return Ok(Again::Yes);
+            }
+            let words = format!(
+                "{} does not take the token that was exchanged for it",
+                self.0.server.origin()
+            );
+            Err(AuthError::new(AuthErrorKind::Refused, words))
+        })
+    }
+
+    fn may_wait(&self) -> bool {
+        false
+    }
+}

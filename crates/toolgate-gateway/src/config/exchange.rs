@@ -1,0 +1,121 @@
+//! `[server.NAME.exchange]`: where the token of a caller is given for one of the server.
+
+use super::{
+    auth::{url, words},
+    error::ConfigError,
+    given::Given,
+    section::Section,
+    token::TokenSource,
+};
+use std::path::Path;
+use toolgate_auth::Url;
+
+const KEYS: &[&str] = &["url", "client_id", "client_secret", "audience", "scopes"];
+
+/// Where the token of a caller is given for one of a server (RFC 8693).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Exchange {
+    /// The token endpoint.
+    pub(crate) url: Url,
+    /// Which client we are there.
+    pub(crate) client: String,
+    /// The secret of that client.
+    pub(crate) secret: Given,
+    /// How the endpoint names the server, where it does not by its address.
+    pub(crate) audience: Option<String>,
+    /// What is asked for, where it is not what the endpoint gives by itself.
+    pub(crate) scopes: Vec<String>,
+}
+
+impl Exchange {
+    /// Reads it, where it is there.
+    pub(super) fn read(
+        section: &Section<'_>,
+        id: &str,
+        base: &Path,
+    ) -> Result<Option<Exchange>, ConfigError> {
+        let Some(field) = section.get("exchange") else {
+            return Ok(None);
+        };
+        let name = format!("[server.{id}.exchange]");
+        let section = field.section(name, "a section", KEYS)?;
+        let client = section.need(
+            "client_id",
+            "\"toolgate\", as the endpoint knows this gateway",
+        )?;
+        let secret = TokenSource::secret(&section, base)?;
+        let audience = section.get("audience");
+        Ok(Some(Exchange {
+            url: url(&section.need("url", "\"https://login.example.com/token\"")?)?,
+            secret: secret
+                .ok_or_else(|| {
+                    client.is("needs its secret; write client_secret = { env = \"VARIABLE\" }")
+                })?
+                .given,
+            client: client.text()?.to_owned(),
+            audience: audience.map(|f| f.text().map(str::to_owned)).transpose()?,
+            scopes: section
+                .get("scopes")
+                .map_or(Ok(Vec::new()), |field| words(&field))?,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+    use std::path::Path;
+
+    const AUTH: &str =
+        "[auth]\nresource = \"https://t.test/mcp\"\n[auth.issuer.corp]\nurl = \"https://l.test\"\n";
+    const SERVER: &str = "[server.far]\nurl = \"https://far.test/mcp\"\n";
+    const EXCHANGE: &str = "[server.far.exchange]\nurl = \"https://l.test/token\"\nclient_id = \"gate\"\nclient_secret = { env = \"S\" }\n";
+
+    fn read(text: &str) -> Result<Config, String> {
+        Config::parse(Path::new("/etc/t.toml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_exchange_is_whole_or_refused() {
+        let whole = format!("{AUTH}{SERVER}{EXCHANGE}audience = \"a\"\nscopes = [\"x\"]\n");
+        let config = read(&whole).unwrap();
+        assert!(config.exchanges());
+        assert!(!read(&format!("{AUTH}{SERVER}")).unwrap().exchanges());
+        for (text, told) in [
+            (format!("{SERVER}{EXCHANGE}"), "add [auth.issuer.NAME]"),
+            (
+                format!(
+                    "{AUTH}{SERVER}headers = {{ Authorization = {{ env = \"A\" }} }}\n{EXCHANGE}"
+                ),
+                "keep one of the two",
+            ),
+            (
+                format!("{AUTH}{SERVER}client_id = \"x\"\n{EXCHANGE}"),
+                "take client_id out of the server",
+            ),
+            (
+                whole.replace("client_secret = { env = \"S\" }\n", ""),
+                "needs its secret",
+            ),
+            (
+                whole.replace("https://l.test/token", "http://l.test/token"),
+                "everybody on the way",
+            ),
+            (
+                whole.replace("audience", "audiense"),
+                "did you mean \"audience\"",
+            ),
+            (whole.replace("[\"x\"]", "[\"a b\"]"), "is no scope"),
+            (
+                format!(
+                    "{AUTH}[server.s]\ncommand = [\"x\"]\n{}",
+                    EXCHANGE.replace("far", "s")
+                ),
+                "is for a server with a url",
+            ),
+        ] {
+            let error = read(&text).map(|_| ()).unwrap_err();
+            assert!(error.contains(told), "{text}\n{error}");
+        }
+    }
+}
