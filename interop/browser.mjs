@@ -1,6 +1,6 @@
 // A person at the console: a real Chromium opens the link and presses the buttons.
 //
-// A job is JSON in argv[2]: {link, steps: [...]}; each step prints one JSON line when it is done:
+// A job is JSON in argv[2]: {link, steps: [...], near}, with near: true no name but that of this machine leads anywhere; each step prints one JSON line when it is done:
 //   {do: "pending", holds: TEXT}   waits until a card whose arguments hold TEXT is shown; says its id
 //   {do: "reload"}                 loads the page anew, without the link
 //   {do: "shot", path}             takes a screenshot of the whole page
@@ -20,7 +20,8 @@
 //   {do: "task", status}           waits until a task in that state is shown; says its call and what is shown of it
 //   {do: "stop_task", id}          presses "stop" on the task of that call, and waits until it is cancelled
 //   {do: "server", id, state}      goes to the servers and waits until that one is in that state; says what is shown
-//   {do: "sign_in", id}            presses "sign in" on it, and waits for the page that the browser comes back to
+//   {do: "sign_in", id, name}      presses "sign in" on it, and waits for the page that the browser comes back to; where there
+//                                  is a name, it is given at the pages of servers/oidc.mjs, and what is asked is allowed
 //   {do: "keys", keys}             presses these keys one after the other, outside any field
 //   {do: "gone", name}             waits until the pin of that name is not shown any more
 //   {do: "narrow", width}          makes the window so wide; says how wide the page is
@@ -34,7 +35,10 @@ const LIMIT = 60_000;
 
 const browser = await chromium.launch({
   executablePath: process.env.TOOLGATE_CHROMIUM ?? '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage']
+  args: [
+    '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
+    ...(job.near ? ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'] : [])
+  ]
 });
 const page = await browser.newPage({ viewport: { width: 1100, height: 900 } });
 page.setDefaultTimeout(LIMIT);
@@ -57,9 +61,16 @@ const acts = {
     await found.waitFor();
     return { text: await found.innerText() };
   },
-  async sign_in({ id }) {
+  async sign_in({ id, name }) {
     await page.locator(`[data-server="${id}"] button[data-act="sign-in"]`).click();
-    await page.waitForURL(/\/console\/signed-in$/);
+    if (name) {
+      await page.locator('input[name="login"]').fill(name);
+      await page.locator('input[name="password"]').fill('any');
+      await page.locator('button[type="submit"]').click();
+      await page.locator('input[name="prompt"][value="consent"]').waitFor({ state: 'attached' });
+      await page.locator('button[type="submit"]').click();
+    }
+    await page.waitForURL(/\/console\/signed-in$/, { waitUntil: 'domcontentloaded' });
     await page.locator('#title', { hasText: /igned in$/ }).waitFor();
     const text = await page.locator('main').innerText();
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);

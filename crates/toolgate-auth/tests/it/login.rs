@@ -225,6 +225,29 @@ async fn a_revoked_token_is_renewed_and_a_revoked_grant_needs_a_sign_in() {
     assert_eq!(world.visits().len(), 2);
 }
 
+/// Somebody else signed in there meanwhile, and came back to another address, as another client.
+#[tokio::test]
+async fn a_grant_is_renewed_by_the_client_that_it_was_given_to() {
+    let world = World::new(LONG).await;
+    let store = Arc::new(MemoryStore::new());
+    let login = Login::builder(world.server())
+        .shared_store(store.clone())
+        .sign_in(Person(world.clone()))
+        .build();
+    world.call(&login, "tools/list").await.unwrap();
+    let other = OauthClient::new("other", Authenticate::None);
+    let kept = store.keep_client(&world.origin(), Some(other)).await;
+    kept.unwrap();
+    world.revoke();
+    world.call(&login, "tools/list").await.unwrap();
+    let last = world.asked("/token").pop().unwrap();
+    let field = |key: &str| last.field(key).unwrap();
+    assert_eq!(
+        (field("grant_type"), field("client_id")),
+        ("refresh_token".to_owned(), "id-of".to_owned())
+    );
+}
+
 #[tokio::test]
 async fn without_a_person_the_words_say_where_to_sign_in() {
     let world = World::new(LONG).await;

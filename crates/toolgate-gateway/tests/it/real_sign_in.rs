@@ -288,3 +288,33 @@ fn a_person_who_says_no_is_told_so_and_nothing_is_kept() {
     let out = near.run(&["logout", "far", "--config", config.to_str().unwrap()]);
     assert_eq!(out.status.code(), Some(1));
 }
+
+/// Holds: AUTH-54
+#[test]
+fn a_person_signs_in_from_the_console_and_what_was_allowed_is_renewed() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let Some(issuer) = Issuer::with(&json!({"people": {"life": 3}})) else {
+        return;
+    };
+    let far = far(&issuer);
+    let gate = near(&far.endpoint, "").start();
+    state(&gate, "sign-in");
+    let steps = json!([
+        {"do": "server", "id": "far", "state": "sign-in"},
+        {"do": "sign_in", "id": "far", "name": "alice"},
+        {"do": "server", "id": "far", "state": "running"},
+    ]);
+    let job = json!({"link": gate.console(), "steps": steps, "near": true});
+    let mut page = Script::start(&real, "browser.mjs", &job);
+    let back = page.event("sign_in")["text"].to_string();
+    let words = format!("Signed in at {} for far, for demo:read", issuer.url);
+    assert!(back.contains(&words), "{back}");
+    page.event("done");
+    adds(&gate);
+    until("it is renewed, and again", LONG, || {
+        adds(&gate);
+        (renewals(&issuer) >= 2).then_some(())
+    });
+}
