@@ -39,6 +39,7 @@ mod no_spawn;
 mod oauth;
 mod one_no;
 mod one_over;
+mod opening;
 mod orphans;
 mod other_origins;
 mod overrides;
