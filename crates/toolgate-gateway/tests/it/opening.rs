@@ -1,6 +1,6 @@
 //! The page of a sign-in, and the program that opens it: one word, one argument, no shell.
 
-use crate::help::{Family, SOON, TempDir, send, toolgate, until};
+use crate::help::{Family, SOON, TempDir, output, send, toolgate, until};
 use serde_json::json;
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
     net::TcpListener,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     thread,
 };
 
@@ -59,7 +59,7 @@ fn opener(folder: &TempDir, name: &str) -> PathBuf {
     program
 }
 
-fn login(folder: &TempDir, port: u16, args: &[&str], env: &[(&str, String)]) -> Child {
+fn login(folder: &TempDir, port: u16, args: &[&str], env: &[(&str, String)]) -> Command {
     let config = format!("[server.far]\nurl = \"http://127.0.0.1:{port}/mcp\"\n");
     let config = folder.write("toolgate.toml", &config);
     let mut login = toolgate();
@@ -76,9 +76,8 @@ fn login(folder: &TempDir, port: u16, args: &[&str], env: &[(&str, String)]) -> 
         .current_dir(folder.path())
         .envs(env.iter().map(|(name, value)| (name, value)))
         .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+        .stderr(Stdio::piped());
+    login
 }
 
 /// A sign-in that waits for its answer: what was opened for it was started before.
@@ -90,7 +89,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn new(mut child: Child) -> Waiting {
+    fn new(mut login: Command) -> Waiting {
+        let mut child = login.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let page = lines
             .by_ref()
@@ -138,7 +138,7 @@ fn t37_a_page_is_opened_by_one_program_with_one_argument_and_no_shell() {
         let waiting = Waiting::new(login(&folder, port, &[], &env(&program)));
         assert!(waiting.started > 0);
         assert!(waiting.page.starts_with(&page(port)), "{}", waiting.page);
-        assert_eq!(given(&folder), [waiting.page.clone()]);
+        assert_eq!(given(&folder).join("\n"), waiting.page);
         assert!(!folder.file("shell").exists());
     };
     opened(&|program| vec![("BROWSER", program.display().to_string())]);
@@ -158,7 +158,7 @@ fn t37_a_page_is_opened_by_one_program_with_one_argument_and_no_shell() {
 
 #[test]
 fn t37_a_browser_that_is_no_one_word_is_not_started() {
-    let port = server(page);
+    let port = server(|port| format!("http://127.0.0.1:{port}/authorize"));
     let not_opened = |args: &[&str], browser: &dyn Fn(&str) -> String| {
         let folder = TempDir::new("opening");
         let program = opener(&folder, "opener");
@@ -207,8 +207,7 @@ fn t37_a_hostile_page_is_neither_printed_nor_opened() {
         let folder = TempDir::new("opening");
         let program = opener(&folder, "opener").display().to_string();
         let port = server(|_| page.to_owned());
-        let child = login(&folder, port, &[], &[("BROWSER", program)]);
-        let done = child.wait_with_output().unwrap();
+        let done = output(&mut login(&folder, port, &[], &[("BROWSER", program)]));
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!(done.status.code(), Some(1), "{page}: {said}");
         assert!(page.is_empty() || !said.contains(page), "{page}: {said}");
