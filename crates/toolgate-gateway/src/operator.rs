@@ -129,7 +129,8 @@ impl Operator {
             "status" => Ok(self.status()),
             "calls" => Ok(self.board.json()),
             "console" => self.link(word("as")),
-            "servers/retry" => self.retry(word("id")),
+            "servers/signed-in" => self.signed(word("id"), "signed_in", who),
+            "servers/signed-out" => self.signed(word("id"), "signed_out", who),
             "reload" => Ok(self.reloader.reload(Because::Wanted(by)).await?),
             "stop" => self.stop(word("id"), who).await,
             "tasks" => Ok(self.tasks()),
@@ -140,17 +141,13 @@ impl Operator {
         }
     }
 
-    /// Somebody signed in at a server: where it waits, it is tried again at once.
-    pub(crate) fn signed_in(&self, id: &str) {
-        self.supervisor.wake(id);
-    }
-
-    /// A server that waits is tried again at once.
-    fn retry(&self, id: &str) -> Done {
-        match self.supervisor.wake(id) {
-            true => Ok(json!({"ok": true})),
-            false => Err(NotDone::Unknown(format!("there is no server {id:?}"))),
+    /// Somebody signed in at a server, or out: that is recorded, and a server that waits is tried again at once.
+    pub(crate) fn signed(&self, id: &str, state: &'static str, who: &Who) -> Done {
+        if !self.supervisor.wake(id) {
+            return Err(NotDone::Unknown(format!("there is no server {id:?}")));
         }
+        self.record_sign_in(id, state, who);
+        Ok(json!({"ok": true}))
     }
 
     fn link(&self, label: &str) -> Done {

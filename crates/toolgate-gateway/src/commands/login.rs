@@ -27,7 +27,12 @@ pub(super) fn run(given: Option<&Path>, wanted: &Wanted) -> Result<ExitCode> {
         .build();
     let grant = runtime()?.block_on(login.sign_in());
     let grant = grant.map_err(|error| Failed::Work(error.to_string()))?;
-    tell(given, wanted)?;
+    tell(
+        given,
+        wanted.config.as_deref(),
+        "servers/signed-in",
+        &wanted.server,
+    )?;
     let scopes = match grant.scopes.to_string() {
         none if none.is_empty() => String::new(),
         scopes => format!(", for {}", visible(&scopes)),
@@ -39,12 +44,12 @@ pub(super) fn run(given: Option<&Path>, wanted: &Wanted) -> Result<ExitCode> {
     ))
 }
 
-/// Gateways that run and wait for this take it at once. Those that cannot be reached take it at their next try.
-fn tell(given: Option<&Path>, wanted: &Wanted) -> Result<()> {
-    let config = Config::load(wanted.config.as_deref()).map_err(usage)?;
+/// Gateways that run record it, and take what was granted at once. Those that cannot be reached take it at their next try.
+fn tell(given: Option<&Path>, config: Option<&Path>, action: &str, id: &str) -> Result<()> {
+    let config = Config::load(config).map_err(usage)?;
     let data = data_dir(given, config.data.as_deref())?;
     if let Ok(Some(gateways)) = Gateways::any(&data) {
-        let _ = gateways.ask_all("servers/retry", &json!({"id": wanted.server}));
+        let _ = gateways.ask_all(action, &json!({"id": id}));
     }
     Ok(())
 }
@@ -66,6 +71,7 @@ pub(super) fn forget(given: Option<&Path>, wanted: &Logout) -> Result<ExitCode> 
         }
         _ => "it is forgotten".to_owned(),
     };
+    tell(given, wanted.config.as_deref(), "servers/signed-out", id)?;
     print(&format!("nothing is granted for {id} any more; {words}\n"))
 }
 

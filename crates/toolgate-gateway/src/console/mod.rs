@@ -69,7 +69,7 @@ impl Console {
             return foreign();
         };
         if let Some(step) = action.strip_prefix("sign-in/") {
-            return self.sign_in(step, request).await;
+            return self.sign_in(step, request, &who).await;
         }
         match body(request).await {
             Ok(body) => answer(self.operator.act(action, &body, &who).await),

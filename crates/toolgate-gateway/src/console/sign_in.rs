@@ -6,10 +6,16 @@ use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use toolgate::{edge::http::Body, visible};
+use toolgate_policy::Who;
 
 impl Console {
     /// `begin` gives the page to go to, `end` takes what came back. Both are for one login.
-    pub(super) async fn sign_in(&self, step: &str, request: Request<Incoming>) -> Response<Body> {
+    pub(super) async fn sign_in(
+        &self,
+        step: &str,
+        request: Request<Incoming>,
+        who: &Who,
+    ) -> Response<Body> {
         let by = mark(&request).unwrap_or_default().to_owned();
         let back = back(&request);
         let with = match body(request).await {
@@ -20,7 +26,7 @@ impl Console {
         match (step, back) {
             ("begin", Ok(back)) => answer(self.begin(word("server"), back, &by).await),
             ("begin", Err(why)) => answer(Err(why)),
-            ("end", _) => answer(self.end(word("query"), &by).await),
+            ("end", _) => answer(self.end(word("query"), &by, who).await),
             _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
         }
     }
@@ -38,9 +44,10 @@ impl Console {
         Ok(json!({"page": page.as_str()}))
     }
 
-    async fn end(&self, query: &str, by: &str) -> Result<Value, String> {
+    async fn end(&self, query: &str, by: &str, who: &Who) -> Result<Value, String> {
         let signed = self.sign_ins.end(query, by).await?;
-        self.operator.signed_in(&signed.server);
+        // A reload may have taken the server away meanwhile; what was granted is kept all the same.
+        let _ = self.operator.signed(&signed.server, "signed_in", who);
         let grant = &signed.grant;
         Ok(json!({
             "server": signed.server, "issuer": visible(&grant.issuer),

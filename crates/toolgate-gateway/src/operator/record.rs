@@ -3,6 +3,7 @@
 use super::Operator;
 use serde_json::{Value, json};
 use toolgate_journal::{Entry, Event, Health};
+use toolgate_policy::{Who, for_record};
 
 impl Operator {
     /// Whether records can be written, and whether the second place takes the checkpoints.
@@ -23,6 +24,20 @@ impl Operator {
             "data": self.data, "record": self.record(), "servers": self.server_status(),
             "policy": self.reloader.status(), "waiting": open,
         })
+    }
+
+    /// A person signed in at a server, or out.
+    pub(super) fn record_sign_in(&self, id: &str, state: &'static str, who: &Who) {
+        let entry = Entry::new(Event::from("sign_in"))
+            .with("state", state)
+            .with("server", id)
+            .with("by", who.by.as_str());
+        let entry = match &who.name {
+            Some(name) => entry.with("who", &**name),
+            None => entry,
+        };
+        // It has happened. Where the record cannot be written, calls are refused and the console says so.
+        let _ = self.journal.note(for_record(entry));
     }
 
     /// The gateway begins to stop: says so in the record, and signs all that is in it.

@@ -319,6 +319,13 @@ fn what_was_granted_can_be_forgotten() {
     let config = near.data.file("toolgate.toml");
     let out = || near.run(&["logout", "far", "--config", config.to_str().unwrap()]);
     assert!(out().status.success());
+    let audit = near.audit();
+    let signed = audit.iter().filter(|r| r["ev"] == "sign_in");
+    let states: Vec<_> = signed
+        .map(|r| (r["by"].clone(), r["state"].clone()))
+        .collect();
+    let terminal = |state: &str| (json!("terminal"), json!(state));
+    assert_eq!(states, [terminal("signed_in"), terminal("signed_out")]);
     let again = out();
     assert_eq!(again.status.code(), Some(1));
     let said = String::from_utf8_lossy(&again.stderr).into_owned();

@@ -72,6 +72,11 @@ fn a_person_signs_in_at_the_console() {
     state(&near, "running");
     assert!(add(&near).contains("\"sum\":3"));
     assert!(!near.state().to_string().contains("canary"));
+    let audit = near.audit();
+    let signed: Vec<_> = audit.iter().filter(|r| r["ev"] == "sign_in").collect();
+    assert_eq!(signed.len(), 2);
+    let is = |key: &str, word: &str| signed.iter().all(|r| r[key] == word);
+    assert!(is("server", "far") && is("by", "console") && is("state", "signed_in"));
 }
 
 /// Holds: AUTH-24, AUTH-54.
