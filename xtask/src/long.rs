@@ -3,10 +3,11 @@
 use crate::run::{cargo, must};
 
 /// The variable of a row, and how much it asks for.
-const COUNTS: [(&str, &str); 6] = [
+const COUNTS: [(&str, &str); 7] = [
     ("TOOLGATE_T07", "100000"),
     ("TOOLGATE_T10", "10000000"),
     ("TOOLGATE_T29", "1000000"),
+    ("TOOLGATE_T31", "10000"),
     ("TOOLGATE_T40", "100000"),
     ("TOOLGATE_T44", "1000000"),
     ("TOOLGATE_T76", "1000"),

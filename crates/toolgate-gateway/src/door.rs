@@ -6,7 +6,7 @@ mod tokens;
 
 pub(crate) use attempts::{Attempt, Attempts};
 pub(crate) use bearers::{Bearer, Bearers};
-pub(crate) use tokens::resource_server;
+pub(crate) use tokens::{limits, resource_server};
 
 use http::{HeaderMap, Method, header};
 use ring::digest;
@@ -14,12 +14,15 @@ use std::sync::Arc;
 use toolgate::{
     BoxFuture, Caller,
     auth::{
-        Secret,
+        Secret, Url,
         resource::{Admitted, Refused, ResourceServer},
     },
     edge::http::{HostGuard, protected},
 };
 use toolgate_policy::keys::{KEY_PREFIX, KeyRefused, Keys};
+
+/// The path of the resource itself, wherever a proxy puts it.
+const MCP: &str = "mcp";
 
 /// Who may come in over HTTP, and as whom.
 pub(crate) struct Door {
@@ -78,7 +81,7 @@ impl Door {
     /// He stays out.
     pub(crate) async fn enter(
         &self,
-        method: &Method,
+        (method, path): (&Method, &str),
         headers: &HeaderMap,
         keys: &Arc<Keys>,
         over: bool,
@@ -103,10 +106,11 @@ impl Door {
                     refused: None,
                 });
             }
-            let admitted = resource
-                .admit(method, headers)
-                .await
-                .map_err(StaysOut::of)?;
+            let admitted = match beside(resource.resource(), path) {
+                Some(address) => resource.admit_at(&address, method, headers).await,
+                None => resource.admit(method, headers).await,
+            };
+            let admitted = admitted.map_err(StaysOut::of)?;
             if let (Some((bearers, most)), Some(token)) = (&self.bearers, credential(headers)) {
                 bearers.hold(&admitted.caller, token, admitted.until, *most);
             }
@@ -125,6 +129,16 @@ impl Door {
                 refused: None,
             }),
         }
+    }
+}
+
+/// The address of another path of ours, beside that of the resource: a proof has to be for it.
+fn beside(resource: &Url, path: &str) -> Option<Url> {
+    let (folder, own) = resource.path().rsplit_once('/')?;
+    let path = path.trim_start_matches('/');
+    match path == own || path == MCP {
+        true => None,
+        false => resource.at(&format!("{folder}/{path}")).ok(),
     }
 }
 

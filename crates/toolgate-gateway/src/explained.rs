@@ -1,8 +1,14 @@
 //! What would become of a call that nobody makes: what is asked, and how the answer is told.
 
+use crate::{
+    config::{Config, IssuerSettings},
+    stack,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use toolgate::{Call, Caller, Catalog, Item, ItemKind, Json, Op, Way, visible, visible_line};
+use toolgate::{
+    Call, Caller, Catalog, Foreseen, Item, ItemKind, Json, Op, Step, Way, visible, visible_line,
+};
 use toolgate_wire::{json::Kind, method::uri_template};
 
 /// A name that is asked for, and with what.
@@ -72,6 +78,33 @@ fn op(kind: ItemKind) -> Op {
         ItemKind::Prompt => Op::Prompt,
         ItemKind::Resource | ItemKind::Template => Op::Resource,
     }
+}
+
+/// Adds the scopes that the token of the caller has to have, where it is one of an issuer. Which ones it has only the
+/// token knows.
+pub(crate) fn scopes(way: &mut Way, config: &Config, call: &Call, item: &Item) {
+    let of = |issuer: &IssuerSettings| {
+        let name = call.caller.name().strip_prefix(issuer.id.as_str());
+        name.is_some_and(|rest| rest.starts_with(':'))
+    };
+    if way.end == Foreseen::Hide || !config.auth.issuers.iter().any(of) {
+        return;
+    }
+    let needs = stack::scopes(config).needs(item, Some(call.name()));
+    let why = match needs.is_empty() {
+        true => "its token needs no scope for this".to_owned(),
+        false => format!(
+            "its token has to have the scopes {}; else it is refused, and the tool is not listed",
+            needs.join(" ")
+        ),
+    };
+    let after = way.steps.iter().position(|step| step.by == "resolve");
+    let told = Step {
+        by: "scopes",
+        verdict: "told",
+        why,
+    };
+    way.steps.insert(after.map_or(0, |at| at + 1), told);
 }
 
 /// A way for the control socket.

@@ -25,6 +25,11 @@ const LATE: u64 = 64 * MIB;
 /// A link that is remembered: its digest and where it came from.
 const LINK: u64 = 160;
 
+/// A proof that is remembered: its digest and its end, in a table that may just grow.
+const PROOF: u64 = 144;
+/// What an issuer said lately: 4096 words of at most 4 KiB, with what an allocator adds.
+const WORDS: u64 = 32 * MIB;
+
 /// One line of the sum.
 pub(crate) struct Part {
     /// What takes it up.
@@ -44,6 +49,7 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
         address.is_some_and(|address| address.exchange.is_some())
     });
     let exchanges = exchanges.count();
+    let issuers = config.auth.issuers.len() as u64;
     let part = |what, from, bytes| Part { what, from, bytes };
     vec![
         part("the program", "fixed", PROGRAM),
@@ -96,6 +102,16 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
             "the record",
             "audit_queue_bytes + 64 MiB",
             (limits.audit_queue_bytes as u64).saturating_add(LATE),
+        ),
+        part(
+            "proofs of tokens",
+            "with an issuer: proofs x 144 bytes",
+            times(limits.proofs, PROOF).saturating_mul(issuers.min(1)),
+        ),
+        part(
+            "what issuers say of tokens",
+            "issuers x (32 MiB + 4 issuer_bytes)",
+            issuers.saturating_mul(WORDS + 4 * limits.issuer_bytes as u64),
         ),
         part("the console", "fixed", BOARD),
     ]

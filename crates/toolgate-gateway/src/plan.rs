@@ -3,7 +3,7 @@
 use crate::{
     board::Board,
     config::{Config, TokenSource},
-    door::{Bearers, Door, over_http, resource_server},
+    door::{self, Bearers, Door, over_http, resource_server},
     instructions::Instructions,
     search::Search,
     servers::{Lease, Supervisor},
@@ -76,7 +76,13 @@ impl Shared {
         };
         let resource = match before {
             // The same one: it remembers which proofs were shown.
-            Some(before) if before.config.auth == config.auth => before.door.resource.clone(),
+            Some(Plan {
+                config: before,
+                door,
+                ..
+            }) if before.auth == config.auth && door::limits(before) == door::limits(&config) => {
+                door.resource.clone()
+            }
             _ => resource_server(&config, self).await?.map(Arc::new),
         };
         let door = Arc::new(Door {

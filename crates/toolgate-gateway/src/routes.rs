@@ -70,7 +70,11 @@ impl Routes {
         request: Request<Incoming>,
     ) -> Response<Body> {
         let page = door.guard.page(&request);
-        let page = page.filter(|_| matches!(request.uri().path(), MCP | SSE | MESSAGES));
+        let public = |path| door.resource.as_ref().is_some_and(|r| r.is_metadata(path));
+        let page = page.filter(|_| match request.uri().path() {
+            MCP | SSE | MESSAGES => true,
+            path => public(path),
+        });
         let Some(page) = page else {
             return self.route(door, from, request).await;
         };
@@ -102,7 +106,8 @@ impl Routes {
 
     async fn mcp(&self, door: &Door, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
         let over = self.attempts.is_over(from, door.failures);
-        let entered = door.enter(request.method(), request.headers(), &self.keys, over);
+        let at = (request.method(), request.uri().path());
+        let entered = door.enter(at, request.headers(), &self.keys, over);
         let entered = match entered.await {
             Ok(entered) => entered,
             Err(out) => return self.stays_out(door, from, &request, out).await,

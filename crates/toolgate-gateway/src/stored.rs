@@ -32,6 +32,7 @@ pub(crate) enum Which {
 
 /// A config over what is stored.
 pub(crate) struct Stored {
+    config: Config,
     /// The duties, over servers that cannot be called.
     route: Route,
     servers: Arc<dyn Service>,
@@ -83,6 +84,7 @@ impl Stored {
             catalogs,
             shelves,
             desk: kept.desk,
+            config,
         })
     }
 
@@ -97,6 +99,7 @@ impl Stored {
         let call = asked.call(&item, op);
         let pipeline = policy::pipeline(&self.route, self.servers.clone());
         let mut way = pipeline.explain(&call, &item).await;
+        explained::scopes(&mut way, &self.config, &call, &item);
         let shelf = self.shelf(&item.origin.server);
         let at = shelf.and_then(|shelf| shelf.at(&item));
         let why = match at {

@@ -19,9 +19,6 @@ use toolgate_core::{Caller, Error};
 /// What every key begins with.
 pub const KEY_PREFIX: &str = "tg_";
 
-/// Keys that there may be at the same time, those that were revoked lately among them.
-const MOST: usize = 1000;
-
 /// How long a revoked key is remembered as such.
 const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
 
@@ -122,8 +119,8 @@ pub enum KeyError {
     Unknown,
     /// Its end lies in the past.
     Past,
-    /// There are too many.
-    Full,
+    /// There are as many as there may be.
+    Full(usize),
     /// The system gives no random bytes.
     NoRandom,
     /// It could not be kept or recorded.
@@ -139,7 +136,7 @@ impl fmt::Display for KeyError {
             KeyError::Taken => f.write_str("there is a key of that name; revoke it first, or choose another name"),
             KeyError::Unknown => f.write_str("there is no valid key of that name; `toolgate keys list` shows them"),
             KeyError::Past => f.write_str("the key would have expired already; give a later time"),
-            KeyError::Full => write!(f, "there are {MOST} keys; revoke those that nobody uses"),
+            KeyError::Full(most) => write!(f, "there are {most} keys; revoke those that nobody uses, or raise caller_keys in [limits]"),
             KeyError::NoRandom => f.write_str("the system gives no random bytes"),
             KeyError::Unkept(error) => f.write_str(error.public()),
         }

@@ -53,23 +53,25 @@ impl Scopes {
         all
     }
 
-    /// What a use needs that the token of the caller lacks: all that it needs, or nothing where nothing is lacking.
-    pub fn lacking(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<Vec<String>> {
-        let principal = caller.principal()?;
+    /// What a use needs, sorted.
+    pub fn needs(&self, item: &Item, uri: Option<&str>) -> Vec<String> {
         if self.rules.is_empty() {
-            return None;
+            return Vec::new();
         }
         let mut names = names::of(item, uri);
         names.extend(names::cut(item, uri));
         let fit = |rule: &&ScopeRule| names::fit(&rule.tools, &rule.except, &names);
-        let mut needs: Vec<String> = self
-            .rules
-            .iter()
-            .filter(fit)
-            .flat_map(|rule| rule.needs.clone())
-            .collect();
+        let rules = self.rules.iter().filter(fit);
+        let mut needs: Vec<String> = rules.flat_map(|rule| rule.needs.clone()).collect();
         needs.sort();
         needs.dedup();
+        needs
+    }
+
+    /// What a use needs that the token of the caller lacks: all that it needs, or nothing where nothing is lacking.
+    pub fn lacking(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<Vec<String>> {
+        let principal = caller.principal()?;
+        let needs = self.needs(item, uri);
         let has = |need: &String| self.holds(&principal.scopes, need);
         (!needs.iter().all(has)).then_some(needs)
     }

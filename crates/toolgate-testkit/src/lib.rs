@@ -3,6 +3,7 @@
 //! - [`Peer`] is a client of plain JSON: it opens a server, asks, answers questions, and hears what comes.
 //! - [`ScriptedServer`] is a server that says what the test says, to test clients.
 //! - [`Transcript`] is a text file of what is sent and what must come back.
+//! - [`canary`] is for secrets that must be found nowhere.
 //! - [`hostile`] are servers that misbehave, each in one way.
 //!
 //! All of them panic where a test should fail, with what was said. Nothing waits longer than [`HANG`]; with tokio's
@@ -30,6 +31,7 @@
     reason = "a test fails by a panic, with words"
 )]
 
+pub mod canary;
 pub mod hostile;
 mod peer;
 mod scripted;

@@ -16,12 +16,16 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 pub(super) enum Names {
     /// The system.
     System,
+    /// A test, which also hears of each connection.
     #[cfg(test)]
-    Told(Told),
+    Told(Told, Heard),
 }
 
 #[cfg(test)]
 type Told = Arc<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>;
+
+#[cfg(test)]
+type Heard = Arc<dyn Fn(IpAddr) + Send + Sync>;
 
 impl Names {
     async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<IpAddr>> {
@@ -31,7 +35,7 @@ impl Names {
                 Ok(found.map(|address| address.ip()).collect())
             }
             #[cfg(test)]
-            Names::Told(tell) => Ok(tell(host)),
+            Names::Told(tell, _) => Ok(tell(host)),
         }
     }
 
@@ -60,6 +64,10 @@ impl Names {
         }
         let mut last = io::Error::other("its name has no address");
         for ip in ips {
+            #[cfg(test)]
+            if let Names::Told(_, heard) = self {
+                heard(ip);
+            }
             match TcpStream::connect(SocketAddr::new(ip, url.port())).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = error,

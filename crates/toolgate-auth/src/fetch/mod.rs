@@ -26,8 +26,6 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate_wire::json::{Json, Limits};
 
-/// Most redirects of one request.
-const REDIRECTS: usize = 3;
 /// Most bytes that the head of a response may have.
 const HEAD: usize = 64 << 10;
 
@@ -39,6 +37,8 @@ pub struct FetchLimits {
     pub time: Duration,
     /// Most bytes of a body; 1 MiB.
     pub body: usize,
+    /// Most redirects of one request, all on its origin; 3.
+    pub redirects: usize,
 }
 
 impl Default for FetchLimits {
@@ -46,6 +46,7 @@ impl Default for FetchLimits {
         FetchLimits {
             time: Duration::from_secs(10),
             body: 1 << 20,
+            redirects: 3,
         }
     }
 }
@@ -190,7 +191,7 @@ impl Fetcher {
 
     async fn hops(&self, mut request: Request) -> Result<Fetched, FetchError> {
         let bare = request.is_bare();
-        for _ in 0..=REDIRECTS {
+        for _ in 0..=self.limits.redirects {
             let fetched = self.once(&request).await?;
             let led = fetched.headers.get(header::LOCATION);
             let (true, Some(to)) = (fetched.status.is_redirection(), led) else {
@@ -208,7 +209,7 @@ impl Fetcher {
             }
             request.url = to;
         }
-        let words = format!("it redirects more than {REDIRECTS} times");
+        let words = format!("it redirects more than {} times", self.limits.redirects);
         Err(FetchError::new(
             &request.url,
             FetchErrorKind::Redirect,

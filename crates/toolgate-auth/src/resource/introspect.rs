@@ -15,10 +15,10 @@ use std::{
 };
 use toolgate_wire::json::{Json, Kind};
 
-/// How long a word of the issuer holds: for so long a token that it withdrew is still taken.
-const HOLDS: Duration = Duration::from_secs(5);
 /// Words that are kept.
 const MOST: usize = 4096;
+/// The longest of them, in bytes; a longer one holds for one request.
+const LONGEST: usize = 4096;
 
 /// As whom an issuer is asked, and where.
 pub(super) struct Introspection {
@@ -62,10 +62,11 @@ impl Asked {
         url: &Url,
         fetcher: &Fetcher,
         token: &str,
+        holds: Duration,
     ) -> Result<Json, Why> {
         let mut key = [0; 32];
         key.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
-        if let Some(said) = self.lately(&key) {
+        if let Some(said) = self.lately(&key, holds) {
             return Ok(said);
         }
         let away = Why::Unavailable("the issuer cannot be asked about the token");
@@ -85,17 +86,17 @@ impl Asked {
         }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MOST {
-            kept.retain(|_, (at, _)| at.elapsed() < HOLDS);
+            kept.retain(|_, (at, _)| at.elapsed() < holds);
         }
-        if kept.len() < MOST {
+        if kept.len() < MOST && said.as_str().len() <= LONGEST {
             kept.insert(key, (Instant::now(), said.clone()));
         }
         Ok(said)
     }
 
-    fn lately(&self, key: &[u8; 32]) -> Option<Json> {
+    fn lately(&self, key: &[u8; 32], holds: Duration) -> Option<Json> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, said) = kept.get(key)?;
-        (at.elapsed() < HOLDS).then(|| said.clone())
+        (at.elapsed() < holds).then(|| said.clone())
     }
 }

@@ -1,7 +1,7 @@
 //! One authorization server whose tokens are taken.
 
 use super::{
-    Claims,
+    Claims, ResourceLimits,
     challenge::Why,
     introspect::{Asked, Introspection},
     jwt::{self, Parsed, Wanted},
@@ -14,13 +14,10 @@ use crate::{
 };
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
 use toolgate_core::{Caller, Principal};
 use toolgate_wire::json::Json;
-
-/// How long an issuer that could not be asked for its metadata is left alone.
-const AGAIN: Duration = Duration::from_secs(30);
 
 /// An authorization server whose tokens are taken, as the operator names it.
 pub struct Issuer {
@@ -30,6 +27,7 @@ pub struct Issuer {
     introspection: Option<Introspection>,
     asks_all: bool,
     proofs: bool,
+    prefix: String,
 }
 
 impl Issuer {
@@ -43,6 +41,7 @@ impl Issuer {
             introspection: None,
             asks_all: false,
             proofs: false,
+            prefix: String::new(),
         }
     }
 
@@ -64,6 +63,13 @@ impl Issuer {
     #[must_use]
     pub fn introspecting_all(mut self) -> Issuer {
         self.asks_all = self.introspection.is_some();
+        self
+    }
+
+    /// Tokens that only it can read begin with this; it is asked about no others, and no other issuer about these.
+    #[must_use]
+    pub fn token_prefix(mut self, prefix: &str) -> Issuer {
+        self.prefix = prefix.to_owned();
         self
     }
 
@@ -127,6 +133,11 @@ impl Opened {
         self.issuer.introspection.is_some()
     }
 
+    /// What tokens begin with that only this one can read; empty where nobody said.
+    pub(super) fn prefix(&self) -> &str {
+        &self.issuer.prefix
+    }
+
     pub(super) fn caller(&self, principal: &Principal) -> Caller {
         named(&self.issuer.id, principal)
     }
@@ -136,7 +147,7 @@ impl Opened {
         &self,
         parsed: &Parsed<'_>,
         resource: &Url,
-        now: u64,
+        (now, limits): (u64, &ResourceLimits),
     ) -> Result<Claims, Why> {
         if !parsed.type_fits() {
             return Err(Why::Invalid("the token is no access token"));
@@ -144,13 +155,13 @@ impl Opened {
         let by = parsed.algorithm()?;
         let text = |key: &str| parsed.header.get(key).and_then(|value| value.string());
         let (id, alg) = (text("kid"), text("alg").unwrap_or_default());
-        let url = self.learn(|metadata| metadata.keys.clone()).await;
+        let url = self.learn(limits, |metadata| metadata.keys.clone()).await;
         let url = url.ok_or(Why::Unavailable("the keys of the issuer cannot be found"))?;
         let source = (url, self.fetcher.clone());
         let verified = self.keys.verify(
             &source,
             (id.as_deref(), &alg),
-            by,
+            (by, limits),
             parsed.text.as_bytes(),
             &parsed.signature,
         );
@@ -170,7 +181,7 @@ impl Opened {
         )?;
         if self.issuer.asks_all {
             let token = format!("{}.{}", parsed.text, crate::jose::encode(&parsed.signature));
-            self.introspect(&token, resource, now).await?;
+            self.introspect(&token, resource, (now, limits)).await?;
         }
         Ok(claims)
     }
@@ -180,13 +191,19 @@ impl Opened {
         &self,
         token: &str,
         resource: &Url,
-        now: u64,
+        (now, limits): (u64, &ResourceLimits),
     ) -> Result<Claims, Why> {
         let none = Why::Invalid("the token is none that is known here");
         let with = self.issuer.introspection.as_ref().ok_or(none)?;
-        let url = self.learn(|metadata| metadata.introspection.clone()).await;
+        let url = self
+            .learn(limits, |metadata| metadata.introspection.clone())
+            .await;
         let url = url.ok_or(Why::Unavailable("where to ask the issuer cannot be found"))?;
-        let said = self.asked.ask(with, &url, &self.fetcher, token).await?;
+        let holds = limits.introspection;
+        let said = self
+            .asked
+            .ask(with, &url, &self.fetcher, token, holds)
+            .await?;
         if said.get("active").and_then(|active| active.bool()) != Some(true) {
             return Err(Why::Invalid("the issuer says that the token is not good"));
         }
@@ -206,7 +223,11 @@ impl Opened {
     }
 
     /// Something of the metadata, which is fetched where it is not known.
-    async fn learn(&self, of: impl Fn(&Metadata) -> Option<Url>) -> Option<Url> {
+    async fn learn(
+        &self,
+        limits: &ResourceLimits,
+        of: impl Fn(&Metadata) -> Option<Url>,
+    ) -> Option<Url> {
         if let Some(known) = of(&self.metadata()) {
             return Some(known);
         }
@@ -214,7 +235,7 @@ impl Opened {
         {
             let mut metadata = self.metadata();
             let known = of(&metadata);
-            if known.is_some() || metadata.tried.is_some_and(|at| at.elapsed() < AGAIN) {
+            if known.is_some() || metadata.tried.is_some_and(|at| at.elapsed() < limits.ask) {
                 return known;
             }
             metadata.tried = Some(Instant::now());

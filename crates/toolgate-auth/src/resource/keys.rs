@@ -1,20 +1,19 @@
 //! The public keys of an issuer: fetched when they are needed, kept, and fetched anew when an unknown one is named.
 
-use super::verify::{PublicKey, Signed};
+use super::{
+    ResourceLimits,
+    verify::{PublicKey, Signed},
+};
 use crate::{
     Url,
     fetch::{Fetcher, Request},
 };
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
 use toolgate_wire::json::Json;
 
-/// How long keys are used without another look.
-const KEEP: Duration = Duration::from_secs(600);
-/// The least time between two fetches, whatever tokens name: nobody makes us ask the issuer more often.
-const FLOOR: Duration = Duration::from_secs(30);
 /// Keys of a set that are read.
 const MOST: usize = 64;
 
@@ -84,11 +83,11 @@ impl Keys {
         &self,
         source: &(Url, Fetcher),
         (id, alg): (Option<&str>, &str),
-        by: Signed,
+        (by, limits): (Signed, &ResourceLimits),
         text: &[u8],
         signature: &[u8],
     ) -> Result<bool, NoKeys> {
-        let keys = self.current(source, (id, alg)).await?;
+        let keys = self.current(source, (id, alg), limits).await?;
         let mut fitting = keys.iter().filter(|key| key.fits(id, alg));
         Ok(fitting.any(|key| key.public.verifies(by, text, signature)))
     }
@@ -97,13 +96,14 @@ impl Keys {
         &self,
         (url, fetcher): &(Url, Fetcher),
         (id, alg): (Option<&str>, &str),
+        limits: &ResourceLimits,
     ) -> Result<Arc<Vec<Key>>, NoKeys> {
-        if let Some(known) = self.known(id, alg) {
+        if let Some(known) = self.known(id, alg, limits) {
             return Ok(known);
         }
         let _one = self.fetching.lock().await;
-        if self.known(id, alg).is_none()
-            && self.may_try()
+        if self.known(id, alg, limits).is_none()
+            && self.may_try(limits)
             && let Some(keys) = fetch(url, fetcher).await
         {
             let mut state = self.state();
@@ -112,23 +112,23 @@ impl Keys {
         let state = self.state();
         match state.fetched {
             // The issuer is away: what it said last holds for a while longer.
-            Some(at) if at.elapsed() < KEEP * 6 => Ok(state.keys.clone()),
+            Some(at) if at.elapsed() < limits.keys.saturating_mul(6) => Ok(state.keys.clone()),
             _ => Err(NoKeys),
         }
     }
 
     /// The keys, where they are fresh and one of them fits.
-    fn known(&self, id: Option<&str>, alg: &str) -> Option<Arc<Vec<Key>>> {
+    fn known(&self, id: Option<&str>, alg: &str, limits: &ResourceLimits) -> Option<Arc<Vec<Key>>> {
         let state = self.state();
-        let fresh = state.fetched.is_some_and(|at| at.elapsed() < KEEP);
+        let fresh = state.fetched.is_some_and(|at| at.elapsed() < limits.keys);
         let fits = fresh && state.keys.iter().any(|key| key.fits(id, alg));
         fits.then(|| state.keys.clone())
     }
 
     /// Whether it is time to ask again; then it has been asked.
-    fn may_try(&self) -> bool {
+    fn may_try(&self, limits: &ResourceLimits) -> bool {
         let mut state = self.state();
-        let may = state.tried.is_none_or(|at| at.elapsed() >= FLOOR);
+        let may = state.tried.is_none_or(|at| at.elapsed() >= limits.ask);
         if may {
             state.tried = Some(Instant::now());
         }

@@ -25,7 +25,7 @@ use http::{HeaderMap, Method, header};
 use issuer::Opened;
 use std::{
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use toolgate_core::{Caller, Principal};
 
@@ -38,6 +38,33 @@ pub struct ResourceServer {
     scopes: Vec<String>,
     issuers: Vec<Opened>,
     proofs: Proofs,
+    limits: ResourceLimits,
+    ask_every: bool,
+}
+
+/// How long what an issuer said is used, and how much is remembered.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ResourceLimits {
+    /// How long the word of an issuer about a token holds: so long one that it withdrew is still taken; 5 s.
+    pub introspection: Duration,
+    /// How long the public keys of an issuer are used without another look, and six times that where it is away; 10 min.
+    pub keys: Duration,
+    /// The least time between two looks for keys or metadata, whatever tokens name; 30 s.
+    pub ask: Duration,
+    /// Proofs of DPoP that are remembered; of more, none is taken until the oldest are over; 262,144.
+    pub proofs: usize,
+}
+
+impl Default for ResourceLimits {
+    fn default() -> ResourceLimits {
+        ResourceLimits {
+            introspection: Duration::from_secs(5),
+            keys: Duration::from_secs(600),
+            ask: Duration::from_secs(30),
+            proofs: 262_144,
+        }
+    }
 }
 
 /// Somebody whose token is good.
@@ -56,6 +83,8 @@ impl ResourceServer {
             scopes: Vec::new(),
             issuers: Vec::new(),
             proofs: Proofs::default(),
+            limits: ResourceLimits::default(),
+            ask_every: false,
         }
     }
 
@@ -82,17 +111,56 @@ impl ResourceServer {
         self
     }
 
-    /// Who stands behind a request to `path` of the resource. A token counts only in `Authorization`, and only once.
+    /// How long what an issuer said is used, and how much is remembered.
+    #[must_use]
+    pub fn limits(mut self, limits: ResourceLimits) -> ResourceServer {
+        self.limits = limits;
+        self
+    }
+
+    /// Asks one issuer after the other about a token that no prefix leads to one of them, until one knows it. Each of them
+    /// then sees tokens of the others. Otherwise only the first is asked.
+    #[must_use]
+    pub fn danger_asking_every_issuer(mut self) -> ResourceServer {
+        self.ask_every = true;
+        self
+    }
+
+    /// Who stands behind a request to the resource. A token counts only in `Authorization`, and only once.
     ///
     /// # Errors
     /// [`Refused`]: there is no token, or none that is good here. It says what the client is told.
     pub async fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<Admitted, Refused> {
+        self.admit_at(&self.resource, method, headers).await
+    }
+
+    /// The same for a request to another address of the same resource, which proofs have to be for.
+    ///
+    /// # Errors
+    /// [`Refused`]
+    pub async fn admit_at(
+        &self,
+        address: &Url,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Admitted, Refused> {
         let now = now();
-        let result = self.judge(method, headers, now).await;
+        let result = self.judge(address, method, headers, now).await;
         result.map_err(|why| self.refused(why, now))
     }
 
-    async fn judge(&self, method: &Method, headers: &HeaderMap, now: u64) -> Result<Admitted, Why> {
+    /// The address of the resource.
+    pub fn resource(&self) -> &Url {
+        &self.resource
+    }
+
+    async fn judge(
+        &self,
+        address: &Url,
+        method: &Method,
+        headers: &HeaderMap,
+        now: u64,
+    ) -> Result<Admitted, Why> {
         let shown = shown(headers)?;
         if shown.token.len() > LONGEST {
             return Err(Why::Invalid("the token is too long"));
@@ -105,28 +173,21 @@ impl ResourceServer {
                 let issuer = self.issuers.iter().find(|known| known.is(&issuer));
                 let issuer =
                     issuer.ok_or(Why::Invalid("the issuer of the token is not trusted here"))?;
-                (issuer.check(&parsed, &self.resource, now).await?, issuer)
+                let with = (now, &self.limits);
+                (issuer.check(&parsed, &self.resource, with).await?, issuer)
             }
-            None => {
-                let mut opaque = self.issuers.iter().filter(|known| known.introspects());
-                let issuer = opaque
-                    .next()
-                    .ok_or(Why::Invalid("the token is none that is known here"))?;
-                (
-                    issuer.introspect(shown.token, &self.resource, now).await?,
-                    issuer,
-                )
-            }
+            None => self.opaque(shown.token, now).await?,
         };
         let (claims, issuer) = claims;
         self.proofs.check(
             &proof::Request {
                 method,
-                resource: &self.resource,
+                address,
                 headers,
                 token: shown.token,
                 scheme: shown.scheme,
                 required: issuer.wants_proofs(),
+                most: self.limits.proofs,
             },
             claims.bound_to.as_deref(),
             now,
@@ -138,6 +199,37 @@ impl ResourceServer {
             caller: issuer.caller(&claims.principal),
             until,
         })
+    }
+
+    /// What is known of a token that only its issuer can read. A prefix says whose it is; the longest counts.
+    async fn opaque(&self, token: &str, now: u64) -> Result<(Claims, &Opened), Why> {
+        let asked = || self.issuers.iter().filter(|known| known.introspects());
+        let named = asked().filter(|known| !known.prefix().is_empty());
+        let named = named.filter(|known| token.starts_with(known.prefix()));
+        let candidates: Vec<&Opened> = match named.max_by_key(|known| known.prefix().len()) {
+            Some(named) => vec![named],
+            None => {
+                let most = if self.ask_every { usize::MAX } else { 1 };
+                let rest = asked().filter(|known| known.prefix().is_empty());
+                rest.take(most).collect()
+            }
+        };
+        let mut why = Why::Invalid("the token is none that is known here");
+        for issuer in candidates {
+            let said = issuer.introspect(token, &self.resource, (now, &self.limits));
+            match said.await {
+                Ok(claims) => return Ok((claims, issuer)),
+                // One that could not be asked may know it, whatever the others say.
+                Err(no) => {
+                    why = if matches!(why, Why::Unavailable(_)) {
+                        why
+                    } else {
+                        no
+                    }
+                }
+            }
+        }
+        Err(why)
     }
 
     /// Whether an issuer is asked about tokens: then each one that is shown may cost a request.

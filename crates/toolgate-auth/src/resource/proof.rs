@@ -17,8 +17,6 @@ use std::{
 const FRESH: u64 = 300;
 /// Seconds for which a nonce is given out; it is taken for as long again.
 const PERIOD: u64 = 300;
-/// Proofs that are remembered; of more, none is taken until the oldest are over.
-const MOST: usize = 262_144;
 /// The least seconds between two looks for those that are over.
 const SWEEP: u64 = 10;
 
@@ -40,11 +38,14 @@ struct Seen {
 /// A request, as far as its proof has to do with it.
 pub(super) struct Request<'a> {
     pub(super) method: &'a Method,
-    pub(super) resource: &'a Url,
+    /// Where it was sent.
+    pub(super) address: &'a Url,
     pub(super) headers: &'a HeaderMap,
     pub(super) token: &'a str,
     pub(super) scheme: Scheme,
     pub(super) required: bool,
+    /// Proofs that are remembered.
+    pub(super) most: usize,
 }
 
 impl Proofs {
@@ -111,7 +112,7 @@ impl Proofs {
         }
         let at = text("htu").and_then(|htu| Url::parse(htu.split(['?', '#']).next()?).ok());
         let here =
-            |url: &Url| url.same_origin(request.resource) && url.path() == request.resource.path();
+            |url: &Url| url.same_origin(request.address) && url.path() == request.address.path();
         if !at.as_ref().is_some_and(here) {
             return Err(Why::Proof("the proof is for another address"));
         }
@@ -127,7 +128,7 @@ impl Proofs {
         self.check_nonce(text("nonce"), now)?;
         let id = text("jti").filter(|id| !id.is_empty());
         let id = id.ok_or(Why::Proof("the proof has no name"))?;
-        self.once(&thumbprint, &id, (made, now))
+        self.once(&thumbprint, &id, (made, now), request.most)
     }
 
     fn check_nonce(&self, nonce: Option<String>, now: u64) -> Result<(), Why> {
@@ -143,16 +144,22 @@ impl Proofs {
     }
 
     /// A proof is good once. One that cannot be remembered is not taken.
-    fn once(&self, thumbprint: &str, id: &str, (made, now): (u64, u64)) -> Result<(), Why> {
+    fn once(
+        &self,
+        thumbprint: &str,
+        id: &str,
+        (made, now): (u64, u64),
+        most: usize,
+    ) -> Result<(), Why> {
         let mut key = [0; 32];
         let name = format!("{thumbprint} {id}");
         key.copy_from_slice(digest(&SHA256, name.as_bytes()).as_ref());
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.proofs.len() >= MOST && seen.swept + SWEEP <= now {
+        if seen.proofs.len() >= most && seen.swept + SWEEP <= now {
             seen.swept = now;
             seen.proofs.retain(|_, until| *until >= now);
         }
-        if seen.proofs.len() >= MOST {
+        if seen.proofs.len() >= most {
             return Err(Why::Unavailable("too many proofs came lately"));
         }
         match seen.proofs.insert(key, made + FRESH) {

@@ -23,6 +23,8 @@ use std::{
     },
 };
 
+mod asking;
+
 const RESOURCE: &str = "https://tools.example.com/mcp";
 
 /// A key that signs, of one of two kinds.

@@ -4,7 +4,7 @@ use super::{Failed, Result, decide::stamp, print};
 use crate::{
     board::millis,
     cli::Keys as Wanted,
-    config::Audit,
+    config::{Audit, Config},
     control::{Gateways, person},
 };
 use serde_json::json;
@@ -44,7 +44,14 @@ fn create(data: &Path, name: &str, expires: Option<SystemTime>) -> Result<ExitCo
         }
         None => {
             let who = person::owner(By::Terminal);
-            let made = here(data, async |keys| keys.create(name, expires, &who).await)?;
+            let made = {
+                // Where no config can be read, that is told by what needs it.
+                let limits = Config::load(None).map(|config| config.limits);
+                let most = limits.unwrap_or_default().caller_keys;
+                here(data, async |keys| {
+                    keys.create(name, expires, &who, most).await
+                })?
+            };
             NewKey::reveal(&made).to_owned()
         }
     };

@@ -16,6 +16,7 @@ const KEYS: &[&str] = &[
     "required",
     "resource",
     "dpop_nonces",
+    "danger_ask_every_issuer",
     "issuer",
     "scope",
     "implies",
@@ -28,6 +29,7 @@ const ISSUER: &[&str] = &[
     "introspect_signed",
     "client_id",
     "client_secret",
+    "token_prefix",
     "dpop_required",
 ];
 const SCOPE: &[&str] = &["tools", "except", "needs"];
@@ -42,6 +44,8 @@ pub(crate) struct Auth {
     pub(crate) resource: Option<Url>,
     /// Whether proofs need a nonce of ours.
     pub(crate) dpop_nonces: bool,
+    /// Whether issuers see tokens that may be of another one.
+    pub(crate) ask_every: bool,
     /// Whose tokens are taken.
     pub(crate) issuers: Vec<IssuerSettings>,
     /// For what tokens have to be good.
@@ -74,6 +78,8 @@ pub(crate) struct Introspect {
     pub(crate) signed: bool,
     pub(crate) client: String,
     pub(crate) secret: TokenSource,
+    /// What its tokens begin with; empty where that is not said.
+    pub(crate) prefix: String,
 }
 
 /// One `[[auth.scope]]`.
@@ -108,6 +114,10 @@ impl Auth {
                 "needs \"resource\" in [auth], which tokens must be for; write resource = {RESOURCE}"
             )));
         }
+        let ask_every = flag("danger_ask_every_issuer")?;
+        if let (false, Some(field)) = (ask_every, section.get("issuer")) {
+            apart(&field, &issuers)?;
+        }
         if let (true, Some(field)) = (issuers.is_empty(), section.get("scope")) {
             return Err(field.is("means nothing without an issuer: only tokens have scopes; add [auth.issuer.NAME], or use [[rule]] with callers"));
         }
@@ -115,6 +125,7 @@ impl Auth {
             required: flag("required")?,
             resource,
             dpop_nonces: flag("dpop_nonces")?,
+            ask_every,
             issuers,
             scopes: section
                 .get("scope")
@@ -162,7 +173,7 @@ fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, 
     let url_field = section.get("introspect_url");
     let secret = TokenSource::secret(section, base)?;
     if !wanted && url_field.is_none() {
-        return match section.get("client_id") {
+        return match section.get("client_id").or(section.get("token_prefix")) {
             Some(field) => {
                 Err(field.is("is for asking about tokens; write introspect = true, or take it out"))
             }
@@ -182,7 +193,34 @@ fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, 
             .map_or(Ok(false), |field| field.boolean())?,
         client: client.text()?.to_owned(),
         secret,
+        prefix: section
+            .get("token_prefix")
+            .map_or(Ok(String::new()), |f| token_prefix(&f))?,
     }))
+}
+
+/// What opaque tokens of one issuer begin with.
+fn token_prefix(field: &Field<'_>) -> Result<String, ConfigError> {
+    let text = field.text()?;
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b);
+    match (1..=64).contains(&text.len()) && text.bytes().all(plain) {
+        true => Ok(text.to_owned()),
+        false => {
+            Err(field
+                .is("is no beginning of a token; write 1 to 64 signs of one, such as \"corp_\""))
+        }
+    }
+}
+
+/// Refuses two issuers that would both be asked about the same tokens: each would see those of the other.
+fn apart(field: &Field<'_>, issuers: &[IssuerSettings]) -> Result<(), ConfigError> {
+    let prefix = |issuer: &IssuerSettings| Some(issuer.introspect.as_ref()?.prefix.clone());
+    let mut prefixes: Vec<String> = issuers.iter().filter_map(prefix).collect();
+    prefixes.sort();
+    match prefixes.windows(2).any(|two| two[0] == two[1]) {
+        true => Err(field.is("has several that would be asked about the same tokens, so that each sees tokens of the others; say which are whose with token_prefix = \"corp_\" (one may be without), or write danger_ask_every_issuer = true in [auth]")),
+        false => Ok(()),
+    }
 }
 
 /// An address that is `https`, or on this machine.
@@ -275,6 +313,7 @@ mod tests {
             format!("{ISSUER}[[auth.scope]]\ntools = [\"files.*\"]\nneeds = {needs}\n")
         };
         let issuer = |more: &str| format!("{ISSUER}{more}\n");
+        let asked = "introspect = true\nclient_id = \"a\"\nclient_secret = { env = \"A\" }\n";
         for (text, told) in [
             (scope("[\"offline_access\"]"), "is no scope of a tool"),
             (scope("[\"a b\"]"), "is no scope of a tool"),
@@ -293,6 +332,17 @@ mod tests {
                 "needs its secret",
             ),
             (issuer("client_id = \"a\""), "write introspect = true"),
+            (issuer("token_prefix = \"c_\""), "write introspect = true"),
+            (
+                issuer(&format!("{asked}token_prefix = \"c d\"")),
+                "is no beginning of a token",
+            ),
+            (
+                issuer(&format!(
+                    "{asked}[auth.issuer.b]\nurl = \"https://b.test\"\n{asked}"
+                )),
+                "each sees tokens of the others",
+            ),
             (
                 issuer("kees_url = \"https://l.test\""),
                 "did you mean \"keys_url\"",
@@ -326,5 +376,17 @@ mod tests {
             assert!(error.contains(told), "{text}\n{error}");
             assert!(!error.contains("0123456789abcdef"), "{error}");
         }
+    }
+
+    #[test]
+    fn several_issuers_are_asked_where_it_is_clear_who_sees_what() {
+        let asked = "introspect = true\nclient_id = \"a\"\nclient_secret = { env = \"A\" }\n";
+        let second = format!("[auth.issuer.b]\nurl = \"https://b.test\"\n{asked}");
+        let two = format!("{ISSUER}{asked}{second}");
+        assert!(read(&format!("{two}token_prefix = \"b_\"\n")).is_ok());
+        let danger = two.replacen("[auth]\n", "[auth]\ndanger_ask_every_issuer = true\n", 1);
+        assert!(read(&danger).unwrap().auth.ask_every);
+        let same = two.replace(asked, &format!("{asked}token_prefix = \"b_\"\n"));
+        assert!(read(&same).unwrap_err().contains("each sees tokens"));
     }
 }

@@ -238,6 +238,22 @@ limits! {
     connections_per_address: usize = 256, 1 to 65_536;
     /// Refused credentials of one address in a minute; more are told to come later, and not recorded one by one.
     auth_failures: u32 = 60, 1 to 1_000_000;
+    /// Keys of callers that there may be.
+    caller_keys: usize = 1_000, 1 to 100_000;
+    /// The longest answer of an issuer of tokens.
+    issuer_bytes: usize = 1_048_576, 1_024 to 16_777_216;
+    /// How long an issuer may take for an answer, with all redirects.
+    issuer_seconds: u64 = 10, 1 to 300;
+    /// How often one answer may lead on.
+    issuer_redirects: usize = 3, 0 to 10;
+    /// How long the keys of an issuer are used without another look.
+    issuer_keys_seconds: u64 = 600, 1 to 86_400;
+    /// The least time between two looks for its keys or metadata.
+    issuer_pause_seconds: u64 = 30, 0 to 3_600;
+    /// How long the word of an issuer about a token holds.
+    introspection_seconds: u64 = 5, 0 to 300;
+    /// Proofs of DPoP that are remembered.
+    proofs: usize = 262_144, 1 to 16_777_216;
     /// Open connections.
     connections: usize = 1_024, 1 to 65_536;
     /// Records that wait for the disk.

@@ -27,7 +27,9 @@ impl Operator {
         }
         let call = asked.call(&item, op);
         let pipeline = policy::pipeline(&plan.route, plan.servers.clone());
-        Ok(explained::told(&pipeline.explain(&call, &item).await))
+        let mut way = pipeline.explain(&call, &item).await;
+        explained::scopes(&mut way, &plan.config, &call, &item);
+        Ok(explained::told(&way))
     }
 
     /// The item of a full name or a name on the wire, whether or not anybody may see it.

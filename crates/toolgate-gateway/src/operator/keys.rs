@@ -19,7 +19,13 @@ impl Operator {
             "keys/create" => {
                 let expires = with.get("expires").and_then(Value::as_u64);
                 let expires = expires.map(|end| UNIX_EPOCH.checked_add(Duration::from_millis(end)));
-                let made = keys.create(name, expires.flatten(), who).await;
+                let made = keys.create(
+                    name,
+                    expires.flatten(),
+                    who,
+                    self.live.plan().config.limits.caller_keys,
+                );
+                let made = made.await;
                 made.map(|key| json!({"key": key.reveal()}))
             }
             "keys/revoke" => keys.revoke(name, who).await.map(|()| json!({"ok": true})),

@@ -3,9 +3,9 @@
 
 use crate::help::{Gate, Modern, Reply, SOON, Setup, raw, request, send, until, upstream};
 use serde_json::{Value, json};
-use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use toolgate_testkit::canary::spellings;
 
 /// One that no rule knows, for each place where a secret may come in.
 const TOKEN: &str = "canary-token-7Hq2Vw9Zk4Xn8Lm3";
@@ -152,22 +152,6 @@ fn used(gate: &Gate) -> usize {
         sent += 1;
     }
     sent
-}
-
-/// A secret in the spellings in which a program may write it.
-fn spellings(secret: &str) -> Vec<String> {
-    use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
-    let hex = secret.bytes().fold(String::new(), |mut hex, b| {
-        let _ = write!(hex, "{b:02x}");
-        hex
-    });
-    let encoded = secret.replace('-', "%2D");
-    vec![
-        secret.to_owned(),
-        hex,
-        STANDARD_NO_PAD.encode(secret),
-        encoded,
-    ]
 }
 
 fn files(folder: &Path, all: &mut Vec<(String, String)>) {

@@ -272,3 +272,41 @@ fn another_config_is_asked_while_a_gateway_runs() {
         "{way:#?}"
     );
 }
+
+/// What the token of a caller has to be good for is told; whether it is, only the token knows.
+#[test]
+fn the_scopes_that_a_token_needs_are_told() {
+    let auth = "[auth]\nresource = \"https://tools.example.com/mcp\"\n\
+                [auth.issuer.corp]\nurl = \"https://login.example.com\"\n\
+                [[auth.scope]]\ntools = [\"demo.*\"]\nexcept = [\"demo.note\"]\nneeds = [\"demo:read\"]\n\
+                [[auth.scope]]\ntools = [\"demo.add\"]\nneeds = [\"demo:add\"]\n";
+    let gate = Setup::fast_demo(auth).start();
+    let explain = |tool: &str, caller: &str| {
+        lines(&gate.cli(&["explain", tool, "--caller", caller, r#"{"a": 1, "b": 2}"#]))
+    };
+    let told = "scopes told its token has to have the scopes demo:add demo:read; else it is refused, and the tool is not listed";
+    let way = explain("demo.add", "corp:ann");
+    assert_eq!(way[1], told, "{way:#?}");
+    let none = "scopes told its token needs no scope for this";
+    assert_eq!(explain("demo.note", "corp:ann")[1], none);
+    for other in ["key:ci", "corpse:ann", "anonymous@http"] {
+        let way = explain("demo.add", other);
+        assert!(
+            way.iter().all(|line| !line.starts_with("scopes")),
+            "{way:#?}"
+        );
+    }
+    // Without a gateway, too.
+    let (data, config) = (
+        gate.data.path().join("state"),
+        gate.data.file("toolgate.toml"),
+    );
+    let mut command = toolgate();
+    command
+        .arg("--data")
+        .arg(&data)
+        .args(["explain", "demo.add", "--caller", "corp:ann"]);
+    let out = output(command.arg("--config").arg(&config));
+    let said = lines(&String::from_utf8_lossy(&out.stdout));
+    assert!(said.contains(&told.to_owned()), "{said:#?}");
+}

@@ -33,6 +33,7 @@ mod keyring;
 mod keys;
 mod listen;
 mod login;
+mod many_tokens;
 mod memory;
 mod misdeeds;
 mod no_spawn;

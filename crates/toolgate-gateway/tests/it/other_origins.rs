@@ -117,10 +117,43 @@ fn a_preflight_needs_no_token_and_lets_nothing_else_pass() {
         Some("https://app.example"),
         "so that the page can read why"
     );
+    assert_eq!(
+        answer.header("access-control-expose-headers"),
+        Some("Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce")
+    );
     for path in ["/", "/console/api/state", "/console/login", "/nowhere"] {
         for method in ["OPTIONS", "GET"] {
             let answer = ask(method, path, "https://app.example");
             assert_eq!(answer.header(allowed), None, "{method} {path}");
         }
+    }
+}
+
+/// The way to a token is for listed pages, too. The document is public, but a page that is not listed reaches nothing here.
+#[test]
+fn the_metadata_is_for_listed_pages() {
+    let gate = Setup::fast_demo(
+        "[auth]\nresource = \"https://tools.example.com/mcp\"\n[auth.issuer.corp]\nurl = \"https://login.example.com\"\n",
+    )
+    .top("allowed_origins = [\"https://app.example\"]")
+    .start();
+    let ask = |method: &str, path: &str, origin: &str| {
+        let mut lines = vec![format!("Origin: {origin}")];
+        if method == "OPTIONS" {
+            lines.push("Access-Control-Request-Method: GET".to_owned());
+        }
+        send(gate.port, method, path, &lines, b"")
+    };
+    let allowed = "access-control-allow-origin";
+    let known = "/.well-known/oauth-protected-resource";
+    for path in [known.to_owned(), format!("{known}/mcp")] {
+        for (method, status) in [("GET", 200), ("OPTIONS", 204)] {
+            let answer = ask(method, &path, "https://app.example");
+            assert_eq!(answer.status, status, "{method} {path}");
+            assert_eq!(answer.header(allowed), Some("https://app.example"));
+            let answer = ask(method, &path, "https://evil.example");
+            assert_eq!((answer.status, answer.header(allowed)), (403, None));
+        }
+        assert_eq!(send(gate.port, "GET", &path, &[], b"").status, 200);
     }
 }

@@ -1,8 +1,8 @@
 //! The keys of a store, as all processes that share it see them.
 
 use super::{
-    CALLER, Digest, KeyError, KeyPass, KeyRefused, KeyView, MOST, NewKey, Over, REMEMBERED, at,
-    digest, hex, is_name, millis, same, unhex,
+    CALLER, Digest, KeyError, KeyPass, KeyRefused, KeyView, NewKey, Over, REMEMBERED, at, digest,
+    hex, is_name, millis, same, unhex,
 };
 use crate::{Expect, Recorder, Row, Store, Who, Written};
 use serde_json::{Value, json};
@@ -117,7 +117,8 @@ impl Keys {
         })
     }
 
-    /// Makes a key. It opens as soon as this resolves.
+    /// Makes a key, if there are fewer than `most`, those that were revoked lately among them. It opens as soon as this
+    /// resolves.
     ///
     /// # Errors
     /// The name is none or taken, or it could not be kept or recorded; then it opens nothing.
@@ -126,6 +127,7 @@ impl Keys {
         name: &str,
         expires: Option<SystemTime>,
         who: &Who,
+        most: usize,
     ) -> Result<NewKey, KeyError> {
         let now = SystemTime::now();
         if !is_name(name) {
@@ -139,7 +141,7 @@ impl Keys {
         let expect = match known.keys.get(name) {
             Some(key) if key.view.over(now).is_none() => return Err(KeyError::Taken),
             Some(_) => Expect::Version(known.version(name)),
-            None if known.keys.len() >= MOST => return Err(KeyError::Full),
+            None if known.keys.len() >= most => return Err(KeyError::Full(most)),
             None => Expect::Absent,
         };
         let key = NewKey::make()?;

@@ -7,6 +7,9 @@ use std::{
 };
 use toolgate_core::Caller;
 
+/// As many as there may be.
+const MOST: usize = 3;
+
 /// Compiles only while the type lacks the trait: otherwise there are two candidates.
 macro_rules! lacks {
     ($type:ty: $($of:path),*) => {$({
@@ -37,14 +40,14 @@ fn who() -> Who {
 #[tokio::test]
 async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
     let (store, keys) = book();
-    let key = keys.create("ci", None, &who()).await.unwrap();
+    let key = keys.create("ci", None, &who(), MOST).await.unwrap();
     let pass = keys.open(key.reveal()).unwrap();
     assert_eq!(pass.caller().name(), "key:ci");
     assert_eq!(keys.gone(&pass.caller()), None);
     let kept = format!("{:?}", store.entries("keys"));
     let secret = key.reveal().strip_prefix("tg_").unwrap();
     assert!(secret.len() == 64 && !kept.contains(secret), "{kept}");
-    let taken = keys.create("ci", None, &who()).await;
+    let taken = keys.create("ci", None, &who(), MOST).await;
     assert!(matches!(taken, Err(KeyError::Taken)));
 
     let ended = keys.clone().ended(pass.clone());
@@ -62,7 +65,7 @@ async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
     ));
 
     // The name is free again; what the old key opened does not live on with the new one.
-    let second = keys.create("ci", None, &who()).await.unwrap();
+    let second = keys.create("ci", None, &who(), MOST).await.unwrap();
     assert_eq!(keys.gone(&pass.caller()), None);
     assert_eq!(
         keys.open(key.reveal()).unwrap_err(),
@@ -76,7 +79,7 @@ async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
 #[tokio::test]
 async fn what_is_no_key_opens_nothing() {
     let (store, keys) = book();
-    let key = keys.create("a", None, &who()).await.unwrap();
+    let key = keys.create("a", None, &who(), MOST).await.unwrap();
     let text = key.reveal().to_owned();
     let mut wrong = vec![
         String::new(),
@@ -97,7 +100,10 @@ async fn what_is_no_key_opens_nothing() {
     }
     for name in ["", "a b", "a/b", "a*", "é", &"a".repeat(65)] {
         assert!(
-            matches!(keys.create(name, None, &who()).await, Err(KeyError::Name)),
+            matches!(
+                keys.create(name, None, &who(), MOST).await,
+                Err(KeyError::Name)
+            ),
             "{name}"
         );
     }
@@ -112,11 +118,11 @@ async fn a_key_ends_by_itself() {
     let (store, keys) = book();
     let past = Some(SystemTime::now() - Duration::from_secs(1));
     assert!(matches!(
-        keys.create("a", past, &who()).await,
+        keys.create("a", past, &who(), MOST).await,
         Err(KeyError::Past)
     ));
     let soon = SystemTime::now() + Duration::from_secs(3600);
-    let key = keys.create("a", Some(soon), &who()).await.unwrap();
+    let key = keys.create("a", Some(soon), &who(), MOST).await.unwrap();
     let pass = keys.open(key.reveal()).unwrap();
     let mut row = store.row("keys", "a").unwrap();
     row.value["expires"] = json!(1);
@@ -128,14 +134,14 @@ async fn a_key_ends_by_itself() {
     assert!(keys.gone(&Caller::new("key:a")).is_some());
     assert_eq!(keys.gone(&Caller::new("key:b")), None);
     // Long ago, so it is forgotten, and its name is free.
-    keys.create("b", None, &who()).await.unwrap();
+    keys.create("b", None, &who(), MOST).await.unwrap();
     assert_eq!(keys.list().len(), 1);
 }
 
 #[tokio::test]
 async fn one_key_too_many_is_not_made() {
     let (store, keys) = book();
-    for n in 0..super::MOST {
+    for n in 0..MOST {
         let row = json!({"sha256": "00".repeat(32), "created": 1});
         store
             .write("keys", &format!("k{n}"), Some(row), Expect::Any)
@@ -143,7 +149,7 @@ async fn one_key_too_many_is_not_made() {
             .unwrap();
     }
     assert!(matches!(
-        keys.create("one-over", None, &who()).await,
-        Err(KeyError::Full)
+        keys.create("one-over", None, &who(), MOST).await,
+        Err(KeyError::Full(MOST))
     ));
 }

@@ -20,6 +20,8 @@ const HTTP: &str = "crates/toolgate/tests/it/serve/http.rs";
 const PARKED: &str = "crates/toolgate/tests/it/remote_http/parked.rs";
 const RESUME: &str = "crates/toolgate/tests/it/serve/resume.rs";
 const TASKS: &str = "crates/toolgate/tests/it/tasks/holding.rs";
+const ASKING: &str = "crates/toolgate-auth/src/resource/tests/asking.rs";
+const FETCH: &str = "crates/toolgate-auth/src/fetch/tests.rs";
 const DURABILITY: &str = "crates/toolgate-journal/tests/it/durability.rs";
 
 const SHOWN: &[(&str, &str, &str)] = &[
@@ -235,6 +237,42 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "crates/toolgate-gateway/tests/it/keys.rs",
         "wrong_keys_are_counted_and_one_address_is_told_to_wait",
     ),
+    (
+        "caller_keys",
+        "crates/toolgate-policy/src/keys/tests.rs",
+        "one_key_too_many_is_not_made",
+    ),
+    (
+        "issuer_bytes",
+        FETCH,
+        "a_body_one_over_the_limit_is_refused",
+    ),
+    (
+        "issuer_seconds",
+        FETCH,
+        "a_server_that_says_nothing_is_given_up",
+    ),
+    (
+        "issuer_redirects",
+        FETCH,
+        "one_redirect_too_many_is_not_followed",
+    ),
+    (
+        "issuer_keys_seconds",
+        ASKING,
+        "keys_are_looked_for_as_often_as_it_is_said",
+    ),
+    (
+        "issuer_pause_seconds",
+        ASKING,
+        "keys_are_looked_for_as_often_as_it_is_said",
+    ),
+    (
+        "introspection_seconds",
+        ASKING,
+        "the_word_of_an_issuer_holds_as_long_as_it_is_said",
+    ),
+    ("proofs", ASKING, "one_proof_too_many_is_not_taken"),
     (
         "connections_per_address",
         FLOODS,

@@ -6,10 +6,11 @@ use super::{Body, HostGuard, headers, plain};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
 /// What a request of the protocol carries, apart from `Mcp-Param-*`.
-const SENT: [&str; 8] = [
+const SENT: [&str; 9] = [
     "accept",
     "authorization",
     "content-type",
+    "dpop",
     "last-event-id",
     headers::VERSION,
     headers::SESSION,
@@ -17,8 +18,8 @@ const SENT: [&str; 8] = [
     headers::NAME,
 ];
 const METHODS: HeaderValue = HeaderValue::from_static("POST, GET, DELETE");
-/// What a script has to read.
-const READ: HeaderValue = HeaderValue::from_static("Mcp-Session-Id");
+/// What a script has to read: its session, and how to get a token.
+const READ: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce");
 /// How long a browser may remember the answer, in seconds.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
 
@@ -113,10 +114,13 @@ mod tests {
         assert_eq!(value("access-control-allow-methods"), "POST, GET, DELETE");
         assert_eq!(
             value("access-control-allow-headers"),
-            "accept, authorization, content-type, last-event-id, mcp-protocol-version, mcp-session-id, mcp-method, \
+            "accept, authorization, content-type, dpop, last-event-id, mcp-protocol-version, mcp-session-id, mcp-method, \
              mcp-name, mcp-param-region"
         );
-        assert_eq!(value("access-control-expose-headers"), "Mcp-Session-Id");
+        assert_eq!(
+            value("access-control-expose-headers"),
+            "Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce"
+        );
         assert_eq!(value("vary"), "Origin");
         let credentials = "access-control-allow-credentials";
         assert!(!response.headers().contains_key(credentials));

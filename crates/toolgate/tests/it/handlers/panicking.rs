@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 use std::{
-    fmt::Write as _,
     io::{BufRead, BufReader, Read, Write},
     path::Path,
     process::{Command, Stdio},
 };
 use toolgate::handlers::{Server, Tool};
+use toolgate_testkit::canary::spellings;
 
 const CANARY: &str = "canary-panic-4Nq8Wz2Kv6Xh1Lm9";
 /// Where the test has itself run as that server: the folder of its record.
@@ -65,26 +65,6 @@ fn request(id: usize, way: &str) -> Value {
             "io.modelcontextprotocol/clientCapabilities": {},
         },
     }})
-}
-
-/// The canary as a program may write it: as it is, in hex, for a URL, and in base64 behind any other bytes.
-fn spellings() -> Vec<String> {
-    use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
-    let hex = CANARY.bytes().fold(String::new(), |mut hex, b| {
-        let _ = write!(hex, "{b:02x}");
-        hex
-    });
-    let mut all = vec![
-        CANARY.to_owned(),
-        hex.to_uppercase(),
-        hex,
-        CANARY.replace('-', "%2D"),
-    ];
-    for before in 0..3 {
-        let text = STANDARD_NO_PAD.encode(format!("{}{CANARY}", "x".repeat(before)));
-        all.push(text[4..text.len() - 4].to_owned());
-    }
-    all
 }
 
 fn files(folder: &Path, all: &mut Vec<(String, String)>) {
@@ -158,14 +138,14 @@ fn t61_what_a_tool_panics_over_stands_nowhere() {
     let mut all = vec![("stdout".to_owned(), heard), ("stderr".to_owned(), said)];
     files(&folder, &mut all);
     assert!(all.len() > 2, "a record");
-    for canary in spellings() {
+    for canary in spellings(CANARY) {
         for (place, text) in &all {
             assert!(!text.contains(&canary), "{place} has {canary}: {text}");
         }
     }
     println!(
         "T61: {panics} panics over a secret, {} looks in {} streams and files, 0 found",
-        spellings().len() * all.len(),
+        spellings(CANARY).len() * all.len(),
         all.len(),
     );
     std::fs::remove_dir_all(folder).unwrap();

@@ -1,0 +1,171 @@
+//! How often issuers are asked, which of several, and how much is remembered.
+
+use super::*;
+use crate::resource::ResourceLimits;
+use std::time::Duration;
+
+/// A server that asks these, each with its prefix.
+fn of(worlds: &[(&World, &str)]) -> ResourceServer {
+    let server = ResourceServer::new(Url::parse(RESOURCE).unwrap());
+    worlds.iter().fold(server, |server, (world, prefix)| {
+        let url = Url::parse(&world.url).unwrap();
+        let issuer = world.issuer().token_prefix(prefix);
+        let issuer = issuer.introspection(None, "gateway", Secret::new("s3cret of the gateway"));
+        server.issuer(issuer, Fetcher::at_home(&url, FetchLimits::default()))
+    })
+}
+
+/// The same with limits.
+fn with(world: &World, change: impl Fn(&mut ResourceLimits)) -> ResourceServer {
+    let mut limits = ResourceLimits::default();
+    change(&mut limits);
+    of(&[(world, "")]).limits(limits)
+}
+
+fn active(world: &World, is: bool) {
+    let said = json!({"active": is, "sub": "bob", "aud": RESOURCE, "client_id": "c"});
+    world.page("/introspect", said);
+}
+
+async fn status(server: &ResourceServer, token: &str) -> u16 {
+    let admitted = admit(server, token).await;
+    admitted.map_or_else(|refused| refused.status().as_u16(), |_| 200)
+}
+
+/// How many requests an issuer got about tokens or for anything else.
+fn asked(world: &World) -> usize {
+    world.asked.load(SeqCst)
+}
+
+#[tokio::test]
+async fn a_token_is_shown_to_one_issuer_unless_it_is_said() {
+    let (one, two) = (World::new(), World::new());
+    active(&one, false);
+    active(&two, true);
+    let server = of(&[(&one, ""), (&two, "")]);
+    assert_eq!(status(&server, "opaque-1").await, 401);
+    assert_eq!(asked(&two), 0, "the second sees no token of the first");
+
+    // One after the other, until one knows it.
+    let server = of(&[(&one, ""), (&two, "")]).danger_asking_every_issuer();
+    assert_eq!(status(&server, "opaque-2").await, 200);
+    active(&two, false);
+    assert_eq!(status(&server, "opaque-3").await, 401);
+    // One that is away may have known it: that is no fault of the token.
+    one.pages
+        .lock()
+        .unwrap()
+        .retain(|(at, _)| at != "/introspect");
+    assert_eq!(status(&server, "opaque-4").await, 503);
+    active(&two, true);
+    assert_eq!(status(&server, "opaque-5").await, 200);
+}
+
+#[tokio::test]
+async fn a_prefix_says_whose_a_token_is() {
+    let (one, two, rest) = (World::new(), World::new(), World::new());
+    for world in [&one, &two, &rest] {
+        active(world, true);
+    }
+    // Also where all may be asked: what has a prefix goes to nobody else.
+    let server = of(&[(&one, "a_"), (&two, "a_b_"), (&rest, "")]).danger_asking_every_issuer();
+    let count = || [asked(&one), asked(&two), asked(&rest)].map(|n| n > 0);
+    assert_eq!(status(&server, "a_b_1").await, 200);
+    assert_eq!(count(), [false, true, false]);
+    active(&one, false);
+    assert_eq!(status(&server, "a_1").await, 401);
+    assert_eq!(count(), [true, true, false]);
+    assert_eq!(status(&server, "A_1").await, 200);
+    assert_eq!(count(), [true, true, true]);
+}
+
+#[tokio::test]
+async fn the_word_of_an_issuer_holds_as_long_as_it_is_said() {
+    let world = World::new();
+    let server = with(&world, |limits| limits.introspection = Duration::ZERO);
+    active(&world, true);
+    assert_eq!(status(&server, "opaque-1").await, 200);
+    active(&world, false);
+    assert_eq!(
+        status(&server, "opaque-1").await,
+        401,
+        "it is asked each time"
+    );
+    let server = with(&world, |limits| {
+        limits.introspection = Duration::from_secs(3600)
+    });
+    active(&world, true);
+    assert_eq!(status(&server, "opaque-1").await, 200);
+    active(&world, false);
+    assert_eq!(status(&server, "opaque-1").await, 200);
+    // A word that is too long to be kept holds for one request.
+    let long = json!({"active": true, "sub": "bob", "aud": RESOURCE, "more": "x".repeat(4096)});
+    world.page("/introspect", long);
+    assert_eq!(status(&server, "opaque-2").await, 200);
+    active(&world, false);
+    assert_eq!(status(&server, "opaque-2").await, 401);
+}
+
+#[tokio::test]
+async fn keys_are_looked_for_as_often_as_it_is_said() {
+    let world = World::new();
+    let token = world.es.token(&World::header(), &world.payload());
+    let unknown = json!({"alg": "ES256", "typ": "at+jwt", "kid": "new"});
+    let unknown = world.es.token(&unknown, &world.payload());
+    // Metadata and keys; then nothing more, whatever keys are named.
+    let server = with(&world, |_| {});
+    assert_eq!(status(&server, &token).await, 200);
+    assert_eq!(status(&server, &unknown).await, 401);
+    assert_eq!(status(&server, &token).await, 200);
+    assert_eq!(asked(&world), 2);
+    // An unknown key is looked for each time.
+    let server = with(&world, |limits| limits.ask = Duration::ZERO);
+    assert_eq!(status(&server, &token).await, 200);
+    for n in 1..4 {
+        assert_eq!(status(&server, &unknown).await, 401);
+        assert_eq!(asked(&world), 4 + n);
+    }
+    // Known ones are, too, where they may not be kept.
+    let server = with(&world, |limits| {
+        (limits.ask, limits.keys) = (Duration::ZERO, Duration::ZERO);
+    });
+    let before = asked(&world);
+    let _ = status(&server, &token).await;
+    let _ = status(&server, &token).await;
+    assert_eq!(asked(&world), before + 3);
+}
+
+#[tokio::test]
+async fn one_proof_too_many_is_not_taken() {
+    let world = World::new();
+    let server = with(&world, |limits| limits.proofs = 2);
+    let proof = Proof::new(&world);
+    let header = proof.header();
+    for id in ["1", "2"] {
+        let shown = proof.shown(&server, &header, &proof.payload(id)).await;
+        assert_eq!(shown, Ok(()));
+    }
+    let over = proof.shown(&server, &header, &proof.payload("3")).await;
+    assert_eq!(over.unwrap_err().status(), StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test]
+async fn a_proof_is_for_the_address_that_is_used() {
+    let world = World::new();
+    let server = world.server(world.issuer());
+    let proof = Proof::new(&world);
+    let stream = Url::parse("https://tools.example.com/sse").unwrap();
+    let at = async |id: &str, htu: &str| {
+        let mut payload = proof.payload(id);
+        (payload["htu"], payload["htm"]) = (json!(htu), json!("GET"));
+        let headers = proof.headers(&proof.key.token(&proof.header(), &payload));
+        let admitted = server.admit_at(&stream, &Method::GET, &headers).await;
+        admitted.is_ok()
+    };
+    assert!(at("1", "https://tools.example.com/sse").await);
+    assert!(!at("2", RESOURCE).await, "a proof for another address");
+    assert!(
+        !at("1", "https://tools.example.com/sse").await,
+        "shown before"
+    );
+}
