@@ -9,6 +9,8 @@
 //   {do: "edit", id, text}         approves with these arguments instead, and waits until the card is gone
 //   {do: "remember", id, uses}     approves and remembers it for so many uses
 //   {do: "grants"}                 opens the grants; says what is shown there
+//   {do: "key", name, holds}       waits until that key is shown with TEXT in it; says what is shown of it
+//   {do: "revoke_key", name}       revokes it, and waits until it is shown as revoked
 //   {do: "freeze", reason}         freezes everything
 //   {do: "thaw", what}             thaws it
 //   {do: "call", state}            waits for a row of the calls view in that state; says its id
@@ -117,6 +119,17 @@ const acts = {
     await page.locator('[data-tab="grants"]').click();
     await page.locator('[data-grant]').first().waitFor();
     return { text: await page.locator('#view-grants').innerText() };
+  },
+  async key({ name, holds }) {
+    await page.locator('[data-tab="grants"]').click();
+    const row = page.locator(`[data-key="${name}"]`, { hasText: holds });
+    await row.waitFor();
+    return { text: await row.innerText(), buttons: await row.locator('button:visible').count() };
+  },
+  async revoke_key({ name }) {
+    await page.locator(`[data-key="${name}"] button[data-act="revoke-key"]`).click();
+    await page.locator(`[data-key="${name}"]`, { hasText: 'revoked' }).waitFor();
+    return {};
   },
   async freeze({ reason }) {
     await page.locator('[data-tab="grants"]').click();

@@ -31,23 +31,6 @@ impl Secret {
 mod tests {
     use super::Secret;
 
-    /// Compiles only while the type lacks the trait: otherwise there are two candidates.
-    macro_rules! lacks {
-        ($($of:path),*) => {$({
-            trait Once<A> {
-                fn once() {}
-            }
-            impl<T: ?Sized> Once<()> for T {}
-            impl<T: $of + ?Sized> Once<u8> for T {}
-            <Secret as Once<_>>::once();
-        })*};
-    }
-
-    #[test]
-    fn nothing_prints_a_secret() {
-        lacks!(std::fmt::Debug, std::fmt::Display);
-    }
-
     #[test]
     fn a_secret_is_compared_whole() {
         let secret = Secret::new("abc");

@@ -83,7 +83,7 @@ impl Operator {
             "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"), "data": self.data,
             "now": millis(SystemTime::now()), "servers": self.server_status(),
             "calls": self.board.json(), "pending": self.pending(), "grants": self.grants(),
-            "freezes": self.freezes(), "tasks": self.tasks(),
+            "freezes": self.freezes(), "keys": self.key_list(), "tasks": self.tasks(),
             "policy": self.reloader.status(), "pins": self.open_pins(), "record": self.record(),
         });
         for (name, kinds) in LISTS {

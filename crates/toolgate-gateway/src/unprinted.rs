@@ -21,11 +21,16 @@ macro_rules! is_unprinted {
     )+};
 }
 
-/// Links and logins of the console. What has a `Debug` without its secrets is tested
+/// Secrets, keys that were just made, links and logins of the console. What has a `Debug` without its secrets is tested
 /// where it is.
 #[test]
 fn t62_what_holds_a_secret_cannot_be_printed() {
-    is_unprinted!(crate::console::Logins);
+    is_unprinted!(
+        toolgate_auth::Secret,
+        toolgate_policy::keys::NewKey,
+        crate::console::Logins,
+    );
+    is_not!(toolgate_policy::keys::NewKey: Clone);
     is_not!(crate::config::Given: std::fmt::Display);
     is_not!(crate::config::Given: serde::Serialize);
     is_not!(crate::config::Server: std::fmt::Display);

@@ -53,6 +53,8 @@ pub struct KeyView {
     pub revoked: Option<SystemTime>,
     /// Who made it, in words.
     pub by: String,
+    /// When it opened something last, as far as that was kept: to a minute.
+    pub used: Option<SystemTime>,
 }
 
 impl KeyView {

@@ -118,5 +118,12 @@ fn line(key: &KeyView, now: SystemTime) -> String {
     };
     let made = stamp(key.created);
     let by = toolgate::visible_line(&key.by);
-    format!("key:{:<24} {holds}; made {made} by {by}\n", key.name)
+    let used = match key.used {
+        Some(at) => format!("last used {}", stamp(at)),
+        None => "never used".to_owned(),
+    };
+    format!(
+        "key:{:<24} {holds}; {used}; made {made} by {by}\n",
+        key.name
+    )
 }

@@ -1,19 +1,49 @@
 //! The keys of callers, as a terminal makes and revokes them.
 
 use super::{Done, NotDone, Operator};
+use crate::board::millis;
 use serde_json::{Value, json};
-use std::time::{Duration, UNIX_EPOCH};
-use toolgate_policy::{By, Who, keys::KeyError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use toolgate_policy::{
+    By, Who,
+    keys::{KeyError, KeyView, Over},
+};
 
 impl Operator {
+    /// All keys without the keys themselves, which nobody has.
+    pub(crate) fn key_list(&self) -> Value {
+        let now = SystemTime::now();
+        let one = |key: &KeyView| {
+            json!({"name": key.name, "created": millis(key.created), "expires": key.expires.map(millis),
+                "revoked": key.revoked.map(millis), "over": key.over(now).map(Over::as_str), "by": key.by,
+                "used": key.used.map(millis)})
+        };
+        let keys = self.desk.freezes().keys().list();
+        keys.iter().map(one).collect()
+    }
+
+    /// Keeps when keys were used, and tells the console of what changed.
+    pub(crate) async fn follow_keys(&self, told: &mut Value) {
+        self.desk.freezes().keys().keep_uses().await;
+        if !self.board.is_watched() {
+            return;
+        }
+        let now = self.key_list();
+        if now != *told {
+            self.board.tell("keys", &now);
+            *told = now;
+        }
+    }
+
     /// Does what has to do with keys; `None` for anything else.
     pub(super) async fn keys(&self, action: &str, with: &Value, who: &Who) -> Option<Done> {
         let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
         let (keys, name) = (self.desk.freezes().keys(), word("name"));
         let done = match action {
-            // A key that is made here must not be read in a browser, nor by whoever looks at its screen.
-            "keys/create" | "keys/revoke" if who.by != By::Terminal => {
-                let why = "keys are made and revoked in a terminal: `toolgate keys`";
+            "keys" => return Some(Ok(self.key_list())),
+            // A key that is made must not be read in a browser, nor by whoever looks at its screen.
+            "keys/create" if who.by != By::Terminal => {
+                let why = "keys are made in a terminal: `toolgate keys create NAME`";
                 return Some(Err(NotDone::Refused(why.to_owned())));
             }
             "keys/create" => {

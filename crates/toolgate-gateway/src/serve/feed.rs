@@ -22,8 +22,17 @@ impl Parts {
             self.feed_tools(),
             self.feed_pins(),
             self.feed_record(),
-            self.feed_tasks()
+            self.feed_tasks(),
+            self.feed_keys()
         );
+    }
+
+    async fn feed_keys(&self) {
+        let mut told = self.operator.key_list();
+        loop {
+            tokio::time::sleep(LOOK).await;
+            self.operator.follow_keys(&mut told).await;
+        }
     }
 
     async fn feed_desk(&self) {

@@ -18,7 +18,7 @@ fn demo(more: &str) -> Setup {
     Setup::fast_demo(&format!("{CLOSED}{more}"))
 }
 
-fn created(gate: &Gate, name: &str) -> String {
+pub(crate) fn created(gate: &Gate, name: &str) -> String {
     key_of(&gate.cli(&["keys", "create", name]))
 }
 
@@ -47,7 +47,7 @@ fn call_bytes(port: u16, more: &[String], tool: &str, arguments: Value) -> Vec<u
     request(port, "POST", "/mcp", &lines, body.as_bytes())
 }
 
-fn add(port: u16, key: &str) -> Response {
+pub(crate) fn add(port: u16, key: &str) -> Response {
     call_with(port, &[bearer(key)], "demo_add", json!({"a": 1, "b": 2}))
 }
 

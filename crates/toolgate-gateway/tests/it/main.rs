@@ -31,6 +31,7 @@ mod hostile_config;
 mod items;
 mod keyring;
 mod keys;
+mod keys_page;
 mod listen;
 mod login;
 mod many_tokens;

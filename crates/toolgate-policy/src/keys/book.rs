@@ -16,6 +16,11 @@ use toolgate_journal::{Entry, Event};
 
 /// The table of the store.
 const TABLE: &str = "keys";
+/// The table of when each was used last.
+const USES: &str = "key_uses";
+
+/// The least time between two notes on the last use of a key.
+const NOTE: Duration = Duration::from_secs(60);
 
 /// The longest that is waited for the end of a key before it is looked at again: clocks are set.
 const LOOK: Duration = Duration::from_secs(60);
@@ -26,6 +31,8 @@ pub struct Keys {
     store: Arc<dyn Store>,
     /// What was read, after which change of the store.
     read: Mutex<(Option<u64>, Arc<Known>)>,
+    /// When each was used last here, and which of that is kept.
+    used: Mutex<HashMap<String, Used>>,
 }
 
 /// The table, read.
@@ -35,6 +42,11 @@ struct Known {
     keys: HashMap<String, Key>,
     /// Names by the first bytes of their digests; the whole digest is compared afterwards.
     names: HashMap<[u8; 8], Vec<String>>,
+}
+
+struct Used {
+    last: SystemTime,
+    kept: Option<SystemTime>,
 }
 
 struct Key {
@@ -49,13 +61,19 @@ impl Keys {
             recorder,
             store,
             read: Mutex::default(),
+            used: Mutex::default(),
         }
     }
 
     /// All keys by name, those that were revoked lately too.
     pub fn list(&self) -> Vec<KeyView> {
         let known = self.known();
-        let mut views: Vec<KeyView> = known.keys.values().map(|key| key.view.clone()).collect();
+        let uses = self.uses();
+        let view = |key: &Key| KeyView {
+            used: uses.get(&key.view.name).copied(),
+            ..key.view.clone()
+        };
+        let mut views: Vec<KeyView> = known.keys.values().map(view).collect();
         views.sort_by(|a, b| a.name.cmp(&b.name));
         views
     }
@@ -73,8 +91,62 @@ impl Keys {
         let key = key.ok_or(KeyRefused::Unknown)?;
         let name = key.view.name.clone();
         match key.view.over(SystemTime::now()) {
-            None => Ok(KeyPass { name, digest }),
+            None => {
+                self.note(&name);
+                Ok(KeyPass { name, digest })
+            }
             Some(over) => Err(KeyRefused::Over(name, over)),
+        }
+    }
+
+    fn note(&self, name: &str) {
+        let last = SystemTime::now();
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        match used.get_mut(name) {
+            Some(used) => used.last = last,
+            None => drop(used.insert(name.to_owned(), Used { last, kept: None })),
+        }
+    }
+
+    /// When each was used last, here or in another process of the data directory.
+    fn uses(&self) -> HashMap<String, SystemTime> {
+        let row = |row: Row| Some((row.key.clone(), at(row.value.get("at")?.as_u64()?)?));
+        let mut uses: HashMap<_, _> = self
+            .store
+            .entries(USES)
+            .into_iter()
+            .filter_map(row)
+            .collect();
+        let here = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, used) in here.iter() {
+            let last = uses.entry(name.clone()).or_insert(used.last);
+            *last = used.last.max(*last);
+        }
+        uses
+    }
+
+    /// Keeps when keys were used, each at most once a minute. It is no record: what fails is tried again with the next.
+    pub async fn keep_uses(&self) {
+        let due = {
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut due = Vec::new();
+            for (name, used) in used.iter_mut() {
+                let since = used
+                    .kept
+                    .and_then(|kept| used.last.duration_since(kept).ok());
+                if used.kept.is_none() || since.is_some_and(|since| since >= NOTE) {
+                    used.kept = Some(used.last);
+                    due.push((name.clone(), used.last));
+                }
+            }
+            due
+        };
+        for (name, last) in due {
+            let value = json!({"at": millis(last)});
+            let _ = self
+                .store
+                .write(USES, &name, Some(value), Expect::Any)
+                .await;
         }
     }
 
@@ -194,6 +266,9 @@ impl Keys {
             if long_ago {
                 let expect = Expect::Version(known.version(name));
                 self.store.write(TABLE, name, None, expect).await?;
+                self.store.write(USES, name, None, Expect::Any).await?;
+                let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+                used.remove(name);
             }
         }
         Ok(())
@@ -248,6 +323,7 @@ impl Key {
                 expires: number("expires")?,
                 revoked: number("revoked")?,
                 by: text("by").unwrap_or_default().to_owned(),
+                used: None,
             },
         })
     }

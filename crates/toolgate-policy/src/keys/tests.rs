@@ -1,4 +1,4 @@
-use super::{KeyError, KeyRefused, Keys, NewKey, Over};
+use super::{KeyError, KeyRefused, Keys, Over};
 use crate::{By, Expect, Memory, Recorder, Store, Who};
 use serde_json::json;
 use std::{
@@ -9,23 +9,6 @@ use toolgate_core::Caller;
 
 /// As many as there may be.
 const MOST: usize = 3;
-
-/// Compiles only while the type lacks the trait: otherwise there are two candidates.
-macro_rules! lacks {
-    ($type:ty: $($of:path),*) => {$({
-        trait Once<A> {
-            fn once() {}
-        }
-        impl<T: ?Sized> Once<()> for T {}
-        impl<T: ?Sized + $of> Once<u8> for T {}
-        <$type as Once<_>>::once();
-    })*};
-}
-
-#[test]
-fn t62_a_new_key_cannot_be_printed() {
-    lacks!(NewKey: std::fmt::Debug, std::fmt::Display, serde::Serialize, Clone);
-}
 
 fn book() -> (Arc<Memory>, Arc<Keys>) {
     let store = Arc::new(Memory::new());

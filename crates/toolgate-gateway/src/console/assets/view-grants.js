@@ -1,4 +1,4 @@
-// What is remembered, and what is frozen: both can be taken back here.
+// What is remembered, which keys callers have, and what is frozen: all of it can be taken back here.
 
 import { state, post } from "./api.js";
 import { h, t, put, attr, keyed, button, clock, stamp, visText } from "./dom.js";
@@ -12,18 +12,28 @@ const noGrants = h("div", { class: "empty", hidden: true }, h("h3", {}, "Nothing
 const freezeList = h("tbody", {});
 const freezeTable = h("table", { class: "grants freezes" }, headings("Frozen", "Reason", "By", "Since"), freezeList);
 const noFreezes = h("p", { class: "dim" }, "Nothing is frozen.");
+const keyList = h("tbody", {});
+const keyTable = h("table", { class: "grants keys-of-callers" }, headings("Caller", "Made", "Until", "Last use"), keyList);
+const noKeys = h("p", { class: "dim" }, "There are no keys.");
 root.append(h("h2", { class: "sr" }, "Grants"), error, noGrants, grantTable,
+  h("section", { class: "freeze-box" }, h("h3", {}, "Keys of callers"),
+    h("p", { class: "dim" }, "A key is made in a terminal, by ", h("code", {}, "toolgate keys create NAME"), ", and shown there once. What a revoked one opened ends at once."),
+    noKeys, keyTable),
   h("section", { class: "freeze-box" }, h("h3", {}, "Stand still"),
     h("p", { class: "dim" }, "A freeze stops what runs and refuses what comes, in all gateways of this data directory, until it is thawed."),
     noFreezes, freezeTable, freezeForm()));
 
 const syncGrants = keyed(grantList, (g) => g.id, makeGrant);
+const syncKeys = keyed(keyList, (k) => k.name + " " + k.created, makeKey);
 const syncFreezes = keyed(freezeList, (f) => f.what, makeFreeze);
 
 export function renderGrants() {
   syncGrants(state.grants);
   attr(noGrants, "hidden", state.grants.length > 0);
   attr(grantTable, "hidden", !state.grants.length);
+  syncKeys(state.keys);
+  attr(noKeys, "hidden", state.keys.length > 0);
+  attr(keyTable, "hidden", !state.keys.length);
   syncFreezes(state.freezes);
   attr(noFreezes, "hidden", state.freezes.length > 0);
   attr(freezeTable, "hidden", !state.freezes.length);
@@ -53,6 +63,22 @@ function makeGrant(first) {
     put(used, times + (g.uses ? ` of ${g.uses}` : "") + (g.last ? `, last ${day(g.last)}` : ""));
     put(until, g.over ?? day(g.until));
     until.className = g.over ? "tag bad" : "";
+  } };
+}
+
+function makeKey(first) {
+  const until = h("span", {}), used = h("span", {});
+  const revoke = button("Revoke", { class: "danger small", "data-act": "revoke-key", "aria-label": "Revoke the key of " + visText(first.name) }, () => {
+    if (confirm(`Revoke the key of ${visText(first.name)}? What it opened ends, and it opens nothing more.`)) act("keys/revoke", { name: first.name }, revoke);
+  });
+  const node = h("tr", { "data-key": first.name }, cell("Caller", t("b", {}, "key:" + first.name)),
+    cell("Made", h("span", {}, h("time", { title: stamp(first.created) }, day(first.created)), t("span", { class: "dim" }, " by " + first.by))),
+    cell("Until", until), cell("Last use", used), cell("", revoke));
+  return { node, update(k) {
+    put(until, k.over ? `${k.over} ${day(k.revoked ?? k.expires)}` : k.expires ? day(k.expires) : "no end");
+    until.className = k.over ? "tag bad" : "";
+    put(used, k.used ? day(k.used) : "never");
+    attr(revoke, "hidden", Boolean(k.over));
   } };
 }
 
