@@ -92,11 +92,7 @@ impl SignIns {
                 "the server {id} gets an Authorization header from the config; remove that to sign in"
             ));
         }
-        if self.open().len() >= MOST {
-            return Err(format!(
-                "{MOST} sign-ins are open already; end one of them, or wait {PERSON:?}"
-            ));
-        }
+        room(&self.open())?;
         let env = |name: &str| std::env::var(name).ok();
         let login = login(id, address, &self.grants, None, env)
             .map_err(|why| format!("the server {id}: {why}"))?;
@@ -126,14 +122,18 @@ impl SignIns {
         let page = timeout(STEP, page).await.map_err(late)??;
         let state = value(page.query().unwrap_or_default(), "state");
         let state = state.ok_or("the sign-in has no state")?;
-        self.open().push(Open {
+        let one = Open {
             server: id.to_owned(),
             by: by.to_owned(),
             state: Secret::new(state),
             answer,
             work,
             until: Instant::now() + PERSON,
-        });
+        };
+        // Others may have begun meanwhile.
+        let mut open = self.open();
+        room(&open)?;
+        open.push(one);
         Ok(page)
     }
 
@@ -174,6 +174,16 @@ impl SignIns {
         let now = Instant::now();
         open.retain(|one| one.until > now);
         open
+    }
+}
+
+/// Whether one more may be begun.
+fn room(open: &[Open]) -> Result<(), String> {
+    match open.len() < MOST {
+        true => Ok(()),
+        false => Err(format!(
+            "{MOST} sign-ins are open already; end one of them, or wait {PERSON:?}"
+        )),
     }
 }
 

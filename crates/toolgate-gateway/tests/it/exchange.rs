@@ -273,6 +273,7 @@ fn text(response: &Response) -> String {
     answer_of(response, &json!(1)).to_string()
 }
 
+/// Holds: AUTH-33
 #[test]
 fn t31_each_caller_uses_a_server_in_its_own_name_and_its_token_stays_here() {
     let Some(issuer) = Issuer::start() else {
