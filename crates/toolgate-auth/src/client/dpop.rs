@@ -102,3 +102,83 @@ impl Binding {
         self.nonces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
+    use serde_json::Value;
+
+    /// Header and claims of a proof that its own key has signed.
+    fn read(proof: &HeaderValue) -> (Value, Value) {
+        assert!(proof.is_sensitive(), "it is not printed");
+        let (text, signature) = proof.to_str().unwrap().rsplit_once('.').unwrap();
+        let (header, claims) = text.split_once('.').unwrap();
+        let part = |part: &str| jose::decode(part).unwrap();
+        let value = |text: &str| serde_json::from_slice::<Value>(&part(text)).unwrap();
+        let header = value(header);
+        let of = |name: &str| part(header["jwk"][name].as_str().unwrap());
+        let point = [vec![4], of("x"), of("y")].concat();
+        let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point);
+        public.verify(text.as_bytes(), &part(signature)).unwrap();
+        (header, value(claims))
+    }
+
+    /// Holds: XAUTH-04.
+    #[test]
+    fn a_proof_is_of_one_request_and_one_token_and_has_the_public_key_only() {
+        let binding = Binding::new(None).unwrap();
+        let url = Url::parse("https://a.test:8443/mcp?key=s3cret").unwrap();
+        let (header, claims) = read(&binding.proof("POST", &url, None).unwrap());
+        assert_eq!(
+            (&header["typ"], &header["alg"]),
+            (&json!("dpop+jwt"), &json!("ES256"))
+        );
+        let jwk: Vec<&String> = header["jwk"].as_object().unwrap().keys().collect();
+        assert_eq!(jwk, ["crv", "kty", "x", "y"], "nothing of the private key");
+        assert_eq!(claims["htm"], "POST");
+        assert_eq!(
+            claims["htu"], "https://a.test:8443/mcp",
+            "without its query"
+        );
+        assert!(claims["iat"].as_u64().unwrap().abs_diff(now()) < 60);
+        assert!(claims.get("ath").is_none() && claims.get("nonce").is_none());
+        // RFC 9449, section 7.1 has this token and this hash.
+        let token = Secret::new("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU");
+        let (_, with) = read(&binding.proof("GET", &url, Some(&token)).unwrap());
+        assert_eq!(with["ath"], "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo");
+        assert_eq!(with["htm"], "GET");
+        assert_ne!(with["jti"], claims["jti"], "each is another one");
+        // What was kept is the same key.
+        let again = Binding::new(Some(&binding.kept)).unwrap();
+        let (kept, _) = read(&again.proof("POST", &url, None).unwrap());
+        assert_eq!(kept["jwk"], header["jwk"]);
+    }
+
+    #[test]
+    fn a_nonce_is_for_the_origin_that_gave_it() {
+        let binding = Binding::new(None).unwrap();
+        let said = |nonce: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(NONCE, nonce.parse().unwrap());
+            headers
+        };
+        let (a, b) = ("https://a.test", "https://b.test");
+        let nonce = |origin: &str| {
+            let url = Url::parse(&format!("{origin}/x")).unwrap();
+            read(&binding.proof("POST", &url, None).unwrap()).1["nonce"].clone()
+        };
+        assert!(binding.hear(a, &said("n1")) && !binding.hear(a, &said("n1")));
+        assert_eq!((nonce(a), nonce(b)), (json!("n1"), Value::Null));
+        assert!(binding.hear(a, &said("n2")) && binding.hear(b, &said("n1")));
+        assert_eq!((nonce(a), nonce(b)), (json!("n2"), json!("n1")));
+        let long = "n".repeat(LONGEST + 1);
+        assert!(!binding.hear(a, &said(&long)) && !binding.hear(a, &said("")));
+        assert!(!binding.hear(a, &HeaderMap::new()));
+        assert_eq!(nonce(a), "n2");
+        for n in 0..=ORIGINS {
+            binding.hear(&format!("https://{n}.test"), &said("n"));
+        }
+        assert!(binding.nonces().len() <= ORIGINS);
+    }
+}

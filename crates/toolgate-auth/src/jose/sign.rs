@@ -165,6 +165,56 @@ mod tests {
     }
 
     #[test]
+    fn each_algorithm_signs_as_its_name_says() {
+        let rsa = include_str!("of-tests.pem").to_owned();
+        let ed = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+        let ed = format!(
+            "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+            STANDARD.encode(ed.as_ref())
+        );
+        let check = |algorithm,
+                     pem: &str,
+                     name: &str,
+                     how: &'static dyn signature::VerificationAlgorithm| {
+            let key = SigningKey::from_pem(algorithm, &Secret::new(pem)).unwrap();
+            let public = match &key.key {
+                Key::Rsa(key) => key.public().as_ref().to_vec(),
+                Key::Ed(key) => key.public_key().as_ref().to_vec(),
+                Key::Ecdsa(key) => key.public_key().as_ref().to_vec(),
+            };
+            assert_eq!(key.algorithm(), algorithm);
+            // Whoever calls does not choose how.
+            let signed = key
+                .sign(json!({"alg": "none"}), &json!({"iss": "a"}))
+                .unwrap();
+            let (text, signed) = signed.rsplit_once('.').unwrap();
+            let (header, claims) = text.split_once('.').unwrap();
+            let read = |part| serde_json::from_slice::<Value>(&decode(part).unwrap()).unwrap();
+            assert_eq!(read(header), json!({"alg": name}));
+            assert_eq!(read(claims), json!({"iss": "a"}));
+            let public = signature::UnparsedPublicKey::new(how, public);
+            let signed = decode(signed).unwrap();
+            assert!(public.verify(text.as_bytes(), &signed).is_ok(), "{name}");
+            assert!(public.verify(b"other", &signed).is_err(), "{name}");
+        };
+        check(
+            Algorithm::Rs256,
+            &rsa,
+            "RS256",
+            &signature::RSA_PKCS1_2048_8192_SHA256,
+        );
+        check(Algorithm::EdDsa, &ed, "EdDSA", &signature::ED25519);
+        for (algorithm, pem) in [
+            (Algorithm::Rs256, &ed),
+            (Algorithm::Es256, &ed),
+            (Algorithm::EdDsa, &rsa),
+            (Algorithm::Es256, &rsa),
+        ] {
+            assert!(SigningKey::from_pem(algorithm, &Secret::new(pem.as_str())).is_err());
+        }
+    }
+
+    #[test]
     fn a_key_of_another_form_is_refused_without_its_text() {
         for pem in [
             "",
