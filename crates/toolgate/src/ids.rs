@@ -1,31 +1,68 @@
 //! Short names for calls, long ones for secrets.
 
 use ring::rand::{SecureRandom, SystemRandom};
+use std::sync::{Mutex, PoisonError};
 
 /// 32 signs that are not mistaken for each other.
 const SIGNS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
 
+/// Signs of a short name.
+const SHORT: usize = 8;
+
 /// `prefix-xxxxxxxx`: 40 random bits, for people to type. Not a secret.
 pub fn short(prefix: &str) -> String {
-    format!("{prefix}-{}", signs(8))
+    let mut name = String::with_capacity(prefix.len() + 1 + SHORT);
+    name.push_str(prefix);
+    name.push('-');
+    name.extend(DRAWN.lock().unwrap_or_else(PoisonError::into_inner).take());
+    name
 }
 
 /// 160 random bits, for session ids and tokens.
 pub fn secret() -> String {
-    signs(32)
+    let mut bytes = [0; 32];
+    draw(&mut bytes);
+    bytes.map(sign).iter().collect()
 }
 
-fn signs(count: usize) -> String {
-    let mut bytes = vec![0; count];
+/// Random bytes for short names, drawn together: each call has a name, and the system is asked for 128 at once. No secret
+/// is made of what lies here.
+struct Drawn {
+    bytes: [u8; 128 * SHORT],
+    used: usize,
+}
+
+static DRAWN: Mutex<Drawn> = Mutex::new(Drawn {
+    bytes: [0; 128 * SHORT],
+    used: 128 * SHORT,
+});
+
+impl Drawn {
+    /// The signs of one name. No byte is used twice.
+    fn take(&mut self) -> [char; SHORT] {
+        if self.used + SHORT > self.bytes.len() {
+            draw(&mut self.bytes);
+            self.used = 0;
+        }
+        let mut taken = [0; SHORT];
+        for (to, from) in taken.iter_mut().zip(self.bytes.iter().skip(self.used)) {
+            *to = *from;
+        }
+        self.used += SHORT;
+        taken.map(sign)
+    }
+}
+
+fn draw(bytes: &mut [u8]) {
     // Without random bytes nothing here is safe; the operating systems we run on give them or do not start.
-    if SystemRandom::new().fill(&mut bytes).is_err() {
+    if SystemRandom::new().fill(bytes).is_err() {
         panic!("the operating system gives no random bytes");
     }
-    bytes
-        .iter()
-        .filter_map(|b| SIGNS.get(usize::from(b % 32)))
-        .map(|s| char::from(*s))
-        .collect()
+}
+
+fn sign(byte: u8) -> char {
+    let sign = SIGNS.get(usize::from(byte % 32));
+    sign.copied().map_or('a', char::from)
 }
 
 #[cfg(test)]
@@ -33,6 +70,14 @@ fn signs(count: usize) -> String {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn short_names_do_not_repeat_what_was_drawn() {
+        let names: HashSet<String> = (0..1000).map(|_| short("c")).collect();
+        // Two of a thousand meet in one run of two million.
+        assert_eq!(names.len(), 1000);
+        assert!(names.iter().all(|name| name.len() == 2 + SHORT));
+    }
 
     /// T25: no session id comes twice, and each sign of it is as likely as any other.
     #[test]
