@@ -5,7 +5,7 @@ use crate::{edge::legacy::Legacy, ids};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
-    time::Instant,
+    time::{Duration, Instant},
 };
 use toolgate_core::Caller;
 
@@ -21,11 +21,23 @@ pub(crate) struct Open {
 }
 
 pub(crate) struct Sessions {
-    open: Mutex<HashMap<String, Arc<Open>>>,
+    open: Mutex<Table>,
     limits: HttpLimits,
     /// The bytes that are kept of the streams of all of them.
     kept: Arc<AtomicUsize>,
 }
+
+/// The open sessions by their ids, and when to look again which of them end.
+#[derive(Default)]
+struct Table {
+    all: HashMap<String, Arc<Open>>,
+    /// Before that none of them can be idle or old enough; `None` where there are none. Looking at all of them with each
+    /// request would make requests the dearer the more sessions there are.
+    due: Option<Instant>,
+}
+
+/// How often all are looked at where one is due but busy.
+const AT_MOST: Duration = Duration::from_secs(1);
 
 impl Sessions {
     pub(crate) fn new(limits: HttpLimits) -> Sessions {
@@ -39,7 +51,6 @@ impl Sessions {
     /// A new session. At the limit the one that lay idle longest ends for it, the caller's own first; `None` when all
     /// are busy.
     pub(crate) fn add(&self, caller: Caller, legacy: Arc<Legacy>) -> Option<Arc<Open>> {
-        self.sweep();
         let now = Instant::now();
         let session = Arc::new(Open {
             id: ids::secret(),
@@ -50,30 +61,45 @@ impl Sessions {
             used: Mutex::new(now),
         });
         let mut open = self.open();
-        if open.len() >= self.limits.sessions {
-            let idle = longest_idle(&open, &session.caller)?;
-            if let Some(idle) = open.remove(&idle) {
+        if open.is_due(now) || open.all.len() >= self.limits.sessions {
+            drop(open);
+            self.sweep();
+            open = self.open();
+        }
+        if open.all.len() >= self.limits.sessions {
+            let idle = longest_idle(&open.all, &session.caller)?;
+            if let Some(idle) = open.all.remove(&idle) {
                 idle.legacy.close();
             }
         }
-        open.insert(session.id.clone(), session.clone());
+        let ends = after(now, self.limits.session_idle.min(self.limits.session_age));
+        open.due = Some(open.due.map_or(ends, |due| due.min(ends)));
+        open.all.insert(session.id.clone(), session.clone());
         Some(session)
     }
 
     /// The session of that id and caller. Another caller's is not there.
     pub(crate) fn find(&self, id: &str, caller: &Caller) -> Option<Arc<Open>> {
-        self.sweep();
-        let session = self
-            .open()
-            .get(id)
-            .filter(|s| s.caller == *caller)
-            .cloned()?;
-        *session.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        let now = Instant::now();
+        let mut open = self.open();
+        if open.is_due(now) {
+            drop(open);
+            self.sweep();
+            open = self.open();
+        }
+        let found = open.all.get(id).filter(|session| session.caller == *caller);
+        let session = found.cloned()?;
+        drop(open);
+        if !session.is_good(now, &self.limits) {
+            self.end(&session);
+            return None;
+        }
+        *session.used.lock().unwrap_or_else(PoisonError::into_inner) = now;
         Some(session)
     }
 
     pub(crate) fn end(&self, session: &Open) {
-        self.open().remove(&session.id);
+        self.open().all.remove(&session.id);
         session.legacy.close();
     }
 
@@ -81,30 +107,55 @@ impl Sessions {
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
         let mut ended = Vec::new();
-        self.open().retain(|_, session| {
+        let mut due: Option<Instant> = None;
+        let mut open = self.open();
+        open.all.retain(|_, session| {
             let kept = session.is_good(now, &self.limits);
-            if !kept {
+            if kept {
+                let ends = session.ends(&self.limits).max(now + AT_MOST);
+                due = Some(due.map_or(ends, |due| due.min(ends)));
+            } else {
                 ended.push(session.clone());
             }
             kept
         });
+        open.due = due;
+        drop(open);
         ended.iter().for_each(|session| session.legacy.close());
     }
 
     /// Forgets streams that nobody came back to.
     pub(crate) fn sweep_streams(&self) {
-        let all: Vec<Arc<Open>> = self.open().values().cloned().collect();
+        let all: Vec<Arc<Open>> = self.open().all.values().cloned().collect();
         all.iter().for_each(|session| session.kept.sweep());
     }
 
     pub(crate) fn close(&self) {
-        let all: Vec<Arc<Open>> = self.open().drain().map(|(_, session)| session).collect();
+        let all: Vec<Arc<Open>> = self
+            .open()
+            .all
+            .drain()
+            .map(|(_, session)| session)
+            .collect();
         all.iter().for_each(|session| session.legacy.close());
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Open>>> {
+    fn open(&self) -> MutexGuard<'_, Table> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Table {
+    /// Whether some of them may have ended.
+    fn is_due(&self, now: Instant) -> bool {
+        self.due.is_some_and(|due| due <= now)
+    }
+}
+
+/// A limit may be longer than the clock goes: then it is far away.
+fn after(at: Instant, time: Duration) -> Instant {
+    let far = Duration::from_secs(365 * 24 * 3600);
+    at.checked_add(time).unwrap_or(at + far)
 }
 
 /// The session that can best be spared.
@@ -122,6 +173,11 @@ impl Open {
 
     fn used(&self) -> Instant {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When it ends unless it is used or busy.
+    fn ends(&self, limits: &HttpLimits) -> Instant {
+        after(self.used(), limits.session_idle).min(after(self.born, limits.session_age))
     }
 
     fn is_good(&self, now: Instant, limits: &HttpLimits) -> bool {
@@ -171,6 +227,54 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toolgate_wire::json::Json;
+
+    fn sessions(limits: HttpLimits) -> (Sessions, impl Fn(&Sessions) -> Arc<Open>) {
+        let server = crate::Server::new("s", "1").build().unwrap();
+        let params = Json::from_value(&serde_json::json!({
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}));
+        let open = move |sessions: &Sessions| {
+            let caller = Caller::new("a");
+            let opened = Legacy::open(server.clone(), caller.clone(), "http", None, Some(&params));
+            sessions.add(caller, opened.unwrap().0).unwrap()
+        };
+        (Sessions::new(limits), open)
+    }
+
+    #[tokio::test]
+    async fn one_that_ended_is_not_found_though_nobody_looked_at_all_of_them() {
+        let (sessions, open) = sessions(HttpLimits {
+            session_idle: Duration::ZERO,
+            ..HttpLimits::default()
+        });
+        let one = open(&sessions);
+        sessions.open().due = None;
+        assert!(sessions.find(&one.id, &one.caller).is_none());
+        assert!(sessions.open().all.is_empty());
+    }
+
+    #[tokio::test]
+    async fn all_are_looked_at_as_soon_as_one_can_have_ended() {
+        let (sessions, open) = sessions(HttpLimits {
+            session_idle: Duration::from_secs(60),
+            session_age: Duration::MAX,
+            ..HttpLimits::default()
+        });
+        let one = open(&sessions);
+        let due = sessions.open().due.unwrap();
+        assert_eq!(due, one.ends(&sessions.limits));
+        let second = open(&sessions);
+        assert_eq!(sessions.open().due, Some(due), "the first of them");
+        sessions.end(&one);
+        sessions.sweep();
+        assert_eq!(sessions.open().due, Some(second.ends(&sessions.limits)));
+        assert!(sessions.find(&second.id, &second.caller).is_some());
+        // Had it ended meanwhile, whoever comes next would clear it away.
+        *second.used.lock().unwrap() = second.born.checked_sub(Duration::from_secs(61)).unwrap();
+        sessions.open().due = Some(Instant::now());
+        assert!(sessions.find("none", &second.caller).is_none());
+        assert!(sessions.open().all.is_empty() && sessions.open().due.is_none());
+    }
 
     #[test]
     fn so_many_streams_of_one_caller_and_of_all() {
