@@ -33,6 +33,8 @@ pub trait Report: Send + Sync + 'static {
 #[derive(Clone, Default)]
 pub struct Reporter {
     to: Option<Arc<dyn Report>>,
+    /// Whether somebody reads what events say.
+    read: bool,
     logs: Option<&'static str>,
 }
 
@@ -41,6 +43,7 @@ impl Reporter {
     pub fn new(to: Arc<dyn Report>) -> Reporter {
         Reporter {
             to: Some(to),
+            read: true,
             logs: None,
         }
     }
@@ -52,9 +55,13 @@ impl Reporter {
         self
     }
 
-    /// Hands all events to `to` instead: for a layer that looks at them on their way. What is wanted stays the same.
+    /// Hands all events to `to` instead: for a layer that looks at them on their way, and reads none of their words. What
+    /// is wanted stays the same.
     pub fn through(&self, to: Arc<dyn Report>) -> Reporter {
-        Reporter::new(to).with_logs(self.logs)
+        Reporter {
+            to: Some(to),
+            ..*self
+        }
     }
 
     /// Tells something.
@@ -67,6 +74,12 @@ impl Reporter {
     /// Whether anybody listens. Where nobody does, making an event is wasted work.
     pub fn listens(&self) -> bool {
         self.to.is_some()
+    }
+
+    /// Whether somebody reads what events say. A layer that only counts them listens, and reads nothing: what nobody reads
+    /// needs no cleaning.
+    pub fn is_read(&self) -> bool {
+        self.read
     }
 
     /// The least grave level of log messages that are wanted; `None` where none are.

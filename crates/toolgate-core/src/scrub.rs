@@ -166,7 +166,7 @@ impl Layer for Cleaner {
                 id: call.id.clone(),
                 trail: call.trail.clone(),
             };
-            if call.reporter.listens() {
+            if call.reporter.is_read() {
                 let report = CleanReport {
                     scrubs: self.scrubs.clone(),
                     asked: asked.clone(),

@@ -44,7 +44,10 @@ impl Entry {
 
     async fn traced<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
         call.trail.clear();
-        self.observer.began(&CallView::of(&call));
+        let watched = self.observer.watches();
+        if watched {
+            self.observer.began(&CallView::of(&call));
+        }
         let heard = self.recorder.listens();
         let mut open = Open {
             to: self,
@@ -55,9 +58,12 @@ impl Entry {
             start: Instant::now(),
             closed: false,
         };
-        let to = call.reporter.clone();
-        let (id, observer) = (call.id.clone(), self.observer.clone());
-        call.reporter = call.reporter.through(Arc::new(Told { id, observer, to }));
+        if watched {
+            let to = call.reporter.clone();
+            let (id, observer) = (call.id.clone(), self.observer.clone());
+            let logs = to.logs();
+            call.reporter = Reporter::new(Arc::new(Told { id, observer, to })).with_logs(logs);
+        }
         let outcome = next.call(call).await;
         open.close(outcome).await
     }

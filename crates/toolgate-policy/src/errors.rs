@@ -32,7 +32,7 @@ impl Scrub for Errors {
         _: Option<&Arc<Item>>,
         value: Returned<'_>,
     ) -> Result<(), Error> {
-        self.work("", from, value);
+        self.work(None, from, value);
         Ok(())
     }
 
@@ -43,17 +43,13 @@ impl Scrub for Errors {
         _: Option<&Arc<Item>>,
         value: Returned<'_>,
     ) -> Result<(), Error> {
-        self.work(
-            &format!("; the operator finds it as call {}", asked.id),
-            from,
-            value,
-        );
+        self.work(Some(asked), from, value);
         Ok(())
     }
 }
 
 impl Errors {
-    fn work(&self, where_it_is: &str, from: Option<&Origin>, value: Returned<'_>) {
+    fn work(&self, asked: Option<&Asked>, from: Option<&Origin>, value: Returned<'_>) {
         let (Some(from), Returned::Error(error)) = (from, value) else {
             return;
         };
@@ -67,6 +63,9 @@ impl Errors {
             // All others are ours.
             _ => return,
         };
+        let where_it_is = asked.map_or_else(String::new, |asked| {
+            format!("; the operator finds it as call {}", asked.id)
+        });
         error.set_public(format!("the server {} {what}{where_it_is}", from.server));
     }
 }

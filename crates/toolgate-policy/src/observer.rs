@@ -7,6 +7,11 @@ use toolgate_core::{Call, Caller, Item, Json, Op, Progress, Seen, Trail};
 ///
 /// What it is shown is for the operator: nothing is masked yet.
 pub trait Observer: Send + Sync + 'static {
+    /// Whether anybody watches. Where nobody does, it is told of neither beginnings nor progress.
+    fn watches(&self) -> bool {
+        true
+    }
+
     /// A call came in.
     fn began(&self, call: &CallView);
 
@@ -82,6 +87,10 @@ pub struct End {
 pub struct Unobserved;
 
 impl Observer for Unobserved {
+    fn watches(&self) -> bool {
+        false
+    }
+
     fn began(&self, _: &CallView) {}
     fn changed(&self, _: &str, _: &Stage) {}
     fn progress(&self, _: &str, _: &Progress) {}

@@ -139,8 +139,8 @@ impl Size {
     }
 
     fn output(&self, item: Option<&Arc<Item>>, output: &Output) -> Result<(), Error> {
-        let source = item.map_or_else(|| "the tool".to_owned(), |item| item.full_name());
         let held = |what: String| {
+            let source = item.map_or_else(|| "the tool".into(), |item| item.shared_name());
             let text = format!(
                 "the tool ran, but its result was held back: {what}; ask {source} for less"
             );
