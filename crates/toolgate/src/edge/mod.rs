@@ -13,6 +13,7 @@ mod local;
 mod modern;
 mod outlet;
 mod pages;
+mod queue;
 pub mod standard;
 pub mod stdio;
 mod tasks;

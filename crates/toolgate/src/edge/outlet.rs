@@ -1,12 +1,13 @@
 //! The way out of one request: its events, and its reply as the last frame.
 
+use super::queue::{self, Receiver, Sender};
 use bytes::Bytes;
+use std::future::poll_fn;
 use std::sync::{
     Arc, Mutex, PoisonError,
     atomic::{AtomicBool, Ordering},
 };
 use std::task::{Context, Poll};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use toolgate_core::{Event, Report};
 use toolgate_wire::{
     dialect::Dialect,
@@ -111,47 +112,25 @@ impl AsRef<[u8]> for Text {
 }
 
 /// Where the frames of a request go.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Outlet {
-    frames: mpsc::Sender<Queued>,
-    room: Arc<Semaphore>,
-    bytes: usize,
+    frames: Sender,
     account: Account,
 }
 
 /// The frames of a request, for who writes them.
-pub(crate) struct Frames(mpsc::Receiver<Queued>);
-
-/// A frame that waits, and the room that it takes up meanwhile.
-struct Queued {
-    frame: Frame,
-    _room: Option<OwnedSemaphorePermit>,
-}
+pub(crate) struct Frames(Receiver);
 
 impl Outlet {
     /// A queue of a caller with this account. A message that is neither short nor alone is counted.
     pub(crate) fn new(limits: QueueLimits, account: Account) -> (Outlet, Frames) {
-        let (frames, out) = mpsc::channel(limits.messages.max(1));
-        let bytes = limits
-            .bytes
-            .clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
-        let room = Arc::new(Semaphore::new(bytes));
-        let outlet = Outlet {
-            frames,
-            room,
-            bytes,
-            account,
-        };
-        (outlet, Frames(out))
-    }
-
-    fn size_of_all(&self) -> u32 {
-        u32::try_from(self.bytes).unwrap_or(u32::MAX)
+        let (frames, out) = queue::queue(limits);
+        (Outlet { frames, account }, Frames(out))
     }
 
     /// The room that a text takes up; one that is too long for all of it takes all of it.
-    fn size(&self, text: &str) -> u32 {
-        u32::try_from(text.len().min(self.bytes)).unwrap_or(u32::MAX)
+    fn size(&self, text: &str) -> usize {
+        text.len().min(self.frames.bytes())
     }
 
     /// A claim for a text, where it needs one.
@@ -160,9 +139,8 @@ impl Outlet {
     /// There is no room for it beside those that wait already.
     fn claim(&self, text: &str) -> Result<Claim, NoRoom> {
         let mut claim = self.account.claim();
-        let alone = self.room.available_permits() >= self.bytes;
         match text.len() as u64 {
-            short if alone && short <= SHORT => Ok(claim),
+            short if short <= SHORT && self.frames.is_empty() => Ok(claim),
             counted => claim.count(counted).map(|()| claim),
         }
     }
@@ -174,21 +152,14 @@ impl Outlet {
             *frame.claim() = claim;
         } else {
             // What was made of a message that is counted leaves in any case, as soon as nothing is before it.
-            size = self.size_of_all();
+            size = self.frames.bytes();
             let mut claim = self.account.claim();
             if frame.text().len() as u64 > SHORT {
                 claim.count_anyway(frame.text().len() as u64);
             }
             *frame.claim() = claim;
         }
-        let room = self.room.clone().acquire_many_owned(size).await;
-        let _ = self
-            .frames
-            .send(Queued {
-                frame,
-                _room: room.ok(),
-            })
-            .await;
+        self.frames.send(frame, size).await;
     }
 
     /// Ends when nobody reads any more.
@@ -199,14 +170,8 @@ impl Outlet {
     /// Drops the frame when there is no room.
     pub(crate) fn offer(&self, text: String) {
         let size = self.size(&text);
-        let Ok(claim) = self.claim(&text) else {
-            return;
-        };
-        if let Ok(room) = self.room.clone().try_acquire_many_owned(size) {
-            let _ = self.frames.try_send(Queued {
-                frame: Frame::Before(Text { text, claim }),
-                _room: Some(room),
-            });
+        if let Ok(claim) = self.claim(&text) {
+            let _ = self.frames.offer(Frame::Before(Text { text, claim }), size);
         }
     }
 }
@@ -214,18 +179,16 @@ impl Outlet {
 impl Frames {
     /// The next frame; `None` when there will be none any more.
     pub(crate) async fn recv(&mut self) -> Option<Frame> {
-        self.0.recv().await.map(|queued| queued.frame)
+        poll_fn(|cx| self.0.poll_recv(cx)).await
     }
 
     /// The next frame, where one is there already.
     pub(crate) fn ready(&mut self) -> Option<Frame> {
-        self.0.try_recv().ok().map(|queued| queued.frame)
+        self.0.ready()
     }
 
     pub(crate) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame>> {
-        self.0
-            .poll_recv(cx)
-            .map(|queued| queued.map(|queued| queued.frame))
+        self.0.poll_recv(cx)
     }
 }
 
