@@ -3,6 +3,7 @@
 use crate::{Background, Error, Held, Item, Kind, Principal, Reporter, Trail};
 use serde_json::Value;
 use std::{
+    borrow::Cow,
     cmp::Ordering,
     collections::BTreeMap,
     fmt,
@@ -245,11 +246,11 @@ impl Abilities {
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// The revision that the caller speaks.
-    pub revision: String,
+    pub revision: Cow<'static, str>,
     /// `http`, `stdio` or `console`.
     pub transport: &'static str,
     /// Name and version that the client gives itself; not verified.
-    pub client: Option<String>,
+    pub client: Option<Arc<str>>,
     /// The id of the request as the client wrote it.
     pub request: Option<String>,
 }

@@ -253,13 +253,16 @@ pub(crate) fn about(event: toolgate_journal::Event, call: &Call) -> Entry {
         .with("caller", call.caller.name())
         .with("name", call.name())
         .with("method", call.op.method())
-        .with("era", call.seen.revision.as_str())
+        .with("era", &*call.seen.revision)
         .with("transport", call.seen.transport)
         .with("round", call.round.number);
-    let said = [("client", &call.seen.client), ("rid", &call.seen.request)];
+    let said = [
+        ("client", call.seen.client.as_deref()),
+        ("rid", call.seen.request.as_deref()),
+    ];
     said.into_iter()
         .fold(entry, |entry, (name, said)| match said {
-            Some(said) => entry.with(name, said.as_str()),
+            Some(said) => entry.with(name, said),
             None => entry,
         })
 }

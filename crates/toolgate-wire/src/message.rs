@@ -364,6 +364,15 @@ pub fn reply(id: Option<&Id>, answer: &Result<Json, RpcError>) -> String {
     })
 }
 
+/// The same, where `fill` writes the members of the result in its place: no text in between. `room` is about as long as
+/// these.
+pub fn reply_with(id: &Id, room: usize, fill: impl FnOnce(&mut ObjectWriter)) -> String {
+    envelope(room, |o| {
+        o.raw("id", id.json());
+        o.object("result", fill);
+    })
+}
+
 fn size(part: Option<&Json>) -> usize {
     part.map_or(0, |part| part.as_str().len())
 }

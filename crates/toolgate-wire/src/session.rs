@@ -1,7 +1,7 @@
 //! One peer as a table of requests in flight, both ways. A step machine: no I/O, no clock.
 
 use crate::message::{Id, IdKey};
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 /// The requests in flight with one peer. `T` is what waits for a reply, `R` what works on a request of the peer.
 #[derive(Debug)]
@@ -79,14 +79,15 @@ impl<T, R> Session<T, R> {
     /// # Errors
     /// [`Refusal`]: the request must not be worked on.
     pub fn accept(&mut self, id: &Id, working: R) -> Result<(), Refusal> {
-        if self.received.contains_key(&id.key()) {
-            return Err(Refusal::Duplicate);
+        let full = self.received.len() >= self.limit;
+        match self.received.entry(id.key()) {
+            Entry::Occupied(_) => Err(Refusal::Duplicate),
+            Entry::Vacant(_) if full => Err(Refusal::TooMany),
+            Entry::Vacant(free) => {
+                free.insert(working);
+                Ok(())
+            }
         }
-        if self.received.len() >= self.limit {
-            return Err(Refusal::TooMany);
-        }
-        self.received.insert(id.key(), working);
-        Ok(())
     }
 
     /// The work on a request of the peer is over. `None` says that it was cancelled before: send nothing.

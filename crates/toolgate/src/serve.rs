@@ -166,7 +166,7 @@ impl Http {
             (None, Some(resource)) => protected::handle(&self.endpoint, resource, request).await,
             (None, None) => {
                 let caller = request.extensions().get::<Caller>().cloned();
-                let caller = caller.unwrap_or_else(|| Caller::new("anonymous@http"));
+                let caller = caller.unwrap_or_else(edge::http::anonymous);
                 self.endpoint.handle(caller, request).await
             }
         };

@@ -151,7 +151,7 @@ fn pending(view: &ApprovalView) -> Value {
     let item = &view.item;
     json!({
         "id": view.id, "call": view.calls.last(), "calls": view.calls, "at": millis(view.asked), "expires": millis(view.expires), "caller": view.binding.caller.name(),
-        "client": view.seen.client, "server": item.origin.server, "tool": used(view), "kind": item.kind().word(), "title": item.def.title(),
+        "client": view.seen.client.as_deref(), "server": item.origin.server, "tool": used(view), "kind": item.kind().word(), "title": item.def.title(),
         "description": item.def.description(), "hints": offered::hints_json(item.def.hints()), "trusted": item.origin.trusted,
         "reasons": view.reasons, "arguments_pretty": show::exact(&view.arguments), "arguments_raw": view.arguments.as_str(),
         "digest": view.binding.arguments, "schema": offered::schema(item), "connected": view.connected,

@@ -43,7 +43,7 @@ impl Kept {
             "definition": binding.definition, "arguments": binding.arguments, "policy": &*binding.policy,
             "text": self.arguments.as_str(), "edit": self.edit.as_ref().map(Json::as_str),
             "item": {"kind": item.kind().word(), "def": item.def.json().as_str(), "local": item.local, "trusted": item.origin.trusted},
-            "seen": {"revision": seen.revision, "transport": seen.transport, "client": seen.client, "request": seen.request},
+            "seen": {"revision": seen.revision, "transport": seen.transport, "client": seen.client.as_deref(), "request": seen.request},
             "reasons": self.reasons, "call": &*self.call, "asked": millis(self.asked), "expires": millis(self.expires),
             "needs": self.needs, "yeses": self.yeses.iter().map(Who::json).collect::<Vec<_>>(), "standing": self.standing.json(),
         })
@@ -129,9 +129,9 @@ fn seen(value: &Value) -> Option<Seen> {
     let transport = value.get("transport")?.as_str()?;
     let known = ["http", "stdio", "console", "terminal"];
     Some(Seen {
-        revision: text("revision")?,
+        revision: text("revision")?.into(),
         transport: known.into_iter().find(|t| *t == transport).unwrap_or(""),
-        client: text("client"),
+        client: text("client").map(Into::into),
         request: text("request"),
     })
 }

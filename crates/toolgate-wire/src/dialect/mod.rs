@@ -12,6 +12,7 @@ pub use tasks::related;
 
 use crate::{
     json::{Json, Kind, ObjectWriter},
+    message::{self, Id},
     method::{
         complete::CompleteResult,
         content::{Content, ContentKind},
@@ -26,6 +27,7 @@ use crate::{
         tools_call::ToolResult,
     },
 };
+use std::borrow::Cow;
 
 /// A revision of the protocol, as a table of what it knows.
 #[derive(Debug)]
@@ -154,29 +156,46 @@ impl Dialect {
             m.finish()
         });
         let bytes: usize = items.iter().map(|item| item.as_str().len() + 1).sum();
-        let mut o = self.begin(ObjectWriter::of(bytes + 512));
+        let mut o = ObjectWriter::of(bytes + 512);
+        self.begin(&mut o);
         o.array(kind.member(), |a| items.iter().for_each(|t| a.raw(t)));
         if let Some(next) = next {
             o.str("nextCursor", next);
         }
         self.keep(&mut o, hint);
-        self.finish(o, missing.as_ref(), server)
+        self.end(&mut o, missing.as_ref(), server);
+        o.finish()
     }
 
     /// The result of a use. What this revision has no word for becomes text or is left out.
     pub fn output(&self, output: &Output, server: &Implementation) -> Json {
-        match output {
-            Output::Tool(result) => self.tool_result(result, server),
-            Output::Resource(result) => self.read_result(result, server),
-            Output::Prompt(result) => self.prompt_result(result, server),
-            Output::Complete(result) => self.complete_result(result, server),
-        }
+        let mut o = ObjectWriter::of(room(output));
+        self.write_output(&mut o, output, server);
+        o.finish()
     }
 
-    fn tool_result(&self, result: &ToolResult, server: &Implementation) -> Json {
-        let mut o = self.begin(ObjectWriter::of(result.size() + 256));
+    /// The reply with the result of a use, written in one go.
+    pub fn reply(&self, id: &Id, output: &Output, server: &Implementation) -> String {
+        message::reply_with(id, room(output), |o| self.write_output(o, output, server))
+    }
+
+    fn write_output(&self, o: &mut ObjectWriter, output: &Output, server: &Implementation) {
+        self.begin(o);
+        let meta = match output {
+            Output::Tool(result) => self.tool_result(o, result),
+            Output::Resource(result) => self.read_result(o, result),
+            Output::Prompt(result) => self.prompt_result(o, result),
+            Output::Complete(result) => self.complete_result(o, result),
+        };
+        self.end(o, meta.as_ref(), server);
+    }
+
+    fn tool_result<'a>(&self, o: &mut ObjectWriter, result: &'a ToolResult) -> &'a Option<Json> {
         o.array("content", |a| {
-            result.content.iter().for_each(|c| a.raw(&self.content(c)))
+            result
+                .content
+                .iter()
+                .for_each(|c| a.raw(self.content(c).as_ref()))
         });
         if let Some(structured) = result.structured.as_ref().filter(|s| self.takes(s)) {
             o.raw("structuredContent", structured);
@@ -184,20 +203,22 @@ impl Dialect {
         if result.is_error {
             o.bool("isError", true);
         }
-        self.finish(o, result.meta.as_ref(), server)
+        &result.meta
     }
 
-    fn read_result(&self, result: &ReadResult, server: &Implementation) -> Json {
-        let mut o = self.begin(ObjectWriter::new());
+    fn read_result<'a>(&self, o: &mut ObjectWriter, result: &'a ReadResult) -> &'a Option<Json> {
         o.array("contents", |a| {
             result.contents.iter().for_each(|c| a.raw(c))
         });
-        self.keep(&mut o, result.hint);
-        self.finish(o, result.meta.as_ref(), server)
+        self.keep(o, result.hint);
+        &result.meta
     }
 
-    fn prompt_result(&self, result: &PromptResult, server: &Implementation) -> Json {
-        let mut o = self.begin(ObjectWriter::new());
+    fn prompt_result<'a>(
+        &self,
+        o: &mut ObjectWriter,
+        result: &'a PromptResult,
+    ) -> &'a Option<Json> {
         if let Some(description) = &result.description {
             o.str("description", description);
         }
@@ -212,15 +233,18 @@ impl Dialect {
                             "user"
                         },
                     );
-                    m.raw("content", &self.content(&message.content));
+                    m.raw("content", self.content(&message.content).as_ref());
                 });
             }
         });
-        self.finish(o, result.meta.as_ref(), server)
+        &result.meta
     }
 
-    fn complete_result(&self, result: &CompleteResult, server: &Implementation) -> Json {
-        let mut o = self.begin(ObjectWriter::new());
+    fn complete_result<'a>(
+        &self,
+        o: &mut ObjectWriter,
+        result: &'a CompleteResult,
+    ) -> &'a Option<Json> {
         o.object("completion", |c| {
             c.array("values", |a| result.values.iter().for_each(|v| a.str(v)));
             if let Some(total) = result.total {
@@ -230,14 +254,13 @@ impl Dialect {
                 c.bool("hasMore", more);
             }
         });
-        self.finish(o, result.meta.as_ref(), server)
+        &result.meta
     }
 
-    fn begin(&self, mut o: ObjectWriter) -> ObjectWriter {
+    fn begin(&self, o: &mut ObjectWriter) {
         if self.stateless {
             o.str("resultType", "complete");
         }
-        o
     }
 
     fn keep(&self, o: &mut ObjectWriter, hint: CacheHint) {
@@ -248,10 +271,13 @@ impl Dialect {
 
     /// An empty result.
     pub fn empty(&self, server: &Implementation) -> Json {
-        self.finish(self.begin(ObjectWriter::new()), None, server)
+        let mut o = ObjectWriter::new();
+        self.begin(&mut o);
+        self.end(&mut o, None, server);
+        o.finish()
     }
 
-    fn finish(&self, mut o: ObjectWriter, foreign: Option<&Json>, server: &Implementation) -> Json {
+    fn end(&self, o: &mut ObjectWriter, foreign: Option<&Json>, server: &Implementation) {
         if self.stateless {
             o.object("_meta", |m| {
                 for (key, value) in foreign.into_iter().flat_map(Json::members) {
@@ -262,12 +288,11 @@ impl Dialect {
         } else if let Some(foreign) = foreign {
             o.raw("_meta", foreign);
         }
-        o.finish()
     }
 
-    fn content(&self, block: &Content) -> Json {
+    fn content<'a>(&self, block: &'a Content) -> Cow<'a, Json> {
         if self.content.contains(&block.kind) {
-            return block.json.clone();
+            return Cow::Borrowed(&block.json);
         }
         let word = |key: &str| {
             block
@@ -287,7 +312,7 @@ impl Dialect {
                 word("type")
             ),
         };
-        Content::text(&text).json
+        Cow::Owned(Content::text(&text).json)
     }
 
     fn takes(&self, structured: &Json) -> bool {
@@ -297,6 +322,11 @@ impl Dialect {
             Structured::Any => true,
         }
     }
+}
+
+/// Bytes that a result takes, nearly.
+fn room(output: &Output) -> usize {
+    output.size() + 256
 }
 
 fn without(json: Json, member: &str) -> Json {

@@ -24,8 +24,8 @@ impl Dialect {
                 _ => vec![content],
             };
             for block in blocks {
-                let block = self.content(&Content::read(block)?);
-                messages.raw(&message.with("content", &block));
+                let block = Content::read(block)?;
+                messages.raw(&message.with("content", &self.content(&block)));
             }
         }
         Some(params.with("messages", &messages.finish()))

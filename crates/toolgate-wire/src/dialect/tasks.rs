@@ -19,19 +19,23 @@ impl Dialect {
         } else {
             o.object("task", |o| task.write(o, self.tasks, false));
         }
-        self.finish(o, None, server)
+        self.end(&mut o, None, server);
+        o.finish()
     }
 
     /// The answer to a look at a task.
     pub fn task(&self, task: &Task, server: &Implementation) -> Json {
-        let mut o = self.begin(ObjectWriter::new());
+        let mut o = ObjectWriter::new();
+        self.begin(&mut o);
         task.write(&mut o, self.tasks, true);
-        self.finish(o, None, server)
+        self.end(&mut o, None, server);
+        o.finish()
     }
 
     /// The answer to `tasks/list`.
     pub fn task_list(&self, tasks: &[Task], next: Option<&str>) -> Json {
-        let mut o = self.begin(ObjectWriter::new());
+        let mut o = ObjectWriter::new();
+        self.begin(&mut o);
         o.array("tasks", |a| {
             for task in tasks {
                 a.object(|o| task.write(o, self.tasks, false));

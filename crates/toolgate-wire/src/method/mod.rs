@@ -26,7 +26,8 @@ pub const LISTEN: &str = "subscriptions/listen";
 
 /// The keys of `_meta` that the protocol keeps for itself.
 pub mod meta {
-    use crate::json::{Json, Members};
+    use super::trace::TraceContext;
+    use crate::json::Json;
 
     /// What all reserved keys begin with.
     pub const PREFIX: &str = "io.modelcontextprotocol/";
@@ -78,10 +79,58 @@ pub mod meta {
         matches!(second, Some("modelcontextprotocol" | "mcp"))
     }
 
-    /// The members of `params._meta`.
-    pub fn of(params: Option<&Json>) -> Members {
-        let meta = params.and_then(|params| params.get("_meta"));
-        meta.map(|meta| meta.index()).unwrap_or_default()
+    /// What a request says in its `_meta` that the protocol knows.
+    #[derive(Clone, Debug, Default)]
+    pub struct Meta {
+        /// [`VERSION`]
+        pub version: Option<Json>,
+        /// [`CAPABILITIES`]
+        pub capabilities: Option<Json>,
+        /// [`CLIENT`]
+        pub client: Option<Json>,
+        /// [`LOG_LEVEL`]
+        pub log_level: Option<Json>,
+        /// [`PROGRESS`]
+        pub progress: Option<Json>,
+        /// `traceparent`, `tracestate`, `baggage`
+        trace: [Option<Json>; 3],
+    }
+
+    impl Meta {
+        /// The `params._meta` of a request, in one pass.
+        pub fn of(params: Option<&Json>) -> Meta {
+            let mut read = Meta::default();
+            let Some(meta) = params.and_then(|params| params.get("_meta")) else {
+                return read;
+            };
+            let [parent, state, baggage] = &mut read.trace;
+            for (key, value) in meta.members() {
+                let place = match key.as_ref() {
+                    VERSION => &mut read.version,
+                    CAPABILITIES => &mut read.capabilities,
+                    CLIENT => &mut read.client,
+                    LOG_LEVEL => &mut read.log_level,
+                    PROGRESS => &mut read.progress,
+                    "traceparent" => parent,
+                    "tracestate" => state,
+                    "baggage" => baggage,
+                    _ => continue,
+                };
+                *place = Some(value);
+            }
+            read
+        }
+
+        /// Whether the request speaks of itself as one of 2026-07-28.
+        pub fn is_modern(&self) -> bool {
+            self.version.is_some()
+        }
+
+        /// The trace that it belongs to.
+        pub fn trace(&self) -> TraceContext {
+            let [parent, state, baggage] = &self.trace;
+            TraceContext::read([parent, state, baggage].map(Option::as_ref))
+        }
     }
 
     /// One member of `params._meta`.

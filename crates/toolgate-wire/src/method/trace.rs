@@ -1,6 +1,6 @@
 //! The trace that a request belongs to: three keys of `_meta` in the formats of the W3C.
 
-use crate::json::{Members, ObjectWriter};
+use crate::json::{Json, ObjectWriter};
 
 /// The trace that a request belongs to. Values in other formats are left out, so that none is passed on.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -19,15 +19,15 @@ const STATE: usize = 512;
 const BAGGAGE: usize = 8192;
 
 impl TraceContext {
-    /// Reads the `_meta` of a request.
-    pub fn read(meta: &Members) -> TraceContext {
-        let text = |key: &str| meta.string(key);
-        let parent = text("traceparent").filter(|p| is_parent(p));
-        let state = text("tracestate").filter(|s| parent.is_some() && is_list(s, STATE));
+    /// Reads `traceparent`, `tracestate` and `baggage` of the `_meta` of a request.
+    pub fn read([parent, state, baggage]: [Option<&Json>; 3]) -> TraceContext {
+        let text = |of: Option<&Json>| of.and_then(Json::string);
+        let parent = text(parent).filter(|p| is_parent(p));
+        let state = text(state).filter(|s| parent.is_some() && is_list(s, STATE));
         TraceContext {
             parent,
             state,
-            baggage: text("baggage").filter(|b| is_list(b, BAGGAGE)),
+            baggage: text(baggage).filter(|b| is_list(b, BAGGAGE)),
         }
     }
 
@@ -96,9 +96,8 @@ mod tests {
     const GOOD: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
     fn read(parent: &str, state: &str, baggage: &str) -> TraceContext {
-        let meta =
-            serde_json::json!({"traceparent": parent, "tracestate": state, "baggage": baggage});
-        TraceContext::read(&crate::json::Json::from_value(&meta).index())
+        let values = [parent, state, baggage].map(|text| Json::from_value(&text.into()));
+        TraceContext::read(values.each_ref().map(Some))
     }
 
     /// Holds: BASE-43

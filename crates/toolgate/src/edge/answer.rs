@@ -9,6 +9,33 @@ use toolgate_wire::{
     method::{initialize::Implementation, tasks, usage::Op},
 };
 
+/// What a request is answered with, where it is no error.
+pub(crate) enum Answer {
+    /// A result that is written.
+    Made(Json),
+    /// What came of a use, to be written with its reply.
+    Output(Output),
+}
+
+impl From<Json> for Answer {
+    fn from(result: Json) -> Answer {
+        Answer::Made(result)
+    }
+}
+
+/// The reply to a request, ready to leave.
+pub(crate) fn reply(
+    id: &Id,
+    answer: Result<Answer, RpcError>,
+    (dialect, server): (&Dialect, &Implementation),
+) -> Frame {
+    match answer {
+        Ok(Answer::Output(output)) => Frame::Reply(dialect.reply(id, &output, server).into(), None),
+        Ok(Answer::Made(result)) => frame(Some(id), &Ok(result)),
+        Err(error) => frame(Some(id), &Err(error)),
+    }
+}
+
 /// A reply, ready to leave.
 pub(crate) fn frame(id: Option<&Id>, answer: &Result<Json, RpcError>) -> Frame {
     Frame::Reply(
@@ -21,15 +48,15 @@ pub(crate) fn frame(id: Option<&Id>, answer: &Result<Json, RpcError>) -> Frame {
 /// protocol.
 pub(crate) fn failed(
     error: &Error,
-    (op, name): &(Op, String),
+    (op, name): (Op, &str),
     dialect: &Dialect,
     server: &Implementation,
 ) -> Result<Json, RpcError> {
     if let Kind::Scope(scopes) = error.kind() {
         return Err(lacking(scopes, error));
     }
-    if *op != Op::Tool {
-        return Err(refusal(error, *op, name, dialect));
+    if op != Op::Tool {
+        return Err(refusal(error, op, name, dialect));
     }
     let as_result = || Ok(dialect.output(&Output::error(error.public()), server));
     match error.kind() {
@@ -58,13 +85,13 @@ pub(crate) fn failed(
 /// answered is one here too: that task `failed`.
 pub(crate) fn failed_task(
     error: &Error,
-    name: String,
+    name: &str,
     dialect: &Dialect,
     server: &Implementation,
 ) -> Result<Json, RpcError> {
     match error.kind() {
         Kind::Answered(code) => Err(RpcError::new(*code, error.public())),
-        _ => failed(error, &(Op::Tool, name), dialect, server),
+        _ => failed(error, (Op::Tool, name), dialect, server),
     }
 }
 

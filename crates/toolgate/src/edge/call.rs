@@ -1,7 +1,8 @@
 //! One use of something: from parameters to a [`Call`], through its rounds, to an answer.
 
 use super::{
-    Front, Refused, TaskOffer, answer,
+    Front, Refused, TaskOffer,
+    answer::{self, Answer},
     ask::{self, Asker, Left},
     outlet::{CallReport, Outlet},
     tasks,
@@ -22,7 +23,7 @@ pub(crate) struct Context {
     pub(crate) transport: &'static str,
     pub(crate) dialect: &'static Dialect,
     pub(crate) abilities: Abilities,
-    pub(crate) client: Option<String>,
+    pub(crate) client: Option<Arc<str>>,
     pub(crate) log_level: Option<u8>,
     /// Names the progress of the request.
     pub(crate) progress: Option<Json>,
@@ -42,17 +43,18 @@ pub(crate) async fn run(
     params: Option<&Json>,
     outlet: &Outlet,
     asker: Option<&dyn Asker>,
-) -> Result<Json, RpcError> {
-    let params_read = match usage::Params::read(method, params) {
+) -> Result<Answer, RpcError> {
+    let mut read = match usage::Params::read(method, params) {
         Ok(read) => read,
         Err(reason) => {
-            server.refused(context.refused(method, None, reason)).await;
+            let refused = context.refused(method, None, reason);
+            Box::pin(server.refused(refused)).await;
             return Err(answer::bad_params(reason));
         }
     };
-    if let Err(error) = server.fits(&params_read.name) {
+    if let Err(error) = server.fits(&read.name) {
         let refused = context.refused(method, None, &error.message);
-        server.refused(refused).await;
+        Box::pin(server.refused(refused)).await;
         return Err(error);
     }
     let report = || {
@@ -63,36 +65,43 @@ pub(crate) async fn run(
             context.log_level,
         ))
     };
-    let mut call = context.call(&params_read, id);
+    let mut call = context.call(&mut read, id);
     if let Some(params) = params {
         call.held.hold(params);
     }
     // Until the answer is made: what came back is held by it, and by nothing else.
     let _held = call.held.clone();
-    call.trace = context.trace.clone();
     // Nothing could come of an event where neither is wanted.
     let wanted = (context.progress.is_some() || context.log_level.is_some()).then(report);
     if let Some(report) = &wanted {
         let logs = report.logs();
         call.reporter = Reporter::new(report.clone()).with_logs(logs);
     }
-    if let Err(error) = resume(server, context, &mut call, params_read) {
-        server
-            .refused(context.refused(method, Some(call.name()), error.public()))
-            .await;
+    if let Err(error) = resume(server, context, &mut call, read) {
+        let refused = context.refused(method, Some(call.name()), error.public());
+        Box::pin(server.refused(refused)).await;
         return Err(answer::bad_params(error.public()));
     }
     if server.offers.tasks != TaskOffer::None
         && let Some(wish) = Box::pin(tasks::wish(server, context, &call, params)).await?
     {
         let report = wanted.unwrap_or_else(report);
-        return Box::pin(tasks::run(server, context, call, report, wish)).await;
+        let answer = Box::pin(tasks::run(server, context, call, report, wish)).await;
+        return answer.map(Answer::Made);
     }
     let _closer = wanted.as_ref().map(|report| report.closer());
-    let named = (call.op, call.name().to_owned());
-    rounds(server, context, call, outlet, asker)
-        .await
-        .or_else(|error| answer::failed(&error, &named, context.dialect, &server.info))
+    let error = match ask::rounds(server, context, call, outlet, asker).await {
+        Ok(Left::Done(output)) => return Ok(Answer::Output(output)),
+        Ok(Left::Questions(call, questions)) => match leave(server, context, &call, questions) {
+            Ok(asked) => return Ok(Answer::Made(asked)),
+            Err(error) => error,
+        },
+        Err(error) => error,
+    };
+    // It was read before; what failed needs its name once more.
+    let named = usage::Params::read(method, params).map_err(answer::bad_params)?;
+    let named = (named.op, named.name.as_str());
+    answer::failed(&error, named, context.dialect, &server.info).map(Answer::Made)
 }
 
 /// Works on a call until there is an answer, in the words of the caller's revision.
@@ -169,17 +178,19 @@ fn leave(
 }
 
 impl Context {
-    fn call(&self, params: &usage::Params, id: &Id) -> Call {
+    /// The call of these parameters. Takes its name out of them.
+    fn call(&self, params: &mut usage::Params, id: &Id) -> Call {
         let mut call = Call::new(
             crate::ids::short("c"),
             self.caller.clone(),
             params.op,
-            params.name.as_str(),
+            std::mem::take(&mut params.name),
             params.arguments.clone(),
         );
         call.abilities = self.abilities.clone();
+        call.trace = self.trace.clone();
         call.seen = Arc::new(Seen {
-            revision: self.dialect.revision.to_owned(),
+            revision: self.dialect.revision.into(),
             transport: self.transport,
             client: self.client.clone(),
             request: Some(id.json().as_str().to_owned()),

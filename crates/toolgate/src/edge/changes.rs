@@ -75,8 +75,8 @@ pub(crate) async fn visible(server: &Front, context: &Context, uri: &str) -> Res
             return Ok(());
         }
     }
-    let named = (Op::Resource, uri.to_owned());
-    match answer::failed(&call.unknown(), &named, context.dialect, &server.info) {
+    let named = (Op::Resource, uri);
+    match answer::failed(&call.unknown(), named, context.dialect, &server.info) {
         Err(error) => Err(error),
         Ok(_) => Ok(()),
     }

@@ -2,6 +2,7 @@
 
 use super::{
     QueueLimits, TaskLimits, TaskOffer, TaskView,
+    modern::Senders,
     outlet::{Frames, Outlet},
     pages::Pages,
     tasks::Tasks,
@@ -37,6 +38,7 @@ pub struct Front {
     room: Option<Arc<Room>>,
     closing: watch::Sender<bool>,
     pub(crate) pages: Pages,
+    pub(crate) senders: Senders,
 }
 
 /// The limits of a serving edge.
@@ -106,6 +108,7 @@ impl Front {
             room: None,
             closing: watch::Sender::new(false),
             pages: Pages::default(),
+            senders: Senders::default(),
         })
     }
 

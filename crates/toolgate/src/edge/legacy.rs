@@ -1,7 +1,8 @@
 //! One peer of the revisions with a handshake, on whatever transport.
 
 use super::{
-    Front, answer,
+    Front,
+    answer::{self, Answer},
     ask::Asker,
     call::{self, Context},
     changes, lists,
@@ -24,7 +25,9 @@ use toolgate_wire::{
     dialect::{self, Dialect},
     json::{Json, ObjectWriter},
     message::{self, Id, Message, RpcError, code},
-    method::{self, initialize, meta, notifications, resources_read, trace::TraceContext, usage},
+    method::{
+        self, initialize, meta::Meta, notifications, resources_read, trace::TraceContext, usage,
+    },
     session::{Refusal, Session},
 };
 
@@ -72,7 +75,9 @@ impl Legacy {
             transport,
             dialect,
             abilities: call::abilities(&params.capabilities, dialect),
-            client: params.client.map(|c| format!("{} {}", c.name, c.version)),
+            client: params
+                .client
+                .map(|c| format!("{} {}", c.name, c.version).into()),
             log_level: None,
             progress: None,
             trace: TraceContext::default(),
@@ -164,7 +169,8 @@ impl Legacy {
             .await;
         // Cancelled meanwhile: the peer wants to hear nothing.
         if self.table().finish(&id).is_some() {
-            outlet.send(answer::frame(Some(&id), &answer)).await;
+            let words = (self.context.dialect, &self.server.info);
+            outlet.send(answer::reply(&id, answer, words)).await;
         }
         if let Some(tasks) = &self.context.session {
             tasks.answered();
@@ -179,20 +185,26 @@ impl Legacy {
         method: &str,
         params: Option<&Json>,
         outlet: &Outlet,
-    ) -> Result<Json, RpcError> {
+    ) -> Result<Answer, RpcError> {
         let dialect = self.context.dialect;
         match method {
-            method::PING => Ok(dialect.empty(&self.server.info)),
-            method::SET_LEVEL => self.set_level(params),
-            resources_read::SUBSCRIBE => self.subscribe(params, true).await,
-            resources_read::UNSUBSCRIBE => self.subscribe(params, false).await,
+            method::PING => Ok(dialect.empty(&self.server.info).into()),
+            method::SET_LEVEL => self.set_level(params).map(Answer::Made),
+            resources_read::SUBSCRIBE => {
+                let done = Box::pin(self.subscribe(params, true)).await;
+                done.map(Answer::Made)
+            }
+            resources_read::UNSUBSCRIBE => {
+                let done = Box::pin(self.subscribe(params, false)).await;
+                done.map(Answer::Made)
+            }
             used if usage::is_usage(used) => {
                 let mut context = self.context.clone();
                 context.caller = caller;
                 context.log_level = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
-                let meta = meta::of(params);
-                context.progress = meta.get(meta::PROGRESS);
-                context.trace = TraceContext::read(&meta);
+                let meta = Meta::of(params);
+                context.trace = meta.trace();
+                context.progress = meta.progress;
                 let asker = Inline {
                     legacy: self,
                     outlet,
@@ -217,14 +229,18 @@ impl Legacy {
                     caller,
                     ..self.context.clone()
                 };
-                tasks::answer(&self.server, &context, used, params, Some(&asker)).await
+                let answer = tasks::answer(&self.server, &context, used, params, Some(&asker));
+                Box::pin(answer).await.map(Answer::Made)
             }
             initialize::NAME => Err(RpcError::new(
                 code::INVALID_REQUEST,
                 "initialize comes once, and it came already",
             )),
             other => match ItemKind::listed_by(other) {
-                Some(kind) => lists::page(&self.server, dialect, &caller, kind, params).await,
+                Some(kind) => {
+                    let page = lists::page(&self.server, dialect, &caller, kind, params);
+                    Box::pin(page).await.map(Answer::Made)
+                }
                 None => Err(answer::no_method(other)),
             },
         }

@@ -42,7 +42,7 @@ pub async fn call_here(
     // It is waited for, however long it takes.
     call.background = Background::new().0;
     call.seen = Arc::new(Seen {
-        revision: dialect.revision.to_owned(),
+        revision: dialect.revision.into(),
         transport,
         client: None,
         request: None,

@@ -1,68 +1,110 @@
 //! Requests of 2026-07-28: each carries all that it needs.
 
 use super::{
-    Front, answer,
+    Front,
+    answer::{self, Answer},
     call::{self, Context},
     changes, lists,
     outlet::{Frame, Outlet, level},
     tasks,
 };
-use std::sync::Arc;
-use toolgate_core::{Caller, Interest, ItemKind};
+use std::sync::{Arc, Mutex, PoisonError};
+use toolgate_core::{Abilities, Caller, Interest, ItemKind};
 use toolgate_wire::{
     dialect::{self, Dialect},
-    json::{Json, Kind, Members, ObjectWriter},
+    json::{Json, Kind, ObjectWriter},
     message::{self, Id, RpcError, code},
     method::{
-        self, discover, initialize::Implementation, meta, notifications, trace::TraceContext, usage,
+        self, discover,
+        initialize::Implementation,
+        meta::{self, Meta},
+        notifications, usage,
     },
 };
 
-/// Whether a request speaks of itself as one of this era.
-pub(crate) fn is_modern(meta: &Members) -> bool {
-    meta.get(meta::VERSION).is_some()
-}
-
 /// What the request says of its sender.
 pub(crate) fn context(
+    server: &Front,
     caller: Caller,
     transport: &'static str,
-    meta: &Members,
+    meta: &Meta,
 ) -> Result<Context, RpcError> {
-    let Some(version) = meta.string(meta::VERSION) else {
-        return Err(answer::bad_params(
-            "\"_meta\" needs \"io.modelcontextprotocol/protocolVersion\", a string",
-        ));
-    };
-    let dialect = dialect::find(&version)
-        .filter(|d| d.stateless)
-        .ok_or_else(|| unsupported(&version))?;
-    let capabilities = meta
-        .get(meta::CAPABILITIES)
-        .filter(|c| c.kind() == Kind::Object);
-    let Some(capabilities) = capabilities else {
-        return Err(answer::bad_params(
-            "\"_meta\" needs \"io.modelcontextprotocol/clientCapabilities\", an object",
-        ));
-    };
-    let client = meta.get(meta::CLIENT);
-    let client = client.as_ref().and_then(Implementation::named);
+    let sender = server.senders.known(meta)?;
     Ok(Context {
         caller,
         transport,
-        dialect,
-        abilities: call::abilities(&capabilities, dialect),
-        client: client.map(|(name, version)| [&*name, &*version].join(" ")),
+        dialect: sender.dialect,
+        abilities: sender.abilities.clone(),
+        client: sender.client.clone(),
         log_level: log_level(meta)?,
-        progress: meta.get(meta::PROGRESS),
-        trace: TraceContext::read(meta),
+        progress: meta.progress.clone(),
+        trace: meta.trace(),
         link: None,
         session: None,
     })
 }
 
-fn log_level(meta: &Members) -> Result<Option<u8>, RpcError> {
-    let Some(word) = meta.get(meta::LOG_LEVEL) else {
+/// What a request says of its sender, read.
+struct Sender {
+    dialect: &'static Dialect,
+    abilities: Abilities,
+    client: Option<Arc<str>>,
+}
+
+impl Sender {
+    fn read(meta: &Meta) -> Result<Sender, RpcError> {
+        let Some(version) = meta.version.as_ref().and_then(Json::string) else {
+            return Err(answer::bad_params(
+                "\"_meta\" needs \"io.modelcontextprotocol/protocolVersion\", a string",
+            ));
+        };
+        let dialect = dialect::find(&version)
+            .filter(|d| d.stateless)
+            .ok_or_else(|| unsupported(&version))?;
+        let capabilities = meta.capabilities.as_ref();
+        let Some(capabilities) = capabilities.filter(|c| c.kind() == Kind::Object) else {
+            return Err(answer::bad_params(
+                "\"_meta\" needs \"io.modelcontextprotocol/clientCapabilities\", an object",
+            ));
+        };
+        let client = meta.client.as_ref().and_then(Implementation::named);
+        Ok(Sender {
+            dialect,
+            abilities: call::abilities(capabilities, dialect),
+            client: client.map(|(name, version)| [&*name, &*version].join(" ").into()),
+        })
+    }
+}
+
+/// The sender of the last request: it says the same of itself each time, so it is read once.
+#[derive(Default)]
+pub(crate) struct Senders(Mutex<Option<(Said, Arc<Sender>)>>);
+
+/// The very words: revision, abilities, client.
+type Said = [Option<Box<str>>; 3];
+
+/// The longest words that are kept, in bytes.
+const KEPT: usize = 4 << 10;
+
+impl Senders {
+    fn known(&self, meta: &Meta) -> Result<Arc<Sender>, RpcError> {
+        let said = [&meta.version, &meta.capabilities, &meta.client];
+        let said = said.map(|part| part.as_ref().map(Json::as_str));
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |(words, _): &&(Said, _)| words.each_ref().map(Option::as_deref) == said;
+        if let Some((_, sender)) = last.as_ref().filter(same) {
+            return Ok(sender.clone());
+        }
+        let sender = Arc::new(Sender::read(meta)?);
+        if said.iter().flatten().map(|part| part.len()).sum::<usize>() <= KEPT {
+            *last = Some((said.map(|part| part.map(Into::into)), sender.clone()));
+        }
+        Ok(sender)
+    }
+}
+
+fn log_level(meta: &Meta) -> Result<Option<u8>, RpcError> {
+    let Some(word) = &meta.log_level else {
         return Ok(None);
     };
     let rank = word.string().as_deref().and_then(level);
@@ -96,20 +138,24 @@ pub(crate) async fn answer(
     method: &str,
     params: Option<&Json>,
     outlet: &Outlet,
-) -> Result<Json, RpcError> {
+) -> Result<Answer, RpcError> {
     match method {
-        discover::NAME => Ok(about(server, context)),
+        discover::NAME => Ok(about(server, context).into()),
         used if usage::is_usage(used) => {
             call::run(server, context, id, used, params, outlet, None).await
         }
         used if tasks::is_method(server, context, used) => {
-            Box::pin(tasks::answer(server, context, used, params, None)).await
+            let answer = Box::pin(tasks::answer(server, context, used, params, None)).await;
+            answer.map(Answer::Made)
         }
-        method::LISTEN => Box::pin(listen(server, context, id, params, outlet)).await,
+        method::LISTEN => {
+            let told = Box::pin(listen(server, context, id, params, outlet)).await;
+            told.map(Answer::Made)
+        }
         other => match ItemKind::listed_by(other) {
             Some(kind) => {
                 let page = lists::page(server, context.dialect, &context.caller, kind, params);
-                Box::pin(page).await
+                Box::pin(page).await.map(Answer::Made)
             }
             None => Err(answer::no_method(other)),
         },

@@ -22,9 +22,9 @@ use std::{
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use toolgate_core::Caller;
 use toolgate_wire::{
-    json::{Json, Members, ReadError},
+    json::{Json, ReadError},
     message::{Id, Message, RpcError, code},
-    method::{discover, initialize, meta, notifications},
+    method::{discover, initialize, meta::Meta, notifications},
     room::{Claim, NoRoom},
 };
 
@@ -189,8 +189,8 @@ impl Peer {
                 self.open(id, params.as_ref()).await
             }
             Message::Request { id, method, params } => {
-                let meta = meta::of(params.as_ref());
-                if modern::is_modern(&meta) || method == discover::NAME {
+                let meta = Meta::of(params.as_ref());
+                if meta.is_modern() || method == discover::NAME {
                     return self.modern(id, method, params, &meta).await;
                 }
                 self.refuse(&id, &method, params.as_ref(), legacy::not_open())
@@ -223,8 +223,8 @@ impl Peer {
         self.reply(Some(&id), answer).await;
     }
 
-    async fn modern(&mut self, id: Id, method: String, params: Option<Json>, meta: &Members) {
-        let context = match modern::context(self.caller.clone(), STDIO, meta) {
+    async fn modern(&mut self, id: Id, method: String, params: Option<Json>, meta: &Meta) {
+        let context = match modern::context(&self.server, self.caller.clone(), STDIO, meta) {
             Ok(context) => Context {
                 link: Some(self.link),
                 ..context
@@ -253,7 +253,8 @@ impl Peer {
             let params = params.as_ref();
             let answer = modern::answer(&server, &context, &id, &method, params, &outlet).await;
             if working.finish(&id) {
-                outlet.send(answer::frame(Some(&id), &answer)).await;
+                let words = (context.dialect, &server.info);
+                outlet.send(answer::reply(&id, answer, words)).await;
             }
         }
     }

@@ -57,7 +57,7 @@ impl Client {
         let logs = *inner.logs.lock().unwrap_or_else(PoisonError::into_inner);
         call.reporter = call.reporter.clone().with_logs(logs.map(Level::word));
         call.seen = Arc::new(Seen {
-            revision: self.revision().to_owned(),
+            revision: self.revision().to_owned().into(),
             transport: inner.transport,
             ..Seen::default()
         });

@@ -81,35 +81,37 @@ impl HostGuard {
             only(request.headers(), header::HOST),
             request.uri().authority(),
         ) {
-            (Ok(Some(host)), None) => host.to_owned(),
+            (Ok(Some(host)), None) => host,
             // A target in absolute form must name the same host.
             (Ok(Some(host)), Some(authority)) if host.eq_ignore_ascii_case(authority.as_str()) => {
-                host.to_owned()
+                host
             }
             // HTTP/2 has no Host, but the authority.
-            (Ok(None), Some(authority)) => authority.as_str().to_owned(),
+            (Ok(None), Some(authority)) => authority.as_str(),
             _ => return Err(Denied::Host),
         };
-        let host = host.to_ascii_lowercase();
-        if !self.allows_host(&host) {
+        if !self.allows_host(host) {
             return Err(Denied::Host);
         }
         match only(request.headers(), header::ORIGIN) {
             Ok(None) => Ok(()),
-            Ok(Some(origin)) if self.allows_origin(origin, &host) => Ok(()),
+            Ok(Some(origin)) if self.allows_origin(origin, host) => Ok(()),
             _ => Err(Denied::Origin),
         }
     }
 
     fn allows_host(&self, host: &str) -> bool {
         let on = |port: &str| match self.port {
-            Some(own) => port == format!(":{own}"),
-            None => port
-                .strip_prefix(':')
-                .is_some_and(|p| p.parse::<u16>().is_ok()),
+            Some(own) => port == own.to_string(),
+            None => port.parse::<u16>().is_ok(),
         };
-        let named = |allowed: &String| {
-            host == allowed || host.strip_prefix(allowed.as_str()).is_some_and(on)
+        let named = |allowed: &String| match host.split_at_checked(allowed.len()) {
+            Some((name, port)) => {
+                let port = port.strip_prefix(':');
+                name.eq_ignore_ascii_case(allowed)
+                    && (name.len() == host.len() || port.is_some_and(on))
+            }
+            None => false,
         };
         self.hosts.iter().any(named)
     }
@@ -121,7 +123,7 @@ impl HostGuard {
             .strip_prefix("http://")
             .is_some_and(|own| match self.port {
                 Some(_) => self.is_own(own),
-                None => own == host,
+                None => own.eq_ignore_ascii_case(host),
             });
         own || self.lists_origin(&given)
     }

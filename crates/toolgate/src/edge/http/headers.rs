@@ -2,11 +2,12 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::HeaderMap;
+use std::borrow::Cow;
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Kind, Limits},
     message::{Message, RpcError, code},
-    method::{meta, tasks},
+    method::{meta::Meta, tasks},
 };
 
 /// The revision of a request.
@@ -66,8 +67,8 @@ pub(crate) fn fits(version: Option<&str>, spoken: &Dialect) -> Result<(), RpcErr
 }
 
 /// Checks that header and body do not name two revisions. Whether one of them is missing, others check.
-pub(crate) fn one_revision(header: Option<&str>, params: Option<&Json>) -> Result<(), RpcError> {
-    let body = meta::get(params, meta::VERSION).and_then(|v| v.string());
+pub(crate) fn one_revision(header: Option<&str>, meta: &Meta) -> Result<(), RpcError> {
+    let body = meta.version.as_ref().and_then(Json::str_cow);
     match (header, body) {
         (Some(header), Some(body)) if header != body => Err(differs(VERSION)),
         _ => Ok(()),
@@ -79,16 +80,15 @@ pub(crate) fn agree(
     headers: &HeaderMap,
     method: &str,
     params: Option<&Json>,
+    meta: &Meta,
 ) -> Result<(), RpcError> {
-    let version = meta::get(params, meta::VERSION).and_then(|v| v.string());
+    let version = meta.version.as_ref().and_then(Json::str_cow);
     required(headers, VERSION, version.as_deref().unwrap_or_default())?;
     required(headers, METHOD, method)?;
     if let Some(key) = named_by(method) {
-        let name = params
-            .and_then(|p| p.get(key))
-            .and_then(|n| n.string())
-            .unwrap_or_default();
-        required(headers, NAME, &name)?;
+        let name = params.and_then(|p| p.get(key));
+        let name = name.as_ref().and_then(Json::str_cow);
+        required(headers, NAME, name.as_deref().unwrap_or_default())?;
     }
     Ok(())
 }
@@ -109,8 +109,9 @@ pub(crate) fn agree_if_there(headers: &HeaderMap, message: &Message) -> Result<(
     }
     match named_by(method) {
         Some(key) if there(NAME) => {
-            let name = params.and_then(|p| p.get(key)).and_then(|n| n.string());
-            required(headers, NAME, &name.unwrap_or_default())
+            let name = params.and_then(|p| p.get(key));
+            let name = name.as_ref().and_then(Json::str_cow);
+            required(headers, NAME, name.as_deref().unwrap_or_default())
         }
         _ => Ok(()),
     }
@@ -153,18 +154,19 @@ fn differs(name: &str) -> RpcError {
 }
 
 /// A value that is not plain ASCII comes as `=?base64?…?=`.
-fn decoded(value: &str, name: &str) -> Result<String, RpcError> {
+fn decoded<'a>(value: &'a str, name: &str) -> Result<Cow<'a, str>, RpcError> {
     let Some(inner) = value
         .strip_prefix("=?base64?")
         .and_then(|v| v.strip_suffix("?="))
     else {
-        return Ok(value.to_owned());
+        return Ok(Cow::Borrowed(value));
     };
     let text = STANDARD
         .decode(inner)
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok());
-    text.ok_or_else(|| mismatch(format!("the Base64 of the header {name} cannot be read")))
+    text.map(Cow::Owned)
+        .ok_or_else(|| mismatch(format!("the Base64 of the header {name} cannot be read")))
 }
 
 /// The schema of a tool that may mark properties with `x-mcp-header`; most mark nothing.

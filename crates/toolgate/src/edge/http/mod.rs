@@ -21,7 +21,11 @@ pub use resume::ResumeLimits;
 use super::Front;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use sessions::Sessions;
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 use toolgate_core::Caller;
 use toolgate_wire::{
     json::Json,
@@ -225,10 +229,16 @@ where
             .extensions()
             .get::<Caller>()
             .cloned()
-            .unwrap_or_else(|| Caller::new("anonymous@http"));
+            .unwrap_or_else(anonymous);
         let endpoint = self.clone();
         Box::pin(async move { Ok(endpoint.handle(caller, request).await) })
     }
+}
+
+/// The caller of whom nothing is known.
+pub(crate) fn anonymous() -> Caller {
+    static ANONYMOUS: LazyLock<Caller> = LazyLock::new(|| Caller::new("anonymous@http"));
+    ANONYMOUS.clone()
 }
 
 /// An error of the protocol with an HTTP status.

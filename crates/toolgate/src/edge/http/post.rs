@@ -19,7 +19,7 @@ use toolgate_wire::{
     dialect,
     json::{Json, Kind},
     message::{Id, Message, RpcError, code},
-    method::{self, initialize, meta, tools_call, usage},
+    method::{self, initialize, meta::Meta, tools_call, usage},
 };
 
 type Answer = Response<Body>;
@@ -101,8 +101,9 @@ async fn take(
     let spoken = version.map(dialect::find);
     let stateless_header = matches!(spoken, Some(Some(d)) if d.stateless);
     let unknown = matches!(spoken, Some(None)) && headers::session(&parts.headers).is_none();
-    if stateless_header || unknown || modern::is_modern(&meta::of(params(&message))) {
-        return stateless(endpoint, caller, parts, message, version).await;
+    let meta = Meta::of(params(&message));
+    if stateless_header || unknown || meta.is_modern() {
+        return stateless(endpoint, caller, parts, message, (version, &meta)).await;
     }
     if matches!(spoken, Some(None)) {
         let text = "the header mcp-protocol-version names a revision that is not spoken here";
@@ -117,11 +118,11 @@ async fn stateless(
     caller: &Caller,
     parts: &Parts,
     message: Message,
-    version: Option<&str>,
+    (version, meta): (Option<&str>, &Meta),
 ) -> Result<Answer, Bad> {
     let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
     // Before the question whether it is spoken here: of two revisions neither may be believed.
-    headers::one_revision(version, params(&message)).map_err(bad)?;
+    headers::one_revision(version, meta).map_err(bad)?;
     if let (Some(version), None) = (version, version.and_then(dialect::find)) {
         return Err(bad(modern::unsupported(version)));
     }
@@ -136,9 +137,8 @@ async fn stateless(
             )));
         }
     };
-    let context =
-        modern::context(caller.clone(), "http", &meta::of(params.as_ref())).map_err(bad)?;
-    headers::agree(&parts.headers, &method, params.as_ref()).map_err(bad)?;
+    let context = modern::context(&endpoint.server, caller.clone(), "http", meta).map_err(bad)?;
+    headers::agree(&parts.headers, &method, params.as_ref(), meta).map_err(bad)?;
     if method == tools_call::NAME {
         mirrored(endpoint, caller, parts, params.as_ref())
             .await
@@ -158,7 +158,8 @@ async fn stateless(
     let work = Box::pin(async move {
         let answer =
             modern::answer(&server, &context, &id, &method, params.as_ref(), &outlet).await;
-        outlet.send(answer::frame(Some(&id), &answer)).await;
+        let words = (context.dialect, &server.info);
+        outlet.send(answer::reply(&id, answer, words)).await;
     });
     Ok(respond(endpoint, frames, Owner::Response(work, place)).await)
 }

@@ -132,11 +132,10 @@ pub(crate) async fn run(
             };
             let (dialect, about) = (context.dialect, &server.info);
             if task.is_answered() {
-                let named = (Op::Tool, name);
-                let failed = |error| answer::failed(&error, &named, dialect, about);
+                let failed = |error| answer::failed(&error, (Op::Tool, &name), dialect, about);
                 let _ = done.send(answer.or_else(failed));
             } else {
-                let failed = |error| answer::failed_task(&error, name, dialect, about);
+                let failed = |error| answer::failed_task(&error, &name, dialect, about);
                 task.finish(answer.or_else(failed)).await;
             }
         }
