@@ -1,6 +1,6 @@
 //! The way out of one request: its events, and its reply as the last frame.
 
-use super::queue::{self, Receiver, Sender};
+use super::queue::{self, Hush, Receiver, Sender};
 use bytes::Bytes;
 use std::future::poll_fn;
 use std::sync::{
@@ -160,6 +160,11 @@ impl Outlet {
             *frame.claim() = claim;
         }
         self.frames.send(frame, size).await;
+    }
+
+    /// What calls off waking who writes the frames.
+    pub(crate) fn hush(&self) -> Hush {
+        self.frames.hush()
     }
 
     /// Ends when nobody reads any more.

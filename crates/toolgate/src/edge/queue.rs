@@ -132,6 +132,11 @@ impl Sender {
         }
     }
 
+    /// What calls off waking the receiver.
+    pub(super) fn hush(&self) -> Hush {
+        Hush(self.0.clone())
+    }
+
     /// Ends when nobody reads any more.
     pub(super) async fn closed(&self) {
         loop {
@@ -164,6 +169,16 @@ impl Drop for Sender {
                 reader.wake();
             }
         }
+    }
+}
+
+/// Calls off waking the receiver. Is no sender: it does not keep the queue open.
+pub(crate) struct Hush(Arc<Shared>);
+
+impl Hush {
+    /// Nobody has to be woken for the next frames: whoever says so asks the receiver right after.
+    pub(super) fn now(&self) {
+        self.0.state().reader = None;
     }
 }
 
@@ -272,9 +287,10 @@ impl Drop for Receiver {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tasks of a test")]
 mod tests {
     use super::*;
-    use futures_util::{FutureExt, poll};
+    use futures_util::FutureExt;
 
     fn limits(messages: usize, bytes: usize) -> QueueLimits {
         QueueLimits { messages, bytes }
@@ -295,13 +311,16 @@ mod tests {
         sender.send(frame("one"), 10).await;
         let mut large = Box::pin(sender.send(frame("large"), 8));
         let mut small = Box::pin(sender.send(frame("small"), 1));
-        assert!(poll!(&mut large).is_pending() && poll!(&mut small).is_pending());
+        assert!((&mut large).now_or_never().is_none() && (&mut small).now_or_never().is_none());
         assert!(sender.offer(frame("other"), 0).is_err(), "others wait");
         assert_eq!(next(&mut receiver).await.as_deref(), Some("one"));
-        assert!(poll!(&mut small).is_pending(), "the large one is before it");
-        assert!(poll!(&mut large).is_ready());
+        assert!(
+            (&mut small).now_or_never().is_none(),
+            "the large one is before it"
+        );
+        assert!((&mut large).now_or_never().is_some());
         drop(large);
-        assert!(poll!(&mut small).is_ready());
+        assert!((&mut small).now_or_never().is_some());
         drop(small);
         drop(sender);
         assert_eq!(next(&mut receiver).await.as_deref(), Some("large"));
@@ -314,7 +333,7 @@ mod tests {
         let (sender, mut receiver) = queue(limits(1, 10));
         sender.send(frame("one"), 1).await;
         let mut first = Box::pin(sender.send(frame("first"), 1));
-        assert!(poll!(&mut first).is_pending());
+        assert!((&mut first).now_or_never().is_none());
         let other = sender.clone();
         let second = tokio::spawn(async move { other.send(frame("second"), 1).await });
         tokio::task::yield_now().await;
@@ -342,6 +361,34 @@ mod tests {
         }
         drop(sender);
         assert_eq!(reading.await.unwrap(), ["a", "b", "c"]);
+    }
+
+    #[tokio::test]
+    async fn nobody_is_woken_for_what_he_is_about_to_ask_for() {
+        let (sender, mut receiver) = queue(limits(9, 10));
+        let (waker, woken) = counting();
+        let mut cx = Context::from_waker(&waker);
+        assert!(receiver.poll_recv(&mut cx).is_pending());
+        sender.hush().now();
+        assert!(sender.offer(frame("a"), 1).is_ok());
+        assert_eq!(woken.load(Ordering::Relaxed), 0);
+        assert!(receiver.poll_recv(&mut cx).is_ready());
+        assert!(receiver.poll_recv(&mut cx).is_pending());
+        assert!(sender.offer(frame("b"), 1).is_ok());
+        assert_eq!(woken.load(Ordering::Relaxed), 1, "from then on he is");
+    }
+
+    struct Count(Arc<AtomicUsize>);
+
+    impl std::task::Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn counting() -> (Waker, Arc<AtomicUsize>) {
+        let woken = Arc::new(AtomicUsize::new(0));
+        (Arc::new(Count(woken.clone())).into(), woken)
     }
 
     #[tokio::test]

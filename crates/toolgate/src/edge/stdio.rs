@@ -9,14 +9,20 @@ use super::{
     outlet::{Frames, Outlet},
     working::{self, Working},
 };
-use futures_util::future::{AbortHandle, Abortable};
+use futures_util::{
+    StreamExt,
+    future::{AbortHandle, Abortable},
+    stream::FuturesUnordered,
+};
 use std::{
-    io,
+    future::poll_fn,
+    io, iter,
     pin::pin,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -49,7 +55,10 @@ pub async fn serve(
     let (outlet, frames) = server.outlet(&caller);
     let modern = Arc::new(Working::new(server.limits.in_flight));
     let legacy = Arc::new(OnceLock::new());
+    // In a set of its own, so that it is asked only when something wakes it, and not with each message.
     let drained = drained(server.clone(), legacy.clone(), modern.clone());
+    let mut drained: FuturesUnordered<_> = iter::once(drained).collect();
+    let hush = outlet.hush();
     let mut peer = Peer {
         server,
         caller,
@@ -60,18 +69,32 @@ pub async fn serve(
     };
     let read = async {
         let result = tokio::select! {
+            biased;
             result = peer.read(reader) => result,
-            () = drained => Ok(()),
+            _ = drained.next() => Ok(()),
         };
         // What is still in the queue leaves before the writer ends.
         drop(peer);
         result
     };
-    let mut writing = pin!(write(frames, writer));
-    let read = tokio::select! {
-        // Nobody reads any more: nothing can be answered, so nothing is taken.
-        written = &mut writing => return written,
-        read = read => read,
+    let (mut read, mut writing) = (pin!(read), pin!(write(frames, writer)));
+    // All that is there to read is read, and then what came of it is written in one go, in the same step: nobody has to
+    // be woken for it.
+    let read = poll_fn(|cx| {
+        hush.now();
+        let read = read.as_mut().poll(cx);
+        let written = writing.as_mut().poll(cx);
+        match (read, written) {
+            (Poll::Ready(read), Poll::Pending) => Poll::Ready(Ok(read)),
+            (Poll::Ready(read), Poll::Ready(written)) => Poll::Ready(Err(read.and(written))),
+            // Nobody reads any more: nothing can be answered, so nothing is taken.
+            (Poll::Pending, Poll::Ready(written)) => Poll::Ready(Err(written)),
+            (Poll::Pending, Poll::Pending) => Poll::Pending,
+        }
+    });
+    let read = match read.await {
+        Ok(read) => read,
+        Err(ended) => return ended,
     };
     // A peer that closed its end may not read the rest.
     let written = tokio::time::timeout(LAST_WORDS, writing).await;
