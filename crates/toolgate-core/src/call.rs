@@ -80,7 +80,7 @@ pub struct Use {
 
 /// The arguments of a call: the very bytes that came, and a tree of them for those who must look inside.
 #[derive(Clone)]
-pub struct Arguments(Arc<(Json, OnceLock<Value>)>);
+pub struct Arguments(Arc<(Json, OnceLock<(Value, bool)>)>);
 
 impl Arguments {
     /// Arguments from strict JSON; an object.
@@ -93,9 +93,18 @@ impl Arguments {
         &self.0.0
     }
 
-    /// A tree of it, made once. Numbers that no machine type holds are rounded here; [`Json::lossy`] tells.
+    /// A tree of it, made once. Numbers that no machine type holds are rounded here; [`Arguments::lossy`] tells.
     pub fn value(&self) -> &Value {
-        self.0.1.get_or_init(|| self.0.0.to_value())
+        &self.tree().0
+    }
+
+    /// Whether some number does not survive in the tree.
+    pub fn lossy(&self) -> bool {
+        self.tree().1
+    }
+
+    fn tree(&self) -> &(Value, bool) {
+        self.0.1.get_or_init(|| self.0.0.to_value_and_loss())
     }
 }
 

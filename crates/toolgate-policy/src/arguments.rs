@@ -70,7 +70,7 @@ impl Arguments {
             input.0.as_ref().as_ref().map_err(|why| {
                 refused(format!("the inputSchema of the tool cannot be used: {why}"))
             })?;
-        if call.arguments().raw().lossy() {
+        if call.arguments().lossy() {
             return Ok(Checked::Now(vec![Problem {
                 path: String::new(),
                 expected: "numbers that fit 64 bits exactly".to_owned(),
@@ -81,8 +81,8 @@ impl Arguments {
         let value = call.arguments().value();
         let refuses = !self.unknown.of(&item.origin.server);
         let Some(fixed) = item.fixed() else {
-            let strangers = match refuses {
-                true => unknown(&schema.tree, value),
+            let strangers = match refuses && schema.closed {
+                true => strangers(&schema.tree, value),
                 false => Vec::new(),
             };
             return Ok(with_strangers(schema::check(&input.0, value), strangers));
@@ -196,12 +196,17 @@ pub fn is_closed(schema: &Value) -> bool {
 /// A member that nobody expects is a way to carry secrets out. `{"type": "object"}` alone takes all members, as the
 /// specification of the protocol says.
 fn unknown(schema: &Value, arguments: &Value) -> Vec<Problem> {
+    match is_closed(schema) {
+        true => strangers(schema, arguments),
+        false => Vec::new(),
+    }
+}
+
+/// The same, where nothing leaves it open.
+fn strangers(schema: &Value, arguments: &Value) -> Vec<Problem> {
     let Some(known) = schema.get("properties").and_then(Value::as_object) else {
         return Vec::new();
     };
-    if !is_closed(schema) {
-        return Vec::new();
-    }
     let arguments = arguments.as_object().into_iter().flatten();
     let unknown = arguments.filter(|(name, _)| !known.contains_key(*name));
     unknown

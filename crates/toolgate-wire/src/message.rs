@@ -10,7 +10,7 @@ use crate::{
 pub struct Id(Json);
 
 /// What makes two ids the same: `1` and `1.0` are, `1` and `"1"` are not.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum IdKey {
     /// An integer.
     Number(i64),

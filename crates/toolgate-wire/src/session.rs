@@ -1,14 +1,15 @@
 //! One peer as a table of requests in flight, both ways. A step machine: no I/O, no clock.
 
 use crate::message::{Id, IdKey};
-use std::collections::{HashMap, hash_map::Entry};
+use std::collections::{BTreeMap, HashMap, btree_map::Entry};
 
 /// The requests in flight with one peer. `T` is what waits for a reply, `R` what works on a request of the peer.
 #[derive(Debug)]
 pub struct Session<T, R> {
     next: u64,
     sent: HashMap<i64, T>,
-    received: HashMap<IdKey, R>,
+    /// Bounded, so few that looking through them costs less than a hash.
+    received: BTreeMap<IdKey, R>,
     limit: usize,
 }
 
@@ -27,7 +28,7 @@ impl<T, R> Session<T, R> {
         Session {
             next: 1,
             sent: HashMap::new(),
-            received: HashMap::new(),
+            received: BTreeMap::new(),
             limit,
         }
     }
@@ -102,7 +103,7 @@ impl<T, R> Session<T, R> {
 
     /// We stop: everything that works on requests of the peer.
     pub fn stop(&mut self) -> Vec<R> {
-        self.received.drain().map(|(_, working)| working).collect()
+        std::mem::take(&mut self.received).into_values().collect()
     }
 
     /// How many requests of the peer are in flight.

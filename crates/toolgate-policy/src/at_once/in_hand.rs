@@ -13,6 +13,9 @@ pub(crate) struct InHand {
     held: Arc<Mutex<Held>>,
 }
 
+/// So many callers may stay that have none.
+const STAY: usize = 64;
+
 #[derive(Default)]
 struct Held {
     of: AHashMap<Caller, usize>,
@@ -33,6 +36,12 @@ impl InHand {
             held: self.held.clone(),
             ..InHand::new(caps)
         }
+    }
+
+    /// How many callers are remembered.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        lock(&self.held).of.len()
     }
 
     pub(super) fn take(&self, caller: &Caller) -> Result<Hold, Error> {
@@ -77,9 +86,10 @@ impl Drop for Hold {
         held.all = held.all.saturating_sub(1);
         if let Some(count) = held.of.get_mut(&self.1) {
             *count = count.saturating_sub(1);
-            if *count == 0 {
-                held.of.remove(&self.1);
-            }
+        }
+        // Most come again at once. Who has none does not stay for ever.
+        if held.of.len() > STAY + 2 * held.all {
+            held.of.retain(|_, count| *count > 0);
         }
     }
 }

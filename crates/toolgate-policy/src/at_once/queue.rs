@@ -72,8 +72,12 @@ struct Waiter {
     go: oneshot::Sender<()>,
 }
 
-/// How many run of each. It is asked for each call, and by nobody outside: the hash is a short one, with a seed.
+/// How many run of each. It is asked for each call, and by nobody outside: the hash is a short one, with a seed. Who has
+/// none may stay in it for a while, since most come again at once.
 struct Counts<K>(AHashMap<K, usize>);
+
+/// So many may stay that have none.
+const STAY: usize = 64;
 
 impl<K> Default for Counts<K> {
     fn default() -> Counts<K> {
@@ -86,16 +90,25 @@ impl<K: Hash + Eq + Clone> Counts<K> {
         self.0.get(key).copied().unwrap_or(0)
     }
 
-    fn add(&mut self, key: &K) {
-        *self.0.entry(key.clone()).or_default() += 1;
+    #[cfg(test)]
+    fn all(&self) -> usize {
+        self.0.values().sum()
     }
 
-    fn remove(&mut self, key: &K) {
+    fn add(&mut self, key: &K) {
+        match self.0.get_mut(key) {
+            Some(count) => *count += 1,
+            None => _ = self.0.insert(key.clone(), 1),
+        }
+    }
+
+    fn remove(&mut self, key: &K, running: usize) {
         if let Some(count) = self.0.get_mut(key) {
             *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.0.remove(key);
-            }
+        }
+        // No more than `running` have any, so each round takes out as many as it looks at, nearly.
+        if self.0.len() > STAY + 2 * running {
+            self.0.retain(|_, count| *count > 0);
         }
     }
 }
@@ -183,10 +196,17 @@ impl Queue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many are remembered, of all kinds.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        let state = self.state();
+        state.callers.0.len() + state.tools.0.len() + state.servers.0.len()
+    }
+
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         let state = self.state();
-        let counts = state.callers.0.len() + state.tools.0.len() + state.servers.0.len();
+        let counts = state.callers.all() + state.tools.all() + state.servers.all();
         state.running + state.waits + counts + state.ring.len() + state.waiting.len() == 0
     }
 }
@@ -217,11 +237,15 @@ impl State {
     }
 
     fn end(&mut self, want: &Want) {
-        self.callers.remove(&want.caller);
-        self.tools.remove(&want.tool);
-        self.servers.remove(&want.server);
-        self.running = self.running.saturating_sub(1);
+        self.leaves(want);
         self.let_in();
+    }
+
+    fn leaves(&mut self, want: &Want) {
+        self.running = self.running.saturating_sub(1);
+        self.callers.remove(&want.caller, self.running);
+        self.tools.remove(&want.tool, self.running);
+        self.servers.remove(&want.server, self.running);
     }
 
     /// Lets in all that fit, caller by caller.
@@ -259,10 +283,7 @@ impl State {
         self.start(&waiter.want);
         if waiter.go.send(()).is_err() {
             // He gave up in this moment.
-            self.callers.remove(&waiter.want.caller);
-            self.tools.remove(&waiter.want.tool);
-            self.servers.remove(&waiter.want.server);
-            self.running = self.running.saturating_sub(1);
+            self.leaves(&waiter.want);
         }
         true
     }

@@ -300,3 +300,24 @@ async fn t78_a_greedy_caller_does_not_starve_the_polite_ones() {
         "it is the greedy one that is refused"
     );
 }
+
+#[test]
+fn who_runs_nothing_any_more_is_forgotten() {
+    let at_once = AtOnce::with(caps(9, 9, 9, 9));
+    let held = runs(&at_once, "stays", "stays");
+    for n in 0..1000 {
+        let _hold = at_once
+            .hand
+            .take(&Caller::new(format!("caller {n}")))
+            .unwrap();
+        runs(&at_once, &format!("caller {n}"), &format!("tool {n}"));
+    }
+    assert!(
+        at_once.queue.remembered() < 3 * 70,
+        "callers, tools, servers"
+    );
+    assert!(at_once.hand.remembered() < 70);
+    assert!(enter(&at_once, "stays", "stays").is_ok());
+    drop(held);
+    assert!(at_once.queue.is_empty());
+}

@@ -20,6 +20,7 @@ pub(crate) use explain::{Explained, MOST, kind, problems, short, step, stranger}
 pub(crate) use kept::{Compiled, compiled};
 pub use withhold::Schemas;
 
+use crate::arguments::is_closed;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use std::time::Duration;
@@ -33,6 +34,8 @@ const PATTERNS: usize = 4 * 1024 * 1024;
 /// A schema that values can be checked against.
 pub(crate) struct Schema {
     pub(crate) tree: Value,
+    /// Whether it takes no members but those that it names.
+    pub(crate) closed: bool,
     pub(crate) validator: Validator,
     /// How deep a value may be before checking it could take too long.
     pub(crate) depth: usize,
@@ -74,6 +77,7 @@ impl Schema {
             depth: work.depth,
             cost: work.cost,
             time: bounds.time,
+            closed: is_closed(&tree),
             tree,
         })
     }

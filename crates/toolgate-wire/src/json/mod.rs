@@ -137,7 +137,12 @@ impl Json {
     /// A tree of it. A number that no machine type holds becomes the nearest `f64`, or its text as a string where it is
     /// beyond all; [`Json::lossy`] tells. What a program nested deeper than [`Limits::DEEPEST`] becomes its text.
     pub fn to_value(&self) -> serde_json::Value {
-        value::to_value(self.as_str())
+        value::read(self.as_str()).0
+    }
+
+    /// The same, and whether it is [`Json::lossy`], in one pass.
+    pub fn to_value_and_loss(&self) -> (serde_json::Value, bool) {
+        value::read(self.as_str())
     }
 
     /// The text.

@@ -37,7 +37,8 @@ pub(super) fn lossy(text: &str) -> bool {
     Lexer::new(text).any(|(token, _)| matches!(token, Token::Scalar(t) if is_lossy(t)))
 }
 
-fn is_lossy(token: &str) -> bool {
+/// Whether a number does not survive them.
+pub(super) fn is_lossy(token: &str) -> bool {
     if !token.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
         return false;
     }

@@ -14,8 +14,9 @@ enum Open {
     Array(Vec<Value>),
 }
 
-/// Needs no stack; dropping the tree does, so that what is nested deeper than any reader takes stays text.
-pub(super) fn to_value(text: &str) -> Value {
+/// The tree, and whether some number in the text does not survive in it: one pass for both. Needs no stack; dropping the tree does, so that what is nested deeper than any reader takes stays text.
+pub(super) fn read(text: &str) -> (Value, bool) {
+    let mut lossy = false;
     let mut tokens = Lexer::new(text);
     let mut open: Vec<Open> = Vec::new();
     while let Some((token, range)) = tokens.next() {
@@ -27,7 +28,9 @@ pub(super) fn to_value(text: &str) -> Value {
                 continue;
             }
             Token::Open(_) if open.len() >= Limits::DEEPEST => {
-                Value::String(tokens.over(range.start).to_owned())
+                let over = tokens.over(range.start);
+                lossy |= number::lossy(over);
+                Value::String(over.to_owned())
             }
             Token::Open(kind) => {
                 open.push(begin(kind));
@@ -39,15 +42,18 @@ pub(super) fn to_value(text: &str) -> Value {
                 None => break,
             },
             Token::String(inner) => Value::String(unescape(inner).into_owned()),
-            Token::Scalar(word) => scalar(word),
+            Token::Scalar(word) => {
+                lossy |= number::is_lossy(word);
+                scalar(word)
+            }
         };
         match open.last_mut() {
             Some(Open::Object(map, key)) => _ = map.insert(std::mem::take(key), value),
             Some(Open::Array(items)) => items.push(value),
-            None => return value,
+            None => return (value, lossy),
         }
     }
-    Value::Null
+    (Value::Null, lossy)
 }
 
 fn begin(kind: Kind) -> Open {

@@ -1,7 +1,7 @@
 //! The four methods by which something is used: what a client sends.
 
 use super::{definition::ItemKind, definition::reference, prompts_get, resources_read, tools_call};
-use crate::json::{Json, Kind, Members, ObjectWriter};
+use crate::json::{Json, Kind, ObjectWriter};
 
 /// The method that completes an argument.
 pub const COMPLETE: &str = "completion/complete";
@@ -75,21 +75,17 @@ impl Params {
     /// # Errors
     /// Says which member is missing or wrong.
     pub fn read(method: &str, params: Option<&Json>) -> Result<Params, &'static str> {
-        let params = &params.ok_or("\"params\" is missing")?.index();
+        let params = &Said::of(params.ok_or("\"params\" is missing")?);
         let (op, name, arguments) = match method {
             resources_read::NAME => {
-                let uri = params
-                    .string("uri")
-                    .ok_or("\"params.uri\" must be a string")?;
+                let uri = string(&params.uri).ok_or("\"params.uri\" must be a string")?;
                 let mut o = ObjectWriter::new();
                 o.str("uri", &uri);
                 (Op::Resource, uri, o.finish())
             }
             COMPLETE => completion(params)?,
             _ => {
-                let name = params
-                    .string("name")
-                    .ok_or("\"params.name\" must be a string")?;
+                let name = string(&params.name).ok_or("\"params.name\" must be a string")?;
                 let op = match method {
                     prompts_get::NAME => Op::Prompt,
                     _ => Op::Tool,
@@ -100,14 +96,14 @@ impl Params {
         if op == Op::Prompt && arguments.members().any(|(_, v)| v.kind() != Kind::String) {
             return Err("the arguments of a prompt must be strings");
         }
-        let answers = match params.get("inputResponses") {
+        let answers = match &params.answers {
             None => Vec::new(),
             Some(a) if a.kind() == Kind::Object => {
                 a.members().map(|(k, v)| (k.into_owned(), v)).collect()
             }
             Some(_) => return Err("\"params.inputResponses\" must be an object"),
         };
-        let state = match params.get("requestState") {
+        let state = match &params.state {
             None => None,
             Some(s) => Some(
                 s.string()
@@ -145,6 +141,44 @@ pub fn write(o: &mut ObjectWriter, op: Op, name: &str, arguments: &Json) {
     }
 }
 
+/// The members that one of the four methods knows, found in one pass.
+#[derive(Default)]
+struct Said {
+    name: Option<Json>,
+    uri: Option<Json>,
+    arguments: Option<Json>,
+    of: Option<Json>,
+    argument: Option<Json>,
+    context: Option<Json>,
+    answers: Option<Json>,
+    state: Option<Json>,
+}
+
+impl Said {
+    fn of(params: &Json) -> Said {
+        let mut said = Said::default();
+        for (key, value) in params.members() {
+            let place = match key.as_ref() {
+                "name" => &mut said.name,
+                "uri" => &mut said.uri,
+                "arguments" => &mut said.arguments,
+                "ref" => &mut said.of,
+                "argument" => &mut said.argument,
+                "context" => &mut said.context,
+                "inputResponses" => &mut said.answers,
+                "requestState" => &mut said.state,
+                _ => continue,
+            };
+            *place = Some(value);
+        }
+        said
+    }
+}
+
+fn string(of: &Option<Json>) -> Option<String> {
+    of.as_ref()?.string()
+}
+
 fn text(of: &Json, key: &str) -> Option<String> {
     of.get(key)?.string()
 }
@@ -153,34 +187,35 @@ fn empty() -> Json {
     ObjectWriter::new().finish()
 }
 
-fn arguments(params: &Members) -> Result<Json, &'static str> {
-    match params.get("arguments") {
+fn arguments(params: &Said) -> Result<Json, &'static str> {
+    match &params.arguments {
         None => Ok(empty()),
-        Some(a) if a.kind() == Kind::Object => Ok(a),
+        Some(a) if a.kind() == Kind::Object => Ok(a.clone()),
         Some(_) => Err("\"params.arguments\" must be an object"),
     }
 }
 
-fn completion(params: &Members) -> Result<(Op, String, Json), &'static str> {
-    let of = params.get("ref").ok_or("\"params.ref\" is missing")?;
-    let (kind, key) = match text(&of, "type").as_deref() {
+fn completion(params: &Said) -> Result<(Op, String, Json), &'static str> {
+    let of = params.of.as_ref().ok_or("\"params.ref\" is missing")?;
+    let (kind, key) = match text(of, "type").as_deref() {
         Some("ref/prompt") => (ItemKind::Prompt, "name"),
         Some("ref/resource") => (ItemKind::Template, "uri"),
         _ => return Err("\"params.ref.type\" must be ref/prompt or ref/resource"),
     };
-    let name = text(&of, key).ok_or("\"params.ref\" must name a prompt or a resource")?;
+    let name = text(of, key).ok_or("\"params.ref\" must name a prompt or a resource")?;
     let argument = params
-        .get("argument")
+        .argument
+        .as_ref()
         .filter(|a| text(a, "name").is_some() && text(a, "value").is_some())
         .ok_or("\"params.argument\" needs \"name\" and \"value\", both strings")?;
-    let context = params.get("context");
-    if context.as_ref().is_some_and(|c| c.kind() != Kind::Object) {
+    let context = params.context.as_ref();
+    if context.is_some_and(|c| c.kind() != Kind::Object) {
         return Err("\"params.context\" must be an object");
     }
     let mut o = ObjectWriter::new();
-    o.raw("argument", &argument);
+    o.raw("argument", argument);
     if let Some(context) = context {
-        o.raw("context", &context);
+        o.raw("context", context);
     }
     Ok((Op::Complete(kind), name, o.finish()))
 }

@@ -75,6 +75,7 @@ fn walk(json: &Json) {
     let again = Json::read(canonical.into_bytes(), &Limits::default()).expect("canonical");
     assert_eq!(again.to_value(), json.to_value());
     assert_eq!(again.lossy(), json.lossy());
+    assert_eq!(json.to_value_and_loss(), (json.to_value(), json.lossy()));
     if let Some(mapped) = json.map_strings(&mut |s| (!s.key).then(|| s.text.to_uppercase())) {
         Json::read(mapped.as_str().into(), &Limits::default()).expect("mapped");
     }

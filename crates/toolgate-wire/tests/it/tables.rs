@@ -312,6 +312,7 @@ fn decided() {
         "-9223372036854775809",
     ] {
         assert!(read(text).unwrap().lossy(), "{text}");
+        assert!(read(text).unwrap().to_value_and_loss().1, "{text}");
     }
     for text in [
         "1",
@@ -327,6 +328,7 @@ fn decided() {
         "100000000000000000000e-2",
     ] {
         assert!(!read(text).unwrap().lossy(), "{text}");
+        assert!(!read(text).unwrap().to_value_and_loss().1, "{text}");
     }
     // A value that is whole is an integer however it is written.
     for (text, n) in [

@@ -179,11 +179,16 @@ impl Marked {
         Marked(may.then(|| schema.clone()))
     }
 
-    /// Checks `Mcp-Param-*` against the arguments, for the properties that are marked.
-    pub(crate) fn agree(&self, headers: &HeaderMap, arguments: &Json) -> Result<(), RpcError> {
-        match &self.0 {
-            Some(schema) => marked_agree(headers, schema, Some(arguments)),
-            None => Ok(()),
+    /// Checks `Mcp-Param-*` against the arguments in the parameters of a call, for the properties that are marked.
+    pub(crate) fn agree(&self, headers: &HeaderMap, params: Option<&Json>) -> Result<(), RpcError> {
+        let Some(schema) = &self.0 else {
+            return Ok(());
+        };
+        let arguments = params.and_then(|params| params.get("arguments"));
+        match arguments.as_ref().map(Json::kind) {
+            // Others say that arguments are an object.
+            Some(kind) if kind != Kind::Object => Ok(()),
+            _ => marked_agree(headers, schema, arguments.as_ref()),
         }
     }
 }

@@ -178,17 +178,18 @@ async fn mirrored(
     parts: &Parts,
     params: Option<&Json>,
 ) -> Result<(), RpcError> {
-    let Ok(call) = usage::Params::read(tools_call::NAME, params) else {
+    let name = params.and_then(|params| params.get("name"));
+    let Some(name) = name.as_ref().and_then(Json::str_cow) else {
         return Ok(());
     };
-    let ask = List::one(caller.clone(), ItemKind::Tool, call.name.as_str());
+    let ask = List::one(caller.clone(), ItemKind::Tool, name.as_ref());
     let Ok(catalog) = endpoint.server.service.list(ask).await else {
         return Ok(());
     };
-    match catalog.find(&call.name) {
+    match catalog.find(&name) {
         Some(item) => {
             let marked = item.memo(|item| headers::Marked::of(&item.def.input_schema()));
-            marked.agree(&parts.headers, &call.arguments)
+            marked.agree(&parts.headers, params)
         }
         None => Ok(()),
     }
@@ -321,7 +322,8 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
             over = true;
             Some(frames.recv().await)
         }
-        () = tokio::time::sleep(endpoint.limits.stream_after) => None,
+        // Made only where it is needed: most answers are there at once.
+        () = async { tokio::time::sleep(endpoint.limits.stream_after).await } => None,
     };
     let stateless = matches!(owner, Owner::Response(..));
     let first = match first {

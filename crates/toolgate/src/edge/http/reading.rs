@@ -5,7 +5,13 @@ use crate::edge::stdio::unreadable;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, Limited};
-use std::time::Duration;
+use std::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    task::Poll,
+    time::Duration,
+};
+use tokio::time::{Instant, Sleep, sleep_until};
 use toolgate_core::Caller;
 use toolgate_wire::{
     json::{Json, ReadError, ReadErrorKind},
@@ -43,13 +49,9 @@ where
     if let Err(full) = claim.message(body.size_hint().lower()) {
         return Err(Box::new(no_room(&full)));
     }
-    let collected = collect(
-        Limited::new(body, limit),
-        endpoint.limits.body_idle,
-        &mut claim,
-    );
-    let collected = tokio::time::timeout(endpoint.limits.body, collected).await;
-    let bytes = match collected.unwrap_or(Err(Broken::Late)) {
+    let limits = &endpoint.limits;
+    let times = (limits.body, limits.body_idle);
+    let bytes = match collect(Limited::new(body, limit), times, &mut claim).await {
         Err(Broken::Late) => {
             let mut answer = refused(
                 StatusCode::REQUEST_TIMEOUT,
@@ -116,8 +118,18 @@ enum Broken {
     Off(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// A body to its end, each piece of which has to come within `idle`.
-async fn collect<B>(body: B, idle: Duration, claim: &mut Claim) -> Result<Vec<u8>, Broken>
+/// A limit may be longer than the clock goes: then it is far away.
+fn after(at: Instant, time: Duration) -> Instant {
+    let far = Duration::from_secs(365 * 24 * 3600);
+    at.checked_add(time).unwrap_or(at + far)
+}
+
+/// A body to its end, all of which has to come within the one time, and each piece of it within the other.
+async fn collect<B>(
+    body: B,
+    (all, idle): (Duration, Duration),
+    claim: &mut Claim,
+) -> Result<Vec<u8>, Broken>
 where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -125,9 +137,31 @@ where
     let mut body = std::pin::pin!(body);
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(0);
     let mut bytes = Vec::with_capacity(announced.min(AT_ONCE));
+    let begun = Instant::now();
+    // One clock for both times, set anew for each piece; made only for a body that is not there at once.
+    let mut late = pin!(None::<Sleep>);
     loop {
-        let piece = tokio::time::timeout(idle, body.frame()).await;
-        match piece.map_err(|_| Broken::Late)? {
+        let mut next = body.frame();
+        let mut set = false;
+        let piece = poll_fn(|cx| {
+            if let Poll::Ready(piece) = Pin::new(&mut next).poll(cx) {
+                return Poll::Ready(Ok(piece));
+            }
+            if !set {
+                set = true;
+                let due = after(Instant::now(), idle).min(after(begun, all));
+                match late.as_mut().as_pin_mut() {
+                    Some(late) => late.reset(due),
+                    None => late.set(Some(sleep_until(due))),
+                }
+            }
+            match late.as_mut().as_pin_mut() {
+                Some(late) => late.poll(cx).map(|()| Err(Broken::Late)),
+                None => Poll::Pending,
+            }
+        });
+        let piece = piece.await?;
+        match piece {
             None => return Ok(bytes),
             Some(Ok(frame)) => {
                 if let Some(data) = frame.data_ref() {
