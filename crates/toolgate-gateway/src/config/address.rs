@@ -2,7 +2,6 @@
 
 use super::{
     clear,
-    environment::check_env_name,
     error::ConfigError,
     exchange::Exchange,
     given::{self, Given},
@@ -13,7 +12,7 @@ use std::{fmt, path::Path};
 use toolgate::client::{HttpOptions, check_url};
 
 /// Keys that only a server with a `url` has.
-const KEYS: &[&str] = &["headers", "client_id", "client_secret_env", "exchange"];
+const KEYS: &[&str] = &["headers", "client_id", "client_secret", "exchange"];
 /// What a URL looks like.
 const URL: &str = "\"https://mcp.example.com/mcp\"";
 
@@ -35,8 +34,8 @@ pub(crate) struct Address {
 pub(crate) struct KnownClient {
     /// Its id, which is no secret.
     pub(crate) id: String,
-    /// The variable of our own environment that has its secret, where it has one.
-    pub(crate) secret_env: Option<String>,
+    /// Where its secret is, where it has one; not in the keyring.
+    pub(crate) secret: Option<Given>,
 }
 
 /// Without the headers and without what may be a secret in the URL.
@@ -72,7 +71,7 @@ impl Address {
         let mut address = Address {
             url: url.to_owned(),
             headers: Vec::new(),
-            client: KnownClient::read(section)?,
+            client: KnownClient::read(section, base)?,
             exchange: Exchange::read(section, id, base)?,
         };
         if let Some(field) = section.get("headers") {
@@ -117,8 +116,8 @@ impl Address {
 }
 
 impl KnownClient {
-    fn read(section: &Section<'_>) -> Result<Option<KnownClient>, ConfigError> {
-        let secret = section.get("client_secret_env");
+    fn read(section: &Section<'_>, base: &Path) -> Result<Option<KnownClient>, ConfigError> {
+        let secret = section.get("client_secret");
         let Some(field) = section.get("client_id") else {
             return match secret {
                 Some(field) => Err(field.is("is the secret of a client_id; write that too")),
@@ -129,16 +128,18 @@ impl KnownClient {
         if id.is_empty() {
             return Err(field.is("is empty; write the id that the authorization server gave"));
         }
-        let variable = |field: &Field<'_>| {
-            let name = field.text()?;
-            let named = check_env_name(name).map_err(|_| {
-                field.is("is no name of an environment variable; write its name, not the secret")
-            });
-            named.map(|()| name.to_owned())
+        let here = |field: &Field<'_>| {
+            match Given::secret(field, "secret", base)? {
+            // It is asked for where no guardian is, by `toolgate login`.
+            Given::Keyring(_) => Err(field.is(
+                "is in the keyring, which is not asked for it; write { env = \"NAME\" } or { file = \"PATH\" }",
+            )),
+            given => Ok(given),
+        }
         };
         Ok(Some(KnownClient {
             id: id.to_owned(),
-            secret_env: secret.as_ref().map(variable).transpose()?,
+            secret: secret.as_ref().map(here).transpose()?,
         }))
     }
 }

@@ -132,7 +132,7 @@ pub(super) const KEYS: &[&str] = &[
     "url",
     "headers",
     "client_id",
-    "client_secret_env",
+    "client_secret",
     "exchange",
 ];
 

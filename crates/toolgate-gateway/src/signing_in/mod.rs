@@ -9,7 +9,7 @@ pub(crate) use need::{Need, Watched};
 use crate::config::Address;
 use std::path::{Path, PathBuf};
 use toolgate_auth::{
-    Secret, Url,
+    Url,
     client::{Authenticate, FileStore, Login, LoginBuilder, OauthClient},
 };
 
@@ -39,13 +39,12 @@ pub(crate) fn login(
     let Some(client) = &address.client else {
         return Ok(login);
     };
-    let authenticate = match &client.secret_env {
+    let authenticate = match &client.secret {
         None => Authenticate::None,
-        Some(variable) => {
-            let secret = env(variable).ok_or_else(|| {
-                format!("the environment variable {variable} is not set; set it to the secret of its client_id")
-            })?;
-            Authenticate::Secret(Secret::new(secret.trim_end_matches(['\r', '\n'])))
+        Some(given) => {
+            let secret = given.read_with(env);
+            let secret = secret.map_err(|why| format!("the secret of its client_id: {why}"))?;
+            Authenticate::Secret(secret)
         }
     };
     Ok(login.client(None, OauthClient::new(client.id.as_str(), authenticate)))

@@ -580,6 +580,14 @@ fn no_secret_stands_in_clear() {
             "is no name in a keyring",
         ),
         (
+            far("client_id = \"a\"\nclient_secret = \"canary\""),
+            "would keep the secret in clear",
+        ),
+        (
+            far("client_id = \"a\"\nclient_secret = { keyring = \"x\" }"),
+            "is in the keyring, which is not asked for it",
+        ),
+        (
             child("env = { API_KEY = { vault = \"canary\" } }"),
             "has a key \"vault\"; write { env",
         ),
