@@ -1,13 +1,9 @@
 //! Whether what a rule found is a secret at all, or only stands where one would.
 
-use serde::Deserialize;
-
 /// What a secret must be besides fitting the pattern of its rule.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Check {
     /// Nothing: the pattern says enough.
-    #[default]
     None,
     /// No placeholder.
     Word,

@@ -1,8 +1,8 @@
 //! Redacts what comes back, string by string.
 
-use super::{find, rules::RULES};
+use super::{find, table::FIELD};
 use crate::edit::{Edit, Place};
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 use toolgate_core::{ContentKind, Json};
 use toolgate_wire::json::StringAt;
 
@@ -12,7 +12,7 @@ pub(super) struct Redaction {
     /// Only counts.
     pub(super) dry: bool,
     /// How often each rule found something.
-    pub(super) seen: BTreeMap<Arc<str>, u64>,
+    pub(super) seen: BTreeMap<&'static str, u64>,
 }
 
 impl Redaction {
@@ -54,23 +54,22 @@ impl Redaction {
         if let Some(new) = self.prose(at.text) {
             return Some(new);
         }
-        let field = &RULES.field;
-        if at.key || members == Members::OfSchema || !field.holds(key, at.text) {
+        if at.key || members == Members::OfSchema || !FIELD.holds(key, at.text) {
             return None;
         }
-        self.count(&field.id);
-        Some(find::mark(&field.id))
+        self.count(FIELD.id);
+        Some(find::mark(FIELD.id))
     }
 
     fn prose(&mut self, text: &str) -> Option<String> {
         let mut found = Vec::new();
-        let new = find::redact(text, &mut |rule| found.push(rule.clone()));
-        found.iter().for_each(|rule| self.count(rule));
+        let new = find::redact(text, &mut |rule| found.push(rule));
+        found.into_iter().for_each(|rule| self.count(rule));
         new
     }
 
-    fn count(&mut self, rule: &Arc<str>) {
-        *self.seen.entry(rule.clone()).or_default() += 1;
+    fn count(&mut self, rule: &'static str) {
+        *self.seen.entry(rule).or_default() += 1;
     }
 }
 

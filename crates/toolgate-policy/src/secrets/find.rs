@@ -4,7 +4,8 @@ use super::{
     MARK,
     rules::{RULES, Rule, Rules},
 };
-use std::{ops::Range, sync::Arc};
+use memchr::memmem::Finder;
+use std::ops::Range;
 
 /// A secret in a text.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -12,7 +13,7 @@ pub(super) struct Found {
     /// Where it is.
     pub(super) range: Range<usize>,
     /// By which rule.
-    pub(super) rule: Arc<str>,
+    pub(super) rule: &'static str,
 }
 
 /// How far before its keyword a secret may begin, in bytes.
@@ -20,14 +21,18 @@ const LEAD: usize = 64;
 
 /// All secrets of a text, in their order; none overlaps another.
 pub(super) fn find(text: &str) -> Vec<Found> {
-    let rules = &*RULES;
+    by_rules(&RULES, text)
+}
+
+/// The same by these rules.
+pub(super) fn by_rules(rules: &Rules, text: &str) -> Vec<Found> {
     let Some(starts) = starts(rules, text) else {
         return Vec::new();
     };
     let mut found = Vec::new();
-    for (rule, start) in rules.rules.iter().zip(starts) {
-        if let Some(start) = start {
-            by_rule(rule, text, start, &mut found);
+    for (rule, keyword) in rules.rules.iter().zip(starts) {
+        if let Some(keyword) = keyword {
+            by_rule(rule, text, keyword, &mut found);
         }
     }
     apart(found)
@@ -35,38 +40,46 @@ pub(super) fn find(text: &str) -> Vec<Found> {
 
 /// Whether the text of a JSON value may hold a secret: it has a keyword, or an escape that could hide one.
 pub(super) fn may_hold(raw: &str) -> bool {
-    RULES.keywords.is_match(raw) || raw.contains("\\u") || raw.contains("\\/")
+    let rules = &*RULES;
+    let hides = |escape: &Finder| escape.find(raw.as_bytes()).is_some();
+    rules.keywords.any(raw) || rules.hiding.iter().any(hides)
 }
 
 /// Where to begin with each rule; `None` where no keyword is in the text.
 fn starts(rules: &Rules, text: &str) -> Option<Vec<Option<usize>>> {
     let mut starts: Option<Vec<Option<usize>>> = None;
-    for hit in rules.keywords.find_iter(text) {
+    rules.keywords.each(text, &mut |at, own| {
         let starts = starts.get_or_insert_with(|| vec![None; rules.rules.len()]);
-        let own = rules.of_keyword.get(hit.pattern().as_usize());
-        for rule in own.into_iter().flatten() {
-            if let Some(start @ None) = starts.get_mut(*rule) {
-                *start = Some(floor(text, hit.start().saturating_sub(LEAD)));
+        for rule in own {
+            if let Some(start) = starts.get_mut(*rule) {
+                *start = Some(start.map_or(at, |start| start.min(at)));
             }
         }
-    }
+    });
     starts
 }
 
-fn by_rule(rule: &Rule, text: &str, start: usize, found: &mut Vec<Found>) {
-    let mut at = start;
-    let mut places = rule.pattern.capture_locations();
+fn by_rule(rule: &Rule, text: &str, keyword: usize, found: &mut Vec<Found>) {
+    let mut at = floor(text, keyword.saturating_sub(LEAD));
+    if !rule
+        .text
+        .may_find(text.get(at..).unwrap_or_default().as_bytes())
+    {
+        return;
+    }
+    let compiled = rule.compiled();
+    let mut places = compiled.pattern.capture_locations();
     while at <= text.len() {
-        let Some(whole) = rule.pattern.captures_read_at(&mut places, text, at) else {
+        let Some(whole) = compiled.pattern.captures_read_at(&mut places, text, at) else {
             return;
         };
-        let group = rule.groups.iter().find_map(|nth| places.get(*nth));
+        let group = compiled.groups.iter().find_map(|nth| places.get(*nth));
         let (from, to) = group.unwrap_or((whole.start(), whole.end()));
         let secret = text.get(from..to).unwrap_or_default();
-        if rule.check.holds(secret) {
+        if rule.text.check.holds(secret) {
             found.push(Found {
                 range: from..to,
-                rule: rule.id.clone(),
+                rule: rule.text.id,
             });
         }
         // One character is in every match, so this moves on.
@@ -92,7 +105,7 @@ fn apart(mut found: Vec<Found>) -> Vec<Found> {
 }
 
 /// The text with each secret replaced by `[redacted:RULE]`; `seen` hears of each.
-pub(super) fn redact(text: &str, seen: &mut dyn FnMut(&Arc<str>)) -> Option<String> {
+pub(super) fn redact(text: &str, seen: &mut dyn FnMut(&'static str)) -> Option<String> {
     let found = find(text);
     if found.is_empty() {
         return None;

@@ -1,8 +1,7 @@
 //! Secrets in arguments are seen before they leave.
 
-use super::{find, rules::RULES};
+use super::{find, table::FIELD};
 use crate::PerServer;
-use std::sync::Arc;
 use toolgate_core::{
     Call, Decision, Error, Item, Json, Kind as Failure, Op, Refusal, Rule, Verdict,
 };
@@ -77,7 +76,7 @@ impl Leaks {
 struct Leak {
     /// Where, as a JSON pointer; `URI` for the URI of a resource.
     at: String,
-    rule: Arc<str>,
+    rule: &'static str,
 }
 
 /// Leaks that a reason names.
@@ -130,10 +129,10 @@ fn in_value(value: &Json, found: &mut Vec<Leak>) {
 fn in_string(at: &str, key: &str, text: &str, found: &mut Vec<Leak>) {
     let before = found.len();
     take(at, text, found);
-    if found.len() == before && RULES.field.holds(key, text) {
+    if found.len() == before && FIELD.holds(key, text) {
         found.push(Leak {
             at: at.to_owned(),
-            rule: RULES.field.id.clone(),
+            rule: FIELD.id,
         });
     }
 }

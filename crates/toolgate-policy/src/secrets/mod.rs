@@ -1,13 +1,16 @@
 //! Secrets do not come back to a caller, and do not leave unasked.
 //!
-//! What a secret looks like is written in `secrets.toml`. A text is first searched for the keywords of all rules at
-//! once; only the rules whose keywords it holds are tried, each in time linear to the text.
+//! What a secret looks like is written in `table.rs`. A text is first searched for the keywords of all rules at once; only
+//! the rules whose keywords it holds are tried, each in time linear to the text. Their patterns are compiled then, and not at
+//! the start: most programs never see a text that has a keyword of a given rule.
 
 mod check;
 mod edit;
 mod find;
+mod keywords;
 mod leaks;
 mod rules;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -73,9 +76,9 @@ impl Secrets {
     }
 
     /// The rule by which a text looks like a secret, or by which it is one under that name.
-    pub fn rule_of(name: &str, text: &str) -> Option<Arc<str>> {
-        let field = &rules::RULES.field;
-        let by_name = || field.holds(name, text).then(|| field.id.clone());
+    pub fn rule_of(name: &str, text: &str) -> Option<&'static str> {
+        let field = &table::FIELD;
+        let by_name = || field.holds(name, text).then_some(field.id);
         find::find(text)
             .into_iter()
             .next()
@@ -100,7 +103,7 @@ impl Secrets {
         let edited = crate::edit::edit(value, &mut redaction);
         for (rule, times) in redaction.seen {
             if let Some(trail) = trail {
-                trail.count(&[COUNT, &rule].concat(), times);
+                trail.count(&[COUNT, rule].concat(), times);
             }
         }
         edited

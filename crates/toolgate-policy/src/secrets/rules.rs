@@ -1,75 +1,136 @@
-//! The rules of `secrets.toml`, ready to search.
+//! The rules of the table, ready to search.
 
-use super::check::Check;
-use aho_corasick::{AhoCorasick, MatchKind};
+use super::{
+    check::Check,
+    keywords::Keywords,
+    table::{FIELD, RULES as TABLE},
+};
+use memchr::memmem::Finder;
 use regex::{Regex, RegexBuilder};
-use serde::Deserialize;
-use std::sync::{Arc, LazyLock};
+use std::{
+    collections::BTreeSet,
+    sync::{LazyLock, OnceLock},
+};
 
-/// The file, as it stands.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct File {
-    pub(super) rule: Vec<RuleText>,
-    pub(super) field: FieldText,
-}
-
-/// One rule of the file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+/// One rule of the table.
 pub(super) struct RuleText {
-    pub(super) id: Arc<str>,
-    pub(super) keywords: Vec<String>,
-    pattern: String,
-    #[serde(default)]
-    check: Check,
-    #[cfg_attr(not(test), expect(dead_code, reason = "samples are for the tests"))]
-    pub(super) yes: Vec<String>,
-    #[cfg_attr(not(test), expect(dead_code, reason = "samples are for the tests"))]
-    pub(super) no: Vec<String>,
+    pub(super) id: &'static str,
+    /// The rule is tried only on text that holds one of them, spelled exactly so.
+    pub(super) keywords: &'static [&'static str],
+    /// A regular expression over ASCII without look-around. Where it has named groups, only what they hold is redacted.
+    pub(super) pattern: &'static str,
+    /// What the secret must be besides. A checked secret is none where it is a placeholder.
+    pub(super) check: Check,
+    /// Where the pattern finds something, one of these words stands before a `=` or `:` in any case; none where that is not so.
+    pub(super) assigns: &'static [&'static str],
 }
 
 /// The rule about members of JSON.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct FieldText {
-    id: Arc<str>,
-    keywords: Vec<String>,
-    ends: Vec<String>,
-    check: Check,
-    #[cfg_attr(not(test), expect(dead_code, reason = "samples are for the tests"))]
-    pub(super) yes: Vec<(String, String)>,
-    #[cfg_attr(not(test), expect(dead_code, reason = "samples are for the tests"))]
-    pub(super) no: Vec<(String, String)>,
-}
-
-/// One rule, compiled.
-pub(super) struct Rule {
-    pub(super) id: Arc<str>,
-    pub(super) pattern: Regex,
-    /// The groups of the pattern that hold the secret; none where it is the whole match.
-    pub(super) groups: Vec<usize>,
+    pub(super) id: &'static str,
+    pub(super) keywords: &'static [&'static str],
+    pub(super) ends: &'static [&'static str],
     pub(super) check: Check,
 }
 
-/// All rules, compiled.
+/// One rule, compiled when a text first holds a keyword of it.
+pub(super) struct Rule {
+    pub(super) text: &'static RuleText,
+    compiled: OnceLock<Compiled>,
+}
+
+/// The pattern of a rule.
+pub(super) struct Compiled {
+    pub(super) pattern: Regex,
+    /// The groups of the pattern that hold the secret; none where it is the whole match.
+    pub(super) groups: Vec<usize>,
+}
+
+/// All rules.
 pub(super) struct Rules {
     pub(super) rules: Vec<Rule>,
-    /// Finds keywords, all in one pass.
-    pub(super) keywords: AhoCorasick,
-    /// The rules of each keyword, and of those that it holds.
-    pub(super) of_keyword: Vec<Vec<usize>>,
-    pub(super) field: Field,
+    /// Finds keywords, each with the places of its rules in the list.
+    pub(super) keywords: Keywords,
+    /// Find the escapes of JSON that can stand for a sign of a keyword.
+    pub(super) hiding: [Finder<'static>; 2],
 }
 
-/// Which members of JSON hold a secret by their name.
-pub(super) struct Field {
-    pub(super) id: Arc<str>,
-    ends: Vec<String>,
-    check: Check,
+/// The rules, ready when they are first used.
+pub(super) static RULES: LazyLock<Rules> = LazyLock::new(Rules::new);
+
+impl Rules {
+    pub(super) fn new() -> Rules {
+        let all = TABLE.iter().flat_map(|rule| rule.keywords);
+        let all: BTreeSet<&str> = all.chain(FIELD.keywords).copied().collect();
+        let of = |keyword: &'static str| {
+            let rules = TABLE.iter().enumerate();
+            let own = rules.filter(|(_, rule)| rule.keywords.contains(&keyword));
+            (keyword, own.map(|(nth, _)| nth).collect())
+        };
+        let rule = |text| Rule {
+            text,
+            compiled: OnceLock::new(),
+        };
+        Rules {
+            keywords: Keywords::new(all.into_iter().map(of)),
+            rules: TABLE.iter().map(rule).collect(),
+            hiding: [r"\u", r"\/"].map(Finder::new),
+        }
+    }
 }
 
-impl Field {
+impl RuleText {
+    /// Whether the pattern may find something: prose that has a keyword in it is told from an assignment at a glance.
+    pub(super) fn may_find(&self, text: &[u8]) -> bool {
+        let assigns = |sign: usize| {
+            let before = text.get(..sign).unwrap_or_default();
+            let between = |b: &u8| matches!(b, b' ' | 0x9..=0xd | b'"' | b'\'' | b'\\');
+            let end = before
+                .iter()
+                .rposition(|b| !between(b))
+                .map_or(0, |at| at + 1);
+            self.assigns.iter().any(|word| {
+                let own = end
+                    .checked_sub(word.len())
+                    .and_then(|from| before.get(from..end));
+                own.is_some_and(|own| own.eq_ignore_ascii_case(word.as_bytes()))
+            })
+        };
+        self.assigns.is_empty() || memchr::memchr2_iter(b'=', b':', text).any(assigns)
+    }
+}
+
+impl Rule {
+    #[allow(
+        clippy::expect_used,
+        reason = "the pattern is a part of the program, and a test compiles all of them"
+    )]
+    pub(super) fn compiled(&self) -> &Compiled {
+        self.compiled
+            .get_or_init(|| Compiled::new(self.text.pattern).expect("a pattern of the table"))
+    }
+}
+
+#[cfg(test)]
+impl Rule {
+    pub(super) fn is_compiled(&self) -> bool {
+        self.compiled.get().is_some()
+    }
+}
+
+impl Compiled {
+    pub(super) fn new(pattern: &str) -> Result<Compiled, regex::Error> {
+        // Bytes, not characters: word boundaries of Unicode would make the search slow.
+        let pattern = RegexBuilder::new(&unicode_negations(pattern))
+            .unicode(false)
+            .build()?;
+        let names = pattern.capture_names().enumerate();
+        let groups = names.filter_map(|(nth, name)| name.map(|_| nth)).collect();
+        Ok(Compiled { pattern, groups })
+    }
+}
+
+impl FieldText {
     /// Whether the string of a member is a secret.
     pub(super) fn holds(&self, key: &str, value: &str) -> bool {
         if !(6..=4096).contains(&value.len()) || key.len() > 128 {
@@ -85,72 +146,6 @@ impl Field {
         let plain = key.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
         let plain: String = plain.map(|c| c.to_ascii_lowercase()).collect();
         self.ends.iter().any(|end| plain.ends_with(end))
-    }
-}
-
-/// The text of the rules.
-pub(super) const TEXT: &str = include_str!("secrets.toml");
-
-/// The rules; compiled when they are first used.
-#[allow(
-    clippy::expect_used,
-    reason = "the file is a part of the program, and a test reads it"
-)]
-pub(super) static RULES: LazyLock<Rules> =
-    LazyLock::new(|| Rules::read(TEXT).expect("secrets.toml is well formed"));
-
-impl Rules {
-    fn read(text: &str) -> Result<Rules, Box<dyn std::error::Error + Send + Sync>> {
-        let file: File = toml::from_str(text)?;
-        let mut keywords: Vec<&str> = file
-            .rule
-            .iter()
-            .flat_map(|r| &r.keywords)
-            .map(String::as_str)
-            .collect();
-        keywords.extend(file.field.keywords.iter().map(String::as_str));
-        keywords.sort_unstable();
-        keywords.dedup();
-        let of = |keyword: &&str| -> Vec<usize> {
-            let held = |rule: &RuleText| rule.keywords.iter().any(|k| keyword.contains(k.as_str()));
-            let rules = file.rule.iter().enumerate();
-            rules
-                .filter(|(_, rule)| held(rule))
-                .map(|(nth, _)| nth)
-                .collect()
-        };
-        let of_keyword = keywords.iter().map(of).collect();
-        let search = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            .build(&keywords)?;
-        let rules: Result<_, _> = file.rule.iter().map(Rule::compile).collect();
-        Ok(Rules {
-            rules: rules?,
-            keywords: search,
-            of_keyword,
-            field: Field {
-                id: file.field.id,
-                ends: file.field.ends,
-                check: file.field.check,
-            },
-        })
-    }
-}
-
-impl Rule {
-    fn compile(rule: &RuleText) -> Result<Rule, regex::Error> {
-        // Bytes, not characters: word boundaries of Unicode would make the search slow.
-        let pattern = RegexBuilder::new(&unicode_negations(&rule.pattern))
-            .unicode(false)
-            .build()?;
-        let names = pattern.capture_names().enumerate();
-        let groups = names.filter_map(|(nth, name)| name.map(|_| nth)).collect();
-        Ok(Rule {
-            id: rule.id.clone(),
-            pattern,
-            groups,
-            check: rule.check,
-        })
     }
 }
 

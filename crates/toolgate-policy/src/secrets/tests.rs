@@ -2,13 +2,56 @@
 
 #![allow(clippy::print_stdout, reason = "figures for people")]
 
-use super::{Secrets, find, rules};
+use super::{
+    Secrets, find,
+    rules::{Compiled, RULES},
+    table,
+};
+use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use toolgate_core::Json;
 
-fn file() -> rules::File {
-    toml::from_str(rules::TEXT).unwrap()
+/// `samples.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    rule: Vec<Samples>,
+    field: FieldSamples,
+}
+
+/// What a rule must find, and what it must not.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Samples {
+    id: String,
+    yes: Vec<String>,
+    no: Vec<String>,
+}
+
+/// The same for members, with their keys.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FieldSamples {
+    id: String,
+    yes: Vec<(String, String)>,
+    no: Vec<(String, String)>,
+}
+
+fn file() -> File {
+    toml::from_str(include_str!("samples.toml")).unwrap()
+}
+
+#[test]
+fn each_rule_has_samples_and_compiles() {
+    let file = file();
+    let sampled: Vec<&str> = file.rule.iter().map(|rule| rule.id.as_str()).collect();
+    let rules: Vec<&str> = table::RULES.iter().map(|rule| rule.id).collect();
+    assert_eq!(sampled, rules);
+    assert_eq!(file.field.id, table::FIELD.id);
+    for rule in table::RULES {
+        assert!(Compiled::new(rule.pattern).is_ok(), "{}", rule.id);
+    }
 }
 
 /// A sample without what keeps other tools from finding it.
@@ -42,6 +85,58 @@ fn rules_find_their_samples() {
         file().rule.len()
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Words of assignments, and what stands around them.
+const PIECES: [&str; 24] = [
+    "password",
+    "Passwords",
+    "PASSWD",
+    "db_pwd",
+    "passphrase",
+    "secret",
+    "client_Secret_KEY",
+    "api-key",
+    "auth_token",
+    "access_key",
+    "aws_secret_access_key_id",
+    "token",
+    ";pwd",
+    " ",
+    "\n\t",
+    "\\\\",
+    "\"",
+    "'",
+    "=",
+    ":",
+    "=>",
+    ":=",
+    "k3R9vQ2mX7bT1nL5",
+    "wJalrXUtnFEMI7K2MDENGbPxRfiCYzq81Ks0Lm3t",
+];
+
+proptest::proptest! {
+    /// What is left at a glance is nothing that the pattern would find.
+    #[test]
+    fn no_assignment_is_overlooked(parts in proptest::collection::vec(0_usize..24, 0..14)) {
+        let text: String = parts.iter().map(|n| PIECES[*n]).collect();
+        for rule in RULES.rules.iter().filter(|rule| !rule.text.assigns.is_empty()) {
+            if rule.compiled().pattern.is_match(&text) {
+                proptest::prop_assert!(rule.text.may_find(text.as_bytes()), "{} in {text:?}", rule.text.id);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pattern_is_compiled_when_it_may_find_something() {
+    let rules = super::rules::Rules::new();
+    let compiled = || rules.rules.iter().filter(|rule| rule.is_compiled()).count();
+    let look = |text: &str| find::by_rules(&rules, text).len();
+    assert_eq!(look("a broken token of prose: none, and a pwd"), 0);
+    assert_eq!(compiled(), 0);
+    assert_eq!(look("auth_token=k3R9vQ2mX7bT1nL5"), 1);
+    assert_eq!(compiled(), 1);
 }
 
 #[test]
@@ -84,10 +179,10 @@ fn all_but_the_secret_stays() {
 #[test]
 fn ids_are_unique_and_fit_the_mark() {
     let mut ids = BTreeMap::new();
-    for rule in &file().rule {
+    for rule in table::RULES {
         let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         assert!(rule.id.bytes().all(plain), "{}", rule.id);
-        assert!(ids.insert(rule.id.clone(), ()).is_none(), "{}", rule.id);
+        assert!(ids.insert(rule.id, ()).is_none(), "{}", rule.id);
     }
 }
 

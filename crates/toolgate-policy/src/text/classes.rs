@@ -21,7 +21,7 @@ pub(super) enum Class {
     Stray,
 }
 
-pub(super) fn of(c: char) -> Class {
+pub(super) const fn of(c: char) -> Class {
     match c as u32 {
         0x09 | 0x0A => Class::Keep,
         0x0D | 0x85 | 0x2028 | 0x2029 => Class::Line,
@@ -42,6 +42,23 @@ pub(super) fn of(c: char) -> Class {
         _ => Class::Keep,
     }
 }
+
+/// Whether all characters of two bytes are kept that begin with a byte, by its lower five bits.
+pub(super) const KEPT: [bool; 32] = {
+    let mut kept = [false; 32];
+    let mut lead = 2;
+    while lead < kept.len() {
+        kept[lead] = true;
+        let mut low = 0;
+        while low < 64 {
+            let c = char::from_u32((lead as u32) << 6 | low);
+            kept[lead] &= matches!(c, Some(c) if matches!(of(c), Class::Keep));
+            low += 1;
+        }
+        lead += 1;
+    }
+    kept
+};
 
 /// Whether a stray belongs where it stands: between what was kept before and what follows.
 pub(super) fn belongs(

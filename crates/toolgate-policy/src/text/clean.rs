@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 /// The text without what a person would not see; borrowed if there was nothing to do.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    if plain(text.as_bytes()) || !text.chars().any(|c| classes::of(c) != Class::Keep) {
+    if at_a_glance(text) {
         return Cow::Borrowed(text);
     }
     let first = without_controls(text);
@@ -22,11 +22,84 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Printable ASCII with tabs and line feeds: nearly all text, found out with one look at each byte.
-fn plain(bytes: &[u8]) -> bool {
-    bytes
-        .iter()
-        .all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t'))
+/// Whether each character of a text stays.
+pub(super) fn at_a_glance(text: &str) -> bool {
+    kept(text, false)
+}
+
+/// Whether nothing in the strings of a JSON text has to be taken out. `false` also where an escape could stand for something.
+pub(super) fn is_clean(raw: &str) -> bool {
+    kept(raw, true)
+}
+
+/// Whether each character is one that stays: nearly all text, found out eight bytes at a time. With `escapes`, of a text with
+/// the escapes of JSON.
+fn kept(text: &str, escapes: bool) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let mut hits = hits(u64::from_le_bytes(*eight), escapes);
+        let mut next = at + 8;
+        while hits != 0 {
+            let place = hits.trailing_zeros() as usize / 8;
+            let Some(length) = kept_at(text, at + place, escapes) else {
+                return false;
+            };
+            // What belongs to it is no character of its own.
+            match place + length {
+                behind @ 0..8 => hits &= u64::MAX << (8 * behind),
+                behind => {
+                    next = at + behind;
+                    break;
+                }
+            }
+        }
+        at = next;
+    }
+    while at < bytes.len() {
+        let Some(length) = kept_at(text, at, escapes) else {
+            return false;
+        };
+        at += length;
+    }
+    true
+}
+
+/// How many bytes to go on after the character at `at`; `None` where it does not stay, or may not.
+#[inline]
+fn kept_at(text: &str, at: usize, escapes: bool) -> Option<usize> {
+    let bytes = text.as_bytes();
+    match bytes.get(at)? {
+        b'\\' if escapes => match bytes.get(at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'n' | b't') => Some(2),
+            _ => None,
+        },
+        b' '..=b'~' | b'\n' | b'\t' => Some(1),
+        lead @ 0xc0..=0xdf if classes::KEPT[usize::from(lead & 0x1f)] => Some(2),
+        _ => kept_char(text.get(at..)?),
+    }
+}
+
+#[inline(never)]
+fn kept_char(text: &str) -> Option<usize> {
+    let c = text.chars().next()?;
+    (classes::of(c) == Class::Keep).then_some(c.len_utf8())
+}
+
+const ONES: u64 = u64::from_le_bytes([1; 8]);
+const LOWS: u64 = u64::from_le_bytes([0x7f; 8]);
+const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
+
+/// The high bit of each byte that needs a look: none of printable ASCII, or a backslash, where there are escapes.
+fn hits(eight: u64, escapes: bool) -> u64 {
+    let low = eight & LOWS;
+    // No sum runs over into the next byte: each is below 0x100.
+    let unlike = |byte: u8| (low ^ (ONES * u64::from(byte))).wrapping_add(LOWS);
+    let mut fine = low.wrapping_add(ONES * 0x60) & unlike(0x7f);
+    if escapes {
+        fine &= unlike(b'\\');
+    }
+    (!fine | eight) & HIGHS
 }
 
 fn without_controls(text: &str) -> String {

@@ -201,6 +201,59 @@ fn mixed() -> impl Strategy<Value = String> {
     prop::collection::vec(any, 0..24).prop_map(|chars| chars.into_iter().collect())
 }
 
+/// Pieces of strings in JSON, some of which hide something.
+const PIECES: [&str; 24] = [
+    r"\n",
+    r"\t",
+    r#"\""#,
+    r"\\",
+    r"\/",
+    r"\r",
+    r"\b",
+    r"\f",
+    r"\u0041",
+    r"\u200b",
+    r"\u001b",
+    r"\ud83d\ude00",
+    "é",
+    "ß",
+    "€",
+    "𐍈",
+    "한",
+    "\u{ad}",
+    "\u{34f}",
+    "\u{200d}",
+    "\u{7f}",
+    "\u{85}",
+    "\u{feff}",
+    "a word ",
+];
+
+proptest! {
+    /// What is found at a glance is what is found string by string.
+    #[test]
+    fn json_that_is_left_has_nothing_to_take_out(
+        parts in prop::collection::vec((0_usize..24, "[a-z é]{0,9}"), 0..12),
+        space in "[ \t\n\r]{0,2}",
+    ) {
+        let text: String = parts.iter().flat_map(|(n, plain)| [PIECES[*n], plain]).collect();
+        let json = format!("{{{space}\"a\":\"{text}\",\"{text}\":[1]}}");
+        let limits = toolgate_wire::json::Limits::default();
+        if let Ok(json) = toolgate_core::Json::read(json.into_bytes(), &limits) {
+            let cleaned = json.map_strings(&mut |at| match clean(at.text) {
+                std::borrow::Cow::Borrowed(_) => None,
+                std::borrow::Cow::Owned(clean) => Some(clean),
+            });
+            if super::clean::is_clean(json.as_str()) {
+                prop_assert_eq!(cleaned, None);
+            }
+        }
+        let glance = super::clean::at_a_glance(&text);
+        let slowly = text.chars().all(|c| super::classes::of(c) == super::classes::Class::Keep);
+        prop_assert_eq!(glance, slowly);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 

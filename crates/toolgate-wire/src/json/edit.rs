@@ -3,7 +3,7 @@
 use super::{
     Json,
     lex::{Lexer, Member, Token, members, says},
-    text::{unescape, write_string},
+    text::{unescape, write_short},
 };
 use std::fmt;
 
@@ -56,7 +56,7 @@ pub(super) fn map_strings(
         };
         let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
         out.push_str(text.get(copied..range.start).unwrap_or_default());
-        write_string(out, &new);
+        write_short(out, &new);
         copied = range.end;
     }
     out.map(|mut out| {
@@ -78,7 +78,7 @@ pub(super) fn with(text: &str, key: &str, value: &Json) -> String {
     if end.is_some() {
         new.push(',');
     }
-    write_string(&mut new, key);
+    write_short(&mut new, key);
     new.push(':');
     new.push_str(value.as_str());
     match end.or_else(|| text.starts_with('{').then_some(1)) {

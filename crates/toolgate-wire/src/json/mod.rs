@@ -38,6 +38,8 @@ struct Text {
     claim: Option<Arc<Claim>>,
     /// Where members are, as far as the reader took them down.
     places: Places,
+    /// Whether the reader saw that none of its numbers is lossy.
+    short_numbers: bool,
 }
 
 /// What a JSON value is.
@@ -83,6 +85,7 @@ impl Json {
                 text: read.text,
                 claim,
                 places: read.places,
+                short_numbers: read.short_numbers,
             }),
             range: read.range,
         })
@@ -124,6 +127,7 @@ impl Json {
                 text,
                 claim,
                 places: Places::default(),
+                short_numbers: false,
             }),
             range,
         }
@@ -137,11 +141,24 @@ impl Json {
     /// A tree of it. A number that no machine type holds becomes the nearest `f64`, or its text as a string where it is
     /// beyond all; [`Json::lossy`] tells. What a program nested deeper than [`Limits::DEEPEST`] becomes its text.
     pub fn to_value(&self) -> serde_json::Value {
-        value::read(self.as_str()).0
+        self.to_value_and_loss().0
     }
 
     /// The same, and whether it is [`Json::lossy`], in one pass.
     pub fn to_value_and_loss(&self) -> (serde_json::Value, bool) {
+        // Where the members are known, their ends need not be looked for.
+        if let Found::Known { .. } = self.found()
+            && self.kind() == Kind::Object
+        {
+            let mut lossy = false;
+            let members = self.members().map(|(key, member)| {
+                let (value, loss) = value::read(member.as_str());
+                lossy |= loss;
+                (key.into_owned(), value)
+            });
+            let tree = members.collect();
+            return (tree, lossy);
+        }
         value::read(self.as_str())
     }
 
@@ -255,7 +272,7 @@ impl Json {
     /// Whether some number in it does not survive [`Json::to_value`]: an integer beyond `i64` and `u64`, or one with a
     /// point or an exponent whose shortest `f64` form has another value.
     pub fn lossy(&self) -> bool {
-        number::lossy(self.as_str())
+        !self.text.short_numbers && number::lossy(self.as_str())
     }
 
     /// The form of ours that digests are made of, `toolgate-json-1`: no white space, members sorted by the bytes of

@@ -1,13 +1,16 @@
 //! The reader: one pass, no tree, no recursion.
 
 use super::{
-    Limits, ReadError, ReadErrorKind, keys::Keys, places::Places, scan::plain, text::unescape,
+    Limits, ReadError, ReadErrorKind, keys::Keys, places::Places, scan::Looks, text::unescape,
 };
 use crate::room::{COPIES, OBJECT, VALUE};
 use std::{borrow::Cow, ops::Range};
 
 /// Longest number, in signs.
 const NUMBER: usize = 400;
+
+/// An integer of so many signs fits any machine type.
+const SHORT: usize = 15;
 
 /// What was read.
 pub(super) struct Read {
@@ -16,6 +19,8 @@ pub(super) struct Read {
     pub(super) range: Range<usize>,
     /// Where its members are.
     pub(super) places: Places,
+    /// Whether all numbers are integers of so few digits that any machine type holds them.
+    pub(super) short_numbers: bool,
     elements: usize,
     objects: usize,
 }
@@ -38,10 +43,13 @@ pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Read, ReadError> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         return error(ReadErrorKind::ByteOrderMark, 0);
     }
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(bad) => return error(ReadErrorKind::Utf8, bad.utf8_error().valid_up_to()),
+    let Ok(text) = simdutf8::basic::from_utf8(&bytes) else {
+        let bad = std::str::from_utf8(&bytes).err();
+        return error(ReadErrorKind::Utf8, bad.map_or(0, |bad| bad.valid_up_to()));
     };
+    // To copy it costs next to nothing, and less than a second look at each byte.
+    let text = text.to_owned();
+    drop(bytes);
     let mut scan = Scan {
         text: &text,
         at: 0,
@@ -52,6 +60,7 @@ pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Read, ReadError> {
         keys: Vec::with_capacity(16),
         arrays: 0,
         escaped: false,
+        short_numbers: true,
         places: Places::default(),
     };
     let range = scan.document().map_err(|kind| ReadError {
@@ -59,10 +68,12 @@ pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Read, ReadError> {
         offset: scan.at,
     })?;
     let (elements, objects, places) = (scan.elements, scan.objects, scan.places);
+    let short_numbers = scan.short_numbers;
     Ok(Read {
         text,
         range,
         places,
+        short_numbers,
         elements,
         objects,
     })
@@ -91,6 +102,7 @@ struct Scan<'a> {
     arrays: usize,
     /// Whether the last string had escapes.
     escaped: bool,
+    short_numbers: bool,
     places: Places,
 }
 
@@ -227,16 +239,23 @@ impl<'a> Scan<'a> {
 
     /// Reads a string; what is between its quotes.
     fn string(&mut self) -> Step<Range<usize>> {
-        self.at += 1;
-        let start = self.at;
+        let start = self.at + 1;
+        let bytes = self.text.as_bytes();
+        let mut looks = Looks::new(bytes, start);
         self.escaped = false;
         loop {
-            self.at += plain(self.text.as_bytes().get(self.at..).unwrap_or_default());
-            match self.peek() {
+            self.at = looks.next();
+            match bytes.get(self.at) {
                 Some(b'"') => break,
                 Some(b'\\') => {
                     self.escaped = true;
-                    self.escape()?
+                    match bytes.get(self.at + 1) {
+                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                            self.at += 2
+                        }
+                        _ => self.unicode()?,
+                    }
+                    looks.go_on(self.at);
                 }
                 _ => return Err(ReadErrorKind::Syntax),
             }
@@ -245,22 +264,22 @@ impl<'a> Scan<'a> {
         Ok(start..self.at - 1)
     }
 
-    fn escape(&mut self) -> Step<()> {
+    /// An escape of four digits, or two of them for one sign.
+    fn unicode(&mut self) -> Step<()> {
         self.at += 1;
-        match self.peek() {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
-            Some(b'u') => match self.hex()? {
-                0xd800..=0xdbff => {
-                    let low = self.text.as_bytes().get(self.at..self.at + 2) == Some(b"\\u");
-                    self.at += usize::from(low);
-                    if !low || !(0xdc00..=0xdfff).contains(&self.hex()?) {
-                        return Err(ReadErrorKind::LoneSurrogate);
-                    }
+        if self.peek() != Some(b'u') {
+            return Err(ReadErrorKind::Syntax);
+        }
+        match self.hex()? {
+            0xd800..=0xdbff => {
+                let low = self.text.as_bytes().get(self.at..self.at + 2) == Some(b"\\u");
+                self.at += usize::from(low);
+                if !low || !(0xdc00..=0xdfff).contains(&self.hex()?) {
+                    return Err(ReadErrorKind::LoneSurrogate);
                 }
-                0xdc00..=0xdfff => return Err(ReadErrorKind::LoneSurrogate),
-                _ => {}
-            },
-            _ => return Err(ReadErrorKind::Syntax),
+            }
+            0xdc00..=0xdfff => return Err(ReadErrorKind::LoneSurrogate),
+            _ => {}
         }
         Ok(())
     }
@@ -287,11 +306,14 @@ impl<'a> Scan<'a> {
             Some(b'1'..=b'9') => self.digits()?,
             _ => return Err(ReadErrorKind::Syntax),
         }
+        self.short_numbers &= self.at - start <= SHORT;
         if self.peek() == Some(b'.') {
+            self.short_numbers = false;
             self.at += 1;
             self.digits()?;
         }
         if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.short_numbers = false;
             self.at += 1;
             self.at += usize::from(matches!(self.peek(), Some(b'+' | b'-')));
             self.digits()?;

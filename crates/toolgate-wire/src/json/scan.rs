@@ -1,37 +1,81 @@
-//! Steps over text by the byte.
+//! Steps over text, eight bytes at a time.
 
-/// How many bytes at the start need no look in a string: no quote, no backslash, no control. Eight at a time.
-pub(super) fn plain(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let hits = hits(u64::from_le_bytes(*eight));
-        if hits != 0 {
-            return at + hits.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    // The last eight once more: those that were looked at need no look.
-    if let Some(eight) = bytes.last_chunk::<8>() {
-        let hits = hits(u64::from_le_bytes(*eight));
-        return match hits {
-            0 => bytes.len(),
-            _ => bytes.len() - 8 + hits.trailing_zeros() as usize / 8,
-        };
-    }
-    let rest = bytes.get(at..).unwrap_or_default();
-    at + rest
-        .iter()
-        .position(|b| matches!(b, 0..=0x1f | b'"' | b'\\'))
-        .unwrap_or(rest.len())
+const ONES: u64 = u64::from_le_bytes([1; 8]);
+const LOWS: u64 = u64::from_le_bytes([0x7f; 8]);
+const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
+
+/// The high bit of each byte that needs a look in a string: a quote, a backslash, a control.
+pub(super) fn hits(eight: u64) -> u64 {
+    let low = eight & LOWS;
+    // No sum runs over into the next byte: each is below 0x100.
+    let above = low.wrapping_add(ONES * 0x60);
+    !((unlike(low, b'"') & unlike(low, b'\\') & above) | eight) & HIGHS
 }
 
-/// The high bit of each byte that needs a look. Bits above the lowest one set may be wrong: a borrow runs upwards.
-fn hits(eight: u64) -> u64 {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
-    let below = |x: u64, limit: u64| x.wrapping_sub(ONES * limit) & !x & HIGHS;
-    let equal = |byte: u8| below(eight ^ (ONES * u64::from(byte)), 1);
-    below(eight, 0x20) | equal(b'"') | equal(b'\\')
+/// The high bit of each byte that is a backslash.
+pub(super) fn backslashes(eight: u64) -> u64 {
+    !(unlike(eight & LOWS, b'\\') | eight) & HIGHS
+}
+
+/// The high bit of each byte that is another one, all of them below 0x80.
+fn unlike(low: u64, byte: u8) -> u64 {
+    (low ^ (ONES * u64::from(byte))).wrapping_add(LOWS)
+}
+
+/// Goes over the bytes that need a look in a string, in their order.
+pub(super) struct Looks<'a> {
+    bytes: &'a [u8],
+    /// Where the eight begin that are looked at.
+    at: usize,
+    /// Those of them that need a look and were not told yet.
+    hits: u64,
+}
+
+impl<'a> Looks<'a> {
+    /// From there on.
+    pub(super) fn new(bytes: &'a [u8], at: usize) -> Looks<'a> {
+        let mut looks = Looks { bytes, at, hits: 0 };
+        looks.look();
+        looks
+    }
+
+    fn look(&mut self) {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let eight = rest.first_chunk().copied().unwrap_or_else(|| {
+            let mut eight = [b' '; 8];
+            eight
+                .iter_mut()
+                .zip(rest)
+                .for_each(|(to, from)| *to = *from);
+            eight
+        });
+        self.hits = hits(u64::from_le_bytes(eight));
+    }
+
+    /// Where the next one is; behind the end where there is none.
+    pub(super) fn next(&mut self) -> usize {
+        while self.hits == 0 {
+            self.at += 8;
+            if self.at >= self.bytes.len() {
+                return self.bytes.len();
+            }
+            self.look();
+        }
+        let at = self.at + self.hits.trailing_zeros() as usize / 8;
+        self.hits &= self.hits - 1;
+        at
+    }
+
+    /// Goes on there, which is behind those that were told.
+    pub(super) fn go_on(&mut self, at: usize) {
+        match at - self.at {
+            ahead @ 0..8 => self.hits &= u64::MAX << (8 * ahead),
+            _ => {
+                self.at = at;
+                self.look();
+            }
+        }
+    }
 }
 
 pub(super) fn is_space(byte: u8) -> bool {
@@ -40,14 +84,14 @@ pub(super) fn is_space(byte: u8) -> bool {
 
 /// Where the string ends whose quote is at `at`, behind its last quote. The text is checked.
 pub(super) fn string_end(bytes: &[u8], at: usize) -> usize {
-    let mut at = at + 1;
+    let mut looks = Looks::new(bytes, at + 1);
     loop {
-        at += plain(bytes.get(at..).unwrap_or_default());
+        let at = looks.next();
         match bytes.get(at) {
             None => return at,
             Some(b'"') => return at + 1,
-            Some(b'\\') => at += 2,
-            Some(_) => at += 1,
+            Some(b'\\') => looks.go_on(at + 2),
+            Some(_) => {}
         }
     }
 }
@@ -81,20 +125,66 @@ pub(super) fn nested_end(bytes: &[u8], at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::*;
+
+    fn needs_a_look(byte: u8) -> bool {
+        byte < 0x20 || byte == b'"' || byte == b'\\'
+    }
 
     #[test]
-    fn plain_stops_at_the_first_special_byte_wherever_it_is() {
-        for special in 0..=255_u8 {
-            for place in 0..20 {
-                let mut bytes = [b'a'; 24];
-                bytes[place] = special;
-                bytes[place + 1] = b'"';
-                let stops = special < 0x20 || special == b'"' || special == b'\\';
-                let expected = place + usize::from(!stops);
-                assert_eq!(plain(&bytes), expected, "{special:#x} at {place}");
+    fn each_byte_is_told_from_all_others_wherever_it_is() {
+        for byte in 0..=255_u8 {
+            for neighbour in [
+                0, b' ', b'!', b'"', b'[', b'\\', b'a', 0x7f, 0x80, 0xa2, 0xdc, 0xff,
+            ] {
+                for place in 0..8 {
+                    let mut eight = [neighbour; 8];
+                    eight[place] = byte;
+                    let told = |is: &dyn Fn(u8) -> bool| {
+                        u64::from_le_bytes(eight.map(|b| if is(b) { 0x80 } else { 0 }))
+                    };
+                    let word = u64::from_le_bytes(eight);
+                    assert_eq!(hits(word), told(&needs_a_look), "{eight:?}");
+                    assert_eq!(backslashes(word), told(&|b| b == b'\\'), "{eight:?}");
+                }
             }
         }
-        assert_eq!(plain("é€𐍈 ~\u{7f}".as_bytes()), "é€𐍈 ~\u{7f}".len());
+    }
+
+    #[test]
+    fn all_that_need_a_look_are_told_once_and_in_their_order() {
+        for special in 0..=255_u8 {
+            for place in 0..20 {
+                for length in place + 1..24 {
+                    let mut bytes = vec![b'a'; length];
+                    bytes[place] = special;
+                    bytes[length - 1] = b'"';
+                    for from in 0..length {
+                        let mut looks = Looks::new(&bytes, from);
+                        let expected = (from..length).filter(|at| needs_a_look(bytes[*at]));
+                        for at in expected.chain([length, length]) {
+                            assert_eq!(looks.next(), at, "{special:#x} at {place} of {length}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_stepped_over_is_not_told() {
+        let bytes = b"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"";
+        for from in 0..bytes.len() {
+            for to in from..bytes.len() {
+                let mut looks = Looks::new(bytes, from);
+                looks.next();
+                looks.go_on(to);
+                assert_eq!(
+                    looks.next(),
+                    to.max(from + usize::from(to == from)),
+                    "{from} {to}"
+                );
+            }
+        }
     }
 }

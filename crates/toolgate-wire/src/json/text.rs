@@ -1,37 +1,83 @@
 //! Strings: escapes taken off and put on.
 
-use super::scan::plain;
+use super::scan::{Looks, backslashes, hits};
 use std::borrow::Cow;
 
 /// What stands between the quotes, without its escapes. The text is checked.
 pub(super) fn unescape(inner: &str) -> Cow<'_, str> {
-    if plain(inner.as_bytes()) == inner.len() {
-        return Cow::Borrowed(inner);
+    match memchr::memchr(b'\\', inner.as_bytes()) {
+        None => Cow::Borrowed(inner),
+        Some(first) => Cow::Owned(unescaped(inner, first)),
     }
-    let mut out = String::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        let (before, escape) = rest.split_at(at);
-        out.push_str(before);
-        let (sign, used) = sign(escape);
-        out.push(sign);
-        rest = escape.get(used..).unwrap_or_default();
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
 }
 
-/// What an escape stands for, and how long it is.
-fn sign(escape: &str) -> (char, usize) {
-    match escape.as_bytes().get(1) {
-        Some(b'u') => unicode(escape),
-        Some(b'b') => ('\u{8}', 2),
-        Some(b'f') => ('\u{c}', 2),
-        Some(b'n') => ('\n', 2),
-        Some(b'r') => ('\r', 2),
-        Some(b't') => ('\t', 2),
-        Some(other) => (char::from(*other), 2),
-        None => (char::REPLACEMENT_CHARACTER, 1),
+/// The same for a text whose first escape is known. Eight bytes are copied at a time, and what was copied too much is written
+/// over by what comes next: most text has an escape each few bytes.
+fn unescaped(inner: &str, first: usize) -> String {
+    let bytes = inner.as_bytes();
+    // No escape is shorter than what it stands for.
+    let mut out = vec![0; bytes.len() + 8];
+    if let (Some(to), Some(from)) = (out.get_mut(..first), bytes.get(..first)) {
+        to.copy_from_slice(from);
+    }
+    let (mut at, mut to) = (first, first);
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let Some(place) = out.get_mut(to..).and_then(<[u8]>::first_chunk_mut::<8>) else {
+            break;
+        };
+        *place = *eight;
+        let plain = backslashes(u64::from_le_bytes(*eight)).trailing_zeros() as usize / 8;
+        (at, to) = (at + plain, to + plain);
+        if plain < 8 {
+            at += unescape_one(inner, at, &mut out, &mut to);
+        }
+    }
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += unescape_one(inner, at, &mut out, &mut to),
+            byte => {
+                put(&mut out, &mut to, *byte);
+                at += 1;
+            }
+        }
+    }
+    checked(out.get(..to).unwrap_or_default()).into_owned()
+}
+
+/// Takes off the escape at `at`; how long it is.
+fn unescape_one(inner: &str, at: usize, out: &mut [u8], to: &mut usize) -> usize {
+    let sign = match inner.as_bytes().get(at + 1) {
+        Some(b'u') => {
+            let (sign, used) = unicode(inner.get(at..).unwrap_or_default());
+            for byte in sign.encode_utf8(&mut [0; 4]).bytes() {
+                put(out, to, byte);
+            }
+            return used;
+        }
+        Some(b'b') => 0x8,
+        Some(b'f') => 0xc,
+        Some(b'n') => b'\n',
+        Some(b'r') => b'\r',
+        Some(b't') => b'\t',
+        Some(other) => *other,
+        None => b'?',
+    };
+    put(out, to, sign);
+    2
+}
+
+fn put(out: &mut [u8], to: &mut usize, byte: u8) {
+    if let Some(place) = out.get_mut(*to) {
+        *place = byte;
+        *to += 1;
+    }
+}
+
+/// The text that bytes are: always one, for they were made of texts.
+fn checked(bytes: &[u8]) -> Cow<'_, str> {
+    match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
     }
 }
 
@@ -48,25 +94,184 @@ fn unicode(escape: &str) -> (char, usize) {
     }
 }
 
-/// Appends a string in quotes, escaped as little as possible: `\"`, `\\`, and `\u00XX` in lower case for controls.
+/// Appends a string in quotes, escaped as little as possible: `\"`, `\\`, and `\u00XX` in lower case for controls. Digests are
+/// made of this form; what is sent is written shorter.
 pub fn write_string(out: &mut String, text: &str) {
-    out.push('"');
-    let mut rest = text;
-    loop {
-        let (before, special) = rest.split_at(plain(rest.as_bytes()));
-        out.push_str(before);
-        let mut signs = special.chars();
-        match signs.next() {
-            None => break,
-            Some(sign @ ('"' | '\\')) => out.extend(['\\', sign]),
-            Some(control) => {
-                let digit = |n: u32| char::from_digit(n, 16).unwrap_or('0');
-                let code = u32::from(control);
-                out.push_str("\\u00");
-                out.extend([digit(code / 16 % 16), digit(code % 16)]);
-            }
+    write(out, text, &CANONICAL);
+}
+
+/// Appends a string in quotes as it is sent: as [`write_string`] does, but controls that have an escape of two signs get that.
+pub(super) fn write_short(out: &mut String, text: &str) {
+    write(out, text, &SHORT);
+}
+
+/// What each byte becomes in a string: the signs, and how many they are.
+type Signs = [([u8; 8], u8); 256];
+
+const CANONICAL: Signs = signs(&[(b'"', b'"'), (b'\\', b'\\')]);
+const SHORT: Signs = signs(&[
+    (b'"', b'"'),
+    (b'\\', b'\\'),
+    (0x8, b'b'),
+    (0xc, b'f'),
+    (b'\n', b'n'),
+    (b'\r', b'r'),
+    (b'\t', b't'),
+]);
+
+/// With these bytes written as a backslash and a letter.
+const fn signs(short: &[(u8, u8)]) -> Signs {
+    let mut signs = [([0; 8], 1); 256];
+    let mut byte = 0;
+    while byte < signs.len() {
+        signs[byte].0[0] = byte as u8;
+        if byte < 0x20 {
+            let digits = *b"0123456789abcdef";
+            let (high, low) = (digits[byte / 16], digits[byte % 16]);
+            signs[byte] = ([b'\\', b'u', b'0', b'0', high, low, 0, 0], 6);
         }
-        rest = signs.as_str();
+        byte += 1;
+    }
+    let mut nth = 0;
+    while nth < short.len() {
+        let (byte, letter) = short[nth];
+        signs[byte as usize] = ([b'\\', letter, 0, 0, 0, 0, 0, 0], 2);
+        nth += 1;
+    }
+    signs
+}
+
+/// Bytes of text that are escaped before they are added to what was written.
+const PIECE: usize = 512;
+
+fn write(out: &mut String, text: &str, signs: &Signs) {
+    out.reserve(text.len() + 2);
+    out.push('"');
+    let plain = Looks::new(text.as_bytes(), 0).next();
+    let (plain, mut rest) = text.split_at(plain);
+    out.push_str(plain);
+    if !rest.is_empty() {
+        // Eight bytes are written for each byte, and what is too much is written over.
+        let mut escaped = [0; 6 * PIECE + 8];
+        while !rest.is_empty() {
+            let mut cut = PIECE.min(rest.len());
+            while !rest.is_char_boundary(cut) {
+                cut -= 1;
+            }
+            let (piece, more) = rest.split_at(cut);
+            let end = escape(piece.as_bytes(), signs, &mut escaped);
+            out.push_str(&checked(escaped.get(..end).unwrap_or_default()));
+            rest = more;
+        }
     }
     out.push('"');
+}
+
+/// Writes the bytes of a piece of text, escaped; how many they are then.
+fn escape(piece: &[u8], signs: &Signs, out: &mut [u8]) -> usize {
+    let mut to = 0;
+    let (words, rest) = piece.as_chunks::<8>();
+    for word in words {
+        if hits(u64::from_le_bytes(*word)) == 0 {
+            if let Some(place) = out.get_mut(to..to + 8) {
+                place.copy_from_slice(word);
+            }
+            to += 8;
+        } else {
+            to = escape_each(word, signs, out, to);
+        }
+    }
+    escape_each(rest, signs, out, to)
+}
+
+fn escape_each(bytes: &[u8], signs: &Signs, out: &mut [u8], mut to: usize) -> usize {
+    for byte in bytes {
+        let (sign, length) = &signs[usize::from(*byte)];
+        if let Some(place) = out.get_mut(to..to + 8) {
+            place.copy_from_slice(sign);
+        }
+        to += usize::from(*length);
+    }
+    to
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Escapes taken off sign by sign.
+    fn slowly_unescaped(inner: &str) -> String {
+        let (mut out, mut rest) = (String::new(), inner);
+        while let Some(sign) = rest.chars().next() {
+            let used = if sign != '\\' {
+                out.push(sign);
+                sign.len_utf8()
+            } else if rest.as_bytes()[1] == b'u' {
+                let (sign, used) = unicode(rest);
+                out.push(sign);
+                used
+            } else {
+                let all = [
+                    ('b', '\u{8}'),
+                    ('f', '\u{c}'),
+                    ('n', '\n'),
+                    ('r', '\r'),
+                    ('t', '\t'),
+                ];
+                let letter = char::from(rest.as_bytes()[1]);
+                let short = all.into_iter().find(|(of, _)| *of == letter);
+                out.push(short.map_or(letter, |(_, sign)| sign));
+                2
+            };
+            rest = &rest[used..];
+        }
+        out
+    }
+
+    /// Escapes put on sign by sign.
+    fn slowly_escaped(text: &str, short: bool) -> String {
+        let mut out = String::from("\"");
+        for sign in text.chars() {
+            match sign {
+                '"' | '\\' => out.extend(['\\', sign]),
+                '\u{8}' if short => out.push_str("\\b"),
+                '\u{c}' if short => out.push_str("\\f"),
+                '\n' if short => out.push_str("\\n"),
+                '\r' if short => out.push_str("\\r"),
+                '\t' if short => out.push_str("\\t"),
+                '\0'..='\u{1f}' => out.push_str(&format!("\\u{:04x}", u32::from(sign))),
+                sign => out.push(sign),
+            }
+        }
+        out + "\""
+    }
+
+    proptest! {
+        #[test]
+        fn escapes_go_on_and_off_as_sign_by_sign(
+            parts in prop::collection::vec(("[a-z é€𐍈]{0,12}", "[\"\\\\\u{0}-\u{1f}\u{7f}]{0,4}"), 0..200),
+        ) {
+            let text: String = parts.into_iter().flat_map(|(plain, special)| [plain, special]).collect();
+            let (mut canonical, mut short) = ("x".to_owned(), "x".to_owned());
+            write_string(&mut canonical, &text);
+            write_short(&mut short, &text);
+            prop_assert_eq!(&canonical[1..], &slowly_escaped(&text, false));
+            prop_assert_eq!(&short[1..], &slowly_escaped(&text, true));
+            for written in [canonical, short] {
+                prop_assert_eq!(&*unescape(&written[2..written.len() - 1]), text.as_str());
+            }
+        }
+
+        #[test]
+        fn all_escapes_are_taken_off(
+            parts in prop::collection::vec(("[a-z é€𐍈]{0,12}", 0_usize..12), 0..60),
+        ) {
+            const ESCAPES: [&str; 12] = [
+                r"\b", r"\f", r"\n", r"\r", r"\t", r#"\""#, r"\\", r"\/", r"\u0041", r"\u20AC", r"\ud800\udf48", "",
+            ];
+            let inner: String = parts.iter().flat_map(|(plain, n)| [plain.as_str(), ESCAPES[*n]]).collect();
+            prop_assert_eq!(&*unescape(&inner), slowly_unescaped(&inner));
+        }
+    }
 }

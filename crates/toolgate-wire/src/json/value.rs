@@ -16,6 +16,10 @@ enum Open {
 
 /// The tree, and whether some number in the text does not survive in it: one pass for both. Needs no stack; dropping the tree does, so that what is nested deeper than any reader takes stays text.
 pub(super) fn read(text: &str) -> (Value, bool) {
+    let whole = text.strip_prefix('"');
+    if let Some(inner) = whole.and_then(|rest| rest.strip_suffix('"')) {
+        return (Value::String(unescape(inner).into_owned()), false);
+    }
     let mut lossy = false;
     let mut tokens = Lexer::new(text);
     let mut open: Vec<Open> = Vec::new();

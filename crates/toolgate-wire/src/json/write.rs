@@ -1,6 +1,6 @@
 //! Writes JSON with raw parts spliced in, no tree in between.
 
-use super::{Json, write_string};
+use super::{Json, text::write_short};
 use std::fmt::{self, Write};
 
 /// Bytes that most objects need, so that the text does not grow in steps.
@@ -72,7 +72,7 @@ impl ObjectWriter {
 
     fn key(&mut self, key: &str) -> &mut String {
         let out = self.0.next();
-        write_string(out, key);
+        write_short(out, key);
         out.push(':');
         out
     }
@@ -84,7 +84,7 @@ impl ObjectWriter {
 
     /// A string.
     pub fn str(&mut self, key: &str, value: &str) {
-        write_string(self.key(key), value);
+        write_short(self.key(key), value);
     }
 
     /// An integer.
@@ -160,7 +160,7 @@ impl ArrayWriter {
 
     /// A string.
     pub fn str(&mut self, value: &str) {
-        write_string(self.0.next(), value);
+        write_short(self.0.next(), value);
     }
 
     /// An integer.
