@@ -1,13 +1,27 @@
 //! `cargo xtask bench`: our server beside others and beside the bare limit; writes `docs/performance.md`.
 
 use crate::report::Report;
-use crate::run::{cargo, command, must, root, which};
+use crate::run::{cargo, command, must, output, root, which};
 
 /// What it needs besides, and for what.
 const NEEDED: [(&str, &str); 2] = [
     ("valgrind", "it counts the instructions of a call"),
     ("strace", "it counts the system calls of a call"),
 ];
+
+/// Whether the lock file of the peers is up to date: they are built with it, and depend on the product.
+///
+/// # Errors
+/// It is not.
+pub(crate) fn lock() -> Result<(), String> {
+    let folder = root().join("bench");
+    let mut tree = cargo();
+    tree.args(["metadata", "--locked", "--format-version", "1"]);
+    output(tree.current_dir(&folder)).map(drop).map_err(|_| {
+        "bench/Cargo.lock is not up to date; run `cargo metadata` in bench/ and commit it"
+            .to_owned()
+    })
+}
 
 /// Builds the peers, a workspace of their own, and measures them.
 pub(crate) fn all(report: &mut Report) {

@@ -5,7 +5,7 @@ use std::thread;
 
 use crate::report::{Report, Tests};
 use crate::run::{cargo, command, each_line, must, output, target, without_warnings};
-use crate::{conformance, evidence, first_use, install, requirements};
+use crate::{bench, conformance, evidence, first_use, install, requirements};
 
 /// The quick half.
 pub(crate) fn check(report: &mut Report) {
@@ -13,6 +13,7 @@ pub(crate) fn check(report: &mut Report) {
     report.step("clippy", clippy);
     report.step("requirements", || requirements::check(false));
     report.step("security rows", evidence::check);
+    report.step("lock file of the bench", bench::lock);
     let mut tests = Tests::default();
     report.step("unit tests", || {
         each_line(
@@ -30,6 +31,7 @@ pub(crate) fn test(report: &mut Report) {
     report.step("clippy", clippy);
     report.step("requirements", || requirements::check(false));
     report.step("security rows", evidence::check);
+    report.step("lock file of the bench", bench::lock);
     report.step("documents", documents);
     report.step("features of dependencies", features);
     report.step("build of the tests", || {

@@ -324,7 +324,10 @@ impl Call {
 
     /// The error of a use of something that is not there, or that the caller may not see.
     pub fn unknown(&self) -> Error {
-        let what = self.op.kinds().first().map_or("thing", |kind| kind.word());
+        let what = match self.op {
+            Op::Resource => ItemKind::Resource.word(),
+            op => op.kinds().first().map_or("thing", |kind| kind.word()),
+        };
         Error::new(Kind::NotFound, format!("unknown {what}: {}", self.name()))
     }
 }
@@ -368,7 +371,7 @@ impl List {
 pub struct Interest {
     /// Who asks.
     pub caller: Caller,
-    /// Of changes of these lists. Templates change with the resources.
+    /// Of changes of these lists. Templates and skills change with the resources.
     pub lists: Vec<ItemKind>,
     /// Of changes of these resources, by their URIs.
     pub uris: Vec<String>,

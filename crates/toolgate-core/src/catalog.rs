@@ -12,6 +12,7 @@ use toolgate_wire::{
     method::{
         definition::{Definition, Hints, ItemKind},
         list::CacheHint,
+        skills::Manifest,
         uri_template,
     },
 };
@@ -156,6 +157,7 @@ impl Item {
             ItemKind::Tool => "",
             ItemKind::Resource | ItemKind::Template => Item::RESOURCE,
             ItemKind::Prompt => Item::PROMPT,
+            ItemKind::Skill => Item::SKILL,
         }
     }
 
@@ -163,6 +165,28 @@ impl Item {
     pub const RESOURCE: &str = "resource:";
     /// What stands before the name of a prompt in its full name.
     pub const PROMPT: &str = "prompt:";
+    /// What stands before the URI of a skill in its full name.
+    pub const SKILL: &str = "skill:";
+
+    /// Whether a URI that is not its own leads to it: one that fits it as a template, or that of a file of it as a skill.
+    pub fn has(&self, uri: &str) -> bool {
+        match self.kind() {
+            ItemKind::Template => uri_template::fits(self.def.name(), uri),
+            ItemKind::Skill => self.manifest().is_some_and(|files| files.has(uri)),
+            ItemKind::Tool | ItemKind::Resource | ItemKind::Prompt => false,
+        }
+    }
+
+    /// The files of it, where it is a skill.
+    pub fn manifest(&self) -> Option<Arc<Manifest>> {
+        match self.kind() {
+            ItemKind::Skill => self
+                .memo(|item| Manifest::of(&item.def).map(Arc::new))
+                .as_ref()
+                .clone(),
+            _ => None,
+        }
+    }
 
     /// What it claims to do, or the most careful reading where its server is not trusted.
     pub fn hints(&self) -> Hints {
@@ -261,27 +285,22 @@ impl Catalog {
         &self.0.items
     }
 
-    /// The item of that name, or the first template that a URI fits.
+    /// The item of that name, or the first template that a URI fits, or the first skill that has a file of that URI.
     pub fn find(&self, name: &str) -> Option<&Arc<Item>> {
         if let Some(at) = self.0.index.get(name) {
             return self.0.items.get(*at);
         }
-        let fits = |item: &&Arc<Item>| {
-            item.kind() == ItemKind::Template && uri_template::fits(item.def.name(), name)
-        };
-        self.0.items.iter().find(fits)
+        self.0.items.iter().find(|item| item.has(name))
     }
 
-    /// The item of that name, or all templates that a URI fits: a server may take the URI for any of them.
+    /// The item of that name, or all templates that a URI fits, or all skills that have such a file: a server may take the URI for any of them.
     pub(crate) fn fitting<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Arc<Item>> {
         let exact = self.0.index.get(name).and_then(|at| self.0.items.get(*at));
         let others = match exact {
             Some(_) => &[],
             None => self.items(),
         };
-        let fits = move |item: &&Arc<Item>| {
-            item.kind() == ItemKind::Template && uri_template::fits(item.def.name(), name)
-        };
+        let fits = move |item: &&Arc<Item>| item.has(name);
         exact.into_iter().chain(others.iter().filter(fits))
     }
 

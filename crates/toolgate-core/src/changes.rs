@@ -11,7 +11,7 @@ use toolgate_wire::method::definition::ItemKind;
 pub struct Stale {
     /// The list of tools.
     pub tools: u64,
-    /// The lists of resources and templates.
+    /// The lists of resources, templates and skills.
     pub resources: u64,
     /// The list of prompts.
     pub prompts: u64,
@@ -27,7 +27,7 @@ impl Stale {
     pub fn list(&mut self, kind: ItemKind) {
         match kind {
             ItemKind::Tool => self.tools += 1,
-            ItemKind::Resource | ItemKind::Template => self.resources += 1,
+            ItemKind::Resource | ItemKind::Template | ItemKind::Skill => self.resources += 1,
             ItemKind::Prompt => self.prompts += 1,
         }
     }
@@ -68,7 +68,7 @@ impl Stale {
 /// What changed since the last look.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Changed {
-    /// These lists. Templates change with the resources.
+    /// These lists. Templates and skills change with the resources.
     pub lists: Vec<ItemKind>,
     /// These resources.
     pub updated: Vec<Arc<str>>,
@@ -226,11 +226,12 @@ fn both(before: Option<&Interest>, want: &Interest) -> Interest {
 }
 
 impl Changed {
-    /// Leaves what is wanted. Templates change with the resources.
+    /// Leaves what is wanted. Templates and skills change with the resources.
     fn narrow(&mut self, want: &Interest) {
         let wanted = |kind: &ItemKind| {
+            let with = [ItemKind::Template, ItemKind::Skill];
             want.lists.contains(kind)
-                || (*kind == ItemKind::Resource && want.lists.contains(&ItemKind::Template))
+                || (*kind == ItemKind::Resource && with.iter().any(|k| want.lists.contains(k)))
         };
         self.lists.retain(wanted);
         self.updated

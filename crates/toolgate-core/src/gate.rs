@@ -165,11 +165,12 @@ impl Gate {
         catalog: Catalog,
         name: &str,
     ) -> Result<Catalog, Error> {
-        let listed = match ask.kind {
-            ItemKind::Template => self.hidden_listing(next, ask, &catalog, name).await?,
-            _ => None,
-        };
-        let mut hiding: Vec<&str> = listed.iter().map(|server| server.as_ref()).collect();
+        let mut hidden = Vec::new();
+        for kind in above(ask.kind) {
+            let listed = self.hidden_listing(next, ask, (&catalog, *kind), name);
+            hidden.extend(listed.await?);
+        }
+        let mut hiding: Vec<&str> = hidden.iter().map(|server| server.as_ref()).collect();
         for item in catalog.fitting(name) {
             let at = || self.hides_at(&ask.caller, item, name);
             if let Some((by, why)) = self.hides(&ask.caller, item).or_else(at) {
@@ -186,23 +187,45 @@ impl Gate {
         Ok(catalog.with_items(other.cloned().into_iter().collect()))
     }
 
-    /// The server that lists a hidden resource at a URI that fits a template: the template would lead to the same.
+    /// The servers that list a hidden thing of that kind at a URI that something below fits, which would lead to the same:
+    /// a resource below a template, a skill below both.
     async fn hidden_listing(
         &self,
         next: &Next<'_>,
         ask: &List,
-        templates: &Catalog,
+        (below, kind): (&Catalog, ItemKind),
         uri: &str,
-    ) -> Result<Option<Arc<str>>, Error> {
-        if templates.fitting(uri).next().is_none() {
-            return Ok(None);
+    ) -> Result<Vec<Arc<str>>, Error> {
+        if below.fitting(uri).next().is_none() {
+            return Ok(Vec::new());
         }
-        let listed = List::one(ask.caller.clone(), ItemKind::Resource, uri);
+        let listed = List::one(ask.caller.clone(), kind, uri);
         let listed = next.fork().list(listed).await?;
-        let listed = listed
-            .find(uri)
-            .filter(|item| !self.sees(&ask.caller, item));
-        Ok(listed.map(|item| item.origin.server.clone()))
+        let hidden = listed
+            .fitting(uri)
+            .filter(|item| item.kind() == kind && !self.sees(&ask.caller, item));
+        Ok(hidden.map(|item| item.origin.server.clone()).collect())
+    }
+
+    /// A list without the resources that are files of hidden skills.
+    async fn without_skills(
+        &self,
+        next: &Next<'_>,
+        caller: &Caller,
+        resources: &Catalog,
+        sees: &mut [bool],
+    ) -> Result<(), Error> {
+        let skills = List::all(caller.clone(), ItemKind::Skill);
+        let skills = next.fork().list(skills).await?;
+        let hidden = skills.items().iter().filter(|s| !self.sees(caller, s));
+        for skill in hidden {
+            for (resource, sees) in resources.items().iter().zip(sees.iter_mut()) {
+                let uri = resource.def.name();
+                let own = resource.origin.server == skill.origin.server;
+                *sees &= !(own && (skill.has(uri) || skill.def.name() == uri));
+            }
+        }
+        Ok(())
     }
 
     /// Who hides the resource that a template has there, and why.
@@ -212,7 +235,8 @@ impl Gate {
         item: &Item,
         uri: &str,
     ) -> Option<(&'static str, String)> {
-        if item.kind() != ItemKind::Template || item.def.name() == uri {
+        let whole = !matches!(item.kind(), ItemKind::Template | ItemKind::Skill);
+        if whole || item.def.name() == uri {
             return None;
         }
         let mut rules = self.rules.iter();
@@ -288,6 +312,15 @@ impl Gate {
     }
 }
 
+/// The kinds of things that are looked for before that one, and that hide it where they are hidden.
+fn above(kind: ItemKind) -> &'static [ItemKind] {
+    match kind {
+        ItemKind::Template => &[ItemKind::Skill, ItemKind::Resource],
+        ItemKind::Resource => &[ItemKind::Skill],
+        ItemKind::Tool | ItemKind::Prompt | ItemKind::Skill => &[],
+    }
+}
+
 /// Whether the thing is still what a person said yes to: looked up once more, just before the call leaves.
 async fn same(next: &Next<'_>, call: &Call, item: &Item) -> Result<(), Error> {
     let ask = List::one(call.caller.clone(), item.kind(), call.name());
@@ -314,10 +347,15 @@ impl Layer for Gate {
                 let catalog = next.fork().list(ask.clone()).await?;
                 return self.one(&next, &ask, catalog, name).await;
             }
-            let catalog = next.list(ask).await?;
+            let kind = ask.kind;
+            let catalog = next.fork().list(ask).await?;
             let some = self.rules.iter().any(|rule| rule.hides_some());
             let items = catalog.items().iter();
-            let sees: Vec<bool> = items.map(|i| self.sees(&caller, i)).collect();
+            let mut sees: Vec<bool> = items.map(|i| self.sees(&caller, i)).collect();
+            if kind == ItemKind::Resource && !catalog.items().is_empty() {
+                self.without_skills(&next, &caller, &catalog, &mut sees)
+                    .await?;
+            }
             let public = catalog.hint().public && !some;
             if public == catalog.hint().public && sees.iter().all(|sees| *sees) {
                 return Ok(catalog);

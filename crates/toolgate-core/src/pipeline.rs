@@ -1,8 +1,8 @@
 //! The stack of layers over a service.
 
 use crate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Confirm, Error, Interest, Item, Layer, List, Next,
-    Op, Outcome, Rule, Scrub, Service, Trail, cuts::Cuts, gate::Gate, scrub::Cleaner,
+    BoxFuture, Call, Caller, Catalog, Changes, Confirm, Error, Interest, Item, ItemKind, Layer,
+    List, Next, Op, Outcome, Rule, Scrub, Service, Trail, cuts::Cuts, gate::Gate, scrub::Cleaner,
 };
 use std::sync::Arc;
 
@@ -190,10 +190,13 @@ async fn find(
             trail: trail.clone(),
         };
         let catalog = next.fork().list(ask).await?;
-        let withheld = catalog.fitting(name).filter(|i| i.withheld.is_some());
+        // What was linked to stands beside templates, whatever it is; a skill stands among skills only.
+        let skills = *kind == ItemKind::Skill;
+        let is = |item: &&Arc<Item>| (item.kind() == ItemKind::Skill) == skills;
+        let fitting = || catalog.fitting(name).filter(is);
+        let withheld = fitting().filter(|i| i.withheld.is_some());
         barred.extend(withheld.map(|item| item.origin.server.clone()));
-        let mut good = catalog.fitting(name);
-        if let Some(item) = good.find(|item| !barred.contains(&item.origin.server)) {
+        if let Some(item) = fitting().find(|item| !barred.contains(&item.origin.server)) {
             return Ok(Some(item.clone()));
         }
     }

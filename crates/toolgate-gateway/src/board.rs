@@ -25,7 +25,7 @@ pub(crate) type Told = (&'static str, String);
 pub(crate) struct Board {
     calls: Mutex<VecDeque<Shown>>,
     /// All things by the names that callers use, to show a call under its full name from the start.
-    names: Mutex<[Catalog; 4]>,
+    names: Mutex<[Catalog; 5]>,
     /// What runs, and the hand on it.
     pub(crate) stop: Stop,
     feed: broadcast::Sender<Told>,
@@ -98,7 +98,7 @@ impl Board {
         found.map_or_else(|| tool.to_owned(), |item| item.full_name())
     }
 
-    fn names(&self) -> MutexGuard<'_, [Catalog; 4]> {
+    fn names(&self) -> MutexGuard<'_, [Catalog; 5]> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -259,7 +259,7 @@ const LONGEST: usize = 2048;
 /// The name as the caller wrote it, as long as names may be, with what it is of.
 fn name(view: &CallView) -> String {
     let kind = match view.op.kinds().first() {
-        Some(ItemKind::Resource | ItemKind::Template) => Item::RESOURCE,
+        Some(ItemKind::Resource | ItemKind::Template | ItemKind::Skill) => Item::RESOURCE,
         Some(ItemKind::Prompt) => Item::PROMPT,
         Some(ItemKind::Tool) | None => "",
     };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use toolgate::{
     Call, Caller, Catalog, Foreseen, Item, ItemKind, Json, Op, Step, Way, visible, visible_line,
 };
-use toolgate_wire::{json::Kind, method::uri_template};
+use toolgate_wire::json::Kind;
 
 /// A name that is asked for, and with what.
 pub(crate) struct Asked {
@@ -69,14 +69,14 @@ pub(crate) fn find(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<(Arc<
 /// Whether a name is that of a resource that a template has.
 fn is_at(item: &Item, name: &str) -> bool {
     let uri = name.strip_prefix(&format!("{}.{}", item.origin.server, Item::RESOURCE));
-    item.kind() == ItemKind::Template && uri.is_some_and(|u| uri_template::fits(item.def.name(), u))
+    uri.is_some_and(|uri| item.has(uri))
 }
 
 fn op(kind: ItemKind) -> Op {
     match kind {
         ItemKind::Tool => Op::Tool,
         ItemKind::Prompt => Op::Prompt,
-        ItemKind::Resource | ItemKind::Template => Op::Resource,
+        ItemKind::Resource | ItemKind::Template | ItemKind::Skill => Op::Resource,
     }
 }
 

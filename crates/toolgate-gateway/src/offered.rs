@@ -7,7 +7,10 @@ use toolgate_policy::{Access, Then};
 /// The lists by their names in the console and on the socket, and what is in them.
 pub(crate) const LISTS: [(&str, &[ItemKind]); 3] = [
     ("tools", &[ItemKind::Tool]),
-    ("resources", &[ItemKind::Resource, ItemKind::Template]),
+    (
+        "resources",
+        &[ItemKind::Resource, ItemKind::Template, ItemKind::Skill],
+    ),
     ("prompts", &[ItemKind::Prompt]),
 ];
 
@@ -41,7 +44,7 @@ fn withheld(item: &Item) -> Option<&str> {
 pub(crate) fn schema(item: &Item) -> Value {
     match item.kind() {
         ItemKind::Tool => item.def.input_schema().to_value(),
-        ItemKind::Resource | ItemKind::Template => {
+        ItemKind::Resource | ItemKind::Template | ItemKind::Skill => {
             json!({"type": "object", "properties": {"uri": {"type": "string"}}, "required": ["uri"]})
         }
         ItemKind::Prompt => prompt_schema(item),

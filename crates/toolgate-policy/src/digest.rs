@@ -25,7 +25,12 @@ pub(crate) fn of(json: &Json) -> String {
 
 /// SHA-256 of a text, hexadecimal.
 pub(crate) fn of_text(text: &str) -> String {
-    hex(digest(&SHA256, text.as_bytes()).as_ref())
+    of_bytes(text.as_bytes())
+}
+
+/// SHA-256 of bytes, hexadecimal.
+pub(crate) fn of_bytes(bytes: &[u8]) -> String {
+    hex(digest(&SHA256, bytes).as_ref())
 }
 
 fn hex(bytes: &[u8]) -> String {

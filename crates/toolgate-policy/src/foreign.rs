@@ -2,7 +2,7 @@
 
 use crate::PerServer;
 use std::sync::Arc;
-use toolgate_core::{Asked, Content, Error, Item, Json, Origin, Output, Returned, Scrub};
+use toolgate_core::{Asked, Content, Error, Item, ItemKind, Json, Origin, Output, Returned, Scrub};
 
 /// Puts a line before and behind each text of a result that says whose it is. A server does not know the id in these
 /// lines, so it cannot end its part. It helps a model that was told what they mean; it detects nothing.
@@ -31,13 +31,15 @@ impl Scrub for Foreign {
         &self,
         asked: &Asked,
         from: Option<&Origin>,
-        _: Option<&Arc<Item>>,
+        item: Option<&Arc<Item>>,
         value: Returned<'_>,
     ) -> Result<(), Error> {
         let (Some(from), Returned::Output(output)) = (from, value) else {
             return Ok(());
         };
-        if self.mark.of(&from.server) {
+        // A file of a skill stays as its digest has it; whoever verifies it knows whose it is.
+        let skill = item.is_some_and(|item| item.kind() == ItemKind::Skill);
+        if !skill && self.mark.of(&from.server) {
             mark(output, &from.server, &asked.id);
         }
         Ok(())

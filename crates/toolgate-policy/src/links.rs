@@ -179,7 +179,7 @@ fn block(block: &mut Content, bad: &dyn Fn(&str) -> Option<String>) -> Option<St
 }
 
 fn definition(item: &mut Arc<Item>, bad: &dyn Fn(&str) -> Option<String>) -> Result<(), Error> {
-    let linked = matches!(item.kind(), ItemKind::Resource | ItemKind::Template);
+    let linked = !matches!(item.kind(), ItemKind::Tool | ItemKind::Prompt);
     if let Some(scheme) = bad(item.def.name()).filter(|_| linked) {
         let text = format!("its URI has the scheme {}:", words::shown(&scheme));
         return Err(Error::new(Kind::Upstream, text));

@@ -3,7 +3,7 @@
 use crate::Pattern;
 use toolgate_core::{Item, ItemKind};
 
-/// All names of a thing, or of the resource at a URI that fits a template: the template's, the URI's as it came, and
+/// All names of a thing, or of the resource at a URI that fits a template or is of a skill: its own, the URI's as it came, and
 /// the one of the same URI without escapes and detours, so that no rule is got round by them.
 pub(crate) fn of(item: &Item, uri: Option<&str>) -> Vec<String> {
     let mut names = vec![item.full_name()];
@@ -11,6 +11,7 @@ pub(crate) fn of(item: &Item, uri: Option<&str>) -> Vec<String> {
         ItemKind::Tool | ItemKind::Prompt => None,
         ItemKind::Resource => Some(item.local.as_str()),
         ItemKind::Template => uri.filter(|uri| *uri != item.def.name()),
+        ItemKind::Skill => Some(uri.unwrap_or(&item.local)),
     };
     if let Some(uri) = uri {
         let name = |uri: &str| format!("{}.{}{uri}", item.origin.server, Item::RESOURCE);
@@ -23,7 +24,8 @@ pub(crate) fn of(item: &Item, uri: Option<&str>) -> Vec<String> {
 /// One more name by which a rule must forbid the resource at a URI that fits a template: many servers leave the query, the
 /// fragment and a step at the end that says nothing away. Not for what allows: an allowed URI is allowed as it stands.
 pub(crate) fn cut(item: &Item, uri: Option<&str>) -> Option<String> {
-    let uri = uri.filter(|uri| item.kind() == ItemKind::Template && *uri != item.def.name())?;
+    let part = matches!(item.kind(), ItemKind::Template | ItemKind::Skill);
+    let uri = uri.filter(|uri| part && *uri != item.def.name())?;
     let uri = shortened(uri);
     Some(format!("{}.{}{uri}", item.origin.server, Item::RESOURCE))
 }

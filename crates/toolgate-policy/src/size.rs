@@ -3,7 +3,8 @@
 use crate::words;
 use std::sync::Arc;
 use toolgate_core::{
-    AskKind, Error, Event, Item, Json, Kind, Origin, Output, Questions, Refusal, Returned, Scrub,
+    AskKind, Error, Event, Item, ItemKind, Json, Kind, Origin, Output, Questions, Refusal,
+    Returned, Scrub,
 };
 
 /// How large things may be, in bytes where nothing else is said.
@@ -13,7 +14,7 @@ pub struct Size {
     pub result: usize,
     /// The blocks of a result.
     pub blocks: usize,
-    /// The definition of a tool.
+    /// The definition of a tool; the entry of a skill may be four times as long.
     pub definition: usize,
     /// The description of a tool.
     pub description: usize,
@@ -23,6 +24,11 @@ pub struct Size {
     pub log: usize,
     /// All questions of one round.
     pub questions: usize,
+}
+
+impl Size {
+    /// How many times as long the entry of a skill may be as a definition.
+    const OF_SKILL: usize = 4;
 }
 
 impl Default for Size {
@@ -126,11 +132,12 @@ impl Size {
     }
 
     fn definition(&self, item: &Item) -> Result<(), Error> {
-        limit(
-            item.def.json().as_str().len(),
-            self.definition,
-            "its definition",
-        )?;
+        // The entry of a skill names up to 512 files.
+        let most = match item.kind() {
+            ItemKind::Skill => self.definition.saturating_mul(Size::OF_SKILL),
+            _ => self.definition,
+        };
+        limit(item.def.json().as_str().len(), most, "its definition")?;
         limit(
             item.def.description().map_or(0, |text| text.len()),
             self.description,

@@ -3,8 +3,8 @@
 use crate::{
     Access, Arguments, AskOnce, Asking, AtOnce, Caps, Cleaning, Confirm, Contain, Contents,
     Deadline, Desk, Entry, Freeze, Intent, Observer, OutputSchema, PerServer, Persons, Pinned,
-    Pins, Quota, Rate, Recorder, Schemas, Scopes, Size, Stop, Store, Text, Then, Unobserved,
-    ViaClient, Waits, pins::Look,
+    Pins, Quota, Rate, Recorder, Schemas, Scopes, Size, Skills, Stop, Store, Text, Then,
+    Unobserved, ViaClient, Waits, pins::Look,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};
@@ -114,6 +114,8 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         )
         .wrap(route.deadline.clone())
         .wrap(route.output_schema.clone())
+        // Files of skills are what their entries state.
+        .wrap(Skills)
         // A tool that cannot be checked is withheld.
         .clean(route.schemas)
         // What callers are told of whose words these are, and of errors.
@@ -129,6 +131,8 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         // Control and invisible characters.
         .clean(Text)
         .clean(route.size)
+        // A skill that states no digests is withheld.
+        .clean(Skills)
         // First to see what comes back: definitions are pinned as they came.
         .wrap(Look::new(route.pins.clone(), true))
         .over(end)
@@ -239,6 +243,7 @@ impl Standard {
             )
             .wrap(self.deadline.clone())
             .wrap(self.output_schema.clone())
+            .wrap(Skills)
             .clean(self.schemas)
             .clean(self.cleaning.foreign.clone())
             .clean(self.cleaning.errors.clone())
@@ -247,7 +252,8 @@ impl Standard {
             .clean(self.cleaning.links.clone())
             .clean(self.cleaning.secrets.clone())
             .clean(Text)
-            .clean(self.size);
+            .clean(self.size)
+            .clean(Skills);
         if let Some(pins) = &self.pins {
             resolved = resolved.wrap(Look::new(pins.clone(), true));
         }
@@ -267,6 +273,7 @@ pub fn inspect(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .clean(route.cleaning.secrets.clone())
         .clean(Text)
         .clean(route.size)
+        .clean(Skills)
         .wrap(Look::new(route.pins.clone(), false))
         .over(end)
 }

@@ -1,5 +1,6 @@
 //! Many services as one. A tool or prompt is called `prefix_name` here, so that equal names do not meet; a resource
-//! keeps its URI, and of two with one URI the first member has it; but a page of a tool, `ui://app`, is `ui://prefix/app`.
+//! keeps its URI, and of two with one URI the first member has it; but a page of a tool, `ui://app`, is `ui://prefix/app`,
+//! and a file of a skill, `skill://x/SKILL.md`, is `skill://prefix/x/SKILL.md`.
 
 mod apps;
 mod changes;
@@ -47,7 +48,7 @@ pub struct Aggregate {
     /// What is shown of the tools of each member instead of what it says.
     overrides: Vec<Overrides>,
     wait: Duration,
-    state: Mutex<[Known; 4]>,
+    state: Mutex<[Known; 5]>,
     joint: Joint,
     links: Links,
 }
@@ -188,6 +189,7 @@ impl Aggregate {
             return match kind {
                 ItemKind::Tool | ItemKind::Prompt => self.known(kind),
                 ItemKind::Resource | ItemKind::Template => self.list_new(name, ask).await,
+                ItemKind::Skill => self.list_skills(name, ask).await,
             };
         };
         let trail = ask.trail.clone();
@@ -196,6 +198,25 @@ impl Aggregate {
         if let (Err(error), None) = (refreshed, self.part(kind, at)) {
             trail.add("aggregate", "unknown", error.public());
         }
+        self.known(kind)
+    }
+
+    /// Nobody is known to have a skill with that file. Most resources are of none, so only those are asked who may have it:
+    /// the member in whose name it is, or the one that lists it as a resource.
+    async fn list_skills(&self, uri: &str, ask: List) -> Catalog {
+        let kind = ask.kind;
+        let of = |at: &usize| apps::inward(&self.members[*at].prefix, uri).is_some();
+        let listing = || {
+            let kinds = [ItemKind::Resource, ItemKind::Template];
+            kinds.iter().find_map(|kind| self.owner(*kind, uri))
+        };
+        let may: Vec<usize> = match (apps::is_own(uri), listing()) {
+            (true, _) => (0..self.members.len()).filter(of).collect(),
+            (false, Some(at)) => vec![at],
+            (false, None) if self.is_known(kind) => Vec::new(),
+            (false, None) => (0..self.members.len()).collect(),
+        };
+        join_all(may.into_iter().map(|at| self.refresh(at, ask.clone()))).await;
         self.known(kind)
     }
 
@@ -430,7 +451,7 @@ impl Aggregate {
         changes.only(&want)
     }
 
-    fn state(&self) -> MutexGuard<'_, [Known; 4]> {
+    fn state(&self) -> MutexGuard<'_, [Known; 5]> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

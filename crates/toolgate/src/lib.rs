@@ -23,7 +23,9 @@ mod serve;
 
 pub use aggregate::Override;
 pub use client::{CallResult, Client};
-pub use handlers::{Cx, IntoOutput, Prompt, Resource, Server, Stop, Structured, Template, Tool};
+pub use handlers::{
+    Cx, IntoOutput, Prompt, Resource, Server, Skill, Stop, Structured, Template, Tool,
+};
 pub use serve::{Http, ServeError, http, stdio};
 /// Authorization, on both sides: signing in at servers that want to know who calls, over HTTP, and [taking
 /// tokens](Http::protected).

@@ -13,6 +13,7 @@ mod subject;
 mod suite;
 mod table;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -115,8 +116,17 @@ fn one(suite: &Suite, run: &Run, options: &Options) -> Result<Vec<Verdict>, Stri
     let out = folder().join(run.name());
     let _ = fs::remove_dir_all(&out);
     let found = options.subject(run.side).and_then(|subject| {
-        suite.run(&run.words(&subject.words), &out, RUN)?;
-        checks::read_all(run.side, &out)
+        if !run.is_one_by_one() {
+            suite.run(&run.words(&subject.words), &out, RUN)?;
+            return checks::read_all(run.side, &out);
+        }
+        let mut found = BTreeMap::new();
+        for bar in &bars {
+            let (words, own) = (&subject.words, out.join(&bar.scenario));
+            suite.run(&run.words_for_one(words, &bar.scenario), &own, ONE)?;
+            found.extend(checks::read_all(run.side, &own)?);
+        }
+        Ok(found)
     });
     let found = found.unwrap_or_else(|why| {
         println!("{}: {why}", run.name());

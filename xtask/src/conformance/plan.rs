@@ -1,6 +1,6 @@
 //! The runs: which program, at which revision, with which words for the suite.
 
-use super::table::Side;
+use super::table::{SKILLS, Side};
 
 /// One run of the suite.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Run {
 }
 
 /// Every run, quick ones first.
-pub(crate) const RUNS: [Run; 14] = [
+pub(crate) const RUNS: [Run; 18] = [
     run(Side::Server, "2025-03-26", false),
     run(Side::Server, "2025-06-18", false),
     run(Side::Server, "2025-11-25", true),
@@ -27,6 +27,10 @@ pub(crate) const RUNS: [Run; 14] = [
     run(Side::Client, "2025-06-18", false),
     run(Side::Client, "2025-11-25", true),
     run(Side::Client, "2026-07-28", true),
+    run(Side::Server, SKILLS, false),
+    run(Side::Gateway, SKILLS, false),
+    run(Side::GatewayHttp, SKILLS, false),
+    run(Side::Client, SKILLS, false),
 ];
 
 const fn run(side: Side, revision: &'static str, set: bool) -> Run {
@@ -53,10 +57,20 @@ impl Run {
         self.words_with(target, which)
     }
 
+    /// Whether its scenarios are in no set, so that each is asked for by its name.
+    pub(crate) fn is_one_by_one(&self) -> bool {
+        self.revision == SKILLS
+    }
+
     /// The words for one scenario alone.
     pub(crate) fn words_for_one(&self, target: &str, scenario: &str) -> Vec<String> {
         let which = ["--scenario", scenario, "--spec-version", self.revision];
-        self.words_with(target, &which)
+        // A scenario of an extension runs at the revision of the extension where none is named.
+        let which = match self.is_one_by_one() {
+            true => &which[..2],
+            false => &which[..],
+        };
+        self.words_with(target, which)
     }
 
     fn words_with(&self, target: &str, which: &[&str]) -> Vec<String> {

@@ -31,6 +31,8 @@ async fn simple(scenario: &str, server: &Client, context: &Value) -> Result<(), 
     match scenario {
         "initialize" | "json-schema-ref-no-deref" => only_list(server).await,
         "request-metadata" => twice(server).await,
+        "sep-2640-client-no-prefetch" => skills(server, false).await,
+        load if load.starts_with("sep-2640-client-verify-") => skills(server, true).await,
         "http-standard-headers" => everything(server).await,
         "http-custom-headers" => given(server, context).await,
         "json-schema-2020-12-preservation" => echo_schema(server).await,
@@ -115,5 +117,18 @@ async fn between_rounds(server: &Client, user: &Arc<User>) -> Result<(), Failed>
     between?;
     server.call("test_mrtr_no_state", &none).await?;
     server.call("test_mrtr_no_result_type", &none).await?;
+    Ok(())
+}
+
+/// Lists the skills; loads each with all its files, where that is asked for.
+async fn skills(server: &Client, load: bool) -> Result<(), Failed> {
+    for skill in server.skills().await?.iter().filter(|_| load) {
+        server.load_skill(skill).await?;
+        let files = skill.definition().json().get("resources");
+        for file in files.iter().flat_map(|files| files.items()) {
+            let uri = file.get("uri").and_then(|uri| uri.string());
+            server.skill_file(skill, &uri.unwrap_or_default()).await?;
+        }
+    }
     Ok(())
 }

@@ -11,6 +11,7 @@ mod listener;
 mod prompts;
 mod resources;
 mod schemas;
+mod skills;
 mod tasks;
 mod tools;
 
@@ -80,5 +81,5 @@ fn everything() -> Server {
     for prompt in prompts::all() {
         server = server.prompt(prompt);
     }
-    server.template(resources::template())
+    server.skills(skills::all()).template(resources::template())
 }

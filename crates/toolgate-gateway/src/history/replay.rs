@@ -97,7 +97,7 @@ async fn of_item(recorded: &Recorded, item: &Arc<Item>, by: &Stored) -> Now {
         let (caller, arguments) = (recorded.caller.clone(), arguments.clone());
         // A template is read at the URI that the caller named; all else has the name that it has under this config.
         let name = match item.def.kind() {
-            toolgate::ItemKind::Template => recorded.name.as_str(),
+            toolgate::ItemKind::Template | toolgate::ItemKind::Skill => recorded.name.as_str(),
             _ => item.def.name(),
         };
         Call::new("explain", caller, recorded.op, name, arguments)

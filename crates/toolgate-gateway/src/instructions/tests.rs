@@ -38,7 +38,7 @@ impl Service for Known {
                     serde_json::json!({"name": "n", "uri": "notes://1"}),
                 )]
             }
-            ItemKind::Template | ItemKind::Prompt => Vec::new(),
+            ItemKind::Template | ItemKind::Prompt | ItemKind::Skill => Vec::new(),
         };
         let about = |server: &str| About {
             server: Some(server.into()),

@@ -163,7 +163,8 @@ fn pending(view: &ApprovalView) -> Value {
 /// The part of the full name behind the server; of a template the URI that is read, which is what matters.
 fn used(view: &ApprovalView) -> String {
     let uri = view.arguments.get("uri").and_then(|uri| uri.string());
-    match uri.filter(|_| view.item.kind() == ItemKind::Template) {
+    let part = matches!(view.item.kind(), ItemKind::Template | ItemKind::Skill);
+    match uri.filter(|_| part) {
         Some(uri) => format!("{}{uri}", Item::RESOURCE),
         None => view.item.own_name(),
     }

@@ -54,6 +54,7 @@ mod reload;
 mod revisions;
 mod searching;
 mod sign_in;
+mod skills;
 mod stdio;
 mod tasks;
 mod turns;

@@ -20,7 +20,7 @@ impl Condition {
     /// Whether it can narrow what a grant says yes to, where it must.
     pub(super) fn narrows(&self, item: &Item) -> Result<(), String> {
         // One resource has many spellings of its URI; rules know them, a condition does not.
-        if matches!(item.kind(), ItemKind::Resource | ItemKind::Template) {
+        if !matches!(item.kind(), ItemKind::Tool | ItemKind::Prompt) {
             return Err("conditions are for tools and prompts, not for resources".to_owned());
         }
         if !super::harmless(item) && !self.0.reads_args() {

@@ -5,6 +5,16 @@ const START: usize = 64;
 
 /// The first bytes of what the text stands for; `None` where it is no Base64 of the standard alphabet.
 pub(super) fn start(text: &str) -> Option<Vec<u8>> {
+    let letters = letters(text)?;
+    Some(decode(letters.get(..START).unwrap_or(letters)))
+}
+
+/// All that the text stands for.
+pub(crate) fn whole(text: &str) -> Option<Vec<u8>> {
+    letters(text).map(decode)
+}
+
+fn letters(text: &str) -> Option<&[u8]> {
     let bare = text.trim_end_matches('=');
     let padding = text.len() - bare.len();
     let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
@@ -14,12 +24,7 @@ pub(super) fn start(text: &str) -> Option<Vec<u8>> {
         1 | 2 => text.len().is_multiple_of(4),
         _ => false,
     };
-    if !whole || !bare.bytes().all(letter) {
-        return None;
-    }
-    Some(decode(
-        bare.as_bytes().get(..START).unwrap_or(bare.as_bytes()),
-    ))
+    (whole && bare.bytes().all(letter)).then_some(bare.as_bytes())
 }
 
 /// Bits that are left over at the end are dropped.

@@ -1,6 +1,6 @@
 //! Pictures and sounds are what they say.
 
-mod base64;
+pub(crate) mod base64;
 mod sniff;
 #[cfg(test)]
 mod tests;

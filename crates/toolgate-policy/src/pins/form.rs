@@ -26,7 +26,7 @@ pub(super) fn text(item: &Item) -> String {
         (own.is_none() && item.def.name() != item.local).then(|| item.def.renamed(&item.local));
     let json = own.or(named.as_ref()).unwrap_or(&item.def).json();
     match item.kind() {
-        ItemKind::Tool | ItemKind::Prompt => json.canonical(),
+        ItemKind::Tool | ItemKind::Prompt | ItemKind::Skill => json.canonical(),
         ItemKind::Resource | ItemKind::Template => lasting(json).canonical(),
     }
 }

@@ -70,6 +70,7 @@ impl<'a> Facts<'a> {
                 ItemKind::Resource => "resource",
                 ItemKind::Template => "template",
                 ItemKind::Prompt => "prompt",
+                ItemKind::Skill => "skill",
             }),
             Fact::ReadOnly => V::Bool(hints.read_only),
             Fact::Destructive => V::Bool(hints.destructive),

@@ -18,8 +18,8 @@ async fn the_order_of_the_duties() {
     let duties = World::new().pipeline().duties();
     let order = [
         "entry", "stop", "contain", "in hand", "resolve", "scopes", "at once", "gate", "freeze",
-        "asking", "intent", "deadline", "output", "schemas", "foreign", "errors", "cut", "media",
-        "links", "secrets", "text", "size", "pins",
+        "asking", "intent", "deadline", "output", "skills", "schemas", "foreign", "errors", "cut",
+        "media", "links", "secrets", "text", "size", "skills", "pins",
     ];
     assert_eq!(duties, order);
 }
@@ -44,8 +44,8 @@ async fn every_rule_of_the_table_is_explained() {
     // What these do depends on what runs at that moment, on the token of the caller, or on what comes back.
     let untold = [
         "entry", "stop", "contain", "in hand", "scopes", "at once", "freeze", "asking", "intent",
-        "deadline", "output", "schemas", "foreign", "errors", "cut", "media", "links", "secrets",
-        "text", "size", "pins",
+        "deadline", "output", "skills", "schemas", "foreign", "errors", "cut", "media", "links",
+        "secrets", "text", "size", "pins",
     ];
     for duty in pipeline.duties() {
         assert!(told.contains(&duty) || untold.contains(&duty), "{duty}");

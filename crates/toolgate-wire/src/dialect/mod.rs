@@ -167,6 +167,33 @@ impl Dialect {
         o.finish()
     }
 
+    /// The entry of one skill, as a result.
+    pub fn skill(&self, entry: &Json, hint: CacheHint, server: &Implementation) -> Json {
+        let mut o = ObjectWriter::of(entry.as_str().len() + 512);
+        self.begin(&mut o);
+        o.raw("skill", entry);
+        self.keep(&mut o, hint);
+        self.end(&mut o, None, server);
+        o.finish()
+    }
+
+    /// What is in a directory, as a result.
+    pub fn directory(
+        &self,
+        children: &[Json],
+        next: Option<&str>,
+        server: &Implementation,
+    ) -> Json {
+        let mut o = ObjectWriter::new();
+        self.begin(&mut o);
+        o.array("resources", |a| children.iter().for_each(|one| a.raw(one)));
+        if let Some(next) = next {
+            o.str("nextCursor", next);
+        }
+        self.end(&mut o, None, server);
+        o.finish()
+    }
+
     /// The result of a use. What this revision has no word for becomes text or is left out.
     pub fn output(&self, output: &Output, server: &Implementation) -> Json {
         let mut o = ObjectWriter::of(room(output));

@@ -1,5 +1,6 @@
 //! What a server offers: tools, resources, templates of resources and prompts, each as the text that came.
 
+use super::skills;
 use crate::json::{Json, Kind, ObjectWriter};
 use std::borrow::Cow;
 
@@ -14,15 +15,18 @@ pub enum ItemKind {
     Template,
     /// A prompt.
     Prompt,
+    /// A skill: a folder of resources with instructions for a model (2026-07-28).
+    Skill,
 }
 
 impl ItemKind {
     /// All of them.
-    pub const ALL: [ItemKind; 4] = [
+    pub const ALL: [ItemKind; 5] = [
         ItemKind::Tool,
         ItemKind::Resource,
         ItemKind::Template,
         ItemKind::Prompt,
+        ItemKind::Skill,
     ];
 
     /// The method that lists them.
@@ -32,6 +36,7 @@ impl ItemKind {
             ItemKind::Resource => "resources/list",
             ItemKind::Template => "resources/templates/list",
             ItemKind::Prompt => "prompts/list",
+            ItemKind::Skill => "skills/list",
         }
     }
 
@@ -49,6 +54,7 @@ impl ItemKind {
             ItemKind::Resource => "resources",
             ItemKind::Template => "resourceTemplates",
             ItemKind::Prompt => "prompts",
+            ItemKind::Skill => "skills",
         }
     }
 
@@ -56,7 +62,7 @@ impl ItemKind {
     pub fn capability(self) -> &'static str {
         match self {
             ItemKind::Tool => "tools",
-            ItemKind::Resource | ItemKind::Template => "resources",
+            ItemKind::Resource | ItemKind::Template | ItemKind::Skill => "resources",
             ItemKind::Prompt => "prompts",
         }
     }
@@ -65,7 +71,7 @@ impl ItemKind {
     pub fn key(self) -> &'static str {
         match self {
             ItemKind::Tool | ItemKind::Prompt => "name",
-            ItemKind::Resource => "uri",
+            ItemKind::Resource | ItemKind::Skill => "uri",
             ItemKind::Template => "uriTemplate",
         }
     }
@@ -77,6 +83,7 @@ impl ItemKind {
             ItemKind::Resource => "resource",
             ItemKind::Template => "resource template",
             ItemKind::Prompt => "prompt",
+            ItemKind::Skill => "skill",
         }
     }
 }
@@ -141,6 +148,7 @@ impl Definition {
                 ItemKind::Prompt => "the prompt has no \"name\"",
                 ItemKind::Resource => "the resource has no \"uri\"",
                 ItemKind::Template => "the template has no \"uriTemplate\"",
+                ItemKind::Skill => "the skill has no \"uri\"",
             });
         };
         match kind {
@@ -150,6 +158,7 @@ impl Definition {
                 return Err("\"name\" is missing");
             }
             ItemKind::Resource | ItemKind::Template => {}
+            ItemKind::Skill => drop(skills::read(&json)?),
         }
         Ok(Definition { kind, name, json })
     }
@@ -194,6 +203,7 @@ impl Definition {
         let own = self.json.get("title").and_then(|t| t.string());
         let old = || match self.kind {
             ItemKind::Tool => self.json.get("annotations")?.get("title")?.string(),
+            ItemKind::Skill => self.json.get("frontmatter")?.get("name")?.string(),
             _ => self.json.get("name")?.string(),
         };
         own.or_else(old)
@@ -202,7 +212,10 @@ impl Definition {
 
     /// What it says of itself.
     pub fn description(&self) -> Option<String> {
-        self.json.get("description")?.string()
+        match self.kind {
+            ItemKind::Skill => self.json.get("frontmatter")?.get("description")?.string(),
+            _ => self.json.get("description")?.string(),
+        }
     }
 
     /// The schema of a tool's arguments.

@@ -11,6 +11,7 @@ pub mod notifications;
 pub mod output;
 pub mod prompts_get;
 pub mod resources_read;
+pub mod skills;
 pub mod tasks;
 pub mod tools_call;
 pub mod trace;

@@ -34,7 +34,8 @@ impl Op {
     pub fn kinds(self) -> &'static [ItemKind] {
         match self {
             Op::Tool => &[ItemKind::Tool],
-            Op::Resource => &[ItemKind::Resource, ItemKind::Template],
+            // A skill first: what is known of its files holds, wherever else they are listed.
+            Op::Resource => &[ItemKind::Skill, ItemKind::Resource, ItemKind::Template],
             Op::Prompt => &[ItemKind::Prompt],
             Op::Complete(ItemKind::Prompt) => &[ItemKind::Prompt],
             Op::Complete(_) => &[ItemKind::Template, ItemKind::Resource],

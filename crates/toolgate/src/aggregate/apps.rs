@@ -1,5 +1,5 @@
-//! Pages of tools (the extension MCP Apps): their `ui://` URIs get the prefix of their member, so that two members may
-//! have one of the same name, and tools and results name them so.
+//! Pages of tools (the extension MCP Apps) and skills: their `ui://` and `skill://` URIs get the prefix of their member, so
+//! that two members may have one of the same name, and tools and results name them so.
 //!
 //! Source: the extension `io.modelcontextprotocol/ui`, SEP-1865.
 
@@ -11,6 +11,8 @@ use toolgate_core::{
 use toolgate_wire::json::ObjectWriter;
 
 const SCHEME: &str = "ui://";
+/// The schemes of which each member names its own: pages, and files of skills.
+const OWN: [&str; 2] = [SCHEME, "skill://"];
 /// The member of `_meta` that names the page of a tool, and its name of before.
 const UI: &str = "ui";
 const OLD: &str = "ui/resourceUri";
@@ -18,20 +20,31 @@ const URI: &str = "resourceUri";
 /// What a page is.
 const PAGE: &str = "text/html;profile=mcp-app";
 
-/// The URI under which a page of a member is known here; as it is where it is none.
+/// The URI under which a page or a file of a skill of a member is known here; as it is where it is none.
 pub(super) fn outward<'u>(prefix: &str, uri: &'u str) -> Cow<'u, str> {
-    match uri.strip_prefix(SCHEME) {
-        Some(rest) if !prefix.is_empty() => format!("{SCHEME}{prefix}/{rest}").into(),
+    match split(uri) {
+        Some((scheme, rest)) if !prefix.is_empty() => format!("{scheme}{prefix}/{rest}").into(),
         _ => uri.into(),
     }
 }
 
-/// The member's own URI of a page; `None` where it is a page of another one.
+/// Whether a URI is one that each member gives for itself.
+pub(super) fn is_own(uri: &str) -> bool {
+    split(uri).is_some()
+}
+
+/// The scheme of such a URI, and the rest.
+fn split(uri: &str) -> Option<(&'static str, &str)> {
+    let of = |scheme: &'static str| Some((scheme, uri.strip_prefix(scheme)?));
+    OWN.into_iter().find_map(of)
+}
+
+/// The member's own URI of a page or of a file of a skill; `None` where it is one of another member.
 pub(super) fn inward<'u>(prefix: &str, uri: &'u str) -> Option<Cow<'u, str>> {
-    match uri.strip_prefix(SCHEME) {
-        Some(rest) if !prefix.is_empty() => {
+    match split(uri) {
+        Some((scheme, rest)) if !prefix.is_empty() => {
             let own = rest.strip_prefix(prefix)?.strip_prefix('/')?;
-            Some(format!("{SCHEME}{own}").into())
+            Some(format!("{scheme}{own}").into())
         }
         _ => Some(uri.into()),
     }
@@ -141,7 +154,13 @@ mod tests {
 
     #[test]
     fn a_page_has_one_name_here_and_leads_back() {
-        for own in ["ui://app", "ui://a/b.html?x=1", "ui://", "ui://b/app"] {
+        for own in [
+            "ui://app",
+            "ui://a/b.html?x=1",
+            "ui://",
+            "ui://b/app",
+            "skill://pdf/SKILL.md",
+        ] {
             let here = outward("a", own);
             assert_eq!(inward("a", &here).as_deref(), Some(own));
             assert_eq!(inward("b", &here), None);

@@ -9,7 +9,7 @@ use std::{
 };
 use toolgate_core::{Definition, Item, ItemKind, Json, Own};
 use toolgate_policy::is_closed;
-use toolgate_wire::json::ObjectWriter;
+use toolgate_wire::{json::ObjectWriter, method::skills};
 
 /// What callers are shown of one tool instead of what its server says. What is not set stays.
 ///
@@ -267,9 +267,13 @@ impl Face<'_> {
     pub(super) fn show(&self, item: &Arc<Item>, name: &str, member: &Member) -> Item {
         let page = match item.kind() {
             ItemKind::Tool => apps::tool(&member.prefix, &item.def),
+            ItemKind::Skill if item.def.name() != name => {
+                let outward = |uri: &str| apps::outward(&member.prefix, uri).into_owned();
+                skills::moved(&item.def, outward)
+            }
             _ => None,
         };
-        let is_uri = matches!(item.kind(), ItemKind::Resource | ItemKind::Template);
+        let is_uri = !matches!(item.kind(), ItemKind::Tool | ItemKind::Prompt);
         let other = self.over.is_some() || page.is_some() || (is_uri && item.def.name() != name);
         let def = page.unwrap_or_else(|| item.def.clone());
         let def = match self.over {
@@ -314,8 +318,8 @@ impl Face<'_> {
     /// Whether an item is shown just so.
     pub(super) fn is(&self, shown: &Item, name: &str) -> bool {
         let withheld = self.withheld.is_none() || shown.withheld == self.withheld;
-        let local = matches!(shown.kind(), ItemKind::Resource | ItemKind::Template)
-            || shown.local == self.local;
+        let local =
+            !matches!(shown.kind(), ItemKind::Tool | ItemKind::Prompt) || shown.local == self.local;
         shown.def.name() == name && local && withheld
     }
 

@@ -61,8 +61,8 @@ impl Part {
         for (at, (item, face)) in seen.into_iter().chain(hidden) {
             let name = match item.kind() {
                 ItemKind::Tool | ItemKind::Prompt => part.free_name(naming, &face.local),
-                // Where a URI leads is in the URI, but for pages of tools, which each member names for itself.
-                ItemKind::Resource | ItemKind::Template => {
+                // Where a URI leads is in the URI, but for pages of tools and skills, which each member names for itself.
+                ItemKind::Resource | ItemKind::Template | ItemKind::Skill => {
                     apps::outward(&part.prefix, item.def.name()).into_owned()
                 }
             };

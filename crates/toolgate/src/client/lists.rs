@@ -8,7 +8,7 @@ use super::{
     status::{LeftOut, harmless},
 };
 use std::{
-    collections::HashSet,
+    collections::{HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
 };
 use tokio::time::{Duration, Instant, timeout};
@@ -16,7 +16,7 @@ use toolgate_core::{CacheHint, Catalog, Definition, Error, Item, ItemKind, Kind,
 use toolgate_wire::{
     json::{Json, ObjectWriter},
     message::{RpcError, code},
-    method::list::Page,
+    method::{list::Page, skills},
 };
 
 /// How long a list holds where the server tells nothing of changes.
@@ -26,11 +26,32 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// The lists of all kinds.
 #[derive(Default)]
-pub(super) struct Lists([OneList; 4]);
+pub(super) struct Lists {
+    kinds: [OneList; 5],
+    /// Skills that no list shows and that were asked for.
+    got: Mutex<VecDeque<Arc<Item>>>,
+}
 
 impl Lists {
     pub(super) fn of(&self, kind: ItemKind) -> &OneList {
-        &self.0[kind as usize]
+        &self.kinds[kind as usize]
+    }
+}
+
+impl Lists {
+    /// So many skills that no list shows are kept; one more takes the place of the oldest.
+    const GOT: usize = 64;
+
+    fn got(&self) -> Vec<Arc<Item>> {
+        let got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
+        got.iter().cloned().collect()
+    }
+
+    fn get(&self, item: Arc<Item>) {
+        let mut got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
+        got.retain(|other| other.def.name() != item.def.name());
+        got.truncate(Lists::GOT - 1);
+        got.push_front(item);
     }
 }
 
@@ -87,8 +108,55 @@ struct Joined {
 }
 
 impl Remote {
-    /// A whole list, kept as long as it is good. While nothing changes it is the same object.
+    /// A whole list, with the skills that were asked for by their URIs.
     pub(super) async fn list_for(&self, ask: List) -> Result<Catalog, Error> {
+        let kind = ask.kind;
+        let catalog = self.listed_for(ask).await?;
+        let got = match kind {
+            ItemKind::Skill => self.lists.got(),
+            _ => Vec::new(),
+        };
+        let new = |item: &Arc<Item>| catalog.find(item.def.name()).is_none();
+        let more: Vec<Arc<Item>> = got.into_iter().filter(new).collect();
+        if more.is_empty() {
+            return Ok(catalog);
+        }
+        Ok(catalog.with_items(catalog.items().iter().cloned().chain(more).collect()))
+    }
+
+    /// Asks for the entry of a skill that no list may show; it is listed from now on, here.
+    pub(super) async fn get_skill(&self, uri: &str) -> Result<(), Error> {
+        if !self.peer.has(ItemKind::Skill) {
+            return Err(self.upstream("serves no skills"));
+        }
+        let params = |_: &_| {
+            let mut o = ObjectWriter::new();
+            self.stamp(&mut o);
+            o.str("uri", uri);
+            o.finish()
+        };
+        let asked = self.link.request(skills::GET, Purpose::List, params);
+        let result = match timeout(self.options.list, asked).await {
+            Ok(result) => result.map_err(|failure| self.failed(failure))?,
+            Err(_) => return Err(self.upstream("did not answer when asked for a skill")),
+        };
+        let entry = result
+            .get("skill")
+            .ok_or_else(|| self.invalid("it has no \"skill\""))?;
+        if entry.as_str().len() > self.options.list_bytes {
+            return Err(self.invalid("the skill is too large"));
+        }
+        let def = Definition::read(ItemKind::Skill, entry).map_err(|why| self.invalid(why))?;
+        if def.name() != uri {
+            return Err(self.invalid("it is another skill"));
+        }
+        self.lists
+            .get(Arc::new(Item::new(self.options.origin.clone(), def)));
+        Ok(())
+    }
+
+    /// A whole list, kept as long as it is good. While nothing changes it is the same object.
+    async fn listed_for(&self, ask: List) -> Result<Catalog, Error> {
         let (kind, shown) = (ask.kind, ask.only.is_none());
         if let Some(kept) = self.good(kind, shown) {
             return Ok(kept);
@@ -351,7 +419,7 @@ fn read(
     names: &mut HashSet<String>,
 ) -> Result<Definition, &'static str> {
     let def = Definition::read(kind, json)?;
-    let reads_as_other = [Item::RESOURCE, Item::PROMPT]
+    let reads_as_other = [Item::RESOURCE, Item::PROMPT, Item::SKILL]
         .iter()
         .any(|prefix| def.name().starts_with(prefix));
     if kind == ItemKind::Tool && reads_as_other {
@@ -370,6 +438,7 @@ fn many(kind: ItemKind) -> &'static str {
         ItemKind::Resource => "resources",
         ItemKind::Template => "resource templates",
         ItemKind::Prompt => "prompts",
+        ItemKind::Skill => "skills",
     }
 }
 

@@ -19,7 +19,7 @@ use toolgate_wire::{
         definition::ItemKind,
         discover,
         initialize::{self, Implementation},
-        meta,
+        meta, skills,
         tasks::Words,
     },
 };
@@ -113,7 +113,18 @@ impl Peer {
 
     /// Whether it says that it has such things.
     pub(super) fn has(&self, kind: ItemKind) -> bool {
-        self.capabilities.get(kind.capability()).is_some()
+        match kind {
+            ItemKind::Skill => self.dialect.stateless && self.skills().is_some(),
+            _ => self.capabilities.get(kind.capability()).is_some(),
+        }
+    }
+
+    fn skills(&self) -> Option<Json> {
+        let settings = self
+            .capabilities
+            .get("extensions")?
+            .get(skills::EXTENSION)?;
+        (settings.kind() == Kind::Object).then_some(settings)
     }
 }
 

@@ -95,7 +95,7 @@ impl Wanted {
 fn filter(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "toolsListChanged",
-        ItemKind::Resource | ItemKind::Template => "resourcesListChanged",
+        ItemKind::Resource | ItemKind::Template | ItemKind::Skill => "resourcesListChanged",
         ItemKind::Prompt => "promptsListChanged",
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn told(changed: &Changed) -> Vec<(&'static str, ObjectWriter)> {
 fn method(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => TOOLS_CHANGED,
-        ItemKind::Resource | ItemKind::Template => RESOURCES_CHANGED,
+        ItemKind::Resource | ItemKind::Template | ItemKind::Skill => RESOURCES_CHANGED,
         ItemKind::Prompt => PROMPTS_CHANGED,
     }
 }

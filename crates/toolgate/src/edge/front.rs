@@ -19,6 +19,7 @@ use toolgate_wire::{
     method::{
         definition::{Definition, ItemKind},
         initialize::Implementation,
+        skills,
         tasks::{EXTENSION, Support, Words},
         usage,
     },
@@ -257,6 +258,11 @@ impl Front {
         self.offers.json(dialect, lists)
     }
 
+    /// Whether things of that kind are listed here.
+    pub(crate) fn lists(&self, kind: ItemKind) -> bool {
+        kind != ItemKind::Skill || self.offers.skills
+    }
+
     /// Whether a tool can be called as a task here.
     pub(crate) fn support(&self, tool: &Definition) -> Support {
         match self.offers.tasks {
@@ -328,12 +334,14 @@ pub struct Offers {
     pub list_changed: bool,
     /// Which calls may go on as tasks.
     pub tasks: TaskOffer,
+    /// It has skills (2026-07-28).
+    pub skills: bool,
     /// Its extensions: an object of settings by their identifiers (2026-07-28).
     pub extensions: Option<Json>,
 }
 
 impl Default for Offers {
-    /// All but tasks, and no extension: what a gateway joins may change at any time.
+    /// All but tasks, and of extensions skills only: what a gateway joins may change at any time.
     fn default() -> Offers {
         Offers {
             tools: true,
@@ -343,6 +351,7 @@ impl Default for Offers {
             completions: true,
             list_changed: true,
             tasks: TaskOffer::default(),
+            skills: true,
             extensions: None,
         }
     }
@@ -360,11 +369,16 @@ impl Offers {
             o.object("completions", |_| {});
         }
         let tasks = Some(dialect.tasks).filter(|_| self.tasks != TaskOffer::None);
-        let extends = self.extensions.is_some() || tasks == Some(Words::Extension);
+        let extends = self.extensions.is_some() || self.skills || tasks == Some(Words::Extension);
         if dialect.stateless && extends {
             o.object("extensions", |e| {
                 let own = self.extensions.iter().flat_map(Json::members);
                 own.for_each(|(id, settings)| e.raw(&id, &settings));
+                if self.skills {
+                    e.object(skills::EXTENSION, |s| {
+                        s.bool(skills::READS_DIRECTORIES, true)
+                    });
+                }
                 if tasks == Some(Words::Extension) {
                     e.object(EXTENSION, |_| {});
                 }

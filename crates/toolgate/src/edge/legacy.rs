@@ -236,7 +236,8 @@ impl Legacy {
                 code::INVALID_REQUEST,
                 "initialize comes once, and it came already",
             )),
-            other => match ItemKind::listed_by(other) {
+            // Skills are of 2026-07-28 and later.
+            other => match ItemKind::listed_by(other).filter(|kind| *kind != ItemKind::Skill) {
                 Some(kind) => {
                     let page = lists::page(&self.server, dialect, &caller, kind, params);
                     Box::pin(page).await.map(Answer::Made)

@@ -9,7 +9,7 @@ use toolgate_wire::{
 };
 
 /// What a cursor begins with; the rest is the name of the last item on the page before.
-const AFTER: &str = "after:";
+pub(super) const AFTER: &str = "after:";
 
 /// The result of a list.
 pub(crate) async fn page(

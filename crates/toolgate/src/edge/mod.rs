@@ -14,6 +14,7 @@ mod modern;
 mod outlet;
 mod pages;
 mod queue;
+mod skills;
 pub mod standard;
 pub mod stdio;
 mod tasks;

@@ -6,7 +6,7 @@ use super::{
     call::{self, Context},
     changes, lists,
     outlet::{Frame, Outlet, level},
-    tasks,
+    skills, tasks,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use toolgate_core::{Abilities, Caller, Interest, ItemKind};
@@ -152,7 +152,11 @@ pub(crate) async fn answer(
             let told = Box::pin(listen(server, context, id, params, outlet)).await;
             told.map(Answer::Made)
         }
-        other => match ItemKind::listed_by(other) {
+        used if skills::is_method(server, used) => {
+            let answer = Box::pin(skills::answer(server, context, used, params)).await;
+            answer.map(Answer::Made)
+        }
+        other => match ItemKind::listed_by(other).filter(|kind| server.lists(*kind)) {
             Some(kind) => {
                 let page = lists::page(server, context.dialect, &context.caller, kind, params);
                 Box::pin(page).await.map(Answer::Made)

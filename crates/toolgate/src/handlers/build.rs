@@ -1,6 +1,6 @@
 //! What is wrong with what a server offers, found when it is built and not when it is used.
 
-use super::registry::Offered;
+use super::{Skill, registry::Offered};
 use crate::client::http::Marks;
 use std::{collections::HashSet, fmt};
 use toolgate_core::{Definition, ItemKind};
@@ -45,7 +45,7 @@ impl std::error::Error for BuildError {}
 const LONGEST: usize = 128;
 
 /// The definitions of all kinds, in the order of [`ItemKind::ALL`].
-pub(super) fn check(offered: &Offered) -> Result<[Vec<Definition>; 4], BuildError> {
+pub(super) fn check(offered: &Offered) -> Result<[Vec<Definition>; 5], BuildError> {
     let tools = list(
         offered.tools.iter().map(|t| (t.name(), t.definition())),
         ItemKind::Tool,
@@ -53,7 +53,12 @@ pub(super) fn check(offered: &Offered) -> Result<[Vec<Definition>; 4], BuildErro
     for tool in &tools {
         tool_is_good(tool).map_err(|why| BuildError::new(about(tool), why))?;
     }
+    let skills: Vec<(String, &Skill)> = offered.skills.iter().map(|s| (s.uri(), s)).collect();
+    let files = skills.iter().map(|(uri, s)| (uri.as_str(), s.resource()));
     let resources = offered.resources.iter().map(|r| (r.uri(), r.definition()));
+    let resources = resources.chain(files);
+    let skills = skills.iter().map(|(uri, s)| (uri.as_str(), s.definition()));
+    let skills = list(skills, ItemKind::Skill)?;
     let templates = offered
         .templates
         .iter()
@@ -64,6 +69,7 @@ pub(super) fn check(offered: &Offered) -> Result<[Vec<Definition>; 4], BuildErro
         list(resources, ItemKind::Resource)?,
         list(templates, ItemKind::Template)?,
         list(prompts, ItemKind::Prompt)?,
+        skills,
     ])
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - [`Server`] collects what is offered and builds what an edge serves, with all duties on.
 //! - [`Tool`], [`Prompt`], [`Resource`] and [`Template`] are a definition with the function behind it.
+//! - [`Skill`] is a folder of instructions for a model.
 //! - [`Cx`] is what a function knows about its call; [`ask`] are the questions that it may put.
 //! - [`Stop`] is why a function ends without a result.
 //!
@@ -38,6 +39,7 @@ mod resource;
 pub mod schema;
 mod server;
 mod service;
+mod skill;
 mod stop;
 mod tool;
 
@@ -50,6 +52,7 @@ pub use prompt::{IntoPrompt, Prompt};
 pub use registry::Registry;
 pub use resource::{Resource, Template, Vars};
 pub use server::Server;
+pub use skill::Skill;
 pub use stop::Stop;
 pub use tool::{IntoTool, Tool, ToolSet};
 pub use toolgate_wire::method::tasks::Support as TaskSupport;

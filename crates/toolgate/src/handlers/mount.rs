@@ -89,6 +89,7 @@ pub(super) fn both(one: &Offers, other: &Offers) -> Offers {
             (TaskOffer::None, TaskOffer::None) => TaskOffer::None,
             _ => TaskOffer::Marked,
         },
+        skills: one.skills || other.skills,
         extensions: any.then(|| extensions.finish()),
     }
 }

@@ -1,6 +1,6 @@
 //! What a server offers right now.
 
-use super::{Prompt, Resource, Template, Tool, build, build::BuildError};
+use super::{Prompt, Resource, Skill, Template, Tool, build, build::BuildError};
 use std::{
     collections::HashMap,
     sync::{Arc, PoisonError, RwLock},
@@ -28,12 +28,13 @@ pub(super) struct Offered {
     pub(super) prompts: Vec<Prompt>,
     pub(super) resources: Vec<Resource>,
     pub(super) templates: Vec<Template>,
+    pub(super) skills: Vec<Skill>,
     pub(super) hint: CacheHint,
     /// Names of servers that are mounted here: no own name begins so.
     pub(super) mounts: Vec<String>,
-    catalogs: [Catalog; 4],
+    catalogs: [Catalog; 5],
     /// Where things of a name or a URI stand.
-    places: [HashMap<String, usize>; 4],
+    places: [HashMap<String, usize>; 5],
 }
 
 impl Offered {
@@ -199,6 +200,24 @@ impl Registry {
     pub fn remove_template(&self, template: &str) -> bool {
         self.remove(ItemKind::Resource, |offered| {
             taken(&mut offered.templates, |t| t.template() == template)
+        })
+    }
+
+    /// Adds a skill, or puts it in the place of the one of that URI. A server that is built without one does not say that it
+    /// has any.
+    ///
+    /// # Errors
+    /// It is wrong; then nothing changes.
+    pub fn set_skill(&self, skill: Skill) -> Result<(), BuildError> {
+        self.change(ItemKind::Skill, |offered| {
+            put(&mut offered.skills, skill, |a, b| a.uri() == b.uri())
+        })
+    }
+
+    /// Takes a skill away by the URI of its `SKILL.md`; whether there was one.
+    pub fn remove_skill(&self, uri: &str) -> bool {
+        self.remove(ItemKind::Skill, |offered| {
+            taken(&mut offered.skills, |skill| skill.uri() == uri)
         })
     }
 

@@ -1,7 +1,7 @@
 //! Collects what is offered, and builds what an edge serves.
 
 use super::{
-    BuildError, IntoPrompt, IntoTool, Registry, Resource, TaskSupport, Template, ToolSet,
+    BuildError, IntoPrompt, IntoTool, Registry, Resource, Skill, TaskSupport, Template, ToolSet,
     mount::{self, Built},
     registry::Offered,
 };
@@ -133,8 +133,20 @@ impl Server {
         self
     }
 
+    /// Offers a skill, and its `SKILL.md` as a resource (2026-07-28).
+    pub fn skill(mut self, skill: Skill) -> Server {
+        self.offered.skills.push(skill);
+        self
+    }
+
+    /// Offers skills; those of a folder are [`Skill::all_in`].
+    pub fn skills(mut self, skills: impl IntoIterator<Item = Skill>) -> Server {
+        self.offered.skills.extend(skills);
+        self
+    }
+
     /// Puts another server inside this one. Its tools and prompts are called `NAME_tool` here; a name that hosts do not
-    /// take is changed as the gateway does it. Its resources keep their URIs, but for pages of tools: `ui://app` is
+    /// take is changed as the gateway does it. Its resources keep their URIs, but for pages of tools and skills: `ui://app` is
     /// `ui://NAME/app` here. Of two with one URI the outer server's counts, then that of the server that was mounted first. Everything that the inner server does about its calls it
     /// still does, inside what this one does; of its own edge (its name and version, [`Server::limits`],
     /// [`Server::seal_key`]) nothing is used. NAME has at most 32 of `[A-Za-z0-9-]`.
@@ -337,7 +349,9 @@ impl Server {
     }
 
     fn offers(&self) -> Result<Offers, BuildError> {
-        let resources = !self.offered.resources.is_empty() || !self.offered.templates.is_empty();
+        let skills = !self.offered.skills.is_empty();
+        let resources =
+            skills || !self.offered.resources.is_empty() || !self.offered.templates.is_empty();
         let mut extensions = toolgate_wire::json::ObjectWriter::new();
         for (id, settings) in &self.extensions {
             if settings.kind() != toolgate_wire::json::Kind::Object
@@ -345,6 +359,10 @@ impl Server {
                 || !meta::is_key(id)
             {
                 let why = "an identifier has a prefix, as in com.example/thing, and settings are an object";
+                return Err(BuildError::new(format!("the extension {id:?}"), why));
+            }
+            if id == toolgate_wire::method::skills::EXTENSION {
+                let why = "it is declared where there are skills; add one with Server::skill";
                 return Err(BuildError::new(format!("the extension {id:?}"), why));
             }
             extensions.raw(id, settings);
@@ -367,6 +385,7 @@ impl Server {
             } else {
                 TaskOffer::None
             },
+            skills,
             extensions: (!self.extensions.is_empty()).then(|| extensions.finish()),
         })
     }

@@ -56,6 +56,10 @@ async fn prompt(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> 
 
 async fn resource(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> {
     let uri = call.name();
+    let skills = offered.skills.iter().filter(|s| judged(call, &s.uri()));
+    if let Some(file) = skills.filter_map(|skill| skill.read(uri)).next() {
+        return Ok(Output::Resource(file));
+    }
     if let Some(resource) = offered.resource(uri).filter(|_| judged(call, uri)) {
         return resource.read(cx).await.map(Output::Resource);
     }

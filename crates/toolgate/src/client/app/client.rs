@@ -135,7 +135,7 @@ impl Client {
     }
 
     /// A whole list: pages are joined, and it is kept as long as the server says that it is good.
-    async fn list(&self, kind: ItemKind) -> Result<Vec<Listed>, Error> {
+    pub(super) async fn list(&self, kind: ItemKind) -> Result<Vec<Listed>, Error> {
         let ask = List::all(self.0.caller.clone(), kind);
         let catalog = self.0.service.list(ask).await?;
         let good = catalog.items().iter().filter(|i| i.withheld.is_none());

@@ -2,6 +2,7 @@
 //!
 //! - `builder`: what the application brings along. `opening`: the three ways to a server.
 //! - `client`, `calling`, `result`: what is done with a server.
+//! - `skills`: instructions that are loaded when they are wanted.
 //! - `rounds`: a call until it has an outcome. `answers`: the application's functions answer the server.
 //! - `form`, `page`, `sampling`: what a server asks.
 //! - `child`: the process of a server that was started here.
@@ -23,6 +24,7 @@ mod result;
 mod roots;
 mod rounds;
 mod sampling;
+mod skills;
 mod unlisted;
 
 pub use builder::ClientBuilder;

@@ -11,4 +11,5 @@ mod offering;
 mod panicking;
 pub(crate) mod peer;
 mod recording;
+mod skills;
 mod stateless;

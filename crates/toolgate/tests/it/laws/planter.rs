@@ -71,6 +71,11 @@ impl Planter {
                 def["arguments"] = json!([argument]);
             }
             ItemKind::Resource | ItemKind::Template => def["name"] = "r".into(),
+            ItemKind::Skill => {
+                def["frontmatter"] = json!({"name": "made", "description": self.say("head")});
+                let digest = format!("sha256:{}", "0".repeat(64));
+                def["resources"] = json!([{"uri": name, "digest": digest, "size": 1}]);
+            }
         }
         self.item(kind, &def)
     }
@@ -107,6 +112,7 @@ impl Planter {
             ItemKind::Resource => &["test://done", "test://broken"],
             ItemKind::Template => &["made://{x}"],
             ItemKind::Prompt => &["done", "broken"],
+            ItemKind::Skill => &["skill://made/SKILL.md"],
         };
         let good = names.iter().map(|name| self.definition(kind, name));
         let mut items: Vec<Arc<Item>> = good.collect();

@@ -109,7 +109,7 @@ impl Talk {
 
     fn request(&self, method: &str, message: &Value) -> Result<(), String> {
         let revision = self.revision(self.ours, message);
-        if revision == table::NEWEST && of_tasks(method, &Value::Null) {
+        if revision == table::NEWEST && of_extension(method, &Value::Null) {
             return fits(revision, "JSONRPCRequest", message);
         }
         if revision == table::NEWEST && method == "notifications/tasks" {
@@ -158,7 +158,7 @@ impl Talk {
             .asked_by_them(id)
             .ok_or_else(|| format!("a reply to {id}, which nobody asked"))?;
         fits(revision, table::good_reply(revision), message)?;
-        if *revision == table::NEWEST && of_tasks(method, &message["result"]) {
+        if *revision == table::NEWEST && of_extension(method, &message["result"]) {
             return Ok(());
         }
         let row = table::row(revision, method, self.ours.other())
@@ -179,8 +179,11 @@ impl Talk {
 }
 
 /// The extension has a schema of its own, which is not here.
-fn of_tasks(method: &str, result: &Value) -> bool {
-    method.starts_with("tasks/") || (method == "tools/call" && result["resultType"] == "task")
+fn of_extension(method: &str, result: &Value) -> bool {
+    method.starts_with("tasks/")
+        || method.starts_with("skills/")
+        || method == "resources/directory/read"
+        || (method == "tools/call" && result["resultType"] == "task")
 }
 
 fn questions(revision: &str, result: &Value) -> Result<(), String> {

@@ -1,0 +1,207 @@
+//! Skills steer a model: what is read of one is what its entry states, or it is not handed on.
+//!
+//! Source: the extension `io.modelcontextprotocol/skills`, "Integrity and Verification".
+
+use crate::{digest, media::base64, text};
+use std::sync::Arc;
+use toolgate_core::{
+    BoxFuture, Call, Error, Item, ItemKind, Json, Kind, Layer, Next, Origin, Outcome, Output,
+    ReadResult, Refusal, Returned, Scrub,
+};
+use toolgate_wire::{
+    json::StringAt,
+    method::skills::{head, same},
+};
+
+/// Holds the files of skills against the digest, the size and the head that their entry states, and withholds skills that
+/// state none. The entry itself is pinned, so a file that changed is a skill that changed.
+///
+/// As a layer it stands outside of all that cleans: where something was taken out of a file, the file is not what was
+/// stated, and is refused. As a scrub it is the first to see an entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Skills;
+
+impl Scrub for Skills {
+    fn name(&self) -> &'static str {
+        "skills"
+    }
+
+    fn scrub(
+        &self,
+        _: Option<&Origin>,
+        _: Option<&Arc<Item>>,
+        value: Returned<'_>,
+    ) -> Result<(), Error> {
+        let Returned::Item(item) = value else {
+            return Ok(());
+        };
+        let Some(files) = item.manifest() else {
+            return Ok(());
+        };
+        let bad = |why| Err(Error::new(Kind::Upstream, why));
+        if files.files.is_none() {
+            return bad("it states no digests of its files, so nobody can tell when it changes");
+        }
+        let mut dirty = |at: StringAt<'_>| {
+            let clean = text::clean(at.text);
+            (clean != at.text).then(|| clean.into_owned())
+        };
+        match item.def.json().map_strings(&mut dirty) {
+            Some(_) => bad("its entry has control or invisible characters"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Layer for Skills {
+    fn name(&self) -> &'static str {
+        "skills"
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let item = call.item().filter(|item| item.kind() == ItemKind::Skill);
+            let Some(item) = item.cloned() else {
+                return next.call(call).await;
+            };
+            let (uri, trail) = (call.name().to_owned(), call.trail.clone());
+            let outcome = next.call(call).await?;
+            let Outcome::Done(Output::Resource(read)) = &outcome else {
+                return Ok(outcome);
+            };
+            let Err(why) = is_stated(&item, &uri, read) else {
+                return Ok(outcome);
+            };
+            trail.add("skills", "refuse", why);
+            let text = format!("the file of the skill was held back: {why}");
+            Err(Error::new(Kind::Refused(Refusal::Result), text))
+        })
+    }
+}
+
+/// Whether what was read of a file of a skill is what the entry of the skill states.
+///
+/// # Errors
+/// Says what it is not.
+pub fn is_stated(item: &Item, uri: &str, read: &ReadResult) -> Result<(), &'static str> {
+    let files = item.manifest();
+    let stated = files.as_ref().and_then(|files| files.file(uri));
+    let stated = stated.ok_or("the entry of the skill does not state it")?;
+    let [part] = read.contents.as_slice() else {
+        return Err("it did not come as one part");
+    };
+    if part.get("uri").and_then(|uri| uri.string()).as_deref() != Some(uri) {
+        return Err("another file came");
+    }
+    let bytes = bytes(part).ok_or("it has neither a text nor bytes")?;
+    if bytes.len() as u64 != stated.size {
+        return Err(
+            "it has not the size that the entry of the skill states, or something was taken out of it on the way",
+        );
+    }
+    if digest::of_bytes(&bytes) != stated.digest {
+        return Err(
+            "it has not the digest that the entry of the skill states, or something was taken out of it on the way",
+        );
+    }
+    if uri == item.def.name() {
+        let text = std::str::from_utf8(&bytes).map_err(|_| "it is no text")?;
+        let own = head(text)?;
+        let entry = item.def.json().get("frontmatter");
+        let entry = entry.map(|entry| entry.to_value()).unwrap_or_default();
+        if !same(&own, &entry) {
+            return Err("its head is another one than the entry of the skill states");
+        }
+    }
+    Ok(())
+}
+
+fn bytes(part: &Json) -> Option<Vec<u8>> {
+    if let Some(text) = part.get("text") {
+        return Some(text.string()?.into_bytes());
+    }
+    base64::whole(&part.get("blob")?.string()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use toolgate_core::Definition;
+
+    const URI: &str = "skill://pdf/SKILL.md";
+    const TEXT: &str = "---\nname: pdf\ndescription: Reads forms\n---\n\nRead.\n";
+
+    fn item(frontmatter: Value, resources: Value) -> Arc<Item> {
+        let def = json!({"uri": URI, "frontmatter": frontmatter, "resources": resources});
+        let def = Definition::read(ItemKind::Skill, Json::from_value(&def)).unwrap();
+        let origin = Origin {
+            server: "s".into(),
+            trusted: false,
+        };
+        Arc::new(Item::new(origin, def))
+    }
+
+    fn stated(text: &str) -> Value {
+        let digest = format!("sha256:{}", digest::of_bytes(text.as_bytes()));
+        json!([{"uri": URI, "digest": digest, "size": text.len()}])
+    }
+
+    fn read(part: Value) -> ReadResult {
+        ReadResult {
+            contents: vec![Json::from_value(&part)],
+            ..ReadResult::default()
+        }
+    }
+
+    #[test]
+    fn only_what_is_stated_passes() {
+        let head = json!({"name": "pdf", "description": "Reads forms"});
+        let good = item(head.clone(), stated(TEXT));
+        let of = |part| is_stated(&good, URI, &read(part));
+        assert_eq!(of(json!({"uri": URI, "text": TEXT})), Ok(()));
+        let blob = base64_of(TEXT.as_bytes());
+        assert_eq!(of(json!({"uri": URI, "blob": blob})), Ok(()));
+        let longer = format!("{TEXT} ");
+        let other = TEXT.replace("Read.", "Rm -f");
+        for (part, word) in [
+            (json!({"uri": URI, "text": longer}), "size"),
+            (json!({"uri": URI, "text": other}), "digest"),
+            (json!({"uri": "skill://pdf/b", "text": TEXT}), "another"),
+            (json!({"uri": URI}), "neither"),
+        ] {
+            assert!(of(part).unwrap_err().contains(word), "{word}");
+        }
+        let two = ReadResult {
+            contents: vec![Json::from_value(&json!({"uri": URI, "text": TEXT})); 2],
+            ..ReadResult::default()
+        };
+        assert!(is_stated(&good, URI, &two).is_err());
+        assert!(is_stated(&good, "skill://pdf/b", &two).is_err());
+        let liar = json!({"name": "pdf", "description": "Reads forms", "allowed-tools": "Bash"});
+        let liar = is_stated(
+            &item(liar, stated(TEXT)),
+            URI,
+            &read(json!({"uri": URI, "text": TEXT})),
+        );
+        assert!(liar.unwrap_err().contains("head"));
+    }
+
+    #[test]
+    fn what_states_nothing_or_hides_something_is_withheld() {
+        let scrubbed = |mut item: Arc<Item>| {
+            let value = Returned::Item(&mut item);
+            Scrub::scrub(&Skills, None, None, value).is_ok()
+        };
+        let head = json!({"name": "pdf", "description": "Reads forms"});
+        assert!(scrubbed(item(head.clone(), stated(TEXT))));
+        assert!(!scrubbed(item(head, "dynamic".into())));
+        let hidden = json!({"name": "pdf", "description": "Reads\u{200b} forms"});
+        assert!(!scrubbed(item(hidden, stated(TEXT))));
+    }
+
+    fn base64_of(bytes: &[u8]) -> String {
+        use ::base64::Engine as _;
+        ::base64::engine::general_purpose::STANDARD.encode(bytes)
+    }
+}

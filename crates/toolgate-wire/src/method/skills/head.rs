@@ -1,0 +1,218 @@
+//! The head of a `SKILL.md`: YAML between two lines of `---`, as JSON.
+//!
+//! Anchors, aliases, tags and merge keys are refused: a few letters of them make much text, and two readers may see two
+//! things. Plain scalars are read by the core schema of YAML 1.2.
+
+use saphyr_parser::{Event, Parser, ScalarStyle};
+use serde_json::{Map, Number, Value};
+
+/// The longest head, in bytes.
+const LONGEST: usize = 64 << 10;
+/// The deepest nesting.
+const DEEPEST: usize = 32;
+
+/// The head of a `SKILL.md`, an object.
+///
+/// # Errors
+/// Says what is wrong with it.
+pub fn head(text: &str) -> Result<Value, &'static str> {
+    let value = parsed(part(text)?)?;
+    match value {
+        Value::Object(_) => Ok(value),
+        _ => Err("its head is not a list of fields"),
+    }
+}
+
+/// Whether two heads say the same. Numbers are compared by what they are, not by how they are written.
+pub fn same(one: &Value, two: &Value) -> bool {
+    match (one, two) {
+        (Value::Number(one), Value::Number(two)) => {
+            one == two || (!(one.is_i64() && two.is_i64()) && one.as_f64() == two.as_f64())
+        }
+        (Value::Array(one), Value::Array(two)) => {
+            one.len() == two.len() && one.iter().zip(two).all(|(one, two)| same(one, two))
+        }
+        (Value::Object(one), Value::Object(two)) => {
+            let has = |(key, value)| two.get(key).is_some_and(|other| same(value, other));
+            one.len() == two.len() && one.iter().all(has)
+        }
+        (one, two) => one == two,
+    }
+}
+
+/// What stands between the first line, `---`, and the next such line.
+fn part(text: &str) -> Result<&str, &'static str> {
+    let none = "it does not begin with a head between two lines of ---";
+    let is_mark = |line: &str| line.trim_end_matches(['\r', '\n', ' ', '\t']) == "---";
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().filter(|line| is_mark(line)).ok_or(none)?;
+    let mut end = first.len();
+    for line in lines {
+        if is_mark(line) {
+            return Ok(&text[first.len()..end]);
+        }
+        end += line.len();
+        if end > LONGEST {
+            return Err("its head is longer than 64 KiB");
+        }
+    }
+    Err(none)
+}
+
+/// A list or an object that is being read.
+enum Open {
+    List(Vec<Value>),
+    Object(Map<String, Value>, Option<String>),
+}
+
+fn parsed(yaml: &str) -> Result<Value, &'static str> {
+    let (mut open, mut whole) = (Vec::<Open>::new(), None);
+    for event in Parser::new_from_str(yaml) {
+        let (event, _) = event.map_err(|_| "its head is no YAML")?;
+        let value = match event {
+            Event::Alias(_) => return Err("its head has an alias"),
+            Event::Scalar(.., anchor, tag) if anchor != 0 || tag.is_some() => {
+                return Err("its head has an anchor or a tag");
+            }
+            Event::SequenceStart(anchor, tag) | Event::MappingStart(anchor, tag)
+                if anchor != 0 || tag.is_some() =>
+            {
+                return Err("its head has an anchor or a tag");
+            }
+            Event::SequenceStart(..) | Event::MappingStart(..) if open.len() >= DEEPEST => {
+                return Err("its head is nested too deeply");
+            }
+            Event::SequenceStart(..) => {
+                open.push(Open::List(Vec::new()));
+                continue;
+            }
+            Event::MappingStart(..) => {
+                open.push(Open::Object(Map::new(), None));
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                Some(Open::List(list)) => Value::Array(list),
+                Some(Open::Object(object, _)) => Value::Object(object),
+                None => return Err("its head is no YAML"),
+            },
+            Event::Scalar(text, style, ..) => {
+                if let Some(Open::Object(object, key @ None)) = open.last_mut() {
+                    if object.contains_key(&*text) || text == "<<" {
+                        return Err("its head names a field twice, or merges fields");
+                    }
+                    *key = Some(text.into_owned());
+                    continue;
+                }
+                match style {
+                    ScalarStyle::Plain => plain(&text)?,
+                    _ => Value::String(text.into_owned()),
+                }
+            }
+            _ => continue,
+        };
+        match open.last_mut() {
+            Some(Open::List(list)) => list.push(value),
+            Some(Open::Object(object, key)) => {
+                let key = key
+                    .take()
+                    .ok_or("its head has a field whose name is no text")?;
+                object.insert(key, value);
+            }
+            None if whole.is_none() => whole = Some(value),
+            None => return Err("its head is more than one document"),
+        }
+    }
+    whole.ok_or("its head is empty")
+}
+
+/// A scalar without quotes, by the core schema.
+fn plain(text: &str) -> Result<Value, &'static str> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let number = digits
+        .strip_prefix('.')
+        .unwrap_or(digits)
+        .starts_with(|c: char| c.is_ascii_digit());
+    Ok(match text {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" => Value::Bool(true),
+        "false" | "False" | "FALSE" => Value::Bool(false),
+        _ if matches!(digits, ".inf" | ".Inf" | ".INF")
+            || matches!(text, ".nan" | ".NaN" | ".NAN") =>
+        {
+            return Err("its head has a number that JSON cannot say");
+        }
+        _ if number => numeric(text).unwrap_or_else(|| Value::String(text.to_owned())),
+        _ => Value::String(text.to_owned()),
+    })
+}
+
+fn numeric(text: &str) -> Option<Value> {
+    let of_base = |mark, base| {
+        let digits = text.strip_prefix(mark)?;
+        let good = !digits.starts_with(['-', '+']);
+        u64::from_str_radix(digits, base).ok().filter(|_| good)
+    };
+    if let Some(number) = of_base("0x", 16).or_else(|| of_base("0o", 8)) {
+        return Some(number.into());
+    }
+    if let Ok(number) = text.parse::<i64>() {
+        return Some(number.into());
+    }
+    if !text
+        .bytes()
+        .all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b))
+    {
+        return None;
+    }
+    let number = text.parse::<f64>().ok()?;
+    Number::from_f64(number).map(Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_head_is_read_as_yaml() {
+        let text = "---\r\nname: pdf\ndescription: >-\n  Reads\n  forms: all\nlicense: 'MIT'\nmetadata:\n  version: 1.50\n  on: yes\n  n: 7\n  date: 2026-01-02\n  v: 1.2.3\n  none:\nlist: [a, \"1\", true, 0x1f]\n---\n\n# Body\n---\n";
+        let head = head(text).unwrap();
+        assert_eq!(
+            head,
+            json!({
+                "name": "pdf", "description": "Reads forms: all", "license": "MIT",
+                "metadata": {"version": 1.5, "on": "yes", "n": 7, "date": "2026-01-02", "v": "1.2.3", "none": null},
+                "list": ["a", "1", true, 31],
+            })
+        );
+        assert!(same(&head, &head));
+        assert!(same(&json!({"a": [1]}), &json!({"a": [1.0]})));
+        assert!(!same(&json!({"a": 1}), &json!({"a": 1, "b": null})));
+        assert!(!same(&json!({"a": "1"}), &json!({"a": 1})));
+    }
+
+    #[test]
+    fn what_two_readers_may_read_in_two_ways_is_refused() {
+        let deep = format!("---\na: {}{}\n---\n", "[".repeat(40), "]".repeat(40));
+        let long = format!("---\na: {}\n---\n", "x\n  ".repeat(LONGEST / 4));
+        for text in [
+            "",
+            "name: a\n",
+            "---\nname: a\n",
+            "---\n---\n",
+            "---\n- a\n---\n",
+            "---\na: 1\na: 2\n---\n",
+            "---\na: &x 1\nb: *x\n---\n",
+            "---\na: !!str 1\n---\n",
+            "---\n<<: {a: 1}\n---\n",
+            "---\na: .inf\n---\n",
+            "---\n{a: 1}: b\n---\n",
+            "---\na: 1\n...\nb: 2\n---\n",
+            "---\na: [1\n---\n",
+            &deep,
+            &long,
+        ] {
+            assert!(head(text).is_err(), "{:?}", &text[..text.len().min(60)]);
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Skills: folders of instructions for models, which a server serves as resources.
+//!
+//! Source: the extension `io.modelcontextprotocol/skills`, SEP-2640; revision 2026-07-28 and later.
+
+mod head;
+
+pub use head::{head, same};
+
+use super::definition::{Definition, ItemKind};
+use crate::json::{ArrayWriter, Json, Kind, ObjectWriter};
+
+/// The identifier of the extension.
+pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
+/// The setting that says that directories can be read.
+pub const READS_DIRECTORIES: &str = "directoryRead";
+/// Asks for the entry of one skill.
+pub const GET: &str = "skills/get";
+/// Asks for what is in a directory.
+pub const DIRECTORY: &str = "resources/directory/read";
+/// The media type of a directory.
+pub const DIRECTORY_TYPE: &str = "inode/directory";
+/// The file that makes a folder a skill.
+pub const FILE: &str = "SKILL.md";
+/// How many files a skill has at most.
+pub const MOST_FILES: usize = 512;
+/// How many bytes its files have at most, together.
+pub const MOST_BYTES: u64 = 16 << 20;
+
+const DIGEST: &str = "sha256:";
+const DYNAMIC: &str = "dynamic";
+
+/// One file of a skill.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SkillFile {
+    /// Its URI.
+    pub uri: String,
+    /// SHA-256 of its bytes, 64 hexadecimal digits.
+    pub digest: String,
+    /// How many bytes it has.
+    pub size: u64,
+}
+
+/// The files of a skill, as its entry states them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Manifest {
+    /// The URI of its folder, without a slash at the end.
+    pub root: String,
+    /// Its files by URI; `None` where they are made as they are read, so that nothing can be stated of them.
+    pub files: Option<Vec<SkillFile>>,
+}
+
+impl Manifest {
+    /// The files of a definition; `None` where it is no skill.
+    pub fn of(def: &Definition) -> Option<Manifest> {
+        match def.kind() {
+            ItemKind::Skill => read(def.json()).ok(),
+            _ => None,
+        }
+    }
+
+    /// What is stated of a file.
+    pub fn file(&self, uri: &str) -> Option<&SkillFile> {
+        let files = self.files.as_ref()?;
+        let at = files.binary_search_by(|file| file.uri.as_str().cmp(uri));
+        files.get(at.ok()?)
+    }
+
+    /// Whether a URI is of this skill: a file that it states, or where it states none anything in its folder.
+    pub fn has(&self, uri: &str) -> bool {
+        match &self.files {
+            Some(_) => self.file(uri).is_some(),
+            None => is_within(&self.root, uri),
+        }
+    }
+}
+
+/// Whether a name is one that a skill may have: 1 to 64 of `a-z`, `0-9` and single hyphens inside.
+pub fn is_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    !name.is_empty()
+        && name.len() <= 64
+        && name.bytes().all(|b| plain(b) || b == b'-')
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && !name.contains("--")
+}
+
+/// The files of an entry, all of which is checked.
+pub(super) fn read(json: &Json) -> Result<Manifest, &'static str> {
+    let uri = json.get("uri").and_then(|uri| uri.string());
+    let uri = uri.ok_or("the skill has no \"uri\"")?;
+    let head = json
+        .get("frontmatter")
+        .filter(|h| h.kind() == Kind::Object)
+        .ok_or("\"frontmatter\" is not an object")?;
+    let word = |key: &str| {
+        head.get(key)
+            .and_then(|v| v.string())
+            .filter(|w| !w.is_empty())
+    };
+    let (Some(name), Some(_)) = (word("name"), word("description")) else {
+        return Err("\"frontmatter\" has no \"name\" or no \"description\"");
+    };
+    let root = uri
+        .strip_suffix(FILE)
+        .and_then(|root| root.strip_suffix('/'));
+    let root = root.ok_or("its \"uri\" does not end in /SKILL.md")?;
+    if !is_name(&name) {
+        return Err("its name is not one of a skill: a-z, 0-9 and single hyphens, 64 at most");
+    }
+    if root.rsplit('/').next() != Some(&name) || !root.contains("://") {
+        return Err("the folder in its \"uri\" is not its name");
+    }
+    let resources = json
+        .get("resources")
+        .ok_or("the skill has no \"resources\"")?;
+    if resources.string().as_deref() == Some(DYNAMIC) {
+        return Ok(Manifest {
+            root: root.to_owned(),
+            files: None,
+        });
+    }
+    Ok(Manifest {
+        files: Some(files(root, &uri, &resources)?),
+        root: root.to_owned(),
+    })
+}
+
+fn files(root: &str, own: &str, resources: &Json) -> Result<Vec<SkillFile>, &'static str> {
+    if resources.kind() != Kind::Array {
+        return Err("\"resources\" is neither an array nor \"dynamic\"");
+    }
+    let (mut files, mut bytes) = (Vec::new(), 0_u64);
+    for one in resources.items() {
+        if files.len() == MOST_FILES {
+            return Err("it has more than 512 files, which is the limit of the extension");
+        }
+        let file = file(&one).ok_or("a file of it has no \"uri\", \"digest\" or \"size\"")?;
+        if !is_within(root, &file.uri) {
+            return Err("a file of it is not in its folder");
+        }
+        bytes = bytes.saturating_add(file.size);
+        files.push(file);
+    }
+    if bytes > MOST_BYTES {
+        return Err("it has more than 16 MiB, which is the limit of the extension");
+    }
+    files.sort_by(|one, two| one.uri.cmp(&two.uri));
+    if files.windows(2).any(|pair| pair[0].uri == pair[1].uri) {
+        return Err("a file of it stands twice");
+    }
+    if !files.iter().any(|file| file.uri == own) {
+        return Err("its SKILL.md is not among its files");
+    }
+    Ok(files)
+}
+
+fn file(one: &Json) -> Option<SkillFile> {
+    let digest = one.get("digest")?.string()?;
+    let digest = digest.strip_prefix(DIGEST)?;
+    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    let good = digest.len() == 64 && digest.bytes().all(hex);
+    good.then_some(())?;
+    Some(SkillFile {
+        uri: one.get("uri")?.string()?,
+        digest: digest.to_owned(),
+        size: one.get("size")?.u64()?,
+    })
+}
+
+/// Whether a URI is one of a file in a folder, without steps that lead elsewhere.
+fn is_within(root: &str, uri: &str) -> bool {
+    let rest = uri.strip_prefix(root).and_then(|r| r.strip_prefix('/'));
+    rest.is_some_and(|rest| {
+        let plain = rest.replace("%2e", ".").replace("%2E", ".");
+        let leads_on = |step: &str| !matches!(step, "" | "." | "..");
+        let whole = !rest.contains(['?', '#', '\\']) && !rest.contains("%2f");
+        whole && !rest.contains("%2F") && !rest.contains("%5") && plain.split('/').all(leads_on)
+    })
+}
+
+/// The entry of a skill, as JSON.
+pub fn entry(uri: &str, frontmatter: &Json, files: &[SkillFile]) -> Json {
+    let mut o = ObjectWriter::new();
+    o.str("uri", uri);
+    o.raw("frontmatter", frontmatter);
+    o.array("resources", |a| {
+        for file in files {
+            a.object(|f| {
+                f.str("uri", &file.uri);
+                f.str("digest", &format!("{DIGEST}{}", file.digest));
+                f.int("size", i64::try_from(file.size).unwrap_or(i64::MAX));
+            });
+        }
+    });
+    o.finish()
+}
+
+/// The entry of a skill under other URIs: its own, and those of its files.
+pub fn moved(def: &Definition, to: impl Fn(&str) -> String) -> Option<Definition> {
+    let json = def.json();
+    let renamed = |one: &Json| {
+        let uri = one.get("uri")?.string()?;
+        Some(one.with("uri", &Json::from_value(&to(&uri).into())))
+    };
+    let mut new = renamed(json)?;
+    let resources = json.get("resources")?;
+    if resources.kind() == Kind::Array {
+        let mut files = ArrayWriter::new();
+        for one in resources.items() {
+            files.raw(&renamed(&one)?);
+        }
+        new = new.with("resources", &files.finish());
+    }
+    Definition::read(ItemKind::Skill, new).ok()
+}
+
+/// What is in a directory: the URI of each direct child, and whether that is a directory itself; `None` where nothing
+/// stands below it.
+pub fn children<'a>(
+    directory: &str,
+    files: impl Iterator<Item = &'a str>,
+) -> Option<Vec<(String, bool)>> {
+    let mut found: Vec<(String, bool)> = Vec::new();
+    for uri in files {
+        let below = uri
+            .strip_prefix(directory)
+            .and_then(|r| r.strip_prefix('/'));
+        let Some(rest) = below.filter(|rest| !rest.is_empty()) else {
+            continue;
+        };
+        found.push(match rest.split_once('/') {
+            Some((folder, _)) => (format!("{directory}/{folder}"), true),
+            None => (uri.to_owned(), false),
+        });
+    }
+    found.sort();
+    found.dedup();
+    (!found.is_empty()).then_some(found)
+}
+
+/// The media type of a file, by the end of its name.
+pub fn media_type(uri: &str) -> Option<&'static str> {
+    let (_, end) = uri.rsplit('/').next()?.rsplit_once('.')?;
+    Some(match end.to_ascii_lowercase().as_str() {
+        "md" => "text/markdown",
+        "txt" => "text/plain",
+        "json" => "application/json",
+        "yaml" | "yml" => "application/yaml",
+        "toml" => "application/toml",
+        "xml" => "application/xml",
+        "csv" => "text/csv",
+        "html" => "text/html",
+        "css" => "text/css",
+        "js" | "mjs" => "text/javascript",
+        "py" => "text/x-python",
+        "sh" => "application/x-sh",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "pdf" => "application/pdf",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn skill(change: impl FnOnce(&mut Value)) -> Result<Definition, &'static str> {
+        let digest = format!("sha256:{}", "a".repeat(64));
+        let mut def = json!({
+            "uri": "skill://acme/pdf/SKILL.md",
+            "frontmatter": {"name": "pdf", "description": "Reads forms"},
+            "resources": [
+                {"uri": "skill://acme/pdf/SKILL.md", "digest": digest, "size": 10},
+                {"uri": "skill://acme/pdf/ref/a.md", "digest": digest, "size": 20},
+            ],
+        });
+        change(&mut def);
+        Definition::read(ItemKind::Skill, Json::from_value(&def))
+    }
+
+    #[test]
+    fn an_entry_is_read_whole_or_not_at_all() {
+        let good = Manifest::of(&skill(|_| {}).unwrap()).unwrap();
+        assert_eq!(good.root, "skill://acme/pdf");
+        assert!(good.has("skill://acme/pdf/ref/a.md") && !good.has("skill://acme/pdf/ref/b.md"));
+        let dynamic = skill(|def| def["resources"] = "dynamic".into()).unwrap();
+        let dynamic = Manifest::of(&dynamic).unwrap();
+        assert!(dynamic.has("skill://acme/pdf/x") && !dynamic.has("skill://acme/pdf/../x"));
+        for (at, wrong) in [
+            ("/uri", json!("skill://acme/other/SKILL.md")),
+            ("/uri", json!("skill://acme/pdf/skill.md")),
+            ("/frontmatter/name", json!("Pdf")),
+            ("/frontmatter/name", json!("pd--f")),
+            ("/frontmatter/description", json!("")),
+            ("/frontmatter/description", json!(1)),
+            ("/resources", json!("static")),
+            ("/resources", json!([])),
+            ("/resources/0/digest", json!("sha256:AA")),
+            ("/resources/0/size", json!(-1)),
+            ("/resources/1/size", json!(MOST_BYTES)),
+            ("/resources/1/uri", json!("skill://acme/pdf/SKILL.md")),
+            ("/resources/1/uri", json!("skill://acme/pdfs/a")),
+            ("/resources/1/uri", json!("skill://acme/pdf/../a")),
+            ("/resources/1/uri", json!("skill://acme/pdf/%2E%2e/a")),
+            ("/resources/1/uri", json!("skill://acme/pdf//a")),
+            ("/resources/1/uri", json!("skill://acme/pdf/a?b")),
+        ] {
+            let read = skill(|def| *def.pointer_mut(at).unwrap() = wrong.clone());
+            assert!(read.is_err(), "{at} {wrong}");
+        }
+        let many = skill(|def| {
+            let one = def["resources"][1].clone();
+            let files = (0..MOST_FILES).map(|n| {
+                let mut one = one.clone();
+                one["uri"] = format!("skill://acme/pdf/{n}").into();
+                one
+            });
+            let files: Vec<Value> = files.collect();
+            def["resources"].as_array_mut().unwrap().extend(files);
+        });
+        assert!(many.is_err(), "one file over");
+    }
+
+    #[test]
+    fn an_entry_can_be_moved() {
+        let to = |uri: &str| uri.replace("skill://", "skill://b/");
+        let moved = moved(&skill(|_| {}).unwrap(), to).unwrap();
+        assert_eq!(moved.name(), "skill://b/acme/pdf/SKILL.md");
+        let files = Manifest::of(&moved).unwrap();
+        assert!(files.has("skill://b/acme/pdf/ref/a.md"));
+    }
+
+    #[test]
+    fn a_directory_has_direct_children() {
+        let files = [
+            "s://a/SKILL.md",
+            "s://a/t/1.md",
+            "s://a/t/u/2.md",
+            "s://ab/x",
+        ];
+        let of = |directory| children(directory, files.into_iter());
+        let expected = [("s://a/SKILL.md", false), ("s://a/t", true)];
+        let expected = expected.map(|(uri, is)| (uri.to_owned(), is));
+        assert_eq!(of("s://a"), Some(expected.to_vec()));
+        assert_eq!(of("s://a/SKILL.md"), None);
+        assert_eq!(of("s://a/t/u/v"), None);
+    }
+}

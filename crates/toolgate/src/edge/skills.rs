@@ -1,0 +1,127 @@
+//! The entry of one skill, and what is in a directory of skills: both from what the caller sees of the list.
+
+use super::{Front, answer, call::Context, lists::AFTER};
+use std::collections::HashMap;
+use toolgate_core::{Catalog, ItemKind, List};
+use toolgate_wire::{
+    json::{Json, ObjectWriter},
+    message::{RpcError, code},
+    method::skills::{self, DIRECTORY, DIRECTORY_TYPE, GET},
+};
+
+/// Whether a method is one of skills, where there are any.
+pub(crate) fn is_method(server: &Front, method: &str) -> bool {
+    server.lists(ItemKind::Skill) && [GET, DIRECTORY].contains(&method)
+}
+
+/// The answer to `skills/get` or `resources/directory/read`.
+pub(crate) async fn answer(
+    server: &Front,
+    context: &Context,
+    method: &str,
+    params: Option<&Json>,
+) -> Result<Json, RpcError> {
+    let uri = params.and_then(|p| p.get("uri")?.string());
+    let uri = uri.ok_or_else(|| answer::bad_params("\"params.uri\" must be a string"))?;
+    server.fits(&uri)?;
+    let result = match method {
+        GET => entry(server, context, &uri).await?,
+        _ => directory(server, context, &uri, params).await?,
+    };
+    let mut claim = server.account(&context.caller).claim();
+    let room = claim.cover(2 * result.as_str().len() as u64);
+    room.map_err(|full| RpcError::new(code::INTERNAL, full.to_string()))?;
+    Ok(result)
+}
+
+async fn entry(server: &Front, context: &Context, uri: &str) -> Result<Json, RpcError> {
+    // As a list, which is read again where it is stale: who asks for one skill may have seen that it changed.
+    let ask = List::all(context.caller.clone(), ItemKind::Skill);
+    let catalog = server.service.list(ask).await;
+    let catalog = catalog.map_err(|e| answer::list_failed(&e))?;
+    match catalog.find(uri).filter(|item| item.def.name() == uri) {
+        Some(item) => {
+            let entry = context.dialect.definition(&item.def);
+            Ok(context.dialect.skill(&entry, catalog.hint(), &server.info))
+        }
+        None => Err(no(uri, "no skill is served at")),
+    }
+}
+
+/// The children of a directory, of all skills that the caller sees: a skill states all its files, so nobody has to be asked.
+async fn directory(
+    server: &Front,
+    context: &Context,
+    uri: &str,
+    params: Option<&Json>,
+) -> Result<Json, RpcError> {
+    let list = |kind| {
+        let ask = List::all(context.caller.clone(), kind);
+        async move {
+            server
+                .service
+                .list(ask)
+                .await
+                .map_err(|e| answer::list_failed(&e))
+        }
+    };
+    let entries = list(ItemKind::Skill).await?;
+    let manifests = entries.items().iter().filter_map(|item| item.manifest());
+    let manifests: Vec<_> = manifests.collect();
+    let files = manifests.iter().flat_map(|m| m.files.iter().flatten());
+    let children = skills::children(uri, files.map(|file| file.uri.as_str()));
+    let children = children.ok_or_else(|| no(uri, "there is no directory at"))?;
+    let resources = list(ItemKind::Resource).await?;
+    let start = start(&children, params.and_then(|p| p.get("cursor")))?;
+    let rest = children.get(start..).unwrap_or_default();
+    let page = rest.get(..server.limits.page).unwrap_or(rest);
+    let next = page.last().filter(|_| page.len() < rest.len());
+    let next = next.map(|(last, _)| format!("{AFTER}{last}"));
+    let listed = by_uri(&resources);
+    let page: Vec<Json> = page
+        .iter()
+        .map(|child| match listed.get(child.0.as_str()) {
+            Some(json) if !child.1 => context.dialect.definition(json),
+            _ => resource(child),
+        })
+        .collect();
+    Ok(context
+        .dialect
+        .directory(&page, next.as_deref(), &server.info))
+}
+
+fn by_uri(resources: &Catalog) -> HashMap<&str, &toolgate_core::Definition> {
+    let items = resources.items().iter();
+    items.map(|item| (item.def.name(), &item.def)).collect()
+}
+
+/// A child that no list of resources has.
+fn resource((uri, is_directory): &(String, bool)) -> Json {
+    let mut o = ObjectWriter::new();
+    o.str("uri", uri);
+    o.str("name", uri.rsplit('/').next().unwrap_or(uri));
+    let media = match is_directory {
+        true => Some(DIRECTORY_TYPE),
+        false => skills::media_type(uri),
+    };
+    if let Some(media) = media {
+        o.str("mimeType", media);
+    }
+    o.finish()
+}
+
+fn start(children: &[(String, bool)], cursor: Option<Json>) -> Result<usize, RpcError> {
+    let Some(cursor) = cursor else { return Ok(0) };
+    let last = cursor.string();
+    let last = last.as_deref().and_then(|c| c.strip_prefix(AFTER));
+    let place = last.and_then(|last| children.iter().position(|(uri, _)| uri == last));
+    place.map(|at| at + 1).ok_or_else(|| {
+        answer::bad_params("the cursor is not one of this directory; read it again from the start")
+    })
+}
+
+fn no(uri: &str, what: &str) -> RpcError {
+    let mut data = ObjectWriter::new();
+    data.str("uri", uri);
+    RpcError::new(code::INVALID_PARAMS, format!("{what} {uri}")).with(data.finish())
+}

@@ -1,0 +1,291 @@
+//! A skill: a folder of instructions for a model, served as resources.
+//!
+//! Source: the extension `io.modelcontextprotocol/skills`, and the Agent Skills format for what is in the folder.
+
+use super::{BuildError, Contents};
+use ring::digest::{SHA256, digest};
+use serde_json::Value;
+use std::{
+    fmt,
+    fs::{self, File},
+    io::{self, Read},
+    path::Path,
+};
+use toolgate_core::{CacheHint, Definition, ItemKind, Json, ReadResult};
+use toolgate_wire::{
+    json::ObjectWriter,
+    method::skills::{self, FILE, MOST_BYTES, MOST_FILES, SkillFile},
+};
+
+/// How deep folders in the folder of a skill may be.
+const DEEPEST: usize = 16;
+
+/// A skill: a folder with a `SKILL.md`, whose head says its name and when a model should use it, and what other files it
+/// needs. It is read once, whole; its digests and sizes are those of what was read.
+///
+/// ```
+/// use toolgate::{Server, Skill};
+///
+/// let text = "---\nname: refunds\ndescription: How to refund an order\n---\n\nRead `terms.md` first.\n";
+/// let refunds = Skill::new(text).file("terms.md", "Within 30 days.");
+/// let server = Server::new("shop", "1.0.0").skill(refunds);
+/// # assert!(server.build().is_ok());
+/// ```
+#[derive(Clone)]
+pub struct Skill {
+    under: String,
+    /// By path within the skill.
+    files: Vec<(String, Vec<u8>)>,
+    hint: CacheHint,
+    wrong: Option<String>,
+    root: String,
+    head: Value,
+}
+
+impl Skill {
+    /// A skill of that `SKILL.md`. It is served as `skill://NAME/SKILL.md`, with the name in its head.
+    pub fn new(text: impl Into<Vec<u8>>) -> Skill {
+        let text = text.into();
+        let head = std::str::from_utf8(&text)
+            .map_err(|_| "its SKILL.md is no text")
+            .and_then(skills::head);
+        let (head, wrong) = match head {
+            Ok(head) => (head, None),
+            Err(why) => (Value::Null, Some(why.to_owned())),
+        };
+        let mut skill = Skill {
+            under: String::new(),
+            files: vec![(FILE.to_owned(), text)],
+            hint: CacheHint::default(),
+            wrong,
+            root: String::new(),
+            head,
+        };
+        skill.place();
+        skill
+    }
+
+    /// A skill that lies in a folder: all files in it, but for those whose names begin with a dot.
+    ///
+    /// # Errors
+    /// It cannot be read; it has no `SKILL.md`; something in it is a link or no file; it has more than 512 files or more
+    /// than 16 MiB; its name is not that of the folder.
+    pub fn in_folder(folder: impl AsRef<Path>) -> Result<Skill, BuildError> {
+        let folder = folder.as_ref();
+        let what = || format!("the skill in {}", folder.display());
+        let bad = |why: String| BuildError::new(what(), why);
+        let mut found = Found::default();
+        found.walk(folder, "", 0).map_err(bad)?;
+        let text = found.files.iter().position(|(path, _)| path == FILE);
+        let Some(at) = text else {
+            return Err(bad("it has no SKILL.md".to_owned()));
+        };
+        let (_, text) = found.files.swap_remove(at);
+        let mut skill = Skill::new(text);
+        found.files.sort();
+        skill.files.extend(found.files);
+        let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        if skill.wrong.is_none() && own.file_name().is_some_and(|name| name != skill.name()) {
+            return Err(bad(format!(
+                "its name is {:?}, and the folder has another one",
+                skill.name()
+            )));
+        }
+        Ok(skill)
+    }
+
+    /// All skills that lie in a folder, each in a folder of its own that has a `SKILL.md`, by name.
+    ///
+    /// # Errors
+    /// As [`Skill::in_folder`]; one that is wrong is an error of all.
+    pub fn all_in(folder: impl AsRef<Path>) -> Result<Vec<Skill>, BuildError> {
+        let folder = folder.as_ref();
+        let bad = |error: io::Error| {
+            BuildError::new(
+                format!("the skills in {}", folder.display()),
+                error.to_string(),
+            )
+        };
+        let mut skills = Vec::new();
+        for entry in fs::read_dir(folder).map_err(bad)? {
+            let path = entry.map_err(bad)?.path();
+            if fs::symlink_metadata(path.join(FILE)).is_ok() {
+                let meta = fs::symlink_metadata(&path).map_err(bad)?;
+                if !meta.is_dir() {
+                    let what = format!("the skill in {}", path.display());
+                    return Err(BuildError::new(what, "it is a link, which is not followed"));
+                }
+                skills.push(Skill::in_folder(path)?);
+            }
+        }
+        skills.sort_by(|one, two| one.root.cmp(&two.root));
+        Ok(skills)
+    }
+
+    /// Adds a file, by its path within the skill, as `references/terms.md`.
+    pub fn file(mut self, path: &str, bytes: impl Into<Vec<u8>>) -> Skill {
+        self.files.push((path.to_owned(), bytes.into()));
+        self
+    }
+
+    /// Serves it at `skill://PREFIX/NAME/SKILL.md`.
+    pub fn under(mut self, prefix: &str) -> Skill {
+        self.under = prefix.trim_matches('/').to_owned();
+        self.place();
+        self
+    }
+
+    /// How long its files are fresh, in milliseconds, and whether one caller's may be given to another.
+    pub fn cache(mut self, ttl_ms: u64, public: bool) -> Skill {
+        self.hint = CacheHint { ttl_ms, public };
+        self
+    }
+
+    /// Its name, as its head has it.
+    pub fn name(&self) -> &str {
+        self.head
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+
+    /// The URI of its `SKILL.md`.
+    pub fn uri(&self) -> String {
+        format!("{}/{FILE}", self.root)
+    }
+
+    fn place(&mut self) {
+        let (name, under) = (self.name(), &self.under);
+        self.root = match under.is_empty() {
+            true => format!("skill://{name}"),
+            false => format!("skill://{under}/{name}"),
+        };
+    }
+
+    fn file_uri(&self, path: &str) -> String {
+        let mut uri = format!("{}/", self.root);
+        for byte in path.bytes() {
+            match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                    uri.push(char::from(byte));
+                }
+                other => uri.push_str(&format!("%{other:02X}")),
+            }
+        }
+        uri
+    }
+
+    /// The entry of the list.
+    pub(super) fn definition(&self) -> Result<Definition, String> {
+        if let Some(wrong) = &self.wrong {
+            return Err(wrong.clone());
+        }
+        let files = self.files.iter().map(|(path, bytes)| SkillFile {
+            uri: self.file_uri(path),
+            digest: hex(digest(&SHA256, bytes).as_ref()),
+            size: bytes.len() as u64,
+        });
+        let files: Vec<SkillFile> = files.collect();
+        let entry = skills::entry(&self.uri(), &Json::from_value(&self.head), &files);
+        Definition::read(ItemKind::Skill, entry).map_err(str::to_owned)
+    }
+
+    /// Its `SKILL.md` as a resource of the list.
+    pub(super) fn resource(&self) -> Result<Definition, String> {
+        let mut o = ObjectWriter::new();
+        o.str("uri", &self.uri());
+        o.str("name", self.name());
+        let text = self.head.get("description").and_then(Value::as_str);
+        o.str("description", text.unwrap_or_default());
+        o.str("mimeType", "text/markdown");
+        let size = self.files.first().map_or(0, |(_, bytes)| bytes.len());
+        o.int("size", i64::try_from(size).unwrap_or(i64::MAX));
+        Definition::read(ItemKind::Resource, o.finish()).map_err(str::to_owned)
+    }
+
+    /// The file at a URI.
+    pub(super) fn read(&self, uri: &str) -> Option<ReadResult> {
+        if !uri.starts_with(&self.root) {
+            return None;
+        }
+        let mut files = self.files.iter();
+        let (_, bytes) = files.find(|(path, _)| self.file_uri(path) == uri)?;
+        let media = skills::media_type(uri);
+        let contents = match std::str::from_utf8(bytes) {
+            Ok(text) => Contents::text(text).json(uri, media.or(Some("text/plain"))),
+            Err(_) => {
+                Contents::bytes(bytes.clone()).json(uri, media.or(Some("application/octet-stream")))
+            }
+        };
+        Some(ReadResult {
+            contents: vec![contents],
+            hint: self.hint,
+            meta: None,
+        })
+    }
+}
+
+impl fmt::Debug for Skill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Skill({}, {} files)", self.root, self.files.len())
+    }
+}
+
+/// The files of a folder.
+#[derive(Default)]
+struct Found {
+    files: Vec<(String, Vec<u8>)>,
+    bytes: u64,
+}
+
+impl Found {
+    fn walk(&mut self, folder: &Path, within: &str, depth: usize) -> Result<(), String> {
+        if depth > DEEPEST {
+            return Err(format!("folders in it are deeper than {DEEPEST}"));
+        }
+        for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
+            let entry = entry.map_err(|error| error.to_string())?;
+            let name = entry.file_name();
+            let name = name
+                .to_str()
+                .ok_or("the name of a file in it is no UTF-8")?;
+            if name.starts_with('.') {
+                continue;
+            }
+            let path = match within {
+                "" => name.to_owned(),
+                within => format!("{within}/{name}"),
+            };
+            // Of the entry itself: what a link leads to may be anywhere.
+            let kind = entry.file_type().map_err(|error| error.to_string())?;
+            if kind.is_dir() {
+                self.walk(&entry.path(), &path, depth + 1)?;
+            } else if kind.is_file() {
+                self.take(&entry.path(), path)?;
+            } else {
+                return Err(format!("{path} is a link or no file, and is not followed"));
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, from: &Path, path: String) -> Result<(), String> {
+        if self.files.len() == MOST_FILES {
+            return Err(format!("it has more than {MOST_FILES} files"));
+        }
+        let left = MOST_BYTES - self.bytes;
+        let mut bytes = Vec::new();
+        let read = File::open(from).and_then(|file| file.take(left + 1).read_to_end(&mut bytes));
+        read.map_err(|error| format!("{path}: {error}"))?;
+        self.bytes += bytes.len() as u64;
+        if self.bytes > MOST_BYTES {
+            return Err("its files have more than 16 MiB".to_owned());
+        }
+        self.files.push((path, bytes));
+        Ok(())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
