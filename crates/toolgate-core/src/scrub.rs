@@ -71,7 +71,7 @@ pub(crate) struct Cleaner {
     /// The first to see what comes back first.
     scrubs: Arc<[Arc<dyn Scrub>]>,
     /// The last list of each kind and what it was cleaned to: a list is cleaned once, not once per call.
-    last: [Mutex<Option<(Catalog, Catalog)>>; 5],
+    last: [Mutex<Option<(Catalog, Catalog)>>; ItemKind::ALL.len()],
 }
 
 impl Cleaner {

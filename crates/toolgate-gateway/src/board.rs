@@ -25,7 +25,7 @@ pub(crate) type Told = (&'static str, String);
 pub(crate) struct Board {
     calls: Mutex<VecDeque<Shown>>,
     /// All things by the names that callers use, to show a call under its full name from the start.
-    names: Mutex<[Catalog; 5]>,
+    names: Mutex<[Catalog; ItemKind::ALL.len()]>,
     /// What runs, and the hand on it.
     pub(crate) stop: Stop,
     feed: broadcast::Sender<Told>,
@@ -98,7 +98,7 @@ impl Board {
         found.map_or_else(|| tool.to_owned(), |item| item.full_name())
     }
 
-    fn names(&self) -> MutexGuard<'_, [Catalog; 5]> {
+    fn names(&self) -> MutexGuard<'_, [Catalog; ItemKind::ALL.len()]> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -48,7 +48,7 @@ pub struct Aggregate {
     /// What is shown of the tools of each member instead of what it says.
     overrides: Vec<Overrides>,
     wait: Duration,
-    state: Mutex<[Known; 5]>,
+    state: Mutex<[Known; ItemKind::ALL.len()]>,
     joint: Joint,
     links: Links,
 }
@@ -451,7 +451,7 @@ impl Aggregate {
         changes.only(&want)
     }
 
-    fn state(&self) -> MutexGuard<'_, [Known; 5]> {
+    fn state(&self) -> MutexGuard<'_, [Known; ItemKind::ALL.len()]> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

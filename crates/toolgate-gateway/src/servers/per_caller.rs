@@ -44,7 +44,7 @@ pub(super) struct PerCaller {
     /// How they are made; nothing before the server began, and after it ended.
     way: Mutex<Option<Way>>,
     open: Mutex<Vec<Place>>,
-    face: Mutex<[Option<(Catalog, Instant)>; 4]>,
+    face: Mutex<[Option<(Catalog, Instant)>; ItemKind::ALL.len()]>,
 }
 
 /// How a connection is made.

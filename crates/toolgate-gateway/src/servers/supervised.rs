@@ -39,7 +39,7 @@ pub(crate) struct Supervised {
     /// What was stored of what it offers.
     known: Option<Arc<Known>>,
     /// The same, as it was looked up when a sign-in was needed.
-    looked_up: Mutex<[Option<Catalog>; 4]>,
+    looked_up: Mutex<[Option<Catalog>; ItemKind::ALL.len()]>,
     /// The connections of callers, where each has one of its own.
     pub(super) callers: Option<PerCaller>,
 }

@@ -27,7 +27,7 @@ const RETRY: Duration = Duration::from_secs(5);
 /// The lists of all kinds.
 #[derive(Default)]
 pub(super) struct Lists {
-    kinds: [OneList; 5],
+    kinds: [OneList; ItemKind::ALL.len()],
     /// Skills that no list shows and that were asked for.
     got: Mutex<VecDeque<Arc<Item>>>,
 }

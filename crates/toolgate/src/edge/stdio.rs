@@ -119,7 +119,15 @@ async fn write(mut frames: Frames, mut writer: impl AsyncWrite + Send + Unpin) -
     while let Some(first) = frames.recv().await {
         let mut next = Some(first);
         while let Some(frame) = next {
-            buffer.extend_from_slice(frame.text().as_bytes());
+            let text = frame.text().as_bytes();
+            if text.len() < TOGETHER {
+                buffer.extend_from_slice(text);
+            } else {
+                // Too long to be worth a copy.
+                writer.write_all(&buffer).await?;
+                buffer.clear();
+                writer.write_all(text).await?;
+            }
             buffer.push(b'\n');
             next = (buffer.len() < TOGETHER).then(|| frames.ready()).flatten();
         }

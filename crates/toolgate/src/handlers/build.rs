@@ -45,7 +45,9 @@ impl std::error::Error for BuildError {}
 const LONGEST: usize = 128;
 
 /// The definitions of all kinds, in the order of [`ItemKind::ALL`].
-pub(super) fn check(offered: &Offered) -> Result<[Vec<Definition>; 5], BuildError> {
+pub(super) fn check(
+    offered: &Offered,
+) -> Result<[Vec<Definition>; ItemKind::ALL.len()], BuildError> {
     let tools = list(
         offered.tools.iter().map(|t| (t.name(), t.definition())),
         ItemKind::Tool,

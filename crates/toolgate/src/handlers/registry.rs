@@ -32,9 +32,9 @@ pub(super) struct Offered {
     pub(super) hint: CacheHint,
     /// Names of servers that are mounted here: no own name begins so.
     pub(super) mounts: Vec<String>,
-    catalogs: [Catalog; 5],
+    catalogs: [Catalog; ItemKind::ALL.len()],
     /// Where things of a name or a URI stand.
-    places: [HashMap<String, usize>; 5],
+    places: [HashMap<String, usize>; ItemKind::ALL.len()],
 }
 
 impl Offered {
