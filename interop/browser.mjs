@@ -63,8 +63,11 @@ const acts = {
     await found.waitFor();
     return { text: await found.innerText() };
   },
-  async sign_in({ id, name }) {
-    await page.locator(`[data-server="${id}"] button[data-act="sign-in"]`).click();
+  async sign_in({ id, name, caller }) {
+    const at = caller ? `[data-server="${id}"] [data-caller="${caller}"]` : `[data-server="${id}"]`;
+    await page.locator(`${at} button[data-act="sign-in"]`).click();
+    const told = caller ? await page.locator(`${at} .own-ask`).innerText() : null;
+    if (caller) await page.locator(`${at} button[data-act="go"]`).click();
     if (name) {
       await page.locator('input[name="login"]').fill(name);
       await page.locator('input[name="password"]').fill('any');
@@ -77,7 +80,7 @@ const acts = {
     const text = await page.locator('main').innerText();
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     await page.locator('main a').click();
-    return { text, wide };
+    return { text, wide, told };
   },
   async reload({ id }) {
     await page.reload();

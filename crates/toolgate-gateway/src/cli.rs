@@ -123,6 +123,9 @@ pub(crate) enum Command {
 pub(crate) struct Login {
     /// Which server, as it is called in the config
     pub(crate) server: String,
+    /// For which caller alone, such as key:NAME, where each has a sign-in of its own
+    #[arg(long, value_name = "NAME")]
+    pub(crate) caller: Option<String>,
     /// A toolgate.toml, or the mcpServers JSON of a host
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -136,6 +139,9 @@ pub(crate) struct Login {
 pub(crate) struct Logout {
     /// Which server, as it is called in the config
     pub(crate) server: String,
+    /// For which caller alone, such as key:NAME, where each has a sign-in of its own
+    #[arg(long, value_name = "NAME")]
+    pub(crate) caller: Option<String>,
     /// A toolgate.toml, or the mcpServers JSON of a host
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -46,7 +46,7 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
     let servers = config.servers.len();
     let exchanges = config.servers.iter().filter(|server| {
         let address = server.address.as_ref();
-        address.is_some_and(|address| address.exchange.is_some())
+        address.is_some_and(|address| address.a_connection_each())
     });
     let exchanges = exchanges.count();
     let issuers = config.auth.issuers.len() as u64;
@@ -85,7 +85,7 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
         part("servers", "servers x 8 MiB", times(servers, SERVER)),
         part(
             "connections of callers to servers",
-            "servers with an exchange x callers_per_server x 128 KiB",
+            "servers that callers use in their own name x callers_per_server x 128 KiB",
             times(exchanges, times(limits.callers_per_server, OWN)),
         ),
         part(

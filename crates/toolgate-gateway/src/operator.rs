@@ -18,6 +18,7 @@ use crate::{
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::{
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -44,6 +45,8 @@ pub(crate) struct Operator {
     /// Where clients reach it over HTTP.
     pub(crate) endpoint: Option<String>,
     pub(crate) data: String,
+    /// Where what servers granted is kept.
+    pub(crate) grants: PathBuf,
     /// The record.
     pub(crate) journal: Arc<Journal>,
 }
@@ -124,13 +127,14 @@ impl Operator {
         if let Some(done) = self.keys(action, with, who).await {
             return done;
         }
+        let caller = with.get("caller").and_then(Value::as_str);
         match action {
             "state" => Ok(self.snapshot().await),
             "status" => Ok(self.status()),
             "calls" => Ok(self.board.json()),
             "console" => self.link(word("as")),
-            "servers/signed-in" => self.signed(word("id"), "signed_in", who),
-            "servers/signed-out" => self.signed(word("id"), "signed_out", who),
+            "servers/signed-in" => self.signed(word("id"), caller, "signed_in", who),
+            "servers/signed-out" => self.signed(word("id"), caller, "signed_out", who),
             "reload" => Ok(self.reloader.reload(Because::Wanted(by)).await?),
             "stop" => self.stop(word("id"), who).await,
             "tasks" => Ok(self.tasks()),
@@ -142,11 +146,17 @@ impl Operator {
     }
 
     /// Somebody signed in at a server, or out: that is recorded, and a server that waits is tried again at once.
-    pub(crate) fn signed(&self, id: &str, state: &'static str, who: &Who) -> Done {
-        if !self.supervisor.wake(id) {
+    pub(crate) fn signed(
+        &self,
+        id: &str,
+        caller: Option<&str>,
+        state: &'static str,
+        who: &Who,
+    ) -> Done {
+        if !self.supervisor.wake(id, caller) {
             return Err(NotDone::Unknown(format!("there is no server {id:?}")));
         }
-        self.record_sign_in(id, state, who);
+        self.record_sign_in(id, caller, state, who);
         Ok(json!({"ok": true}))
     }
 

@@ -87,7 +87,7 @@ fn url_snippet(endpoint: &str, token: bool) -> String {
 }
 
 /// A word for a shell, in quotes where it needs them.
-fn shell(word: &str) -> String {
+pub(crate) fn shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

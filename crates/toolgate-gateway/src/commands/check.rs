@@ -141,7 +141,7 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
         for server in status {
             let own = config.servers.iter().any(|one| {
                 let address = one.address.as_ref().filter(|_| one.id == server.id);
-                address.is_some_and(|address| address.exchange.is_some())
+                address.is_some_and(|address| address.a_connection_each())
             });
             if own {
                 offered.by_server.remove(&server.id);

@@ -6,6 +6,7 @@ use crate::{
     cli::Keys as Wanted,
     config::{Audit, Config},
     control::{Gateways, person},
+    signing_in::{callers::forget_key, folder},
 };
 use serde_json::json;
 use std::{path::Path, process::ExitCode, sync::Arc, time::SystemTime};
@@ -15,7 +16,7 @@ use toolgate_journal::{
 };
 use toolgate_policy::{
     By, Recorder,
-    keys::{KeyError, KeyView, Keys, NewKey},
+    keys::{KeyView, Keys, NewKey},
 };
 
 /// Does what is asked of the keys of a data directory.
@@ -49,7 +50,11 @@ fn create(data: &Path, name: &str, expires: Option<SystemTime>) -> Result<ExitCo
                 let limits = Config::load(None).map(|config| config.limits);
                 let most = limits.unwrap_or_default().caller_keys;
                 here(data, async |keys| {
-                    keys.create(name, expires, &who, most).await
+                    let made = keys.create(name, expires, &who, most).await;
+                    let made = made.map_err(|error| error.to_string())?;
+                    // One of that name may have expired before, and what was granted for it is not for this one.
+                    forget_key(&folder(data), name).await?;
+                    Ok(made)
                 })?
             };
             NewKey::reveal(&made).to_owned()
@@ -68,7 +73,12 @@ fn revoke(data: &Path, name: &str) -> Result<ExitCode> {
         }
         None => {
             let who = person::owner(By::Terminal);
-            here(data, async |keys| keys.revoke(name, &who).await)?;
+            here(data, async |keys| {
+                let revoked = keys.revoke(name, &who).await;
+                revoked.map_err(|error| error.to_string())?;
+                let forgotten = forget_key(&folder(data), name).await;
+                forgotten.map_err(|why| format!("the key is revoked, but {why}"))
+            })?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -77,7 +87,7 @@ fn revoke(data: &Path, name: &str) -> Result<ExitCode> {
 /// Works on the data directory itself, with a record as a gateway would write it.
 fn here<T>(
     data: &Path,
-    work: impl AsyncFnOnce(&Keys) -> std::result::Result<T, KeyError>,
+    work: impl AsyncFnOnce(&Keys) -> std::result::Result<T, String>,
 ) -> Result<T> {
     let state = open(data)?;
     let mut options = Audit::default().options(data);
@@ -90,7 +100,7 @@ fn here<T>(
         .build()
         .map_err(|e| e.to_string())?;
     let done = runtime.block_on(work(&keys));
-    done.map_err(|e| Failed::Work(e.to_string()))
+    done.map_err(Failed::Work)
 }
 
 fn open(data: &Path) -> Result<State> {

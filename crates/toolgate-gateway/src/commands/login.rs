@@ -3,16 +3,16 @@
 use super::{Failed, Result, data_dir, explain::runtime, print, usage};
 use crate::{
     cli::{Login as Wanted, Logout},
-    config::Config,
+    config::{Address, Config},
     control::Gateways,
     signing_in,
 };
 use serde_json::json;
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::{ExitCode, Stdio},
 };
-use toolgate::visible;
+use toolgate::{visible, visible_line};
 use toolgate_auth::{
     Url,
     client::{Browser, Login, LoginBuilder, SignedOut},
@@ -21,17 +21,30 @@ use toolgate_auth::{
 /// Signs in, and keeps what was granted.
 pub(super) fn run(given: Option<&Path>, wanted: &Wanted) -> Result<ExitCode> {
     let open = !wanted.no_browser;
-    let login = of(given, wanted.config.as_deref(), &wanted.server)?;
+    let for_whom = wanted.caller.as_deref();
+    let of = Of::read(given, wanted.config.as_deref(), &wanted.server, for_whom)?;
+    let runtime = runtime()?;
+    if let Some(caller) = for_whom {
+        let at = (&*wanted.server, &of.address);
+        let room = signing_in::callers::room(&of.config, &of.grants, at, caller);
+        runtime.block_on(room).map_err(Failed::Work)?;
+        eprintln!(
+            "toolgate: what you grant will be used by {}, and by nobody else",
+            visible_line(caller)
+        );
+    }
+    let login = of.login;
     let login: Login = login
         .sign_in(Browser::new(move |url| show(url, open)))
         .build();
-    let grant = runtime()?.block_on(login.sign_in());
+    let grant = runtime.block_on(login.sign_in());
     let grant = grant.map_err(|error| Failed::Work(error.to_string()))?;
     tell(
         given,
         wanted.config.as_deref(),
         "servers/signed-in",
         &wanted.server,
+        for_whom,
     )?;
     let scopes = match grant.scopes.to_string() {
         none if none.is_empty() => String::new(),
@@ -40,25 +53,33 @@ pub(super) fn run(given: Option<&Path>, wanted: &Wanted) -> Result<ExitCode> {
     print(&format!(
         "signed in at {} for {}{scopes}\n",
         visible(&grant.issuer),
-        wanted.server
+        named(&wanted.server, for_whom)
     ))
 }
 
 /// Gateways that run record it, and take what was granted at once. Those that cannot be reached take it at their next try.
-fn tell(given: Option<&Path>, config: Option<&Path>, action: &str, id: &str) -> Result<()> {
+fn tell(
+    given: Option<&Path>,
+    config: Option<&Path>,
+    action: &str,
+    id: &str,
+    caller: Option<&str>,
+) -> Result<()> {
     let config = Config::load(config).map_err(usage)?;
     let data = data_dir(given, config.data.as_deref())?;
     if let Ok(Some(gateways)) = Gateways::any(&data) {
-        let _ = gateways.ask_all(action, &json!({"id": id}));
+        let _ = gateways.ask_all(action, &json!({"id": id, "caller": caller}));
     }
     Ok(())
 }
 
 /// Forgets what was granted, and gives it back where that is possible.
 pub(super) fn forget(given: Option<&Path>, wanted: &Logout) -> Result<ExitCode> {
-    let login = of(given, wanted.config.as_deref(), &wanted.server)?.build();
+    let for_whom = wanted.caller.as_deref();
+    let of = Of::read(given, wanted.config.as_deref(), &wanted.server, for_whom)?;
+    let login = of.login.build();
     let out = runtime()?.block_on(login.sign_out());
-    let id = &wanted.server;
+    let id = &named(&wanted.server, for_whom);
     let still = "what it gave out is good until it ends";
     let words = match out.map_err(|error| Failed::Work(error.to_string()))? {
         SignedOut::Nothing => return Err(Failed::Work(format!("nothing was granted for {id}"))),
@@ -71,39 +92,52 @@ pub(super) fn forget(given: Option<&Path>, wanted: &Logout) -> Result<ExitCode> 
         }
         _ => "it is forgotten".to_owned(),
     };
-    tell(given, wanted.config.as_deref(), "servers/signed-out", id)?;
+    tell(
+        given,
+        wanted.config.as_deref(),
+        "servers/signed-out",
+        &wanted.server,
+        for_whom,
+    )?;
     print(&format!("nothing is granted for {id} any more; {words}\n"))
 }
 
-fn of(given: Option<&Path>, config: Option<&Path>, id: &str) -> Result<LoginBuilder> {
-    let config = Config::load(config).map_err(usage)?;
-    let server = config.servers.iter().find(|server| server.id == id);
-    let server = server.ok_or_else(|| {
-        let known: Vec<&str> = config
-            .servers
-            .iter()
-            .map(|server| server.id.as_str())
-            .collect();
-        Failed::Usage(format!(
-            "the config has no server {id:?}; it has: {}",
-            known.join(", ")
-        ))
-    })?;
-    let Some(address) = &server.address else {
-        let words = format!("the server {id} is started here; there is nobody to sign in to");
-        return Err(Failed::Usage(words));
-    };
-    if address.has_authorization() {
-        let words = format!(
-            "the server {id} gets an Authorization header from the config; remove that to sign in"
-        );
-        return Err(Failed::Usage(words));
+/// The server and the caller, for a sentence.
+fn named(id: &str, caller: Option<&str>) -> String {
+    match caller {
+        None => id.to_owned(),
+        Some(caller) => format!("{id}, for {} alone", visible_line(caller)),
     }
-    let data = data_dir(given, config.data.as_deref())?;
-    let folder = signing_in::folder(&data);
-    let env = |name: &str| std::env::var(name).ok();
-    Ok(signing_in::login(id, address, &folder, None, env)
-        .map_err(|why| format!("the server {id}: {why}"))?)
+}
+
+/// What a sign-in is about.
+struct Of {
+    login: LoginBuilder,
+    address: Address,
+    grants: PathBuf,
+    config: Config,
+}
+
+impl Of {
+    fn read(
+        given: Option<&Path>,
+        config: Option<&Path>,
+        id: &str,
+        caller: Option<&str>,
+    ) -> Result<Of> {
+        let config = Config::load(config).map_err(usage)?;
+        let address = signing_in::address(&config, id, caller).map_err(Failed::Usage)?;
+        let data = data_dir(given, config.data.as_deref())?;
+        let grants = signing_in::folder(&data);
+        let env = |name: &str| std::env::var(name).ok();
+        let login = signing_in::login(id, address, &grants, None, caller, env);
+        Ok(Of {
+            login: login.map_err(|why| format!("the server {id}: {why}"))?,
+            address: address.clone(),
+            grants,
+            config,
+        })
+    }
 }
 
 /// Prints the address, and opens it where there is a browser.

@@ -12,7 +12,13 @@ use std::{fmt, path::Path};
 use toolgate::client::{HttpOptions, check_url};
 
 /// Keys that only a server with a `url` has.
-const KEYS: &[&str] = &["headers", "client_id", "client_secret", "exchange"];
+const KEYS: &[&str] = &[
+    "headers",
+    "client_id",
+    "client_secret",
+    "exchange",
+    "grants",
+];
 /// What a URL looks like.
 const URL: &str = "\"https://mcp.example.com/mcp\"";
 
@@ -27,6 +33,17 @@ pub(crate) struct Address {
     pub(crate) client: Option<KnownClient>,
     /// Where the token of a caller is given for one of this server.
     pub(crate) exchange: Option<Exchange>,
+    /// Whose what is granted at a sign-in is.
+    pub(crate) grants: GrantsOf,
+}
+
+/// Whose what a person grants at a sign-in is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum GrantsOf {
+    /// One for all who use the server.
+    Server,
+    /// One for each caller.
+    Caller,
 }
 
 /// A client that was registered by other means.
@@ -73,6 +90,7 @@ impl Address {
             headers: Vec::new(),
             client: KnownClient::read(section, base)?,
             exchange: Exchange::read(section, id, base)?,
+            grants: GrantsOf::Server,
         };
         if let Some(field) = section.get("headers") {
             let name = format!("[server.{id}.headers]");
@@ -101,7 +119,31 @@ impl Address {
                 return Err(field.is("has a client_id of its own, and nobody signs in at this server; take client_id out of the server"));
             }
         }
+        if let Some(field) = section.get("grants") {
+            address.grants =
+                field.word(&[("server", GrantsOf::Server), ("caller", GrantsOf::Caller)])?;
+            if address.a_grant_each() && address.has_authorization() {
+                return Err(field.is(
+                    "says that each caller has a grant of its own, and the header Authorization is one for all; keep one of the two",
+                ));
+            }
+            if address.a_grant_each() && address.exchange.is_some() {
+                return Err(field.is(
+                    "says that each caller has a grant of its own, and the exchange that it has a token for its own; keep one of the two",
+                ));
+            }
+        }
         Ok(Some(address))
+    }
+
+    /// Whether each caller has a grant of its own.
+    pub(crate) fn a_grant_each(&self) -> bool {
+        self.grants == GrantsOf::Caller
+    }
+
+    /// Whether each caller has a connection of its own.
+    pub(crate) fn a_connection_each(&self) -> bool {
+        self.exchange.is_some() || self.a_grant_each()
     }
 
     fn has(&self, name: &str) -> bool {
@@ -193,6 +235,49 @@ fn is_loopback(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn a_grant_for_each_caller_is_for_a_server_where_somebody_signs_in() {
+        const EACH: &str = "[server.far]\nurl = \"https://far.test/mcp\"\ngrants = \"caller\"\n";
+        let read = |text: &str| {
+            let config = Config::parse(Path::new("/etc/t.toml"), text);
+            config.map_err(|error| error.to_string())
+        };
+        let each = |text: &str| {
+            let address = read(text).unwrap().servers[0].address.clone().unwrap();
+            (address.a_grant_each(), address.a_connection_each())
+        };
+        assert_eq!(each(EACH), (true, true));
+        assert_eq!(each(&EACH.replace("caller", "server")), (false, false));
+        assert_eq!(
+            each(&EACH.replace("grants = \"caller\"\n", "")),
+            (false, false)
+        );
+        for (text, told) in [
+            (EACH.replace("\"caller\"", "\"callers\""), "caller"),
+            (
+                EACH.replace("url = \"https://far.test/mcp\"", "command = [\"x\"]"),
+                "is for a server with a url",
+            ),
+            (
+                format!("{EACH}headers = {{ Authorization = {{ env = \"A\" }} }}\n"),
+                "keep one of the two",
+            ),
+            (
+                format!(
+                    "[auth]\nresource = \"https://t.test/mcp\"\n[auth.issuer.corp]\nurl = \"https://l.test\"\n{EACH}[server.far.exchange]\nurl = \"https://l.test/token\"\nclient_id = \"gate\"\nclient_secret = {{ env = \"S\" }}\n"
+                ),
+                "keep one of the two",
+            ),
+        ] {
+            let error = read(&text).map(|_| ()).unwrap_err();
+            assert!(
+                error.contains("grants") && error.contains(told),
+                "{text}\n{error}"
+            );
+        }
+    }
 
     #[test]
     fn http_reaches_only_this_machine() {

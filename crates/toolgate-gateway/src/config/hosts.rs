@@ -2,7 +2,7 @@
 
 use super::{
     Config, Source,
-    address::{self, Address},
+    address::{self, Address, GrantsOf},
     clear,
     environment::check_env_name,
     error::{ConfigError, Doc},
@@ -160,6 +160,7 @@ fn reached<'a>(
         headers: Vec::new(),
         client: None,
         exchange: None,
+        grants: GrantsOf::Server,
     };
     if let Some(value) = entries.get(key) {
         address.url = text(json, value, &what(key))?;

@@ -33,6 +33,8 @@ mod token;
 mod top;
 
 pub(crate) use address::Address;
+#[cfg(test)]
+pub(crate) use address::GrantsOf;
 pub(crate) use audit::Audit;
 pub(crate) use auth::{Auth, IssuerSettings};
 pub(crate) use error::ConfigError;
@@ -144,7 +146,7 @@ impl Config {
     }
 
     /// The config of a text that was in that file. Text that begins with a brace is JSON.
-    fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
         let name = path.display().to_string();
         let doc = Doc {
             name: &name,

@@ -134,6 +134,7 @@ pub(super) const KEYS: &[&str] = &[
     "client_id",
     "client_secret",
     "exchange",
+    "grants",
 ];
 
 /// Keys that only a server with a command has.

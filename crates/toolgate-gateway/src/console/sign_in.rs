@@ -1,15 +1,20 @@
 //! Signing in at a server from the console.
 
 use super::{Console, answer, body, mark};
-use crate::{routes::text, signing_in::PATH};
+use crate::{
+    routes::text,
+    signing_in::{self, PATH},
+};
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use toolgate::{edge::http::Body, visible};
+use toolgate_auth::client::SignedOut;
 use toolgate_policy::Who;
 
 impl Console {
-    /// `begin` gives the page to go to, `end` takes what came back. Both are for one login.
+    /// `begin` gives the page to go to, `end` takes what came back; both are for one login. `out` takes back what was
+    /// granted for one caller.
     pub(super) async fn sign_in(
         &self,
         step: &str,
@@ -24,33 +29,61 @@ impl Console {
         };
         let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
         match (step, back) {
-            ("begin", Ok(back)) => answer(self.begin(word("server"), back, &by).await),
+            ("begin", Ok(back)) => {
+                let caller = with.get("caller").and_then(Value::as_str);
+                answer(self.begin(word("server"), caller, back, &by).await)
+            }
             ("begin", Err(why)) => answer(Err(why)),
+            ("out", _) => answer(self.out(word("server"), word("caller"), who).await),
             ("end", _) => answer(self.end(word("query"), &by, who).await),
             _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
         }
     }
 
-    async fn begin(&self, id: &str, back: String, by: &str) -> Result<Value, String> {
+    async fn begin(
+        &self,
+        id: &str,
+        caller: Option<&str>,
+        back: String,
+        by: &str,
+    ) -> Result<Value, String> {
         let plan = self.operator.live.plan();
-        let server = plan.config.servers.iter().find(|server| server.id == id);
-        let server = server.ok_or_else(|| format!("the config has no server {id:?}"))?;
-        let Some(address) = &server.address else {
-            return Err(format!(
-                "the server {id} is started here; there is nobody to sign in to"
-            ));
-        };
-        let page = self.sign_ins.begin((id, address), back, by).await?;
+        let address = signing_in::address(&plan.config, id, caller)?;
+        if let Some(caller) = caller {
+            let grants = self.sign_ins.grants();
+            signing_in::callers::room(&plan.config, grants, (id, address), caller).await?;
+        }
+        let page = self.sign_ins.begin((id, address), caller, back, by);
+        let page = page.await?;
         Ok(json!({"page": page.as_str()}))
+    }
+
+    async fn out(&self, id: &str, caller: &str, who: &Who) -> Result<Value, String> {
+        let plan = self.operator.live.plan();
+        let address = signing_in::address(&plan.config, id, Some(caller))?;
+        let env = |name: &str| std::env::var(name).ok();
+        let grants = self.sign_ins.grants();
+        let login = signing_in::login(id, address, grants, None, Some(caller), env);
+        let login = login.map_err(|why| format!("the server {id}: {why}"))?;
+        let out = login.build().sign_out().await;
+        let words = match out.map_err(|error| error.to_string())? {
+            SignedOut::Nothing => return Err(format!("nothing was granted for {caller}")),
+            SignedOut::Revoked(_) => "taken back",
+            _ => "forgotten",
+        };
+        let _ = self.operator.signed(id, Some(caller), "signed_out", who);
+        Ok(json!({"done": words}))
     }
 
     async fn end(&self, query: &str, by: &str, who: &Who) -> Result<Value, String> {
         let signed = self.sign_ins.end(query, by).await?;
         // A reload may have taken the server away meanwhile; what was granted is kept all the same.
-        let _ = self.operator.signed(&signed.server, "signed_in", who);
+        let _ = self
+            .operator
+            .signed(&signed.server, signed.caller.as_deref(), "signed_in", who);
         let grant = &signed.grant;
         Ok(json!({
-            "server": signed.server, "issuer": visible(&grant.issuer),
+            "server": signed.server, "caller": signed.caller, "issuer": visible(&grant.issuer),
             "scopes": visible(&grant.scopes.to_string()),
         }))
     }

@@ -1,7 +1,7 @@
 //! The keys of callers, as a terminal makes and revokes them.
 
 use super::{Done, NotDone, Operator};
-use crate::board::millis;
+use crate::{board::millis, signing_in::callers};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolgate_policy::{
@@ -35,6 +35,13 @@ impl Operator {
         }
     }
 
+    /// What was granted for a key is not for another key of that name.
+    async fn forget_grants(&self, name: &str) -> Result<(), String> {
+        callers::forget_key(&self.grants, name).await?;
+        self.supervisor.forget(&format!("key:{name}"));
+        Ok(())
+    }
+
     /// Does what has to do with keys; `None` for anything else.
     pub(super) async fn keys(&self, action: &str, with: &Value, who: &Who) -> Option<Done> {
         let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -56,9 +63,27 @@ impl Operator {
                     self.live.plan().config.limits.caller_keys,
                 );
                 let made = made.await;
-                made.map(|key| json!({"key": key.reveal()}))
+                match made {
+                    Ok(key) => {
+                        // One of that name may have expired before, and what was granted for it is not for this one.
+                        if let Err(why) = self.forget_grants(name).await {
+                            return Some(Err(NotDone::Refused(why)));
+                        }
+                        Ok(json!({"key": key.reveal()}))
+                    }
+                    Err(error) => Err(error),
+                }
             }
-            "keys/revoke" => keys.revoke(name, who).await.map(|()| json!({"ok": true})),
+            "keys/revoke" => match keys.revoke(name, who).await {
+                Ok(()) => {
+                    if let Err(why) = self.forget_grants(name).await {
+                        let why = format!("the key is revoked, but {why}");
+                        return Some(Err(NotDone::Refused(why)));
+                    }
+                    Ok(json!({"ok": true}))
+                }
+                Err(error) => Err(error),
+            },
             _ => return None,
         };
         Some(done.map_err(|error| match error {

@@ -27,11 +27,21 @@ impl Operator {
     }
 
     /// A person signed in at a server, or out.
-    pub(super) fn record_sign_in(&self, id: &str, state: &'static str, who: &Who) {
+    pub(super) fn record_sign_in(
+        &self,
+        id: &str,
+        caller: Option<&str>,
+        state: &'static str,
+        who: &Who,
+    ) {
         let entry = Entry::new(Event::from("sign_in"))
             .with("state", state)
             .with("server", id)
             .with("by", who.by.as_str());
+        let entry = match caller {
+            Some(caller) => entry.with("caller", caller),
+            None => entry,
+        };
         let entry = match &who.name {
             Some(name) => entry.with("who", &**name),
             None => entry,

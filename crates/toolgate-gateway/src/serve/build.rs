@@ -104,6 +104,7 @@ impl Parts {
             logins: logins.clone(),
             endpoint: address.map(|a| format!("http://{}/mcp", reachable(a))),
             data: start.data.display().to_string(),
+            grants: signing_in::folder(&start.data),
             journal: journal.clone(),
         });
         let routes = logins.map(|logins| {

@@ -51,7 +51,7 @@ pub(super) async fn supervise(
     while !*stop.borrow() {
         server.starting(again);
         let life = match &server.spec.address {
-            Some(address) if address.exchange.is_some() => {
+            Some(address) if address.a_connection_each() => {
                 per_caller::serve(&server, address, launch.as_ref(), stop.clone()).await
             }
             Some(address) => reach(&server, address, launch.as_ref(), stop.clone()).await,

@@ -4,6 +4,7 @@
 //! - `supervised`: one of them, as a service and as a line in the console.
 //! - `life`: the loop that starts, opens, watches and ends a child.
 //! - `per_caller`: a server to which each caller has a connection of its own.
+//! - `own_sign_ins`: which callers have a sign-in of their own, and which wait for one.
 //! - `launch`: how a child comes to be; by the guardian, or by a test.
 
 mod backoff;
@@ -11,6 +12,7 @@ mod hearing;
 mod launch;
 mod lease;
 mod life;
+mod own_sign_ins;
 mod per_caller;
 mod reach;
 mod spec;

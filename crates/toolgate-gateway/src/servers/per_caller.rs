@@ -1,19 +1,23 @@
-//! A server to which each caller has a connection of its own, with a token of its own: no session and no token is ever
-//! shared. What the server offers is taken to be the same for all: it is listed in the name of whoever asks first, and
+//! A server to which each caller has a connection of its own, with a token of its own, which was exchanged for that of
+//! the caller or granted for it by a person: no session and no token is ever shared. What the server offers is taken to be the same for all: it is listed in the name of whoever asks first, and
 //! that holds for a minute for everybody.
 
 use super::{
     Supervised,
     launch::Launch,
     life::{End, options, stopping},
+    own_sign_ins::OwnSignIns,
     reach::http_options,
+    status::OwnSignIn,
 };
 use crate::{
     config::{Address, Exchange},
     door::{Bearer, Bearers},
+    signing_in::{self, Need, Watched, callers},
 };
 use futures_util::FutureExt;
 use std::{
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -24,10 +28,11 @@ use tokio::{
 use toolgate::{
     Call, Caller, Catalog, Changed, Error, ItemKind, Kind, List, Outcome, Service,
     client::{HttpOptions, Remote},
+    visible_line,
 };
 use toolgate_auth::{
     Url,
-    client::{Authenticate, OauthClient, OnBehalf, Scopes, TokenExchange},
+    client::{Authenticate, Login, OauthClient, OnBehalf, Scopes, TokenExchange},
 };
 
 /// How long a connection is kept that nobody uses.
@@ -36,6 +41,8 @@ const IDLE: Duration = Duration::from_secs(10 * 60);
 const FACE: Duration = Duration::from_secs(60);
 /// How often idle connections are looked for.
 const SWEEP: Duration = Duration::from_secs(60);
+/// How long it is taken for true that a grant is what it was: another process may have taken it back.
+const TRUE: Duration = Duration::from_secs(1);
 
 /// The connections of callers to one server.
 pub(super) struct PerCaller {
@@ -44,6 +51,7 @@ pub(super) struct PerCaller {
     /// How they are made; nothing before the server began, and after it ended.
     way: Mutex<Option<Way>>,
     open: Mutex<Vec<Place>>,
+    own: OwnSignIns,
     face: Mutex<[Option<(Catalog, Instant)>; ItemKind::ALL.len()]>,
 }
 
@@ -52,13 +60,38 @@ pub(super) struct PerCaller {
 struct Way {
     url: Url,
     http: HttpOptions,
-    exchange: TokenExchange,
+    tokens: Tokens,
+}
+
+/// Where the tokens of callers come from.
+#[derive(Clone)]
+enum Tokens {
+    Exchange(TokenExchange),
+    /// A person granted them, and they are kept there.
+    Granted(Address, PathBuf),
+}
+
+/// Whose place it is.
+#[derive(Eq, PartialEq)]
+enum Whose {
+    Bearer(Bearer),
+    /// What an operator granted is for a name.
+    Named(Arc<str>),
+}
+
+/// The way to the tokens of one caller.
+#[derive(Clone)]
+enum Token {
+    OnBehalf(OnBehalf),
+    Granted(Login, Arc<Need>),
 }
 
 /// The place of one caller.
 struct Place {
-    bearer: Bearer,
-    token: OnBehalf,
+    whose: Whose,
+    token: Token,
+    /// When its grant was last compared with the one that is kept.
+    looked: Instant,
     /// Held by whoever uses it.
     seat: Arc<OnceCell<Remote>>,
     used: Instant,
@@ -71,11 +104,14 @@ pub(super) async fn serve(
     launch: &dyn Launch,
     mut stop: watch::Receiver<bool>,
 ) -> End {
-    let (Some(callers), Some(exchange)) = (&server.callers, &address.exchange) else {
-        return End::NotStarted("it has no exchange".to_owned(), false);
+    let Some(callers) = &server.callers else {
+        return End::NotStarted(
+            "it is not used in the name of each caller".to_owned(),
+            false,
+        );
     };
     let way = tokio::select! {
-        way = way(server, address, exchange, launch) => way,
+        way = way(server, address, launch) => way,
         _ = stop.wait_for(|stop| *stop) => return stopping(),
     };
     match way {
@@ -84,8 +120,10 @@ pub(super) async fn serve(
     }
     server.running(None);
     loop {
+        callers.own.read(server).await;
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => break,
+            () = server.woken() => {}
             () = sleep(SWEEP) => callers.sweep(),
         }
     }
@@ -99,28 +137,36 @@ pub(super) async fn serve(
 async fn way(
     server: &Supervised,
     address: &Address,
-    exchange: &Exchange,
     launch: &dyn Launch,
 ) -> Result<Way, (String, bool)> {
     let http = http_options(address, launch, server.spec.start).await?;
+    let url = Url::parse(&address.url)
+        .map_err(|bad| (format!("its url cannot be used: {bad}"), false))?;
+    let tokens = match (&address.exchange, &server.spec.grants) {
+        (Some(exchange), _) => Tokens::Exchange(trade(server, exchange, launch).await?),
+        (None, Some(grants)) => Tokens::Granted(address.clone(), grants.clone()),
+        (None, None) => return Err(("nothing is granted here".to_owned(), false)),
+    };
+    Ok(Way { url, http, tokens })
+}
+
+async fn trade(
+    server: &Supervised,
+    exchange: &Exchange,
+    launch: &dyn Launch,
+) -> Result<TokenExchange, (String, bool)> {
     let secret = launch.read(&exchange.secret, server.spec.start).await;
     let secret = secret.map_err(|why| {
         let why = format!("the secret of its exchange cannot be had: {why}");
         (why, exchange.secret.may_come())
     })?;
-    let url = Url::parse(&address.url)
-        .map_err(|bad| (format!("its url cannot be used: {bad}"), false))?;
     let client = OauthClient::new(exchange.client.as_str(), Authenticate::Secret(secret));
     let mut with = TokenExchange::new(exchange.url.clone(), client)
         .scopes(Scopes::read(&exchange.scopes.join(" ")));
     if let Some(audience) = &exchange.audience {
         with = with.audience(audience);
     }
-    Ok(Way {
-        url,
-        http,
-        exchange: with,
-    })
+    Ok(with)
 }
 
 impl PerCaller {
@@ -130,6 +176,7 @@ impl PerCaller {
             bearers,
             way: Mutex::default(),
             open: Mutex::default(),
+            own: OwnSignIns::default(),
             face: Mutex::default(),
         }
     }
@@ -142,29 +189,40 @@ impl PerCaller {
     }
 
     pub(super) async fn call(&self, server: &Supervised, call: Call) -> Result<Outcome, Error> {
-        let seat = self.seat(server, &call.caller).await?;
+        let (seat, token) = self.seat(server, &call.caller).await?;
         match seat.get() {
-            Some(remote) => remote.call(call).await,
+            Some(remote) => {
+                let called = remote.call(call).await;
+                called.map_err(|error| token.why(server, error))
+            }
             None => Err(down(server, "its connection is gone")),
         }
     }
 
+    /// Who has a sign-in of its own, and who waits for one.
+    pub(super) fn own_sign_ins(&self) -> Vec<OwnSignIn> {
+        self.own.shown()
+    }
+
+    /// Has a caller connected anew, with what is granted for it now.
+    pub(super) fn forget(&self, caller: &str) {
+        lock(&self.open)
+            .retain(|place| !matches!(&place.whose, Whose::Named(name) if **name == *caller));
+    }
+
     pub(super) async fn list(&self, server: &Supervised, ask: List) -> Result<Catalog, Error> {
         let kind = ask.kind;
+        if server.is_of_accounts(kind) {
+            return self.listed(server, ask).await;
+        }
         let known = lock(&self.face)[kind as usize].clone();
         if let Some((catalog, at)) = &known
             && at.elapsed() < FACE
         {
             return Ok(catalog.clone());
         }
-        let listed = match self.seat(server, &ask.caller).await {
-            // All of it: what one asks for alone must not be what all are told.
-            Ok(seat) => match seat.get() {
-                Some(remote) => remote.list(List { only: None, ..ask }).await,
-                None => Err(down(server, "its connection is gone")),
-            },
-            Err(error) => Err(error),
-        };
+        // All of it: what one asks for alone must not be what all are told.
+        let listed = self.listed(server, List { only: None, ..ask }).await;
         let known = known.map(|(catalog, _)| catalog);
         match (listed, known) {
             (Ok(catalog), known) => {
@@ -182,27 +240,43 @@ impl PerCaller {
         }
     }
 
+    /// What a caller is told of it.
+    async fn listed(&self, server: &Supervised, ask: List) -> Result<Catalog, Error> {
+        let (seat, token) = self.seat(server, &ask.caller).await?;
+        match seat.get() {
+            Some(remote) => {
+                let listed = remote.list(ask).await;
+                listed.map_err(|error| token.why(server, error))
+            }
+            None => Err(down(server, "its connection is gone")),
+        }
+    }
+
     /// The connection of a caller, which is made where there is none.
     async fn seat(
         &self,
         server: &Supervised,
         caller: &Caller,
-    ) -> Result<Arc<OnceCell<Remote>>, Error> {
-        let Some(bearer) = Bearer::of(caller) else {
-            let why = "it is used in the name of each caller, and only callers with a token of an authorization server have one";
-            return Err(down(server, why));
-        };
+    ) -> Result<(Arc<OnceCell<Remote>>, Token), Error> {
         let way = lock(&self.way).clone();
         let way = way.ok_or_else(|| down(server, "it is not ready"))?;
-        let (seat, token) = self.place(server, bearer, &way)?;
+        let whose = self.whose(server, caller, &way).await?;
+        let (seat, token) = self.place(server, whose, &way)?;
         let connect = async {
-            let http = way.http.clone().credentials(token);
+            let http = way.http.clone();
+            let http = match &token {
+                Token::OnBehalf(token) => http.credentials(token.clone()),
+                Token::Granted(login, need) => http.credentials(Watched {
+                    login: login.clone(),
+                    need: need.clone(),
+                }),
+            };
             Remote::connect(way.url.as_str(), options(server, true), http).await
         };
         let made = timeout(server.spec.wait, seat.get_or_try_init(|| connect)).await;
         match made {
-            Ok(Ok(_)) => Ok(seat),
-            Ok(Err(error)) => Err(down(server, &error.to_string())),
+            Ok(Ok(_)) => Ok((seat, token)),
+            Ok(Err(error)) => Err(token.why(server, down(server, &error.to_string()))),
             Err(_) => {
                 let why = format!("it did not answer within {:?}", server.spec.wait);
                 Err(down(server, &why))
@@ -210,15 +284,65 @@ impl PerCaller {
         }
     }
 
+    /// Whose name a caller uses it in; nobody's, where it has none of its own.
+    async fn whose(&self, server: &Supervised, caller: &Caller, way: &Way) -> Result<Whose, Error> {
+        let Tokens::Granted(address, grants) = &way.tokens else {
+            let bearer = Bearer::of(caller).map(Whose::Bearer);
+            return bearer.ok_or_else(|| {
+                let why = "it is used in the name of each caller, and only callers with a token of an authorization server have one";
+                down(server, why)
+            });
+        };
+        callers::apart(caller.name()).map_err(|why| down(server, why))?;
+        let whose = Whose::Named(caller.shared());
+        let known = {
+            let open = lock(&self.open);
+            let place = open.iter().find(|place| place.whose == whose);
+            place.map(|place| (place.token.clone(), place.looked))
+        };
+        if let Some((_, looked)) = &known
+            && looked.elapsed() < TRUE
+        {
+            return Ok(whose);
+        }
+        let id = &server.spec.id;
+        let kept = callers::granted(grants, id, address, caller.name()).await;
+        let kept = kept.map_err(|bad| down(server, &bad.0))?;
+        let Some(kept) = kept else {
+            self.forget(caller.name());
+            if self.own.tell(caller.shared()) {
+                server.show();
+            }
+            let how = signing_in::how(id, server.spec.console.as_deref(), Some(caller.name()));
+            let text = format!(
+                "the server {id}: somebody has to sign in for {}, and what others were granted is not used; {how}",
+                visible_line(caller.name())
+            );
+            return Err(Error::new(Kind::Upstream, text));
+        };
+        if let Some((Token::Granted(login, _), _)) = known {
+            // Somebody may have signed in with another account meanwhile.
+            let now = login.granted().await.ok().flatten();
+            if !now.is_some_and(|now| now.access.is(kept.access.reveal())) {
+                self.forget(caller.name());
+            }
+        }
+        let mut open = lock(&self.open);
+        if let Some(place) = open.iter_mut().find(|place| place.whose == whose) {
+            place.looked = Instant::now();
+        }
+        Ok(whose)
+    }
+
     /// The place of a caller: its own, a free one, or the one that was not in use for longest.
     fn place(
         &self,
         server: &Supervised,
-        bearer: Bearer,
+        whose: Whose,
         way: &Way,
-    ) -> Result<(Arc<OnceCell<Remote>>, OnBehalf), Error> {
+    ) -> Result<(Arc<OnceCell<Remote>>, Token), Error> {
         let mut open = lock(&self.open);
-        if let Some(place) = open.iter_mut().find(|place| place.bearer == bearer) {
+        if let Some(place) = open.iter_mut().find(|place| place.whose == whose) {
             place.used = Instant::now();
             if place.is_gone() {
                 place.seat = Arc::default();
@@ -237,27 +361,64 @@ impl PerCaller {
             };
             open.swap_remove(oldest);
         }
-        let (bearers, of) = (self.bearers.clone(), bearer.clone());
-        let token = way
-            .exchange
-            .on_behalf(way.url.clone(), move || bearers.subject(&of));
+        let now = Instant::now();
         let place = Place {
-            bearer,
-            token,
+            token: self.token(server, &whose, way)?,
+            whose,
             seat: Arc::default(),
-            used: Instant::now(),
+            used: now,
+            looked: now,
         };
         let found = (place.seat.clone(), place.token.clone());
         open.push(place);
         Ok(found)
     }
 
+    fn token(&self, server: &Supervised, whose: &Whose, way: &Way) -> Result<Token, Error> {
+        match (&way.tokens, whose) {
+            (Tokens::Exchange(exchange), Whose::Bearer(bearer)) => {
+                let (bearers, of) = (self.bearers.clone(), bearer.clone());
+                let token = exchange.on_behalf(way.url.clone(), move || bearers.subject(&of));
+                Ok(Token::OnBehalf(token))
+            }
+            (Tokens::Granted(address, grants), Whose::Named(name)) => {
+                let spec = &server.spec;
+                let env = |name: &str| std::env::var(name).ok();
+                // Nobody signs in here: a person does, and says for whom.
+                let console = spec.console.as_deref();
+                let login = signing_in::login(&spec.id, address, grants, console, Some(name), env);
+                let login = login.map_err(|why| down(server, &why))?;
+                Ok(Token::Granted(login.build(), server.own_need()))
+            }
+            _ => Err(down(server, "it is used in another way now")),
+        }
+    }
+
     /// Ends the connections that nobody uses, and those of callers whose token has ended.
     fn sweep(&self) {
         lock(&self.open).retain(|place| {
-            let ended = self.bearers.subject(&place.bearer).is_none();
+            let ended = match &place.whose {
+                Whose::Bearer(bearer) => self.bearers.subject(bearer).is_none(),
+                Whose::Named(_) => false,
+            };
             !(place.is_idle() && (ended || place.used.elapsed() > IDLE))
         });
+    }
+}
+
+impl Token {
+    /// The error, or that somebody has to sign in for this caller, where that is why.
+    fn why(&self, server: &Supervised, error: Error) -> Error {
+        let Token::Granted(_, need) = self else {
+            return error;
+        };
+        let words = need.words().filter(|_| *error.kind() == Kind::Upstream);
+        words.map_or(error, |words| {
+            Error::new(
+                Kind::Upstream,
+                format!("the server {}: {words}", server.spec.id),
+            )
+        })
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) async fn reach(
             // Nobody signs in here: a person does, by a command, and what was granted is used.
             Some(grants) => {
                 let console = server.spec.console.as_deref();
-                let login = signing_in::login(&server.spec.id, address, grants, console, env);
+                let login = signing_in::login(&server.spec.id, address, grants, console, None, env);
                 let watched = login.map(|login| {
                     http.credentials(Watched {
                         login: login.build(),
@@ -82,7 +82,7 @@ mod tests {
         launch::{NotStarted, Process},
     };
     use super::*;
-    use crate::config::Given;
+    use crate::config::{Given, GrantsOf};
     use toolgate::BoxFuture;
     use toolgate_auth::Secret;
 
@@ -115,6 +115,7 @@ mod tests {
             headers: vec![("x-a".to_owned(), clear), ("Authorization".to_owned(), env)],
             client: None,
             exchange: None,
+            grants: GrantsOf::Server,
         };
         let options = async |env| http_options(&address, &Only(env), Duration::from_secs(1)).await;
         let (error, again) = options(None).await.unwrap_err();

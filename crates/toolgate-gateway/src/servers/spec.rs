@@ -81,7 +81,12 @@ impl ServerSpec {
     /// Whether a person can sign in at it: nothing is said of that in its own headers.
     pub(crate) fn takes_sign_in(&self) -> bool {
         let address = self.address.as_ref().filter(|_| self.grants.is_some());
-        address.is_some_and(|a| !a.has_authorization() && a.exchange.is_none())
+        address.is_some_and(|a| !a.has_authorization() && !a.a_connection_each())
+    }
+
+    /// Whether each caller has a grant of its own.
+    pub(crate) fn a_grant_each(&self) -> bool {
+        self.address.as_ref().is_some_and(Address::a_grant_each)
     }
 
     /// What the console shows of where it comes from, without what looks like a secret.

@@ -21,6 +21,15 @@ pub(crate) enum State {
     Stopped,
 }
 
+/// A caller of a server where each has a sign-in of its own.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct OwnSignIn {
+    /// Its name.
+    pub(crate) caller: String,
+    /// Whether it has one; else it was told lately that it needs one.
+    pub(crate) granted: bool,
+}
+
 /// A server as a line in the console.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ServerStatus {
@@ -30,6 +39,8 @@ pub(crate) struct ServerStatus {
     pub(crate) state: State,
     /// Whether a person can sign in at it here.
     pub(crate) signs_in: bool,
+    /// Where each caller has a sign-in of its own: those who have one or wait for one, as far as they are shown.
+    pub(crate) own_sign_ins: Option<Vec<OwnSignIn>>,
     /// How often it was started again.
     pub(crate) restarts: u32,
     /// Why it does not run, or, of a child, why it was started again the last time.

@@ -63,8 +63,8 @@ impl Supervised {
         known: Option<Arc<Known>>,
         bearers: &Arc<Bearers>,
     ) -> Supervised {
-        let exchange = spec.address.as_ref().and_then(|a| a.exchange.as_ref());
-        let callers = exchange.map(|_| PerCaller::new(spec.callers, bearers.clone()));
+        let each = spec.address.as_ref().filter(|a| a.a_connection_each());
+        let callers = each.map(|_| PerCaller::new(spec.callers, bearers.clone()));
         let seat = Seat {
             state: State::Starting,
             remote: None,
@@ -111,6 +111,11 @@ impl Supervised {
             revision: remote.as_ref().map(|r| r.revision),
             server: itself.map(|s| harmless(&format!("{} {}", s.name, s.version), 100)),
             signs_in: self.spec.takes_sign_in(),
+            own_sign_ins: self
+                .callers
+                .as_ref()
+                .filter(|_| self.spec.a_grant_each())
+                .map(PerCaller::own_sign_ins),
             command: self.spec.shown(),
             left_out: remote
                 .iter()
@@ -157,9 +162,32 @@ impl Supervised {
         self.stale();
     }
 
-    /// Has it tried again at once, where it waits for that.
-    pub(super) fn wake(&self) {
+    /// Has it tried again at once, where it waits for that, or a caller connected anew.
+    pub(super) fn wake(&self, caller: Option<&str>) {
+        if let Some(caller) = caller {
+            self.forget(caller);
+        }
         self.wake.notify_one();
+    }
+
+    /// Whether what it lists of a kind belongs to the account that is used, and not to the server: not to be told to
+    /// others, where a person granted each caller an account.
+    pub(super) fn is_of_accounts(&self, kind: ItemKind) -> bool {
+        self.spec.a_grant_each() && !matches!(kind, ItemKind::Tool | ItemKind::Prompt)
+    }
+
+    /// Whether one caller of it has to sign in.
+    pub(super) fn own_need(&self) -> Arc<Need> {
+        Arc::new(Need::new(self.shown.clone()))
+    }
+
+    /// Has a caller connected anew.
+    pub(super) fn forget(&self, caller: &str) {
+        if let Some(callers) = &self.callers {
+            callers.forget(caller);
+            // What is shown of it is read anew.
+            self.wake.notify_one();
+        }
     }
 
     /// Ends when somebody wants it to be tried again.
@@ -289,6 +317,9 @@ impl Service for Supervised {
             let kind = ask.kind;
             if let Some(callers) = &self.callers {
                 let listed = callers.list(self, ask).await;
+                if self.is_of_accounts(kind) {
+                    return listed;
+                }
                 return listed.or_else(|error| self.last_known(kind).ok_or(error));
             }
             let listed = match self.remote().await {

@@ -72,11 +72,20 @@ impl Supervisor {
         self
     }
 
-    /// Has a server tried again at once, where it waits for that; whether there is one of that id.
-    pub(crate) fn wake(&self, id: &str) -> bool {
+    /// Has a server tried again at once, where it waits for that, or a caller connected anew to it; whether there is one of
+    /// that id.
+    pub(crate) fn wake(&self, id: &str, caller: Option<&str>) -> bool {
         let current = lock(&self.current);
         let named = current.iter().find(|lease| *lease.spec().id == *id);
-        named.inspect(|lease| lease.server().wake()).is_some()
+        named.inspect(|lease| lease.server().wake(caller)).is_some()
+    }
+
+    /// Has a caller connected anew to all servers, with what is granted for it then.
+    pub(crate) fn forget(&self, caller: &str) {
+        let current = lock(&self.current).clone();
+        current
+            .iter()
+            .for_each(|lease| lease.server().forget(caller));
     }
 
     /// A hold on each of these: on the one that runs where nothing of it changed, else on a new one, which starts now

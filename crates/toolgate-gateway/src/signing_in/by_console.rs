@@ -8,7 +8,7 @@ use super::login;
 use crate::{config::Address, door::same};
 use futures_util::future::BoxFuture;
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -45,6 +45,7 @@ pub(crate) struct SignIns {
 /// One of them.
 struct Open {
     server: String,
+    caller: Option<String>,
     /// The key of the login that began it.
     by: String,
     state: Secret,
@@ -65,6 +66,8 @@ impl Drop for Work {
 /// Somebody signed in.
 pub(crate) struct Signed {
     pub(crate) server: String,
+    /// For whom alone, where each caller has a grant of its own.
+    pub(crate) caller: Option<String>,
     pub(crate) grant: Grant,
 }
 
@@ -77,6 +80,11 @@ impl SignIns {
         }
     }
 
+    /// Where grants are kept.
+    pub(crate) fn grants(&self) -> &Path {
+        &self.grants
+    }
+
     /// Begins one for a login, and gives the page where the person signs in.
     ///
     /// # Errors
@@ -84,17 +92,13 @@ impl SignIns {
     pub(crate) async fn begin(
         &self,
         (id, address): (&str, &Address),
+        caller: Option<&str>,
         redirect: String,
         by: &str,
     ) -> Result<Url, String> {
-        if address.has_authorization() {
-            return Err(format!(
-                "the server {id} gets an Authorization header from the config; remove that to sign in"
-            ));
-        }
         room(&self.open())?;
         let env = |name: &str| std::env::var(name).ok();
-        let login = login(id, address, &self.grants, None, env)
+        let login = login(id, address, &self.grants, None, caller, env)
             .map_err(|why| format!("the server {id}: {why}"))?;
         let (sent, page) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
@@ -124,6 +128,7 @@ impl SignIns {
         let state = state.ok_or("the sign-in has no state")?;
         let one = Open {
             server: id.to_owned(),
+            caller: caller.map(str::to_owned),
             by: by.to_owned(),
             state: Secret::new(state),
             answer,
@@ -147,6 +152,7 @@ impl SignIns {
         };
         let Open {
             server,
+            caller,
             answer,
             mut work,
             ..
@@ -154,7 +160,11 @@ impl SignIns {
         let _ = answer.send(query.to_owned());
         let late = |_| format!("the sign-in for {server} took longer than {STEP:?}; begin again");
         match timeout(STEP, &mut work.0).await.map_err(late)? {
-            Ok(Ok(grant)) => Ok(Signed { server, grant }),
+            Ok(Ok(grant)) => Ok(Signed {
+                server,
+                caller,
+                grant,
+            }),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err("the sign-in was cut off; begin again".to_owned()),
         }

@@ -143,19 +143,21 @@ fn say(target: &str, port: u16) -> (u16, String, String) {
             "access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600, "refresh_token": REFRESH,
         })),
         "/authorize" => {
-            let value = |key: &str| {
-                let query = target.split_once('?')?.1;
-                query
-                    .split('&')
-                    .find_map(|pair| pair.strip_prefix(&format!("{key}=")))
-            };
-            let back = value("redirect_uri").unwrap_or_default();
-            let back = back.replace("%3A", ":").replace("%2F", "/");
-            let state = value("state").unwrap_or_default();
+            let back = query_value(target, "redirect_uri");
+            let state = query_value(target, "state");
             (302, format!("{back}?code=c&state={state}"), String::new())
         }
         _ => (404, String::new(), String::new()),
     }
+}
+
+/// A value of a query, as far as addresses here need it.
+pub(crate) fn query_value(target: &str, key: &str) -> String {
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    let mut pairs = query.split('&');
+    let value = pairs.find_map(|pair| pair.strip_prefix(&format!("{key}=")));
+    let value = value.unwrap_or_default();
+    value.replace("%3A", ":").replace("%2F", "/")
 }
 
 /// Types `toolgate login far`, and does what a browser would.

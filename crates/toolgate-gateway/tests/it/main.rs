@@ -45,6 +45,7 @@ mod opening;
 mod orphans;
 mod other_origins;
 mod overrides;
+mod own_grants;
 mod pins;
 mod planted;
 mod questions;

@@ -48,6 +48,18 @@ impl FileStore {
         FileStore(Arc::new(directory.into()))
     }
 
+    /// The names under which something is granted.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub async fn keys(&self) -> Result<Vec<String>, StoreError> {
+        let keys = |kept: &mut Value| {
+            let grants = kept["grants"].as_object();
+            grants.map_or_else(Vec::new, |grants| grants.keys().cloned().collect())
+        };
+        self.with(move |kept| Ok((keys(kept), false))).await
+    }
+
     /// Works on what is kept, off the runtime's threads and alone among all processes.
     fn with<T: Send + 'static>(
         &self,
@@ -165,6 +177,13 @@ fn locked<T>(
     let (done, changed) = work(&mut kept)?;
     if changed {
         let bytes = seal(&key, &kept)?;
+        if bytes.len() as u64 > LONGEST {
+            // Nobody could read it any more.
+            return Err(StoreError(format!(
+                "{}: it would be over {LONGEST} bytes; sign out somewhere first",
+                sealed.display()
+            )));
+        }
         replace(&sealed, &bytes).map_err(|e| failed(&sealed, e))?;
     }
     Ok(done)

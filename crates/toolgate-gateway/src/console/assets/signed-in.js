@@ -12,7 +12,7 @@ const res = await post("/console/api/sign-in/end", { query });
 if (res.ok) {
   const done = JSON.parse(res.text);
   put($("title"), "Signed in");
-  put($("words"), `Signed in at ${done.issuer} for ${done.server}${done.scopes ? `, for ${done.scopes}` : ""}.`);
+  put($("words"), `Signed in at ${done.issuer} for ${done.server}${done.caller ? `, for ${done.caller} alone` : ""}${done.scopes ? `, for ${done.scopes}` : ""}.`);
 } else {
   put($("title"), "Not signed in");
   put($("words"), "Nothing was changed.");

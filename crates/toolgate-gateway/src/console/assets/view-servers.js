@@ -1,7 +1,7 @@
 // The servers behind the gateway.
 
 import { state, post } from "./api.js";
-import { h, t, put, attr, keyed, sizeNote } from "./dom.js";
+import { h, t, put, attr, keyed, sizeNote, button, visText } from "./dom.js";
 import { freezeButton } from "./view-grants.js";
 
 const LEVEL = { running: "calm", starting: "running", backoff: "warn", "sign-in": "warn", failed: "bad", stopped: "idle" };
@@ -29,8 +29,9 @@ function makeServer(first) {
   const size = h("span", { class: "dim" });
   const log = h("pre", { tabindex: "0", "aria-label": "Last lines of stderr of " + first.id });
   const logBox = h("details", { class: "log" }, h("summary", {}, "Last lines of stderr ", size), log);
+  const own = ownSignIns(first.id, failed);
   const node = h("article", { class: "server", "data-server": first.id },
-    h("header", {}, t("h3", {}, first.id), mark, facts, signIn, freezeButton(() => "server " + first.id)), command, error, failed, logBox);
+    h("header", {}, t("h3", {}, first.id), mark, facts, signIn, freezeButton(() => "server " + first.id)), command, error, failed, own.node, logBox);
   let was = null;
   return { node, update(s) {
     attr(node, "data-state", s.state);
@@ -41,7 +42,8 @@ function makeServer(first) {
     put(error, s.error ?? "");
     attr(error, "hidden", !s.error);
     attr(signIn, "hidden", !(s.signs_in && s.state === "sign-in"));
-    attr(logBox, "hidden", Boolean(s.signs_in));
+    own.update(s.own_sign_ins);
+    attr(logBox, "hidden", Boolean(s.signs_in || s.own_sign_ins));
     if (was !== s.state && (s.state === "failed" || s.state === "backoff")) logBox.open = true;
     was = s.state;
     const text = (s.stderr ?? []).join("\n");
@@ -52,10 +54,50 @@ function makeServer(first) {
   } };
 }
 
-/** Goes to the page where a person signs in. The gateway says which, and has looked at it. */
-async function goTo(server, button, failed) {
+/** Where each caller has a sign-in of its own: those who wait for one and those who have one. */
+function ownSignIns(server, failed) {
+  const rows = h("ul", { class: "own-list" });
+  const none = h("p", { class: "dim" }, "Each caller has a sign-in of its own. None has one, and none asked lately.");
+  const node = h("div", { class: "own", hidden: true }, none, rows);
+  const sync = keyed(rows, (one) => one.caller, (one) => ownSignIn(server, one.caller, failed));
+  return { node, update(all) {
+    attr(node, "hidden", !all);
+    attr(none, "hidden", (all ?? []).length > 0);
+    sync(all ?? []);
+  } };
+}
+
+/** One caller. Whoever signs in lends the account to that caller, and is told so before going anywhere. */
+function ownSignIn(server, caller, failed) {
+  const how = h("span", { class: "dim" });
+  const signIn = button("Sign in\u2026", { class: "small", "data-act": "sign-in", "aria-label": "Sign in for " + visText(caller) }, () => show(true));
+  const out = button("Sign out", { class: "small", "data-act": "sign-out", "aria-label": "Sign out " + visText(caller) }, () => signOut(server, caller, out, failed));
+  const words = h("span", {}, "What you grant at the page that comes next will be used by ", t("b", {}, caller), ", and by nobody else. Go on only if this caller may use your account.");
+  const go = button("Go to the page", { class: "primary small", "data-act": "go" }, () => goTo(server, go, failed, caller));
+  const ask = h("p", { class: "own-ask", role: "status", hidden: true }, words, " ", go, " ", button("Not now", { class: "small" }, () => show(false)));
+  const show = (open) => { attr(ask, "hidden", !open); (open ? go : signIn).focus(); };
+  const node = h("li", { "data-caller": caller }, t("b", {}, caller), " ", how, " ", signIn, " ", out, ask);
+  return { node, update(one) {
+    put(how, one.granted ? "is signed in" : "waits for a sign-in");
+    attr(node, "data-granted", one.granted ? "yes" : "no");
+    // Also with another account, or to grant more.
+    put(signIn, one.granted ? "Sign in anew\u2026" : "Sign in\u2026");
+    attr(out, "hidden", !one.granted);
+  } };
+}
+
+async function signOut(server, caller, button, failed) {
   button.disabled = true;
-  const res = await post("/console/api/sign-in/begin", { server });
+  const res = await post("/console/api/sign-in/out", { server, caller });
+  button.disabled = false;
+  put(failed, res.ok ? "" : res.error);
+  attr(failed, "hidden", res.ok);
+}
+
+/** Goes to the page where a person signs in. The gateway says which, and has looked at it. */
+async function goTo(server, button, failed, caller = null) {
+  button.disabled = true;
+  const res = await post("/console/api/sign-in/begin", caller === null ? { server } : { server, caller });
   const page = res.ok ? JSON.parse(res.text).page : "";
   if (/^https?:\/\//.test(page)) { location.assign(page); return; }
   button.disabled = false;

@@ -1,0 +1,162 @@
+//! What was granted for one caller of a server, and for nobody else: an operator says for whom a person signs in.
+
+use crate::config::{Address, Config};
+use std::path::Path;
+use toolgate::visible_line;
+use toolgate_auth::client::{FileStore, Grant, Store, StoreError};
+
+/// Under which name a grant is kept. Neither an id nor an address has a space.
+pub(super) fn key(id: &str, address: &Address, caller: Option<&str>) -> String {
+    match caller {
+        None => format!("{id} {}", address.url),
+        Some(caller) => format!("{id} {} {caller}", address.url),
+    }
+}
+
+/// The caller in such a name.
+fn caller_of(key: &str) -> Option<&str> {
+    key.splitn(3, ' ').nth(2)
+}
+
+/// Whether a name is that of one caller only.
+///
+/// # Errors
+/// Several share it, and why that is.
+pub(crate) fn apart(caller: &str) -> Result<(), &'static str> {
+    match caller.contains(':') || matches!(caller, "operator@terminal" | "operator@console") {
+        true => Ok(()),
+        false => Err(
+            "each of its callers has a sign-in of its own, and callers without a key or a token of an authorization server cannot be told apart",
+        ),
+    }
+}
+
+/// Whether there can be a caller of that name, to whom something may be granted.
+///
+/// # Errors
+/// A sentence for the operator.
+fn may_be(config: &Config, caller: &str) -> Result<(), String> {
+    if caller.contains('@') {
+        apart(caller).map_err(|why| format!("not for {}: {why}", visible_line(caller)))?;
+    }
+    let known = match caller.split_once(':') {
+        Some(("key", name)) => !name.is_empty(),
+        Some((issuer, subject)) => {
+            !subject.is_empty() && config.auth.issuers.iter().any(|one| one.id == issuer)
+        }
+        None => apart(caller).is_ok(),
+    };
+    match known {
+        true => Ok(()),
+        false => Err(format!(
+            "{} is no name of a caller; a key is key:NAME, and who has a token of an [auth.issuer.NAME] is NAME:SUBJECT",
+            visible_line(caller)
+        )),
+    }
+}
+
+/// What is granted for a caller, as it is kept now.
+pub(crate) async fn granted(
+    grants: &Path,
+    id: &str,
+    address: &Address,
+    caller: &str,
+) -> Result<Option<Grant>, StoreError> {
+    let key = key(id, address, Some(caller));
+    FileStore::new(grants).grant(&key).await
+}
+
+/// The callers for whom something is granted at a server.
+pub(crate) async fn who(
+    grants: &Path,
+    id: &str,
+    address: &Address,
+) -> Result<Vec<String>, StoreError> {
+    let begin = key(id, address, Some(""));
+    let keys = FileStore::new(grants).keys().await?;
+    let callers = keys.iter().filter_map(|key| key.strip_prefix(&begin));
+    Ok(callers.map(str::to_owned).collect())
+}
+
+/// Whether somebody can sign in for that caller: there can be one of that name, and there is room for one more.
+///
+/// # Errors
+/// A sentence for the operator.
+pub(crate) async fn room(
+    config: &Config,
+    grants: &Path,
+    (id, address): (&str, &Address),
+    caller: &str,
+) -> Result<(), String> {
+    may_be(config, caller)?;
+    let most = config.limits.callers_per_server;
+    let callers = who(grants, id, address).await.map_err(|bad| bad.0)?;
+    if callers.len() < most || callers.iter().any(|known| known == caller) {
+        return Ok(());
+    }
+    Err(format!(
+        "{most} callers have a sign-in of their own at {id} already; sign one of them out, or raise callers_per_server in [limits]"
+    ))
+}
+
+/// Forgets all that was granted for a key, at every server: whoever has that name next is somebody else.
+///
+/// # Errors
+/// The store cannot be read or written; a sentence for the operator.
+pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<usize, String> {
+    let forgotten = forget(grants, &format!("key:{name}")).await;
+    forgotten.map_err(|bad| {
+        format!(
+            "what was granted for key:{name} could not be forgotten: {}",
+            bad.0
+        )
+    })
+}
+
+async fn forget(grants: &Path, caller: &str) -> Result<usize, StoreError> {
+    // Where nothing was ever granted, nothing is made.
+    if !grants.join("grants.sealed").exists() {
+        return Ok(0);
+    }
+    let store = FileStore::new(grants);
+    let keys = store.keys().await?;
+    let mut forgotten = 0;
+    for key in keys.iter().filter(|key| caller_of(key) == Some(caller)) {
+        // Whoever renews it now would keep it again. Where that does not end, it is forgotten all the same.
+        let _turn = store.turn(key).await.ok();
+        store.keep(key, None).await?;
+        forgotten += 1;
+    }
+    Ok(forgotten)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_is_named_by_a_key_or_a_token_and_others_are_refused() {
+        let text = "[auth]\nresource = \"https://t.test/mcp\"\n[auth.issuer.corp]\nurl = \"https://l.test\"\n\
+                    [server.far]\nurl = \"https://far.test/mcp\"\ngrants = \"caller\"\n";
+        let config = Config::parse(Path::new("/etc/t.toml"), text).unwrap();
+        for good in ["key:ci", "corp:alice", "corp:a b; c", "operator@terminal"] {
+            assert_eq!(may_be(&config, good), Ok(()), "{good}");
+        }
+        for (bad, told) in [
+            ("anonymous@http", "cannot be told apart"),
+            ("token@http", "cannot be told apart"),
+            ("local@stdio", "cannot be told apart"),
+            ("ci", "no name of a caller"),
+            ("key:", "no name of a caller"),
+            ("other:alice", "no name of a caller"),
+            ("", "no name of a caller"),
+        ] {
+            let error = may_be(&config, bad).unwrap_err();
+            assert!(error.contains(told), "{bad}: {error}");
+        }
+        let address = config.servers[0].address.as_ref().unwrap();
+        let kept = key("far", address, Some("corp:a b; c"));
+        assert_eq!(caller_of(&kept), Some("corp:a b; c"));
+        assert_eq!(caller_of(&key("far", address, None)), None);
+    }
+}
