@@ -1,6 +1,6 @@
 //! A server to which each caller has a connection of its own, with a token of its own, which was exchanged for that of
-//! the caller or granted for it by a person: no session and no token is ever shared. What the server offers is taken to be the same for all: it is listed in the name of whoever asks first, and
-//! that holds for a minute for everybody.
+//! the caller or granted for it by a person: no session and no token is ever shared. What the server offers is taken to
+//! be the same for all: it is listed in the name of whoever asks first, and that holds for a minute for everybody.
 
 use super::{
     Supervised,
