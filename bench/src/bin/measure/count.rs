@@ -12,9 +12,9 @@ use std::{
 };
 
 /// Instructions of the server in user space, a call: what a run of twice as many takes more. `None` where valgrind cannot
-/// run it: it maps no vDSO, and the clock of the audit log looks for it.
+/// run it: it maps no vDSO, and the clock of the audit log looks for it. Of a script the count would be its interpreter's.
 pub fn instructions(load: &Load, peer: &Peer) -> Option<f64> {
-    if peer.audit {
+    if peer.audit || peer.script.is_some() {
         return None;
     }
     let file = file("callgrind");

@@ -13,6 +13,8 @@ use std::{
 pub struct Http {
     child: Child,
     input: Option<ChildStdin>,
+    /// Whether it goes on when its input ends.
+    serves_on: bool,
     port: u16,
     free: Vec<BufReader<TcpStream>>,
     /// Those on which an answer is due, the oldest request first.
@@ -36,8 +38,9 @@ impl Http {
         read.expect("it says its port");
         Http {
             input: child.stdin.take(),
+            serves_on: said.starts_with('{'),
             child,
-            port: said.trim().parse().expect("a port"),
+            port: port(&said).expect("a port"),
             free: Vec::new(),
             busy: VecDeque::new(),
             sessions: VecDeque::new(),
@@ -111,8 +114,24 @@ impl Http {
     /// Ends it.
     pub fn end(mut self) {
         drop(self.input.take());
+        if self.serves_on {
+            self.child.kill().expect("it runs");
+            self.child.wait().expect("it ends");
+            return;
+        }
         let status = self.child.wait().expect("it ends");
         assert!(status.success(), "{status}");
+    }
+}
+
+/// The port that it says: alone, or in the address of a line of JSON.
+fn port(said: &str) -> Option<u16> {
+    let Ok(line) = serde_json::from_str::<Value>(said) else {
+        return None;
+    };
+    match line["url"].as_str() {
+        Some(url) => url.rsplit(':').next()?.split('/').next()?.parse().ok(),
+        None => u16::try_from(line.as_u64()?).ok(),
     }
 }
 

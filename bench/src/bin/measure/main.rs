@@ -81,7 +81,8 @@ fn all() {
                     .map(|(own, bare)| own / bare)
                     .collect(),
                 instructions: count::instructions(load, peer),
-                system_calls: clock.then(|| count::system_calls(load, peer)),
+                system_calls: (clock && peer.script.is_none())
+                    .then(|| count::system_calls(load, peer)),
             };
             println!("{}", row.line());
             rows.push(row);
@@ -114,11 +115,14 @@ fn timed(load: &load::Load, peers: &[&Peer]) -> Vec<Vec<f64>> {
 
 /// Starts, and what stands idle.
 fn sizes(clock: bool) -> Vec<Size> {
-    let sizes = PEERS.iter().filter(|peer| !peer.audit).map(|peer| Size {
-        peer: peer.name,
-        cold: clock.then(|| size::cold(peer)),
-        idle: peer.ours.then(|| size::idle(peer)),
-    });
+    let sizes = PEERS
+        .iter()
+        .filter(|p| !p.audit && p.script.is_none())
+        .map(|peer| Size {
+            peer: peer.name,
+            cold: clock.then(|| size::cold(peer)),
+            idle: peer.ours.then(|| size::idle(peer)),
+        });
     let sizes: Vec<Size> = sizes.collect();
     sizes.iter().for_each(|size| println!("{}", size.line()));
     sizes
