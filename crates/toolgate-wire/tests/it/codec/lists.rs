@@ -39,7 +39,10 @@ fn definition() -> impl Strategy<Value = Definition> {
                 def[key] = value;
             }
             def["name"] = name.clone().into();
-            def[kind.key()] = name.into();
+            def[kind.key()] = name.clone().into();
+            if kind == ItemKind::Skill {
+                as_skill(&mut def, &name);
+            }
             if kind == ItemKind::Tool {
                 def["inputSchema"] = input;
                 if let Some(output) = output {
@@ -49,6 +52,13 @@ fn definition() -> impl Strategy<Value = Definition> {
             Definition::read(kind, json(&def)).expect("a definition")
         },
     )
+}
+
+/// What an entry of a skill has besides.
+fn as_skill(def: &mut Value, name: &str) {
+    def["uri"] = format!("skill://{name}/SKILL.md").into();
+    def["frontmatter"] = tree!({"name": name, "description": "what it is for"});
+    def["resources"] = "dynamic".into();
 }
 
 /// Whether the revision knows a member of a definition; by its name alone, not by the table under test.
@@ -117,6 +127,9 @@ proptest! {
 fn a_definition_without_its_key_is_none() {
     for kind in ItemKind::ALL {
         let mut whole = tree!({"name": "n", "uri": "a:b", "uriTemplate": "a:{b}", "inputSchema": {"type": "object"}});
+        if kind == ItemKind::Skill {
+            as_skill(&mut whole, "n");
+        }
         assert!(Definition::read(kind, json(&whole)).is_ok());
         whole[kind.key()] = Value::Null;
         assert!(Definition::read(kind, json(&whole)).is_err(), "{kind:?}");
