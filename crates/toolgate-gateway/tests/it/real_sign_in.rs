@@ -125,7 +125,7 @@ fn renewals(issuer: &Issuer) -> usize {
     told.iter().filter(renewed).count()
 }
 
-/// Holds: AUTH-13, AUTH-29, AUTH-35, AUTH-45, AUTH-54
+/// Holds: AUTH-13, AUTH-29, AUTH-35, AUTH-44, AUTH-45, AUTH-54
 #[test]
 fn a_person_signs_in_with_a_browser_and_what_was_allowed_is_renewed_and_withdrawn() {
     if browser().is_none() {

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Holds: AUTH-11.
+    /// Holds: AUTH-09, AUTH-10, AUTH-11.
     #[test]
     fn places_are_tried_in_the_order_of_the_specification() {
         let places = |text: &str| {
