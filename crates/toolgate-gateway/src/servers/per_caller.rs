@@ -409,16 +409,10 @@ impl PerCaller {
 impl Token {
     /// The error, or that somebody has to sign in for this caller, where that is why.
     fn why(&self, server: &Supervised, error: Error) -> Error {
-        let Token::Granted(_, need) = self else {
-            return error;
-        };
-        let words = need.words().filter(|_| *error.kind() == Kind::Upstream);
-        words.map_or(error, |words| {
-            Error::new(
-                Kind::Upstream,
-                format!("the server {}: {words}", server.spec.id),
-            )
-        })
+        match self {
+            Token::Granted(_, need) => need.why(&server.spec.id, error),
+            Token::OnBehalf(_) => error,
+        }
     }
 }
 

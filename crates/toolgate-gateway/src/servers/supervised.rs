@@ -272,17 +272,7 @@ impl Supervised {
 
     /// The error, or that a person has to sign in, where that is why.
     fn why(&self, error: Error) -> Error {
-        match self
-            .need
-            .words()
-            .filter(|_| *error.kind() == Kind::Upstream)
-        {
-            Some(words) => Error::new(
-                Kind::Upstream,
-                format!("the server {}: {words}", self.spec.id),
-            ),
-            None => error,
-        }
+        self.need.why(&self.spec.id, error)
     }
 
     fn is_down(&self, seat: &Seat) -> Error {

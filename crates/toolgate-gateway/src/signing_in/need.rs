@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 use tokio::sync::watch;
-use toolgate::BoxFuture;
+use toolgate::{BoxFuture, Error, Kind};
 use toolgate_auth::client::{
     Again, AuthError, AuthErrorKind, Credentials, Leaving, Login, Refusal,
 };
@@ -33,6 +33,14 @@ impl Need {
     /// Why somebody has to sign in, where that is so, and how.
     pub(crate) fn words(&self) -> Option<Arc<str>> {
         self.lock().clone()
+    }
+
+    /// The error of a server, or that a person has to sign in there, where that is why.
+    pub(crate) fn why(&self, server: &str, error: Error) -> Error {
+        match self.words().filter(|_| *error.kind() == Kind::Upstream) {
+            Some(words) => Error::new(Kind::Upstream, format!("the server {server}: {words}")),
+            None => error,
+        }
     }
 
     fn is(&self, now: Option<String>) {

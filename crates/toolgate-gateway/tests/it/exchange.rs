@@ -2,14 +2,14 @@
 //! of the callers are those of a real authorization server; the token endpoint and the server are played.
 
 use crate::{
-    help::{Gate, Response, SOON, Setup, answer_of, send, until},
+    help::{Gate, Heard, Response, SOON, Setup, answer_of, send, until},
     oauth::{Issuer, RESOURCE, bearer, call},
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufReader, Write},
     net::{TcpListener, TcpStream},
     sync::{Arc, Condvar, Mutex},
     thread,
@@ -87,51 +87,16 @@ impl Far {
     }
 }
 
-struct Request {
-    target: String,
-    head: String,
-    body: String,
-}
-
-impl Request {
-    fn read(from: &mut BufReader<TcpStream>, seen: &Mutex<Seen>) -> Option<Request> {
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            (from.read_line(&mut head).ok()? > 0).then_some(())?;
-        }
-        let target = head.split(' ').nth(1)?.to_owned();
-        let mut request = Request {
-            target,
-            head,
-            body: String::new(),
-        };
-        let length = request
-            .header("content-length")
-            .map_or(0, |n| n.parse().unwrap());
-        let mut body = vec![0; length];
-        from.read_exact(&mut body).ok()?;
-        request.body = String::from_utf8(body).unwrap();
-        if request.target == "/mcp" {
-            let mut seen = seen.lock().unwrap();
-            seen.bytes.extend_from_slice(request.head.as_bytes());
-            seen.bytes.extend_from_slice(request.body.as_bytes());
-        }
-        Some(request)
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            key.eq_ignore_ascii_case(name).then(|| value.trim())
-        })
-    }
-}
-
 fn serve(stream: TcpStream, seen: &(Mutex<Seen>, Condvar)) -> Option<()> {
     let mut from = BufReader::new(stream.try_clone().ok()?);
     let mut to = stream;
     loop {
-        let request = Request::read(&mut from, &seen.0)?;
+        let request = Heard::read(&mut from)?;
+        if request.target == "/mcp" {
+            let mut seen = seen.0.lock().unwrap();
+            seen.bytes.extend_from_slice(request.head.as_bytes());
+            seen.bytes.extend_from_slice(request.body.as_bytes());
+        }
         let (status, session, body) = match request.target.as_str() {
             "/token" => {
                 let (status, body) = exchange(&request, &mut seen.0.lock().unwrap());
@@ -150,7 +115,7 @@ fn serve(stream: TcpStream, seen: &(Mutex<Seen>, Condvar)) -> Option<()> {
     }
 }
 
-fn exchange(request: &Request, seen: &mut Seen) -> (u16, String) {
+fn exchange(request: &Heard, seen: &mut Seen) -> (u16, String) {
     seen.forms.push(request.body.clone());
     let pair = base64::engine::general_purpose::STANDARD.encode(format!("gateway:{SECRET}"));
     assert_eq!(
@@ -198,7 +163,7 @@ fn exchange(request: &Request, seen: &mut Seen) -> (u16, String) {
     (200, given.to_string())
 }
 
-fn answer(request: &Request, seen: &(Mutex<Seen>, Condvar)) -> (u16, Option<String>, String) {
+fn answer(request: &Heard, seen: &(Mutex<Seen>, Condvar)) -> (u16, Option<String>, String) {
     let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
     let token = request
         .header("authorization")

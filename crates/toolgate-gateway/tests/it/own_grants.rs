@@ -3,15 +3,15 @@
 
 use crate::{
     help::{
-        Gate, Login, Modern, Response, SOON, Script, Setup, answer_of, browser, real, send, shot,
-        toolgate, until,
+        Gate, Heard, Login, Modern, Response, SOON, Script, Setup, answer_of, browser, real, send,
+        shot, toolgate, until,
     },
     login::{get, query_value},
 };
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, Write},
     net::{TcpListener, TcpStream},
     process::{Output, Stdio},
     sync::{Arc, Mutex},
@@ -70,46 +70,11 @@ impl Far {
     }
 }
 
-struct Request {
-    target: String,
-    head: String,
-    body: String,
-}
-
-impl Request {
-    fn read(from: &mut BufReader<TcpStream>) -> Option<Request> {
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            (from.read_line(&mut head).ok()? > 0).then_some(())?;
-        }
-        let target = head.split(' ').nth(1)?.to_owned();
-        let mut request = Request {
-            target,
-            head,
-            body: String::new(),
-        };
-        let length = request
-            .header("content-length")
-            .map_or(0, |n| n.parse().unwrap());
-        let mut body = vec![0; length];
-        from.read_exact(&mut body).ok()?;
-        request.body = String::from_utf8(body).unwrap();
-        Some(request)
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            key.eq_ignore_ascii_case(name).then(|| value.trim())
-        })
-    }
-}
-
 fn serve(stream: TcpStream, port: u16, seen: &Mutex<Seen>) -> Option<()> {
     let mut from = BufReader::new(stream.try_clone().ok()?);
     let mut to = stream;
     loop {
-        let request = Request::read(&mut from)?;
+        let request = Heard::read(&mut from)?;
         let (status, more, body) = match request.target.as_str() {
             "/mcp" => answer(&request, seen),
             _ => granting(&request, port, seen),
@@ -123,7 +88,7 @@ fn serve(stream: TcpStream, port: u16, seen: &Mutex<Seen>) -> Option<()> {
 }
 
 /// The authorization server: everybody who comes is another account.
-fn granting(request: &Request, port: u16, seen: &Mutex<Seen>) -> (u16, String, String) {
+fn granting(request: &Heard, port: u16, seen: &Mutex<Seen>) -> (u16, String, String) {
     let origin = format!("http://127.0.0.1:{port}");
     let ok = |value: Value| (200, String::new(), value.to_string());
     match request.target.split('?').next().unwrap_or_default() {
@@ -160,7 +125,7 @@ fn granting(request: &Request, port: u16, seen: &Mutex<Seen>) -> (u16, String, S
     }
 }
 
-fn answer(request: &Request, seen: &Mutex<Seen>) -> (u16, String, String) {
+fn answer(request: &Heard, seen: &Mutex<Seen>) -> (u16, String, String) {
     let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
     let mut seen = seen.lock().unwrap();
     let token = request

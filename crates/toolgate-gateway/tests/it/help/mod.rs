@@ -21,5 +21,5 @@ pub(crate) use process::{Family, command, end_politely, kill_hard, lines, output
 pub(crate) use real::rmcp;
 pub(crate) use real::{Client, Script, browser, real, runner, shot, tool};
 pub(crate) use schemas::{Side, Talk};
-pub(crate) use upstream::{Reply, next_request, upstream};
+pub(crate) use upstream::{Heard, Reply, next_request, upstream};
 pub(crate) use wait::{LONG, SOON, TempDir, until, within};

@@ -63,21 +63,43 @@ fn connection(stream: TcpStream, answer: &dyn Fn(&Value) -> Reply) -> Option<()>
 
 /// The message of the next request; a GET or DELETE has none.
 pub(crate) fn next_request(reader: &mut BufReader<TcpStream>) -> Option<Value> {
-    let (mut length, mut line) = (0, String::new());
-    loop {
-        line.clear();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
+    let heard = Heard::read(reader)?;
+    Some(serde_json::from_str(&heard.body).unwrap_or_default())
+}
+
+/// A request as a played server reads it.
+pub(crate) struct Heard {
+    pub(crate) target: String,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Heard {
+    /// The next one; nothing at the end of the connection.
+    pub(crate) fn read(from: &mut BufReader<TcpStream>) -> Option<Heard> {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            (from.read_line(&mut head).ok()? > 0).then_some(())?;
         }
-        let lower = line.to_ascii_lowercase();
-        if let Some(value) = lower.strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        }
-        if line == "\r\n" {
-            break;
-        }
+        let target = head.split(' ').nth(1)?.to_owned();
+        let mut heard = Heard {
+            target,
+            head,
+            body: String::new(),
+        };
+        let length = heard
+            .header("content-length")
+            .map_or(0, |n| n.parse().unwrap());
+        let mut body = vec![0; length];
+        from.read_exact(&mut body).ok()?;
+        heard.body = String::from_utf8(body).unwrap();
+        Some(heard)
     }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    Some(serde_json::from_slice(&body).unwrap_or_default())
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
 }
