@@ -287,6 +287,9 @@ pub(crate) enum Audit {
         /// Go on as records come
         #[arg(short, long)]
         follow: bool,
+        /// The records as they stand, one JSON object a line
+        #[arg(long)]
+        json: bool,
     },
     /// Print the records that fit, oldest first
     Search(Wanted),
@@ -341,6 +344,9 @@ pub(crate) struct Wanted {
     /// Read all segments; the index could be made to hide a record
     #[arg(long)]
     pub(crate) no_index: bool,
+    /// The records as they stand, one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// A form of another system.

@@ -52,10 +52,12 @@ fn the_contract() {
         "keys revoke ci",
         "audit tail",
         "audit tail -n 5 -f",
+        "audit tail --json",
         "audit verify --data d",
         "audit key",
         "audit search --tool a.b --since 7d",
         "audit search --tool a.b --no-index",
+        "audit search --json",
         "audit export --format ocsf --since 30m --cursor f",
         "demo-server",
         "check --config f.toml",
@@ -165,10 +167,15 @@ fn arguments_stay_as_they_are() {
 
 #[test]
 fn the_record() {
-    let Command::Audit(Audit::Tail { count, follow }) = command("audit tail -n 5 -f") else {
+    let Command::Audit(Audit::Tail {
+        count,
+        follow,
+        json,
+    }) = command("audit tail -n 5 -f")
+    else {
         panic!("not tail")
     };
-    assert_eq!((count, follow), (5, true));
+    assert_eq!((count, follow, json), (5, true, false));
     let Command::Deny { id, message } = command("deny ab12 -m why") else {
         panic!("not deny")
     };

@@ -3,6 +3,7 @@
 mod export;
 mod forms;
 mod index;
+mod lines;
 mod search;
 
 use super::{Failed, Result, print};
@@ -13,7 +14,6 @@ use std::{
     process::ExitCode,
     time::{Duration, SystemTime},
 };
-use toolgate::visible;
 use toolgate_journal::{
     Files, public_key,
     read::{self, Follower, Line},
@@ -24,7 +24,11 @@ use toolgate_journal::{
 pub(super) fn run(data: &Path, audit: &Audit) -> Result<ExitCode> {
     let dir = data.join("audit");
     match audit {
-        Audit::Tail { count, follow } => tail(&dir, *count, *follow),
+        Audit::Tail {
+            count,
+            follow,
+            json,
+        } => tail(&dir, *count, *follow, *json),
         Audit::Search(wanted) => search::run(data, &dir, wanted),
         Audit::Export {
             format,
@@ -72,9 +76,9 @@ fn verify(data: &Path, dir: &Path, keys: &[String], places: &[PathBuf]) -> Resul
     })
 }
 
-fn tail(dir: &Path, count: usize, follow: bool) -> Result<ExitCode> {
+fn tail(dir: &Path, count: usize, follow: bool, json: bool) -> Result<ExitCode> {
     let lines = |lines: &[Line]| {
-        let lines = lines.iter().map(|l| format!("{}\n", visible(&l.raw)));
+        let lines = lines.iter().map(|line| lines::text(line, json));
         lines.collect::<String>()
     };
     if !follow {

@@ -198,7 +198,7 @@ fn t61_no_canary_stands_anywhere() {
         &["call", "far.say", "{}"],
         &["call", "far.say", "{}"],
         &["call", "far.say", "{}"],
-        &["audit", "tail", "-n", "100000"],
+        &["audit", "tail", "--json", "-n", "100000"],
         &["audit", "export", "--format", "otlp"],
         &["audit", "export", "--format", "cef"],
         &["reload"],

@@ -291,7 +291,7 @@ fn t31_each_caller_uses_a_server_in_its_own_name_and_its_token_stays_here() {
 
     let shown = [
         gate.state().to_string(),
-        gate.cli(&["audit", "tail", "-n", "100000"]),
+        gate.cli(&["audit", "tail", "--json", "-n", "100000"]),
         gate.cli(&["status"]),
         gate.said().join("\n"),
     ];

@@ -64,6 +64,13 @@ fn is_record(line: &str) -> bool {
         .is_ok_and(|record| record["ev"].is_string() && record["h"].is_string())
 }
 
+/// A line for a person: the time, what happened, and what stands in columns.
+fn is_told(line: &str) -> bool {
+    let (time, rest) = line.split_once(' ').unwrap_or_default();
+    let is_time = time.len() == 24 && time.starts_with("20") && time.ends_with("Z");
+    is_time && rest.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
 /// Names of things and of clients that are recorded.
 fn named(gate: &Gate, text: &str) {
     let session = Session::open(gate.port);
@@ -157,10 +164,15 @@ fn t45_no_event_forges_a_line() {
     assert!(records > 6 * texts.len(), "{records}");
     for (args, begins) in [
         (
-            &["audit", "tail", "-n", "100000"][..],
+            &["audit", "tail", "--json", "-n", "100000"][..],
             is_record as fn(&str) -> bool,
         ),
-        (&["audit", "search", "--decision", "deny"], is_record),
+        (&["audit", "tail", "-n", "100000"], is_told),
+        (&["audit", "search", "--decision", "deny"], is_told),
+        (
+            &["audit", "search", "--json", "--decision", "deny"],
+            is_record,
+        ),
         (&["audit", "export", "--format", "jsonl"], is_record),
         (&["audit", "export", "--format", "otlp"], |line| {
             line.starts_with("{\"resourceLogs\":[")

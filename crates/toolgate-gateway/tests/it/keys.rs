@@ -413,7 +413,7 @@ fn t31_a_key_is_shown_once_and_kept_nowhere() {
         &["keys", "revoke", "first"],
         &["calls"],
         &["status"],
-        &["audit", "tail", "-n", "100000"],
+        &["audit", "tail", "--json", "-n", "100000"],
         &["audit", "export", "--format", "otlp"],
         &["audit", "export", "--format", "cef"],
         &["reload"],

@@ -160,10 +160,14 @@ fn t31_no_token_of_many_calls_leaves_or_stays() {
         0..=1000 => &[
             &["calls"],
             &["status"],
-            &["audit", "tail", "-n", "100000"],
+            &["audit", "tail", "--json", "-n", "100000"],
             &["audit", "export", "--format", "otlp"],
         ],
-        _ => &[&["calls"], &["status"], &["audit", "tail", "-n", "2000"]],
+        _ => &[
+            &["calls"],
+            &["status"],
+            &["audit", "tail", "--json", "-n", "2000"],
+        ],
     };
     for args in printed {
         let out = gate.run(args);

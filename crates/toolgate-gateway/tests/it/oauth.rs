@@ -565,7 +565,7 @@ fn t31_no_token_of_a_caller_leaves_or_stays() {
     for args in [
         &["calls"][..],
         &["status"],
-        &["audit", "tail", "-n", "100000"],
+        &["audit", "tail", "--json", "-n", "100000"],
         &["audit", "export", "--format", "otlp"],
     ] {
         let out = gate.run(args);

@@ -334,7 +334,7 @@ fn t31_each_caller_has_a_sign_in_of_its_own_and_nobody_uses_anothers() {
     });
     let shown = [
         gate.state().to_string(),
-        gate.cli(&["audit", "tail", "-n", "100000"]),
+        gate.cli(&["audit", "tail", "--json", "-n", "100000"]),
         gate.cli(&["status"]),
         gate.said().join("\n"),
     ];

@@ -194,7 +194,7 @@ fn shown(gate: &Gate) -> Vec<(String, String)> {
         &["call", "p.done", "{}"],
         &["call", "p.broken", "{}"],
         &["call", "p.gone", "{}"],
-        &["audit", "tail", "-n", "100000"],
+        &["audit", "tail", "--json", "-n", "100000"],
         &["audit", "export", "--format", "cef"],
         &["audit", "export", "--format", "otlp"],
         &["audit", "export", "--format", "ocsf"],

@@ -61,7 +61,7 @@ fn of_tool(name: &'static str) -> impl Fn(&Value) -> bool {
 
 /// What a search finds, and what it says besides.
 fn search(gate: &Gate, words: &[&str]) -> (Vec<Value>, String) {
-    let out = gate.run(&[&["audit", "search"], words].concat());
+    let out = gate.run(&[&["audit", "search", "--json"], words].concat());
     let said = String::from_utf8(out.stderr).unwrap();
     assert!(out.status.success(), "{said}");
     (lines(&String::from_utf8(out.stdout).unwrap()), said)

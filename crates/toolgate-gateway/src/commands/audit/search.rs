@@ -3,11 +3,10 @@
 //! Sealed segments are looked up in an index, those that grow are read. The index only says where to look: every line is
 //! read from its segment and judged there.
 
-use super::{Result, index::Index, print, since, unreadable};
+use super::{Result, index::Index, lines, print, since, unreadable};
 use crate::cli::Wanted;
 use serde_json::Value;
 use std::{collections::BTreeMap, io, path::Path, process::ExitCode};
-use toolgate::visible;
 use toolgate_journal::read::{self, Line, SegmentFile};
 
 /// Bytes that are printed at once.
@@ -93,8 +92,7 @@ fn put(
             other => other?,
         };
         if let Some(line) = line.filter(|line| fits(line, wanted, from)) {
-            text.push_str(&visible(&line.raw));
-            text.push('\n');
+            text.push_str(&lines::text(&line, wanted.json));
         }
         if text.len() > CHUNK
             && let Err(failed) = print(&std::mem::take(&mut text))

@@ -297,7 +297,7 @@ impl Gate {
 
     /// All records, oldest first.
     pub(crate) fn audit(&self) -> Vec<Value> {
-        let out = self.cli(&["audit", "tail", "-n", "1000000"]);
+        let out = self.cli(&["audit", "tail", "--json", "-n", "1000000"]);
         out.lines()
             .map(|line| serde_json::from_str(line).expect(line))
             .collect()

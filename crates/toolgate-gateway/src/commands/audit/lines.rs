@@ -1,0 +1,190 @@
+//! Records for a person to read: one line each. What is cut here stands whole in the record.
+
+use serde_json::Value;
+use toolgate::{visible, visible_line};
+use toolgate_journal::read::Line;
+use toolgate_wire::method::tasks::iso;
+
+/// What ties a record to its chain and its process, and says nothing of what happened.
+const FRAME: [&str; 10] = [
+    "v", "chain", "seg", "seq", "prev", "h", "ts", "mono", "boot", "ev",
+];
+/// What has a column of its own.
+const COLUMNS: [&str; 4] = ["call", "tool", "name", "caller"];
+/// What is left of a long value, in characters.
+const LONGEST: usize = 160;
+/// What is left of a digest: enough to tell two apart.
+const DIGEST: usize = 12;
+
+/// The record as it stands, or a line that tells of it.
+pub(super) fn text(line: &Line, json: bool) -> String {
+    match json {
+        true => visible(&line.raw) + "\n",
+        false => told(line),
+    }
+}
+
+/// When, what, in which call, of which tool, by whom, and how it came out.
+fn told(line: &Line) -> String {
+    let rest = match line.event.as_str() {
+        "unreadable" => "no record; `toolgate audit verify` says more".to_owned(),
+        "call.begin" => because(line, "dec"),
+        "deny" => because(line, "code"),
+        "call.end" => ended(line),
+        _ => members(line),
+    };
+    let told = format!(
+        "{} {:<14} {:<10} {:<28} {:<22} {rest}",
+        iso(line.ts / 1000),
+        visible_line(&line.event),
+        word(line, "call"),
+        match word(line, "tool") {
+            tool if tool.is_empty() => word(line, "name"),
+            tool => tool,
+        },
+        word(line, "caller"),
+    );
+    told.trim_end().to_owned() + "\n"
+}
+
+fn word(line: &Line, name: &str) -> String {
+    let value = line.fields.get(name).and_then(Value::as_str);
+    short(value.unwrap_or_default())
+}
+
+/// What became of the call, and what the last who had a say in it said.
+fn because(line: &Line, verdict: &str) -> String {
+    let trail = line.fields.get("trail").and_then(Value::as_array);
+    let last = trail.and_then(|steps| steps.last());
+    let why = last.and_then(|step| step["why"].as_str());
+    match why {
+        Some(why) => format!("{}: {}", word(line, verdict), short(why)),
+        None => word(line, verdict),
+    }
+}
+
+fn ended(line: &Line) -> String {
+    let us = line.fields.get("dur_us").and_then(Value::as_u64);
+    let us = us.unwrap_or_default();
+    format!(
+        "{} in {}.{} ms",
+        word(line, "out"),
+        us / 1000,
+        us % 1000 / 100
+    )
+}
+
+/// All that the event says and no column has.
+fn members(line: &Line) -> String {
+    let said = line.fields.iter().filter(|(name, _)| {
+        let name = name.as_str();
+        !FRAME.contains(&name) && !COLUMNS.contains(&name)
+    });
+    let said = said.map(|(name, value)| match value.as_str() {
+        Some(text) => format!("{}={}", short(name), short(text)),
+        None => format!("{}={}", short(name), short(&value.to_string())),
+    });
+    said.collect::<Vec<_>>().join(" ")
+}
+
+/// A value that fits in a line.
+fn short(text: &str) -> String {
+    let is_digest = text.len() >= 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let most = if is_digest { DIGEST } else { LONGEST };
+    match text.char_indices().nth(most) {
+        Some((end, _)) => visible_line(&text[..end]) + "…",
+        None => visible_line(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use toolgate_journal::{Entry, Event, Journal, Options, read};
+
+    /// The lines of some entries, without their times.
+    fn lines(of: &str, entries: Vec<Entry>) -> Vec<String> {
+        let dir = format!("toolgate-lines-{}-{of}", std::process::id());
+        let dir = std::env::temp_dir().join(dir);
+        let journal = Journal::open(Options::new(&dir)).unwrap();
+        for entry in entries {
+            journal.note(entry).unwrap();
+        }
+        drop(journal);
+        let lines = read::tail(&dir, 100).unwrap();
+        std::fs::remove_dir_all(&dir).unwrap();
+        let ours = lines.iter().filter(|line| line.seq > 2);
+        ours.map(|line| {
+            let text = text(line, false);
+            let (time, rest) = text.split_at(24);
+            assert!(time.ends_with('Z') && time.contains('T'), "{time}");
+            rest.to_owned()
+        })
+        .collect()
+    }
+
+    fn call(event: Event) -> Entry {
+        let entry = Entry::new(event)
+            .with("call", "c-1")
+            .with("tool", "files.read");
+        entry.with("name", "files_read").with("caller", "ada")
+    }
+
+    #[test]
+    fn a_line_tells_what_became_of_a_call() {
+        let trail =
+            json!([{"by": "access", "why": "a rule"}, {"by": "arguments", "why": "at /a: no"}]);
+        let lines = lines(
+            "calls",
+            vec![
+                call(Event::CALL_BEGIN).with("dec", "allow"),
+                call(Event::CALL_END)
+                    .with("out", "ok")
+                    .with("dur_us", 3_944),
+                call(Event::DENY)
+                    .with("code", "invalid")
+                    .with("trail", trail),
+                Entry::new(Event::KEY)
+                    .with("caller", "ada")
+                    .with("state", "made")
+                    .with("n", 7),
+            ],
+        );
+        let head = |event: &str, call: &str, tool: &str| {
+            format!(" {event:<14} {call:<10} {tool:<28} {:<22}", "ada")
+        };
+        let expected = [
+            head("call.begin", "c-1", "files.read") + " allow\n",
+            head("call.end", "c-1", "files.read") + " ok in 3.9 ms\n",
+            head("deny", "c-1", "files.read") + " invalid: at /a: no\n",
+            head("key", "", "") + " n=7 state=made\n",
+        ];
+        assert_eq!(lines[..4], expected);
+    }
+
+    #[test]
+    fn no_record_makes_a_second_line_or_steers_the_terminal() {
+        for hostile in ["a\nb", "\u{1b}[2J", "\u{202e}x", &"x".repeat(5_000)] {
+            let entry = Entry::new(Event::DENY).with("code", hostile);
+            let entry = entry
+                .with("tool", hostile)
+                .with("caller", hostile)
+                .with(hostile, hostile);
+            let other = Entry::new(Event::KEY).with(hostile, hostile);
+            for line in &lines("hostile", vec![entry, other])[..2] {
+                assert_eq!(line.matches('\n').count(), 1, "{line:?}");
+                assert!(!line.contains(['\u{1b}', '\u{202e}']), "{line:?}");
+                assert!(line.chars().count() < 1_000, "{line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn digests_are_short_and_the_record_is_whole() {
+        let digest = "0123456789abcdef".repeat(4);
+        let entry = Entry::new(Event::TOOL_PINNED).with("def", digest.as_str());
+        let lines = lines("digests", vec![entry]);
+        assert!(lines[0].ends_with(" def=0123456789ab…\n"), "{lines:?}");
+    }
+}
