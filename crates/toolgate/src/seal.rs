@@ -269,7 +269,7 @@ mod tests {
 
     /// T38: what was sealed for one call opens for no other, at no other server, and not for ever.
     ///
-    /// Holds: ELIC-14, MRTR-07
+    /// Holds: ELIC-14, MRTR-07, SEC-02
     #[test]
     fn it_opens_for_the_same_call_only() {
         let (key, life) = ([7; 32], Duration::from_secs(60));

@@ -31,7 +31,7 @@ pub use error::{AuthError, AuthErrorKind};
 pub use grants::{Assertion, Enterprise, OnBehalf, Subject, TokenExchange, Workload};
 pub use login::{Login, LoginBuilder, SignedOut};
 pub use loopback::Browser;
-pub use registration::{Authenticate, OauthClient};
+pub use registration::{Authenticate, OauthClient, client_document};
 pub use scopes::Scopes;
 pub use store::{FileStore, MemoryStore, Store, StoreError, Turn};
 pub use tokens::Grant;

@@ -56,6 +56,45 @@ impl OauthClient {
     }
 }
 
+/// The document that describes a client at an address of its own, as JSON: what has to be served there, for anybody.
+/// A person may be sent back to each of `redirects`; a port of a loopback address does not count.
+///
+/// # Errors
+/// The address cannot be the id of a client: it has to be `https`, with a path.
+///
+/// ```
+/// # use toolgate_auth::{Url, client::client_document};
+/// let at = Url::parse("https://app.example.com/client.json")?;
+/// let document = client_document(&at, "App", &["http://127.0.0.1/callback"])?;
+/// assert!(document.contains(r#""client_id":"https://app.example.com/client.json""#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn client_document(at: &Url, name: &str, redirects: &[&str]) -> Result<String, AuthError> {
+    can_be_an_id(at)?;
+    let document = json!({
+        "client_id": at.as_str(),
+        "client_name": name,
+        "redirect_uris": redirects,
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    });
+    Ok(document.to_string())
+}
+
+fn can_be_an_id(document: &Url) -> Result<(), AuthError> {
+    match document.is_https() && document.path() != "/" {
+        true => Ok(()),
+        false => Err(AuthError::new(
+            AuthErrorKind::Unsafe,
+            format!(
+                "{} cannot be the id of a client: the address of its document needs https and a path",
+                shown(document.as_str())
+            ),
+        )),
+    }
+}
+
 /// What we can say of ourselves.
 #[derive(Clone, Default)]
 pub(super) struct Identity {
@@ -94,8 +133,14 @@ impl Identity {
         if let Some(client) = self.given(&server.issuer)? {
             return Ok(Some(client));
         }
-        let document = self.document.as_ref().filter(|_| server.takes_documents);
-        Ok(document.map(|document| OauthClient::new(document.as_str(), Authenticate::None)))
+        let Some(document) = self.document.as_ref().filter(|_| server.takes_documents) else {
+            return Ok(None);
+        };
+        can_be_an_id(document)?;
+        Ok(Some(OauthClient::new(
+            document.as_str(),
+            Authenticate::None,
+        )))
     }
 
     /// Who we are to this server, registering with it where nothing else is possible.
@@ -163,7 +208,7 @@ impl Identity {
                 .or_else(|| text("error"))
                 .unwrap_or_default();
             let words = format!(
-                "{} does not register this client (HTTP {}): {}; register one there and set its id",
+                "{} does not register this client (HTTP {}): {}; register one there, with the redirect address {redirect}, and set its id",
                 endpoint.origin(),
                 status.as_u16(),
                 shown(&why)
@@ -193,5 +238,27 @@ impl Identity {
             redirect: Some(redirect.to_owned()),
             until: until.filter(|until| *until > 0),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Holds: AUTH-40.
+    #[test]
+    fn a_document_says_what_it_must() {
+        let at = Url::parse("https://app.test/client.json").unwrap();
+        let document = client_document(&at, "App", &["http://127.0.0.1/callback"]).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        assert_eq!(document["client_id"], at.as_str());
+        assert_eq!(document["client_name"], "App");
+        assert_eq!(
+            document["redirect_uris"],
+            json!(["http://127.0.0.1/callback"])
+        );
+        for wrong in ["http://app.test/client.json", "https://app.test"] {
+            assert!(client_document(&Url::parse(wrong).unwrap(), "App", &[]).is_err());
+        }
     }
 }

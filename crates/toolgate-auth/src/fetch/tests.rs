@@ -160,6 +160,7 @@ fn taken(reach: Reach, list: &[&str]) -> usize {
         .count()
 }
 
+/// Holds: SEC-03
 #[test]
 fn t33_only_public_addresses_are_gone_to_unless_it_is_said() {
     for (reach, expected) in [
@@ -230,6 +231,7 @@ async fn plain_http_is_for_this_machine_only() {
     );
 }
 
+/// Holds: SEC-03
 #[tokio::test]
 async fn t36_a_redirect_stays_on_its_origin_and_takes_nothing_along() {
     let here = Reach::public().and_loopback();

@@ -413,7 +413,7 @@ fn wrong_tokens(world: &World) -> Vec<(String, String)> {
     wrong
 }
 
-/// Holds: AUTH-05, AUTH-06, AUTH-30, AUTH-31, AUTH-33, AUTH-34
+/// Holds: AUTH-05, AUTH-06, AUTH-30, AUTH-31, AUTH-33, AUTH-34, SEC-01
 #[tokio::test]
 async fn t30_a_wrong_token_is_refused_with_the_same_words() {
     let world = World::new();

@@ -26,7 +26,7 @@ async fn opened(page: String) -> (Vec<String>, AuthErrorKind) {
     (opened, error.kind())
 }
 
-/// Holds: AUTH-54.
+/// Holds: AUTH-54, SEC-04.
 #[tokio::test]
 async fn t37_a_hostile_page_is_never_opened() {
     let schemes = [

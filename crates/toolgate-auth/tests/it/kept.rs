@@ -36,6 +36,7 @@ async fn world() -> World {
     .await
 }
 
+/// Holds: AUTH-50
 #[tokio::test]
 async fn grants_outlive_a_process_sealed_and_for_the_owner_only() {
     let (world, folder) = (world().await, Folder::new("sealed"));
@@ -65,6 +66,7 @@ async fn grants_outlive_a_process_sealed_and_for_the_owner_only() {
     }
 }
 
+/// Holds: AUTH-50
 #[tokio::test]
 async fn what_was_changed_or_is_open_to_others_is_not_used() {
     let (world, folder) = (world().await, Folder::new("changed"));

@@ -4,8 +4,9 @@ use crate::world::{Person, Twist, World};
 use futures_util::future::join_all;
 use http::StatusCode;
 use std::{sync::Arc, time::Duration};
-use toolgate_auth::client::{
-    AuthErrorKind, Authenticate, Login, MemoryStore, OauthClient, SignedOut, Store,
+use toolgate_auth::{
+    Url,
+    client::{AuthErrorKind, Authenticate, Login, MemoryStore, OauthClient, SignedOut, Store},
 };
 
 fn login(world: &World) -> Login {
@@ -30,6 +31,8 @@ const LONG: Twist = Twist {
     state: None,
     token_leads_to: None,
     takes_back: None,
+    takes_documents: false,
+    registers_not: None,
     refuses: None,
     life: 3600,
     scope: None,
@@ -76,7 +79,7 @@ async fn a_refusal_leads_to_a_sign_in_and_a_token() {
     );
 }
 
-/// Holds: AUTH-12, AUTH-24, AUTH-25, AUTH-27, AUTH-49, AUTH-54.
+/// Holds: AUTH-12, AUTH-24, AUTH-25, AUTH-27, AUTH-49, AUTH-54, AUTH-50.
 #[tokio::test]
 async fn t35_who_deceives_gets_no_code_and_no_token() {
     let other = "https://evil.test".to_owned();
@@ -131,6 +134,7 @@ async fn t35_who_deceives_gets_no_code_and_no_token() {
     }
 }
 
+/// Holds: AUTH-50
 #[tokio::test]
 async fn t36_a_code_does_not_follow_a_redirect() {
     let thief = World::new(LONG).await;
@@ -491,6 +495,60 @@ async fn a_client_of_another_issuer_is_an_error() {
     let error = world.call(&login, "tools/list").await.unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::Unsafe);
     assert!(world.visits().is_empty() && world.asked("/register").is_empty());
+}
+
+/// Holds: AUTH-46.
+#[tokio::test]
+async fn a_registration_that_is_refused_is_told_with_the_address_to_register() {
+    let world = World::new(Twist {
+        registers_not: Some("invalid_redirect_uri"),
+        ..LONG
+    })
+    .await;
+    let error = login(&world).sign_in().await.map(drop).unwrap_err();
+    assert_eq!(error.kind(), AuthErrorKind::Refused);
+    let said = error.to_string();
+    for part in [
+        "does not register this client (HTTP 400): invalid_redirect_uri",
+        "with the redirect address http://127.0.0.1:1/callback",
+        "set its id",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(world.visits().is_empty() && world.asked("/token").is_empty());
+    // Nothing of it is remembered: once the server takes it, it is asked again.
+    world.twist(|twist| twist.registers_not = None);
+    login(&world).sign_in().await.unwrap();
+    assert_eq!(world.asked("/register").len(), 2);
+}
+
+/// Holds: AUTH-40.
+#[tokio::test]
+async fn a_document_that_cannot_be_our_id_is_an_error() {
+    let world = World::new(LONG).await;
+    world.twist(|twist| twist.takes_documents = true);
+    let id_for = async |address: &str| {
+        let document = Url::parse(address).unwrap();
+        let login = Login::builder(world.server()).client_document(document);
+        let login = login.sign_in(Person(world.clone())).build();
+        let signed = login.sign_in().await.map(drop);
+        let asked = world.asked("/token");
+        signed.map(|()| asked.last().unwrap().field("client_id").unwrap())
+    };
+    for wrong in [
+        "http://127.0.0.1:1/client.json",
+        "https://app.test",
+        "https://app.test/",
+        "https://app.test/?client.json",
+    ] {
+        let error = id_for(wrong).await.unwrap_err();
+        assert_eq!(error.kind(), AuthErrorKind::Unsafe, "{wrong}");
+        assert!(error.to_string().contains("https and a path"), "{error}");
+    }
+    assert!(world.visits().is_empty() && world.asked("/register").is_empty());
+    let good = "https://app.test/client.json";
+    assert_eq!(id_for(good).await.unwrap(), good);
+    assert!(world.asked("/register").is_empty());
 }
 
 /// Holds: AUTH2-02, AUTH2-03.

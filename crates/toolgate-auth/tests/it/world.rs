@@ -37,6 +37,10 @@ pub(crate) struct Twist {
     pub(crate) token_leads_to: Option<String>,
     /// Where tokens are given back, if anywhere, and how that answers.
     pub(crate) takes_back: Option<u16>,
+    /// Whether the authorization server takes documents that describe clients.
+    pub(crate) takes_documents: bool,
+    /// Why it registers nobody.
+    pub(crate) registers_not: Option<&'static str>,
     /// How the token endpoint refuses.
     pub(crate) refuses: Option<&'static str>,
     /// How long tokens live, in seconds.
@@ -251,10 +255,16 @@ impl World {
                 "registration_endpoint": format!("{origin}/register"),
                 "code_challenge_methods_supported": if twist.no_s256 { vec!["plain"] } else { vec!["S256"] },
                 "authorization_response_iss_parameter_supported": twist.says_iss,
+                "client_id_metadata_document_supported": twist.takes_documents,
                 "token_endpoint_auth_methods_supported": ["none"],
             }));
         }
         match path {
+            "/register" if twist.registers_not.is_some() => (
+                400,
+                String::new(),
+                format!("{{\"error\":\"{}\"}}", twist.registers_not.unwrap()),
+            ),
             "/register" => (
                 201,
                 String::new(),

@@ -167,6 +167,7 @@ mod tests {
         }
     }
 
+    /// Holds: SEC-07
     #[test]
     fn other_machines_need_a_token() {
         let check = |address: &str, token| check_listen(address.parse().unwrap(), token).is_ok();

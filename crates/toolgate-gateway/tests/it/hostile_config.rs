@@ -61,6 +61,7 @@ fn t57_no_file_and_no_plain_file() {
     refused(&folder.file("folder.toml"), &[]);
 }
 
+/// Holds: BASE-44
 #[test]
 fn t57_variables_that_load_code_do_not_pass_even_where_the_config_asks() {
     let program = env!("CARGO_BIN_EXE_toolgate");

@@ -86,6 +86,7 @@ fn a_key_names_its_caller_in_rules_and_in_the_record() {
     assert!(list.contains("key:ann") && list.contains("key:ci") && !list.contains("tg_"));
 }
 
+/// Holds: SEC-01, SEC-07, AUTH-01
 #[test]
 fn t30_what_is_no_key_is_refused_and_told_what_is_needed() {
     let gate = demo("").start();

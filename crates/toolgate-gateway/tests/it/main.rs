@@ -37,6 +37,7 @@ mod login;
 mod many_tokens;
 mod memory;
 mod misdeeds;
+mod no_proxy;
 mod no_spawn;
 mod oauth;
 mod one_no;

@@ -497,6 +497,8 @@ pub(crate) fn files(folder: &Path, all: &mut Vec<(String, Vec<u8>)>) {
 }
 
 /// A token for each call: good ones, wrong ones, and some for which the server fails or leads elsewhere.
+///
+/// Holds: AUTH-50
 #[test]
 fn t31_no_token_of_a_caller_leaves_or_stays() {
     let Some(issuer) = Issuer::start() else {

@@ -129,6 +129,7 @@ fn page(port: u16) -> String {
     format!("http://127.0.0.1:{port}/a'b;touch$IFS'shell'?x=$(touch%20shell)&y=*~!(z);touch,shell")
 }
 
+/// Holds: SEC-05
 #[test]
 fn t37_a_page_is_opened_by_one_program_with_one_argument_and_no_shell() {
     let port = server(page);
@@ -156,6 +157,7 @@ fn t37_a_page_is_opened_by_one_program_with_one_argument_and_no_shell() {
     }
 }
 
+/// Holds: SEC-05
 #[test]
 fn t37_a_browser_that_is_no_one_word_is_not_started() {
     let port = server(|port| format!("http://127.0.0.1:{port}/authorize"));
@@ -184,6 +186,7 @@ fn t37_a_browser_that_is_no_one_word_is_not_started() {
     not_opened(&["--no-browser"], &str::to_owned);
 }
 
+/// Holds: SEC-04
 #[test]
 fn t37_a_hostile_page_is_neither_printed_nor_opened() {
     for page in [

@@ -1,6 +1,6 @@
 //! `--stdio` by hand, for both eras: bad lines never end the stream, the end of input ends everything.
 
-use crate::help::{Family, LONG, SOON, Side, Talk, TempDir, toolgate, until};
+use crate::help::{Family, LONG, SOON, Setup, Side, Talk, TempDir, toolgate, until};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::io::Write;
@@ -18,11 +18,19 @@ struct Pipe {
 
 impl Pipe {
     fn open() -> Pipe {
+        Pipe::with(None)
+    }
+
+    fn with(config: Option<&str>) -> Pipe {
         let data = TempDir::new("pipe");
         let mut start = toolgate();
         start
             .args(["serve", "--stdio", "--data"])
             .arg(data.file("state"));
+        if let Some(config) = config {
+            let file = data.write("toolgate.toml", config);
+            start.arg("--config").arg(file);
+        }
         let mut child = start
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -121,6 +129,31 @@ fn a_2025_session_on_stdio() {
         pipe.answer(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": add}));
     assert_eq!(added["result"]["structuredContent"]["sum"], 3, "{added}");
     pipe.end();
+}
+
+/// Whoever has our standard input is the user whose program started us; over HTTP the same config lets nobody in.
+///
+/// Holds: AUTH-01, BASE-44, SEC-07
+#[test]
+fn over_stdio_nobody_is_asked_for_credentials() {
+    let program = env!("CARGO_BIN_EXE_toolgate");
+    let config = format!(
+        "[auth]\nrequired = true\nresource = \"https://tools.test/mcp\"\n[auth.issuer.corp]\nurl = \"https://login.test\"\n\
+         [server.demo]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\n"
+    );
+    let mut pipe = Pipe::with(Some(&config));
+    let add = json!({"name": "demo_add", "arguments": {"a": 1, "b": 2}});
+    let added = pipe.answer(crate::help::Modern::body(&json!("a"), "tools/call", add));
+    assert_eq!(added["result"]["structuredContent"]["sum"], 3, "{added}");
+    pipe.end();
+    let gate = Setup::config(config).start();
+    let refused = crate::help::Modern::call(gate.port, &json!(1), "demo_add", json!({}));
+    assert_eq!(refused.status, 401, "{refused:?}");
+    let challenge = refused.header("www-authenticate").unwrap();
+    assert!(
+        challenge.starts_with("Bearer resource_metadata="),
+        "{challenge}"
+    );
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn answers(dice: &mut Dice, port: u16) -> Vec<String> {
     answers
 }
 
+/// Holds: SEC-03
 #[tokio::test]
 async fn t34_no_flip_and_no_redirect_leads_elsewhere() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

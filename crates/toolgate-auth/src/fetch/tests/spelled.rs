@@ -77,6 +77,7 @@ fn v6(ip: [u8; 4]) -> Vec<String> {
     all.into_iter().map(|text| format!("[{text}]")).collect()
 }
 
+/// Holds: SEC-03
 #[tokio::test]
 async fn t33_no_spelling_leads_anywhere() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

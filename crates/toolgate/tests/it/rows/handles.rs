@@ -76,6 +76,7 @@ async fn with(endpoint: &Endpoint, caller: &str, session: &str, used: &(&str, St
     request(endpoint, caller, used.0, &header, &used.1).await
 }
 
+/// Holds: SEC-01, SEC-08
 #[tokio::test]
 async fn t06_a_session_is_good_for_its_route_and_its_caller_only() {
     let routes = [
@@ -145,6 +146,7 @@ async fn asks(endpoint: &Endpoint, caller: &str, state: Option<&str>) -> Value {
         .json()
 }
 
+/// Holds: SEC-01, SEC-02
 #[tokio::test]
 async fn t06_a_state_is_good_for_its_route_and_its_caller_only() {
     let routes = [
@@ -176,6 +178,8 @@ async fn t06_a_state_is_good_for_its_route_and_its_caller_only() {
 }
 
 /// After its end, by whatever it ended, a session is like one that never was, for its own caller too.
+///
+/// Holds: SEC-08
 #[tokio::test]
 async fn t26_a_captured_session_is_no_good_after_its_end() {
     let end = |limits| route("ends", limits);
@@ -223,6 +227,8 @@ async fn t26_a_captured_session_is_no_good_after_its_end() {
 }
 
 /// Nobody chooses the id of a session: one that a client brings along is not taken over.
+///
+/// Holds: SEC-08
 #[tokio::test]
 async fn t26_a_session_cannot_be_planted() {
     let (endpoint, _) = route("one", HttpLimits::default());

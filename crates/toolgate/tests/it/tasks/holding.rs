@@ -37,7 +37,7 @@ pub(super) async fn asked(
 
 /// T06: another caller is answered byte for byte as if there were no such task.
 ///
-/// Holds: TASK4-11
+/// Holds: TASK4-11, SEC-01, SEC-02
 #[tokio::test]
 async fn t06_a_task_is_good_for_its_caller_only() {
     let (server, hand) = served(limits());
