@@ -380,7 +380,7 @@ fn size(part: Option<&Json>) -> usize {
 /// `inside` is about as long as what `fill` writes.
 fn envelope(inside: usize, fill: impl FnOnce(&mut ObjectWriter)) -> String {
     let mut o = ObjectWriter::of(inside + 128);
-    o.str("jsonrpc", "2.0");
+    o.fixed(r#""jsonrpc":"2.0""#);
     fill(&mut o);
     one_line(o.text())
 }

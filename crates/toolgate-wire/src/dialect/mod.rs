@@ -286,7 +286,7 @@ impl Dialect {
 
     fn begin(&self, o: &mut ObjectWriter) {
         if self.stateless {
-            o.str("resultType", "complete");
+            o.fixed(r#""resultType":"complete""#);
         }
     }
 

@@ -4,7 +4,7 @@ use super::{
     Kind,
     scan::{is_space, nested_end, scalar_end, string_end},
 };
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 /// A piece of checked text. Strings and keys are as they stand between their quotes.
 #[derive(Clone, Copy)]
@@ -87,6 +87,18 @@ pub(super) struct Member<'a> {
     pub(super) start: usize,
     /// Where the value is.
     pub(super) value: Range<usize>,
+    /// Whether it is known that the key has no escapes.
+    pub(super) plain: bool,
+}
+
+impl<'a> Member<'a> {
+    /// The key without its escapes.
+    pub(super) fn said(&self) -> Cow<'a, str> {
+        match self.plain {
+            true => Cow::Borrowed(self.key),
+            false => super::text::unescape(self.key),
+        }
+    }
 }
 
 /// The parts of one object or array, one level deep.
@@ -106,6 +118,7 @@ impl<'a> Parts<'a> {
                 key,
                 start,
                 value: self.item()?,
+                plain: false,
             }),
             _ => None,
         }

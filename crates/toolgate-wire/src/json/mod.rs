@@ -188,8 +188,7 @@ impl Json {
 
     /// The members of an object, in their order; none for anything else.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, Json)> {
-        self.found()
-            .map(|m| (text::unescape(m.key), self.part(m.value)))
+        self.found().map(|m| (m.said(), self.part(m.value)))
     }
 
     /// The items of an array; none for anything else.
@@ -234,7 +233,9 @@ impl Json {
 
     /// An integer, also one that is written with a fraction of nought or an exponent.
     pub fn i64(&self) -> Option<i64> {
-        self.whole()?.parse().ok()
+        // Most are written without either.
+        let plain = self.as_str().parse().ok();
+        plain.or_else(|| self.whole()?.parse().ok())
     }
 
     /// The same for those that are not negative.

@@ -42,6 +42,7 @@ impl Places {
 
     /// A member begins, in so many objects and in no array; which one it is, where it is taken down. The ranges of its key
     /// and the beginning of its value are known already.
+    #[inline(always)]
     pub(super) fn begin(
         &mut self,
         key: &Range<usize>,
@@ -56,20 +57,22 @@ impl Places {
             self.over = true;
             return None;
         }
-        let at = |n: usize| u32::try_from(n).unwrap_or_default();
+        // All fit: of a text that is longer nothing is taken down.
+        let at = |n: usize| n as u32;
         self.list.push(Place {
             key: (at(key.start), at(key.end)),
             value: (at(value), at(value)),
-            depth: u16::try_from(depth).unwrap_or_default(),
+            depth: depth as u16,
             plain,
         });
         Some(self.list.len() - 1)
     }
 
     /// Its value ends.
+    #[inline]
     pub(super) fn end(&mut self, place: usize, end: usize) {
         if let Some(place) = self.list.get_mut(place) {
-            place.value.1 = u32::try_from(end).unwrap_or_default();
+            place.value.1 = end as u32;
         }
     }
 
@@ -164,6 +167,7 @@ impl<'a> Iterator for Found<'a> {
     type Item = Member<'a>;
 
     /// Where the member is, counted from the beginning of the object.
+    #[inline]
     fn next(&mut self) -> Option<Member<'a>> {
         let (whole, rest, range) = match self {
             Found::Known { whole, rest, range } => (*whole, rest, range),
@@ -180,6 +184,7 @@ impl<'a> Iterator for Found<'a> {
             key: whole.get(from..to).unwrap_or_default(),
             start: from - 1 - range.start,
             value,
+            plain: place.plain,
         })
     }
 }

@@ -1,7 +1,11 @@
 //! The reader: one pass, no tree, no recursion.
 
 use super::{
-    Limits, ReadError, ReadErrorKind, keys::Keys, places::Places, scan::Looks, text::unescape,
+    Limits, ReadError, ReadErrorKind,
+    keys::Keys,
+    places::Places,
+    scan::{Looks, hits, is_space},
+    text::unescape,
 };
 use crate::room::{COPIES, OBJECT, VALUE};
 use std::{borrow::Cow, ops::Range};
@@ -81,6 +85,18 @@ pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Read, ReadError> {
 
 type Step<T> = Result<T, ReadErrorKind>;
 
+/// What comes next.
+enum Then {
+    /// A value.
+    Value,
+    /// The key of a member, and then its value.
+    Key,
+    /// What follows a value.
+    After,
+    /// Nothing: all that was opened is closed.
+    End,
+}
+
 /// An object or array that is not closed yet.
 enum Open<'a> {
     /// With its keys, and the place of the member that is being read.
@@ -126,24 +142,30 @@ impl<'a> Scan<'a> {
     /// Reads values until all that was opened is closed.
     fn values(&mut self) -> Step<()> {
         loop {
-            let closed = self.value()?;
-            if closed && self.after()? {
-                return Ok(());
+            let mut then = self.value()?;
+            while let Then::After = then {
+                then = self.after()?;
+            }
+            match then {
+                Then::Key => self.key()?,
+                Then::Value | Then::After => {}
+                Then::End => return Ok(()),
             }
         }
     }
 
-    /// Reads a scalar, or opens an object or array. Says whether a value ended here.
-    fn value(&mut self) -> Step<bool> {
+    /// Reads a scalar, or opens an object or array.
+    #[inline(always)]
+    fn value(&mut self) -> Step<Then> {
         self.space();
         self.elements += 1;
         if self.elements > self.limits.elements {
             return Err(ReadErrorKind::TooManyElements);
         }
         match self.peek() {
-            Some(b'{') => self.begin(b'}', Open::Object(Keys::new(&self.keys), None)),
-            Some(b'[') => self.begin(b']', Open::Array),
-            Some(b'"') => self.string().map(|_| true),
+            Some(b'{') => self.begin(b'}'),
+            Some(b'[') => self.begin(b']'),
+            Some(b'"') => self.string().map(|_| Then::After),
             Some(b't') => self.word("true"),
             Some(b'f') => self.word("false"),
             Some(b'n') => self.word("null"),
@@ -152,7 +174,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn begin(&mut self, end: u8, open: Open<'a>) -> Step<bool> {
+    /// Opens an object or array, which ends with that sign.
+    fn begin(&mut self, end: u8) -> Step<Then> {
         if self.open.len() >= self.limits.depth.min(Limits::DEEPEST) {
             return Err(ReadErrorKind::TooDeep);
         }
@@ -160,54 +183,56 @@ impl<'a> Scan<'a> {
         self.space();
         if self.peek() == Some(end) {
             self.at += 1;
-            return Ok(true);
+            return Ok(Then::After);
         }
-        let object = matches!(open, Open::Object(..));
-        self.open.push(open);
-        if object {
+        if end == b'}' {
+            self.open.push(Open::Object(Keys::new(&self.keys), None));
             self.objects += 1;
-            self.key()?;
+            Ok(Then::Key)
         } else {
+            self.open.push(Open::Array);
             self.arrays += 1;
+            Ok(Then::Value)
         }
-        Ok(false)
     }
 
-    /// What follows a value: a comma, or the ends of what is open. Says whether the document is whole.
-    fn after(&mut self) -> Step<bool> {
-        loop {
-            let object = match self.open.last_mut() {
-                None => return Ok(true),
-                Some(Open::Array) => false,
-                Some(Open::Object(_, place)) => {
-                    if let Some(place) = place.take() {
-                        self.places.end(place, self.at);
-                    }
-                    true
+    /// What follows a value: a comma, or the end of what is open.
+    #[inline(always)]
+    fn after(&mut self) -> Step<Then> {
+        let object = match self.open.last_mut() {
+            None => return Ok(Then::End),
+            Some(Open::Array) => false,
+            Some(Open::Object(_, place)) => {
+                if let Some(place) = place.take() {
+                    self.places.end(place, self.at);
                 }
-            };
-            self.space();
-            match (self.peek(), object) {
-                (Some(b','), _) => {
-                    self.at += 1;
-                    if object {
-                        self.space();
-                        self.key()?;
-                    }
-                    return Ok(false);
-                }
-                (Some(b'}'), true) | (Some(b']'), false) => {
-                    self.at += 1;
-                    match self.open.pop() {
-                        Some(Open::Object(keys, _)) => keys.end(&mut self.keys),
-                        _ => self.arrays -= 1,
-                    }
-                }
-                _ => return Err(ReadErrorKind::Syntax),
+                true
             }
+        };
+        self.space();
+        match (self.peek(), object) {
+            (Some(b','), true) => {
+                self.at += 1;
+                self.space();
+                Ok(Then::Key)
+            }
+            (Some(b','), false) => {
+                self.at += 1;
+                Ok(Then::Value)
+            }
+            (Some(b'}'), true) | (Some(b']'), false) => {
+                self.at += 1;
+                match self.open.pop() {
+                    Some(Open::Object(keys, _)) => keys.end(&mut self.keys),
+                    _ => self.arrays -= 1,
+                }
+                Ok(Then::After)
+            }
+            _ => Err(ReadErrorKind::Syntax),
         }
     }
 
+    #[inline(always)]
     fn key(&mut self) -> Step<()> {
         if self.peek() != Some(b'"') {
             return Err(ReadErrorKind::Syntax);
@@ -219,29 +244,54 @@ impl<'a> Scan<'a> {
             true => Cow::Borrowed(inner),
             false => unescape(inner),
         };
-        if let Some(Open::Object(keys, _)) = self.open.last_mut() {
-            keys.add(&mut self.keys, key, self.limits.keys)?;
-        }
-        self.space();
-        if self.peek() != Some(b':') {
+        // Only the innermost object has keys now.
+        let depth = self.open.len();
+        let Some(Open::Object(keys, place)) = self.open.last_mut() else {
+            return Err(ReadErrorKind::Syntax);
+        };
+        keys.add(&mut self.keys, key, self.limits.keys)?;
+        let bytes = self.text.as_bytes();
+        self.at += spaces(bytes, self.at);
+        if bytes.get(self.at) != Some(&b':') {
             return Err(ReadErrorKind::Syntax);
         }
         self.at += 1;
-        self.space();
+        self.at += spaces(bytes, self.at);
         if self.arrays == 0 {
-            let known = self.places.begin(&range, plain, self.at, self.open.len());
-            if let Some(Open::Object(_, place)) = self.open.last_mut() {
-                *place = known;
-            }
+            *place = self.places.begin(&range, plain, self.at, depth);
         }
         Ok(())
     }
 
     /// Reads a string; what is between its quotes.
+    #[inline(always)]
     fn string(&mut self) -> Step<Range<usize>> {
         let start = self.at + 1;
         let bytes = self.text.as_bytes();
-        let mut looks = Looks::new(bytes, start);
+        let mut at = start;
+        // Most have no escape, and something behind them.
+        while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+            let hits = hits(u64::from_le_bytes(*eight));
+            if hits == 0 {
+                at += 8;
+                continue;
+            }
+            at += hits.trailing_zeros() as usize / 8;
+            if bytes.get(at) != Some(&b'"') {
+                break;
+            }
+            self.escaped = false;
+            self.at = at + 1;
+            return Ok(start..at);
+        }
+        self.rest_of_string(start, at)
+    }
+
+    /// Reads the string that begins at `start`, where nothing needs a look before `at`.
+    #[inline(never)]
+    fn rest_of_string(&mut self, start: usize, at: usize) -> Step<Range<usize>> {
+        let bytes = self.text.as_bytes();
+        let mut looks = Looks::new(bytes, at);
         self.escaped = false;
         loop {
             self.at = looks.next();
@@ -298,7 +348,7 @@ impl<'a> Scan<'a> {
         Ok(unit)
     }
 
-    fn number(&mut self) -> Step<bool> {
+    fn number(&mut self) -> Step<Then> {
         let start = self.at;
         self.at += usize::from(self.peek() == Some(b'-'));
         match self.peek() {
@@ -322,7 +372,7 @@ impl<'a> Scan<'a> {
             self.at = start;
             return Err(ReadErrorKind::Number);
         }
-        Ok(true)
+        Ok(Then::After)
     }
 
     fn digits(&mut self) -> Step<()> {
@@ -337,7 +387,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn word(&mut self, word: &str) -> Step<bool> {
+    fn word(&mut self, word: &str) -> Step<Then> {
         if !self
             .text
             .get(self.at..)
@@ -346,16 +396,25 @@ impl<'a> Scan<'a> {
             return Err(ReadErrorKind::Syntax);
         }
         self.at += word.len();
-        Ok(true)
+        Ok(Then::After)
     }
 
+    #[inline(always)]
     fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
+        self.at += spaces(self.text.as_bytes(), self.at);
     }
 
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
+}
+
+/// How many bytes of white space are there.
+#[inline(always)]
+fn spaces(bytes: &[u8], at: usize) -> usize {
+    let mut end = at;
+    while bytes.get(end).is_some_and(|b| is_space(*b)) {
+        end += 1;
+    }
+    end - at
 }

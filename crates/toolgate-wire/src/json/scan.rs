@@ -22,6 +22,28 @@ fn unlike(low: u64, byte: u8) -> u64 {
     (low ^ (ONES * u64::from(byte))).wrapping_add(LOWS)
 }
 
+/// Whether none of the bytes needs a look.
+#[inline]
+pub(super) fn is_plain(bytes: &[u8]) -> bool {
+    if let Some(last) = bytes.last_chunk() {
+        let (words, _) = bytes.as_chunks();
+        // The last eight may be some that were looked at already.
+        return words
+            .iter()
+            .chain([last])
+            .all(|word| hits(u64::from_le_bytes(*word)) == 0);
+    }
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) => {
+            let (low, high) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+            hits(u64::from(low) | u64::from(high) << 32) == 0
+        }
+        _ => bytes
+            .iter()
+            .all(|b| *b >= 0x20 && *b != b'"' && *b != b'\\'),
+    }
+}
+
 /// Goes over the bytes that need a look in a string, in their order.
 pub(super) struct Looks<'a> {
     bytes: &'a [u8],
@@ -167,6 +189,25 @@ mod tests {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_is_plain_where_no_byte_needs_a_look() {
+        for length in 0..40 {
+            let mut bytes = vec![b'a'; length];
+            assert!(is_plain(&bytes), "{length}");
+            for place in 0..length {
+                for byte in 0..=255_u8 {
+                    bytes[place] = byte;
+                    assert_eq!(
+                        is_plain(&bytes),
+                        !needs_a_look(byte),
+                        "{byte:#x} at {place} of {length}"
+                    );
+                }
+                bytes[place] = b'a';
             }
         }
     }

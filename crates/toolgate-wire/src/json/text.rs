@@ -1,6 +1,6 @@
 //! Strings: escapes taken off and put on.
 
-use super::scan::{Looks, backslashes, hits};
+use super::scan::{Looks, backslashes, hits, is_plain};
 use std::borrow::Cow;
 
 /// What stands between the quotes, without its escapes. The text is checked.
@@ -147,24 +147,32 @@ const PIECE: usize = 512;
 fn write(out: &mut String, text: &str, signs: &Signs) {
     out.reserve(text.len() + 2);
     out.push('"');
+    if is_plain(text.as_bytes()) {
+        out.push_str(text);
+    } else {
+        write_escaped(out, text, signs);
+    }
+    out.push('"');
+}
+
+/// Appends a text in which something is escaped.
+#[inline(never)]
+fn write_escaped(out: &mut String, text: &str, signs: &Signs) {
     let plain = Looks::new(text.as_bytes(), 0).next();
     let (plain, mut rest) = text.split_at(plain);
     out.push_str(plain);
-    if !rest.is_empty() {
-        // Eight bytes are written for each byte, and what is too much is written over.
-        let mut escaped = [0; 6 * PIECE + 8];
-        while !rest.is_empty() {
-            let mut cut = PIECE.min(rest.len());
-            while !rest.is_char_boundary(cut) {
-                cut -= 1;
-            }
-            let (piece, more) = rest.split_at(cut);
-            let end = escape(piece.as_bytes(), signs, &mut escaped);
-            out.push_str(&checked(escaped.get(..end).unwrap_or_default()));
-            rest = more;
+    // Eight bytes are written for each byte, and what is too much is written over.
+    let mut escaped = [0; 6 * PIECE + 8];
+    while !rest.is_empty() {
+        let mut cut = PIECE.min(rest.len());
+        while !rest.is_char_boundary(cut) {
+            cut -= 1;
         }
+        let (piece, more) = rest.split_at(cut);
+        let end = escape(piece.as_bytes(), signs, &mut escaped);
+        out.push_str(&checked(escaped.get(..end).unwrap_or_default()));
+        rest = more;
     }
-    out.push('"');
 }
 
 /// Writes the bytes of a piece of text, escaped; how many they are then.

@@ -120,6 +120,14 @@ impl ObjectWriter {
         self.key(key).push_str(json);
     }
 
+    /// A member that stands in the code as it is written, key and value.
+    pub(crate) fn fixed(&mut self, member: &'static str) {
+        debug_assert!(
+            Json::read(format!("{{{member}}}").into(), &super::Limits::default()).is_ok()
+        );
+        self.0.next().push_str(member);
+    }
+
     /// The object.
     pub fn finish(self) -> Json {
         Json::own(self.text())

@@ -51,7 +51,7 @@ impl Content {
     /// A block of text.
     pub fn text(text: &str) -> Content {
         let mut o = ObjectWriter::new();
-        o.str("type", "text");
+        o.fixed(r#""type":"text""#);
         o.str("text", text);
         Content {
             kind: ContentKind::Text,
