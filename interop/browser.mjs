@@ -24,6 +24,8 @@
 //   {do: "server", id, state}      goes to the servers and waits until that one is in that state; says what is shown
 //   {do: "sign_in", id, name}      presses "sign in" on it, and waits for the page that the browser comes back to; where there
 //                                  is a name, it is given at the pages of servers/oidc.mjs, and what is asked is allowed
+//   {do: "own_sign_in", url, wrong, key, path}  opens the page of a link, shows the wrong key and then the right one there, goes to
+//                                  the page where it leads, and comes back; says what it was told on the way
 //   {do: "keys", keys}             presses these keys one after the other, outside any field
 //   {do: "gone", name}             waits until the pin of that name is not shown any more
 //   {do: "narrow", width}          makes the window so wide; says how wide the page is
@@ -81,6 +83,28 @@ const acts = {
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     await page.locator('main a').click();
     return { text, wide, told };
+  },
+  async own_sign_in({ url, wrong, key, path }) {
+    await page.setViewportSize({ width: 375, height: 800 });
+    await page.goto(url);
+    const show = async one => {
+      await page.locator('#key').fill(one);
+      await page.locator('#who button').click();
+    };
+    await show(wrong);
+    await page.locator('#error:visible').waitFor();
+    const refused = await page.locator('#error').innerText();
+    await show(key);
+    await page.locator('#page:visible').waitFor();
+    await page.screenshot({ path, fullPage: true });
+    const told = await page.locator('#words').innerText();
+    await page.locator('#page').click();
+    await page.waitForURL(/\/sign-in\/back$/, { waitUntil: 'domcontentloaded' });
+    await page.locator('#title', { hasText: /igned in$/ }).waitFor();
+    const text = await page.locator('main').innerText();
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    const kept = await page.evaluate(() => JSON.stringify([location.href, { ...sessionStorage }, document.documentElement.outerHTML]));
+    return { wrong: refused, told, text, wide, kept };
   },
   async reload({ id }) {
     await page.reload();

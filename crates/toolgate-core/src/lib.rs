@@ -39,7 +39,7 @@ pub use layer::{Layer, Next};
 pub use pin::{PinState, Pinning};
 pub use pipeline::{Pipeline, Resolved, Unresolved};
 pub use principal::Principal;
-pub use question::{Approval, Ask, AskKind, Open, Questions, Waiting};
+pub use question::{Approval, Ask, AskKind, Open, Questions, SignInPage, Waiting};
 pub use reporter::{Event, LogMessage, Report, Reporter};
 pub use scrub::{Asked, Returned, Scrub};
 pub use service::{Outcome, Service};

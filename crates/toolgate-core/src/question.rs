@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
 };
-use toolgate_wire::json::Json;
+use toolgate_wire::json::{Json, ObjectWriter};
 
 /// What has to be answered before a call can go on.
 #[derive(Clone, Debug, Default)]
@@ -86,6 +86,36 @@ pub enum AskKind {
     Sample(Json),
     /// The roots of the client.
     Roots,
+    /// A page of this program where the caller's user signs in. No server can ask it.
+    SignIn(SignInPage),
+}
+
+/// A page of this program where the user of a caller signs in, so that a server can be used in that caller's name.
+#[derive(Clone)]
+pub struct SignInPage {
+    /// Where it is. It gives nobody anything by itself.
+    pub url: String,
+    /// What the user is told.
+    pub message: String,
+    /// Tells when somebody signed in: for a caller whose client says that it opened the page, and that waits now.
+    pub opened: Option<Arc<dyn Waiting>>,
+}
+
+impl SignInPage {
+    /// The parameters of `elicitation/create`.
+    pub fn params(&self) -> Json {
+        let mut params = ObjectWriter::new();
+        params.str("mode", "url");
+        params.str("message", &self.message);
+        params.str("url", &self.url);
+        params.finish()
+    }
+}
+
+impl fmt::Debug for SignInPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SignInPage({})", self.url)
+    }
 }
 
 /// A call that waits for a person.

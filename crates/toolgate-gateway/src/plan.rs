@@ -7,6 +7,7 @@ use crate::{
     instructions::Instructions,
     search::Search,
     servers::{Lease, Supervisor},
+    signing_in::{FOLDER, Links, Pages},
     stack,
 };
 use std::{
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) address: Option<SocketAddr>,
     /// Where what servers granted us is kept.
     pub(crate) grants: PathBuf,
+    /// The links by which users of callers sign in.
+    pub(crate) links: Arc<Links>,
     /// What callers showed, for servers whose tokens it is exchanged for.
     pub(crate) bearers: Arc<Bearers>,
 }
@@ -58,6 +61,8 @@ pub(crate) struct Plan {
     /// The servers behind the duties: what callers use.
     pub(crate) service: Arc<dyn Service>,
     pub(crate) door: Arc<Door>,
+    /// Where users of callers sign in, if they can.
+    pub(crate) pages: Option<Pages>,
     pub(crate) instructions: Instructions,
     leases: Vec<Arc<Lease>>,
     heard: Mutex<Option<Changes>>,
@@ -97,9 +102,13 @@ impl Shared {
         });
         let console = self.address.map(console_address);
         let console = console.as_deref();
-        let leases =
-            self.supervisor
-                .lease(stack::specs(&config, &self.room, &self.grants, console));
+        let pages = self.pages(&config);
+        let leases = self.supervisor.lease(stack::specs(
+            &config,
+            &self.room,
+            &self.grants,
+            (console, pages.as_ref()),
+        ));
         let servers = stack::aggregate(&config, &leases)?;
         let servers = Arc::new(match before {
             Some(before) => servers.after(&before.servers),
@@ -130,6 +139,7 @@ impl Shared {
             pinning,
             tools,
             door,
+            pages,
             leases,
         })
     }
@@ -146,6 +156,24 @@ impl Shared {
         let within = Duration::from_secs(config.limits.start_seconds);
         let read = self.supervisor.read(&source.given, within).await;
         source.checked(read).map_err(|error| error.to_string())
+    }
+
+    /// Where users of callers sign in, as their browsers reach it: at the address that clients use, or, where none is
+    /// said, at the listener, if only this machine reaches that.
+    fn pages(&self, config: &Config) -> Option<Pages> {
+        let address = self.address?;
+        let base = match &config.auth.resource {
+            Some(resource) => {
+                let (folder, _) = resource.path().rsplit_once('/')?;
+                let base = resource.at(&format!("{folder}{FOLDER}")).ok()?;
+                base.as_str().to_owned()
+            }
+            None if address.ip().is_loopback() && config.allowed_hosts.is_empty() => {
+                format!("http://{address}{FOLDER}")
+            }
+            None => return None,
+        };
+        Some(Pages::new(base, self.links.clone()))
     }
 
     fn guard(&self, config: &Config) -> HostGuard {

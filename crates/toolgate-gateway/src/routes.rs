@@ -1,9 +1,14 @@
 //! Which address leads where. Host, Origin and credentials are checked here, for every route, before anything else.
 
+mod sign_in;
+
+pub(crate) use sign_in::OwnSignIn;
+
 use crate::{
     console::Console,
     door::{Attempt, Attempts, Door, StaysOut},
     live::Live,
+    signing_in::FOLDER,
     witness::EdgeWitness,
 };
 use futures_util::FutureExt;
@@ -25,6 +30,8 @@ pub(crate) struct Routes {
     pub(crate) live: Arc<Live>,
     pub(crate) endpoint: Endpoint,
     pub(crate) console: Console,
+    /// Where users of callers sign in.
+    pub(crate) own: OwnSignIn,
     pub(crate) witness: Arc<EdgeWitness>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) attempts: Attempts,
@@ -96,6 +103,7 @@ impl Routes {
                 }
             }
             (&Method::GET, "/") => self.console.page("index.html"),
+            (_, path) if path.starts_with(FOLDER) => self.sign_in(door, from, request).await,
             (_, path) if path.starts_with("/console/") => self.console.answer(request).await,
             _ => text(
                 StatusCode::NOT_FOUND,
@@ -175,8 +183,11 @@ impl Routes {
     }
 
     async fn refused(&self, request: &Request<Incoming>, reason: &str) {
-        // A page that loads, a probe: only what aims at the endpoint may have meant a call.
-        if matches!(request.uri().path(), MCP | MESSAGES) && request.method() == Method::POST {
+        // A page that loads, a probe: only what aims at the endpoint may have meant a call, and who begins a sign-in shows
+        // credentials as well.
+        let path = request.uri().path();
+        let aims = matches!(path, MCP | MESSAGES) || path.starts_with(FOLDER);
+        if aims && request.method() == Method::POST {
             let (caller, reason) = (Caller::new("unknown@http"), reason.to_owned());
             self.witness
                 .refused(Refused {

@@ -4,6 +4,7 @@ use crate::{
     config::{Config, Glob, Limits, Output, Rate, Rule, Server, Then as Verdict, Unknown},
     plan::Kept,
     servers::{Lease, ServerSpec},
+    signing_in::Pages,
 };
 use std::{path::Path, sync::Arc, time::Duration};
 use toolgate::{
@@ -36,7 +37,7 @@ pub(crate) fn specs(
     config: &Config,
     room: &Arc<Room>,
     grants: &Path,
-    console: Option<&str>,
+    (console, pages): (Option<&str>, Option<&Pages>),
 ) -> Vec<ServerSpec> {
     let limits = &config.limits;
     let asking = asking(config);
@@ -50,6 +51,7 @@ pub(crate) fn specs(
             address: server.address.clone(),
             grants: server.address.is_some().then(|| grants.to_owned()),
             console: console.map(str::to_owned),
+            pages: pages.cloned(),
             trusted: server.trust_annotations,
             start: seconds(server.start_seconds.unwrap_or(limits.start_seconds)),
             // Nobody waits longer for it than a call of it may take.

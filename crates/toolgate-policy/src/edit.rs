@@ -151,7 +151,7 @@ fn questions(questions: &mut Questions, duty: &mut dyn Edit) -> Result<(), Error
                 json(params, Place::Other, duty)?;
             }
             // Made by this program; the arguments in it are shown to the letter.
-            AskKind::Approve(_) | AskKind::Roots => {}
+            AskKind::Approve(_) | AskKind::Roots | AskKind::SignIn(_) => {}
         }
         if duty.text(&ask.key).is_some() {
             let text = format!(

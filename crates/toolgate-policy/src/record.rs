@@ -142,6 +142,7 @@ impl Recorder {
             AskKind::Elicit(_) => "elicitation",
             AskKind::Sample(_) => "sampling",
             AskKind::Roots => "roots",
+            AskKind::SignIn(_) => "sign_in",
         };
         let entry = Entry::new(Event::ELICIT)
             .with("srv", server)

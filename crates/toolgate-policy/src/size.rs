@@ -176,6 +176,7 @@ impl Size {
             ask.key.len()
                 + match &ask.kind {
                     AskKind::Elicit(params) | AskKind::Sample(params) => size(params),
+                    AskKind::SignIn(page) => page.url.len() + page.message.len(),
                     AskKind::Approve(_) | AskKind::Roots => 0,
                 }
         });

@@ -119,7 +119,7 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
     let offered = runtime.block_on(async {
         let supervisor = Supervisor::new(Arc::new(guardian));
         let room = Room::new(config.limits.memory_bytes);
-        let leases = supervisor.lease(stack::specs(config, &room, &signing_in::folder(data), None));
+        let leases = supervisor.lease(stack::specs(config, &room, &signing_in::folder(data), (None, None)));
         let servers = stack::aggregate(config, &leases)?;
         supervisor.take(leases);
         // Each list has a bound of its own, and so has the end.

@@ -159,7 +159,7 @@ fn foreign() -> Response<Body> {
 }
 
 /// The JSON body of a request of our own page.
-async fn body(request: Request<Incoming>) -> Result<Value, Box<Response<Body>>> {
+pub(crate) async fn body(request: Request<Incoming>) -> Result<Value, Box<Response<Body>>> {
     let kind = request
         .headers()
         .get(header::CONTENT_TYPE)
@@ -186,7 +186,8 @@ async fn body(request: Request<Incoming>) -> Result<Value, Box<Response<Body>>> 
         .map_err(|_| Box::new(text(StatusCode::BAD_REQUEST, "the body is no JSON")))
 }
 
-fn answer(result: Result<Value, String>) -> Response<Body> {
+/// A JSON answer: what was done, or why it was not.
+pub(crate) fn answer(result: Result<Value, String>) -> Response<Body> {
     let (status, value) = match result {
         Ok(value) => (StatusCode::OK, value),
         Err(error) => (StatusCode::CONFLICT, json!({"error": error})),

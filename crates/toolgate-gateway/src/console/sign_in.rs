@@ -53,7 +53,7 @@ impl Console {
             let grants = self.sign_ins.grants();
             signing_in::callers::room(&plan.config, grants, (id, address), caller).await?;
         }
-        let page = self.sign_ins.begin((id, address), caller, back, by);
+        let page = self.sign_ins.begin((id, address), caller, back, (by, None));
         let page = page.await?;
         Ok(json!({"page": page.as_str()}))
     }

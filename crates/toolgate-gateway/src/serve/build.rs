@@ -11,9 +11,9 @@ use crate::{
     operator::Operator,
     plan::{Kept, Shared, reachable},
     reload::Reloader,
-    routes::Routes,
+    routes::{OwnSignIn, Routes},
     servers::Supervisor,
-    signing_in::{self, SignIns},
+    signing_in::{self, Links, SignIns},
     stack,
     startup::Ready,
     stored,
@@ -56,6 +56,7 @@ impl Parts {
         };
         let (board, desk) = (kept.board.clone(), kept.desk.clone());
         let bearers = Arc::<Bearers>::default();
+        let links = Arc::<Links>::default();
         let known = stored::last_known(kept.pins.clone());
         let shared = Shared {
             kept,
@@ -63,6 +64,7 @@ impl Parts {
             room: Room::new(config.limits.memory_bytes),
             address,
             grants: signing_in::folder(&start.data),
+            links: links.clone(),
             bearers,
         };
         let (supervisor, room) = (shared.supervisor.clone(), shared.room.clone());
@@ -114,6 +116,10 @@ impl Parts {
                 console: Console {
                     logins,
                     operator: operator.clone(),
+                    sign_ins: SignIns::new(signing_in::folder(&start.data)),
+                },
+                own: OwnSignIn {
+                    links,
                     sign_ins: SignIns::new(signing_in::folder(&start.data)),
                 },
                 witness,

@@ -13,10 +13,11 @@ use super::{
 use crate::{
     config::{Address, Exchange},
     door::{Bearer, Bearers},
-    signing_in::{self, Need, Watched, callers},
+    signing_in::{self, Lacking, Need, SignInIsWhy, Watched, callers},
 };
 use futures_util::FutureExt;
 use std::{
+    error::Error as _,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -26,12 +27,13 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use toolgate::{
-    Call, Caller, Catalog, Changed, Error, ItemKind, Kind, List, Outcome, Service,
+    Ask, AskKind, Call, Caller, Catalog, Changed, Error, ItemKind, Kind, List, Outcome, Questions,
+    Refusal, Service,
     client::{HttpOptions, Remote},
     visible_line,
 };
 use toolgate_auth::{
-    Url,
+    Secret, Url,
     client::{Authenticate, Login, OauthClient, OnBehalf, Scopes, TokenExchange},
 };
 
@@ -43,6 +45,35 @@ const FACE: Duration = Duration::from_secs(60);
 const SWEEP: Duration = Duration::from_secs(60);
 /// How long it is taken for true that a grant is what it was: another process may have taken it back.
 const TRUE: Duration = Duration::from_secs(1);
+
+/// The key of our own question.
+const ASKED: &str = "toolgate.sign-in";
+
+/// Who might be asked to sign in.
+struct Asker {
+    caller: Caller,
+    /// Whether its client can open a page for its user.
+    opens_pages: bool,
+    /// What the user did with the page of the round before.
+    answer: Option<String>,
+}
+
+impl Asker {
+    /// Takes our own answer out of a call: it is none of the server's business.
+    fn of(call: &mut Call) -> Asker {
+        let answer = call
+            .round
+            .answer(ASKED)
+            .and_then(|answer| answer.get("action"));
+        let answer = answer.and_then(|action| action.string());
+        call.round.answers.retain(|(key, _)| key != ASKED);
+        Asker {
+            caller: call.caller.clone(),
+            opens_pages: call.abilities.elicitation_url,
+            answer,
+        }
+    }
+}
 
 /// The connections of callers to one server.
 pub(super) struct PerCaller {
@@ -188,7 +219,17 @@ impl PerCaller {
         tools.map_or(0, |(catalog, _)| catalog.items().len())
     }
 
-    pub(super) async fn call(&self, server: &Supervised, call: Call) -> Result<Outcome, Error> {
+    pub(super) async fn call(&self, server: &Supervised, mut call: Call) -> Result<Outcome, Error> {
+        let asker = Asker::of(&mut call);
+        match self.called(server, call).await {
+            Err(error) if error.source().is_some_and(|why| why.is::<SignInIsWhy>()) => {
+                self.asks(server, asker, error).await
+            }
+            done => done,
+        }
+    }
+
+    async fn called(&self, server: &Supervised, call: Call) -> Result<Outcome, Error> {
         let (seat, token) = self.seat(server, &call.caller).await?;
         match seat.get() {
             Some(remote) => {
@@ -197,6 +238,66 @@ impl PerCaller {
             }
             None => Err(down(server, "its connection is gone")),
         }
+    }
+
+    /// Leads the user of the caller to a page where he signs in, where the caller's client can show it and he can show
+    /// that the caller is his; else the error stays what it is.
+    async fn asks(
+        &self,
+        server: &Supervised,
+        asker: Asker,
+        error: Error,
+    ) -> Result<Outcome, Error> {
+        let spec = &server.spec;
+        let (Some(pages), Some(address), Some(grants)) = (&spec.pages, &spec.address, &spec.grants)
+        else {
+            return Err(error);
+        };
+        if !asker.opens_pages || !asker.caller.name().starts_with("key:") {
+            return Err(error);
+        }
+        let opened = match asker.answer.as_deref() {
+            None => false,
+            Some("accept") => true,
+            Some(_) => {
+                let text = format!("{}; the page for it was not opened", error.public());
+                return Err(Error::new(Kind::Refused(Refusal::Person), text));
+            }
+        };
+        let caller = asker.caller.shared();
+        let lacking = Lacking {
+            server: &spec.id,
+            address,
+            grants: grants.clone(),
+            caller: &caller,
+            before: self.before(&caller).await,
+        };
+        Ok(Outcome::Ask(Questions {
+            asks: vec![Ask {
+                key: ASKED.to_owned(),
+                kind: AskKind::SignIn(pages.question(&lacking, opened)),
+            }],
+            ..Questions::default()
+        }))
+    }
+
+    /// What was granted for a caller and is not taken any more.
+    async fn before(&self, caller: &str) -> Option<Secret> {
+        let token = {
+            let open = lock(&self.open);
+            let own =
+                |place: &&Place| matches!(&place.whose, Whose::Named(name) if **name == *caller);
+            open.iter().find(own).map(|place| place.token.clone())
+        };
+        let Some(Token::Granted(login, _)) = token else {
+            return None;
+        };
+        login
+            .granted()
+            .await
+            .ok()
+            .flatten()
+            .map(|grant| grant.access)
     }
 
     /// Who has a sign-in of its own, and who waits for one.
@@ -318,7 +419,7 @@ impl PerCaller {
                 "the server {id}: somebody has to sign in for {}, and what others were granted is not used; {how}",
                 visible_line(caller.name())
             );
-            return Err(Error::new(Kind::Upstream, text));
+            return Err(Error::new(Kind::Upstream, text).because(SignInIsWhy));
         };
         if let Some((Token::Granted(login, _), _)) = known {
             // Somebody may have signed in with another account meanwhile.

@@ -1,6 +1,9 @@
 //! What the operator says of a server.
 
-use crate::config::{Address, Given};
+use crate::{
+    config::{Address, Given},
+    signing_in::Pages,
+};
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use toolgate::Abilities;
 use toolgate_policy::Secrets;
@@ -25,6 +28,8 @@ pub(crate) struct ServerSpec {
     pub(crate) grants: Option<PathBuf>,
     /// Where the console is, if there is one.
     pub(crate) console: Option<String>,
+    /// Where users of its callers sign in, if they can.
+    pub(crate) pages: Option<Pages>,
     /// Whether the operator believes its annotations.
     pub(crate) trusted: bool,
     /// Longest time from the start to the end of the handshake; 30 s.
@@ -63,6 +68,7 @@ impl ServerSpec {
             address: None,
             grants: None,
             console: None,
+            pages: None,
             trusted: false,
             start: Duration::from_secs(30),
             line: 16 << 20,

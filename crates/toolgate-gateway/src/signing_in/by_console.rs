@@ -8,6 +8,7 @@ use super::login;
 use crate::{config::Address, door::same};
 use futures_util::future::BoxFuture;
 use std::{
+    future::pending,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -35,6 +36,9 @@ const LONGEST: usize = 16 << 10;
 
 /// What a person has to do about an answer that is not taken.
 const OTHER: &str = "this is not the answer to a sign-in that was begun here; begin again under Servers, in this browser";
+
+/// Said where a key ended while somebody signed in for its caller.
+const OVER: &str = "the key of the caller was revoked or has expired meanwhile";
 
 /// The sign-ins that were begun at the console, and are not over.
 pub(crate) struct SignIns {
@@ -85,7 +89,8 @@ impl SignIns {
         &self.grants
     }
 
-    /// Begins one for a login, and gives the page where the person signs in.
+    /// Begins one for a login, and gives the page where the person signs in. It ends with what it was begun with: `until`
+    /// then.
     ///
     /// # Errors
     /// A sentence for the person.
@@ -94,7 +99,7 @@ impl SignIns {
         (id, address): (&str, &Address),
         caller: Option<&str>,
         redirect: String,
-        by: &str,
+        (by, until): (&str, Option<BoxFuture<'static, ()>>),
     ) -> Result<Url, String> {
         room(&self.open())?;
         let env = |name: &str| std::env::var(name).ok();
@@ -111,7 +116,14 @@ impl SignIns {
             clippy::disallowed_methods,
             reason = "a person is away at another page meanwhile; bounded in time, and ended with its entry"
         )]
-        let mut work = Work(tokio::spawn(async move { login.sign_in().await }));
+        let mut work = Work(tokio::spawn(async move {
+            let over = until.unwrap_or_else(|| Box::pin(pending()));
+            tokio::select! {
+                biased;
+                () = over => Err(AuthError::new(AuthErrorKind::NeedsSignIn, OVER)),
+                done = login.sign_in() => done,
+            }
+        }));
         let page = async {
             tokio::select! {
                 biased;
@@ -168,6 +180,12 @@ impl SignIns {
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err("the sign-in was cut off; begin again".to_owned()),
         }
+    }
+
+    /// Ends those that were begun for a caller of a server.
+    pub(crate) fn give_up(&self, server: &str, caller: &str) {
+        let of = |open: &Open| open.server == server && open.caller.as_deref() == Some(caller);
+        self.open().retain(|open| !of(open));
     }
 
     fn answered(&self, query: &str, by: &str) -> Option<Open> {

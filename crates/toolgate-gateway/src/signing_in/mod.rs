@@ -1,11 +1,13 @@
 //! Who we are to servers that want to know: what `toolgate login` was granted, kept in the data directory.
 
+mod by_caller;
 mod by_console;
 pub(crate) mod callers;
 mod need;
 
+pub(crate) use by_caller::{BACK, FOLDER, Lacking, Links, Pages};
 pub(crate) use by_console::{PATH, SignIns};
-pub(crate) use need::{Need, Watched};
+pub(crate) use need::{Need, SignInIsWhy, Watched};
 
 use crate::{
     config::{Address, Config},

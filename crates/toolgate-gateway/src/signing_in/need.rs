@@ -1,9 +1,12 @@
 //! Whether a person has to sign in at a server, as the connection to it finds out.
 
 use http::{HeaderMap, StatusCode};
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering::Relaxed},
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 use tokio::sync::watch;
 use toolgate::{BoxFuture, Error, Kind};
@@ -19,6 +22,18 @@ pub(crate) struct Need {
     /// Raised with everything that the console shows.
     shown: watch::Sender<u64>,
 }
+
+/// The cause of an error: somebody has to sign in first.
+#[derive(Debug)]
+pub(crate) struct SignInIsWhy;
+
+impl fmt::Display for SignInIsWhy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("somebody has to sign in")
+    }
+}
+
+impl std::error::Error for SignInIsWhy {}
 
 impl Need {
     /// None so far.
@@ -38,7 +53,10 @@ impl Need {
     /// The error of a server, or that a person has to sign in there, where that is why.
     pub(crate) fn why(&self, server: &str, error: Error) -> Error {
         match self.words().filter(|_| *error.kind() == Kind::Upstream) {
-            Some(words) => Error::new(Kind::Upstream, format!("the server {server}: {words}")),
+            Some(words) => {
+                let text = format!("the server {server}: {words}");
+                Error::new(Kind::Upstream, text).because(SignInIsWhy)
+            }
             None => error,
         }
     }

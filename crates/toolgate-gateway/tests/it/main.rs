@@ -11,6 +11,7 @@ mod help;
 
 mod approval;
 mod apps;
+mod asked_sign_in;
 mod bad_input;
 mod canaries;
 mod cancel;

@@ -19,27 +19,27 @@ use std::{
 };
 
 #[derive(Default)]
-struct Seen {
+pub(crate) struct Seen {
     /// Accounts that signed in so far.
-    accounts: usize,
+    pub(crate) accounts: usize,
     /// Tokens that are taken no more, also for a renewal.
     ended: BTreeSet<String>,
     /// The accounts of each session.
     sessions: BTreeMap<String, BTreeSet<String>>,
     /// The account of each call, by what the call says of itself.
-    calls: Vec<(String, String)>,
+    pub(crate) calls: Vec<(String, String)>,
     /// Requests to the server without a token.
     bare: usize,
 }
 
 /// A server with sessions that says whose account is used, and its authorization server.
-struct Far {
+pub(crate) struct Far {
     port: u16,
     seen: Arc<Mutex<Seen>>,
 }
 
 impl Far {
-    fn new() -> Far {
+    pub(crate) fn new() -> Far {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::<Mutex<Seen>>::default();
@@ -53,18 +53,23 @@ impl Far {
         Far { port, seen }
     }
 
-    fn seen<T>(&self, look: impl FnOnce(&mut Seen) -> T) -> T {
+    pub(crate) fn seen<T>(&self, look: impl FnOnce(&mut Seen) -> T) -> T {
         look(&mut self.seen.lock().unwrap())
     }
 
-    fn gate(&self, more: &str) -> Gate {
+    pub(crate) fn gate(&self, more: &str) -> Gate {
         self.setup(more).start()
     }
 
-    fn setup(&self, more: &str) -> Setup {
+    pub(crate) fn setup(&self, more: &str) -> Setup {
+        self.setup_with(more, "")
+    }
+
+    /// The same, with more in the section of the server.
+    pub(crate) fn setup_with(&self, more: &str, of_server: &str) -> Setup {
         Setup::config(format!(
             "[limits]\nrate = \"1000000/s\"\n{more}\n[server.far]\nurl = \"http://127.0.0.1:{}/mcp\"\ngrants = \"caller\"\n\
-             trust_annotations = true\n[[rule]]\ntools = [\"far.*\"]\nthen = \"allow\"\n",
+             {of_server}trust_annotations = true\n[[rule]]\ntools = [\"far.*\"]\nthen = \"allow\"\n",
             self.port
         ))
     }
@@ -184,11 +189,11 @@ fn answer(request: &Heard, seen: &Mutex<Seen>) -> (u16, String, String) {
     (200, more, answer.to_string())
 }
 
-fn key(gate: &Gate, name: &str) -> String {
+pub(crate) fn key(gate: &Gate, name: &str) -> String {
     gate.cli(&["keys", "create", name]).trim().to_owned()
 }
 
-fn with(key: &str) -> Vec<String> {
+pub(crate) fn with(key: &str) -> Vec<String> {
     vec![format!("Authorization: Bearer {key}")]
 }
 
@@ -198,7 +203,7 @@ fn ask(gate: &Gate, key: &str, method: &str, name: Option<&str>, params: Value) 
     send(gate.port, "POST", "/mcp", &lines, body.as_bytes())
 }
 
-fn who(gate: &Gate, key: &str, i_am: &str) -> String {
+pub(crate) fn who(gate: &Gate, key: &str, i_am: &str) -> String {
     let params = json!({"name": "far_who", "arguments": {"i_am": i_am}});
     let response = ask(gate, key, "tools/call", Some("far_who"), params);
     assert_eq!(response.status, 200, "{response:?}");
@@ -211,7 +216,7 @@ fn list(gate: &Gate, key: &str, what: &str) -> Value {
 }
 
 /// Types `toolgate login far --caller CALLER`, and does what a browser would.
-fn sign_in(gate: &Gate, caller: &str) -> (String, String) {
+pub(crate) fn sign_in(gate: &Gate, caller: &str) -> (String, String) {
     let mut child = toolgate()
         .args([
             "login",

@@ -53,6 +53,7 @@ fn text(questions: &Questions) -> String {
         let (method, params) = match &ask.kind {
             AskKind::Elicit(params) => (elicitation::NAME, Some(params.clone())),
             AskKind::Sample(params) => (elicitation::SAMPLING, Some(params.clone())),
+            AskKind::SignIn(page) => (elicitation::NAME, Some(page.params())),
             AskKind::Approve(_) | AskKind::Roots => (elicitation::ROOTS, None),
         };
         Request {

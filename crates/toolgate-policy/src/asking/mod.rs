@@ -127,7 +127,7 @@ impl Asking {
     ) -> Result<(), Error> {
         let judged = match kind {
             // Ours: no server can ask it.
-            AskKind::Approve(_) => Ok(()),
+            AskKind::Approve(_) | AskKind::SignIn(_) => Ok(()),
             AskKind::Elicit(params) if is_page(params) => self.page(server, params, trail),
             AskKind::Elicit(params) => self.form(server, params, trail),
             AskKind::Sample(params) => self.sample(server, caller, params),

@@ -4,7 +4,7 @@ use super::{Front, call::Context, outlet::Outlet};
 use std::time::Duration;
 use toolgate_core::{
     Approval, Ask, AskKind, BoxFuture, Call, Error, Event, Kind, Need, Open, Outcome, Output,
-    Progress, Questions, Round, visible,
+    Progress, Questions, Round, Waiting, visible,
 };
 use toolgate_wire::{
     dialect::Dialect,
@@ -67,12 +67,16 @@ pub(crate) async fn rounds(
                 format!("the tool asked more than {} times", server.limits.rounds),
             ));
         }
-        let answers = match approval(&questions) {
-            Some(approval) if !asks_client(approval, context) => {
+        let answers = match (approval(&questions), signing(&questions)) {
+            (Some(approval), _) if !asks_client(approval, context) => {
                 Box::pin(held(server, &call, approval, outlet)).await?;
                 Vec::new()
             }
-            approval => {
+            (None, Some(signing)) => {
+                Box::pin(signed_in(server, &call, signing, outlet)).await?;
+                Vec::new()
+            }
+            (approval, _) => {
                 able(&questions, context)?;
                 let Some(asker) = asker.filter(|asker| !asker.leaves()) else {
                     return Ok(Left::Questions(Box::new(call), questions));
@@ -104,6 +108,14 @@ fn approval(questions: &Questions) -> Option<&Approval> {
     })
 }
 
+/// What tells that somebody signed in at a page that the client has opened.
+fn signing(questions: &Questions) -> Option<&dyn Waiting> {
+    questions.asks.iter().find_map(|ask| match &ask.kind {
+        AskKind::SignIn(page) => page.opened.as_deref(),
+        _ => None,
+    })
+}
+
 fn asks_client(approval: &Approval, context: &Context) -> bool {
     approval.via_client
         && context.abilities.elicitation
@@ -119,27 +131,54 @@ async fn held(
     outlet: &Outlet,
 ) -> Result<(), Error> {
     let _attending = approval.waiting.attend();
-    let decided = approval.waiting.decided();
+    let words = format!(
+        "waiting for a person to approve {} ({})",
+        approval.item.full_name(),
+        approval.id
+    );
+    waits(server, call, &words, approval.waiting.decided(), outlet).await
+}
+
+/// Waits until somebody signed in, as long as for an answer to any question.
+async fn signed_in(
+    server: &Front,
+    call: &Call,
+    signing: &dyn Waiting,
+    outlet: &Outlet,
+) -> Result<(), Error> {
+    let words = "waiting for somebody to sign in at the page that was opened";
+    let limit = server.limits.question;
+    let waiting = waits(server, call, words, signing.decided(), outlet);
+    let late = |_| {
+        let text = format!("nobody signed in within {} s", limit.as_secs());
+        Error::new(Kind::Late, text)
+    };
+    tokio::time::timeout(limit, waiting).await.map_err(late)?
+}
+
+/// Waits for a person, and tells the caller that it waits, and for what.
+async fn waits(
+    server: &Front,
+    call: &Call,
+    words: &str,
+    until: BoxFuture<'static, ()>,
+    outlet: &Outlet,
+) -> Result<(), Error> {
     let beat = async {
         let mut beats = 0.0;
         loop {
-            let message = Some(format!(
-                "waiting for a person to approve {} ({})",
-                approval.item.full_name(),
-                approval.id
-            ));
             // Below any progress of the tool itself, so that its own may still grow.
             call.reporter.tell(Event::Progress(Progress {
                 progress: f64::from(beats) * 1e-6,
                 total: None,
-                message,
+                message: Some(words.to_owned()),
             }));
             beats += 1.0_f32;
             tokio::time::sleep(HEARTBEAT).await;
         }
     };
     tokio::select! {
-        () = decided => Ok(()),
+        () = until => Ok(()),
         () = beat => Ok(()),
         () = server.closed() => Err(Error::new(Kind::Cancelled, "the gateway stops; ask again when it runs")),
         () = outlet.closed() => Err(Error::new(Kind::Cancelled, "the caller went away while a person was asked")),
@@ -216,6 +255,11 @@ fn able(questions: &Questions, context: &Context) -> Result<(), Error> {
                 Need::ElicitationUrl,
                 "open a page for its user",
             ),
+            AskKind::SignIn(_) => (
+                abilities.elicitation_url,
+                Need::ElicitationUrl,
+                "open a page for its user",
+            ),
             AskKind::Elicit(_) => (
                 abilities.elicitation,
                 Need::Elicitation,
@@ -253,7 +297,7 @@ fn has_words(ask: &Ask, dialect: &Dialect) -> bool {
             requested.is_none_or(|requested| dialect.form(&requested).is_some())
         }
         AskKind::Sample(params) => dialect.sampling(params).is_some(),
-        AskKind::Approve(_) | AskKind::Roots => true,
+        AskKind::Approve(_) | AskKind::Roots | AskKind::SignIn(_) => true,
     }
 }
 
@@ -274,6 +318,7 @@ pub(crate) fn request(ask: &Ask, call: &Call, context: &Context) -> elicitation:
             Some(elicited(&form(approval, call), dialect)),
         ),
         AskKind::Elicit(params) => (elicitation::NAME, Some(elicited(params, dialect))),
+        AskKind::SignIn(page) => (elicitation::NAME, Some(elicited(&page.params(), dialect))),
         // Context that the client cannot include is not asked for; before 2025-11-25 nobody could say so.
         AskKind::Sample(params)
             if dialect.sampling_tools && !context.abilities.sampling_context =>

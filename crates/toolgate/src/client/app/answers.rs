@@ -126,6 +126,7 @@ impl Answers {
             }
             AskKind::Elicit(params) if is_url(params) => self.page(params).await,
             AskKind::Elicit(params) => self.form(params).await,
+            AskKind::SignIn(page) => self.page(&page.params()).await,
             AskKind::Sample(params) => self.sample(params).await,
             AskKind::Roots if self.0.functions.roots.is_some() => Ok(roots::result(&self.roots())),
             AskKind::Roots => Err(undeclared(Need::Roots, "roots")),
