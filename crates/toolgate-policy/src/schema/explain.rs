@@ -43,7 +43,24 @@ pub(crate) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
             got: "more".to_owned(),
         }];
     }
-    if schema.validator.is_valid(value) {
+    if schema
+        .plain
+        .as_ref()
+        .is_some_and(|plain| plain.takes(value))
+    {
+        return Vec::new();
+    }
+    let validator = match schema.validator() {
+        Ok(validator) => validator,
+        Err(why) => {
+            return vec![Problem {
+                path: String::new(),
+                expected: "what the schema says".to_owned(),
+                got: format!("a schema that cannot be used: {why}"),
+            }];
+        }
+    };
+    if validator.is_valid(value) {
         return Vec::new();
     }
     if !schema.cost.may_be_told(value) {
@@ -53,8 +70,7 @@ pub(crate) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
             got: kind(value, true),
         }];
     }
-    schema
-        .validator
+    validator
         .iter_errors(value)
         .take(MOST)
         .map(|error| problem(schema, &error))

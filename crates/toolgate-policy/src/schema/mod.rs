@@ -1,4 +1,5 @@
-//! JSON Schemas of tools: compiled once, within bounds, without ever fetching anything.
+//! JSON Schemas of tools: compiled once, within bounds, without ever fetching anything. What is plain, as most are, needs
+//! the compiler only to say why a value does not fit.
 
 mod author;
 mod bounds;
@@ -7,6 +8,7 @@ mod dialect;
 mod explain;
 mod kept;
 mod pattern;
+mod plain;
 mod reference;
 #[cfg(test)]
 mod tests;
@@ -21,9 +23,9 @@ pub(crate) use kept::{Compiled, compiled};
 pub use withhold::Schemas;
 
 use crate::arguments::is_closed;
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
-use std::time::Duration;
+use std::{sync::OnceLock, time::Duration};
 use toolgate_core::Json;
 
 /// The largest regular expression once compiled, and its cache, in bytes.
@@ -36,7 +38,12 @@ pub(crate) struct Schema {
     pub(crate) tree: Value,
     /// Whether it takes no members but those that it names.
     pub(crate) closed: bool,
-    pub(crate) validator: Validator,
+    /// What most schemas are, and then nothing is compiled until a value does not fit.
+    plain: Option<plain::Plain>,
+    compiled: OnceLock<Result<Validator, String>>,
+    draft: Draft,
+    /// Regular expressions in it.
+    patterns: usize,
     /// How deep a value may be before checking it could take too long.
     pub(crate) depth: usize,
     /// What checking a value costs.
@@ -59,27 +66,48 @@ impl Schema {
         let draft = dialect::of(&graph)?;
         let edges = reference::resolve(&graph)?;
         let work = work::of(&graph, &edges)?;
-        let each = PATTERN.min(PATTERNS / graph.patterns.max(1));
-        let patterns = PatternOptions::regex()
-            .size_limit(each)
-            .dfa_size_limit(each);
-        let options = jsonschema::options()
-            .with_draft(draft)
-            .offline()
-            // A value that is an expression would be compiled, however large it becomes.
-            .with_format("regex", |_: &str| true)
-            .with_pattern_options(patterns);
-        let validator = options
-            .build(&tree)
-            .map_err(|error| shorten(&error.to_string()))?;
-        Ok(Schema {
-            validator,
+        let plain = plain::Plain::of(&tree, draft);
+        let schema = Schema {
+            plain,
+            compiled: OnceLock::new(),
+            draft,
+            patterns: graph.patterns,
             depth: work.depth,
             cost: work.cost,
             time: bounds.time,
             closed: is_closed(&tree),
             tree,
-        })
+        };
+        if schema.plain.is_none() {
+            schema.validator()?;
+        }
+        Ok(schema)
+    }
+
+    /// The compiled form, made when it is first asked for: at once where the schema is not plain.
+    ///
+    /// # Errors
+    /// Why there is none; a plain schema has one.
+    pub(crate) fn validator(&self) -> Result<&Validator, String> {
+        let made = self.compiled.get_or_init(|| self.build());
+        made.as_ref().map_err(Clone::clone)
+    }
+
+    fn build(&self) -> Result<Validator, String> {
+        #[cfg(test)]
+        tests::BUILT.set(tests::BUILT.get() + 1);
+        let each = PATTERN.min(PATTERNS / self.patterns.max(1));
+        let patterns = PatternOptions::regex()
+            .size_limit(each)
+            .dfa_size_limit(each);
+        let options = jsonschema::options()
+            .with_draft(self.draft)
+            .offline()
+            // A value that is an expression would be compiled, however large it becomes.
+            .with_format("regex", |_: &str| true)
+            .with_pattern_options(patterns);
+        let built = options.build(&self.tree);
+        built.map_err(|error| shorten(&error.to_string()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is compiled, what is withheld, and what is said of a value.
 
 mod once;
+mod plain;
 
 use super::{Schema, problems};
 use crate::Bounds;
@@ -11,6 +12,8 @@ use toolgate_core::Json;
 thread_local! {
     /// Schemas that this thread compiled.
     pub(super) static COMPILED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    /// Those for which it took the compiler.
+    pub(super) static BUILT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 fn compile(schema: &Value) -> Result<Schema, String> {

@@ -1,0 +1,359 @@
+//! The plain form says of every value what the compiled one says, and is none of a schema that this one refuses.
+
+use super::{BUILT, COMPILED, Schema, compile, problems, refused, taken};
+use proptest::{collection::vec, prelude::*, sample::select};
+use serde_json::{Map, Value, json};
+
+/// Where 64 bits, floats and integers part.
+fn edges() -> Vec<Value> {
+    vec![
+        json!(0),
+        json!(-0.0),
+        json!(1),
+        json!(1.0),
+        json!(-1),
+        json!(2),
+        json!(3),
+        json!(0.5),
+        json!(-1.5),
+        json!(1e300),
+        json!(-1e300),
+        json!(5e-324),
+        json!(9_007_199_254_740_991_u64),
+        json!(9_007_199_254_740_992_u64),
+        json!(9_007_199_254_740_992.0),
+        json!(9_007_199_254_740_993_u64),
+        json!(i64::MAX),
+        json!(9_223_372_036_854_775_808_u64),
+        json!(9_223_372_036_854_775_808.0),
+        json!(i64::MIN),
+        json!(-9_223_372_036_854_775_808.0),
+        json!(u64::MAX),
+        json!(18_446_744_073_709_551_616.0),
+    ]
+}
+
+fn number() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        4 => select(edges()),
+        1 => any::<i64>().prop_map(Value::from),
+        1 => any::<u64>().prop_map(Value::from),
+        1 => any::<f64>().prop_map(Value::from),
+        2 => (-3_i64..4).prop_map(Value::from),
+    ]
+}
+
+const TEXTS: [&str; 9] = [
+    "",
+    "a",
+    "b",
+    "ab",
+    "é",
+    "e\u{301}",
+    "👍",
+    "👍👍👍",
+    "a@b.test",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    select(TEXTS.to_vec()).prop_map(str::to_owned)
+}
+
+/// Small values at which verdicts change, alone and in others.
+fn probes() -> Vec<Value> {
+    let mut all = edges();
+    all.extend(TEXTS.map(Value::from));
+    all.extend([
+        json!(null),
+        json!(true),
+        json!([]),
+        json!({}),
+        json!({"a": 1, "b": 2, "c": 3}),
+    ]);
+    let inner: Vec<Value> = all.iter().step_by(2).cloned().collect();
+    all.extend(inner.iter().map(|one| json!([one])));
+    all.extend(inner.iter().map(|one| json!({"a": one})));
+    all
+}
+
+fn name() -> impl Strategy<Value = String> {
+    select(vec!["a", "b", "c", "é", "$schema", "type", "a/b~"]).prop_map(str::to_owned)
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        1 => Just(Value::Null),
+        1 => any::<bool>().prop_map(Value::from),
+        3 => number(),
+        3 => text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            1 => vec(inner.clone(), 0..4).prop_map(Value::from),
+            2 => vec((name(), inner), 0..4).prop_map(|all| Value::Object(all.into_iter().collect())),
+        ]
+    })
+}
+
+fn kind() -> impl Strategy<Value = Value> {
+    let kinds = [
+        "null", "boolean", "object", "array", "string", "number", "integer",
+    ];
+    select(kinds.to_vec()).prop_map(Value::from)
+}
+
+fn keys(keys: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    select(keys)
+}
+
+const COUNTS: [&str; 6] = [
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+];
+const LIMITS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+/// All that the plain form knows, and some that it does not.
+const ALL: [&str; 32] = [
+    "type",
+    "enum",
+    "const",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "required",
+    "properties",
+    "additionalProperties",
+    "items",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "title",
+    "description",
+    "$comment",
+    "readOnly",
+    "writeOnly",
+    "deprecated",
+    "examples",
+    "default",
+    "format",
+    "uniqueItems",
+    "x-other",
+];
+
+/// Keywords as they are meant.
+fn leaf() -> impl Strategy<Value = (&'static str, Value)> {
+    prop_oneof![
+        4 => kind().prop_map(|kind| ("type", kind)),
+        1 => vec(kind(), 0..4).prop_map(|kinds| ("type", Value::from(kinds))),
+        2 => vec(value(), 0..4).prop_map(|values| ("enum", Value::from(values))),
+        1 => value().prop_map(|value| ("const", value)),
+        3 => (keys(&LIMITS), number()),
+        3 => (keys(&COUNTS), (0_u64..4).prop_map(Value::from)),
+        2 => vec(name(), 0..3).prop_map(|names| ("required", Value::from(names))),
+        1 => any::<bool>().prop_map(|yes| ("additionalProperties", Value::from(yes))),
+        1 => any::<bool>().prop_map(|yes| ("uniqueItems", Value::from(yes))),
+        1 => text().prop_map(|text| ("title", Value::from(text))),
+        1 => value().prop_map(|value| ("default", value)),
+        1 => vec(value(), 0..2).prop_map(|values| ("examples", Value::from(values))),
+        1 => select(vec!["email", "regex", "uuid", "odd"]).prop_map(|name| ("format", Value::from(name))),
+        1 => any::<bool>().prop_map(|yes| ("writeOnly", Value::from(yes))),
+    ]
+}
+
+fn object(all: Vec<(&'static str, Value)>) -> Value {
+    let all = all.into_iter().map(|(key, value)| (key.to_owned(), value));
+    Value::Object(all.collect())
+}
+
+/// A schema without others in it.
+fn small(odd: u32) -> impl Strategy<Value = Value> {
+    let key = prop_oneof![
+        20 => leaf(),
+        odd => (keys(&ALL), value()),
+    ];
+    prop_oneof![
+        12 => vec(key, 0..4).prop_map(object),
+        1 => any::<bool>().prop_map(Value::from),
+    ]
+}
+
+fn schema(odd: u32) -> impl Strategy<Value = Value> {
+    small(odd).prop_recursive(3, 24, 4, move |inner| {
+        let named = vec((name(), inner.clone()), 0..4);
+        let named = named.prop_map(|all| Value::Object(all.into_iter().collect::<Map<_, _>>()));
+        let applied = prop_oneof![
+            4 => named.prop_map(|named| ("properties", named)),
+            2 => (keys(&["additionalProperties", "items", "not"]), inner.clone()),
+            2 => (keys(&["allOf", "anyOf", "oneOf"]), vec(inner, 0..4).prop_map(Value::from)),
+            3 => leaf(),
+        ];
+        vec(applied, 0..5).prop_map(object)
+    })
+}
+
+/// With a dialect that is named, or none.
+fn whole(odd: u32) -> impl Strategy<Value = Value> {
+    let dialects = [
+        None,
+        None,
+        Some("https://json-schema.org/draft/2020-12/schema"),
+        Some("http://json-schema.org/draft-07/schema#"),
+    ];
+    let schema = prop_oneof![1 => small(odd), 2 => schema(odd)];
+    (schema, select(dialects.to_vec())).prop_map(|(mut schema, dialect)| {
+        if let (Some(schema), Some(dialect)) = (schema.as_object_mut(), dialect) {
+            schema.insert("$schema".to_owned(), dialect.into());
+        }
+        schema
+    })
+}
+
+/// What both forms say of values is one: the verdict, and every word to the caller.
+fn agree(schema: &Value, values: &[Value]) -> Result<bool, TestCaseError> {
+    let Ok(mut plain) = compile(schema) else {
+        return Ok(false);
+    };
+    let Some(form) = plain.plain.take() else {
+        return Ok(false);
+    };
+    // From here on it is judged as if it were not plain.
+    let compiled = plain;
+    if let Err(why) = compiled.validator() {
+        return Err(TestCaseError::fail(format!("plain, but {why}: {schema}")));
+    }
+    for value in values.iter().chain(&probes()) {
+        let fits = compiled.validator().unwrap().is_valid(value);
+        prop_assert_eq!(form.takes(value), fits, "{} in {}", value, schema);
+    }
+    let said: Vec<_> = values
+        .iter()
+        .map(|value| problems(&compiled, value))
+        .collect();
+    let plain = Schema {
+        plain: Some(form),
+        ..compiled
+    };
+    for (value, said) in values.iter().zip(said) {
+        prop_assert_eq!(problems(&plain, value), said);
+    }
+    Ok(true)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Nearly all of these are well-formed.
+    #[test]
+    fn plain_schemas_say_what_compiled_ones_say(schema in whole(0), values in vec(value(), 6)) {
+        agree(&schema, &values)?;
+    }
+
+    /// Any value behind any keyword: what the meta-schema refuses is not plain.
+    #[test]
+    fn what_is_ill_formed_is_not_plain(schema in whole(6), values in vec(value(), 2)) {
+        agree(&schema, &values)?;
+    }
+}
+
+/// The laws above would hold of nothing, too.
+#[test]
+fn most_random_schemas_are_plain() {
+    use proptest::{strategy::ValueTree, test_runner::TestRunner};
+    let mut runner = TestRunner::deterministic();
+    let (mut plain, mut fit, mut all) = (0, 0, 0);
+    for _ in 0..400 {
+        let schema = whole(0).new_tree(&mut runner).unwrap().current();
+        let value = value().new_tree(&mut runner).unwrap().current();
+        if let Ok(schema) = compile(&schema)
+            && let Some(form) = &schema.plain
+        {
+            plain += 1;
+            fit += usize::from(form.takes(&value));
+        }
+        all += 1;
+    }
+    assert!(plain * 3 > all, "{plain} of {all}");
+    assert!(fit * 10 > plain && fit * 10 < plain * 9, "{fit} of {plain}");
+}
+
+/// Schemas of servers in use.
+#[test]
+fn most_real_schemas_are_plain() {
+    let lines = include_str!("../../../tests/it/schemas/real/tools.jsonl").lines();
+    let values = [
+        json!({}),
+        json!({"path": "a", "query": 1, "limit": 10, "name": null}),
+        json!({"path": 7, "query": "a", "limit": 1.5, "name": "a"}),
+        json!([]),
+    ];
+    let (mut plain, mut all) = (0, 0);
+    for line in lines.filter(|line| !line.is_empty()) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        plain += usize::from(agree(&line["schema"], &values).unwrap());
+        all += 1;
+    }
+    assert!(plain * 5 > all * 4, "{plain} of {all}");
+}
+
+#[test]
+fn what_is_not_well_formed_is_refused_at_once() {
+    let in_member = |schema: &Value| json!({"type": "object", "properties": {"a": schema}});
+    for schema in [
+        json!({"type": 7}),
+        json!({"type": "strnig"}),
+        json!({"type": []}),
+        json!({"type": ["string", "string"]}),
+        json!({"minimum": "x"}),
+        json!({"exclusiveMaximum": true}),
+        json!({"minLength": -1}),
+        json!({"maxItems": 1.5}),
+        json!({"required": "a"}),
+        json!({"required": [1]}),
+        json!({"required": ["a", "a"]}),
+        json!({"properties": []}),
+        json!({"properties": {"a": 7}}),
+        json!({"additionalProperties": "no"}),
+        json!({"items": "x"}),
+        json!({"enum": "x"}),
+        json!({"anyOf": []}),
+        json!({"oneOf": {}}),
+        json!({"not": 7}),
+        json!({"title": 7}),
+        json!({"description": []}),
+        json!({"examples": 7}),
+        json!({"writeOnly": "yes"}),
+        json!({"format": 7}),
+    ] {
+        refused(schema.clone(), "");
+        refused(in_member(&schema), "");
+    }
+}
+
+#[test]
+fn a_plain_schema_is_compiled_when_a_value_does_not_fit() {
+    let (before, built) = (COMPILED.get(), BUILT.get());
+    let schema = taken(
+        json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}),
+    );
+    assert!(problems(&schema, &json!({"a": 1.0})).is_empty());
+    assert_eq!((COMPILED.get() - before, BUILT.get() - built), (1, 0));
+    for _ in 0..2 {
+        let found = problems(&schema, &json!({"a": "x"}));
+        assert_eq!(found[0].expected, "an integer");
+        assert_eq!(BUILT.get() - built, 1);
+    }
+    // One that is not plain, at once.
+    taken(json!({"pattern": "^a"}));
+    assert_eq!(BUILT.get() - built, 2);
+}
