@@ -1,6 +1,13 @@
 //! How a call says that it takes long, so that its caller need not wait.
 
-use std::{fmt, sync::Arc};
+use crate::Round;
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 use tokio::sync::watch;
 
 /// How long a call takes, as those say who know.
@@ -18,12 +25,22 @@ pub enum Pace {
 /// The way to say that a call goes on as a task. Only an edge makes one of it; where the caller knows no tasks it says
 /// so, and the call goes on as ever. Clones are one.
 #[derive(Clone, Default)]
-pub struct Background(Option<Arc<watch::Sender<Pace>>>);
+pub struct Background(Option<Arc<Said>>);
+
+/// What was said of a call.
+#[derive(Default)]
+struct Said {
+    pace: watch::Sender<Pace>,
+    /// The round that would take it up again.
+    again: watch::Sender<Option<Round>>,
+    is_left: AtomicBool,
+}
 
 impl Background {
     /// A way, and what is said on it.
     pub fn new() -> (Background, watch::Receiver<Pace>) {
-        let (said, heard) = watch::channel(Pace::default());
+        let said = Said::default();
+        let heard = said.pace.subscribe();
         (Background(Some(Arc::new(said))), heard)
     }
 
@@ -48,13 +65,39 @@ impl Background {
     pub fn is_task(&self) -> bool {
         self.0
             .as_ref()
-            .is_some_and(|said| *said.borrow() == Pace::Task)
+            .is_some_and(|said| *said.pace.borrow() == Pace::Task)
+    }
+
+    /// Says that somebody else goes on with the call whatever becomes of this process, and in which round it is found
+    /// there again. What was said last counts.
+    pub fn goes_on_in(&self, round: Round) {
+        if let Some(said) = &self.0 {
+            said.again.send_replace(Some(round));
+        }
+    }
+
+    /// The round in which the call can be taken up again, as it is said; none where its caller knows no tasks.
+    pub fn again(&self) -> Option<watch::Receiver<Option<Round>>> {
+        Some(self.0.as_ref()?.again.subscribe())
+    }
+
+    /// Says that another process takes the call up: what goes on elsewhere is not to be ended with this one.
+    pub fn leave(&self) {
+        if let Some(said) = &self.0 {
+            said.is_left.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether another process takes the call up.
+    pub fn is_left(&self) -> bool {
+        let said = self.0.as_ref();
+        said.is_some_and(|said| said.is_left.load(Ordering::Acquire))
     }
 
     /// What was said never becomes less.
     fn say(&self, pace: Pace) {
         if let Some(said) = &self.0 {
-            said.send_if_modified(|now| {
+            said.pace.send_if_modified(|now| {
                 let more = pace > *now;
                 *now = pace.max(*now);
                 more
@@ -66,7 +109,7 @@ impl Background {
 impl fmt::Debug for Background {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Some(said) => write!(f, "Background({:?})", *said.borrow()),
+            Some(said) => write!(f, "Background({:?})", *said.pace.borrow()),
             None => f.write_str("Background(off)"),
         }
     }

@@ -58,6 +58,9 @@ pub struct CallParts {
     pub reporter: Reporter,
     /// The way to say that it goes on as a task; off where the caller knows none.
     pub background: Background,
+    /// For how long somebody else has worked on it already, where another process began it. It is to be found there by the
+    /// state in its round, and never to be begun anew.
+    pub under_way: Option<Duration>,
     /// The trace that it belongs to; passed on, and nothing decides by it.
     pub trace: TraceContext,
     /// How the edge saw it. For the record and the console; nothing decides by it.
@@ -289,6 +292,7 @@ impl Call {
             patience: None,
             reporter: Reporter::default(),
             background: Background::default(),
+            under_way: None,
             trace: TraceContext::default(),
             seen: UNSEEN.clone(),
             trail: Trail::default(),
@@ -320,6 +324,16 @@ impl Call {
     /// The arguments.
     pub fn arguments(&self) -> &Arguments {
         &self.of.arguments
+    }
+
+    /// The error of a call that another process began, where nothing is known of it.
+    pub fn lost(&self) -> Error {
+        let text = format!(
+            "{} was called by a process that is gone, and what became of it is not to be found any more; it is not known \
+             whether the call took effect",
+            self.name()
+        );
+        Error::new(Kind::Upstream, text)
     }
 
     /// The error of a use of something that is not there, or that the caller may not see.

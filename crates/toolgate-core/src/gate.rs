@@ -399,8 +399,10 @@ impl Layer for Gate {
                     slot
                 }
             };
-            if slot.is_some() {
+            if let Some(slot) = &slot {
                 same(&next, &call, &item).await?;
+                // Whoever goes on with the call later does so under the same yes.
+                call.round.slots.insert(SLOT.to_owned(), slot.clone());
             }
             let mut outcome = next.call(call).await?;
             if let (Outcome::Ask(questions), Some(slot)) = (&mut outcome, slot) {

@@ -34,9 +34,9 @@ impl KeptTasks {
     pub(crate) fn open(data: &Path, limits: &Limits) -> Result<KeptTasks, String> {
         let dir = data.join("tasks");
         let limits = StateLimits {
-            // Two rows a task, and as many again for those that another process left.
-            rows: limits.tasks.saturating_mul(4),
-            // A result is kept as text in JSON, where quotes take two bytes.
+            // Three rows a task, and as many again for those that another process left.
+            rows: limits.tasks.saturating_mul(6),
+            // A result is kept as text in JSON, where quotes take two bytes; so do the bytes of what is sealed.
             row_bytes: limits.task_bytes.saturating_mul(2).saturating_add(ABOUT),
             ..StateLimits::default()
         };

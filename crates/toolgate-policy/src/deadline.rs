@@ -106,7 +106,8 @@ impl Deadline {
         let silence = call.patience.unwrap_or(silence).min(self.hard);
         let background = call.background.clone();
         let start = Instant::now();
-        let mut end = start + self.hard;
+        let before = call.under_way.unwrap_or_default();
+        let mut end = start + self.hard.saturating_sub(before);
         let mut paused = self.paused.clone();
         let beat = Arc::new(Beat {
             last: Mutex::new(start),

@@ -108,13 +108,27 @@ impl Seal {
         slots: &Slots,
         now: SystemTime,
     ) -> Result<String, Error> {
-        let mut text = payload(call, slots, seconds(now + self.life))
-            .as_str()
-            .as_bytes()
-            .to_vec();
+        let text = payload(call, slots, seconds(now + self.life));
+        self.shut(self.binding(call), text.as_str().as_bytes().to_vec())
+    }
+
+    /// Seals what is kept here under a name; it is good for as long as the key is.
+    ///
+    /// # Errors
+    /// The system gives no random bytes.
+    pub(crate) fn keep(&self, name: &[&str], text: &Json) -> Result<String, Error> {
+        self.shut(self.bound(name), text.as_str().as_bytes().to_vec())
+    }
+
+    /// Opens what was kept under that name; nothing where it was changed, or the key is gone.
+    pub(crate) fn kept(&self, name: &[&str], sealed: &str) -> Option<Vec<u8>> {
+        self.opened(self.bound(name), sealed)
+    }
+
+    fn shut(&self, bound: Vec<u8>, mut text: Vec<u8>) -> Result<String, Error> {
         let mut nonce = [0; NONCE_LEN];
         self.random.fill(&mut nonce).map_err(|_| bug())?;
-        let bound = Aad::from(self.binding(call));
+        let bound = Aad::from(bound);
         let keys = self.keys();
         let first = keys.first().ok_or_else(bug)?;
         first
@@ -126,14 +140,17 @@ impl Seal {
 
     /// Server, caller, method, name and arguments, so that state cannot be carried from one to another.
     fn binding(&self, call: &Call) -> Vec<u8> {
-        let mut context = digest::Context::new(&digest::SHA256);
-        for part in [
-            &self.of,
+        self.bound(&[
             call.caller.name(),
             call.op.method(),
             call.name(),
             &call.arguments().raw().canonical(),
-        ] {
+        ])
+    }
+
+    fn bound(&self, parts: &[&str]) -> Vec<u8> {
+        let mut context = digest::Context::new(&digest::SHA256);
+        for part in std::iter::once(&self.of.as_str()).chain(parts) {
             context.update(&(part.len() as u64).to_be_bytes());
             context.update(part.as_bytes());
         }
@@ -145,19 +162,9 @@ impl Seal {
     /// # Errors
     /// It was changed, belongs to another caller, tool or arguments, or is too old. Which, is not told.
     pub(crate) fn open(&self, call: &Call, sealed: &str, now: SystemTime) -> Result<Kept, Error> {
-        let bytes = decode(sealed).ok_or_else(refused)?;
-        let (id, bytes) = bytes.split_at_checked(ID).ok_or_else(refused)?;
-        let (nonce, text) = bytes.split_at_checked(NONCE_LEN).ok_or_else(refused)?;
-        let keys = self.keys();
-        let key = keys.iter().find(|key| key.id == id).ok_or_else(refused)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| refused())?;
-        let mut text = text.to_vec();
-        let open = key
-            .key
-            .open_in_place(nonce, Aad::from(self.binding(call)), &mut text)
-            .map_err(|_| refused())?;
+        let open = self.opened(self.binding(call), sealed);
         let json = Json::read(
-            open.to_vec(),
+            open.ok_or_else(refused)?,
             &Limits {
                 bytes: LIMIT,
                 ..Limits::default()
@@ -172,6 +179,18 @@ impl Seal {
             return Err(refused());
         }
         kept(&json).ok_or_else(refused)
+    }
+
+    fn opened(&self, bound: Vec<u8>, sealed: &str) -> Option<Vec<u8>> {
+        let bytes = decode(sealed)?;
+        let (id, bytes) = bytes.split_at_checked(ID)?;
+        let (nonce, text) = bytes.split_at_checked(NONCE_LEN)?;
+        let keys = self.keys();
+        let key = keys.iter().find(|key| key.id == id)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let mut text = text.to_vec();
+        let open = key.key.open_in_place(nonce, Aad::from(bound), &mut text);
+        open.ok().map(|open| open.to_vec())
     }
 }
 

@@ -126,6 +126,7 @@ async fn serve(
     let keys = seal_keys::of_now(store.as_ref()).await?;
     let set = parts.server.set_seal_keys(&keys);
     set.map_err(|e| e.public().to_owned())?;
+    parts.server.take_up_tasks().await;
     let control =
         Control::open(&start.data).map_err(|e| format!("cannot open the control socket: {e}"))?;
     // Whoever reads that it is ready may tell it to stop at once.

@@ -3,6 +3,7 @@
 mod approval;
 mod page;
 mod restart;
+mod taken_up;
 
 use crate::help::{Gate, Modern, SOON, Setup, answer_of, until};
 use serde_json::{Value, json};

@@ -189,6 +189,9 @@ impl Remote {
         if let Some(outcome) = self.resume(&call).await {
             return outcome;
         }
+        if call.under_way.is_some() {
+            return Err(call.lost());
+        }
         let granted = call::granted(&call, &self.peer, &self.options);
         if self.may_ask(&granted) && !self.asks_for_task(&call) {
             return self.asked_in(&call, &granted).await;

@@ -1,6 +1,7 @@
 //! A call that its server answers with a task: it is followed to its end, so that whoever called waits for a call.
 //!
-//! The id of the task stays here: in this future, and while its questions are answered, in a slot of the call.
+//! The id of the task stays here: in this future, and while its questions are answered, in a slot of the call. Where the
+//! call is a task itself, the edge keeps that slot, so that a later process finds the task of the server again.
 
 use super::{
     call,
@@ -12,10 +13,11 @@ use super::{
 };
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
-use toolgate_core::{Call, Error, Event, Kind, Outcome, Progress};
+use toolgate_core::{Background, Call, Error, Event, Kind, Outcome, Progress, Round};
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Limits, ObjectWriter},
+    message::code,
     method::{
         definition::ItemKind,
         output::Output,
@@ -53,13 +55,20 @@ struct Followed {
     id: String,
     /// The keys of questions that were answered.
     done: Vec<String>,
+    /// How long to wait before it is looked at again, as its server said.
+    poll: Duration,
+    /// Whose it is, in the operator's words.
+    server: String,
     /// What ends it, where nobody follows it any more.
     cancel: Option<Json>,
+    background: Background,
 }
 
 impl Drop for Followed {
     fn drop(&mut self) {
-        if let Some(params) = self.cancel.take() {
+        if let Some(params) = self.cancel.take()
+            && !self.background.is_left()
+        {
             self.link.ask_no_more(tasks::CANCEL, &params);
         }
     }
@@ -67,8 +76,26 @@ impl Drop for Followed {
 
 impl Followed {
     fn slot(&self) -> (String, String) {
-        let kept = json!({"id": self.id, "done": self.done});
+        let poll = u64::try_from(self.poll.as_millis()).unwrap_or(u64::MAX);
+        let kept = json!({"id": self.id, "done": self.done, "poll": poll, "server": self.server});
         (SLOT.to_owned(), kept.to_string())
+    }
+
+    /// Says how the task is found again.
+    fn tell(&self, call: &Call) {
+        let mut slots = call.round.slots.clone();
+        slots.extend([self.slot()]);
+        self.background.goes_on_in(Round {
+            number: call.round.number,
+            answers: Vec::new(),
+            slots,
+        });
+    }
+
+    /// Takes what the server says of the wait between two looks.
+    fn paced(&mut self, poll_ms: Option<u64>) {
+        let said = poll_ms.map_or(POLL, Duration::from_millis);
+        self.poll = said.clamp(BOUNDS.0, BOUNDS.1);
     }
 }
 
@@ -104,7 +131,10 @@ impl Remote {
 
     /// Follows a new task until it ends or asks.
     pub(super) async fn follow(&self, call: Call, task: Task) -> Result<Outcome, Error> {
-        let followed = self.followed(&call, task.id.clone(), Vec::new());
+        let mut followed = self.followed(&call, task.id.clone(), Vec::new());
+        followed.paced(task.poll_ms);
+        // Before its caller has a task of it, so that whoever keeps that keeps this.
+        followed.tell(&call);
         // Where its caller knows tasks, it has one at once; else it waits.
         let _known = call.background.start();
         if self.peer.tasks == Words::Core {
@@ -123,11 +153,79 @@ impl Remote {
         let kept = call.round.slots.get(SLOT)?;
         let kept = Json::read(kept.clone().into_bytes(), &Limits::default()).ok()?;
         let id = kept.get("id")?.string()?;
+        if kept.get("server")?.string()? != self.name() {
+            return Some(Err(call.lost()));
+        }
         let done = kept.get("done")?;
         let done = done.items().filter_map(|key| key.string()).collect();
-        let followed = self.followed(call, id, done);
+        let mut followed = self.followed(call, id, done);
+        followed.paced(kept.get("poll").and_then(|poll| poll.u64()));
+        followed.tell(call);
         let _known = call.background.start();
-        Some(self.answered(call.clone(), followed).await)
+        let answers = call::for_server(call).next().is_some();
+        Some(match call.under_way {
+            Some(_) if !answers => self.taken_up(call.clone(), followed).await,
+            _ => self.answered(call.clone(), followed).await,
+        })
+    }
+
+    /// Goes on with a task that another process began and looked at last.
+    async fn taken_up(&self, call: Call, mut followed: Followed) -> Result<Outcome, Error> {
+        // That one may have looked just now.
+        tokio::time::sleep(followed.poll).await;
+        let words = self.peer.tasks;
+        if words == Words::None {
+            followed.cancel = None;
+            return Err(call.lost());
+        }
+        let task = match self.seen(&call, &followed, words).await {
+            Ok(task) => task,
+            Err(error) if *error.kind() == Kind::Answered(code::INVALID_PARAMS) => {
+                followed.cancel = None;
+                return Err(self.forgot(&call, &error));
+            }
+            Err(error) => return Err(error),
+        };
+        if words == Words::Extension {
+            return self.look(call, followed, task).await;
+        }
+        self.polled(call, followed, task).await
+    }
+
+    /// Looks at a task of 2025-11-25 until its result can be fetched, or it asks while somebody waits for that.
+    async fn polled(
+        &self,
+        call: Call,
+        mut followed: Followed,
+        mut task: Task,
+    ) -> Result<Outcome, Error> {
+        while task.status == Status::Working {
+            followed.paced(task.poll_ms);
+            tokio::time::sleep(followed.poll).await;
+            task = self.seen(&call, &followed, Words::Core).await?;
+        }
+        if task.status == Status::Cancelled {
+            followed.cancel = None;
+            return Err(self.cancelled());
+        }
+        self.result_of(&call, followed).await
+    }
+
+    /// The error for a task of which its server knows nothing any more.
+    fn forgot(&self, call: &Call, error: &Error) -> Error {
+        let text = format!(
+            "{} ran as a task at the server {} while this gateway was started anew, and the server does not know that \
+             task any more ({}); it is not known whether the call took effect",
+            call.name(),
+            self.name(),
+            error.public()
+        );
+        Error::new(Kind::Upstream, text)
+    }
+
+    fn cancelled(&self) -> Error {
+        let text = format!("the server {} cancelled the task", self.name());
+        Error::new(Kind::Cancelled, text)
     }
 
     fn followed(&self, call: &Call, id: String, done: Vec<String>) -> Followed {
@@ -136,7 +234,10 @@ impl Remote {
             link: self.link.clone(),
             id,
             done,
+            poll: POLL,
+            server: self.name().to_owned(),
             cancel: Some(cancel),
+            background: call.background.clone(),
         }
     }
 
@@ -173,14 +274,19 @@ impl Remote {
         });
         followed.done.extend(answers.map(|(key, _)| key.clone()));
         self.asked(&call, tasks::UPDATE, params).await?;
+        followed.tell(&call);
         let task = self.looked(&call, &followed).await?;
         self.look(call, followed, task).await
     }
 
     async fn looked(&self, call: &Call, followed: &Followed) -> Result<Task, Error> {
+        self.seen(call, followed, Words::Extension).await
+    }
+
+    async fn seen(&self, call: &Call, followed: &Followed, words: Words) -> Result<Task, Error> {
         let params = self.about(call, &followed.id, |_| {});
         let result = self.asked(call, tasks::GET, params).await?;
-        let task = Task::read(Words::Extension, &result);
+        let task = Task::read(words, &result);
         task.map_err(|reason| self.upstream(format_args!("sent an invalid task: {reason}")))
     }
 
@@ -208,8 +314,7 @@ impl Remote {
                 }
                 (Status::Cancelled, _) => {
                     followed.cancel = None;
-                    let text = format!("the server {} cancelled the task", self.name());
-                    return Err(Error::new(Kind::Cancelled, text));
+                    return Err(self.cancelled());
                 }
                 (Status::InputRequired, Detail::Asks(mut asks)) => {
                     asks.retain(|ask| !followed.done.contains(&ask.key));
@@ -224,6 +329,7 @@ impl Remote {
                 }
                 (Status::Working | Status::InputRequired, _) => {}
             }
+            followed.paced(task.poll_ms);
             // A sign of life, with what the server says of itself.
             call.reporter.tell(Event::Progress(Progress {
                 progress: looks,
@@ -231,8 +337,7 @@ impl Remote {
                 message: task.message.map(|text| harmless(&text, 500)),
             }));
             looks += 1e-6;
-            let wait = task.poll_ms.map_or(POLL, Duration::from_millis);
-            tokio::time::sleep(wait.clamp(BOUNDS.0, BOUNDS.1)).await;
+            tokio::time::sleep(followed.poll).await;
             task = self.looked(&call, &followed).await?;
         }
     }

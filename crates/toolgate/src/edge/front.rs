@@ -306,6 +306,13 @@ impl Front {
         self
     }
 
+    /// Takes up the tasks of processes that are gone with which somebody else goes on, a server that has a task of its own:
+    /// they are followed there to their end. To be called once, when what this serves can be called, and in the runtime
+    /// that is to run them. Those that cannot be taken up have `failed` then.
+    pub async fn take_up_tasks(self: &Arc<Front>) {
+        crate::edge::tasks::take_up(self).await;
+    }
+
     /// The calls that go on as tasks, or did and are kept, the oldest first.
     pub fn tasks(&self) -> Vec<TaskView> {
         self.tasks.views()

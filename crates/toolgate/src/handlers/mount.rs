@@ -107,6 +107,9 @@ impl Mounted {
     }
 
     async fn forward(&self, mut call: Call) -> Result<Outcome, Error> {
+        if call.under_way.is_some() {
+            return Err(call.lost());
+        }
         call.id = format!("{}/{}", call.id, self.name).into();
         call.trail = Trail::default();
         let head = self.slot("");

@@ -12,6 +12,9 @@ pub(super) struct Handlers(pub(super) Registry);
 
 impl Handlers {
     async fn run(&self, call: Call) -> Result<Outcome, Error> {
+        if call.under_way.is_some() {
+            return Err(call.lost());
+        }
         let (offered, call) = (self.0.offered(), Arc::new(call));
         let cx = Cx::new(call.clone(), self.0.clone());
         let done = match call.op {

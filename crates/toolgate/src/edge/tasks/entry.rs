@@ -5,7 +5,7 @@ mod questions;
 
 use super::{
     TaskLimits, TaskView,
-    kept::{Kept, Row},
+    kept::{Kept, Left, Row},
     looks::Looks,
 };
 use ending::{Held, Over, size};
@@ -16,7 +16,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::{sync::watch, task::AbortHandle};
-use toolgate_core::{Background, Caller, Event, Report, Reporter};
+use toolgate_core::{Background, BoxFuture, Caller, Error, Event, Report, Reporter};
 use toolgate_wire::{
     json::Json,
     message::RpcError,
@@ -60,6 +60,40 @@ struct State {
     work: Option<AbortHandle>,
     /// Whether it stands in the store.
     keeps: bool,
+    /// Sealed: how the next process takes its call up, with which somebody else goes on.
+    again: Option<String>,
+    /// It is to be taken up: it comes from a process that is gone.
+    left: Option<Left>,
+    /// Since when somebody else goes on with it, in milliseconds since 1970.
+    since: Option<u64>,
+    /// Stands before the keys of its questions, so that none is used again after it was taken up.
+    head: String,
+}
+
+impl State {
+    fn new(updated: u64) -> State {
+        State {
+            phase: Phase::Waited,
+            updated,
+            message: None,
+            asks: Vec::new(),
+            keys: HashSet::new(),
+            end: None,
+            work: None,
+            keeps: false,
+            again: None,
+            left: None,
+            since: None,
+            head: String::new(),
+        }
+    }
+}
+
+/// A task that is being taken up.
+pub(super) struct Claimed {
+    /// Whether it is ours.
+    pub(super) claim: BoxFuture<'static, Result<bool, Error>>,
+    pub(super) sealed: String,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -119,16 +153,7 @@ impl Entry {
             rounds: begin.words == Words::Extension,
             background: begin.background,
             kept,
-            state: Mutex::new(State {
-                phase: Phase::Waited,
-                updated: created,
-                message: None,
-                asks: Vec::new(),
-                keys: HashSet::new(),
-                end: None,
-                work: None,
-                keeps: false,
-            }),
+            state: Mutex::new(State::new(created)),
             changed: watch::Sender::default(),
         }
     }
@@ -141,7 +166,7 @@ impl Entry {
             words: row.words,
             call: row.call.into(),
             tool: row.tool,
-            background: Background::default(),
+            background: Background::new().0,
             life: Duration::from_millis(row.life),
             poll: limits.poll,
             looks: limits.looks,
@@ -155,18 +180,85 @@ impl Entry {
         };
         *task.state() = State {
             phase: Phase::Task,
-            updated: row.updated,
             message: row.message,
-            asks: Vec::new(),
-            keys: HashSet::new(),
             end: end.map(|answer| Over {
                 status: row.status,
                 answer,
             }),
-            work: None,
             keeps: true,
+            ..State::new(row.updated)
         };
         task
+    }
+
+    /// The same, with which somebody else goes on.
+    pub(super) fn going_on(self, left: Left) -> Entry {
+        {
+            let mut state = self.state();
+            state.again = Some(left.sealed.clone());
+            state.left = Some(left);
+        }
+        self
+    }
+
+    /// Whether it is to be taken up.
+    pub(super) fn is_left_on(&self) -> bool {
+        self.state().left.is_some()
+    }
+
+    /// Begins to take it up, once.
+    pub(super) fn left(&self) -> Option<Claimed> {
+        let left = self.state().left.take()?;
+        let claim = self.kept.as_ref()?.claim(&self.id, &left.row, left.version);
+        Some(Claimed {
+            claim: Box::pin(claim),
+            sealed: left.sealed,
+        })
+    }
+
+    /// It was taken up in this round of its call.
+    pub(super) fn is_taken_up(&self, since: u64, round: u32) {
+        let mut state = self.state();
+        state.since = Some(since);
+        state.head = format!("r{round}");
+    }
+
+    /// By what its work is ended.
+    pub(super) fn runs_as(&self, work: AbortHandle) {
+        let mut state = self.state();
+        match state.end {
+            // It was ended before it began.
+            Some(_) => work.abort(),
+            None => state.work = Some(work),
+        }
+    }
+
+    /// Since when somebody else goes on with it, in milliseconds since 1970.
+    pub(super) fn since(&self) -> u64 {
+        *self.state().since.get_or_insert_with(now)
+    }
+
+    /// What state that is sealed for it is bound to.
+    pub(super) fn named(&self) -> [&str; 4] {
+        ["task", &self.id, self.owner.name(), &self.tool]
+    }
+
+    /// How its call says how it goes on.
+    pub(super) fn background(&self) -> &Background {
+        &self.background
+    }
+
+    /// Somebody else goes on with it: by this the next process takes it up.
+    pub(super) fn goes_on(&self, sealed: String) {
+        let mut state = self.state();
+        if state.end.is_some() || state.again.as_ref() == Some(&sealed) {
+            return;
+        }
+        if let Some(kept) = self.kept.as_ref().filter(|_| state.keeps) {
+            // Queued while nobody can end it, or it would be kept after the end.
+            drop(kept.write_again(&self.id, &sealed));
+        }
+        state.again = Some(sealed);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -324,7 +416,7 @@ pub(super) struct Working(pub(super) Arc<Entry>);
 
 impl Drop for Working {
     fn drop(&mut self) {
-        if !self.0.is_over() {
+        if !self.0.is_over() && !self.0.background.is_left() {
             self.0.cancel();
         }
     }

@@ -1,7 +1,7 @@
 //! What is kept of tasks, so that they outlive the process.
 //!
-//! Two tables: what is known of each task, which is short, and the answers, which may be long and are read when somebody
-//! asks for them. While a task runs, its process stands beside it; where that one is gone, so is the work.
+//! Three tables: what is known of each task, which is short; the answers, which may be long and are read when somebody
+//! asks for them; and, sealed, how a call is taken up with which somebody else goes on. While a task runs, its process stands beside it; where that one is gone, so is the work.
 
 use super::{
     TaskLimits,
@@ -10,7 +10,7 @@ use super::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate_core::Error;
-use toolgate_policy::{Expect, Store};
+use toolgate_policy::{Expect, Store, Written};
 use toolgate_wire::{
     json::{Json, Limits},
     message::RpcError,
@@ -19,6 +19,7 @@ use toolgate_wire::{
 
 const TASKS: &str = "tasks";
 const ANSWERS: &str = "answers";
+const AGAIN: &str = "again";
 
 /// The tasks that outlive their process.
 pub(crate) struct Kept {
@@ -28,6 +29,7 @@ pub(crate) struct Kept {
 }
 
 /// What is kept of one task besides its answer.
+#[derive(Clone)]
 pub(super) struct Row {
     pub(super) caller: String,
     pub(super) words: Words,
@@ -42,6 +44,14 @@ pub(super) struct Row {
     pub(super) message: Option<String>,
     /// Bytes of the answer.
     pub(super) size: usize,
+}
+
+/// A task of a process that is gone, with which somebody else goes on.
+pub(super) struct Left {
+    pub(super) row: Row,
+    /// That of the row.
+    pub(super) version: u64,
+    pub(super) sealed: String,
 }
 
 impl Kept {
@@ -62,12 +72,38 @@ impl Kept {
         let put = |table, value, expect| self.store.write(table, id, Some(value), expect);
         let answer = answer.map(|answer| put(ANSWERS, written(answer), Expect::Any));
         let task = put(TASKS, row.json(&self.process), expect);
+        if row.status.is_over() {
+            drop(self.store.write(AGAIN, id, None, Expect::Any));
+        }
         async move {
             if let Some(answer) = answer {
                 answer.await?;
             }
             task.await.map(drop)
         }
+    }
+
+    /// Writes how the call of a task is taken up.
+    pub(super) fn write_again(
+        &self,
+        id: &str,
+        sealed: &str,
+    ) -> impl Future<Output = Result<(), Error>> + use<> {
+        let sealed = Some(json!({ "sealed": sealed }));
+        let written = self.store.write(AGAIN, id, sealed, Expect::Any);
+        async move { written.await.map(drop) }
+    }
+
+    /// Makes a task of a process that is gone ours, unless another process was faster.
+    pub(super) fn claim(
+        &self,
+        id: &str,
+        row: &Row,
+        version: u64,
+    ) -> impl Future<Output = Result<bool, Error>> + use<> {
+        let ours = Some(row.json(&self.process));
+        let written = self.store.write(TASKS, id, ours, Expect::Version(version));
+        async move { Ok(matches!(written.await?, Written::Done(_))) }
     }
 
     /// The answer of a task.
@@ -78,12 +114,13 @@ impl Kept {
 
     /// Removes a task.
     pub(super) fn forget(&self, id: &str) {
-        for table in [TASKS, ANSWERS] {
+        for table in [TASKS, ANSWERS, AGAIN] {
             drop(self.store.write(table, id, None, Expect::Any));
         }
     }
 
-    /// The tasks of processes that are gone, the newest first: they are ours now. What ran there has ended.
+    /// The tasks of processes that are gone, the newest first: they are ours now. What ran there has ended, but for those
+    /// with which somebody else goes on: they are to be claimed.
     pub(super) fn left(
         self: &Arc<Kept>,
         limits: &TaskLimits,
@@ -99,6 +136,18 @@ impl Kept {
                 self.forget(&kept.key);
                 continue;
             };
+            let again = self.store.row(AGAIN, &kept.key);
+            let again = again.and_then(|row| Some(row.value["sealed"].as_str()?.to_owned()));
+            if let Some(sealed) = again.filter(|_| !row.status.is_over()) {
+                let goes_on = Left {
+                    row: row.clone(),
+                    version: kept.version,
+                    sealed,
+                };
+                let task = Entry::restored(kept.key, row, limits, self.clone());
+                left.push(Arc::new(task.going_on(goes_on)));
+                continue;
+            }
             // From here on it is told from those of other processes.
             let ours = row.json(&self.process);
             drop(self.store.write(TASKS, &kept.key, Some(ours), Expect::Any));
@@ -107,9 +156,11 @@ impl Kept {
             left.push(Arc::new(task));
         }
         // What a kill left between two writes.
-        for (id, _) in self.store.versions(ANSWERS) {
-            if self.store.row(TASKS, &id).is_none() {
-                drop(self.store.write(ANSWERS, &id, None, Expect::Any));
+        for table in [ANSWERS, AGAIN] {
+            for (id, _) in self.store.versions(table) {
+                if self.store.row(TASKS, &id).is_none() {
+                    drop(self.store.write(table, &id, None, Expect::Any));
+                }
             }
         }
         left.sort_by_key(|task| std::cmp::Reverse(task.created));

@@ -89,6 +89,10 @@ pub(super) fn declared(context: &Context) -> Result<(), RpcError> {
     Err(answer::missing(Need::Tasks, &error))
 }
 
+/// What a client reads that waits while the program ends.
+const LEFT: &str =
+    "the gateway is being stopped, and the call goes on at its server; ask for the result again";
+
 /// `tasks/result`: puts the questions of the task to the client, and waits for its end.
 async fn result(task: &Arc<Entry>, asker: Option<&dyn Asker>) -> Result<Json, RpcError> {
     let mut changes = task.changes();
@@ -99,6 +103,7 @@ async fn result(task: &Arc<Entry>, asker: Option<&dyn Asker>) -> Result<Json, Rp
             Some(None) => {
                 return Err(RpcError::new(code::INTERNAL, "the task was cancelled"));
             }
+            None if task.is_left() => return Err(RpcError::new(code::INTERNAL, LEFT)),
             None => {}
         }
         if let Some((taken, asker)) = asker.and_then(|asker| Some((task.take()?, asker))) {

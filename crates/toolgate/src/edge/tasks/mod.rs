@@ -4,6 +4,7 @@
 //! same cleaning and the same place among the calls that run. Only its caller does not wait; it looks instead. So there
 //! is nothing of tasks below the edge.
 
+mod again;
 mod entry;
 mod kept;
 mod looks;
@@ -13,6 +14,7 @@ mod session;
 mod table;
 mod told;
 
+pub(crate) use again::take_up;
 pub(crate) use methods::{answer, is_method};
 pub(crate) use run::{run, wish};
 pub(crate) use session::OfSession;

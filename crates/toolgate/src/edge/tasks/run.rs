@@ -2,6 +2,7 @@
 
 use super::{
     TaskOffer,
+    again::Again,
     entry::{Answer, Begin, Entry, Told, Working},
     table::Full,
 };
@@ -16,7 +17,7 @@ use tokio::{
     task::AbortHandle,
     time::Instant,
 };
-use toolgate_core::{Background, Call, ItemKind, List, Op, Pace, Reporter};
+use toolgate_core::{Background, Call, Error, ItemKind, List, Op, Pace, Reporter};
 use toolgate_wire::{
     json::Json,
     message::{RpcError, code},
@@ -115,40 +116,37 @@ pub(crate) async fn run(
     };
     let (go, ready) = oneshot::channel::<()>();
     let (done, answered) = oneshot::channel();
-    let work = {
-        let (server, context, task) = (server.clone(), context.clone(), task.clone());
-        async move {
-            let _working = Working(task.clone());
-            let _closer = closer;
-            if ready.await.is_err() {
-                return;
-            }
-            // Held open: whether its caller waits is not the call's to know.
-            let (outlet, _frames) = server.outlet(&context.caller);
-            let name = call.name().to_owned();
-            let work = call::rounds(&server, &context, call, &outlet, Some(task.as_ref()));
-            let Ok(answer) = tokio::time::timeout(life, work).await else {
-                return;
-            };
-            let (dialect, about) = (context.dialect, &server.info);
-            if task.is_answered() {
-                let failed = |error| answer::failed(&error, (Op::Tool, &name), dialect, about);
-                let _ = done.send(answer.or_else(failed));
-            } else {
-                let failed = |error| answer::failed_task(&error, &name, dialect, about);
-                task.finish(answer.or_else(failed)).await;
-            }
-        }
+    let again = Again::of(server, context, &call).map(Arc::new);
+    let work = Work {
+        server: server.clone(),
+        context: context.clone(),
+        task: task.clone(),
+        life,
     };
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "an edge owns the futures of its peer's calls and aborts them"
-    )]
-    let waited = Waited(Some(tokio::spawn(work).abort_handle()));
+    let keeps = again.clone();
+    let waited = Waited(Some(spawned(async move {
+        let _working = Working(work.task.clone());
+        let _closer = closer;
+        if ready.await.is_err() {
+            return;
+        }
+        let name = call.name().to_owned();
+        let Some(answer) = work.answered(call, keeps.as_deref()).await else {
+            return;
+        };
+        if work.task.is_answered() {
+            let (dialect, about) = (work.context.dialect, &work.server.info);
+            let failed = |error| answer::failed(&error, (Op::Tool, &name), dialect, about);
+            let _ = done.send(answer.or_else(failed));
+        } else {
+            work.finish(answer, &name).await;
+        }
+    })));
     let running = Running {
         server,
         context,
         task,
+        again,
         waited,
         pace,
         answered,
@@ -160,6 +158,56 @@ pub(crate) async fn run(
             let _ = go.send(());
             running.until_it_is_slow(limits.after).await
         }
+    }
+}
+
+/// Begins the work of a task.
+pub(super) fn spawned(work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "an edge owns the futures of its peer's calls and aborts them"
+    )]
+    tokio::spawn(work).abort_handle()
+}
+
+/// The work of a call that is a task, or may become one.
+pub(super) struct Work {
+    pub(super) server: Arc<Front>,
+    pub(super) context: Context,
+    pub(super) task: Arc<Entry>,
+    /// How long it may take.
+    pub(super) life: Duration,
+}
+
+impl Work {
+    /// The answer to the call; none where its time is over first.
+    pub(super) async fn answered(
+        &self,
+        call: Call,
+        again: Option<&Again>,
+    ) -> Option<Result<Json, Error>> {
+        let (server, context) = (&self.server, &self.context);
+        // Held open: whether its caller waits is not the call's to know.
+        let (outlet, _frames) = server.outlet(&context.caller);
+        let rounds = call::rounds(server, context, call, &outlet, Some(self.task.as_ref()));
+        let keeping = async {
+            match again {
+                Some(again) => again.keep(&self.task).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = keeping => None,
+            answer = tokio::time::timeout(self.life, rounds) => answer.ok(),
+        }
+    }
+
+    /// Ends the task with its answer.
+    pub(super) async fn finish(&self, answer: Result<Json, Error>, name: &str) {
+        let (dialect, about) = (self.context.dialect, &self.server.info);
+        let failed = |error| answer::failed_task(&error, name, dialect, about);
+        self.task.finish(answer.or_else(failed)).await;
     }
 }
 
@@ -179,6 +227,7 @@ struct Running<'a> {
     server: &'a Arc<Front>,
     context: &'a Context,
     task: Arc<Entry>,
+    again: Option<Arc<Again>>,
     waited: Waited,
     pace: watch::Receiver<Pace>,
     answered: oneshot::Receiver<Answer>,
@@ -234,6 +283,9 @@ impl Running<'_> {
         };
         server.tasks.add(&task, &server.limits.tasks)?;
         let mut added = Added(Some((server, &task)));
+        if let Some(again) = &self.again {
+            again.now(&task);
+        }
         let kept = task.keep_begin().await;
         kept.map_err(|error| Full::Unkept(error.public().to_owned()))?;
         if !task.detach(work) {

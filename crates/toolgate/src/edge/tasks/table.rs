@@ -64,6 +64,17 @@ impl Tasks {
         let _ = self.kept.set(kept);
     }
 
+    /// Those that go on elsewhere, of processes that are gone.
+    pub(super) fn left_on(&self) -> Vec<Arc<Entry>> {
+        let table = self.table();
+        table.values().filter(|e| e.is_left_on()).cloned().collect()
+    }
+
+    /// Takes one away for which another process answers: it stays in the store.
+    pub(super) fn drop_of(&self, id: &str) {
+        self.table().remove(id);
+    }
+
     /// Where tasks are kept.
     pub(super) fn kept(&self) -> Option<Arc<Kept>> {
         self.kept.get().cloned()

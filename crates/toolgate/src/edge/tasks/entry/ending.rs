@@ -56,8 +56,34 @@ impl Entry {
         ended
     }
 
-    /// Ends it because its process ends or has ended.
+    /// Its process ends or has ended. Where somebody else goes on with it, the next process takes it up; else it ends.
     pub(in crate::edge::tasks) fn interrupt(&self) {
+        if !self.leave() {
+            self.lose();
+        }
+    }
+
+    /// Leaves it to the next process, where that finds it.
+    fn leave(&self) -> bool {
+        let goes_on = {
+            let state = self.state();
+            state.end.is_none() && state.keeps && state.again.is_some()
+        };
+        if goes_on {
+            self.background.leave();
+            self.stop();
+            self.changed.send_modify(|n| *n += 1);
+        }
+        goes_on
+    }
+
+    /// Whether the next process answers for it.
+    pub(in crate::edge::tasks) fn is_left(&self) -> bool {
+        self.background.is_left()
+    }
+
+    /// Ends it because nobody goes on with it.
+    pub(in crate::edge::tasks) fn lose(&self) {
         let error = RpcError::new(code::INTERNAL, INTERRUPTED);
         let (message, answer) = (Some(error.message.clone()), Err(error));
         let (at, held) = (now(), Held::Here(answer.clone()));
@@ -93,19 +119,25 @@ impl Entry {
         let Some(kept) = &self.kept else {
             return Ok(());
         };
-        let (status, message, answer) = {
+        let (status, message, answer, again) = {
             let mut state = self.state();
             state.keeps = true;
+            let again = state.again.as_ref().filter(|_| state.end.is_none());
+            // Queued while nobody can end it, or it would be kept after the end.
+            let again = again.map(|sealed| kept.write_again(&self.id, sealed));
             let answer = match state.end.as_ref().map(|over| &over.answer) {
                 Some(Held::Here(answer)) => Some(answer.clone()),
                 _ => None,
             };
             let status = state.end.as_ref().map_or(Status::Working, |o| o.status);
-            (status, state.message.clone(), answer)
+            (status, state.message.clone(), answer, again)
         };
         let row = self.row(now(), status, message, answer.as_ref());
         // An end that comes meanwhile counts more.
         let keeping = kept.write(&self.id, row, answer.as_ref(), Expect::Absent);
+        if let Some(again) = again {
+            again.await?;
+        }
         keeping.await
     }
 

@@ -55,7 +55,7 @@ impl Entry {
     fn open(&self, method: &str, params: Option<Json>) -> (String, oneshot::Receiver<Json>) {
         let (answer, answered) = oneshot::channel();
         let key = self.change(|state| {
-            let key = format!("q{}", state.keys.len() + 1);
+            let key = format!("{}q{}", state.head, state.keys.len() + 1);
             state.keys.insert(key.clone());
             state.asks.push(Open {
                 ask: Request {
