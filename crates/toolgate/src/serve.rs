@@ -163,7 +163,10 @@ impl Http {
         let preflight = page.as_ref().and_then(|page| page.preflight(&request));
         let mut response = match (preflight, &self.resource) {
             (Some(response), _) => response,
-            (None, Some(resource)) => protected::handle(&self.endpoint, resource, request).await,
+            // In a box, so that the future of a request without a token is small.
+            (None, Some(resource)) => {
+                Box::pin(protected::handle(&self.endpoint, resource, request)).await
+            }
             (None, None) => {
                 let caller = request.extensions().get::<Caller>().cloned();
                 let caller = caller.unwrap_or_else(edge::http::anonymous);

@@ -143,17 +143,30 @@ impl Legacy {
         // The table learns of the request before its work can end.
         let accepted = self.table().accept(&id, handle);
         if let Err(refusal) = accepted {
-            let why = refused(refusal);
-            let (caller, transport) = (&self.context.caller, self.context.transport);
-            self.server
-                .refused_request(caller, transport, (&method, params.as_ref()), &why)
-                .await;
-            return outlet.send(answer::frame(Some(&id), &Err(why))).await;
+            // What is rare is in a box, so that the future of a request is small.
+            let method = (method.as_str(), params.as_ref());
+            return Box::pin(self.refuse(&id, method, refusal, outlet)).await;
         }
         let work = self
             .clone()
             .work(caller, id, method, params, outlet.clone());
         working::begin(Box::pin(Abortable::new(work, registration))).await;
+    }
+
+    async fn refuse(
+        &self,
+        id: &Id,
+        request: (&str, Option<&Json>),
+        refusal: Refusal,
+        outlet: &Outlet,
+    ) {
+        let why = refused(refusal);
+        let (caller, transport) = (&self.context.caller, self.context.transport);
+        let recorded = self
+            .server
+            .refused_request(caller, transport, request, &why);
+        recorded.await;
+        outlet.send(answer::frame(Some(id), &Err(why))).await;
     }
 
     async fn work(

@@ -24,6 +24,7 @@ use toolgate_wire::{
 
 type Answer = Response<Body>;
 
+/// What is rare is in a box, so that the future of a call is small: it is copied as it is made.
 pub(crate) async fn post<B>(endpoint: &Arc<Inner>, caller: Caller, parts: &Parts, body: B) -> Answer
 where
     B: http_body::Body<Data = Bytes> + Send,
@@ -34,7 +35,7 @@ where
         Err(answer) => return *answer,
     };
     if json.kind() == Kind::Array
-        && let Some(answer) = batch(endpoint, &caller, parts, &json).await
+        && let Some(answer) = Box::pin(batch(endpoint, &caller, parts, &json)).await
     {
         return answer;
     }
@@ -44,7 +45,7 @@ where
     };
     match take(endpoint, &caller, parts, message).await {
         Ok(answer) => answer,
-        Err(bad) => bad.answer(&endpoint.server, &caller).await,
+        Err(bad) => Box::pin(bad.answer(&endpoint.server, &caller)).await,
     }
 }
 
