@@ -33,12 +33,11 @@ fn method(kind: ItemKind) -> &'static str {
 /// How long changes are gathered before they are told as one.
 pub(super) const TOGETHER: Duration = Duration::from_millis(10);
 
-/// The next change, together with those that follow at once; `None` when there will be none any more.
-pub(crate) async fn next(changes: &mut Changes) -> Option<Changed> {
-    let first = changes.next().await?;
+/// A change, together with those that follow at once.
+pub(crate) async fn gathered(first: Changed, changes: &mut Changes) -> Changed {
     tokio::time::sleep(TOGETHER).await;
     let more = changes.next().now_or_never().flatten();
-    Some(together(first, more))
+    together(first, more)
 }
 
 /// Two changes as one.

@@ -9,7 +9,7 @@ use super::{
     skills, tasks,
 };
 use std::sync::{Arc, Mutex, PoisonError};
-use toolgate_core::{Abilities, Caller, Interest, ItemKind};
+use toolgate_core::{Abilities, Caller, Changed, Changes, Interest, ItemKind};
 use toolgate_wire::{
     dialect::{self, Dialect},
     json::{Json, Kind, ObjectWriter},
@@ -178,55 +178,34 @@ fn about(server: &Front, context: &Context) -> Json {
     .json()
 }
 
-/// `subscriptions/listen`: the acknowledgement first, then what was asked for, until the stream ends.
-async fn listen(
+/// `subscriptions/listen`: the acknowledgement first, then what was asked for, until the stream ends. Most of the time it
+/// waits, so what it does seldom is in boxes.
+pub(crate) async fn listen(
     server: &Front,
     context: &Context,
     id: &Id,
     params: Option<&Json>,
     outlet: &Outlet,
 ) -> Result<Json, RpcError> {
-    let Some(filter) = params
-        .and_then(|p| p.get("notifications"))
-        .filter(|f| f.kind() == Kind::Object)
-    else {
-        return Err(answer::bad_params("\"notifications\" must be an object"));
-    };
-    let want = interest(&context.caller, &filter, server.limits.uris)?;
-    want.uris.iter().try_for_each(|uri| server.fits(uri))?;
-    let of_tasks = tasks::Subscribed::of(server, context, &filter)?;
-    let mut changes = server
-        .service
-        .changes(want.clone())
-        .await
-        .map_err(|e| answer::list_failed(&e))?
-        .only(&want);
-    // What this caller may not see is not acknowledged.
-    let want = changes.told().cloned().unwrap_or(want);
-    outlet
-        .send(told(notifications::ACKNOWLEDGED, id, |o| {
-            o.object("notifications", |n| {
-                acknowledged(n, &want);
-                of_tasks.acknowledge(n);
-            })
-        }))
-        .await;
+    let (mut changes, of_tasks) = Box::pin(begin(server, context, id, params, outlet)).await?;
     let telling = async {
-        while let Some(changed) = changes::next(&mut changes).await {
-            for (method, params) in changes::told(&changed) {
-                let params = params.finish();
-                let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));
-                outlet.send(told(method, id, more)).await;
-            }
+        while let Some(changed) = changes.next().await {
+            Box::pin(tell(changed, &mut changes, id, outlet)).await;
         }
         // Nothing will change any more: the stream stays until the client ends it.
         std::future::pending::<()>().await;
     };
-    let telling_tasks = of_tasks.tell(context, |method, params| {
-        let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));
-        let frame = told(method, id, more);
-        async move { outlet.send(frame).await }
-    });
+    let telling_tasks = async {
+        if of_tasks.is_empty() {
+            return std::future::pending().await;
+        }
+        Box::pin(of_tasks.tell(context, |method, params| {
+            let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));
+            let frame = told(method, id, more);
+            async move { outlet.send(frame).await }
+        }))
+        .await
+    };
     tokio::select! {
         () = telling => {}
         () = telling_tasks => {}
@@ -245,6 +224,52 @@ async fn listen(
         m.raw(meta::SERVER, &server.info.json());
     });
     Ok(result.finish())
+}
+
+/// Takes up what a filter asks for, and acknowledges it.
+async fn begin(
+    server: &Front,
+    context: &Context,
+    id: &Id,
+    params: Option<&Json>,
+    outlet: &Outlet,
+) -> Result<(Changes, tasks::Subscribed), RpcError> {
+    let Some(filter) = params
+        .and_then(|p| p.get("notifications"))
+        .filter(|f| f.kind() == Kind::Object)
+    else {
+        return Err(answer::bad_params("\"notifications\" must be an object"));
+    };
+    let want = interest(&context.caller, &filter, server.limits.uris)?;
+    want.uris.iter().try_for_each(|uri| server.fits(uri))?;
+    let of_tasks = tasks::Subscribed::of(server, context, &filter)?;
+    let changes = server
+        .service
+        .changes(want.clone())
+        .await
+        .map_err(|e| answer::list_failed(&e))?
+        .only(&want);
+    // What this caller may not see is not acknowledged.
+    let want = changes.told().cloned().unwrap_or(want);
+    outlet
+        .send(told(notifications::ACKNOWLEDGED, id, |o| {
+            o.object("notifications", |n| {
+                acknowledged(n, &want);
+                of_tasks.acknowledge(n);
+            })
+        }))
+        .await;
+    Ok((changes, of_tasks))
+}
+
+/// Tells a change, with those that follow at once.
+async fn tell(first: Changed, changes: &mut Changes, id: &Id, outlet: &Outlet) {
+    let changed = changes::gathered(first, changes).await;
+    for (method, params) in changes::told(&changed) {
+        let params = params.finish();
+        let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));
+        outlet.send(told(method, id, more)).await;
+    }
 }
 
 /// The lists of the filter, and what stands for them.

@@ -65,6 +65,10 @@ impl State {
 
     /// Puts a frame at the end; whom to wake for it.
     fn push(&mut self, frame: Frame, size: usize) -> Option<Waker> {
+        if self.frames.capacity() == 0 {
+            // Most queues hold one frame in all.
+            self.frames.reserve_exact(1);
+        }
         self.frames.push_back((frame, size));
         self.bytes += size;
         self.reader.take()

@@ -43,9 +43,14 @@ impl Subscribed {
         Ok(Subscribed(found.collect()))
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Writes which tasks will be told of.
     pub(crate) fn acknowledge(&self, o: &mut ObjectWriter) {
-        if !self.0.is_empty() {
+        if !self.is_empty() {
             o.array("taskIds", |a| {
                 self.0.iter().for_each(|task| a.str(&task.id))
             });
