@@ -146,20 +146,30 @@ impl Outlet {
     }
 
     /// Waits for room. Where nobody reads any more the frame is dropped.
-    pub(crate) async fn send(&self, mut frame: Frame) {
-        let mut size = self.size(frame.text());
-        if let Ok(claim) = self.claim(frame.text()) {
-            *frame.claim() = claim;
-        } else {
-            // What was made of a message that is counted leaves in any case, as soon as nothing is before it.
-            size = self.frames.bytes();
-            let mut claim = self.account.claim();
-            if frame.text().len() as u64 > SHORT {
-                claim.count_anyway(frame.text().len() as u64);
-            }
-            *frame.claim() = claim;
-        }
+    pub(crate) async fn send(&self, frame: Frame) {
+        let (frame, size) = self.claimed(frame);
         self.frames.send(frame, size).await;
+    }
+
+    /// A frame that leaves past the queue, counted like one in it: for the last one, behind all that waits.
+    pub(crate) fn counted(&self, frame: Frame) -> Frame {
+        self.claimed(frame).0
+    }
+
+    /// A frame with its claim, and the room that it takes up in the queue.
+    fn claimed(&self, mut frame: Frame) -> (Frame, usize) {
+        if let Ok(claim) = self.claim(frame.text()) {
+            let size = self.size(frame.text());
+            *frame.claim() = claim;
+            return (frame, size);
+        }
+        // What was made of a message that is counted leaves in any case, as soon as nothing is before it.
+        let mut claim = self.account.claim();
+        if frame.text().len() as u64 > SHORT {
+            claim.count_anyway(frame.text().len() as u64);
+        }
+        *frame.claim() = claim;
+        (frame, self.frames.bytes())
     }
 
     /// What calls off waking who writes the frames.

@@ -9,23 +9,32 @@ pub(crate) fn accepts(headers: &HeaderMap, kind: &str, sub: &str) -> bool {
         .iter()
         .filter_map(|v| v.to_str().ok());
     values
-        .flat_map(|v| v.split(','))
+        .flat_map(|v| v.as_bytes().split(|b| *b == b','))
         .any(|range| matches(range, kind, sub))
 }
 
-fn matches(range: &str, kind: &str, sub: &str) -> bool {
-    let mut parts = range.split(';').map(str::trim);
-    let Some((t, s)) = parts.next().and_then(|r| r.split_once('/')) else {
-        return false;
-    };
-    let wanted = parts
-        .filter_map(|p| p.split_once('='))
-        .find(|(k, _)| k.trim().eq_ignore_ascii_case("q"));
-    let quality = wanted
-        .and_then(|(_, q)| q.trim().parse::<f32>().ok())
-        .unwrap_or(1.0);
-    let same = |have: &str, want: &str| have == "*" || have.eq_ignore_ascii_case(want);
-    quality > 0.0 && same(t, kind) && same(s, sub)
+fn matches(range: &[u8], kind: &str, sub: &str) -> bool {
+    let (media, params) = halves(range, b';').unwrap_or((range, &[]));
+    let same = |have: &[u8], want: &str| have == b"*" || have.eq_ignore_ascii_case(want.as_bytes());
+    let media = halves(media.trim_ascii(), b'/');
+    media.is_some_and(|(t, s)| same(t, kind) && same(s, sub)) && quality(params) > 0.0
+}
+
+/// What stands before and behind the first such sign.
+fn halves(text: &[u8], sign: u8) -> Option<(&[u8], &[u8])> {
+    let at = text.iter().position(|b| *b == sign)?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+/// The first quality among the parameters of a range; 1 where there is none.
+fn quality(params: &[u8]) -> f32 {
+    let wanted = params
+        .split(|b| *b == b';')
+        .filter_map(|param| halves(param, b'='))
+        .find(|(name, _)| name.trim_ascii().eq_ignore_ascii_case(b"q"));
+    wanted
+        .and_then(|(_, q)| std::str::from_utf8(q.trim_ascii()).ok()?.parse().ok())
+        .unwrap_or(1.0)
 }
 
 /// Whether the body is said to be JSON, plain.
@@ -34,12 +43,9 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let (Some(value), None) = (values.next(), values.next()) else {
         return false;
     };
-    let kind = value
-        .to_str()
-        .ok()
-        .and_then(|v| v.split(';').next())
-        .unwrap_or_default();
-    kind.trim().eq_ignore_ascii_case("application/json")
+    let text = value.to_str().unwrap_or_default().as_bytes();
+    let kind = halves(text, b';').map_or(text, |(kind, _)| kind);
+    kind.trim_ascii().eq_ignore_ascii_case(b"application/json")
         && !headers.contains_key(header::CONTENT_ENCODING)
 }
 

@@ -9,6 +9,7 @@ use std::{
     collections::VecDeque,
     convert::Infallible,
     future::Future,
+    mem,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -41,11 +42,45 @@ enum Source {
     Named(mpsc::Receiver<(&'static str, String)>),
 }
 
+/// The work behind a stream, where the stream owns it: dropping the body cancels it.
+pub(crate) enum Work {
+    None,
+    /// What it comes to is told by the source.
+    Tells(BoxFuture<'static, ()>),
+    /// It ends with the reply, which comes behind all that the source has.
+    Replies(BoxFuture<'static, Frame>),
+    /// It is over.
+    Done(Frame),
+}
+
+impl Work {
+    fn poll(&mut self, cx: &mut Context<'_>) {
+        let over = match self {
+            Work::None | Work::Done(_) => return,
+            Work::Tells(work) => work.as_mut().poll(cx).map(|()| Work::None),
+            Work::Replies(work) => work.as_mut().poll(cx).map(Work::Done),
+        };
+        if let Poll::Ready(over) = over {
+            *self = over;
+        }
+    }
+
+    /// The reply, where it is over with one.
+    fn reply(&mut self) -> Option<Frame> {
+        match mem::replace(self, Work::None) {
+            Work::Done(reply) => Some(reply),
+            work => {
+                *self = work;
+                None
+            }
+        }
+    }
+}
+
 struct Stream {
     first: VecDeque<Bytes>,
     source: Source,
-    /// The work behind the stream, where the stream owns it: dropping the body cancels it.
-    work: Option<BoxFuture<'static, ()>>,
+    work: Work,
     keep_alive: Interval,
     over: bool,
     /// When the connection ends before the stream does, so that the client comes back.
@@ -69,21 +104,17 @@ impl Body {
         work: BoxFuture<'static, ()>,
         keep_alive: Duration,
     ) -> Body {
-        Body::of(Source::Named(events), Some(work), keep_alive)
+        Body::of(Source::Named(events), Work::Tells(work), keep_alive)
     }
 
-    pub(crate) fn stream(
-        frames: Frames,
-        work: Option<BoxFuture<'static, ()>>,
-        keep_alive: Duration,
-    ) -> Body {
+    pub(crate) fn stream(frames: Frames, work: Work, keep_alive: Duration) -> Body {
         Body::of(Source::Frames(frames), work, keep_alive)
     }
 
     /// A stream that a client may come back to. With `primed` it begins with an event without data.
     pub(crate) fn kept(reader: Reader, primed: bool, keep_alive: Duration) -> Body {
         let primer = primed.then(|| reader.primer());
-        let mut body = Body::of(Source::Kept(reader), None, keep_alive);
+        let mut body = Body::of(Source::Kept(reader), Work::None, keep_alive);
         if let (Inner::Stream(stream), Some(primer)) = (&mut body.0, primer) {
             stream.first = VecDeque::from([primer]);
         }
@@ -93,7 +124,7 @@ impl Body {
     /// A stream that a client came back to, from the events that it missed.
     pub(crate) fn resumed(reader: Reader, missed: VecDeque<Bytes>, keep_alive: Duration) -> Body {
         let over = reader.is_over();
-        let mut body = Body::of(Source::Kept(reader), None, keep_alive);
+        let mut body = Body::of(Source::Kept(reader), Work::None, keep_alive);
         if let Inner::Stream(stream) = &mut body.0 {
             stream.first.extend(missed);
             stream.over = over;
@@ -108,14 +139,14 @@ impl Body {
         work: BoxFuture<'static, ()>,
         keep_alive: Duration,
     ) -> Body {
-        let mut body = Body::of(Source::Session(frames), Some(work), keep_alive);
+        let mut body = Body::of(Source::Session(frames), Work::Tells(work), keep_alive);
         if let Inner::Stream(stream) = &mut body.0 {
             stream.first = VecDeque::from([event("endpoint", address)]);
         }
         body
     }
 
-    fn of(source: Source, work: Option<BoxFuture<'static, ()>>, keep_alive: Duration) -> Body {
+    fn of(source: Source, work: Work, keep_alive: Duration) -> Body {
         let mut keep_alive = interval_at(Instant::now() + keep_alive, keep_alive);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // A comment at once, so that the headers leave and the reader knows that it is heard.
@@ -241,7 +272,7 @@ impl Stream {
         if !ending.is_some_and(|ending| ending.as_mut().poll(cx).is_ready()) {
             return false;
         }
-        (self.ending, self.work, self.over) = (None, None, true);
+        (self.ending, self.work, self.over) = (None, Work::None, true);
         self.first.clear();
         true
     }
@@ -256,14 +287,15 @@ impl Stream {
         if self.over {
             return Poll::Ready(None);
         }
-        if self
-            .work
-            .as_mut()
-            .is_some_and(|work| work.as_mut().poll(cx).is_ready())
-        {
-            self.work = None;
-        }
-        match self.source.poll(cx) {
+        self.work.poll(cx);
+        let next = match self.source.poll(cx) {
+            Poll::Ready(Some(next)) => Poll::Ready(Some(next)),
+            none => match self.work.reply() {
+                Some(reply) => Poll::Ready(Some(self.source.sent(reply))),
+                None => none,
+            },
+        };
+        match next {
             Poll::Ready(Some((event, last))) => {
                 self.over = last;
                 Poll::Ready(Some(event))

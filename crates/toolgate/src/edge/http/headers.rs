@@ -1,7 +1,7 @@
 //! The headers that repeat what the body says, and must say the same.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;
 use toolgate_wire::{
     dialect::Dialect,
@@ -20,17 +20,109 @@ pub(crate) const LAST_EVENT: &str = "last-event-id";
 pub(crate) const METHOD: &str = "mcp-method";
 /// What the body asks for by name.
 pub(crate) const NAME: &str = "mcp-name";
+/// How all of these begin.
+const OURS: &str = "mcp-";
 /// How the headers begin that repeat an argument.
 pub(crate) const PARAM: &str = "mcp-param-";
 /// The longest value of one of these headers that is read, in bytes.
 const LIMIT: usize = 8 * 1024;
 
-/// The first header of the protocol whose value is longer than that.
-pub(crate) fn too_long(headers: &HeaderMap, most: usize) -> Option<&str> {
-    let long = |(name, value): &(&http::HeaderName, &http::HeaderValue)| {
-        name.as_str().starts_with("mcp-") && value.len() > most
-    };
-    headers.iter().find(long).map(|(name, _)| name.as_str())
+/// The headers of the protocol that a request has, found in one pass.
+#[derive(Default)]
+pub(crate) struct Said<'a> {
+    version: Found<'a>,
+    session: Found<'a>,
+    method: Found<'a>,
+    name: Found<'a>,
+    long: Option<&'a str>,
+}
+
+/// A header that may stand once only.
+#[derive(Clone, Copy, Default)]
+enum Found<'a> {
+    #[default]
+    Never,
+    Once(&'a HeaderValue),
+    Often,
+}
+
+impl<'a> Said<'a> {
+    /// Those among all headers. A value of more than `most` bytes is too long.
+    pub(crate) fn of(headers: &'a HeaderMap, most: usize) -> Said<'a> {
+        let mut said = Said::default();
+        for (name, value) in headers {
+            let name = name.as_str();
+            if !name.starts_with(OURS) {
+                continue;
+            }
+            if value.len() > most {
+                said.long.get_or_insert(name);
+            }
+            let found = match name {
+                VERSION => &mut said.version,
+                SESSION => &mut said.session,
+                METHOD => &mut said.method,
+                NAME => &mut said.name,
+                _ => continue,
+            };
+            found.add(value);
+        }
+        said
+    }
+
+    /// The first one whose value is too long.
+    pub(crate) fn too_long(&self) -> Option<&'a str> {
+        self.long
+    }
+
+    /// The revision that it names.
+    pub(crate) fn version(&self) -> Result<Option<&'a str>, RpcError> {
+        self.version.value(VERSION)
+    }
+
+    /// The session id, where there is exactly one.
+    pub(crate) fn session(&self) -> Option<&'a str> {
+        self.session.value(SESSION).ok().flatten()
+    }
+}
+
+impl<'a> Found<'a> {
+    fn add(&mut self, value: &'a HeaderValue) {
+        *self = match self {
+            Found::Never => Found::Once(value),
+            _ => Found::Often,
+        };
+    }
+
+    fn is_there(self) -> bool {
+        !matches!(self, Found::Never)
+    }
+
+    fn value(self, name: &str) -> Result<Option<&'a str>, RpcError> {
+        match self {
+            Found::Never => Ok(None),
+            Found::Once(value) if value.len() <= LIMIT => value.to_str().map(Some).map_err(|_| {
+                mismatch(format!(
+                    "the header {name} has signs that are not plain ASCII"
+                ))
+            }),
+            Found::Once(_) => Err(mismatch(format!(
+                "the header {name} is longer than {LIMIT} bytes"
+            ))),
+            Found::Often => Err(mismatch(format!("the header {name} stands more than once"))),
+        }
+    }
+
+    /// Checks that it says what the body says.
+    fn says(self, name: &str, body: &str) -> Result<(), RpcError> {
+        let Some(value) = self.value(name)? else {
+            return Err(mismatch(format!("the header {name} is missing")));
+        };
+        match decoded(value, name)? == body {
+            true => Ok(()),
+            false => Err(differs(name)),
+        }
+    }
 }
 
 /// The session id of a request, where there is exactly one.
@@ -40,19 +132,11 @@ pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
 
 /// The value of a header that may stand once only.
 pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (None, _) => Ok(None),
-        (Some(value), None) if value.len() <= LIMIT => value.to_str().map(Some).map_err(|_| {
-            mismatch(format!(
-                "the header {name} has signs that are not plain ASCII"
-            ))
-        }),
-        (Some(_), None) => Err(mismatch(format!(
-            "the header {name} is longer than {LIMIT} bytes"
-        ))),
-        _ => Err(mismatch(format!("the header {name} stands more than once"))),
+    let mut found = Found::Never;
+    for value in headers.get_all(name) {
+        found.add(value);
     }
+    found.value(name)
 }
 
 /// Checks the revision that a request within a session names.
@@ -75,46 +159,51 @@ pub(crate) fn one_revision(header: Option<&str>, meta: &Meta) -> Result<(), RpcE
     }
 }
 
-/// Checks the headers of a request of 2026-07-28 against its body.
+/// Checks the headers of a request of 2026-07-28 against its body: its method, and what it asks for by name, where it does.
 pub(crate) fn agree(
-    headers: &HeaderMap,
+    said: &Said<'_>,
     method: &str,
-    params: Option<&Json>,
+    named: Option<&str>,
     meta: &Meta,
 ) -> Result<(), RpcError> {
     let version = meta.version.as_ref().and_then(Json::str_cow);
-    required(headers, VERSION, version.as_deref().unwrap_or_default())?;
-    required(headers, METHOD, method)?;
-    if let Some(key) = named_by(method) {
-        let name = params.and_then(|p| p.get(key));
-        let name = name.as_ref().and_then(Json::str_cow);
-        required(headers, NAME, name.as_deref().unwrap_or_default())?;
+    let version = version.as_deref().unwrap_or_default();
+    said.version.says(VERSION, version)?;
+    said.method.says(METHOD, method)?;
+    match named_by(method) {
+        Some(_) => said.name.says(NAME, named.unwrap_or_default()),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Checks the same headers in the revisions that do not ask for them: one that is there must say what the body says,
 /// since whoever stands before us may have judged by it.
-pub(crate) fn agree_if_there(headers: &HeaderMap, message: &Message) -> Result<(), RpcError> {
-    let there = |name| headers.contains_key(name);
+pub(crate) fn agree_if_there(said: &Said<'_>, message: &Message) -> Result<(), RpcError> {
     let (method, params) = match message {
         Message::Request { method, params, .. } | Message::Notification { method, params } => {
             (method.as_str(), params.as_ref())
         }
-        Message::Reply { .. } if there(METHOD) || there(NAME) => return Err(differs(METHOD)),
+        Message::Reply { .. } if said.method.is_there() || said.name.is_there() => {
+            return Err(differs(METHOD));
+        }
         Message::Reply { .. } => return Ok(()),
     };
-    if there(METHOD) {
-        required(headers, METHOD, method)?;
+    if said.method.is_there() {
+        said.method.says(METHOD, method)?;
     }
     match named_by(method) {
-        Some(key) if there(NAME) => {
+        Some(key) if said.name.is_there() => {
             let name = params.and_then(|p| p.get(key));
             let name = name.as_ref().and_then(Json::str_cow);
-            required(headers, NAME, name.as_deref().unwrap_or_default())
+            said.name.says(NAME, name.as_deref().unwrap_or_default())
         }
         _ => Ok(()),
     }
+}
+
+/// What a request asks for by name, as the body says it.
+pub(crate) fn named(method: &str, params: Option<&Json>) -> Option<Json> {
+    params?.get(named_by(method)?)
 }
 
 /// A batch is many messages: a header that repeats one of them says less than the body.
@@ -135,17 +224,6 @@ fn named_by(method: &str) -> Option<&'static str> {
         "resources/read" => Some("uri"),
         tasks::GET | tasks::UPDATE | tasks::CANCEL => Some("taskId"),
         _ => None,
-    }
-}
-
-fn required(headers: &HeaderMap, name: &str, body: &str) -> Result<(), RpcError> {
-    let Some(value) = single(headers, name)? else {
-        return Err(mismatch(format!("the header {name} is missing")));
-    };
-    if decoded(value, name)? == body {
-        Ok(())
-    } else {
-        Err(differs(name))
     }
 }
 

@@ -280,8 +280,8 @@ fn method_not_allowed() -> Response<Body> {
 }
 
 fn json(status: StatusCode, text: impl Into<bytes::Bytes>) -> Response<Body> {
-    let mut response = plain(status);
-    *response.body_mut() = Body::full(text);
+    let mut response = Response::new(Body::full(text));
+    *response.status_mut() = status;
     response.headers_mut().insert(
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/json"),
@@ -290,7 +290,7 @@ fn json(status: StatusCode, text: impl Into<bytes::Bytes>) -> Response<Body> {
 }
 
 fn plain(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::full(String::new()));
+    let mut response = Response::new(Body::full(bytes::Bytes::new()));
     *response.status_mut() = status;
     response
 }

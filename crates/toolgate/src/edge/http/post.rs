@@ -1,19 +1,24 @@
 //! One POST: read strictly, checked, and handed to the era that it speaks.
 
 use super::{
-    Body, Inner, accept, error, headers, json, no_session, plain, reading, refused,
+    Body, Inner, accept,
+    body::Work,
+    error,
+    headers::{self, Said},
+    json, no_session, plain, reading, refused,
     sessions::{Open, Place},
 };
 use crate::edge::{
     Front, Refused, answer,
     batch::Batch,
+    call::Context,
     legacy::{self, Legacy},
     modern,
-    outlet::{Frame, Frames},
+    outlet::{Frame, Frames, Outlet},
 };
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, request::Parts};
-use std::sync::Arc;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, request::Parts};
+use std::{future::poll_fn, sync::Arc, task::Poll};
 use toolgate_core::{BoxFuture, Caller, ItemKind, List};
 use toolgate_wire::{
     dialect,
@@ -93,42 +98,44 @@ async fn take(
     message: Message,
 ) -> Result<Answer, Bad> {
     let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
-    if let Some(name) = headers::too_long(&parts.headers, endpoint.limits.header) {
-        let most = endpoint.limits.header;
+    let most = endpoint.limits.header;
+    let said = Said::of(&parts.headers, most);
+    if let Some(name) = said.too_long() {
         let text = format!("the header {name} is longer than {most} bytes");
         return Err(bad(headers::mismatch(text)));
     }
-    let version = headers::single(&parts.headers, headers::VERSION).map_err(bad)?;
+    let version = said.version().map_err(bad)?;
     let spoken = version.map(dialect::find);
     let stateless_header = matches!(spoken, Some(Some(d)) if d.stateless);
-    let unknown = matches!(spoken, Some(None)) && headers::session(&parts.headers).is_none();
+    let unknown = matches!(spoken, Some(None)) && said.session().is_none();
     let meta = Meta::of(params(&message));
     if stateless_header || unknown || meta.is_modern() {
-        return stateless(endpoint, caller, parts, message, (version, &meta)).await;
+        return stateless(endpoint, caller, (&parts.headers, &said), message, &meta).await;
     }
     if matches!(spoken, Some(None)) {
         let text = "the header mcp-protocol-version names a revision that is not spoken here";
         return Err(bad(RpcError::new(code::INVALID_REQUEST, text)));
     }
-    session(endpoint, caller, parts, message, version).await
+    session(endpoint, caller, &said, message, version).await
 }
 
 /// 2026-07-28: the response owns the call, so a closed stream cancels it.
 async fn stateless(
     endpoint: &Arc<Inner>,
     caller: &Caller,
-    parts: &Parts,
+    (headers, said): (&HeaderMap, &Said<'_>),
     message: Message,
-    (version, meta): (Option<&str>, &Meta),
+    meta: &Meta,
 ) -> Result<Answer, Bad> {
     let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
+    let version = said.version().map_err(bad)?;
     // Before the question whether it is spoken here: of two revisions neither may be believed.
     headers::one_revision(version, meta).map_err(bad)?;
     if let (Some(version), None) = (version, version.and_then(dialect::find)) {
         return Err(bad(modern::unsupported(version)));
     }
-    let (id, method, params) = match &message {
-        Message::Request { id, method, params } => (id.clone(), method.clone(), params.clone()),
+    let (method, params) = match &message {
+        Message::Request { method, params, .. } => (method.as_str(), params.as_ref()),
         // Nothing that a client may tell here means anything to this server.
         Message::Notification { .. } => return Ok(plain(StatusCode::ACCEPTED)),
         Message::Reply { .. } => {
@@ -139,13 +146,14 @@ async fn stateless(
         }
     };
     let context = modern::context(&endpoint.server, caller.clone(), "http", meta).map_err(bad)?;
-    headers::agree(&parts.headers, &method, params.as_ref(), meta).map_err(bad)?;
-    if method == tools_call::NAME {
-        mirrored(endpoint, caller, parts, params.as_ref())
-            .await
-            .map_err(bad)?;
+    let name = headers::named(method, params);
+    let name = name.as_ref().and_then(Json::str_cow);
+    headers::agree(said, method, name.as_deref(), meta).map_err(bad)?;
+    if let (tools_call::NAME, Some(name)) = (method, name.as_deref()) {
+        let agreed = mirrored(endpoint, caller, headers, (name, params)).await;
+        agreed.map_err(bad)?;
     }
-    let place = match method.as_str() {
+    let place = match method {
         method::LISTEN => Some(
             endpoint
                 .streams
@@ -154,15 +162,60 @@ async fn stateless(
         ),
         _ => None,
     };
+    let Message::Request { id, method, params } = message else {
+        return Ok(plain(StatusCode::ACCEPTED));
+    };
     let (outlet, frames) = endpoint.server.outlet(caller);
-    let server = endpoint.server.clone();
-    let work = Box::pin(async move {
-        let answer =
-            modern::answer(&server, &context, &id, &method, params.as_ref(), &outlet).await;
-        let words = (context.dialect, &server.info);
-        outlet.send(answer::reply(&id, answer, words)).await;
-    });
-    Ok(respond(endpoint, frames, Owner::Response(work, place)).await)
+    let asked = Asked {
+        server: endpoint.server.clone(),
+        context,
+        id,
+        method,
+        params,
+        outlet,
+    };
+    let owner = match place {
+        Some(place) => Owner::Response(asked.listen(), Some(place)),
+        None => Owner::Response(asked.answer(), None),
+    };
+    Ok(respond(endpoint, frames, owner).await)
+}
+
+/// A request that stands for itself, with all that is needed to work on it.
+struct Asked {
+    server: Arc<Front>,
+    context: Context,
+    id: Id,
+    method: String,
+    params: Option<Json>,
+    outlet: Outlet,
+}
+
+impl Asked {
+    fn answer(self) -> BoxFuture<'static, Frame> {
+        Box::pin(async move {
+            let (method, params) = (self.method.as_str(), self.params.as_ref());
+            let (server, context) = (&self.server, &self.context);
+            let answer =
+                modern::answer(server, context, &self.id, method, params, &self.outlet).await;
+            self.reply(answer)
+        })
+    }
+
+    /// The same for a stream. It waits long, so it has no place for a call.
+    fn listen(self) -> BoxFuture<'static, Frame> {
+        Box::pin(async move {
+            let params = self.params.as_ref();
+            let told =
+                modern::listen(&self.server, &self.context, &self.id, params, &self.outlet).await;
+            self.reply(told.map(answer::Answer::Made))
+        })
+    }
+
+    fn reply(&self, answer: Result<answer::Answer, RpcError>) -> Frame {
+        let words = (self.context.dialect, &self.server.info);
+        self.outlet.counted(answer::reply(&self.id, answer, words))
+    }
 }
 
 fn too_many() -> RpcError {
@@ -176,21 +229,17 @@ fn too_many() -> RpcError {
 async fn mirrored(
     endpoint: &Inner,
     caller: &Caller,
-    parts: &Parts,
-    params: Option<&Json>,
+    headers: &HeaderMap,
+    (name, params): (&str, Option<&Json>),
 ) -> Result<(), RpcError> {
-    let name = params.and_then(|params| params.get("name"));
-    let Some(name) = name.as_ref().and_then(Json::str_cow) else {
-        return Ok(());
-    };
-    let ask = List::one(caller.clone(), ItemKind::Tool, name.as_ref());
+    let ask = List::one(caller.clone(), ItemKind::Tool, name);
     let Ok(catalog) = endpoint.server.service.list(ask).await else {
         return Ok(());
     };
-    match catalog.find(&name) {
+    match catalog.find(name) {
         Some(item) => {
             let marked = item.memo(|item| headers::Marked::of(&item.def.input_schema()));
-            marked.agree(&parts.headers, params)
+            marked.agree(headers, params)
         }
         None => Ok(()),
     }
@@ -200,19 +249,19 @@ async fn mirrored(
 async fn session(
     endpoint: &Arc<Inner>,
     caller: &Caller,
-    parts: &Parts,
+    said: &Said<'_>,
     message: Message,
     version: Option<&str>,
 ) -> Result<Answer, Bad> {
     let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
-    headers::agree_if_there(&parts.headers, &message).map_err(bad)?;
+    headers::agree_if_there(said, &message).map_err(bad)?;
     if let Message::Request { id, method, params } = &message
         && method == initialize::NAME
     {
         return initialize(endpoint, caller, id, params.as_ref())
             .map_err(|(status, error)| Bad::new(&message, status, error));
     }
-    let Some(id) = headers::session(&parts.headers) else {
+    let Some(id) = said.session() else {
         return Err(bad(legacy::not_open()));
     };
     let Some(open) = endpoint.sessions.find(id, caller) else {
@@ -301,28 +350,32 @@ fn initialize(
 
 /// Who owns the call behind a response.
 enum Owner<'a> {
-    /// The response itself: its work runs as long as somebody reads.
-    Response(BoxFuture<'static, ()>, Option<Place>),
+    /// The response itself: its work, which ends with the reply, runs as long as somebody reads.
+    Response(BoxFuture<'static, Frame>, Option<Place>),
     /// A session: the client may come back to the stream.
     Session(&'a Open),
 }
 
 /// Waits a little for the first frame: a reply at once is plain JSON, all else a stream.
 async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> Answer {
-    let mut over = false;
-    let done = async {
-        match &mut owner {
-            Owner::Response(work, _) => work.await,
-            Owner::Session(_) => std::future::pending().await,
+    // The reply, where the work is over. What was told before it comes before it.
+    let mut reply = None;
+    let next = poll_fn(|cx| {
+        if let (Owner::Response(work, _), None) = (&mut owner, &reply) {
+            reply = match work.as_mut().poll(cx) {
+                Poll::Ready(frame) => Some(frame),
+                Poll::Pending => None,
+            };
         }
-    };
+        match frames.poll_recv(cx) {
+            Poll::Ready(Some(frame)) => Poll::Ready(Some(frame)),
+            _ if reply.is_some() => Poll::Ready(reply.take()),
+            none => none,
+        }
+    });
     let first = tokio::select! {
         biased;
-        frame = frames.recv() => Some(frame),
-        () = done => {
-            over = true;
-            Some(frames.recv().await)
-        }
+        frame = next => Some(frame),
         // Made only where it is needed: most answers are there at once.
         () = async { tokio::time::sleep(endpoint.limits.stream_after).await } => None,
     };
@@ -342,7 +395,11 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
     let keep_alive = endpoint.limits.keep_alive;
     match owner {
         Owner::Response(work, place) => {
-            let work = Some(work).filter(|_| !over);
+            let work = match (reply, &first) {
+                (Some(reply), _) => Work::Done(reply),
+                (None, Some(Frame::Reply(..))) => Work::None,
+                (None, _) => Work::Replies(work),
+            };
             let body = Body::stream(frames, work, keep_alive);
             body.after(first).holding(place).response()
         }

@@ -167,7 +167,8 @@ enum Peer {
 
 impl Stream {
     async fn take(&self, server: &Arc<Front>, parts: &Parts, message: Message) -> Response<Body> {
-        let repeated = headers::agree_if_there(&parts.headers, &message);
+        let said = headers::Said::of(&parts.headers, usize::MAX);
+        let repeated = headers::agree_if_there(&said, &message);
         if let Err(wrong) = self.fits(&parts.headers).and(repeated) {
             let bad = Bad::new(&message, StatusCode::BAD_REQUEST, wrong);
             return bad.answer(server, &self.caller).await;
