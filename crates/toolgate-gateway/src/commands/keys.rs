@@ -6,7 +6,10 @@ use crate::{
     cli::Keys as Wanted,
     config::{Audit, Config},
     control::{Gateways, person},
-    signing_in::{callers::forget_key, folder},
+    signing_in::{
+        callers::{forget_key, give_back},
+        folder,
+    },
 };
 use serde_json::json;
 use std::{path::Path, process::ExitCode, sync::Arc, time::SystemTime};
@@ -77,7 +80,13 @@ fn revoke(data: &Path, name: &str) -> Result<ExitCode> {
                 let revoked = keys.revoke(name, &who).await;
                 revoked.map_err(|error| error.to_string())?;
                 let forgotten = forget_key(&folder(data), name).await;
-                forgotten.map_err(|why| format!("the key is revoked, but {why}"))
+                let forgotten =
+                    forgotten.map_err(|why| format!("the key is revoked, but {why}"))?;
+                // Who granted it, is told where a config says how.
+                if let Ok(config) = Config::load(None) {
+                    give_back(&config, &folder(data), &forgotten).await;
+                }
+                Ok(())
             })?;
         }
     }

@@ -130,7 +130,8 @@ impl Of {
         let data = data_dir(given, config.data.as_deref())?;
         let grants = signing_in::folder(&data);
         let env = |name: &str| std::env::var(name).ok();
-        let login = signing_in::login(id, address, &grants, None, caller, env);
+        let of = caller.map(|caller| (caller, config.limits.callers_per_server));
+        let login = signing_in::login(id, address, &grants, None, of, env);
         Ok(Of {
             login: login.map_err(|why| format!("the server {id}: {why}"))?,
             address: address.clone(),

@@ -53,6 +53,7 @@ impl Console {
             let grants = self.sign_ins.grants();
             signing_in::callers::room(&plan.config, grants, (id, address), caller).await?;
         }
+        let caller = caller.map(|caller| (caller, plan.config.limits.callers_per_server));
         let page = self.sign_ins.begin((id, address), caller, back, (by, None));
         let page = page.await?;
         Ok(json!({"page": page.as_str()}))
@@ -63,7 +64,7 @@ impl Console {
         let address = signing_in::address(&plan.config, id, Some(caller))?;
         let env = |name: &str| std::env::var(name).ok();
         let grants = self.sign_ins.grants();
-        let login = signing_in::login(id, address, grants, None, Some(caller), env);
+        let login = signing_in::login(id, address, grants, None, Some((caller, 0)), env);
         let login = login.map_err(|why| format!("the server {id}: {why}"))?;
         let out = login.build().sign_out().await;
         let words = match out.map_err(|error| error.to_string())? {

@@ -2,7 +2,7 @@
 //! leave to the token endpoints of the config alone. Where no server has an exchange, none is held.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -32,14 +32,22 @@ impl Bearer {
 
 /// The last token of each caller, while it is good.
 #[derive(Default)]
-pub(crate) struct Bearers(Mutex<HashMap<Bearer, Held>>);
+pub(crate) struct Bearers(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    held: HashMap<Bearer, Held>,
+    /// Whose token ends when; the number tells two apart that end together.
+    ends: BTreeMap<(SystemTime, u64), Bearer>,
+    count: u64,
+}
 
 struct Held {
     token: Secret,
     /// In seconds since 1970, as its issuer says.
     until: Option<u64>,
-    /// When it is dropped.
-    gone: SystemTime,
+    /// When it is dropped, and its number.
+    gone: (SystemTime, u64),
 }
 
 impl Bearers {
@@ -54,40 +62,56 @@ impl Bearers {
         let Some(bearer) = Bearer::of(caller) else {
             return;
         };
-        let mut held = self.held();
-        let over = held.len() >= most && !held.contains_key(&bearer);
-        let first = || {
-            let first = held.iter().min_by_key(|(_, held)| held.gone);
-            first.map(|(bearer, _)| bearer.clone())
-        };
-        if let Some(first) = over.then(first).flatten() {
-            held.remove(&first);
+        let mut table = self.good();
+        table.drop_of(&bearer);
+        while table.held.len() >= most.max(1) {
+            let Some((_, first)) = table.ends.pop_first() else {
+                break;
+            };
+            table.held.remove(&first);
         }
+        table.count += 1;
+        let gone = until.unwrap_or_else(|| SystemTime::now() + UNSAID);
+        let gone = (gone, table.count);
         let seconds = until.and_then(|until| until.duration_since(UNIX_EPOCH).ok());
         let one = Held {
             token: Secret::new(token),
             until: seconds.map(|since| since.as_secs()),
-            gone: until.unwrap_or_else(|| SystemTime::now() + UNSAID),
+            gone,
         };
-        held.insert(bearer, one);
+        table.ends.insert(gone, bearer.clone());
+        table.held.insert(bearer, one);
     }
 
     /// What a caller showed last, while it is good.
     pub(crate) fn subject(&self, bearer: &Bearer) -> Option<Subject> {
-        let held = self.held();
-        let one = held.get(bearer)?;
+        let table = self.good();
+        let one = table.held.get(bearer)?;
         Some(Subject {
             token: one.token.clone(),
             until: one.until,
         })
     }
 
-    /// Those that are good.
-    fn held(&self) -> MutexGuard<'_, HashMap<Bearer, Held>> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Those that are good. What has ended is at the front, so nothing else is looked at.
+    fn good(&self) -> MutexGuard<'_, Table> {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = SystemTime::now();
-        held.retain(|_, one| one.gone > now);
-        held
+        while let Some(first) = table.ends.first_entry()
+            && first.key().0 <= now
+        {
+            let bearer = first.remove();
+            table.held.remove(&bearer);
+        }
+        table
+    }
+}
+
+impl Table {
+    fn drop_of(&mut self, bearer: &Bearer) {
+        if let Some(old) = self.held.remove(bearer) {
+            self.ends.remove(&old.gone);
+        }
     }
 }
 
@@ -123,6 +147,16 @@ mod tests {
         assert_eq!(token(&bearers, &caller("write")).as_deref(), Some("strong"));
         bearers.hold(&caller("write"), "ended", Some(UNIX_EPOCH), 2);
         assert_eq!(token(&bearers, &caller("write")), None);
+        // Of two that end together, each is dropped by itself.
+        let end = later(120);
+        bearers.hold(&caller("one"), "one", end, 3);
+        bearers.hold(&caller("two"), "two", end, 3);
+        bearers.hold(&caller("two"), "two anew", end, 3);
+        assert_eq!(token(&bearers, &caller("one")).as_deref(), Some("one"));
+        assert_eq!(token(&bearers, &caller("two")).as_deref(), Some("two anew"));
+        let table = bearers.good();
+        assert_eq!((table.ends.len(), table.held.len()), (3, 3));
+        drop(table);
         bearers.hold(&Caller::new("key:ci"), "none", None, 2);
         assert_eq!(token(&bearers, &Caller::new("key:ci")), None);
     }
@@ -130,10 +164,10 @@ mod tests {
 
 #[cfg(test)]
 mod unprinted {
-    use super::{Bearers, Held};
+    use super::{Bearers, Held, Table};
 
     #[test]
     fn t62_the_tokens_of_callers_cannot_be_printed() {
-        is_unprinted!(Bearers, Held);
+        is_unprinted!(Bearers, Held, Table);
     }
 }

@@ -37,8 +37,18 @@ impl Operator {
 
     /// What was granted for a key is not for another key of that name.
     async fn forget_grants(&self, name: &str) -> Result<(), String> {
-        callers::forget_key(&self.grants, name).await?;
+        let forgotten = callers::forget_key(&self.grants, name).await?;
         self.supervisor.forget(&format!("key:{name}"));
+        if !forgotten.is_empty() {
+            let (plan, grants) = (self.live.plan(), self.grants.clone());
+            #[allow(
+                clippy::disallowed_methods,
+                reason = "it is gone here already; an authorization server that does not answer holds nobody up, and is waited for so long"
+            )]
+            tokio::spawn(
+                async move { callers::give_back(&plan.config, &grants, &forgotten).await },
+            );
+        }
         Ok(())
     }
 

@@ -88,7 +88,8 @@ impl Routes {
         // Whoever begins anew has given up what he began before.
         sign_ins.give_up(&server, caller);
         let by = (key.as_str(), Some(until));
-        let page = sign_ins.begin((&server, address), Some(caller), pages.back(), by);
+        let of = Some((caller, plan.config.limits.callers_per_server));
+        let page = sign_ins.begin((&server, address), of, pages.back(), by);
         let page = page.await?;
         links.spend(link);
         Ok(

@@ -487,7 +487,8 @@ impl PerCaller {
                 let env = |name: &str| std::env::var(name).ok();
                 // Nobody signs in here: a person does, and says for whom.
                 let console = spec.console.as_deref();
-                let login = signing_in::login(&spec.id, address, grants, console, Some(name), env);
+                let of = Some((&**name, spec.callers));
+                let login = signing_in::login(&spec.id, address, grants, console, of, env);
                 let login = login.map_err(|why| down(server, &why))?;
                 Ok(Token::Granted(login.build(), server.own_need()))
             }

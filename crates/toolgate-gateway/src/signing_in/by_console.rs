@@ -97,7 +97,7 @@ impl SignIns {
     pub(crate) async fn begin(
         &self,
         (id, address): (&str, &Address),
-        caller: Option<&str>,
+        caller: Option<(&str, usize)>,
         redirect: String,
         (by, until): (&str, Option<BoxFuture<'static, ()>>),
     ) -> Result<Url, String> {
@@ -140,7 +140,7 @@ impl SignIns {
         let state = state.ok_or("the sign-in has no state")?;
         let one = Open {
             server: id.to_owned(),
-            caller: caller.map(str::to_owned),
+            caller: caller.map(|(name, _)| name.to_owned()),
             by: by.to_owned(),
             state: Secret::new(state),
             answer,

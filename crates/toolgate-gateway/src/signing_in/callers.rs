@@ -1,9 +1,17 @@
 //! What was granted for one caller of a server, and for nobody else: an operator says for whom a person signs in.
 
 use crate::config::{Address, Config};
-use std::path::Path;
+use futures_util::future::join_all;
+use std::{path::Path, time::Duration};
+use tokio::time::timeout;
 use toolgate::visible_line;
 use toolgate_auth::client::{FileStore, Grant, Store, StoreError};
+
+/// What was granted, with the names under which it was kept.
+pub(crate) type Forgotten = Vec<(String, Grant)>;
+
+/// How long it may take to give back what is not kept any more.
+const GIVING_BACK: Duration = Duration::from_secs(30);
 
 /// Under which name a grant is kept. Neither an id nor an address has a space.
 pub(super) fn key(id: &str, address: &Address, caller: Option<&str>) -> String {
@@ -99,11 +107,27 @@ pub(crate) async fn room(
     ))
 }
 
-/// Forgets all that was granted for a key, at every server: whoever has that name next is somebody else.
+/// Gives what was forgotten back to who granted it, where that can be reached. It is gone here in any case.
+pub(crate) async fn give_back(config: &Config, grants: &Path, forgotten: &Forgotten) {
+    let each = forgotten.iter().filter_map(|(key, grant)| {
+        let mut words = key.splitn(3, ' ');
+        let (id, url, caller) = (words.next()?, words.next()?, words.next()?);
+        let server = config.servers.iter().find(|server| server.id == id)?;
+        let address = server.address.as_ref().filter(|at| at.url == url)?;
+        let env = |name: &str| std::env::var(name).ok();
+        let login = super::login(id, address, grants, None, Some((caller, 0)), env).ok()?;
+        let login = login.build();
+        Some(async move { login.give_back(grant).await })
+    });
+    let _ = timeout(GIVING_BACK, join_all(each)).await;
+}
+
+/// Forgets all that was granted for a key, at every server: whoever has that name next is somebody else. Gives what it
+/// was, with the names under which it was kept.
 ///
 /// # Errors
 /// The store cannot be read or written; a sentence for the operator.
-pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<usize, String> {
+pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<Forgotten, String> {
     let forgotten = forget(grants, &format!("key:{name}")).await;
     forgotten.map_err(|bad| {
         format!(
@@ -113,19 +137,20 @@ pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<usize, Strin
     })
 }
 
-async fn forget(grants: &Path, caller: &str) -> Result<usize, StoreError> {
+async fn forget(grants: &Path, caller: &str) -> Result<Forgotten, StoreError> {
     // Where nothing was ever granted, nothing is made.
     if !grants.join("grants.sealed").exists() {
-        return Ok(0);
+        return Ok(Forgotten::new());
     }
     let store = FileStore::new(grants);
     let keys = store.keys().await?;
-    let mut forgotten = 0;
+    let mut forgotten = Forgotten::new();
     for key in keys.iter().filter(|key| caller_of(key) == Some(caller)) {
         // Whoever renews it now would keep it again. Where that does not end, it is forgotten all the same.
         let _turn = store.turn(key).await.ok();
+        let grant = store.grant(key).await.ok().flatten();
         store.keep(key, None).await?;
-        forgotten += 1;
+        forgotten.extend(grant.map(|grant| (key.clone(), grant)));
     }
     Ok(forgotten)
 }

@@ -63,7 +63,7 @@ pub(crate) fn address<'a>(
 }
 
 /// The way to the tokens of a server. A grant belongs to the name and the address together: under another address the
-/// same name is somebody else. One for a caller belongs to that as well.
+/// same name is somebody else. One for a caller belongs to that as well; of those, so many are kept.
 ///
 /// # Errors
 /// Its address cannot be used for this, or the secret of its client is not set.
@@ -72,15 +72,20 @@ pub(crate) fn login(
     address: &Address,
     grants: &Path,
     console: Option<&str>,
-    caller: Option<&str>,
+    caller: Option<(&str, usize)>,
     env: impl Fn(&str) -> Option<String>,
 ) -> Result<LoginBuilder, String> {
     let url = Url::parse(&address.url).map_err(|bad| format!("its url cannot be used: {bad}"))?;
+    let (name, store) = (caller.map(|(name, _)| name), FileStore::new(grants));
+    let store = match caller {
+        Some((_, most)) => store.at_most(&callers::key(id, address, Some("")), most),
+        None => store,
+    };
     let login = Login::builder(url)
-        .key(&callers::key(id, address, caller))
+        .key(&callers::key(id, address, name))
         .name("Toolgate")
-        .how(&how(id, console, caller))
-        .store(FileStore::new(grants));
+        .how(&how(id, console, name))
+        .store(store);
     let Some(client) = &address.client else {
         return Ok(login);
     };

@@ -28,6 +28,8 @@ pub(crate) struct Seen {
     sessions: BTreeMap<String, BTreeSet<String>>,
     /// The account of each call, by what the call says of itself.
     pub(crate) calls: Vec<(String, String)>,
+    /// Tokens that were given back.
+    back: Vec<String>,
     /// Requests to the server without a token.
     bare: usize,
 }
@@ -103,9 +105,14 @@ fn granting(request: &Heard, port: u16, seen: &Mutex<Seen>) -> (u16, String, Str
         "/.well-known/oauth-authorization-server" => ok(json!({
             "issuer": &origin, "authorization_endpoint": format!("{origin}/authorize"),
             "token_endpoint": format!("{origin}/token"), "registration_endpoint": format!("{origin}/register"),
+            "revocation_endpoint": format!("{origin}/revoke"),
             "code_challenge_methods_supported": ["S256"], "token_endpoint_auth_methods_supported": ["none"],
         })),
         "/register" => (201, String::new(), json!({"client_id": "gate"}).to_string()),
+        "/revoke" => {
+            seen.lock().unwrap().back.push(request.body.clone());
+            (200, String::new(), String::new())
+        }
         "/token" if request.body.contains("grant_type=refresh_token") => (
             400,
             String::new(),
@@ -394,6 +401,14 @@ fn t30_a_new_key_does_not_get_what_was_granted_for_one_of_its_name() {
     assert!(!taken.status.success());
     assert!(who(&gate, &ann, "").contains("account1"));
     gate.cli(&["keys", "revoke", "ann"]);
+    // Who granted it gets it back.
+    until("it is given back", SOON, || {
+        far.seen(|seen| {
+            let told = |token: &str| seen.back.iter().any(|body| body.contains(token));
+            let both = ["canary-refresh-of-account1", "canary-access-of-account1"];
+            both.into_iter().all(told).then_some(())
+        })
+    });
     let next = key(&gate, "ann");
     assert!(who(&gate, &next, "").contains("sign in for key:ann"));
     // The same where no gateway runs.

@@ -224,7 +224,12 @@ impl Login {
             client: client.filter(|client| client.redirect.is_some()),
             ..granted(found, scopes, binding.as_deref(), answer)?
         };
-        self.put(Some(grant.clone())).await?;
+        if let Err(error) = self.put(Some(grant.clone())).await {
+            // Nobody could use it once this ends.
+            self.state().grant = None;
+            let _ = self.told(&grant).await;
+            return Err(error);
+        }
         Ok(grant)
     }
 

@@ -35,16 +35,21 @@ impl Login {
         let Some(grant) = kept else {
             return Ok(SignedOut::Nothing);
         };
+        Ok(self.give_back(&grant).await)
+    }
+
+    /// Gives a grant back that is kept no more, where its issuer takes it.
+    pub async fn give_back(&self, grant: &Grant) -> SignedOut {
         let issuer = grant.issuer.clone();
-        Ok(match self.give_back(&grant).await {
+        match self.told(grant).await {
             Ok(true) => SignedOut::Revoked(issuer),
             Ok(false) => SignedOut::Forgotten(issuer),
             Err(error) => SignedOut::Unsaid(issuer, error),
-        })
+        }
     }
 
     /// Whether the issuer took it back. The server itself is not asked: only who granted it gets the tokens.
-    async fn give_back(&self, grant: &Grant) -> Result<bool, AuthError> {
+    pub(super) async fn told(&self, grant: &Grant) -> Result<bool, AuthError> {
         let found = discovery::issuer(&self.0.fetcher, &grant.issuer).await?;
         let Some((server, revocation)) = found.and_then(|found| {
             let revocation = found.revocation.clone()?;

@@ -39,13 +39,25 @@ const PURPOSE: &[u8] = b"toolgate grants 1";
 
 /// Keeps all of it in a directory, sealed.
 #[derive(Clone)]
-pub struct FileStore(Arc<PathBuf>);
+pub struct FileStore {
+    directory: Arc<PathBuf>,
+    room: Option<(Arc<str>, usize)>,
+}
 
 impl FileStore {
     /// One in a directory, which is made at the first write. Its files are `grants.sealed`, `grants.key`, `grants.lock`,
     /// and an empty `….turn` for each grant that was renewed.
     pub fn new(directory: impl Into<PathBuf>) -> FileStore {
-        FileStore(Arc::new(directory.into()))
+        FileStore {
+            directory: Arc::new(directory.into()),
+            room: None,
+        }
+    }
+
+    /// The same, which keeps at most so many grants whose names begin so: another one is not kept.
+    pub fn at_most(mut self, begin: &str, most: usize) -> FileStore {
+        self.room = Some((begin.into(), most));
+        self
     }
 
     /// The names under which something is granted.
@@ -65,7 +77,7 @@ impl FileStore {
         &self,
         work: impl FnOnce(&mut Value) -> Result<(T, bool), StoreError> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, StoreError>> {
-        let directory = self.0.clone();
+        let directory = self.directory.clone();
         Box::pin(async move {
             let done = tokio::task::spawn_blocking(move || locked(&directory, work)).await;
             done.unwrap_or_else(|_| {
@@ -87,7 +99,14 @@ impl Store for FileStore {
         grant: Option<Grant>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let key = key.to_owned();
+        let room = self.room.clone().filter(|_| grant.is_some());
         self.with(move |kept| {
+            if let Some((begin, most)) = room
+                && is_full(kept, &key, &begin, most)
+            {
+                let why = format!("{most} grants are kept there already; sign one of them out");
+                return Err(StoreError(why));
+            }
             put(kept, "grants", &key, grant.as_ref().map(form::of_grant));
             Ok(((), true))
         })
@@ -99,7 +118,7 @@ impl Store for FileStore {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        let directory = self.0.clone();
+        let directory = self.directory.clone();
         Box::pin(async move {
             make(&directory)?;
             let path = directory.join(format!("{name}.turn"));
@@ -142,6 +161,15 @@ impl Store for FileStore {
             Ok(((), true))
         })
     }
+}
+
+/// Whether there is no room for a grant of a new name.
+fn is_full(kept: &Value, key: &str, begin: &str, most: usize) -> bool {
+    let Some(grants) = kept["grants"].as_object() else {
+        return most == 0;
+    };
+    let of = grants.keys().filter(|name| name.starts_with(begin));
+    key.starts_with(begin) && !grants.contains_key(key) && of.count() >= most
 }
 
 fn put(kept: &mut Value, table: &str, key: &str, value: Option<Value>) {

@@ -1,6 +1,7 @@
 //! Addresses: what may be configured, and what a server may send us on to.
 
-use http::{Uri, uri};
+use http::Uri;
+use toolgate_auth::Url;
 
 /// Reads an address as it was configured.
 ///
@@ -21,47 +22,13 @@ pub(super) fn read(text: &str) -> Result<Uri, &'static str> {
     Ok(uri)
 }
 
-/// Where a reference of the server leads, if it stays on the same origin.
+/// Where a reference of the server leads, if it stays on the same origin. References are read where those of authorization
+/// servers are.
 pub(super) fn follow(base: &Uri, reference: &str) -> Option<Uri> {
-    let joined = join(base, reference)?;
-    let target = read(&joined).ok()?;
-    (origin(&target) == origin(base)).then_some(target)
-}
-
-/// Scheme, host and port.
-fn origin(uri: &Uri) -> (Option<&str>, Option<String>, Option<u16>) {
-    let port = match uri.scheme_str() {
-        Some("https") => 443,
-        _ => 80,
-    };
-    (
-        uri.scheme_str(),
-        uri.host().map(str::to_ascii_lowercase),
-        Some(uri.port_u16().unwrap_or(port)),
-    )
-}
-
-fn join(base: &Uri, reference: &str) -> Option<String> {
-    let reference = reference.trim();
-    let reference = reference.split('#').next().unwrap_or_default();
-    let (scheme, authority) = (base.scheme_str()?, base.authority()?);
-    let end = reference.find(['/', '?']).unwrap_or(reference.len());
-    if reference[..end].contains(':') {
-        return Some(reference.to_owned());
-    }
-    if reference.starts_with("//") {
-        return Some(format!("{scheme}:{reference}"));
-    }
-    let path = if reference.starts_with('/') {
-        reference.to_owned()
-    } else if reference.starts_with('?') {
-        format!("{}{reference}", base.path())
-    } else {
-        let folder = base.path().rfind('/').map_or("/", |at| &base.path()[..=at]);
-        format!("{folder}{reference}")
-    };
-    let path: uri::PathAndQuery = path.parse().ok()?;
-    Some(format!("{scheme}://{authority}{path}"))
+    let base = Url::parse(&base.to_string()).ok()?;
+    let target = base.follow(reference.trim()).ok()?;
+    let stays = target.same_origin(&base);
+    stays.then(|| read(target.as_str()).ok()).flatten()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod facts;
 mod hiding;
 mod mounting;
 mod offering;
-mod panicking;
+pub(crate) mod panicking;
 pub(crate) mod peer;
 mod recording;
 mod skills;

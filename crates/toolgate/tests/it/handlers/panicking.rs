@@ -67,7 +67,7 @@ fn request(id: usize, way: &str) -> Value {
     }})
 }
 
-fn files(folder: &Path, all: &mut Vec<(String, String)>) {
+pub(crate) fn files(folder: &Path, all: &mut Vec<(String, String)>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

@@ -1,5 +1,7 @@
 //! A server of one's own, whose callers show tokens.
+#![allow(clippy::print_stdout, reason = "the figures of a test")]
 
+use crate::handlers::panicking::files;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use ring::{
@@ -10,10 +12,12 @@ use serde_json::{Value, json};
 use std::{
     io::{Read, Write},
     net::TcpListener,
+    process::{Command, Stdio},
+    sync::Mutex,
     time::{SystemTime, UNIX_EPOCH},
 };
 use toolgate::{
-    Cx, Http, Server,
+    Call, Cx, Decision, Http, Item, Rule, Server, Verdict,
     auth::{
         Url,
         fetch::{FetchLimits, Fetcher, Reach},
@@ -24,6 +28,7 @@ use toolgate::{
     edge::http::Body,
     tool,
 };
+use toolgate_testkit::canary::spellings;
 
 const RESOURCE: &str = "https://tools.example.com/mcp";
 
@@ -67,6 +72,11 @@ fn token(pair: &Ed25519KeyPair, issuer: &str, scope: &str) -> String {
 }
 
 fn server(issuer: &str) -> Http {
+    let server = Server::new("t", "1.0.0").tool(who).tool(put);
+    protected(server, issuer)
+}
+
+fn protected(server: Server, issuer: &str) -> Http {
     let needs = ScopeRule {
         tools: vec![Pattern::new("*.put")],
         except: Vec::new(),
@@ -78,7 +88,6 @@ fn server(issuer: &str) -> Http {
     let resource = ResourceServer::new(Url::parse(RESOURCE).unwrap())
         .issuer(Issuer::new("corp", url).keys(keys), fetcher)
         .scopes(["write".to_owned()]);
-    let server = Server::new("t", "1.0.0").tool(who).tool(put);
     let server = server.scopes(Scopes::new(vec![needs]));
     toolgate::http(server).unwrap().protected(resource)
 }
@@ -160,4 +169,117 @@ async fn a_server_of_ones_own_takes_tokens_and_scopes() {
     let write = token(&pair, &issuer, "write");
     let put = ask(&http, "POST", "/mcp", Some(&write), &call("put")).await;
     assert_eq!(put.status(), StatusCode::OK);
+}
+
+/// The token that code of the server has in hand when it panics.
+static IN_HAND: Mutex<String> = Mutex::new(String::new());
+
+fn in_hand() -> String {
+    IN_HAND.lock().unwrap().clone()
+}
+
+/// Uses a token.
+#[tool(read_only)]
+async fn uses() -> String {
+    tokio::task::yield_now().await;
+    panic!("cannot use the token {}", in_hand())
+}
+
+/// Panics over a token as well, before the tool is reached.
+struct Over;
+
+impl Rule for Over {
+    fn name(&self) -> &'static str {
+        "over"
+    }
+
+    fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> Decision<'a> {
+        if item.full_name().ends_with(".put") {
+            let token = in_hand();
+            assert_eq!(token, "something else", "Bearer {token}");
+        }
+        Decision::Now(Verdict::Allow)
+    }
+}
+
+/// Where the test has itself run as that server: the folder of its record.
+const FOLDER: &str = "TOOLGATE_TEST_TOKENS";
+
+#[tokio::test]
+async fn panicking_over_tokens() {
+    let Ok(folder) = std::env::var(FOLDER) else {
+        return;
+    };
+    let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+    let pair = Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap();
+    let issuer = issuer(&pair);
+    let server = Server::new("t", "1.0.0").tool(who).tool(uses).tool(put);
+    let http = protected(
+        server.guard(Over).audit_in(format!("{folder}/record")),
+        &issuer,
+    );
+    let token = token(&pair, &issuer, "write");
+    std::fs::write(format!("{folder}/token"), &token).unwrap();
+    IN_HAND.lock().unwrap().clone_from(&token);
+    for tool in ["uses", "who", "put", "who"] {
+        let answer = ask(&http, "POST", "/mcp", Some(&token), &call(tool)).await;
+        println!("\nanswer {tool} {}", text(answer).await.trim());
+    }
+    drop(http);
+    std::process::exit(0);
+}
+
+#[test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "it starts itself again, as a program of its own"
+)]
+fn t31_a_panic_with_a_token_in_hand_tells_nobody_the_token() {
+    let folder = std::env::temp_dir().join(toolgate::ids::short("toolgate-tokens"));
+    std::fs::create_dir(&folder).unwrap();
+    let mut start = Command::new(std::env::current_exe().unwrap());
+    start.args([
+        "--exact",
+        "serve::protected::panicking_over_tokens",
+        "--nocapture",
+    ]);
+    start.env(FOLDER, &folder).env("RUST_BACKTRACE", "1");
+    let ran = start.stdin(Stdio::null()).output().unwrap();
+    let (said, told) = (
+        String::from_utf8_lossy(&ran.stdout).into_owned(),
+        String::from_utf8_lossy(&ran.stderr).into_owned(),
+    );
+    assert!(ran.status.success(), "{said}\n{told}");
+    let answers: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("answer "))
+        .collect();
+    assert_eq!(answers.len(), 4, "{said}\n{told}");
+    for answer in &answers {
+        let wanted = match answer.contains("answer who") {
+            true => "corp:ann write",
+            false => "internal error",
+        };
+        assert!(answer.contains(wanted), "{answer}");
+    }
+    assert_eq!(
+        told.matches("panic at ").count(),
+        2,
+        "each says where: {told}"
+    );
+    let token = std::fs::read_to_string(folder.join("token")).unwrap();
+    let mut all = vec![("stdout".to_owned(), said), ("stderr".to_owned(), told)];
+    files(&folder.join("record"), &mut all);
+    assert!(all.len() > 2, "a record");
+    let (_, signature) = token.rsplit_once('.').unwrap();
+    for canary in spellings(&token).into_iter().chain(spellings(signature)) {
+        for (place, text) in &all {
+            assert!(!text.contains(&canary), "{place} has the token: {text}");
+        }
+    }
+    println!(
+        "T31: 2 panics with a token in hand, {} streams and files, 0 found",
+        all.len()
+    );
+    std::fs::remove_dir_all(folder).unwrap();
 }
