@@ -1,7 +1,9 @@
 //! What the anchors share: they take what they need of a request, and write the answer.
 
+use crate::breaking;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Deserialize)]
 struct Request<'a> {
@@ -14,6 +16,7 @@ struct Request<'a> {
 
 #[derive(Deserialize)]
 struct Params<'a> {
+    name: Option<&'a str>,
     #[serde(borrow)]
     arguments: Option<Arguments<'a>>,
 }
@@ -28,6 +31,14 @@ struct Arguments<'a> {
 pub struct Bare {
     list: String,
     discover: String,
+    breaking: Option<Breaking>,
+}
+
+/// What it has for clients that are measured.
+struct Breaking {
+    /// The list after a tool was changed.
+    later: String,
+    changed: AtomicBool,
 }
 
 impl Default for Bare {
@@ -37,30 +48,66 @@ impl Default for Bare {
 }
 
 impl Bare {
-    /// With as many tools as the command line says.
+    /// With as many tools as the command line says; with `--breaking` those come first that break duties of clients.
     pub fn new() -> Bare {
-        let tools = crate::many(crate::number("--tools").unwrap_or(0) as usize);
-        let list =
-            json!({"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"});
+        let list = |first: Vec<serde_json::Value>| {
+            let count = crate::number("--tools").unwrap_or(0) as usize;
+            let more = crate::many(count.saturating_sub(first.len()));
+            let tools = [first, more].concat();
+            json!({"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"})
+        };
+        let breaking = crate::has("--breaking").then(|| Breaking {
+            later: list(breaking::tools(true)).to_string(),
+            changed: AtomicBool::new(false),
+        });
+        let list = list(match breaking {
+            Some(_) => breaking::tools(false),
+            None => Vec::new(),
+        });
         let discover = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
             "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"});
         Bare {
             list: list.to_string(),
             discover: discover.to_string(),
+            breaking,
         }
     }
 
-    /// Writes the answer to a request, where it is one.
-    pub fn answer(&self, text: &[u8], out: &mut Vec<u8>) {
+    fn list(&self) -> &str {
+        match &self.breaking {
+            Some(breaking) if breaking.changed.load(Ordering::Relaxed) => &breaking.later,
+            _ => &self.list,
+        }
+    }
+
+    /// Takes the call of a tool that breaks a duty: its answer, or nothing where it never answers.
+    fn break_with(breaking: &Breaking, tool: &str) -> Option<String> {
+        if tool == "changed" {
+            breaking.changed.store(true, Ordering::Relaxed);
+        }
+        breaking::answer(tool)
+    }
+
+    /// Writes the answer to a request, where it is one. Says no where the sender shall wait forever.
+    pub fn answer(&self, text: &[u8], out: &mut Vec<u8>) -> bool {
         let Ok(request) = serde_json::from_slice::<Request<'_>>(text) else {
-            return;
+            return true;
         };
-        let Some(id) = request.id else { return };
+        let Some(id) = request.id else { return true };
+        let tool = request.params.as_ref().and_then(|params| params.name);
+        let broken = match (&self.breaking, tool) {
+            (None, _) | (_, None | Some("echo")) => None,
+            (Some(breaking), Some(tool)) => match Bare::break_with(breaking, tool) {
+                None => return false,
+                broken => broken,
+            },
+        };
         out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         out.extend_from_slice(id.get().as_bytes());
         out.extend_from_slice(br#","result":"#);
-        match request.method {
-            "tools/call" => {
+        match (request.method, broken) {
+            (_, Some(broken)) => out.extend_from_slice(broken.as_bytes()),
+            ("tools/call", _) => {
                 let text = request
                     .params
                     .and_then(|p| p.arguments)
@@ -71,9 +118,10 @@ impl Bare {
                 out.extend_from_slice(text.map_or("\"\"", RawValue::get).as_bytes());
                 out.extend_from_slice(b"}]}");
             }
-            "tools/list" => out.extend_from_slice(self.list.as_bytes()),
+            ("tools/list", _) => out.extend_from_slice(self.list().as_bytes()),
             _ => out.extend_from_slice(self.discover.as_bytes()),
         }
         out.extend_from_slice(b"}");
+        true
     }
 }

@@ -1,12 +1,31 @@
-//! What the servers of the bench share: the text of a tool, the list of many tools, the listener.
+//! What the programs of the bench share: texts, lists of many tools, what a client has to do, the listener.
 
 pub mod bare;
+pub mod breaking;
+pub mod job;
 
 use hyper::{Request, Response, body::Incoming, server::conn::http1, service::Service};
 use hyper_util::rt::TokioIo;
+use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
 use tokio::net::TcpListener;
+
+/// What a request of 2026-07-28 says of its sender.
+pub const META: &str = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+/// Quotes, newlines and other letters, as source code has them. No two are the same.
+pub fn text(id: u64, bytes: usize) -> String {
+    let unit = "let naïve = \"x\";\n";
+    let mut text = format!("{id:08} ");
+    while text.len() + unit.len() < bytes {
+        text.push_str(unit);
+    }
+    while text.len() < bytes {
+        text.push('.');
+    }
+    text
+}
 
 /// The tools of a large list.
 pub fn many(count: usize) -> Vec<Value> {
@@ -37,6 +56,21 @@ pub fn word(option: &str) -> Option<String> {
 /// The number behind an option of the command line.
 pub fn number(option: &str) -> Option<u32> {
     word(option)?.parse().ok()
+}
+
+/// Whether an option stands on the command line.
+pub fn has(option: &str) -> bool {
+    std::env::args().any(|word| word == option)
+}
+
+/// Stays on the core that `--core` names, where it names one.
+pub fn stay() -> io::Result<()> {
+    if let Some(core) = number("--core") {
+        let mut set = CpuSet::new();
+        set.set(core as usize);
+        sched_setaffinity(None, &set)?;
+    }
+    Ok(())
 }
 
 /// Serves on a free port of the loopback interface, on this thread. Says the port on the output, and ends the program with

@@ -99,7 +99,8 @@ async def tools(_ctx, _params):
 
 
 async def over_http(app):
-    with socket.socket() as listener:
+    # Named as TCP, or asyncio leaves Nagle's delay on: each answer goes out in two writes.
+    with socket.socket(proto=socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"

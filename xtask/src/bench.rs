@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: our server beside others and beside the bare limit; writes `docs/performance.md`.
+//! `cargo xtask bench`: our server and client beside others and beside the bare limit; writes `docs/performance.md`.
 
 use crate::report::Report;
 use crate::run::{cargo, command, must, output, root, which};

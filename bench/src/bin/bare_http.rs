@@ -8,6 +8,7 @@ use toolgate_bench::bare::Bare;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> std::io::Result<()> {
+    toolgate_bench::stay()?;
     let bare = Arc::new(Bare::new());
     toolgate_bench::serve_http(move || {
         let bare = bare.clone();
@@ -23,7 +24,9 @@ async fn answer(
     let body = request.into_body().collect().await;
     let body = body.map(|body| body.to_bytes()).unwrap_or_default();
     let mut out = Vec::with_capacity(256);
-    bare.answer(&body, &mut out);
+    if !bare.answer(&body, &mut out) {
+        std::future::pending::<()>().await;
+    }
     let mut response = Response::new(Full::from(out));
     let json = header::HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use toolgate_bench::bare::Bare;
 
 fn main() -> std::io::Result<()> {
+    toolgate_bench::stay()?;
     let bare = Bare::new();
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     let (mut held, mut out) = (Vec::with_capacity(1 << 16), Vec::with_capacity(1 << 16));

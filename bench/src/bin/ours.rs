@@ -12,6 +12,7 @@ use toolgate::{
     edge::http::HttpLimits,
     tool,
 };
+use toolgate_bench::{breaking::key, has};
 
 /// Says the text again.
 #[tool(read_only)]
@@ -58,12 +59,10 @@ where
 /// One tool for each duty that answers would break.
 fn breakers() -> Vec<Tool> {
     let promise = serde_json::json!({"type": "object", "required": ["count"]});
-    // In two parts, so that who looks for keys in this file finds none.
-    let key = || format!("the key is {}{}", "AKI", "AQ4T5Z2LM7NPR3SVX");
     vec![
         plain("hidden", || async { Ok(ToolResult::text("seen")) }),
         plain("denied", || async { Ok(ToolResult::text("passed")) }),
-        plain("key", move || async move { Ok(ToolResult::text(&key())) }),
+        plain("key", || async { Ok(ToolResult::text(&key())) }),
         plain("unseen", || async {
             Ok(ToolResult::text("a\u{200b}b\u{1b}[2Jc"))
         }),
@@ -85,10 +84,6 @@ fn breakers() -> Vec<Tool> {
         plain("panics", || async { panic!("as it should") }),
         plain("slow", || async { std::future::pending().await }),
     ]
-}
-
-fn has(option: &str) -> bool {
-    std::env::args().any(|word| word == option)
 }
 
 fn server() -> Server {

@@ -1,6 +1,7 @@
 //! What one call costs, apart from the clock: instructions by callgrind, system calls by strace.
 
 use crate::{
+    client,
     load::{self, Load},
     peer::Peer,
     wire::Wire,
@@ -11,7 +12,7 @@ use std::{
     process::{Command, id},
 };
 
-/// Instructions of the server in user space, a call: what a run of twice as many takes more. `None` where valgrind cannot
+/// Instructions of the server, or of the client, in user space, a call: what a run of twice as many takes more. `None` where valgrind cannot
 /// run it: it maps no vDSO, and the clock of the audit log looks for it. Of a script the count would be its interpreter's.
 pub fn instructions(load: &Load, peer: &Peer) -> Option<f64> {
     if peer.audit || peer.script.is_some() {
@@ -55,6 +56,10 @@ fn more(load: &Load, total: impl Fn(u64) -> f64, file: &PathBuf) -> f64 {
 
 /// Puts the words before the command of the peer.
 fn run(load: &Load, peer: &Peer, calls: u64, mut wrap: Command) {
+    if load.client {
+        client::run(load, peer, calls, Some(wrap), None);
+        return;
+    }
     let command = peer.command(load, calls);
     wrap.arg(command.get_program()).args(command.get_args());
     let mut pipes = Wire::start(load, wrap);

@@ -47,6 +47,11 @@ impl Http {
         }
     }
 
+    /// Its address.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -56,10 +61,10 @@ impl Http {
     pub fn open(&mut self) {
         let mut stream = self.connection();
         let mut answer = String::new();
-        send(&mut stream, "", OPEN);
+        self.send(&mut stream, "", OPEN);
         let session = receive(&mut stream, &mut answer).expect("a session");
         let done = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        send(&mut stream, &of_session(&session), done);
+        self.send(&mut stream, &of_session(&session), done);
         receive(&mut stream, &mut answer);
         self.sessions.push_back(session);
         self.free.push(stream);
@@ -67,12 +72,12 @@ impl Http {
 
     /// A stream of 2026-07-28 on which the server tells what changes; it has begun.
     pub fn listen(&mut self) -> TcpStream {
-        let meta = crate::load::META.trim_start_matches(',');
+        let meta = toolgate_bench::META.trim_start_matches(',');
         let line = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true}},{meta}}}}}"#
         );
         let mut stream = self.connection();
-        send(&mut stream, &headers(&line), &line);
+        self.send(&mut stream, &headers(&line), &line);
         let mut head = String::new();
         while !head.contains("acknowledged") {
             let read = stream.read_line(&mut head).expect("it tells");
@@ -100,7 +105,7 @@ impl Http {
             }
             None => headers(line),
         };
-        send(&mut stream, &more, line);
+        self.send(&mut stream, &more, line);
         self.busy.push_back(stream);
     }
 
@@ -109,6 +114,16 @@ impl Http {
         let mut stream = self.busy.pop_front().expect("an answer is due");
         receive(&mut stream, answer);
         self.free.push(stream);
+    }
+
+    fn send(&self, stream: &mut BufReader<TcpStream>, headers: &str, body: &str) {
+        let text = format!(
+            "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{headers}content-length: {}\r\n\r\n{body}",
+            self.port,
+            body.len()
+        );
+        let sent = stream.get_mut().write_all(text.as_bytes());
+        sent.expect("it reads");
     }
 
     /// Ends it.
@@ -121,6 +136,14 @@ impl Http {
         }
         let status = self.child.wait().expect("it ends");
         assert!(status.success(), "{status}");
+    }
+}
+
+/// One that did not end by itself.
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -148,15 +171,6 @@ fn headers(line: &str) -> String {
 
 fn of_session(session: &str) -> String {
     format!("mcp-protocol-version: 2025-11-25\r\nmcp-session-id: {session}\r\n")
-}
-
-fn send(stream: &mut BufReader<TcpStream>, headers: &str, body: &str) {
-    let text = format!(
-        "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{headers}content-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let sent = stream.get_mut().write_all(text.as_bytes());
-    sent.expect("it reads");
 }
 
 /// Reads a response; its session. The answer is its body, or the last event of it.

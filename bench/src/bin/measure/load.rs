@@ -1,6 +1,6 @@
 //! What is asked of a server, and how often.
 
-use crate::{bad, peer::Peer, wire::Wire, workloads::WORKLOADS};
+use crate::{bad, client, peer::Peer, wanted::Wanted, wire::Wire, workloads::WORKLOADS};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 use std::{sync::OnceLock, time::Instant};
@@ -11,6 +11,8 @@ pub struct Load {
     pub name: &'static str,
     /// Its words on the page.
     pub title: &'static str,
+    /// Whether clients are measured, with the bare server; else servers.
+    pub client: bool,
     /// Whether it goes over HTTP.
     pub http: bool,
     /// Calls in flight.
@@ -32,11 +34,8 @@ pub struct Load {
     /// Whether it is measured with a log on the disk, too.
     pub audited: bool,
     /// What we want.
-    pub target: &'static str,
+    pub wanted: &'static [Wanted],
 }
-
-/// What a request of 2026-07-28 says of its sender.
-pub const META: &str = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 impl Load {
     /// A request of this workload.
@@ -58,30 +57,28 @@ impl Load {
 
     /// A message of any method.
     pub fn message(&self, id: u64, method: &str, params: &str) -> String {
-        let meta = if self.sessions > 0 { "" } else { META };
+        let meta = if self.sessions > 0 {
+            ""
+        } else {
+            toolgate_bench::META
+        };
         let params = format!("{params}{meta}");
         let params = params.trim_start_matches(',');
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}}}}}"#)
     }
 
-    /// Quotes, newlines and other letters, as source code has them. No two are the same.
+    /// The text of a call.
     fn text(&self, id: u64) -> String {
-        let unit = "let naïve = \"x\";\n";
-        let mut text = format!("{id:08} ");
-        while text.len() + unit.len() < self.bytes {
-            text.push_str(unit);
-        }
-        while text.len() < self.bytes {
-            text.push('.');
-        }
-        text
+        toolgate_bench::text(id, self.bytes)
     }
 
     /// Checks an answer to the last letter, and says to which request it belongs.
     pub fn check(&self, line: &str) -> u64 {
-        let answer: Value = serde_json::from_str(line).expect("an answer is JSON");
-        let id = answer["id"].as_u64().expect("the id of a request");
         let head = line.get(..400).unwrap_or(line);
+        let answer: Result<Value, _> = serde_json::from_str(line);
+        let answer = answer.unwrap_or_else(|_| panic!("its answer is not JSON: {head}"));
+        let id = answer["id"].as_u64();
+        let id = id.unwrap_or_else(|| panic!("its answer is of no request: {head}"));
         let result = &answer["result"];
         match self.lists {
             false => {
@@ -127,16 +124,18 @@ pub fn run(load: &Load, peer: &Peer, calls: u64, pipes: &mut Wire) -> f64 {
 
 /// Calls in a second. With one in flight both share a core, for only one of them ever runs; else each has its own.
 pub fn rate(load: &Load, peer: &Peer) -> f64 {
-    stay(if load.flight > 1 {
-        &cores()[1..2]
-    } else {
-        &cores()[..1]
-    });
-    let mut pipes = Wire::start(load, peer.command(load, load.timed));
-    stay(&cores()[..1]);
-    let rate = load.timed as f64 / run(load, peer, load.timed, &mut pipes);
+    let calls = load.timed / peer.share;
+    let other = cores()[cores().len().min(2) - 1];
+    let other = if load.flight > 1 { other } else { cores()[0] };
+    if load.client {
+        stay(cores()[0]);
+        return calls as f64 / client::run(load, peer, calls, None, Some(other));
+    }
+    stay(other);
+    let mut pipes = Wire::start(load, peer.command(load, calls));
+    stay(cores()[0]);
+    let rate = calls as f64 / run(load, peer, calls, &mut pipes);
     pipes.end();
-    stay(cores());
     rate
 }
 
@@ -151,11 +150,11 @@ pub fn cores() -> &'static [usize] {
     })
 }
 
-/// Stays on these cores; what is started from here on does so as well.
-fn stay(these: &[usize]) {
+/// Stays on this core; what is started from here on does so as well.
+fn stay(core: usize) {
     let mut set = CpuSet::new();
-    these.iter().for_each(|core| set.set(*core));
-    sched_setaffinity(None, &set).expect("cores of its own");
+    set.set(core);
+    sched_setaffinity(None, &set).expect("a core of its own");
 }
 
 /// The workload of that name.

@@ -1,14 +1,18 @@
 //! The page that tells of it.
 
-use crate::load::{self, Load};
-use std::{fmt::Write, fs, io, process::Command};
+use crate::{
+    load::{self, Load},
+    peer::Peer,
+    wanted,
+};
+use std::{fs, io, process::Command};
 
 /// What came out for one peer.
 pub struct Row {
     /// The workload.
     pub load: &'static Load,
     /// Whose.
-    pub peer: &'static str,
+    pub peer: &'static Peer,
     /// Calls/s of each round.
     pub rates: Vec<f64>,
     /// Against bare, in each round.
@@ -17,12 +21,14 @@ pub struct Row {
     pub instructions: Option<f64>,
     /// Of one call.
     pub system_calls: Option<f64>,
+    /// Why it was not measured to the end.
+    pub failed: Option<String>,
 }
 
 /// What came out for one peer, apart from calls.
 pub struct Size {
     /// Whose.
-    pub peer: &'static str,
+    pub peer: &'static Peer,
     /// Milliseconds to the first list, and to the first call.
     pub cold: Option<(f64, f64)>,
     /// Bytes of an idle session, and of an idle stream.
@@ -38,44 +44,67 @@ impl Size {
         let idle = self.idle.map_or("– | –".to_owned(), |(session, stream)| {
             format!("{:.1} KiB | {:.1} KiB", session / 1024.0, stream / 1024.0)
         });
-        format!("| {} | {cold} | {idle} |", self.peer)
+        format!("| {} | {cold} | {idle} |", self.peer.name)
     }
 }
 
 impl Row {
-    /// The row of the table.
-    pub fn line(&self) -> String {
-        let clock = match self.rates.is_empty() {
-            true => "– | –".to_owned(),
-            false => {
-                let (low, mid, high) = spread(&self.ratios);
-                let rate = spread(&self.rates).1;
-                format!("{mid:.2} ({low:.2} to {high:.2}) | {rate:.0}")
-            }
+    /// With nothing measured yet.
+    pub fn new(load: &'static Load, peer: &'static Peer) -> Row {
+        Row {
+            load,
+            peer,
+            rates: Vec::new(),
+            ratios: Vec::new(),
+            instructions: None,
+            system_calls: None,
+            failed: None,
+        }
+    }
+
+    /// The median of calls/s against bare.
+    pub fn ratio(&self) -> Option<f64> {
+        spread(&self.ratios).map(|(_, mid, _)| mid)
+    }
+
+    /// The row of the table; the workload stands in the first of its rows.
+    pub fn line(&self, first: bool) -> String {
+        let workload = match first {
+            true => format!("{}: `{}`", self.load.title, self.load.name),
+            false => String::new(),
         };
-        let calls = self.system_calls;
-        format!(
-            "| {} | {} | {} | {clock} | {} |",
-            self.load.title,
-            self.peer,
-            self.instructions.map_or("–".to_owned(), thousands),
-            calls.map_or("–".to_owned(), |calls| format!("{calls:.2}")),
-        )
+        let ratio = match (&self.failed, spread(&self.ratios)) {
+            (Some(why), None) => format!("failed: {why}"),
+            (Some(why), Some((_, mid, _))) => format!("{mid:.2}, then failed: {why}"),
+            (None, None) => "–".to_owned(),
+            (None, Some((1.0, _, 1.0))) => "1".to_owned(),
+            (None, Some((low, mid, high))) => format!("{mid:.2} ({low:.2} to {high:.2})"),
+        };
+        let or = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+        let mut line = format!(
+            "| {workload} | {} | {} | {ratio} | {} |",
+            self.peer.name,
+            or(self.instructions.map(thousands)),
+            or(spread(&self.rates).map(|(_, mid, _)| format!("{mid:.0}"))),
+        );
+        if !self.load.client {
+            let calls = self.system_calls.map(|calls| format!("{calls:.2}"));
+            line += &format!(" {} |", or(calls));
+        }
+        line
     }
 }
 
 /// The least, the median and the most.
-fn spread(values: &[f64]) -> (f64, f64, f64) {
+fn spread(values: &[f64]) -> Option<(f64, f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    (
-        sorted[0],
-        sorted[sorted.len() / 2],
-        sorted[sorted.len() - 1],
-    )
+    let mid = *sorted.get(sorted.len() / 2)?;
+    Some((sorted[0], mid, sorted[sorted.len() - 1]))
 }
 
-fn thousands(count: f64) -> String {
+/// A large number, in short.
+pub fn thousands(count: f64) -> String {
     match count {
         n if n >= 1e6 => format!("{:.2} M", n / 1e6),
         n => format!("{:.1} k", n / 1e3),
@@ -97,40 +126,58 @@ pub fn write(path: &str, rows: &[Row], sizes: &[Size]) -> io::Result<()> {
     )
 }
 
+/// The tables in turn, each under its words.
 fn table(rows: &[Row], sizes: &[Size]) -> String {
     let mut text = format!(
-        "\nMeasured {} on {}; profile `{}`.\n\n| workload | server | instructions a call | calls/s against bare: median (spread) | calls/s | system calls a call |\n| --- | --- | --: | --: | --: | --: |\n",
+        "\nMeasured {} on {}; profile `{}`.\n",
         said("date", &["-u", "+%F"]),
         machine(),
         profile(),
     );
-    for row in rows {
-        text.push_str(&row.line());
-        text.push('\n');
-    }
-    text.push_str("\n| workload | wanted | command of its figures, in `bench/` after `cargo build --profile PROFILE` |\n| --- | --- | --- |\n");
-    let mut told = Vec::new();
-    for Row { load, .. } in rows {
-        if !told.contains(&load.name) {
-            told.push(load.name);
-            let _ = writeln!(
-                text,
-                "| {} | {} | `target/PROFILE/measure count {name} toolgate`, `target/PROFILE/measure time {name} toolgate` |",
-                load.title,
-                load.target,
-                name = load.name,
-            );
-        }
-    }
-    if !sizes.is_empty() {
-        text.push_str("\nThe start of a server over stdio, and what waits over HTTP: `measure cold PEER`, `measure idle PEER`.\n\n| server | to the first list | to the first call | an idle session | an idle stream |\n| --- | --: | --: | --: | --: |\n");
-        for size in sizes {
-            text.push_str(&size.line());
-            text.push('\n');
-        }
-    }
+    put(
+        &mut text,
+        "What was wanted of toolgate, by the median of the rounds:",
+        "| workload | wanted | measured | |\n| --- | --- | --: | --- |",
+        wanted::lines(rows, sizes),
+    );
+    put(
+        &mut text,
+        "Servers. The name behind a workload goes into the commands of its figures, in `bench/` after `cargo build --profile PROFILE`: `target/PROFILE/measure count NAME SERVER`, and `system` or `time` in place of `count`.",
+        "| workload | server | instructions a call | calls/s against bare: median (spread) | calls/s | system calls a call |\n| --- | --- | --: | --: | --: | --: |",
+        lines(rows, false),
+    );
+    put(
+        &mut text,
+        "Clients, all with the bare server: `target/PROFILE/measure count NAME CLIENT`, and `time`.",
+        "| workload | client | instructions a call | calls/s against bare: median (spread) | calls/s |\n| --- | --- | --: | --: | --: |",
+        lines(rows, true),
+    );
+    put(
+        &mut text,
+        "The start of a server over stdio, and what waits over HTTP: `measure cold SERVER`, `measure idle SERVER`.",
+        "| server | to the first list | to the first call | an idle session | an idle stream |\n| --- | --: | --: | --: | --: |",
+        sizes.iter().map(Size::line).collect(),
+    );
     text.push('\n');
     text
+}
+
+/// The rows of servers, or of clients.
+fn lines(rows: &[Row], client: bool) -> Vec<String> {
+    let mut last = "";
+    let those = rows.iter().filter(|row| row.load.client == client);
+    let lines = those.map(|row| {
+        let first = std::mem::replace(&mut last, row.load.name) != row.load.name;
+        row.line(first)
+    });
+    lines.collect()
+}
+
+/// One table, where it has rows.
+fn put(text: &mut String, words: &str, head: &str, rows: Vec<String>) {
+    if !rows.is_empty() {
+        *text += &format!("\n{words}\n\n{head}\n{}\n", rows.join("\n"));
+    }
 }
 
 /// How this program was built, and so all of them.

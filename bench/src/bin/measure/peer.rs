@@ -6,10 +6,12 @@ use std::{
     process::Command,
 };
 
-/// A program that serves.
+/// A program that serves, or uses the bare server.
 pub struct Peer {
     /// How the page calls it.
     pub name: &'static str,
+    /// Whether it is a client.
+    pub client: bool,
     /// The program over stdio, beside this one.
     program: &'static str,
     /// The one over HTTP, where there is one.
@@ -18,76 +20,145 @@ pub struct Peer {
     pub ours: bool,
     /// Whether its record goes to the disk.
     pub audit: bool,
-    /// What runs it, and its file in `interop/servers`, where it is a script: `cargo xtask install` installs what it needs.
+    /// Whether it asks the application before each call.
+    confirm: bool,
+    /// What runs it, and its file, where it is a script: `cargo xtask install` installs what it needs.
     pub script: Option<(&'static str, &'static str)>,
+    /// It is timed with this part of the calls, where it is slow.
+    pub share: u64,
 }
 
 /// The workloads that scripts are measured with.
-const OF_SCRIPTS: [&str; 3] = ["echo", "echo-64", "http"];
+const OF_SCRIPTS: [&str; 6] = [
+    "echo",
+    "echo-64",
+    "http",
+    "client-echo",
+    "client-echo-64",
+    "client-http",
+];
 
-/// All of them; the first is the bare limit.
-pub const PEERS: [Peer; 6] = [
-    Peer {
-        name: "bare",
-        program: "bare_stdio",
-        http: Some("bare_http"),
-        ours: false,
-        audit: false,
-        script: None,
-    },
-    Peer {
-        name: "toolgate",
-        program: "ours",
-        http: Some("ours"),
-        ours: true,
-        audit: false,
-        script: None,
-    },
+/// The bare server; the others say what is different.
+const BARE: Peer = Peer {
+    name: "bare",
+    client: false,
+    program: "bare_stdio",
+    http: Some("bare_http"),
+    ours: false,
+    audit: false,
+    confirm: false,
+    script: None,
+    share: 1,
+};
+
+/// The bare client.
+const CLIENT: Peer = Peer {
+    client: true,
+    program: "bare_client",
+    http: Some("bare_client"),
+    ..BARE
+};
+
+/// Our server.
+const OURS: Peer = Peer {
+    name: "toolgate",
+    program: "ours",
+    http: Some("ours"),
+    ours: true,
+    ..BARE
+};
+
+/// Our client.
+const OUR_CLIENT: Peer = Peer {
+    client: true,
+    program: "our_client",
+    http: Some("our_client"),
+    ..OURS
+};
+
+/// All of them; the first of each role is the bare limit.
+pub const PEERS: [Peer; 13] = [
+    BARE,
+    OURS,
     Peer {
         name: "toolgate, audit log on disk",
-        program: "ours",
-        http: Some("ours"),
-        ours: true,
         audit: true,
-        script: None,
+        ..OURS
     },
     Peer {
         name: "rmcp 3.9",
         program: "rmcp_stdio",
         http: Some("rmcp_stdio"),
-        ours: false,
-        audit: false,
-        script: None,
+        ..BARE
     },
     Peer {
         name: "TypeScript SDK 2",
         program: "node",
         http: Some("node"),
-        ours: false,
-        audit: false,
-        script: Some(("node", "ts2.mjs")),
+        script: Some(("node", "interop/servers/ts2.mjs")),
+        share: 4,
+        ..BARE
     },
     Peer {
         name: "Python SDK 2",
         program: "python3",
-        http: None,
-        ours: false,
-        audit: false,
-        script: Some(("venv/bin/python", "py_server.py")),
+        http: Some("python3"),
+        script: Some(("venv/bin/python", "interop/servers/py_server.py")),
+        share: 10,
+        ..BARE
+    },
+    CLIENT,
+    OUR_CLIENT,
+    Peer {
+        name: "toolgate, asks before each call",
+        confirm: true,
+        ..OUR_CLIENT
+    },
+    Peer {
+        name: "toolgate, audit log on disk",
+        audit: true,
+        ..OUR_CLIENT
+    },
+    Peer {
+        name: "rmcp 3.9",
+        program: "rmcp_client",
+        http: Some("rmcp_client"),
+        ..CLIENT
+    },
+    Peer {
+        name: "TypeScript SDK 2",
+        script: Some(("node", "bench/clients/ts2.mjs")),
+        share: 4,
+        ..CLIENT
+    },
+    Peer {
+        name: "Python SDK 2",
+        script: Some(("venv/bin/python", "bench/clients/py.py")),
+        share: 10,
+        ..CLIENT
     },
 ];
 
 impl Peer {
+    /// Whether it is ours, as it comes.
+    pub fn is_standard(&self) -> bool {
+        self.ours && !self.audit && !self.confirm
+    }
+
     /// Whether it can do that.
     pub fn takes(&self, load: &Load) -> bool {
+        if self.client != load.client || (self.confirm && load.name != "client-echo") {
+            return false;
+        }
         if self.script.is_some() {
             let fits = OF_SCRIPTS.contains(&load.name) && (!load.http || self.http.is_some());
             return fits && self.is_installed();
         }
         // The log is made safe once for many calls; one call at a time measures the disk.
         let logs = !self.audit || load.audited;
-        // What is ours alone is beside bare only; the tools of rmcp are one.
-        let fits = self.ours || self.name == "bare" || (load.tools == 0 && load.secrets);
+        // What is ours alone is beside bare only; the tools of the server of rmcp are one.
+        let fits =
+            self.ours || self.client || self.name == "bare" || (load.tools == 0 && load.secrets);
         logs && fits && (!load.http || self.http.is_some())
     }
 
@@ -103,28 +174,35 @@ impl Peer {
     }
 
     /// The command of a script.
-    fn interpreted(load: &Load, (program, file): (&str, &str)) -> Command {
-        let here = installed();
-        let program = match program {
+    fn interpreted((program, file): (&str, &str)) -> Command {
+        let mut command = Command::new(match program {
             "node" => PathBuf::from(program),
-            program => here.join(program),
-        };
-        let mut command = Command::new(program);
-        command.arg(root().join("interop/servers").join(file));
-        let package = "@modelcontextprotocol/server";
-        let setting = serde_json::json!({"interop": here, "package": package, "http": load.http});
-        command.arg(setting.to_string());
+            program => installed().join(program),
+        });
+        command.arg(root().join(file));
         command
+    }
+
+    /// The setting of a server that is a script.
+    fn setting(load: &Load) -> String {
+        let package = "@modelcontextprotocol/server";
+        let setting =
+            serde_json::json!({"interop": installed(), "package": package, "http": load.http});
+        setting.to_string()
     }
 
     /// The command that starts it for so many calls.
     pub fn command(&self, load: &Load, calls: u64) -> Command {
-        if let Some(script) = self.script {
-            return Peer::interpreted(load, script);
+        if self.client {
+            return self.using(load, calls);
         }
-        let here = std::env::current_exe().expect("this program has a path");
+        if let Some(script) = self.script {
+            let mut command = Peer::interpreted(script);
+            command.arg(Peer::setting(load));
+            return command;
+        }
         let http = self.http.filter(|_| load.http);
-        let mut command = Command::new(here.with_file_name(http.unwrap_or(self.program)));
+        let mut command = Peer::beside(http.unwrap_or(self.program));
         if load.tools > 0 {
             command.args(["--tools", &load.tools.to_string()]);
         }
@@ -141,6 +219,42 @@ impl Peer {
             command.arg("--audit").arg(self.folder());
         }
         command
+    }
+
+    /// The same of a client.
+    fn using(&self, load: &Load, calls: u64) -> Command {
+        let mut command = match self.script {
+            Some(script) => {
+                let mut command = Peer::interpreted(script);
+                let server = Peer::beside("bare_stdio");
+                command.arg(installed());
+                command.arg("--server").arg(server.get_program());
+                command
+            }
+            None => Peer::beside(self.program),
+        };
+        let numbers = [
+            ("--calls", calls),
+            ("--flight", load.flight),
+            ("--tools", load.tools as u64),
+        ];
+        for (option, number) in numbers {
+            command.args([option, &number.to_string()]);
+        }
+        let options = [("--lists", load.lists), ("--confirm", self.confirm)];
+        for (option, _) in options.iter().filter(|(_, set)| *set) {
+            command.arg(option);
+        }
+        if self.audit {
+            command.arg("--audit").arg(self.folder());
+        }
+        command
+    }
+
+    /// A program that was built with this one.
+    pub fn beside(program: &str) -> Command {
+        let here = std::env::current_exe().expect("this program has a path");
+        Command::new(here.with_file_name(program))
     }
 
     /// Where its log goes; emptied.

@@ -65,3 +65,11 @@ impl Pipes {
         assert!(status.success(), "{status}");
     }
 }
+
+/// One that did not end by itself.
+impl Drop for Pipes {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,11 +1,15 @@
 //! What is measured.
 
-use crate::load::Load;
+use crate::{
+    load::Load,
+    wanted::Wanted::{Flat, Instructions, Ratio, SystemCalls},
+};
 
 /// An echo of 16 bytes over stdio, one at a time; the others say what is different.
 const ECHO: Load = Load {
     name: "echo",
     title: "echo over stdio, 1 in flight",
+    client: false,
     http: false,
     flight: 1,
     bytes: 16,
@@ -16,7 +20,7 @@ const ECHO: Load = Load {
     timed: 20_000,
     counted: 1000,
     audited: false,
-    target: "35 k instructions at most; 0.50 of bare",
+    wanted: &[Instructions(35e3), Ratio(0.50)],
 };
 
 /// An echo of 16 bytes over HTTP, one connection.
@@ -25,28 +29,36 @@ const HTTP: Load = Load {
     title: "echo over HTTP, 1 connection",
     http: true,
     timed: 10_000,
-    target: "65 k instructions at most; 0.65 of bare",
+    wanted: &[Instructions(65e3), Ratio(0.65)],
+    ..ECHO
+};
+
+/// The echo of a client; its server is the bare one.
+const CLIENT: Load = Load {
+    name: "client-echo",
+    client: true,
+    wanted: &[],
     ..ECHO
 };
 
 /// All of them.
-pub const WORKLOADS: [Load; 16] = [
+pub const WORKLOADS: [Load; 20] = [
     ECHO,
     Load {
         name: "echo-64",
         title: "echo over stdio, 64 in flight",
         flight: 64,
-        timed: 50_000,
+        timed: 30_000,
         counted: 2000,
         audited: true,
-        target: "0.40 of bare; 0.3 system calls at most",
+        wanted: &[Ratio(0.40), SystemCalls(0.3)],
         ..ECHO
     },
     Load {
         name: "echo-2025",
         title: "echo over stdio, 2025-11-25, 1 in flight",
         sessions: 1,
-        target: "none set",
+        wanted: &[],
         ..ECHO
     },
     HTTP,
@@ -54,15 +66,15 @@ pub const WORKLOADS: [Load; 16] = [
         name: "http-32",
         title: "echo over HTTP, 32 connections",
         flight: 32,
-        timed: 30_000,
-        target: "0.55 of bare",
+        timed: 20_000,
+        wanted: &[Ratio(0.55)],
         ..HTTP
     },
     Load {
         name: "http-2025",
         title: "echo over HTTP, session of 2025-11-25, 1 connection",
         sessions: 1,
-        target: "60 k instructions at most; 0.65 of bare",
+        wanted: &[Instructions(60e3), Ratio(0.65)],
         ..HTTP
     },
     Load {
@@ -70,8 +82,8 @@ pub const WORKLOADS: [Load; 16] = [
         title: "echo over HTTP, session of 2025-11-25, 32 connections",
         sessions: 1,
         flight: 32,
-        timed: 30_000,
-        target: "0.55 of bare",
+        timed: 20_000,
+        wanted: &[Ratio(0.55)],
         ..HTTP
     },
     Load {
@@ -79,18 +91,18 @@ pub const WORKLOADS: [Load; 16] = [
         title: "list of 1,000 tools over stdio",
         tools: 1000,
         lists: true,
-        timed: 500,
+        timed: 200,
         counted: 40,
-        target: "1.6 M instructions at most",
+        wanted: &[Instructions(1.6e6)],
         ..ECHO
     },
     Load {
         name: "echo-64k",
         title: "echo of 64 KiB over stdio",
         bytes: 64 << 10,
-        timed: 1000,
+        timed: 500,
         counted: 40,
-        target: "4.0 M instructions at most",
+        wanted: &[Instructions(4.0e6)],
         ..ECHO
     },
     Load {
@@ -98,9 +110,9 @@ pub const WORKLOADS: [Load; 16] = [
         title: "echo of 64 KiB over stdio, nobody looks for secrets in answers",
         bytes: 64 << 10,
         secrets: false,
-        timed: 1000,
+        timed: 500,
         counted: 40,
-        target: "2.4 M instructions at most",
+        wanted: &[Instructions(2.4e6)],
         ..ECHO
     },
     Load {
@@ -109,7 +121,7 @@ pub const WORKLOADS: [Load; 16] = [
         bytes: 1 << 20,
         timed: 60,
         counted: 6,
-        target: "0.5 of bare",
+        wanted: &[Ratio(0.5)],
         ..ECHO
     },
     Load {
@@ -119,14 +131,14 @@ pub const WORKLOADS: [Load; 16] = [
         secrets: false,
         timed: 60,
         counted: 6,
-        target: "0.8 of bare",
+        wanted: &[Ratio(0.8)],
         ..ECHO
     },
     Load {
         name: "echo-of-10",
         title: "growth: echo over stdio of a server with 10 tools",
         tools: 10,
-        target: "flat",
+        wanted: &[],
         ..ECHO
     },
     Load {
@@ -134,7 +146,7 @@ pub const WORKLOADS: [Load; 16] = [
         title: "growth: echo over stdio of a server with 10,000 tools",
         tools: 10_000,
         counted: 400,
-        target: "flat",
+        wanted: &[Flat("echo-of-10")],
         ..ECHO
     },
     Load {
@@ -142,7 +154,7 @@ pub const WORKLOADS: [Load; 16] = [
         title: "growth: echo over HTTP, 1 session",
         sessions: 1,
         timed: 5_000,
-        target: "flat",
+        wanted: &[],
         ..HTTP
     },
     Load {
@@ -150,7 +162,32 @@ pub const WORKLOADS: [Load; 16] = [
         title: "growth: echo over HTTP, 1,000 sessions in turn",
         sessions: 1000,
         timed: 5_000,
-        target: "flat",
+        wanted: &[Flat("http-of-1-session")],
         ..HTTP
+    },
+    CLIENT,
+    Load {
+        name: "client-echo-64",
+        title: "echo over stdio, 64 in flight",
+        flight: 64,
+        timed: 30_000,
+        audited: true,
+        ..CLIENT
+    },
+    Load {
+        name: "client-http",
+        title: "echo over HTTP, 1 connection",
+        http: true,
+        timed: 10_000,
+        ..CLIENT
+    },
+    Load {
+        name: "client-list-1000",
+        title: "list of 1,000 tools over stdio",
+        tools: 1000,
+        lists: true,
+        timed: 100,
+        counted: 20,
+        ..CLIENT
     },
 ];

@@ -1,0 +1,88 @@
+//! What is wanted of our server, and whether it came.
+
+use crate::page::{Row, Size, thousands};
+
+/// One wish for a workload.
+pub enum Wanted {
+    /// Instructions a call, at most.
+    Instructions(f64),
+    /// Calls/s against bare, at least.
+    Ratio(f64),
+    /// System calls a call, at most.
+    SystemCalls(f64),
+    /// A tenth more instructions than in that workload, at most.
+    Flat(&'static str),
+}
+
+/// The most that a start may take against bare, in time to the first list.
+const COLD: f64 = 1.4;
+/// The most bytes of an idle session, and of an idle stream.
+const IDLE: (f64, f64) = (2048.0, 16384.0);
+
+impl Wanted {
+    fn words(&self) -> String {
+        match self {
+            Wanted::Instructions(most) => format!("{} instructions at most", thousands(*most)),
+            Wanted::Ratio(least) => format!("{least:.2} of the calls/s of bare"),
+            Wanted::SystemCalls(most) => format!("{most:.1} system calls at most"),
+            Wanted::Flat(other) => format!("flat: 1.1 of the instructions of `{other}` at most"),
+        }
+    }
+
+    /// What was measured, and whether that is what was wanted.
+    fn outcome(&self, row: &Row, rows: &[Row]) -> Option<(String, bool)> {
+        match self {
+            Wanted::Instructions(most) => {
+                let count = row.instructions?;
+                Some((thousands(count), count <= *most))
+            }
+            Wanted::Ratio(least) => {
+                let ratio = row.ratio()?;
+                Some((format!("{ratio:.2}"), ratio >= *least))
+            }
+            Wanted::SystemCalls(most) => {
+                let calls = row.system_calls?;
+                Some((format!("{calls:.2}"), calls <= *most))
+            }
+            Wanted::Flat(other) => {
+                let named = |row: &&Row| row.load.name == *other && row.peer.is_standard();
+                let other = rows.iter().find(named)?.instructions?;
+                let growth = row.instructions? / other;
+                Some((format!("{growth:.2}"), growth <= 1.1))
+            }
+        }
+    }
+}
+
+/// The rows of the table, a row for each wish.
+pub fn lines(rows: &[Row], sizes: &[Size]) -> Vec<String> {
+    let ours = rows.iter().filter(|row| row.peer.is_standard());
+    let wishes = ours.flat_map(|row| row.load.wanted.iter().map(move |wanted| (row, wanted)));
+    let mut lines: Vec<String> = wishes
+        .map(|(row, wanted)| line(row.load.title, &wanted.words(), wanted.outcome(row, rows)))
+        .collect();
+    let bare = sizes.iter().find(|size| size.peer.name == "bare");
+    for size in sizes.iter().filter(|size| size.peer.is_standard()) {
+        let against = |bare: &Size| Some(size.cold?.0 / bare.cold?.0);
+        let cold = bare.and_then(against);
+        let outcome = cold.map(|cold| (format!("{cold:.2}"), cold <= COLD));
+        let words = format!("{COLD} of the time of bare at most");
+        lines.push(line("start to the first list", &words, outcome));
+        let kib = |most: f64| format!("{:.0} KiB at most", most / 1024.0);
+        let of = |bytes: f64, most: f64| (format!("{:.1} KiB", bytes / 1024.0), bytes <= most);
+        let session = size.idle.map(|idle| of(idle.0, IDLE.0));
+        lines.push(line("an idle session", &kib(IDLE.0), session));
+        let stream = size.idle.map(|idle| of(idle.1, IDLE.1));
+        lines.push(line("an idle stream", &kib(IDLE.1), stream));
+    }
+    lines
+}
+
+fn line(title: &str, words: &str, outcome: Option<(String, bool)>) -> String {
+    let (measured, met) = match outcome {
+        None => ("–".to_owned(), "not measured"),
+        Some((measured, true)) => (measured, "met"),
+        Some((measured, false)) => (measured, "**missed**"),
+    };
+    format!("| {title} | {words} | {measured} | {met} |")
+}
