@@ -394,13 +394,13 @@ impl Layer for Gate {
                 Confirmed::Ask(questions) => return Ok(Outcome::Ask(questions)),
                 Confirmed::Yes { slot } => slot,
                 Confirmed::Edited { slot, arguments } => {
-                    self.rejudge(&mut call, &item, arguments).await?;
+                    Box::pin(self.rejudge(&mut call, &item, arguments)).await?;
                     edited = true;
                     slot
                 }
             };
             if let Some(slot) = &slot {
-                same(&next, &call, &item).await?;
+                Box::pin(same(&next, &call, &item)).await?;
                 // Whoever goes on with the call later does so under the same yes.
                 call.round.slots.insert(SLOT.to_owned(), slot.clone());
             }

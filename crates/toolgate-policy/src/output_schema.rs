@@ -37,15 +37,22 @@ impl Promised {
     }
 }
 
+/// The same, made once.
+fn promised(item: &Item) -> Arc<Promised> {
+    item.memo(|item| Promised::of(item, &Bounds::default()))
+}
+
 impl OutputSchema {
+    /// Whether it promised something, and somebody looks.
+    fn looks_at(&self, item: &Item) -> bool {
+        self.broken.of(&item.origin.server) != Broken::Pass && promised(item).0.is_some()
+    }
+
     async fn judge(&self, item: &Item, output: &Output) -> Result<(), String> {
         let Some(output) = output.tool().filter(|output| !output.is_error) else {
             return Ok(());
         };
-        if self.broken.of(&item.origin.server) == Broken::Pass {
-            return Ok(());
-        }
-        let promised = item.memo(|item| Promised::of(item, &Bounds::default()));
+        let promised = promised(item);
         let Some(compiled) = &promised.0 else {
             return Ok(());
         };
@@ -76,10 +83,13 @@ impl Layer for OutputSchema {
     }
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        let Some(item) = call.item().filter(|item| self.looks_at(item)).cloned() else {
+            return next.call(call);
+        };
         Box::pin(async move {
-            let (item, trail) = (call.item().cloned(), call.trail.clone());
+            let trail = call.trail.clone();
             let outcome = next.call(call).await?;
-            let (Some(item), Outcome::Done(output)) = (item, &outcome) else {
+            let Outcome::Done(output) = &outcome else {
                 return Ok(outcome);
             };
             let Err(why) = self.judge(&item, output).await else {

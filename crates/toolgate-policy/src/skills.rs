@@ -59,11 +59,11 @@ impl Layer for Skills {
     }
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        let item = call.item().filter(|item| item.kind() == ItemKind::Skill);
+        let Some(item) = item.cloned() else {
+            return next.call(call);
+        };
         Box::pin(async move {
-            let item = call.item().filter(|item| item.kind() == ItemKind::Skill);
-            let Some(item) = item.cloned() else {
-                return next.call(call).await;
-            };
             let (uri, trail) = (call.name().to_owned(), call.trail.clone());
             let outcome = next.call(call).await?;
             let Outcome::Done(Output::Resource(read)) = &outcome else {

@@ -30,7 +30,7 @@ impl Layer for Asking {
                 return Err(call.unknown());
             };
             if let Some(questions) = held::questions(&call) {
-                return self.resume(&call, &item, questions).await;
+                return Box::pin(self.resume(&call, &item, questions)).await;
             }
             let server = item.origin.server.as_ref();
             let left = self.offered(server, &call.abilities);
@@ -44,8 +44,11 @@ impl Layer for Asking {
                 call: whole,
                 item,
             };
-            let outcome = next.call(call).await;
-            self.asked(asked, outcome).await
+            match next.call(call).await {
+                Ok(Outcome::Done(output)) => Ok(Outcome::Done(output)),
+                // It is rare, and in a box, so that the future of a call is small.
+                other => Box::pin(self.asked(asked, other)).await,
+            }
         })
     }
 }

@@ -99,12 +99,7 @@ impl AtOnce {
     }
 
     /// Waits for a place.
-    async fn turn(&self, want: Want) -> Result<queue::Place, Error> {
-        let mut waiting = match self.queue.enter(want, &self.caps) {
-            Ok(Waiting::Runs(place)) => return Ok(place),
-            Ok(Waiting::Waits(waiting)) => waiting,
-            Err(full) => return Err(busy(&full, None)),
-        };
+    async fn turn(&self, mut waiting: queue::Turn) -> Result<queue::Place, Error> {
         match timeout(self.caps.wait, waiting.turn()).await {
             Ok(place) => Ok(place),
             // It may have come in this very moment.
@@ -134,7 +129,12 @@ impl Layer for AtOnce {
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
-            let _place = self.turn(Want::of(&call)).await?;
+            let _place = match self.queue.enter(Want::of(&call), &self.caps) {
+                Ok(Waiting::Runs(place)) => place,
+                // In a box, so that the future of a call that need not wait is small.
+                Ok(Waiting::Waits(turn)) => Box::pin(self.turn(turn)).await?,
+                Err(full) => return Err(busy(&full, None)),
+            };
             next.call(call).await
         })
     }

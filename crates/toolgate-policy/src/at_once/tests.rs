@@ -191,7 +191,7 @@ async fn nobody_waits_for_ever() {
     let at_once = AtOnce::with(caps(1, 9, 9, 9));
     let _running = runs(&at_once, "a", "t");
     let began = tokio::time::Instant::now();
-    let Err(error) = at_once.turn(Want::new("a", "server", "t")).await else {
+    let Err(error) = at_once.turn(waits(&at_once, "a", "t")).await else {
         panic!("there is no room");
     };
     assert_eq!(began.elapsed(), Duration::from_secs(10));
@@ -227,8 +227,13 @@ async fn work(at_once: &AtOnce, who: &str) -> bool {
     let Ok(_hold) = at_once.hand.take(&Caller::new(who)) else {
         return false;
     };
-    let Ok(_place) = at_once.turn(Want::new(who, "server", "t")).await else {
-        return false;
+    let _place = match enter(at_once, who, "t") {
+        Ok(Waiting::Runs(place)) => place,
+        Ok(Waiting::Waits(turn)) => match at_once.turn(turn).await {
+            Ok(place) => place,
+            Err(_) => return false,
+        },
+        Err(_) => return false,
     };
     tokio::time::sleep(Duration::from_millis(2)).await;
     true
