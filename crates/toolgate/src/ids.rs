@@ -1,7 +1,7 @@
 //! Short names for calls, long ones for secrets.
 
 use ring::rand::{SecureRandom, SystemRandom};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// 32 signs that are not mistaken for each other.
 const SIGNS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
@@ -14,15 +14,29 @@ pub fn short(prefix: &str) -> String {
     let mut name = String::with_capacity(prefix.len() + 1 + SHORT);
     name.push_str(prefix);
     name.push('-');
-    name.extend(DRAWN.lock().unwrap_or_else(PoisonError::into_inner).take());
+    name.extend(drawn().map(char::from));
     name
+}
+
+/// The same for a call, `c-xxxxxxxx`, made once and shared.
+pub(crate) fn call() -> Arc<str> {
+    let mut name = *b"c-xxxxxxxx";
+    if let Some(signs) = name.last_chunk_mut::<SHORT>() {
+        *signs = drawn();
+    }
+    String::from_utf8_lossy(&name).into()
+}
+
+fn drawn() -> [u8; SHORT] {
+    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    drawn.take()
 }
 
 /// 160 random bits, for session ids and tokens.
 pub fn secret() -> String {
     let mut bytes = [0; 32];
     draw(&mut bytes);
-    bytes.map(sign).iter().collect()
+    bytes.map(|byte| char::from(sign(byte))).iter().collect()
 }
 
 /// Random bytes for short names, drawn together: each call has a name, and the system is asked for 128 at once. No secret
@@ -39,7 +53,7 @@ static DRAWN: Mutex<Drawn> = Mutex::new(Drawn {
 
 impl Drawn {
     /// The signs of one name. No byte is used twice.
-    fn take(&mut self) -> [char; SHORT] {
+    fn take(&mut self) -> [u8; SHORT] {
         if self.used + SHORT > self.bytes.len() {
             draw(&mut self.bytes);
             self.used = 0;
@@ -60,9 +74,9 @@ fn draw(bytes: &mut [u8]) {
     }
 }
 
-fn sign(byte: u8) -> char {
+fn sign(byte: u8) -> u8 {
     let sign = SIGNS.get(usize::from(byte % 32));
-    sign.copied().map_or('a', char::from)
+    sign.copied().unwrap_or(b'a')
 }
 
 #[cfg(test)]
@@ -77,6 +91,10 @@ mod tests {
         // Two of a thousand meet in one run of two million.
         assert_eq!(names.len(), 1000);
         assert!(names.iter().all(|name| name.len() == 2 + SHORT));
+        let calls: HashSet<Arc<str>> = (0..1000).map(|_| call()).collect();
+        assert_eq!(calls.len(), 1000);
+        let fits = |name: &Arc<str>| name.len() == 2 + SHORT && name.starts_with("c-");
+        assert!(calls.iter().all(fits));
     }
 
     /// T25: no session id comes twice, and each sign of it is as likely as any other.

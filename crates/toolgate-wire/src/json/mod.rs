@@ -73,8 +73,22 @@ impl Json {
     ///
     /// # Errors
     /// The same, and [`ReadErrorKind::NoRoom`] where the claim cannot cover the text with a tree of its values.
-    pub fn read_for(bytes: Vec<u8>, limits: &Limits, mut claim: Claim) -> Result<Json, ReadError> {
-        let read = reader::read(bytes, limits)?;
+    pub fn read_for(bytes: Vec<u8>, limits: &Limits, claim: Claim) -> Result<Json, ReadError> {
+        let text = reader::text(&bytes, limits)?;
+        drop(bytes);
+        Json::read_text(text, limits, claim)
+    }
+
+    /// The same of bytes that stand in a buffer, where they stay.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn read_part_for(bytes: &[u8], limits: &Limits, claim: Claim) -> Result<Json, ReadError> {
+        Json::read_text(reader::text(bytes, limits)?, limits, claim)
+    }
+
+    fn read_text(text: String, limits: &Limits, mut claim: Claim) -> Result<Json, ReadError> {
+        let read = reader::read(text, limits)?;
         claim.cover(read.weight()).map_err(|_| ReadError {
             kind: ReadErrorKind::NoRoom,
             offset: 0,

@@ -39,7 +39,8 @@ impl Read {
     }
 }
 
-pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Read, ReadError> {
+/// The text that bytes are.
+pub(super) fn text(bytes: &[u8], limits: &Limits) -> Result<String, ReadError> {
     let error = |kind, offset| Err(ReadError { kind, offset });
     if bytes.len() > limits.bytes {
         return error(ReadErrorKind::TooLarge, limits.bytes);
@@ -47,13 +48,17 @@ pub(super) fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Read, ReadError> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         return error(ReadErrorKind::ByteOrderMark, 0);
     }
-    let Ok(text) = simdutf8::basic::from_utf8(&bytes) else {
-        let bad = std::str::from_utf8(&bytes).err();
-        return error(ReadErrorKind::Utf8, bad.map_or(0, |bad| bad.valid_up_to()));
-    };
-    // To copy it costs next to nothing, and less than a second look at each byte.
-    let text = text.to_owned();
-    drop(bytes);
+    match simdutf8::basic::from_utf8(bytes) {
+        // To copy it costs next to nothing, and less than a second look at each byte.
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => {
+            let bad = std::str::from_utf8(bytes).err();
+            error(ReadErrorKind::Utf8, bad.map_or(0, |bad| bad.valid_up_to()))
+        }
+    }
+}
+
+pub(super) fn read(text: String, limits: &Limits) -> Result<Read, ReadError> {
     let mut scan = Scan {
         text: &text,
         at: 0,

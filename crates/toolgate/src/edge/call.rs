@@ -181,7 +181,7 @@ impl Context {
     /// The call of these parameters. Takes its name out of them.
     fn call(&self, params: &mut usage::Params, id: &Id) -> Call {
         let mut call = Call::new(
-            crate::ids::short("c"),
+            crate::ids::call(),
             self.caller.clone(),
             params.op,
             std::mem::take(&mut params.name),

@@ -214,6 +214,15 @@ impl Front {
         Json::read_for(bytes, &self.limits.json, claim)
     }
 
+    /// The same of bytes that stand in a buffer.
+    pub(crate) fn read_part(
+        &self,
+        bytes: &[u8],
+        claim: Claim,
+    ) -> Result<Json, toolgate_wire::json::ReadError> {
+        Json::read_part_for(bytes, &self.limits.json, claim)
+    }
+
     /// Whether a name or URI may be looked up: a template is compared with all of it.
     pub(crate) fn fits(&self, name: &str) -> Result<(), RpcError> {
         let limit = self.limits.name;

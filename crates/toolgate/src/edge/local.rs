@@ -37,7 +37,7 @@ pub async fn call_here(
     };
     // Held open so that the caller does not read as gone.
     let (outlet, _frames) = server.outlet(&caller);
-    let mut call = Call::tool(crate::ids::short("c"), caller, tool, arguments);
+    let mut call = Call::tool(crate::ids::call(), caller, tool, arguments);
     call.reporter = reporter;
     // It is waited for, however long it takes.
     call.background = Background::new().0;

@@ -11,7 +11,7 @@ use super::{
 };
 use futures_util::{
     StreamExt,
-    future::{AbortHandle, Abortable},
+    future::{AbortHandle, AbortRegistration, Abortable},
     stream::FuturesUnordered,
 };
 use std::{
@@ -174,24 +174,42 @@ impl Peer {
                     let error = RpcError::new(code::INTERNAL, full.to_string());
                     self.reply(None, Err(error)).await;
                 }
-                Line::Whole(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
-                Line::Whole(bytes) => match self.server.read(bytes, claim) {
-                    Ok(json) => self.receive(&json).await,
-                    Err(error) => self.reply(None, Err(unreadable(&error))).await,
-                },
+                Line::Here(end) => {
+                    let bytes = reader.buffer().get(..end).unwrap_or_default();
+                    let read = (!is_blank(bytes)).then(|| self.server.read_part(bytes, claim));
+                    reader.consume(end + 1);
+                    self.take(read).await;
+                }
+                Line::Whole(bytes) => {
+                    let read = (!is_blank(&bytes)).then(|| self.server.read(bytes, claim));
+                    self.take(read).await;
+                }
             }
         }
     }
 
+    /// What stood on a line; `None` where nothing did.
+    async fn take(&mut self, read: Option<Result<Json, ReadError>>) {
+        let json = match read {
+            None => return,
+            Some(Ok(json)) => json,
+            Some(Err(error)) => {
+                return Box::pin(self.reply(None, Err(unreadable(&error)))).await;
+            }
+        };
+        self.receive(&json).await;
+    }
+
+    /// What is rare is in a box, so that the future of a call is small.
     async fn receive(&mut self, json: &Json) {
         let legacy = self.legacy.get();
         if let Some((legacy, batch)) =
             legacy.and_then(|l| Some((l, Batch::read(json, l.dialect())?)))
         {
             return match batch {
-                Ok(_) if self.server.is_closing() => self.reply(None, Err(stops())).await,
-                Ok(batch) => batch.receive(legacy, &self.caller, &self.outlet).await,
-                Err(wrong) => self.reply(None, Err(wrong)).await,
+                Ok(_) if self.server.is_closing() => Box::pin(self.reply(None, Err(stops()))).await,
+                Ok(batch) => Box::pin(batch.receive(legacy, &self.caller, &self.outlet)).await,
+                Err(wrong) => Box::pin(self.reply(None, Err(wrong))).await,
             };
         }
         let message = match Message::read(json) {
@@ -199,33 +217,37 @@ impl Peer {
             // A reply is never answered, not even a bad one.
             Err(bad) if bad.reply => return,
             Err(bad) => {
-                return self
-                    .reply(
-                        bad.id.as_ref(),
-                        Err(RpcError::new(code::INVALID_REQUEST, bad.reason)),
-                    )
-                    .await;
+                let why = RpcError::new(code::INVALID_REQUEST, bad.reason);
+                return Box::pin(self.reply(bad.id.as_ref(), Err(why))).await;
             }
         };
         if let Message::Request { id, method, params } = &message
             && self.server.is_closing()
         {
-            return self.refuse(id, method, params.as_ref(), stops()).await;
+            return Box::pin(self.refuse(id, method, params.as_ref(), stops())).await;
         }
         if let Some(legacy) = self.legacy.get() {
             return legacy.receive(message, &self.outlet).await;
         }
         match message {
             Message::Request { id, method, params } if method == initialize::NAME => {
-                self.open(id, params.as_ref()).await
+                Box::pin(self.open(id, params.as_ref())).await
             }
             Message::Request { id, method, params } => {
                 let meta = Meta::of(params.as_ref());
-                if meta.is_modern() || method == discover::NAME {
-                    return self.modern(id, method, params, &meta).await;
+                let begun = match meta.is_modern() || method == discover::NAME {
+                    true => self.begun(&id, &meta),
+                    false => Err(legacy::not_open()),
+                };
+                match begun {
+                    Ok((context, registration)) => {
+                        let work = self.work(context, id, method, params);
+                        working::begin(Box::pin(Abortable::new(work, registration))).await;
+                    }
+                    Err(why) => {
+                        Box::pin(self.refuse(&id, &method, params.as_ref(), why)).await;
+                    }
                 }
-                self.refuse(&id, &method, params.as_ref(), legacy::not_open())
-                    .await
             }
             Message::Notification { method, params } if method == notifications::CANCELLED => {
                 if let Some(id) = notifications::cancelled_id(params.as_ref()) {
@@ -254,21 +276,13 @@ impl Peer {
         self.reply(Some(&id), answer).await;
     }
 
-    async fn modern(&mut self, id: Id, method: String, params: Option<Json>, meta: &Meta) {
-        let context = match modern::context(&self.server, self.caller.clone(), STDIO, meta) {
-            Ok(context) => Context {
-                link: Some(self.link),
-                ..context
-            },
-            Err(why) => return self.refuse(&id, &method, params.as_ref(), why).await,
-        };
+    /// Takes up a request that stands for itself.
+    fn begun(&self, id: &Id, meta: &Meta) -> Result<(Context, AbortRegistration), RpcError> {
+        let mut context = modern::context(&self.server, self.caller.clone(), STDIO, meta)?;
+        context.link = Some(self.link);
         let (handle, registration) = AbortHandle::new_pair();
-        if let Err(refusal) = self.modern.accept(&id, handle) {
-            let why = legacy::refused(refusal);
-            return self.refuse(&id, &method, params.as_ref(), why).await;
-        }
-        let work = self.work(context, id, method, params);
-        working::begin(Box::pin(Abortable::new(work, registration))).await;
+        self.modern.accept(id, handle).map_err(legacy::refused)?;
+        Ok((context, registration))
     }
 
     fn work(
@@ -330,10 +344,16 @@ pub(crate) fn unreadable(error: &ReadError) -> RpcError {
 }
 
 enum Line {
+    /// It stands in the buffer of the reader, up to its end there.
+    Here(usize),
     Whole(Vec<u8>),
     TooLong,
     NoRoom(NoRoom),
     End,
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
 }
 
 /// One line without its end. A line over the limit, or without room, is skipped to its end and never held.
@@ -351,6 +371,16 @@ async fn line(
             return Ok(Line::End);
         }
         let end = memchr::memchr(b'\n', part);
+        // Most lines stand in the buffer as a whole.
+        if let Some(end) = end
+            && bytes.is_empty()
+            && !over
+            && full.is_none()
+            && end <= limit
+            && claim.message(end as u64).is_ok()
+        {
+            return Ok(Line::Here(end));
+        }
         let taken = end.unwrap_or(part.len());
         over |= bytes.len() + taken > limit;
         let room = claim.message((bytes.len() + taken) as u64);
