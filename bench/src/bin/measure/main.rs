@@ -1,7 +1,8 @@
 //! Measures our server and our client beside others and beside the bare limit, and checks every answer.
 //!
 //! `measure [--write PAGE] [--only WORD] [--count]` measures all workloads, or those whose name holds the word, and writes the
-//! page; with `--count` without the clock, which says little where others work on the same machine.
+//! page; with `--count` without the clock, which says little where others work on the same machine; `--rounds N` times fewer
+//! or more than five rounds.
 //! `measure count WORKLOAD PEER` counts the instructions of one call and `measure system WORKLOAD PEER` its system calls;
 //! `measure time WORKLOAD PEER` says the calls/s; `measure cold PEER` how long a start takes, and `measure idle PEER` what a
 //! session and a stream take up.

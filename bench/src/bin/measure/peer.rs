@@ -96,7 +96,7 @@ pub const PEERS: [Peer; 13] = [
         program: "node",
         http: Some("node"),
         script: Some(("node", "interop/servers/ts2.mjs")),
-        share: 4,
+        share: 8,
         ..BARE
     },
     Peer {
@@ -104,7 +104,7 @@ pub const PEERS: [Peer; 13] = [
         program: "python3",
         http: Some("python3"),
         script: Some(("venv/bin/python", "interop/servers/py_server.py")),
-        share: 10,
+        share: 40,
         ..BARE
     },
     CLIENT,
@@ -128,13 +128,13 @@ pub const PEERS: [Peer; 13] = [
     Peer {
         name: "TypeScript SDK 2",
         script: Some(("node", "bench/clients/ts2.mjs")),
-        share: 4,
+        share: 8,
         ..CLIENT
     },
     Peer {
         name: "Python SDK 2",
         script: Some(("venv/bin/python", "bench/clients/py.py")),
-        share: 10,
+        share: 40,
         ..CLIENT
     },
 ];

@@ -9,8 +9,6 @@ use crate::{
 };
 use std::time::{Duration, Instant};
 
-/// Rounds of a timing; each has all peers, forwards and then backwards.
-const ROUNDS: u32 = 5;
 /// The longest that one timing may take, or one start.
 const TIMED: Duration = Duration::from_secs(60);
 /// The longest that two counts may take.
@@ -22,6 +20,8 @@ pub struct Whole {
     pub only: String,
     /// Whether time is taken.
     pub clock: bool,
+    /// Rounds of a timing; each has all peers, forwards or backwards in turn.
+    rounds: u32,
     begin: Instant,
 }
 
@@ -31,6 +31,7 @@ impl Whole {
         Whole {
             only: toolgate_bench::word("--only").unwrap_or_default(),
             clock: !toolgate_bench::has("--count"),
+            rounds: toolgate_bench::number("--rounds").unwrap_or(5).max(1),
             begin: Instant::now(),
         }
     }
@@ -65,8 +66,8 @@ impl Whole {
 
     /// The calls/s of each round. Ratios are taken within one, so that a busy neighbour slows both.
     fn time(&self, load: &Load, rows: &mut [Row]) {
-        for round in 0..ROUNDS {
-            self.says(&format!("  round {} of {ROUNDS}", round + 1));
+        for round in 0..self.rounds {
+            self.says(&format!("  round {} of {}", round + 1, self.rounds));
             let mut order: Vec<usize> = (0..rows.len()).collect();
             if round % 2 == 1 {
                 order.reverse();
