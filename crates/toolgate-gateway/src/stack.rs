@@ -64,6 +64,7 @@ pub(crate) fn specs(
                 limits.parked_calls_per_caller,
                 seconds(limits.question_seconds),
             ),
+            ping: Some(seconds(limits.ping_seconds)).filter(|every| !every.is_zero()),
             tools: limits.tools_per_server,
             list_bytes: limits.list_bytes,
             keep: seconds(limits.list_seconds),

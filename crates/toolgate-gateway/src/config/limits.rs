@@ -206,6 +206,8 @@ limits! {
     rounds: u32 = 10, 1 to 1_000;
     /// How long a client may take over a question of a tool.
     question_seconds: u64 = 600, 1 to 86_400;
+    /// After which time without a request a server with a handshake is asked whether it is there; with 0 never.
+    ping_seconds: u64 = 60, 0 to 86_400;
     /// Calls of one server with a handshake that wait for an answer to its question; with 0 it cannot ask.
     parked_calls: usize = 64, 0 to 10_000;
     /// The same, of one caller.

@@ -22,7 +22,14 @@ const QUERY: usize = 1000;
 pub(crate) const MOST: u64 = 50;
 
 /// What a found tool is told with.
-const TOLD: [&str; 5] = ["name", "title", "description", "inputSchema", "annotations"];
+const TOLD: [&str; 6] = [
+    "name",
+    "title",
+    "description",
+    "inputSchema",
+    "annotations",
+    "_meta",
+];
 
 /// The two tools; behind the same duties as all others.
 pub(super) struct Own {

@@ -218,6 +218,7 @@ pub(super) fn options(server: &Supervised, probe: bool) -> RemoteOptions {
         options.parked_per_caller,
         options.parked_for,
     ) = server.spec.parked;
+    options.ping = server.spec.ping;
     options.tools = server.spec.tools;
     options.list_bytes = server.spec.list_bytes;
     options.keep = server.spec.keep;

@@ -42,6 +42,8 @@ pub(crate) struct ServerSpec {
     pub(crate) account: Account,
     /// Calls of it that may wait for answers to its questions, and of one caller, and how long; 64, 16 and 10 minutes.
     pub(crate) parked: (usize, usize, Duration),
+    /// After which time without a request it is asked whether it is there, if at all.
+    pub(crate) ping: Option<Duration>,
     /// Most tools that are taken of it; 1000.
     pub(crate) tools: usize,
     /// Most bytes of all its things of one kind; 16 MiB.
@@ -75,6 +77,7 @@ impl ServerSpec {
             json: Limits::default(),
             account: Account::default(),
             parked: (64, 16, Duration::from_secs(10 * 60)),
+            ping: None,
             tools: 1000,
             list_bytes: 16 << 20,
             keep: Duration::from_secs(24 * 60 * 60),

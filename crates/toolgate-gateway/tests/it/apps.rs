@@ -178,7 +178,8 @@ fn rules_speak_of_pages_and_what_is_for_pages_is_listed_and_not_found() {
     );
     let found = answer_of(&found, &json!(2))["result"]["structuredContent"].clone();
     assert_eq!(found["found"], 2, "{found}");
-    assert_eq!(found["tools"][0]["_meta"], Value::Null);
+    let meta = &found["tools"][0]["_meta"];
+    assert_eq!(meta["ui"]["resourceUri"], "ui://one/app", "{found}");
     assert!(read(port, "ui://one/app")["result"].is_object());
     let hidden = read(port, "ui://two/app");
     let message = hidden["error"]["message"].as_str().unwrap_or_default();

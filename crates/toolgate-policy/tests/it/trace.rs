@@ -12,7 +12,7 @@ use std::{
 };
 use toolgate_core::{AskKind, Event, Kind, Outcome, Output, Progress, Refusal, Service};
 use toolgate_journal::{Disk, Files, Segment};
-use toolgate_policy::{By, PerServer, Waits};
+use toolgate_policy::{By, CallView, End, Observer, PerServer, Stage, Waits};
 
 #[tokio::test]
 async fn begin_is_on_the_disk_before_the_call_leaves_and_end_before_the_answer() {
@@ -98,6 +98,65 @@ async fn a_panic_is_an_error_of_one_call() {
         &Kind::Bug
     );
     assert_eq!(world.events("call.end").len(), 2);
+}
+
+const CANARY: &str = "canary-layer-8Kd2Qm5Xw7Rz1Tn4";
+/// Where the test has itself run as a program of its own.
+const ALONE: &str = "TOOLGATE_TEST_LAYER_THAT_PANICS";
+
+/// Panics within `Intent`, over what it sees, as often as it is told.
+struct Panics(AtomicBool);
+
+impl Observer for Panics {
+    fn began(&self, _: &CallView) {}
+
+    fn changed(&self, _: &str, _: &Stage) {
+        if self.0.swap(false, Ordering::SeqCst) {
+            panic!("cannot show {}", String::from(CANARY));
+        }
+    }
+
+    fn progress(&self, _: &str, _: &Progress) {}
+
+    fn ended(&self, _: &str, _: &End) {}
+}
+
+/// A fault in a duty itself is an error of the one call, recorded as what it is; the log says where it was, and nothing
+/// of what passed through.
+#[tokio::test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "it starts itself again, as a program of its own"
+)]
+async fn t61_a_layer_that_panics_fails_one_call_and_tells_nothing_of_it() {
+    if std::env::var_os(ALONE).is_none() {
+        let itself = std::env::current_exe().unwrap();
+        let name = "trace::t61_a_layer_that_panics_fails_one_call_and_tells_nothing_of_it";
+        let mut again = std::process::Command::new(itself);
+        let said = again.args(["--exact", name, "--nocapture"]).env(ALONE, "1");
+        let said = said.output().unwrap();
+        let log = String::from_utf8_lossy(&[said.stdout, said.stderr].concat()).into_owned();
+        assert!(said.status.success(), "{log}");
+        assert!(log.contains("trace.rs:") && !log.contains(CANARY), "{log}");
+        return;
+    }
+    let mut world = World::new();
+    world.route.observer = Arc::new(Panics(AtomicBool::new(true)));
+    // One pipeline: what panicked once serves the next call.
+    let pipeline = world.pipeline();
+    let call = || world.call("look", json!({"secret": CANARY}));
+    let outcome = pipeline.call(call()).await;
+    assert_eq!(outcome.as_ref().unwrap_err().kind(), &Kind::Bug);
+    assert!(!text(outcome).contains("canary"));
+    assert_eq!(world.reached(), 0);
+    pipeline.call(call()).await.unwrap();
+    let ends = world.events("call.end");
+    let outs: Vec<_> = ends
+        .iter()
+        .map(|end| end["out"].as_str().unwrap())
+        .collect();
+    assert_eq!(outs, ["bug", "ok"]);
+    assert!(!json!(world.records()).to_string().contains("canary"));
 }
 
 /// Drops a call after each number of polls until it gets through, and looks that nothing stays open.

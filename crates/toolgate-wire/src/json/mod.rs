@@ -87,8 +87,29 @@ impl Json {
         Json::read_text(reader::text(bytes, limits)?, limits, claim)
     }
 
-    fn read_text(text: String, limits: &Limits, mut claim: Claim) -> Result<Json, ReadError> {
-        let read = reader::read(text, limits)?;
+    /// The same for the answer to a list: a key that stands twice, or has a U+0000, is passed over within arrays, and it
+    /// is told that there is one. Whoever reads such a list has to read each of its items with [`Json::read`], so that
+    /// one bad item does not hide the others.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn read_list_for(
+        bytes: Vec<u8>,
+        limits: &Limits,
+        claim: Claim,
+    ) -> Result<(Json, bool), ReadError> {
+        let text = reader::text(&bytes, limits)?;
+        drop(bytes);
+        let read = reader::read(text, limits, true)?;
+        let apart = read.apart;
+        Ok((Json::of(read, claim)?, apart))
+    }
+
+    fn read_text(text: String, limits: &Limits, claim: Claim) -> Result<Json, ReadError> {
+        Json::of(reader::read(text, limits, false)?, claim)
+    }
+
+    fn of(read: reader::Read, mut claim: Claim) -> Result<Json, ReadError> {
         claim.cover(read.weight()).map_err(|_| ReadError {
             kind: ReadErrorKind::NoRoom,
             offset: 0,

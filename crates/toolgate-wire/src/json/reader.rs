@@ -25,6 +25,8 @@ pub(super) struct Read {
     pub(super) places: Places,
     /// Whether all numbers are integers of so few digits that any machine type holds them.
     pub(super) short_numbers: bool,
+    /// Whether a key that no object may have was left to whoever reads its item.
+    pub(super) apart: bool,
     elements: usize,
     objects: usize,
 }
@@ -58,7 +60,8 @@ pub(super) fn text(bytes: &[u8], limits: &Limits) -> Result<String, ReadError> {
     }
 }
 
-pub(super) fn read(text: String, limits: &Limits) -> Result<Read, ReadError> {
+/// Reads it. Where `apart`, keys that no object may have are passed over within arrays, and it is told that there are some.
+pub(super) fn read(text: String, limits: &Limits, apart: bool) -> Result<Read, ReadError> {
     let mut scan = Scan {
         text: &text,
         at: 0,
@@ -70,6 +73,8 @@ pub(super) fn read(text: String, limits: &Limits) -> Result<Read, ReadError> {
         arrays: 0,
         escaped: false,
         short_numbers: true,
+        passes: apart,
+        passed: false,
         places: Places::default(),
     };
     let range = scan.document().map_err(|kind| ReadError {
@@ -77,12 +82,13 @@ pub(super) fn read(text: String, limits: &Limits) -> Result<Read, ReadError> {
         offset: scan.at,
     })?;
     let (elements, objects, places) = (scan.elements, scan.objects, scan.places);
-    let short_numbers = scan.short_numbers;
+    let (short_numbers, apart) = (scan.short_numbers, scan.passed);
     Ok(Read {
         text,
         range,
         places,
         short_numbers,
+        apart,
         elements,
         objects,
     })
@@ -124,6 +130,9 @@ struct Scan<'a> {
     /// Whether the last string had escapes.
     escaped: bool,
     short_numbers: bool,
+    /// Whether keys that no object may have are passed over within arrays, and whether there was one.
+    passes: bool,
+    passed: bool,
     places: Places,
 }
 
@@ -254,7 +263,12 @@ impl<'a> Scan<'a> {
         let Some(Open::Object(keys, place)) = self.open.last_mut() else {
             return Err(ReadErrorKind::Syntax);
         };
-        keys.add(&mut self.keys, key, self.limits.keys)?;
+        match keys.add(&mut self.keys, key, self.limits.keys) {
+            Err(ReadErrorKind::DuplicateKey) if self.passes && self.arrays > 0 => {
+                self.passed = true;
+            }
+            added => added?,
+        }
         let bytes = self.text.as_bytes();
         self.at += spaces(bytes, self.at);
         if bytes.get(self.at) != Some(&b':') {

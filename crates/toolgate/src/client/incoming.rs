@@ -2,14 +2,13 @@
 
 use super::{
     lines,
-    link::{Failure, Link, Purpose},
+    link::{Failure, Link, Listening, Purpose},
     status::Trouble,
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
-use tokio::sync::Notify;
 use toolgate_core::Event;
 use toolgate_wire::{
-    json::{Json, Kind, ObjectWriter, ReadErrorKind},
+    json::{Json, Kind, ObjectWriter, ReadError, ReadErrorKind},
     message::{self, Id, Malformed, Message, RpcError, code},
     method::{
         PING,
@@ -36,7 +35,7 @@ impl Link {
             return;
         }
         let answers = lines::answers(&line);
-        let json = match Json::read_for(line, &self.limits, claim) {
+        let json = match self.read(line, answers.as_ref(), claim) {
             Ok(json) => json,
             Err(bad) if bad.kind() == ReadErrorKind::NoRoom => return self.no_room(answers),
             // The reader's own words may quote the line, so they are not kept.
@@ -60,6 +59,24 @@ impl Link {
                 .for_each(|(json, message)| self.one(&json, message, stateless, of)),
             Err(malformed) => self.malformed(&json, malformed),
         }
+    }
+
+    /// A message as strict JSON. What no object may have within the answer to a list is left to who reads its items.
+    pub(super) fn read(
+        &self,
+        bytes: Vec<u8>,
+        answers: Option<&Id>,
+        claim: Claim,
+    ) -> Result<Json, ReadError> {
+        let purpose = answers.and_then(|id| self.purpose(id));
+        if !matches!(purpose, Some(Purpose::List)) {
+            return Json::read_for(bytes, &self.limits, claim);
+        }
+        let (json, apart) = Json::read_list_for(bytes, &self.limits, claim)?;
+        if apart {
+            self.apart.store(true, Relaxed);
+        }
+        Ok(json)
     }
 
     /// There was no room for a message: what it answers ends at once, instead of leaving it to its deadline.
@@ -155,8 +172,8 @@ impl Link {
             // What changed before the stream was open was not told.
             ACKNOWLEDGED if self.listened(params) => {
                 self.generation.fetch_add(1, Relaxed);
-                if let Some(acknowledged) = self.stream_of(params) {
-                    acknowledged.notify_one();
+                if let Some(listening) = self.stream_of(params) {
+                    listening.acknowledge(params.and_then(|p| p.get("notifications")));
                 }
             }
             MESSAGE if self.answerer.is_some() => self.told_app(params),
@@ -191,12 +208,12 @@ impl Link {
     }
 
     /// The stream that a notification belongs to, where there is one: who waits for its acknowledgement.
-    fn stream_of(&self, params: Option<&Json>) -> Option<Arc<Notify>> {
+    fn stream_of(&self, params: Option<&Json>) -> Option<Arc<Listening>> {
         let id = meta::get(params, meta::SUBSCRIPTION)
             .as_ref()
             .and_then(Id::read)?;
         match self.purpose(&id)? {
-            Purpose::Listen(acknowledged) => Some(acknowledged),
+            Purpose::Listen(listening) => Some(listening),
             _ => None,
         }
     }

@@ -39,6 +39,8 @@ pub(super) struct Link {
     /// Counts the sessions after the first: what was asked of the one before is asked again.
     pub(super) renewed: watch::Sender<u64>,
     pub(super) gave_up: GaveUp,
+    /// Whether the answer to a list had a key that no object may have: its items are read once more, one by one.
+    pub(super) apart: AtomicBool,
     /// Whether no stream is open on which a server with a handshake could tell changes.
     pub(super) deaf: AtomicBool,
     /// Who answers the server, where one application uses it alone.
@@ -70,7 +72,29 @@ pub(super) enum Purpose {
     /// A call, with a way back for its events, whose it is, and where questions in its middle go.
     Call(Reporter, Caller, Option<Asking>),
     /// A stream of change notifications; told once the server acknowledges it.
-    Listen(Arc<Notify>),
+    Listen(Arc<Listening>),
+}
+
+/// What a stream of change notifications waits for.
+#[derive(Default)]
+pub(super) struct Listening {
+    acknowledged: Notify,
+    filter: Mutex<Option<Json>>,
+}
+
+impl Listening {
+    /// The server acknowledges the stream: of these things it will tell.
+    pub(super) fn acknowledge(&self, filter: Option<Json>) {
+        *self.filter.lock().unwrap_or_else(PoisonError::into_inner) = filter;
+        self.acknowledged.notify_one();
+    }
+
+    /// Ends once the server acknowledged it; of what it will tell.
+    pub(super) async fn acknowledged(&self) -> Option<Json> {
+        self.acknowledged.notified().await;
+        let mut filter = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
+        filter.take()
+    }
 }
 
 /// Why a request has no result.
@@ -141,6 +165,7 @@ impl Link {
             changes: watch::Sender::new(Stale::default()),
             renewed: watch::Sender::new(0),
             gave_up: GaveUp::default(),
+            apart: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
             answerer: options.answerer.clone(),
             me: me.clone(),
@@ -265,6 +290,11 @@ impl Link {
         let mut found = waiting.filter_map(|waiting| find(&waiting.purpose));
         let first = found.next();
         first.filter(|_| found.next().is_none())
+    }
+
+    /// Whether the server has something to answer.
+    pub(super) fn is_asked(&self) -> bool {
+        self.table().session.all_waiting().next().is_some()
     }
 
     /// A list went stale.

@@ -10,6 +10,7 @@
 //! - `logs`: whose a log message is.
 //! - `call`: the words of a call and what its answer means.
 //! - `parked`: calls whose server waits for an answer.
+//! - `pinging`: whether it is there while nobody asks.
 //! - `answerer`, `session`: what belongs to no call.
 //! - `app`: [`Client`], for an application that uses a server alone.
 
@@ -26,6 +27,7 @@ mod logs;
 mod open;
 mod options;
 mod parked;
+mod pinging;
 mod remote;
 mod sending;
 mod session;

@@ -41,6 +41,9 @@ pub struct RemoteOptions {
     pub parked_per_caller: usize,
     /// How long such a call waits before it is cancelled; 10 minutes.
     pub parked_for: Duration,
+    /// After which time without a request a server with a handshake is asked whether it is there; never. One that answered
+    /// such pings and leaves two in a row without an answer is gone.
+    pub ping: Option<Duration>,
     /// Longest time for one whole list; 30 s.
     pub list: Duration,
     /// Longest line that is read, in bytes; 16 MiB. A longer one is dropped.
@@ -75,6 +78,7 @@ impl RemoteOptions {
             parked: 64,
             parked_per_caller: 16,
             parked_for: Duration::from_secs(10 * 60),
+            ping: None,
             list: Duration::from_secs(30),
             line: 16 << 20,
             json: Limits::default(),

@@ -9,6 +9,7 @@ use super::{
     open::{self, OpenError, Peer},
     options::RemoteOptions,
     parked::Parked,
+    pinging::Pinging,
     status::{Status, harmless},
     stream,
     subscription::Subscription,
@@ -35,6 +36,7 @@ pub struct Remote {
     tasks: Tasks,
     subscription: Option<Subscription>,
     _renewal: Option<Renewal>,
+    _pinging: Option<Pinging>,
 }
 
 impl Remote {
@@ -87,6 +89,8 @@ impl Remote {
         let heard = Heard::default();
         let renews = !peer.dialect.stateless && link.is_http() && peer.tells_updates();
         let renewal = renews.then(|| Renewal::start(link.clone(), heard.clone(), options.list));
+        let pings = options.ping.filter(|_| !peer.dialect.stateless);
+        let pinging = pings.map(|every| Pinging::start(link.clone(), every));
         Ok(Remote {
             link,
             peer: Arc::new(peer),
@@ -97,6 +101,7 @@ impl Remote {
             tasks,
             subscription,
             _renewal: renewal,
+            _pinging: pinging,
         })
     }
 

@@ -56,6 +56,8 @@ pub struct Counters {
     pub stray_notifications: u64,
     /// Messages of ours that found the way to the server full.
     pub unsent: u64,
+    /// Pings that came to nothing.
+    pub unanswered: u64,
 }
 
 /// Which counter to raise.
@@ -68,12 +70,13 @@ pub(super) enum Trouble {
     StrayRequest,
     StrayNotification,
     Unsent,
+    Unanswered,
 }
 
 /// The counters, and the last thing that went wrong.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    counts: [AtomicU64; 7],
+    counts: [AtomicU64; 8],
     last: Mutex<Option<String>>,
 }
 
@@ -108,6 +111,7 @@ impl Notes {
             stray_requests: n(Trouble::StrayRequest),
             stray_notifications: n(Trouble::StrayNotification),
             unsent: n(Trouble::Unsent),
+            unanswered: n(Trouble::Unanswered),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The streams by which a modern server tells what changed.
 
 use super::{
-    link::{Failure, Link, Purpose},
+    link::{Failure, Link, Listening, Purpose},
     open::stamp,
     options::RemoteOptions,
 };
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{collections::HashSet, pin::pin, sync::Arc, time::Duration};
 use tokio::{
-    sync::{Notify, watch},
+    sync::watch,
     task::JoinHandle,
     time::{Instant, timeout},
 };
@@ -89,6 +89,27 @@ impl Wanted {
         });
         o.finish()
     }
+
+    /// What was asked for and stands in no acknowledgement, in words.
+    fn missing(&self, acknowledged: Option<&Json>) -> Option<String> {
+        let told = |key: &str| {
+            let value = acknowledged.and_then(|filter| filter.get(key));
+            value.and_then(|value| value.bool()) == Some(true)
+        };
+        let kinds = self.kinds.iter().map(|kind| filter(*kind));
+        let mut missing: Vec<String> = kinds.filter(|key| !told(key)).map(str::to_owned).collect();
+        let uris = acknowledged.and_then(|filter| filter.get("resourceSubscriptions"));
+        let uris: HashSet<String> = uris
+            .iter()
+            .flat_map(Json::items)
+            .filter_map(|uri| uri.string())
+            .collect();
+        match self.uris.iter().filter(|uri| !uris.contains(*uri)).count() {
+            0 => {}
+            n => missing.push(format!("{n} of {} resources", self.uris.len())),
+        }
+        (!missing.is_empty()).then(|| missing.join(", "))
+    }
 }
 
 /// The member of the filter that stands for a list.
@@ -146,13 +167,18 @@ async fn hear(
     answer: &watch::Sender<bool>,
     first: bool,
 ) -> Result<Json, Failure> {
-    let acknowledged = Arc::new(Notify::new());
-    let purpose = Purpose::Listen(acknowledged.clone());
+    let listening = Arc::new(Listening::default());
+    let purpose = Purpose::Listen(listening.clone());
     let mut ended = pin!(link.request(LISTEN, purpose, |_| wanted.params(dialect)));
-    tokio::select! {
+    let acknowledged = tokio::select! {
         biased;
-        () = acknowledged.notified() => {}
+        acknowledged = listening.acknowledged() => acknowledged,
         ended = &mut ended => return ended,
+    };
+    if let Some(missing) = wanted.missing(acknowledged.as_ref()) {
+        link.notes.say(format!(
+            "it acknowledged less than it was asked to tell of changes: {missing} will not be told"
+        ));
     }
     answer.send_replace(true);
     if !first {

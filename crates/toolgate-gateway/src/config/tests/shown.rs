@@ -311,6 +311,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "a_question_that_nobody_answers_ends",
     ),
     (
+        "ping_seconds",
+        "crates/toolgate/tests/it/remote/pings.rs",
+        "a_server_that_stops_answering_pings_is_gone",
+    ),
+    (
         "instructions_bytes",
         "crates/toolgate-gateway/src/instructions/tests.rs",
         "a_long_text_is_cut",

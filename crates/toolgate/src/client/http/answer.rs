@@ -2,6 +2,7 @@
 
 use super::{
     super::{
+        lines,
         link::{Failure, Link},
         status::{Trouble, harmless},
         transport::Outgoing,
@@ -137,7 +138,8 @@ impl Http {
             }
             Failure::Lost { sent: true }
         })?;
-        let json = match Json::read_for(body, &link.limits, claim) {
+        let answers = lines::answers(&body);
+        let json = match link.read(body, answers.as_ref(), claim) {
             Ok(json) => json,
             Err(bad) if bad.kind() == ReadErrorKind::NoRoom => return Err(Failure::NoRoom),
             Err(_) => {

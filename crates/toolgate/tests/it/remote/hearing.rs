@@ -153,6 +153,40 @@ async fn whoever_listens_waits_for_the_acknowledgement() {
     assert!(began.elapsed() < Duration::from_secs(40));
 }
 
+/// What a server acknowledges is compared with what it was asked for.
+///
+/// Holds: SUB-04
+#[tokio::test(start_paused = true)]
+async fn an_acknowledgement_of_less_is_noticed() {
+    for (filter, missing) in [
+        (json!({"resourceSubscriptions": ["t://a", "t://b"]}), None),
+        (
+            json!({"resourceSubscriptions": ["t://b", "t://c"]}),
+            Some("1 of 2 resources"),
+        ),
+        (json!({}), Some("2 of 2 resources")),
+        (json!(null), Some("2 of 2 resources")),
+    ] {
+        let (remote, mut peer) = modern(json!({"resources": {"subscribe": true}})).await;
+        let (_changes, ()) = tokio::join!(hear(&remote, &["t://a", "t://b"]), async {
+            let listen = peer.read().await;
+            let stream = json!({"io.modelcontextprotocol/subscriptionId": listen["id"]});
+            let acknowledged = json!({"_meta": stream, "notifications": filter});
+            peer.tell("notifications/subscriptions/acknowledged", acknowledged)
+                .await;
+        });
+        tokio::task::yield_now().await;
+        let note = remote.status().note;
+        match missing {
+            None => assert_eq!(note, None),
+            Some(missing) => assert!(
+                note.as_ref().is_some_and(|n| n.contains(missing)),
+                "{note:?}"
+            ),
+        }
+    }
+}
+
 /// Whoever listens waits for the answer of the server, and not for ever.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers_holds_up_nobody() {

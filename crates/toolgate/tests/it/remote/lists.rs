@@ -1,6 +1,6 @@
 //! The list: its pages, and how long it is kept.
 
-use super::peer::{Peer, all, legacy, legacy_with, modern, options, soon, tool};
+use super::peer::{Peer, all, call, legacy, legacy_with, modern, options, soon, tool};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::{join, time::advance};
@@ -92,6 +92,34 @@ async fn tools_that_cannot_be_read_or_are_too_many_are_left_out_by_name() {
         .map(|out| out.tool)
         .collect();
     assert_eq!(out, ["noschema", "a", "all that follow"]);
+}
+
+/// One tool that no strict reader would take hides itself and none of the others, and it is said why.
+#[tokio::test(start_paused = true)]
+async fn a_bad_key_in_one_tool_leaves_out_that_one() {
+    let (remote, mut peer) = legacy(json!({"tools": {}})).await;
+    let mut bad = tool("bad");
+    bad["inputSchema"]["properties"]["x\u{0}y"] = json!({"type": "string"});
+    let listed = list(
+        &remote,
+        &mut peer,
+        &[json!({"tools": [tool("a"), bad, tool("c")]})],
+    )
+    .await
+    .unwrap();
+    assert_eq!(names(&listed), ["a", "c"]);
+    let out = remote.status().left_out;
+    assert_eq!((out.len(), out[0].tool.as_str()), (1, "bad"));
+    assert!(out[0].reason.contains("U+0000"), "{out:?}");
+    // Of what is no list all is strict: what was meant by such a result nobody knows.
+    let waited = tokio::time::timeout(Duration::from_secs(5), remote.call(call("a", "{}")));
+    let (waited, ()) = join!(waited, async {
+        let request = peer.read().await;
+        let result = json!({"content": [{"type": "text", "text": "t", "x\u{0}y": 1}]});
+        peer.reply(&request, result).await;
+    });
+    assert!(waited.is_err(), "{waited:?}");
+    assert_eq!(remote.status().counters.bad_lines, 1);
 }
 
 #[tokio::test(start_paused = true)]

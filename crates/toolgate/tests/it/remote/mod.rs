@@ -8,6 +8,7 @@ mod logs;
 mod opening;
 mod parked;
 pub(crate) mod peer;
+mod pings;
 mod tasks;
 mod timeouts;
 mod trouble;
