@@ -29,7 +29,8 @@ pub fn instructions(load: &Load, peer: &Peer) -> Option<f64> {
         line.and_then(|n| n.trim().parse::<f64>().ok())
             .expect("a total")
     };
-    Some(more(load, total, &file))
+    // Where starts differ by more than the calls take, it is no figure.
+    Some(more(load, total, &file)).filter(|each| *each > 0.0)
 }
 
 /// System calls of the server, a call.
@@ -44,7 +45,7 @@ pub fn system_calls(load: &Load, peer: &Peer) -> f64 {
         let count = line.and_then(|line| line.split_whitespace().next());
         count.and_then(|n| n.parse::<f64>().ok()).expect("a total")
     };
-    more(load, total, &file)
+    more(load, total, &file).max(0.0)
 }
 
 fn more(load: &Load, total: impl Fn(u64) -> f64, file: &PathBuf) -> f64 {

@@ -17,7 +17,7 @@ pub enum Wanted {
 /// The most that a start may take against bare, in time to the first list.
 const COLD: f64 = 1.4;
 /// The most bytes of an idle session, and of an idle stream.
-const IDLE: (f64, f64) = (2048.0, 16384.0);
+const IDLE: (f64, f64) = (4096.0, 16384.0);
 
 impl Wanted {
     fn words(&self) -> String {
