@@ -10,6 +10,7 @@ use std::net::TcpStream;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
+use toolgate_wire::room::COPIES;
 
 const MIB: u64 = 1 << 20;
 /// The limit of a body in these tests.
@@ -127,7 +128,8 @@ fn t22_oversize_bodies_are_refused_and_memory_stays_bounded() {
         grown / 1024,
         BODY / 1024
     );
-    assert!(grown < 3 * BODY as u64, "peak +{grown}");
+    // What the limit of memory counts for one message: the one before may still be on its way out.
+    assert!(grown < COPIES * BODY as u64, "peak +{grown}");
     assert_eq!(post(&gate, 1000), 200);
     gate.stop();
 }

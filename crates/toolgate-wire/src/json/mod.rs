@@ -74,9 +74,7 @@ impl Json {
     /// # Errors
     /// The same, and [`ReadErrorKind::NoRoom`] where the claim cannot cover the text with a tree of its values.
     pub fn read_for(bytes: Vec<u8>, limits: &Limits, claim: Claim) -> Result<Json, ReadError> {
-        let text = reader::text(&bytes, limits)?;
-        drop(bytes);
-        Json::read_text(text, limits, claim)
+        Json::read_text(reader::owned(bytes, limits)?, limits, claim)
     }
 
     /// The same of bytes that stand in a buffer, where they stay.
@@ -84,7 +82,7 @@ impl Json {
     /// # Errors
     /// The same.
     pub fn read_part_for(bytes: &[u8], limits: &Limits, claim: Claim) -> Result<Json, ReadError> {
-        Json::read_text(reader::text(bytes, limits)?, limits, claim)
+        Json::read_text(reader::copied(bytes, limits)?, limits, claim)
     }
 
     /// The same for the answer to a list: a key that stands twice, or has a U+0000, is passed over within arrays, and it
@@ -98,9 +96,7 @@ impl Json {
         limits: &Limits,
         claim: Claim,
     ) -> Result<(Json, bool), ReadError> {
-        let text = reader::text(&bytes, limits)?;
-        drop(bytes);
-        let read = reader::read(text, limits, true)?;
+        let read = reader::read(reader::owned(bytes, limits)?, limits, true)?;
         let apart = read.apart;
         Ok((Json::of(read, claim)?, apart))
     }

@@ -41,8 +41,29 @@ impl Read {
     }
 }
 
-/// The text that bytes are.
-pub(super) fn text(bytes: &[u8], limits: &Limits) -> Result<String, ReadError> {
+/// The text that bytes are, as they stand: it is not held twice.
+pub(super) fn owned(mut bytes: Vec<u8>, limits: &Limits) -> Result<String, ReadError> {
+    fits(&bytes, limits)?;
+    bytes.shrink_to_fit();
+    String::from_utf8(bytes).map_err(|bad| ReadError {
+        kind: ReadErrorKind::Utf8,
+        offset: bad.utf8_error().valid_up_to(),
+    })
+}
+
+/// The text that bytes of somebody else are.
+pub(super) fn copied(bytes: &[u8], limits: &Limits) -> Result<String, ReadError> {
+    fits(bytes, limits)?;
+    match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Err(ReadError {
+            kind: ReadErrorKind::Utf8,
+            offset: std::str::from_utf8(bytes).map_or_else(|bad| bad.valid_up_to(), str::len),
+        }),
+    }
+}
+
+fn fits(bytes: &[u8], limits: &Limits) -> Result<(), ReadError> {
     let error = |kind, offset| Err(ReadError { kind, offset });
     if bytes.len() > limits.bytes {
         return error(ReadErrorKind::TooLarge, limits.bytes);
@@ -50,14 +71,7 @@ pub(super) fn text(bytes: &[u8], limits: &Limits) -> Result<String, ReadError> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         return error(ReadErrorKind::ByteOrderMark, 0);
     }
-    match simdutf8::basic::from_utf8(bytes) {
-        // To copy it costs next to nothing, and less than a second look at each byte.
-        Ok(text) => Ok(text.to_owned()),
-        Err(_) => {
-            let bad = std::str::from_utf8(bytes).err();
-            error(ReadErrorKind::Utf8, bad.map_or(0, |bad| bad.valid_up_to()))
-        }
-    }
+    Ok(())
 }
 
 /// Reads it. Where `apart`, keys that no object may have are passed over within arrays, and it is told that there are some.
