@@ -4,12 +4,14 @@ use serde_json::{Value, json};
 use toolgate::visible;
 use toolgate_journal::read::Line;
 
-fn text<'a>(line: &'a Line, name: &str) -> &'a str {
+/// A text of the record; empty where it has none.
+pub(super) fn text<'a>(line: &'a Line, name: &str) -> &'a str {
     let value = line.fields.get(name);
     value.and_then(Value::as_str).unwrap_or_default()
 }
 
-fn number(line: &Line, name: &str) -> u64 {
+/// A number of the record; 0 where it has none.
+pub(super) fn number(line: &Line, name: &str) -> u64 {
     let value = line.fields.get(name);
     value.and_then(Value::as_u64).unwrap_or_default()
 }

@@ -1,5 +1,6 @@
 //! Records for a person to read: one line each. What is cut here stands whole in the record.
 
+use super::forms;
 use serde_json::Value;
 use toolgate::{visible, visible_line};
 use toolgate_journal::read::Line;
@@ -48,8 +49,7 @@ fn told(line: &Line) -> String {
 }
 
 fn word(line: &Line, name: &str) -> String {
-    let value = line.fields.get(name).and_then(Value::as_str);
-    short(value.unwrap_or_default())
+    short(forms::text(line, name))
 }
 
 /// What became of the call, and what the last who had a say in it said.
@@ -64,8 +64,7 @@ fn because(line: &Line, verdict: &str) -> String {
 }
 
 fn ended(line: &Line) -> String {
-    let us = line.fields.get("dur_us").and_then(Value::as_u64);
-    let us = us.unwrap_or_default();
+    let us = forms::number(line, "dur_us");
     format!(
         "{} in {}.{} ms",
         word(line, "out"),
@@ -80,9 +79,11 @@ fn members(line: &Line) -> String {
         let name = name.as_str();
         !FRAME.contains(&name) && !COLUMNS.contains(&name)
     });
-    let said = said.map(|(name, value)| match value.as_str() {
-        Some(text) => format!("{}={}", short(name), short(text)),
-        None => format!("{}={}", short(name), short(&value.to_string())),
+    let said = said.map(|(name, value)| {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        format!("{}={}", short(name), short(&value))
     });
     said.collect::<Vec<_>>().join(" ")
 }
