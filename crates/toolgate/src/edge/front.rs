@@ -190,8 +190,9 @@ impl Front {
     /// Ends what would wait for ever: streams of changes, calls that only wait for a person, and tasks. What runs may
     /// end.
     pub fn close(&self) {
-        self.closing.send_replace(true);
+        // Tasks before what their calls wait for: such a call would answer that the gateway stops.
         self.tasks.end();
+        self.closing.send_replace(true);
     }
 
     /// Ends once [`Front::close`] was called.

@@ -28,12 +28,24 @@ pub(super) enum Held {
 }
 
 impl Entry {
-    /// Ends it with this answer. Nobody sees the end before it is kept.
+    /// Ends it with this answer, where it is not over. Nobody sees the end before it is kept.
     pub(in crate::edge::tasks) async fn finish(&self, answer: Answer) {
         let (status, message) = told(self.words, &answer);
-        let message = message.or_else(|| self.state().message.clone());
         let (at, size) = (now(), size(&answer));
-        let kept = match self.keep(at, status, message.clone(), Some(&answer)) {
+        let (keeping, message) = {
+            let state = self.state();
+            if state.end.is_some() {
+                return;
+            }
+            let message = message.or_else(|| state.message.clone());
+            // Queued while nobody can end it, or it would be kept over another end.
+            let keeping = self.kept.as_ref().filter(|_| state.keeps).map(|kept| {
+                let row = self.row(at, status, message.clone(), Some(&answer));
+                kept.write(&self.id, row, Some(&answer), Expect::Any)
+            });
+            (keeping, message)
+        };
+        let kept = match keeping {
             Some(keeping) => keeping.await.is_ok(),
             None => false,
         };
