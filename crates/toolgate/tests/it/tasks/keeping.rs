@@ -2,10 +2,16 @@
 
 use super::{Hand, holding::asked, limits, served};
 use serde_json::{Value, json};
-use std::sync::Arc;
-use toolgate::edge::{
-    TaskLimits,
-    http::{Endpoint, HttpLimits},
+use std::{
+    sync::{Arc, Mutex, mpsc},
+    time::Duration,
+};
+use toolgate::{
+    edge::{
+        ServerLimits, TaskLimits,
+        http::{Endpoint, HttpLimits},
+    },
+    handlers::{Server, Stop, TaskSupport, Tool},
 };
 use toolgate_policy::{Memory, Store};
 
@@ -35,10 +41,10 @@ async fn until_over(endpoint: &Endpoint, id: &Value) -> Value {
             if task["status"] != "working" {
                 return task;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(20), looking)
+    tokio::time::timeout(Duration::from_secs(20), looking)
         .await
         .expect("in time")
 }
@@ -102,7 +108,7 @@ async fn what_is_kept_is_bounded_and_ends() {
         until_over(&first, &id).await;
         ids.push(id);
         // They are told apart by their time.
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let few = TaskLimits {
         per_caller: 2,
@@ -134,4 +140,42 @@ async fn a_call_that_is_no_task_is_not_kept() {
     let done = asked(&first, "a", "tools/call", json!({"name": "slow"})).await;
     assert_eq!(done["result"]["resultType"], "complete", "{done}");
     assert_eq!(store.versions("tasks").len(), 0);
+}
+
+/// The process ends while a call is at its answer: what the end says of the task is what is kept.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_end_is_the_one_that_is_kept() {
+    let (begun, has_begun) = mpsc::channel();
+    let (go, may_go) = mpsc::channel::<()>();
+    let (begun, may_go) = (Mutex::new(begun), Mutex::new(may_go));
+    // It has its thread to itself, so that no end can come between it and the end of its task.
+    let busy = Tool::dynamic("busy", json!({"type": "object"}), move |_, _| {
+        begun.lock().unwrap().send(()).unwrap();
+        may_go.lock().unwrap().recv().unwrap();
+        async { Ok::<_, Stop>("done") }
+    });
+    let server = Server::new("busy", "1").limits(ServerLimits {
+        tasks: limits(),
+        ..ServerLimits::default()
+    });
+    let server = server.tool(busy.task(TaskSupport::Required));
+    let store = Arc::new(Memory::new());
+    let server = server.build().unwrap();
+    let server = Arc::into_inner(server).unwrap();
+    let server = Arc::new(server.with_task_store(store.clone(), "first", |_| false));
+    let first = Endpoint::new(server.clone(), HttpLimits::default());
+    let id = begin(&first, "a", "busy").await;
+    tokio::task::spawn_blocking(move || has_begun.recv_timeout(Duration::from_secs(20)))
+        .await
+        .unwrap()
+        .unwrap();
+    server.close();
+    let seen = look(&first, "a", &id).await["result"].take();
+    assert_eq!(seen["status"], "failed", "{seen}");
+    go.send(()).unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let (second, _) = process(&store, "second", "first", limits());
+    let kept = look(&second, "a", &id).await["result"].take();
+    assert_eq!(kept["status"], "failed", "{kept}");
+    assert_eq!(kept["error"], seen["error"]);
 }
