@@ -13,7 +13,7 @@
 //   {do: "revoke_key", name}       revokes it, and waits until it is shown as revoked
 //   {do: "freeze", reason}         freezes everything
 //   {do: "thaw", what}             thaws it
-//   {do: "call", state}            waits for a row of the calls view in that state; says its id
+//   {do: "call", state}            waits for a row of the calls view in that state; says its id and what is shown of it
 //   {do: "stop", id}               presses "stop" on that running call
 //   {do: "offered", name}          opens that tool, resource or prompt in the list of all; says what is shown of it
 //   {do: "pin", name, holds}       waits until the pin of that name is shown, with TEXT in it; says what is shown
@@ -174,7 +174,7 @@ const acts = {
     await page.locator('[data-tab="calls"]').click();
     const row = page.locator(`[data-call][data-state="${state}"]`).first();
     await row.waitFor();
-    return { id: await row.getAttribute('data-call') };
+    return { id: await row.getAttribute('data-call'), text: await row.innerText() };
   },
   async stop({ id }) {
     const row = page.locator(`[data-call="${id}"]`);

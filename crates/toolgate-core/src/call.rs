@@ -279,6 +279,18 @@ impl Call {
         name: impl Into<String>,
         arguments: Json,
     ) -> Call {
+        Call::on(Trail::default(), id, caller, op, name, arguments)
+    }
+
+    /// The same, on a trail that its edge holds too.
+    pub fn on(
+        trail: Trail,
+        id: impl Into<Arc<str>>,
+        caller: Caller,
+        op: Op,
+        name: impl Into<String>,
+        arguments: Json,
+    ) -> Call {
         Call(Box::new(CallParts {
             id: id.into(),
             op,
@@ -295,7 +307,7 @@ impl Call {
             under_way: None,
             trace: TraceContext::default(),
             seen: UNSEEN.clone(),
-            trail: Trail::default(),
+            trail,
             held: Held::default(),
             item: None,
         }))

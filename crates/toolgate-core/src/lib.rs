@@ -59,6 +59,6 @@ pub use toolgate_wire::{
         usage::Op,
     },
 };
-pub use trail::{Step, Trail};
+pub use trail::{GivenUp, Step, Trail};
 pub use visible::{unsteered, visible, visible_line};
 pub use way::{Foreseen, Way};

@@ -17,6 +17,54 @@ pub struct Step {
     pub why: String,
 }
 
+/// Why nobody waits for a call any more.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum GivenUp {
+    /// Its caller cancelled it, with a reason where it gave one: foreign text.
+    Caller(Option<Arc<str>>),
+    /// The connection or the session that it belonged to ended.
+    Link,
+    /// It took too long.
+    Late,
+    /// An operator stopped it.
+    Operator,
+    /// The program stops.
+    Stop,
+}
+
+impl GivenUp {
+    /// Who gave it up, in the word of the record.
+    pub fn by(&self) -> &'static str {
+        match self {
+            GivenUp::Caller(_) => "caller",
+            GivenUp::Link => "link",
+            GivenUp::Late => "deadline",
+            GivenUp::Operator => "operator",
+            GivenUp::Stop => "stop",
+        }
+    }
+
+    /// The reason that its caller gave: foreign text.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            GivenUp::Caller(reason) => reason.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The reason for whoever works on it. Nothing of what its caller said is in it.
+    pub fn words(&self) -> &'static str {
+        match self {
+            GivenUp::Caller(_) => "the caller cancelled it",
+            GivenUp::Link => "the caller is gone",
+            GivenUp::Late => "it took too long",
+            GivenUp::Operator => "an operator stopped it",
+            GivenUp::Stop => "the client stops",
+        }
+    }
+}
+
 /// The decisions about one call, in their order, and counts of what was done to its answers; shared by all its rounds.
 #[derive(Clone, Debug, Default)]
 pub struct Trail(Arc<Mutex<Taken>>);
@@ -26,6 +74,7 @@ struct Taken {
     steps: Vec<Step>,
     counts: BTreeMap<String, u64>,
     item: Option<Arc<Item>>,
+    given_up: Option<GivenUp>,
 }
 
 impl Trail {
@@ -52,7 +101,17 @@ impl Trail {
         self.taken().counts.clone()
     }
 
-    /// Forgets all of it: a new round is judged anew.
+    /// Nobody waits for the call any more. Said before its future is dropped: what it opened then knows why it closes.
+    pub fn give_up(&self, why: GivenUp) {
+        self.taken().given_up = Some(why);
+    }
+
+    /// Why nobody waits for the call any more, where that was said.
+    pub fn given_up(&self) -> Option<GivenUp> {
+        self.taken().given_up.clone()
+    }
+
+    /// Forgets what was decided: a new round is judged anew.
     pub fn clear(&self) {
         let mut taken = self.taken();
         taken.steps.clear();

@@ -9,7 +9,7 @@ use std::{
 };
 use tokio::sync::broadcast;
 use toolgate::{Caller, Catalog, Item, ItemKind, Op, Progress, Seen, Trail};
-use toolgate_policy::{CallView, End, Observer, Secrets, Stage, Stop};
+use toolgate_policy::{CallView, End, Observer, Secrets, Stage, Stop, clean};
 
 /// Calls that are kept for the console.
 const KEPT: usize = 200;
@@ -220,6 +220,14 @@ impl Shown {
         }
     }
 
+    /// Who cancelled it, and why.
+    fn given_up(&self) -> Option<Value> {
+        let cancelled = self.outcome == Some("cancelled");
+        let why = self.trail.given_up().filter(|_| cancelled)?;
+        let reason = why.reason().map(clean);
+        Some(json!({"by": why.by(), "reason": reason.as_deref().map(Secrets::without)}))
+    }
+
     fn json(&self) -> Value {
         let steps = self.trail.steps();
         let has = |verdict: &str| steps.iter().any(|s| s.verdict == verdict);
@@ -248,7 +256,7 @@ impl Shown {
             "arguments": self.arguments, "masked": self.masked, "verdict": verdict,
             "rule": rule.map(|s| Secrets::without(&s.why)), "trail": trail, "outcome": self.outcome,
             "detail": self.detail.as_deref().map(Secrets::without), "progress": progress, "took_ms": self.took,
-            "approval": self.approval,
+            "approval": self.approval, "cancel": self.given_up(),
         })
     }
 }

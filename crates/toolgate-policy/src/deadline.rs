@@ -9,7 +9,9 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
 };
-use toolgate_core::{BoxFuture, Call, Error, Event, Kind, Layer, Next, Outcome, Report, Reporter};
+use toolgate_core::{
+    BoxFuture, Call, Error, Event, GivenUp, Kind, Layer, Next, Outcome, Report, Reporter,
+};
 
 /// How long calls may take.
 ///
@@ -104,7 +106,7 @@ impl Deadline {
         let server = call.item().map(|item| item.origin.server.clone());
         let silence = self.silence.of(server.as_deref().unwrap_or_default());
         let silence = call.patience.unwrap_or(silence).min(self.hard);
-        let background = call.background.clone();
+        let (background, trail) = (call.background.clone(), call.trail.clone());
         let start = Instant::now();
         let before = call.under_way.unwrap_or_default();
         let mut end = start + self.hard.saturating_sub(before);
@@ -133,6 +135,7 @@ impl Deadline {
             };
             let due = (beat.last() + silent).min(end);
             if due <= Instant::now() {
+                trail.give_up(GivenUp::Late);
                 // Leaving drops `work`, which cancels it all the way down.
                 return Err(self.late(silence, end));
             }

@@ -1,6 +1,6 @@
 //! Every call leaves a trace: refused, late and abandoned ones too.
 
-use crate::{CallView, Contents, End, Observer, Recorder, intent, record, secrets};
+use crate::{CallView, Contents, End, Observer, Recorder, clean, intent, record, secrets};
 use std::{sync::Arc, time::Instant};
 use toolgate_core::{
     AskKind, BoxFuture, Call, Error, Event, Item, Json, Kind, Layer, Next, Outcome, Report,
@@ -171,6 +171,9 @@ impl Open<'_> {
             record = record.with("trail", intent::trail(after));
         }
         record = record.with("out", end.out).with("dur_us", micros(end));
+        if end.out.starts_with("cancelled") {
+            record = given_up(record, &self.trail);
+        }
         Some(match outcome {
             Some(Ok(Outcome::Done(output))) => {
                 let (recorder, contents) = (&self.to.recorder, &self.to.contents);
@@ -214,6 +217,18 @@ impl Drop for Open<'_> {
             self.to.recorder.note(record);
         }
         self.to.observer.ended(&self.id, &end);
+    }
+}
+
+/// Who cancelled the call, and the reason that its caller gave; what looks like a secret goes as everywhere in the record.
+fn given_up(record: Record, trail: &Trail) -> Record {
+    let Some(why) = trail.given_up() else {
+        return record;
+    };
+    let record = record.with("cancel", why.by());
+    match why.reason() {
+        Some(reason) => record.with("cancel_reason", clean(reason).into_owned()),
+        None => record,
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use tokio::sync::Notify;
-use toolgate_core::{BoxFuture, Call, Error, Kind, Layer, Next, Outcome};
+use toolgate_core::{BoxFuture, Call, Error, GivenUp, Kind, Layer, Next, Outcome};
 
 /// Lets the operator stop calls that run below it. Clones share the list.
 #[derive(Clone, Default)]
@@ -64,9 +64,15 @@ impl Layer for Stop {
                 .or_default()
                 .push(stop.clone());
             let _listed = Listed(self, call.id.clone(), stop.clone());
+            let trail = call.trail.clone();
+            // In one step with what was waited for: the call is dropped before anything else is done.
+            let stopped = async {
+                stop.notified().await;
+                trail.give_up(GivenUp::Operator);
+            };
             tokio::select! {
                 outcome = next.call(call) => outcome,
-                () = stop.notified() => Err(Error::new(Kind::Cancelled, "the operator stopped this call")),
+                () = stopped => Err(Error::new(Kind::Cancelled, "the operator stopped this call")),
             }
         })
     }

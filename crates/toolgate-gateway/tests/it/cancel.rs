@@ -36,15 +36,18 @@ fn counting(real: &Path, scene: &Scene, client: Client, mode: &str, more: Value)
     script
 }
 
-/// How the record says that the call ended, as soon as it does.
-fn end_of(gate: &Gate) -> String {
+/// The record of the end of the call, as soon as it is there.
+fn ended(gate: &Gate) -> Value {
     until("the end of the call is recorded", SOON, || {
         let records = gate.audit();
-        let end = records
-            .iter()
-            .find(|r| r["ev"] == "call.end" && r["name"] == "demo_slow_count")?;
-        Some(end["out"].as_str().unwrap().to_owned())
+        let mut ends = records.into_iter().filter(|r| r["ev"] == "call.end");
+        ends.find(|r| r["name"] == "demo_slow_count")
     })
+}
+
+/// How the record says that the call ended.
+fn end_of(gate: &Gate) -> String {
+    ended(gate)["out"].as_str().unwrap().to_owned()
 }
 
 /// The id of the running call, from the record.
@@ -68,7 +71,12 @@ fn toolgate_stop_ends_a_call_of_either_era() {
         scene.gate.cli(&["stop", &running(&scene.gate)]);
         stops(&scene.trace);
         script.event_or_error("result");
-        assert!(end_of(&scene.gate).starts_with("cancelled"), "{client:?}");
+        let end = ended(&scene.gate);
+        assert!(
+            end["out"].as_str().unwrap().starts_with("cancelled"),
+            "{client:?}"
+        );
+        assert_eq!(end["cancel"], "operator", "{client:?}");
     }
 }
 
@@ -102,7 +110,9 @@ fn a_client_of_2026_that_vanishes_cancels_its_call() {
         json!({"leave_after": 3}),
     );
     stops(&scene.trace);
-    assert!(end_of(&scene.gate).starts_with("cancelled"));
+    let end = ended(&scene.gate);
+    assert!(end["out"].as_str().unwrap().starts_with("cancelled"));
+    assert_eq!(end["cancel"], "link");
 }
 
 #[test]
@@ -144,4 +154,50 @@ fn the_end_of_a_2025_session_ends_its_calls() {
     assert!((200..300).contains(&response.status), "{response:?}");
     stops(&scene.trace);
     drop(asking);
+}
+
+/// The record, the command line and the console say who cancelled a call and why, without what steers a screen.
+///
+/// Holds: CANC-11
+#[test]
+fn a_cancel_is_shown_with_its_reason() {
+    let scene = scene();
+    let session = crate::help::Session::open(scene.gate.port);
+    let headers = session.headers();
+    let asking = std::thread::spawn(move || {
+        session.call(
+            &json!(1),
+            "demo_slow_count",
+            json!({"to": 5000, "delay_ms": 50}),
+        )
+    });
+    until("the tool works", SOON, || {
+        (ticks(&scene.trace) > 2).then_some(())
+    });
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": {"requestId": 1, "reason": "the <b>user</b> left\u{202e}"}});
+    let body = cancel.to_string();
+    let response = crate::help::send(scene.gate.port, "POST", "/mcp", &headers, body.as_bytes());
+    assert_eq!(response.status, 202, "{response:?}");
+    stops(&scene.trace);
+    drop(asking);
+    let end = ended(&scene.gate);
+    assert_eq!(end["cancel"], "caller", "{end}");
+    assert_eq!(end["cancel_reason"], "the <b>user</b> left", "{end}");
+    let call = &scene.gate.state()["calls"][0];
+    assert_eq!(
+        call["cancel"],
+        json!({"by": "caller", "reason": "the <b>user</b> left"})
+    );
+    let told = scene.gate.cli(&["audit", "tail"]);
+    assert!(told.contains("by caller: the <b>user</b> left"), "{told}");
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let steps = json!([{"do": "call", "state": "done"}]);
+    let mut person = Script::browser(&real, &scene.gate.console(), steps);
+    let row = person.event("call");
+    let shown = row["text"].as_str().unwrap();
+    let expected = "cancelled by its caller: the <b>user</b> left";
+    assert!(shown.contains(expected), "{shown}");
 }

@@ -99,6 +99,11 @@ pub fn cancelled(id: &Id, reason: &str) -> Json {
     o.finish()
 }
 
+/// The reason that a cancellation gives, as the peer wrote it.
+pub fn cancelled_reason(params: Option<&Json>) -> Option<String> {
+    params?.get("reason")?.string()
+}
+
 /// Which request a cancellation names; `None` where it is malformed.
 pub fn cancelled_id(params: Option<&Json>) -> Option<Id> {
     Id::read(&params?.get("requestId")?)

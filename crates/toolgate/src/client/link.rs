@@ -16,7 +16,7 @@ use tokio::{
     sync::{Notify, oneshot, watch},
     task::{AbortHandle, JoinHandle},
 };
-use toolgate_core::{Caller, Reporter, Stale};
+use toolgate_core::{Caller, Reporter, Stale, Trail};
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Limits},
@@ -69,8 +69,8 @@ pub(super) enum Purpose {
     Open,
     /// A list.
     List,
-    /// A call, with a way back for its events, whose it is, and where questions in its middle go.
-    Call(Reporter, Caller, Option<Asking>),
+    /// A call, with a way back for its events, whose it is, where questions in its middle go, and what says why it ends.
+    Call(Reporter, Caller, Option<Asking>, Trail),
     /// A stream of change notifications; told once the server acknowledges it.
     Listen(Arc<Listening>),
 }
@@ -355,6 +355,15 @@ impl Link {
     }
 }
 
+/// The reason of a cancellation.
+fn why(purpose: &Purpose) -> &'static str {
+    let why = match purpose {
+        Purpose::Call(.., trail) => trail.given_up(),
+        _ => None,
+    };
+    why.map_or("no longer wanted", |why| why.words())
+}
+
 /// A request in flight. Dropped before the reply, it tells the server.
 struct Guard<'a> {
     link: &'a Link,
@@ -372,7 +381,7 @@ impl Drop for Guard<'_> {
         }
         let told = self.link.transport.tells_cancel(self.link.is_stateless());
         if told && waiting.sent.load(Relaxed) && !matches!(waiting.purpose, Purpose::Open) {
-            let params = notifications::cancelled(&self.id, "no longer wanted");
+            let params = notifications::cancelled(&self.id, why(&waiting.purpose));
             self.link.notify(notifications::CANCELLED, Some(&params));
         }
     }

@@ -20,7 +20,7 @@ pub(super) struct GaveUp(Mutex<HashSet<Caller>>);
 impl GaveUp {
     /// A call was given up before its reply.
     pub(super) fn note(&self, purpose: &Purpose) {
-        let Purpose::Call(reporter, caller, _) = purpose else {
+        let Purpose::Call(reporter, caller, ..) = purpose else {
             return;
         };
         let mut callers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ impl Link {
     /// The one call in flight that asked for log messages.
     fn logged(&self) -> Option<(Reporter, Caller)> {
         let asked = |purpose: &Purpose| match purpose {
-            Purpose::Call(reporter, caller, _) if reporter.logs().is_some() => {
+            Purpose::Call(reporter, caller, ..) if reporter.logs().is_some() => {
                 Some((reporter.clone(), caller.clone()))
             }
             _ => None,

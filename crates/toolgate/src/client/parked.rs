@@ -88,7 +88,7 @@ impl Link {
             return false;
         };
         let asking = |purpose: &Purpose| match purpose {
-            Purpose::Call(_, _, asking) => Some(asking.clone()),
+            Purpose::Call(_, _, asking, _) => Some(asking.clone()),
             _ => None,
         };
         let call = of.and_then(|of| asking(&self.purpose(of)?));
@@ -173,7 +173,8 @@ impl Remote {
 
     fn begin(&self, call: &Call) -> Exchange {
         let (asking, questions) = mpsc::channel(BEHIND);
-        let purpose = Purpose::Call(call.reporter.clone(), call.caller.clone(), Some(asking));
+        let (reporter, caller) = (call.reporter.clone(), call.caller.clone());
+        let purpose = Purpose::Call(reporter, caller, Some(asking), call.trail.clone());
         let (link, peer, options) = (self.link.clone(), self.peer.clone(), self.options.clone());
         let (call, id) = (call.clone(), Arc::<OnceLock<Id>>::default());
         let known = id.clone();

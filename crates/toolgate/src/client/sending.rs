@@ -28,7 +28,8 @@ impl Remote {
     }
 
     async fn send(&self, call: &Call, mirrored: &Mirrored) -> Result<Json, Failure> {
-        let purpose = Purpose::Call(call.reporter.clone(), call.caller.clone(), None);
+        let (reporter, caller) = (call.reporter.clone(), call.caller.clone());
+        let purpose = Purpose::Call(reporter, caller, None, call.trail.clone());
         let as_task = self.asks_for_task(call);
         let params = |id: &_| call::params(call, id, (&self.peer, as_task), &self.options);
         let method = call.op.method();

@@ -256,7 +256,8 @@ impl Remote {
     }
 
     async fn asked(&self, call: &Call, method: &str, params: Json) -> Result<Json, Error> {
-        let purpose = Purpose::Call(call.reporter.clone(), call.caller.clone(), None);
+        let (reporter, caller) = (call.reporter.clone(), call.caller.clone());
+        let purpose = Purpose::Call(reporter, caller, None, call.trail.clone());
         let none = Mirrored::new();
         let answer = self.link.request_with(method, purpose, &none, |_| params);
         answer.await.map_err(|failure| self.failed(failure))

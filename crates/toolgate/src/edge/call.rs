@@ -8,7 +8,7 @@ use super::{
     tasks,
 };
 use std::{sync::Arc, time::SystemTime};
-use toolgate_core::{Abilities, Call, Caller, Error, Kind, Reporter, Round, Seen};
+use toolgate_core::{Abilities, Call, Caller, Error, Kind, Reporter, Round, Seen, Trail};
 use toolgate_wire::{
     dialect::Dialect,
     json::Json,
@@ -32,6 +32,8 @@ pub(crate) struct Context {
     pub(crate) link: Option<u64>,
     /// The tasks of which the peer is told on its own stream, where there is one.
     pub(crate) session: Option<Arc<tasks::OfSession>>,
+    /// That of the call, for whoever ends it.
+    pub(crate) trail: Trail,
 }
 
 /// Works on a `tools/call`, `resources/read`, `prompts/get` or `completion/complete` until there is an answer.
@@ -180,7 +182,8 @@ fn leave(
 impl Context {
     /// The call of these parameters. Takes its name out of them.
     fn call(&self, params: &mut usage::Params, id: &Id) -> Call {
-        let mut call = Call::new(
+        let mut call = Call::on(
+            self.trail.clone(),
             crate::ids::call(),
             self.caller.clone(),
             params.op,

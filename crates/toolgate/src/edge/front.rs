@@ -10,7 +10,7 @@ use super::{
 use crate::seal::Seal;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
-use toolgate_core::{BoxFuture, Caller, Error, Service};
+use toolgate_core::{BoxFuture, Caller, Error, GivenUp, Service};
 use toolgate_policy::Store;
 use toolgate_wire::{
     dialect::Dialect,
@@ -204,6 +204,14 @@ impl Front {
     /// Whether [`Front::close`] was called.
     pub(crate) fn is_closing(&self) -> bool {
         *self.closing.borrow()
+    }
+
+    /// Why what runs for a peer ends, where its connection or its session does.
+    pub(crate) fn why_it_ends(&self) -> GivenUp {
+        match self.is_closing() {
+            true => GivenUp::Stop,
+            false => GivenUp::Link,
+        }
     }
 
     /// The bytes of one message as strict JSON.

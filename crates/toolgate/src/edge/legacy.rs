@@ -9,7 +9,7 @@ use super::{
     outlet::{Frame, Frames, Outlet, level},
     tasks,
     telling::Telling,
-    working,
+    working::{self, Work},
 };
 use futures_util::future::{AbortHandle, Abortable};
 use std::{
@@ -20,7 +20,7 @@ use tokio::{
     sync::{Notify, oneshot, watch},
     time::timeout,
 };
-use toolgate_core::{BoxFuture, Caller, Error, ItemKind, Kind};
+use toolgate_core::{BoxFuture, Caller, Error, ItemKind, Kind, Trail};
 use toolgate_wire::{
     dialect::{self, Dialect},
     json::{Json, ObjectWriter},
@@ -38,7 +38,7 @@ pub(crate) struct Legacy {
     server: Arc<Front>,
     context: Context,
     level: Mutex<Option<u8>>,
-    table: Mutex<Session<Answered, AbortHandle>>,
+    table: Mutex<Session<Answered, Work>>,
     /// Tells changes until the peer is gone.
     telling: Arc<Telling>,
     /// Told when work on a request ends.
@@ -83,6 +83,7 @@ impl Legacy {
             trace: TraceContext::default(),
             link,
             session: telling.tasks.clone(),
+            trail: Trail::default(),
         };
         let answer = initialize::Answer {
             version: dialect.revision.to_owned(),
@@ -141,7 +142,9 @@ impl Legacy {
     ) {
         let (handle, registration) = AbortHandle::new_pair();
         // The table learns of the request before its work can end.
-        let accepted = self.table().accept(&id, handle);
+        let trail = Trail::default();
+        let work = Work::new(handle, trail.clone());
+        let accepted = self.table().accept(&id, work);
         if let Err(refusal) = accepted {
             // What is rare is in a box, so that the future of a request is small.
             let method = (method.as_str(), params.as_ref());
@@ -149,7 +152,7 @@ impl Legacy {
         }
         let work = self
             .clone()
-            .work(caller, id, method, params, outlet.clone());
+            .work((caller, trail), id, method, params, outlet.clone());
         working::begin(Box::pin(Abortable::new(work, registration))).await;
     }
 
@@ -171,14 +174,14 @@ impl Legacy {
 
     async fn work(
         self: Arc<Self>,
-        caller: Caller,
+        from: (Caller, Trail),
         id: Id,
         method: String,
         params: Option<Json>,
         outlet: Outlet,
     ) {
         let answer = self
-            .answer(caller, &id, &method, params.as_ref(), &outlet)
+            .answer(from, &id, &method, params.as_ref(), &outlet)
             .await;
         // Cancelled meanwhile: the peer wants to hear nothing.
         if self.table().finish(&id).is_some() {
@@ -193,7 +196,7 @@ impl Legacy {
 
     async fn answer(
         &self,
-        caller: Caller,
+        (caller, trail): (Caller, Trail),
         id: &Id,
         method: &str,
         params: Option<&Json>,
@@ -214,6 +217,7 @@ impl Legacy {
             used if usage::is_usage(used) => {
                 let mut context = self.context.clone();
                 context.caller = caller;
+                context.trail = trail;
                 context.log_level = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
                 let meta = Meta::of(params);
                 context.trace = meta.trace();
@@ -280,9 +284,9 @@ impl Legacy {
     }
 
     fn cancelled(&self, params: Option<&Json>) {
-        let task = notifications::cancelled_id(params).and_then(|id| self.table().cancel(&id));
-        if let Some(task) = task {
-            task.abort();
+        let work = notifications::cancelled_id(params).and_then(|id| self.table().cancel(&id));
+        if let Some(work) = work {
+            work.end(working::cancelled(params));
             self.ended.notify_waiters();
         }
     }
@@ -320,9 +324,9 @@ impl Legacy {
 
     /// Ends all that runs for this peer.
     pub(crate) fn close(&self) {
-        for task in self.table().stop() {
-            task.abort();
-        }
+        let why = self.server.why_it_ends();
+        let all = self.table().stop();
+        all.into_iter().for_each(|work| work.end(why.clone()));
         self.ended.notify_waiters();
         self.telling.close();
     }
@@ -357,7 +361,7 @@ impl Legacy {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Session<Answered, AbortHandle>> {
+    fn table(&self) -> MutexGuard<'_, Session<Answered, Work>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,9 @@ use super::{
     call::Context,
 };
 use std::sync::Arc;
-use toolgate_core::{Abilities, Background, Call, Caller, Error, Kind, Reporter, Seen, ToolResult};
+use toolgate_core::{
+    Abilities, Background, Call, Caller, Error, Kind, Reporter, Seen, ToolResult, Trail,
+};
 use toolgate_wire::{dialect, json::Json, method::trace::TraceContext};
 
 /// Uses a tool as `caller`, through the same pipeline as everybody. Waits where a person has to approve.
@@ -34,6 +36,7 @@ pub async fn call_here(
         trace: TraceContext::default(),
         link: None,
         session: None,
+        trail: Trail::default(),
     };
     // Held open so that the caller does not read as gone.
     let (outlet, _frames) = server.outlet(&caller);

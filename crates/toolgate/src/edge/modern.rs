@@ -9,7 +9,7 @@ use super::{
     skills, tasks,
 };
 use std::sync::{Arc, Mutex, PoisonError};
-use toolgate_core::{Abilities, Caller, Changed, Changes, Interest, ItemKind};
+use toolgate_core::{Abilities, Caller, Changed, Changes, Interest, ItemKind, Trail};
 use toolgate_wire::{
     dialect::{self, Dialect},
     json::{Json, Kind, ObjectWriter},
@@ -41,6 +41,7 @@ pub(crate) fn context(
         trace: meta.trace(),
         link: None,
         session: None,
+        trail: Trail::default(),
     })
 }
 

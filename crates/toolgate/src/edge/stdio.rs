@@ -7,7 +7,7 @@ use super::{
     legacy::{self, Legacy},
     modern,
     outlet::{Frames, Outlet},
-    working::{self, Working},
+    working::{self, Work, Working},
 };
 use futures_util::{
     StreamExt,
@@ -251,7 +251,7 @@ impl Peer {
             }
             Message::Notification { method, params } if method == notifications::CANCELLED => {
                 if let Some(id) = notifications::cancelled_id(params.as_ref()) {
-                    self.modern.cancel(&id);
+                    self.modern.cancel(&id, working::cancelled(params.as_ref()));
                 }
             }
             // Notifications are never answered, and nobody was asked anything.
@@ -281,7 +281,8 @@ impl Peer {
         let mut context = modern::context(&self.server, self.caller.clone(), STDIO, meta)?;
         context.link = Some(self.link);
         let (handle, registration) = AbortHandle::new_pair();
-        self.modern.accept(id, handle).map_err(legacy::refused)?;
+        let work = Work::new(handle, context.trail.clone());
+        self.modern.accept(id, work).map_err(legacy::refused)?;
         Ok((context, registration))
     }
 
@@ -320,7 +321,7 @@ impl Peer {
         if let Some(legacy) = self.legacy.get() {
             legacy.close();
         }
-        self.modern.stop();
+        self.modern.stop(&self.server.why_it_ends());
         self.server.tasks.end_of(self.link);
     }
 }

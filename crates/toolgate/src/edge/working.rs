@@ -15,14 +15,49 @@ use tokio::{
     runtime::{Handle, RuntimeFlavor},
     sync::Notify,
 };
+use toolgate_core::{GivenUp, Trail};
 use toolgate_wire::{
+    json::Json,
     message::Id,
+    method::notifications,
     session::{Refusal, Session},
 };
 
-/// What works on requests, and can be aborted.
+/// The work on one request.
+pub(crate) struct Work {
+    task: AbortHandle,
+    /// That of the call, where it is one.
+    trail: Trail,
+}
+
+impl Work {
+    /// Work that is ended by its handle, on this trail.
+    pub(crate) fn new(task: AbortHandle, trail: Trail) -> Work {
+        Work { task, trail }
+    }
+
+    /// Ends it. What it opened learns why from the trail.
+    pub(crate) fn end(self, why: GivenUp) {
+        self.trail.give_up(why);
+        self.task.abort();
+    }
+}
+
+/// Bytes of the reason of a peer that are kept. Of a longer one its length is.
+const REASON: usize = 1024;
+
+/// That the peer cancels a request, with its reason.
+pub(crate) fn cancelled(params: Option<&Json>) -> GivenUp {
+    let reason = notifications::cancelled_reason(params);
+    GivenUp::Caller(reason.map(|reason| match reason.len() {
+        0..=REASON => reason.into(),
+        long => format!("[omitted: {long} bytes]").into(),
+    }))
+}
+
+/// What works on requests, and can be ended.
 pub(crate) struct Working {
-    table: Mutex<Session<(), AbortHandle>>,
+    table: Mutex<Session<(), Work>>,
     /// Told when a request ends.
     ended: Notify,
 }
@@ -40,8 +75,8 @@ impl Working {
     ///
     /// # Errors
     /// It must not be worked on.
-    pub(crate) fn accept(&self, id: &Id, task: AbortHandle) -> Result<(), Refusal> {
-        self.table().accept(id, task)
+    pub(crate) fn accept(&self, id: &Id, work: Work) -> Result<(), Refusal> {
+        self.table().accept(id, work)
     }
 
     /// The work is over; whether its answer is still wanted.
@@ -52,19 +87,18 @@ impl Working {
     }
 
     /// The peer cancels a request.
-    pub(crate) fn cancel(&self, id: &Id) {
-        let task = self.table().cancel(id);
-        if let Some(task) = task {
-            task.abort();
+    pub(crate) fn cancel(&self, id: &Id, why: GivenUp) {
+        let work = self.table().cancel(id);
+        if let Some(work) = work {
+            work.end(why);
         }
         self.ended.notify_waiters();
     }
 
     /// Ends all of them.
-    pub(crate) fn stop(&self) {
-        for task in self.table().stop() {
-            task.abort();
-        }
+    pub(crate) fn stop(&self, why: &GivenUp) {
+        let all = self.table().stop();
+        all.into_iter().for_each(|work| work.end(why.clone()));
         self.ended.notify_waiters();
     }
 
@@ -81,7 +115,7 @@ impl Working {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Session<(), AbortHandle>> {
+    fn table(&self) -> MutexGuard<'_, Session<(), Work>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

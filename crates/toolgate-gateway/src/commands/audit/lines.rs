@@ -30,7 +30,7 @@ fn told(line: &Line) -> String {
     let rest = match line.event.as_str() {
         "unreadable" => "no record; `toolgate audit verify` says more".to_owned(),
         "call.begin" => because(line, "dec"),
-        "deny" => because(line, "code"),
+        "deny" => because(line, "code") + &cancelled(line),
         "call.end" => ended(line),
         _ => members(line),
     };
@@ -65,12 +65,22 @@ fn because(line: &Line, verdict: &str) -> String {
 
 fn ended(line: &Line) -> String {
     let us = forms::number(line, "dur_us");
-    format!(
+    let told = format!(
         "{} in {}.{} ms",
         word(line, "out"),
         us / 1000,
         us % 1000 / 100
-    )
+    );
+    told + &cancelled(line)
+}
+
+/// Who cancelled it, and the reason that its caller gave.
+fn cancelled(line: &Line) -> String {
+    match (word(line, "cancel"), word(line, "cancel_reason")) {
+        (by, _) if by.is_empty() => by,
+        (by, reason) if reason.is_empty() => format!(", by {by}"),
+        (by, reason) => format!(", by {by}: {reason}"),
+    }
 }
 
 /// All that the event says and no column has.
@@ -143,6 +153,11 @@ mod tests {
                 call(Event::CALL_END)
                     .with("out", "ok")
                     .with("dur_us", 3_944),
+                call(Event::CALL_END)
+                    .with("out", "cancelled_unknown")
+                    .with("cancel", "caller")
+                    .with("cancel_reason", "changed my mind")
+                    .with("dur_us", 3_944),
                 call(Event::DENY)
                     .with("code", "invalid")
                     .with("trail", trail),
@@ -158,10 +173,12 @@ mod tests {
         let expected = [
             head("call.begin", "c-1", "files.read") + " allow\n",
             head("call.end", "c-1", "files.read") + " ok in 3.9 ms\n",
+            head("call.end", "c-1", "files.read")
+                + " cancelled_unknown in 3.9 ms, by caller: changed my mind\n",
             head("deny", "c-1", "files.read") + " invalid: at /a: no\n",
             head("key", "", "") + " n=7 state=made\n",
         ];
-        assert_eq!(lines[..4], expected);
+        assert_eq!(lines[..5], expected);
     }
 
     #[test]

@@ -36,7 +36,10 @@ function pick(id) {
 }
 
 const nameOf = (c) => (c.server ? `${c.server}.${c.tool}` : c.tool) + (c.method === "completion/complete" ? " (completion)" : "");
-const haystack = (c) => `${c.id} ${nameOf(c)} ${c.caller} ${c.client ?? ""} ${c.state} ${WORDS[c.outcome] ?? ""} ${c.detail ?? ""} ${c.arguments}`.toLowerCase();
+/** Who asked for the end of a call, with the reason where one was given. */
+const BY = { caller: "cancelled by its caller", link: "its caller is gone", deadline: "it took too long", operator: "stopped here", stop: "the gateway stopped" };
+const cancelOf = (c) => c.cancel ? (BY[c.cancel.by] ?? c.cancel.by) + (c.cancel.reason ? `: ${c.cancel.reason}` : "") : null;
+const haystack = (c) => `${c.id} ${nameOf(c)} ${c.caller} ${c.client ?? ""} ${c.state} ${WORDS[c.outcome] ?? ""} ${c.detail ?? ""} ${cancelOf(c) ?? ""} ${c.arguments}`.toLowerCase();
 
 export function renderCalls() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -162,8 +165,9 @@ function makeRow(first) {
     node.classList.toggle("current", c.id === open);
     put(who, c.caller);
     put(args, preview(c.arguments ?? ""));
-    put(note, c.detail ?? "");
-    attr(note, "hidden", !c.detail);
+    const said = c.detail ?? cancelOf(c);
+    put(note, said ?? "");
+    attr(note, "hidden", !said);
     for (const part of [mark, stop, progress]) part.update(c);
     tick();
   }
@@ -188,7 +192,7 @@ function makeDetail(first) {
       box.replaceChildren(textBox("Arguments", args ?? ""));
     }
     const rows = [["Call", c.id], ["Began", stamp(c.at)], ["Caller", c.caller], ["Client", c.client], ["Came by", `${c.transport}, revision ${c.revision ?? "unknown"}`],
-      ["Verdict", c.verdict], ["Rule", c.rule], ["Outcome", WORDS[c.outcome] ?? c.outcome], ["Detail", c.detail], ["Approval", c.approval],
+      ["Verdict", c.verdict], ["Rule", c.rule], ["Outcome", WORDS[c.outcome] ?? c.outcome], ["Cancelled", cancelOf(c)], ["Detail", c.detail], ["Approval", c.approval],
       ["Masked", c.masked ? `${c.masked} secret${c.masked === 1 ? "" : "s"} in the arguments shown` : null]].filter((r) => r[1]);
     const key = JSON.stringify(rows);
     if (facts.dataset.key === key) return;

@@ -18,8 +18,8 @@ use crate::edge::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, request::Parts};
-use std::{future::poll_fn, sync::Arc, task::Poll};
-use toolgate_core::{BoxFuture, Caller, ItemKind, List};
+use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
+use toolgate_core::{BoxFuture, Caller, GivenUp, ItemKind, List, Trail};
 use toolgate_wire::{
     dialect,
     json::{Json, Kind},
@@ -191,13 +191,35 @@ struct Asked {
     outlet: Outlet,
 }
 
+/// Says of a call that is dropped that its stream ended.
+struct Gone<'a>(Option<&'a Trail>);
+
+impl Gone<'_> {
+    /// There is an answer.
+    fn answered(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        if let Some(trail) = self.0 {
+            trail.give_up(GivenUp::Link);
+        }
+    }
+}
+
 impl Asked {
     fn answer(self) -> BoxFuture<'static, Frame> {
         Box::pin(async move {
             let (method, params) = (self.method.as_str(), self.params.as_ref());
             let (server, context) = (&self.server, &self.context);
-            let answer =
-                modern::answer(server, context, &self.id, method, params, &self.outlet).await;
+            let answer = modern::answer(server, context, &self.id, method, params, &self.outlet);
+            let answer = pin!(answer);
+            // Made after the call, so that it is dropped before it.
+            let gone = Gone(Some(&context.trail));
+            let answer = answer.await;
+            gone.answered();
             self.reply(answer)
         })
     }

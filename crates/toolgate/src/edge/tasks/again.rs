@@ -244,6 +244,7 @@ fn begin(server: &Arc<Front>, task: Arc<Entry>, read: Read) {
         mut call,
     } = read;
     task.is_taken_up(since, call.round.number);
+    call.trail = task.trail().clone();
     let context = Context {
         caller: call.caller.clone(),
         transport: call.seen.transport,
@@ -255,6 +256,7 @@ fn begin(server: &Arc<Front>, task: Arc<Entry>, read: Read) {
         trace: call.trace.clone(),
         link: None,
         session: None,
+        trail: call.trail.clone(),
     };
     call.background = task.background().clone();
     let _known = call.background.start();

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::{sync::watch, task::AbortHandle};
-use toolgate_core::{Background, BoxFuture, Caller, Error, Event, Report, Reporter};
+use toolgate_core::{Background, BoxFuture, Caller, Error, Event, Report, Reporter, Trail};
 use toolgate_wire::{
     json::Json,
     message::RpcError,
@@ -43,6 +43,8 @@ pub(crate) struct Entry {
     /// Whether its questions may leave as the answer of the call, as long as it is no task.
     rounds: bool,
     background: Background,
+    /// That of its call.
+    trail: Trail,
     /// Where it outlives the process, if it does.
     kept: Option<Arc<Kept>>,
     state: Mutex<State>,
@@ -128,6 +130,7 @@ pub(super) struct Begin {
     pub(super) call: Arc<str>,
     pub(super) tool: String,
     pub(super) background: Background,
+    pub(super) trail: Trail,
     pub(super) life: Duration,
     pub(super) poll: Duration,
     pub(super) looks: u32,
@@ -152,6 +155,7 @@ impl Entry {
             looks: Looks::new(begin.looks),
             rounds: begin.words == Words::Extension,
             background: begin.background,
+            trail: begin.trail,
             kept,
             state: Mutex::new(State::new(created)),
             changed: watch::Sender::default(),
@@ -167,6 +171,7 @@ impl Entry {
             call: row.call.into(),
             tool: row.tool,
             background: Background::new().0,
+            trail: Trail::default(),
             life: Duration::from_millis(row.life),
             poll: limits.poll,
             looks: limits.looks,
@@ -417,7 +422,7 @@ pub(super) struct Working(pub(super) Arc<Entry>);
 impl Drop for Working {
     fn drop(&mut self) {
         if !self.0.is_over() && !self.0.background.is_left() {
-            self.0.cancel();
+            self.0.cancel(None);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{TaskOffer, Tasks, entry::Entry};
 use crate::edge::{Front, answer, ask::Asker, call::Context};
 use std::sync::Arc;
-use toolgate_core::{Error, Kind, Need};
+use toolgate_core::{Error, GivenUp, Kind, Need};
 use toolgate_wire::{
     dialect::related,
     json::{self, Json},
@@ -69,7 +69,7 @@ pub(crate) async fn answer(
             );
             Ok(dialect.empty(&server.info))
         }
-        tasks::CANCEL => match task.cancel() {
+        tasks::CANCEL => match task.cancel(Some(GivenUp::Caller(None))) {
             false if core => Err(answer::bad_params("the task is over already")),
             _ if core => Ok(dialect.task(&task.shown(), &server.info)),
             _ => Ok(dialect.empty(&server.info)),

@@ -96,6 +96,7 @@ pub(crate) async fn run(
         call: call.id.clone(),
         tool: call.name().to_owned(),
         background: background.clone(),
+        trail: call.trail.clone(),
         life,
         poll: limits.poll,
         looks: limits.looks,

@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
-use toolgate_core::Caller;
+use toolgate_core::{Caller, GivenUp};
 use toolgate_policy::Store;
 use toolgate_wire::method::tasks::Words;
 
@@ -133,7 +133,7 @@ impl Tasks {
         self.table().retain(|_, entry| {
             let ends = entry.link == Some(link);
             if ends {
-                entry.cancel();
+                entry.cancel(Some(GivenUp::Link));
             }
             !ends
         });
@@ -157,7 +157,7 @@ impl Tasks {
     pub(crate) fn stop(&self, call: &str) -> bool {
         let table = self.table();
         let found = table.values().find(|entry| *entry.call == *call);
-        found.is_some_and(|entry| entry.cancel())
+        found.is_some_and(|entry| entry.cancel(Some(GivenUp::Operator)))
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {
@@ -170,7 +170,7 @@ fn sweep(table: &mut HashMap<String, Arc<Entry>>, limits: &TaskLimits) {
     table.retain(|_, entry| {
         let expired = entry.is_expired();
         if expired {
-            entry.cancel();
+            entry.cancel(Some(GivenUp::Late));
             entry.forget();
         }
         !expired

@@ -1,6 +1,7 @@
 //! A server on a byte stream, played by hand: what goes over the wire, and what comes of it.
 
 mod calls;
+mod given_up;
 mod hearing;
 mod hostile;
 mod lists;

@@ -2,7 +2,7 @@
 
 use super::{Answer, Entry, millis, now};
 use crate::edge::tasks::kept::Row;
-use toolgate_core::Error;
+use toolgate_core::{Error, GivenUp, Trail};
 use toolgate_policy::Expect;
 use toolgate_wire::{
     json::Json,
@@ -57,11 +57,19 @@ impl Entry {
         self.over(at, status, message, held);
     }
 
-    /// Ends it without a result; false where it is over.
-    pub(in crate::edge::tasks) fn cancel(&self) -> bool {
+    /// The trail of its call.
+    pub(in crate::edge::tasks) fn trail(&self) -> &Trail {
+        &self.trail
+    }
+
+    /// Ends it without a result; false where it is over. `why` where that is known.
+    pub(in crate::edge::tasks) fn cancel(&self, why: Option<GivenUp>) -> bool {
         let (at, message) = (now(), self.state().message.clone());
         let ended = self.over(at, Status::Cancelled, message.clone(), Held::None);
         if ended {
+            if let Some(why) = why {
+                self.trail.give_up(why);
+            }
             self.stop();
             drop(self.keep(at, Status::Cancelled, message, None));
         }
