@@ -387,6 +387,7 @@ pub(crate) fn server_limits(config: &Config) -> ServerLimits {
         page: limits.page_items,
         seal_life: seconds(limits.seal_seconds),
         question: seconds(limits.question_seconds),
+        ping: Some(seconds(limits.client_ping_seconds)).filter(|every| !every.is_zero()),
         rounds: limits.rounds,
         queue: QueueLimits {
             messages: limits.stream_messages,

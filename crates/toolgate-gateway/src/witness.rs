@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 use toolgate::{
-    BoxFuture,
-    edge::{Refused, Witness},
+    BoxFuture, Caller,
+    edge::{Refused, Unheard, Witness},
 };
 use toolgate_journal::{Entry, Event, Journal};
 use toolgate_policy::for_record;
@@ -73,6 +73,20 @@ impl Witness for EdgeWitness {
             let _ = self.journal.append(for_record(entry(refused))).await;
         })
     }
+
+    fn unheard(&self, caller: &Caller, transport: &'static str, unheard: Unheard) {
+        // An unhealthy journal shows itself elsewhere.
+        let _ = self.journal.note(gone(caller, transport, unheard));
+    }
+}
+
+/// A client that is gone stands in the record, with what ends for it.
+fn gone(caller: &Caller, transport: &'static str, unheard: Unheard) -> Entry {
+    Entry::new("client.unheard")
+        .with("caller", caller.name())
+        .with("transport", transport)
+        .with("pings", unheard.missed)
+        .with("ended", unheard.ends)
 }
 
 fn entry(refused: Refused) -> Entry {

@@ -208,6 +208,8 @@ limits! {
     question_seconds: u64 = 600, 1 to 86_400;
     /// After which time without a request a server with a handshake is asked whether it is there; with 0 never.
     ping_seconds: u64 = 60, 0 to 86_400;
+    /// After how long, each time, a client with a handshake that has a stream open is asked whether it is there; with 0 never.
+    client_ping_seconds: u64 = 0, 0 to 86_400;
     /// Calls of one server with a handshake that wait for an answer to its question; with 0 it cannot ask.
     parked_calls: usize = 64, 0 to 10_000;
     /// The same, of one caller.

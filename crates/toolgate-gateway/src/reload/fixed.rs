@@ -21,6 +21,7 @@ const AT_START: &[&str] = &[
     "page_items",
     "rounds",
     "question_seconds",
+    "client_ping_seconds",
     "seal_seconds",
     "body_idle_seconds",
     "connections_per_address",

@@ -57,6 +57,10 @@ pub struct ServerLimits {
     pub seal_life: Duration,
     /// How long the caller's own client may take over a question of a tool.
     pub question: Duration,
+    /// After how long a client with a handshake that has a stream open is asked whether it is there, each time; never. One
+    /// that answered such pings and leaves two in a row without an answer for 30 s each is gone: its connection or session
+    /// ends, with all that runs for it. A client that is busy with its user may answer nothing meanwhile.
+    pub ping: Option<Duration>,
     /// How often one call may come back with answers.
     pub rounds: u32,
     /// What may wait for a slow reader.
@@ -76,6 +80,7 @@ impl Default for ServerLimits {
             page: 1000,
             seal_life: Duration::from_secs(300),
             question: Duration::from_secs(600),
+            ping: None,
             rounds: 10,
             queue: QueueLimits::default(),
             uris: 1024,
@@ -473,4 +478,19 @@ pub struct Refused {
 pub trait Witness: Send + Sync + 'static {
     /// Ends when it is recorded.
     fn refused(&self, refused: Refused) -> BoxFuture<'_, ()>;
+
+    /// A client left pings without an answer. Must not block.
+    fn unheard(&self, caller: &Caller, transport: &'static str, unheard: Unheard) {
+        let _ = (caller, transport, unheard);
+    }
+}
+
+/// Pings that a client left without an answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Unheard {
+    /// How many in a row.
+    pub missed: u32,
+    /// Whether its connection or session ends for it. One that never answered any gets no more, and nothing ends.
+    pub ends: bool,
 }

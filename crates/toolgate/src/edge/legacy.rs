@@ -1,12 +1,13 @@
 //! One peer of the revisions with a handshake, on whatever transport.
 
 use super::{
-    Front,
+    Front, Unheard,
     answer::{self, Answer},
     ask::Asker,
     call::{self, Context},
     changes, lists,
     outlet::{Frame, Frames, Outlet, level},
+    pinging::Pinging,
     tasks,
     telling::Telling,
     working::{self, Work},
@@ -45,6 +46,10 @@ pub(crate) struct Legacy {
     ended: Notify,
     /// Whether the peer said that the handshake is over. Before that it is asked nothing.
     ready: watch::Sender<bool>,
+    /// While a stream is open on which it is asked whether it is there.
+    pinging: Mutex<Option<Pinging>>,
+    /// Whether it left pings without an answer.
+    gone: watch::Sender<bool>,
 }
 
 /// How long a question waits for the end of the handshake: some clients call before they say so.
@@ -101,6 +106,8 @@ impl Legacy {
             telling,
             ended: Notify::new(),
             ready: watch::Sender::new(false),
+            pinging: Mutex::default(),
+            gone: watch::Sender::new(false),
         };
         Ok((Arc::new(legacy), answer.json()))
     }
@@ -303,9 +310,68 @@ impl Legacy {
         self.server.outlet(&self.context.caller)
     }
 
-    /// Tells changes on `outlet` until nobody reads it; a second stream takes the place of the first.
-    pub(crate) fn tell_changes(&self, outlet: Outlet) {
+    /// Tells changes on `outlet` until nobody reads it, and asks there whether the peer is there; a second stream takes the
+    /// place of the first.
+    pub(crate) fn tell_changes(self: &Arc<Self>, outlet: Outlet) {
+        let pinging = self.server.limits.ping;
+        let pinging = pinging.map(|every| Pinging::start(self, outlet.clone(), every));
+        *self.pinging() = pinging;
         self.telling.start(outlet);
+    }
+
+    /// Asks the peer on this stream, and waits for its answer; `None` where it is gone. Dropping the future takes it back.
+    pub(super) async fn asked(
+        &self,
+        outlet: &Outlet,
+        asked: Asked<'_>,
+    ) -> Option<Result<Json, RpcError>> {
+        let (tx, rx) = oneshot::channel();
+        let id = self.table().open(tx);
+        let mut open = Open {
+            legacy: self,
+            outlet,
+            id: Some(id.clone()),
+            why: asked.taken_back,
+        };
+        let text = message::request(&id, asked.method, asked.params.as_ref());
+        outlet.send(Frame::Before(text.into())).await;
+        let answer = rx.await;
+        open.id = None;
+        answer.ok()
+    }
+
+    /// Whether the peer has something to answer.
+    pub(super) fn is_asked(&self) -> bool {
+        self.table().all_waiting().next().is_some()
+    }
+
+    /// The peer left pings without an answer.
+    pub(super) fn unheard(&self, unheard: Unheard) {
+        if let Some(witness) = &self.server.witness {
+            let Context {
+                caller, transport, ..
+            } = &self.context;
+            witness.unheard(caller, transport, unheard);
+        }
+        if unheard.ends {
+            self.gone.send_replace(true);
+            self.close();
+        }
+    }
+
+    /// Whether the peer is taken to be gone.
+    pub(crate) fn is_gone(&self) -> bool {
+        *self.gone.borrow()
+    }
+
+    /// Ends once the peer is taken to be gone.
+    pub(crate) async fn gone(&self) {
+        // It is kept here, so it never closes.
+        let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
+    }
+
+    fn pinging(&self) -> MutexGuard<'_, Option<Pinging>> {
+        self.pinging.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `resources/subscribe` and `resources/unsubscribe`.
@@ -329,6 +395,7 @@ impl Legacy {
         all.into_iter().for_each(|work| work.end(why.clone()));
         self.ended.notify_waiters();
         self.telling.close();
+        *self.pinging() = None;
     }
 
     /// Whether a request of the peer is being worked on.
@@ -394,27 +461,18 @@ impl Asker for Inline<'_> {
     ) -> BoxFuture<'a, Result<Json, Error>> {
         Box::pin(async move {
             self.legacy.can_be_asked().await?;
-            let (tx, rx) = oneshot::channel();
-            let id = self.legacy.table().open(tx);
-            let mut open = Open {
-                legacy: self.legacy,
-                outlet: self.outlet,
-                id: Some(id.clone()),
+            let asked = Asked {
+                method,
+                params,
+                taken_back: "the question was settled elsewhere",
             };
-            self.outlet
-                .send(Frame::Before(
-                    message::request(&id, method, params.as_ref()).into(),
-                ))
-                .await;
-            let answer = rx.await;
-            open.id = None;
-            match answer {
-                Ok(Ok(answer)) => Ok(answer),
-                Ok(Err(_)) => Err(Error::new(
+            match self.legacy.asked(self.outlet, asked).await {
+                Some(Ok(answer)) => Ok(answer),
+                Some(Err(_)) => Err(Error::new(
                     Kind::Upstream,
                     "the client answered the question with an error",
                 )),
-                Err(_) => Err(Error::new(
+                None => Err(Error::new(
                     Kind::Cancelled,
                     "the client went away before it answered the question",
                 )),
@@ -423,18 +481,27 @@ impl Asker for Inline<'_> {
     }
 }
 
+/// A request to the peer.
+pub(super) struct Asked<'a> {
+    pub(super) method: &'a str,
+    pub(super) params: Option<Json>,
+    /// The reason with which it is taken back where nobody waits for the answer any more.
+    pub(super) taken_back: &'static str,
+}
+
 /// Withdraws a question that nobody needs answered any more.
 struct Open<'a> {
     legacy: &'a Legacy,
     outlet: &'a Outlet,
     id: Option<Id>,
+    why: &'static str,
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
             self.legacy.table().settle(&id);
-            let params = notifications::cancelled(&id, "the question was settled elsewhere");
+            let params = notifications::cancelled(&id, self.why);
             self.outlet.offer(message::notification(
                 notifications::CANCELLED,
                 Some(&params),

@@ -13,6 +13,7 @@ mod local;
 mod modern;
 mod outlet;
 mod pages;
+mod pinging;
 mod queue;
 mod skills;
 pub mod standard;
@@ -21,7 +22,7 @@ mod tasks;
 mod telling;
 mod working;
 
-pub use front::{Front, Instructs, Offers, Refused, ServerLimits, Witness};
+pub use front::{Front, Instructs, Offers, Refused, ServerLimits, Unheard, Witness};
 pub use local::call_here;
 pub use outlet::QueueLimits;
 pub use tasks::{TaskLimits, TaskOffer, TaskView};

@@ -16,7 +16,7 @@ use futures_util::{
 };
 use std::{
     future::poll_fn,
-    io, iter,
+    io,
     pin::pin,
     sync::{
         Arc, OnceLock,
@@ -25,8 +25,11 @@ use std::{
     task::Poll,
     time::Duration,
 };
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use toolgate_core::Caller;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    sync::oneshot,
+};
+use toolgate_core::{BoxFuture, Caller};
 use toolgate_wire::{
     json::{Json, ReadError},
     message::{Id, Message, RpcError, code},
@@ -57,7 +60,14 @@ pub async fn serve(
     let legacy = Arc::new(OnceLock::new());
     // In a set of its own, so that it is asked only when something wakes it, and not with each message.
     let drained = drained(server.clone(), legacy.clone(), modern.clone());
-    let mut drained: FuturesUnordered<_> = iter::once(drained).collect();
+    let mut over: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
+    over.push(Box::pin(drained));
+    let pings = server.limits.ping.is_some();
+    let opened = pings.then(|| {
+        let (opened, open) = oneshot::channel();
+        over.push(Box::pin(gone(open)));
+        opened
+    });
     let hush = outlet.hush();
     let mut peer = Peer {
         server,
@@ -65,13 +75,14 @@ pub async fn serve(
         link: LINKS.fetch_add(1, Ordering::Relaxed),
         outlet,
         legacy,
+        opened,
         modern,
     };
     let read = async {
         let result = tokio::select! {
             biased;
             result = peer.read(reader) => result,
-            _ = drained.next() => Ok(()),
+            _ = over.next() => Ok(()),
         };
         // What is still in the queue leaves before the writer ends.
         drop(peer);
@@ -108,6 +119,14 @@ async fn drained(server: Arc<Front>, legacy: Arc<OnceLock<Arc<Legacy>>>, modern:
         legacy.idle().await;
     }
     modern.idle().await;
+}
+
+/// Ends when a peer of the revisions with a handshake left pings without an answer.
+async fn gone(open: oneshot::Receiver<Arc<Legacy>>) {
+    match open.await {
+        Ok(legacy) => legacy.gone().await,
+        Err(_) => std::future::pending().await,
+    }
 }
 
 /// Bytes that are written in one go, where several messages are ready.
@@ -147,6 +166,8 @@ struct Peer {
     outlet: Outlet,
     /// Once it said `initialize`.
     legacy: Arc<OnceLock<Arc<Legacy>>>,
+    /// Told of it then, where it is asked whether it is there.
+    opened: Option<oneshot::Sender<Arc<Legacy>>>,
     modern: Arc<Working>,
 }
 
@@ -269,6 +290,9 @@ impl Peer {
         );
         let answer = opened.map(|(legacy, answer)| {
             legacy.tell_changes(self.outlet.clone());
+            if let Some(opened) = self.opened.take() {
+                let _ = opened.send(legacy.clone());
+            }
             // It was looked for a moment ago, and only this task sets it.
             let _ = self.legacy.set(legacy);
             answer

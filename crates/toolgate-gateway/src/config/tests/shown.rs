@@ -316,6 +316,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "a_server_that_stops_answering_pings_is_gone",
     ),
     (
+        "client_ping_seconds",
+        "crates/toolgate/tests/it/serve/pings.rs",
+        "a_client_that_stops_answering_pings_is_gone",
+    ),
+    (
         "instructions_bytes",
         "crates/toolgate-gateway/src/instructions/tests.rs",
         "a_long_text_is_cut",

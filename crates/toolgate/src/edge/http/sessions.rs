@@ -183,7 +183,7 @@ impl Open {
     fn is_good(&self, now: Instant, limits: &HttpLimits) -> bool {
         let used = self.used();
         let idle = now.duration_since(used) > limits.session_idle && !self.legacy.is_busy();
-        !idle && now.duration_since(self.born) <= limits.session_age
+        !idle && now.duration_since(self.born) <= limits.session_age && !self.legacy.is_gone()
     }
 }
 

@@ -23,6 +23,7 @@ use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
+use tokio::sync::watch;
 use toolgate_core::Caller;
 use toolgate_wire::{
     dialect,
@@ -103,6 +104,7 @@ impl Endpoint {
             caller: caller.clone(),
             outlet,
             peer: Mutex::new(Peer::New),
+            opened: watch::Sender::new(false),
         });
         let limit = self.0.limits.sessions;
         let added = self.0.streams_2024.add(session.clone(), limit);
@@ -156,6 +158,8 @@ pub(crate) struct Stream {
     caller: Caller,
     outlet: Outlet,
     peer: Mutex<Peer>,
+    /// Whether it said `initialize`.
+    opened: watch::Sender<bool>,
 }
 
 enum Peer {
@@ -223,6 +227,7 @@ impl Stream {
             Legacy::open(server.clone(), self.caller.clone(), "http", None, params)?;
         legacy.tell_changes(self.outlet.clone());
         *peer = Peer::Open(legacy);
+        self.opened.send_replace(true);
         Ok(answer)
     }
 
@@ -242,6 +247,16 @@ impl Stream {
     fn end(&self) {
         if let Peer::Open(legacy) = std::mem::replace(&mut *self.peer(), Peer::Gone) {
             legacy.close();
+        }
+    }
+
+    /// Ends once the peer left pings without an answer; never where it is sent none.
+    async fn peer_gone(&self) {
+        let mut opened = self.opened.subscribe();
+        let _ = opened.wait_for(|opened| *opened).await;
+        match self.legacy() {
+            Some(legacy) => legacy.gone().await,
+            None => std::future::pending().await,
         }
     }
 
@@ -272,6 +287,7 @@ impl Drop for Ends {
 async fn life(endpoint: Arc<Inner>, session: Arc<Stream>) {
     tokio::select! {
         () = tokio::time::sleep(endpoint.limits.session_age) => {}
+        () = session.peer_gone() => {}
         () = endpoint.server.closed() => {
             if let Some(legacy) = session.legacy() {
                 legacy.idle().await;

@@ -14,4 +14,4 @@ mod tapped;
 
 pub(crate) use http::Checked;
 pub(crate) use talk::{Side, Talk};
-pub(crate) use tapped::tapped;
+pub(crate) use tapped::{Tapped, tapped};

@@ -30,6 +30,8 @@ async fn is_pinged(peer: &mut Peer) -> serde_json::Value {
 }
 
 /// The half of LIFE-17 that is about servers.
+///
+/// Holds: LIFE-17
 #[tokio::test(start_paused = true)]
 async fn a_server_that_stops_answering_pings_is_gone() {
     let (remote, mut peer) = legacy_with(json!({"tools": {}}), pinging()).await;

@@ -6,6 +6,7 @@ mod facts;
 mod handshake;
 pub(crate) mod http;
 mod ids;
+mod pings;
 mod protected;
 mod resume;
 mod sse_2024;
