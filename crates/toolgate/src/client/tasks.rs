@@ -33,6 +33,28 @@ const POLL: Duration = Duration::from_secs(1);
 /// The shortest and the longest wait between two looks, whatever the server says.
 const BOUNDS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(60));
 
+/// How long a server may take over one look.
+const LOOK: Duration = Duration::from_secs(30);
+/// How many looks in a row may come to nothing before the call fails.
+const FAILED: u32 = 8;
+
+/// Whether a look that failed so says nothing of the task, and may succeed later.
+fn passes(failure: &Failure) -> bool {
+    match failure {
+        Failure::Http { status, .. } => {
+            status.is_none_or(|status| status >= 500 || status == 408 || status == 429)
+        }
+        Failure::NoRoom => true,
+        Failure::Rpc(error) => error.code == code::INTERNAL,
+        Failure::Malformed(_) | Failure::Lost { .. } => false,
+    }
+}
+
+/// The wait before the next look, after so many in a row that came to nothing.
+fn after(poll: Duration, missed: u32) -> Duration {
+    poll.saturating_mul(1 << missed.min(8)).min(BOUNDS.1)
+}
+
 /// Whether a server may answer calls of tools with tasks, and in which words.
 pub(super) fn spoken(dialect: &Dialect, capabilities: &Json) -> Words {
     let has = |path: &[&str]| {
@@ -57,6 +79,8 @@ struct Followed {
     done: Vec<String>,
     /// How long to wait before it is looked at again, as its server said.
     poll: Duration,
+    /// Progress so far: what its caller is told grows.
+    looks: f64,
     /// Whose it is, in the operator's words.
     server: String,
     /// What ends it, where nobody follows it any more.
@@ -235,6 +259,7 @@ impl Remote {
             id,
             done,
             poll: POLL,
+            looks: 0.0,
             server: self.name().to_owned(),
             cancel: Some(cancel),
             background: call.background.clone(),
@@ -255,12 +280,13 @@ impl Remote {
         o.finish()
     }
 
-    async fn asked(&self, call: &Call, method: &str, params: Json) -> Result<Json, Error> {
+    async fn asked(&self, call: &Call, method: &str, params: Json) -> Result<Json, Failure> {
         let (reporter, caller) = (call.reporter.clone(), call.caller.clone());
         let purpose = Purpose::Call(reporter, caller, None, call.trail.clone());
         let none = Mirrored::new();
-        let answer = self.link.request_with(method, purpose, &none, |_| params);
-        answer.await.map_err(|failure| self.failed(failure))
+        self.link
+            .request_with(method, purpose, &none, |_| params)
+            .await
     }
 
     /// Sends the answers to its questions, then looks on.
@@ -274,7 +300,8 @@ impl Remote {
             });
         });
         followed.done.extend(answers.map(|(key, _)| key.clone()));
-        self.asked(&call, tasks::UPDATE, params).await?;
+        let told = self.asked(&call, tasks::UPDATE, params).await;
+        told.map_err(|failure| self.failed(failure))?;
         followed.tell(&call);
         let task = self.looked(&call, &followed).await?;
         self.look(call, followed, task).await
@@ -285,10 +312,49 @@ impl Remote {
     }
 
     async fn seen(&self, call: &Call, followed: &Followed, words: Words) -> Result<Task, Error> {
-        let params = self.about(call, &followed.id, |_| {});
-        let result = self.asked(call, tasks::GET, params).await?;
+        let mut missed = 0;
+        let result = loop {
+            let params = self.about(call, &followed.id, |_| {});
+            let asked = self.asked(call, tasks::GET, params);
+            let why = match tokio::time::timeout(LOOK, asked).await {
+                Ok(Ok(result)) => break result,
+                Ok(Err(failure)) if !passes(&failure) => return Err(self.failed(failure)),
+                Ok(Err(failure)) => self.failed(failure),
+                Err(_) => self.silent(),
+            };
+            missed += 1;
+            if missed == FAILED {
+                return Err(self.unseen(&why));
+            }
+            // The task runs on, whatever becomes of one look: a sign of life for whoever waits.
+            call.reporter.tell(Event::Progress(Progress {
+                progress: followed.looks,
+                total: None,
+                message: Some(format!(
+                    "the server {} did not say how its task is; it is asked again",
+                    self.name()
+                )),
+            }));
+            tokio::time::sleep(after(followed.poll, missed)).await;
+        };
         let task = Task::read(words, &result);
         task.map_err(|reason| self.upstream(format_args!("sent an invalid task: {reason}")))
+    }
+
+    /// The error of a look that is not answered.
+    fn silent(&self) -> Error {
+        self.upstream(format_args!("did not answer within {} s", LOOK.as_secs()))
+    }
+
+    /// The error after too many looks that came to nothing.
+    fn unseen(&self, last: &Error) -> Error {
+        let text = format!(
+            "the server {} runs this call as a task and did not say how it is, {FAILED} times in a row; it is not known \
+             whether the call took effect ({})",
+            self.name(),
+            last.public()
+        );
+        Error::new(Kind::Upstream, text)
     }
 
     /// Looks until it is over or asks something new.
@@ -298,7 +364,6 @@ impl Remote {
         mut followed: Followed,
         mut task: Task,
     ) -> Result<Outcome, Error> {
-        let mut looks = 0.0;
         loop {
             match (task.status, task.detail) {
                 (Status::Completed, Detail::Result(result)) => {
@@ -333,11 +398,11 @@ impl Remote {
             followed.paced(task.poll_ms);
             // A sign of life, with what the server says of itself.
             call.reporter.tell(Event::Progress(Progress {
-                progress: looks,
+                progress: followed.looks,
                 total: None,
                 message: task.message.map(|text| harmless(&text, 500)),
             }));
-            looks += 1e-6;
+            followed.looks += 1e-6;
             tokio::time::sleep(followed.poll).await;
             task = self.looked(&call, &followed).await?;
         }
@@ -348,6 +413,7 @@ impl Remote {
         let params = self.about(call, &followed.id, |_| {});
         let result = self.asked(call, tasks::RESULT, params).await;
         followed.cancel = None;
+        let result = result.map_err(|failure| self.failed(failure));
         self.done(call, &result?)
     }
 

@@ -216,3 +216,55 @@ async fn in_2025_only_what_must_be_a_task_is_asked_for_as_one() {
         }
     }
 }
+
+/// One look that comes to nothing says nothing of the task.
+#[tokio::test(start_paused = true)]
+async fn looks_that_fail_are_made_again() {
+    let (remote, mut peer) = knowing().await;
+    let (done, ()) = join!(soon(remote.call(call("slow", "{}"))), async {
+        let request = hears(&mut peer, "tools/call").await;
+        peer.reply(&request, task("task", "working", json!({})))
+            .await;
+        let request = hears(&mut peer, "tasks/get").await;
+        peer.refuse(&request, -32603, "a hiccup", json!(null)).await;
+        let failed = Instant::now();
+        let request = hears(&mut peer, "tasks/get").await;
+        let waited = failed.elapsed();
+        assert!(waited >= Duration::from_secs(10), "{waited:?}");
+        // This one is never answered.
+        let cancel = hears(&mut peer, "notifications/cancelled").await;
+        assert_eq!(cancel["params"]["requestId"], request["id"]);
+        assert_eq!(failed.elapsed() - waited, Duration::from_secs(30));
+        for answer in [task("complete", "working", json!({})), completed()] {
+            let request = hears(&mut peer, "tasks/get").await;
+            peer.reply(&request, answer).await;
+        }
+    });
+    assert!(said(&done.unwrap()).contains("done"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn looks_are_not_made_again_for_ever_nor_where_the_task_is_unknown() {
+    for (code, looks, kind, words) in [
+        (-32603, 8, Kind::Upstream, "8 times in a row"),
+        (-32602, 1, Kind::Answered(-32602), "a hiccup"),
+        (-32601, 1, Kind::Answered(-32601), "a hiccup"),
+    ] {
+        let (remote, mut peer) = knowing().await;
+        let (done, ()) = join!(soon(remote.call(call("slow", "{}"))), async {
+            let request = hears(&mut peer, "tools/call").await;
+            peer.reply(&request, task("task", "working", json!({})))
+                .await;
+            for _ in 0..looks {
+                while peer.is_left_alone().await {}
+                let request = hears(&mut peer, "tasks/get").await;
+                peer.refuse(&request, code, "a hiccup", json!(null)).await;
+            }
+            // It may run on, and nobody follows it any more.
+            hears(&mut peer, "tasks/cancel").await;
+        });
+        let error = done.unwrap_err();
+        assert_eq!(*error.kind(), kind);
+        assert!(error.public().contains(words), "{}", error.public());
+    }
+}
