@@ -27,6 +27,7 @@
 //   {do: "own_sign_in", url, wrong, key, path}  opens the page of a link, shows the wrong key and then the right one there, goes to
 //                                  the page where it leads, and comes back; says what it was told on the way
 //   {do: "keys", keys}             presses these keys one after the other, outside any field
+//   {do: "keys_at_once", keys}     the same, so fast that nothing happens in between
 //   {do: "gone", name}             waits until the pin of that name is not shown any more
 //   {do: "narrow", width}          makes the window so wide; says how wide the page is
 //   {do: "fetch", url, init, read} asks from a script of the page; says status, text and the header `read`, or why not
@@ -221,6 +222,12 @@ const acts = {
   },
   async keys({ keys }) {
     for (const key of keys) await page.keyboard.press(key);
+    return {};
+  },
+  async keys_at_once({ keys }) {
+    await page.evaluate(all => {
+      for (const key of all) document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+    }, keys);
     return {};
   },
   async gone({ name }) {

@@ -179,7 +179,12 @@ document.addEventListener("keydown", (e) => {
   if (e.repeat && e.key !== "j" && e.key !== "k") return;
   const views = { inbox: inboxKey, calls: callsKey, tools: toolsKey, pins: pinsKey };
   let used = false;
-  if (e.key >= "1" && e.key <= String(TABS.length)) { location.hash = "#/" + TABS[e.key - 1]; used = true; }
+  if (e.key >= "1" && e.key <= String(TABS.length)) {
+    location.hash = "#/" + TABS[e.key - 1];
+    // Here and now: the event of the change comes later than a key that is pressed at once, which is meant for the new section.
+    route();
+    used = true;
+  }
   else if (e.key === "?") { $("help").showModal(); used = true; }
   else used = views[current]?.(e.key) ?? false;
   if (used) e.preventDefault();
