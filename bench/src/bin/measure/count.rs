@@ -8,29 +8,63 @@ use crate::{
 };
 use std::{
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, id},
 };
 
-/// Instructions of the server, or of the client, in user space, a call: what a run of twice as many takes more. `None` where valgrind cannot
-/// run it: it maps no vDSO, and the clock of the audit log looks for it. Of a script the count would be its interpreter's.
+/// Instructions of the server, or of the client, in user space, a call. `None` where valgrind cannot run it: it maps no
+/// vDSO, and the clock of the audit log looks for it. Of a script the count would be its interpreter's.
 pub fn instructions(load: &Load, peer: &Peer) -> Option<f64> {
     if peer.audit || peer.script.is_some() {
         return None;
     }
     let file = file("callgrind");
-    let total = |calls: u64| {
-        let mut wrap = Command::new("valgrind");
-        wrap.args(["--tool=callgrind", "--quiet"]);
-        wrap.arg(format!("--callgrind-out-file={}", file.display()));
-        run(load, peer, calls, wrap);
-        let text = fs::read_to_string(&file).expect("callgrind wrote its file");
-        let line = text.lines().find_map(|line| line.strip_prefix("totals: "));
-        line.and_then(|n| n.trim().parse::<f64>().ok())
-            .expect("a total")
+    let each = match load.client {
+        // It makes its calls by itself: what a run of twice as many takes more.
+        true => more(load, |calls| {
+            client::run(load, peer, calls, Some(callgrind(&file)), None);
+            total(&file)
+        }),
+        // Callgrind is told when the calls begin and when they have ended.
+        false => {
+            let dump = file.with_extension("callgrind.1");
+            served(load, peer, load.counted, callgrind(&file), |pid, calls| {
+                tell("--zero", pid);
+                calls();
+                tell("--dump", pid);
+            });
+            let each = total(&dump) / load.counted as f64;
+            let _ = fs::remove_file(dump);
+            each
+        }
     };
+    let _ = fs::remove_file(&file);
     // Where starts differ by more than the calls take, it is no figure.
-    Some(more(load, total, &file)).filter(|each| *each > 0.0)
+    Some(each).filter(|each| *each > 0.0)
+}
+
+/// A command that counts what stands behind it, into a file.
+fn callgrind(file: &Path) -> Command {
+    let mut wrap = Command::new("valgrind");
+    wrap.args(["--tool=callgrind", "--quiet"]);
+    wrap.arg(format!("--callgrind-out-file={}", file.display()));
+    wrap
+}
+
+/// Tells callgrind something about the process that it counts, and waits until it has done so.
+fn tell(word: &str, pid: u32) {
+    let mut control = Command::new("callgrind_control");
+    let told = control.args([word, &pid.to_string()]).output();
+    let told = told.expect("callgrind_control, of valgrind");
+    assert!(told.status.success(), "{told:?}");
+}
+
+/// What callgrind counted in all.
+fn total(file: &Path) -> f64 {
+    let text = fs::read_to_string(file).expect("callgrind wrote its file");
+    let line = text.lines().find_map(|line| line.strip_prefix("totals: "));
+    let total = line.and_then(|n| n.trim().parse().ok());
+    total.expect("a total")
 }
 
 /// System calls of the server, a call.
@@ -39,32 +73,36 @@ pub fn system_calls(load: &Load, peer: &Peer) -> f64 {
     let total = |calls: u64| {
         let mut wrap = Command::new("strace");
         wrap.args(["-f", "-c", "-U", "calls,name", "-o"]).arg(&file);
-        run(load, peer, calls, wrap);
+        served(load, peer, calls, wrap, |_, calls| calls());
         let text = fs::read_to_string(&file).expect("strace wrote its file");
         let line = text.lines().find(|line| line.trim_end().ends_with("total"));
         let count = line.and_then(|line| line.split_whitespace().next());
         count.and_then(|n| n.parse::<f64>().ok()).expect("a total")
     };
-    more(load, total, &file).max(0.0)
-}
-
-fn more(load: &Load, total: impl Fn(u64) -> f64, file: &PathBuf) -> f64 {
-    let half = load.counted / 2;
-    let each = (total(half * 2) - total(half)) / half as f64;
-    let _ = fs::remove_file(file);
+    let each = more(load, total).max(0.0);
+    let _ = fs::remove_file(&file);
     each
 }
 
-/// Puts the words before the command of the peer.
-fn run(load: &Load, peer: &Peer, calls: u64, mut wrap: Command) {
-    if load.client {
-        client::run(load, peer, calls, Some(wrap), None);
-        return;
-    }
+/// What a run of all calls takes more than one of half of them, a call.
+fn more(load: &Load, total: impl Fn(u64) -> f64) -> f64 {
+    let half = load.counted / 2;
+    (total(half * 2) - total(half)) / half as f64
+}
+
+/// Starts the server with the words before its command, and makes the calls while `measure` looks at its process.
+fn served(
+    load: &Load,
+    peer: &Peer,
+    calls: u64,
+    mut wrap: Command,
+    measure: impl FnOnce(u32, &mut dyn FnMut()),
+) {
     let command = peer.command(load, calls);
     wrap.arg(command.get_program()).args(command.get_args());
     let mut pipes = Wire::start(load, wrap);
-    load::run(load, peer, calls, &mut pipes);
+    let pid = pipes.pid();
+    load::run(load, peer, calls, &mut pipes, |calls| measure(pid, calls));
     pipes.end();
 }
 

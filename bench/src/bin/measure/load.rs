@@ -3,7 +3,7 @@
 use crate::{bad, client, peer::Peer, wanted::Wanted, wire::Wire, workloads::WORKLOADS};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
-use std::{sync::OnceLock, time::Instant};
+use std::{ops::RangeInclusive, sync::OnceLock, time::Instant};
 
 /// One workload.
 pub struct Load {
@@ -29,7 +29,7 @@ pub struct Load {
     pub secrets: bool,
     /// Calls of which time is taken.
     pub timed: u64,
-    /// Calls of which instructions are counted, and half as many before.
+    /// Calls of which instructions and system calls are counted.
     pub counted: u64,
     /// Whether it is measured with a log on the disk, too.
     pub audited: bool,
@@ -95,31 +95,44 @@ impl Load {
     }
 }
 
-/// Makes so many calls, each answer checked; then what must be refused. How long the calls took, in seconds.
-pub fn run(load: &Load, peer: &Peer, calls: u64, pipes: &mut Wire) -> f64 {
-    let begin = Instant::now();
-    let (mut sent, mut done) = (0, 0);
-    let mut answered = vec![false; calls as usize];
+/// Makes so many calls, each answer checked, while `measure` looks; then what must be refused.
+pub fn run<T>(
+    load: &Load,
+    peer: &Peer,
+    calls: u64,
+    pipes: &mut Wire,
+    measure: impl FnOnce(&mut dyn FnMut()) -> T,
+) -> T {
+    // A server may still be starting, and what its first calls bring along is no part of the others.
+    answered(load, 1..=load.flight, pipes);
+    let last = load.flight + calls;
+    let measured = measure(&mut || answered(load, load.flight + 1..=last, pipes));
+    if peer.ours {
+        bad::all_refused(load, last, pipes);
+    }
+    measured
+}
+
+/// Makes these calls, as many in flight as may be, and checks each answer.
+fn answered(load: &Load, calls: RangeInclusive<u64>, pipes: &mut Wire) {
+    let (first, last) = calls.into_inner();
+    let (mut next, mut left) = (first, last + 1 - first);
+    let mut answered = vec![false; left as usize];
     let mut line = String::new();
-    while done < calls {
-        while sent < calls && sent - done < load.flight {
-            sent += 1;
-            pipes.say(&load.request(sent));
+    while left > 0 {
+        while next <= last && next - first < load.flight + answered.len() as u64 - left {
+            pipes.say(&load.request(next));
+            next += 1;
         }
         pipes.flush();
         pipes.hear(&mut line);
-        let id = load.check(&line) as usize - 1;
+        let index = (load.check(&line) - first) as usize;
         assert!(
-            !std::mem::replace(&mut answered[id], true),
+            !std::mem::replace(&mut answered[index], true),
             "one answer for each call"
         );
-        done += 1;
+        left -= 1;
     }
-    let took = begin.elapsed().as_secs_f64();
-    if peer.ours {
-        bad::all_refused(load, calls, pipes);
-    }
-    took
 }
 
 /// Calls in a second. With one in flight both share a core, for only one of them ever runs; else each has its own.
@@ -134,9 +147,13 @@ pub fn rate(load: &Load, peer: &Peer) -> f64 {
     stay(other);
     let mut pipes = Wire::start(load, peer.command(load, calls));
     stay(cores()[0]);
-    let rate = calls as f64 / run(load, peer, calls, &mut pipes);
+    let took = run(load, peer, calls, &mut pipes, |calls| {
+        let begin = Instant::now();
+        calls();
+        begin.elapsed()
+    });
     pipes.end();
-    rate
+    calls as f64 / took.as_secs_f64()
 }
 
 /// The cores that this program may use, as it found them.

@@ -207,7 +207,7 @@ impl Peer {
             command.args(["--tools", &load.tools.to_string()]);
         }
         if self.ours {
-            command.args(["--quota", &(calls + bad::COUNTED).to_string()]);
+            command.args(["--quota", &(load.flight + calls + bad::COUNTED).to_string()]);
             if !load.secrets {
                 command.arg("--without-secrets");
             }

@@ -27,6 +27,14 @@ impl Wire {
         wire
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        match self {
+            Wire::Stdio(pipes) => pipes.pid(),
+            Wire::Http(http) => http.pid(),
+        }
+    }
+
     /// A message; it leaves with the next flush at the latest.
     pub fn say(&mut self, line: &str) {
         match self {
