@@ -166,6 +166,9 @@ impl Open<'_> {
             }
             record = self.asked_for(record, item.as_deref());
         }
+        if let (true, Some(item)) = (begun, item.as_deref()) {
+            record = record::named(record, item);
+        }
         let after = intent::after(steps);
         if begun && !after.is_empty() {
             record = record.with("trail", intent::trail(after));
@@ -184,7 +187,7 @@ impl Open<'_> {
         })
     }
 
-    /// What a refused call wanted; one that was let out has it in `call.begin`.
+    /// What a refused call wanted; one that was let out has all of it in `call.begin`.
     fn asked_for(&self, mut record: Record, item: Option<&Item>) -> Record {
         if let Some(item) = item {
             record = record::of_item(record, item);

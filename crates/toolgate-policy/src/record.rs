@@ -268,11 +268,16 @@ pub(crate) fn about(event: toolgate_journal::Event, call: &Call) -> Entry {
         })
 }
 
+/// What is used, by the name of rules.
+pub(crate) fn named(entry: Entry, item: &Item) -> Entry {
+    entry
+        .with("srv", item.origin.server.as_ref())
+        .with("tool", item.full_name())
+}
+
 /// What is used: by the name of rules, by that of its server where it is another one, and which arguments were set for it.
 pub(crate) fn of_item(entry: Entry, item: &Item) -> Entry {
-    let entry = entry
-        .with("srv", item.origin.server.as_ref())
-        .with("tool", item.full_name());
+    let entry = named(entry, item);
     let entry = match item.given() == item.local {
         true => entry,
         false => entry.with("own", item.given_name()),

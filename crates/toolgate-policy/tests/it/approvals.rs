@@ -41,7 +41,9 @@ async fn approved_runs_once_and_is_recorded() {
         json!({"by": "confirm", "verdict": "approved", "why": format!("{} by a person (console)", approval(&questions))}),
     ];
     assert_eq!(begin["trail"], json!(trail));
-    assert_eq!(world.events("call.end")[0]["out"], "ok");
+    let end = &world.events("call.end")[0];
+    assert_eq!(end["out"], "ok");
+    assert_eq!((&end["srv"], &end["tool"]), (&begin["srv"], &begin["tool"]));
     assert_eq!(world.events("deny").len(), 0);
 }
 
