@@ -2,6 +2,9 @@
 //! the caller or granted for it by a person: no session and no token is ever shared. What the server offers is taken to
 //! be the same for all: it is listed in the name of whoever asks first, and that holds for a minute for everybody.
 
+mod asking;
+
+use self::asking::Asker;
 use super::{
     Supervised,
     launch::Launch,
@@ -13,7 +16,7 @@ use super::{
 use crate::{
     config::{Address, Exchange},
     door::{Bearer, Bearers},
-    signing_in::{self, Lacking, Need, SignInIsWhy, Watched, callers},
+    signing_in::{self, Need, SignInIsWhy, Watched, callers},
 };
 use futures_util::FutureExt;
 use std::{
@@ -27,8 +30,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use toolgate::{
-    Ask, AskKind, Call, Caller, Catalog, Changed, Error, ItemKind, Kind, List, Outcome, Questions,
-    Refusal, Service,
+    Call, Caller, Catalog, Changed, Error, ItemKind, Kind, List, Outcome, Service,
     client::{HttpOptions, Remote},
     visible_line,
 };
@@ -45,35 +47,6 @@ const FACE: Duration = Duration::from_secs(60);
 const SWEEP: Duration = Duration::from_secs(60);
 /// How long it is taken for true that a grant is what it was: another process may have taken it back.
 const TRUE: Duration = Duration::from_secs(1);
-
-/// The key of our own question.
-const ASKED: &str = "toolgate.sign-in";
-
-/// Who might be asked to sign in.
-struct Asker {
-    caller: Caller,
-    /// Whether its client can open a page for its user.
-    opens_pages: bool,
-    /// What the user did with the page of the round before.
-    answer: Option<String>,
-}
-
-impl Asker {
-    /// Takes our own answer out of a call: it is none of the server's business.
-    fn of(call: &mut Call) -> Asker {
-        let answer = call
-            .round
-            .answer(ASKED)
-            .and_then(|answer| answer.get("action"));
-        let answer = answer.and_then(|action| action.string());
-        call.round.answers.retain(|(key, _)| key != ASKED);
-        Asker {
-            caller: call.caller.clone(),
-            opens_pages: call.abilities.elicitation_url,
-            answer,
-        }
-    }
-}
 
 /// The connections of callers to one server.
 pub(super) struct PerCaller {
@@ -238,47 +211,6 @@ impl PerCaller {
             }
             None => Err(down(server, "its connection is gone")),
         }
-    }
-
-    /// Leads the user of the caller to a page where he signs in, where the caller's client can show it and he can show
-    /// that the caller is his; else the error stays what it is.
-    async fn asks(
-        &self,
-        server: &Supervised,
-        asker: Asker,
-        error: Error,
-    ) -> Result<Outcome, Error> {
-        let spec = &server.spec;
-        let (Some(pages), Some(address), Some(grants)) = (&spec.pages, &spec.address, &spec.grants)
-        else {
-            return Err(error);
-        };
-        if !asker.opens_pages || !asker.caller.name().starts_with("key:") {
-            return Err(error);
-        }
-        let opened = match asker.answer.as_deref() {
-            None => false,
-            Some("accept") => true,
-            Some(_) => {
-                let text = format!("{}; the page for it was not opened", error.public());
-                return Err(Error::new(Kind::Refused(Refusal::Person), text));
-            }
-        };
-        let caller = asker.caller.shared();
-        let lacking = Lacking {
-            server: &spec.id,
-            address,
-            grants: grants.clone(),
-            caller: &caller,
-            before: self.before(&caller).await,
-        };
-        Ok(Outcome::Ask(Questions {
-            asks: vec![Ask {
-                key: ASKED.to_owned(),
-                kind: AskKind::SignIn(pages.question(&lacking, opened)),
-            }],
-            ..Questions::default()
-        }))
     }
 
     /// What was granted for a caller and is not taken any more.
