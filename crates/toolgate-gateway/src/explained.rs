@@ -41,23 +41,42 @@ impl Asked {
         })
     }
 
-    /// The call of this item.
-    pub(crate) fn call(self, item: &Item, op: Op) -> Call {
-        let uri = self.name.split_once(Item::RESOURCE).map(|(_, uri)| uri);
-        let at = uri
-            .filter(|_| op == Op::Resource)
-            .unwrap_or(item.def.name())
-            .to_owned();
-        let arguments = match op {
+    /// The call of what was found.
+    pub(crate) fn call(self, found: &Found) -> Call {
+        let at = found.at.clone();
+        let arguments = match found.op {
             Op::Resource => Json::from_value(&json!({ "uri": at })),
             _ => self.arguments,
         };
-        Call::new("explain", self.caller, op, at, arguments)
+        Call::new("explain", self.caller, found.op, at, arguments)
     }
 }
 
-/// The item of a full name or a name on the wire, whether or not anybody may see it.
-pub(crate) fn find(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<(Arc<Item>, Op)> {
+/// What a name means.
+pub(crate) struct Found {
+    /// What is known of it.
+    pub(crate) item: Arc<Item>,
+    pub(crate) op: Op,
+    /// The name on the wire, or the URI.
+    at: String,
+}
+
+/// What a full name or a name on the wire means, whether or not anybody may see it. A file of a skill is the skill, wherever
+/// else it is listed: so it is where it is read.
+pub(crate) fn find(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<Found> {
+    let (item, op) = named(catalogs, name)?;
+    let uri = name.split_once(Item::RESOURCE).map(|(_, uri)| uri);
+    let uri = uri.filter(|uri| op == Op::Resource && item.has(uri));
+    let at = uri.unwrap_or(item.def.name()).to_owned();
+    let skills = catalogs.iter().filter(|(kind, _)| *kind == ItemKind::Skill);
+    let mut skills = skills.flat_map(|(_, skills)| skills.items());
+    let skill = skills.find(|skill| op == Op::Resource && skill.has(&at));
+    let item = skill.cloned().unwrap_or(item);
+    Some(Found { item, op, at })
+}
+
+/// The item of that name.
+fn named(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<(Arc<Item>, Op)> {
     catalogs.iter().find_map(|(kind, catalog)| {
         let is = |item: &&Arc<Item>| {
             item.full_name() == name || item.def.name() == name || is_at(item, name)

@@ -93,10 +93,11 @@ impl Stored {
     /// # Errors
     /// A sentence that says why nothing is known of it.
     pub(crate) async fn explain(&self, asked: Asked) -> Result<Way, String> {
-        let Some((item, op)) = explained::find(&self.catalogs, &asked.name) else {
+        let Some(found) = explained::find(&self.catalogs, &asked.name) else {
             return Err(self.unknown(&asked.name));
         };
-        let call = asked.call(&item, op);
+        let call = asked.call(&found);
+        let item = found.item;
         let pipeline = policy::pipeline(&self.route, self.servers.clone());
         let mut way = pipeline.explain(&call, &item).await;
         explained::scopes(&mut way, &self.config, &call, &item);

@@ -48,7 +48,10 @@ fn found(call: &Recorded, by: &Stored) -> Option<Arc<Item>> {
     let named = match &call.of {
         Some((server, tool)) => given(by, server, tool, call.op)
             .map(|item| (item, call.op))
-            .or_else(|| explained::find(by.catalogs(), tool)),
+            .or_else(|| {
+                let found = explained::find(by.catalogs(), tool)?;
+                Some((found.item, found.op))
+            }),
         None => None,
     };
     let (item, _) = named.or_else(|| {

@@ -1,10 +1,9 @@
 //! What would become of a call, step by step. Nothing is called, recorded, asked or used up.
 
 use super::{Done, NotDone, Operator};
-use crate::explained::{self, Asked};
+use crate::explained::{self, Asked, Found};
 use serde_json::Value;
-use std::sync::Arc;
-use toolgate::{Caller, Item, ItemKind, List, Op, PinState};
+use toolgate::{Caller, Item, ItemKind, List, PinState};
 use toolgate_policy as policy;
 
 impl Operator {
@@ -18,22 +17,23 @@ impl Operator {
             None => plan.caller(self.endpoint.is_some()),
         };
         let asked = Asked::read(name, caller.clone(), word("text"))?;
-        let (mut item, op) = self.find(name).await?;
-        if is_new(&item) {
+        let mut found = self.find(name).await?;
+        if is_new(&found.item) {
             // As any list of a caller does, which pins what it sees for the first time.
-            let list = List::all(caller, item.kind());
+            let list = List::all(caller, found.item.kind());
             let _ = plan.service.list(list).await;
-            (item, _) = self.find(name).await?;
+            found = self.find(name).await?;
         }
-        let call = asked.call(&item, op);
+        let call = asked.call(&found);
+        let item = found.item;
         let pipeline = policy::pipeline(&plan.route, plan.servers.clone());
         let mut way = pipeline.explain(&call, &item).await;
         explained::scopes(&mut way, &plan.config, &call, &item);
         Ok(explained::told(&way))
     }
 
-    /// The item of a full name or a name on the wire, whether or not anybody may see it.
-    async fn find(&self, name: &str) -> Result<(Arc<Item>, Op), NotDone> {
+    /// What a full name or a name on the wire means, whether or not anybody may see it.
+    async fn find(&self, name: &str) -> Result<Found, NotDone> {
         for fresh in [false, true] {
             if fresh {
                 // A server may just have started: ask them all.

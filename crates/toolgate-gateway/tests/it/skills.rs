@@ -218,3 +218,28 @@ fn a_skill_that_states_nothing_or_is_denied_is_not_there() {
     }
     gate.stop();
 }
+
+/// What `toolgate explain` says of the file of a skill is what becomes of it, by whichever of its names it is asked for.
+#[test]
+fn a_file_of_a_skill_is_explained_as_the_skill() {
+    let (one, ..) = server("One.");
+    let deny = "[[rule]]\ntools = [\"one.skill:*\"]\nthen = \"deny\"\n";
+    let gate = start(&[("one", &one)], deny);
+    let main = "skill://one/forms/SKILL.md";
+    let refused = ask(&gate, "resources/read", Some(main));
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    for name in [
+        "one.skill:skill://one/forms/SKILL.md",
+        "one.resource:skill://one/forms/SKILL.md",
+        "one.resource:skill://one/forms/t/a.md",
+        main,
+    ] {
+        let told = gate.cli(&["explain", name]);
+        assert!(told.contains("does not see it: rule 2"), "{name}: {told}");
+        assert!(told.contains("so: hide"), "{name}: {told}");
+    }
+    let told = gate.cli(&["explain", "one.resource:a:b"]);
+    assert!(told.contains("one.resource:a:b for anonymous"), "{told}");
+    assert!(told.contains("so: allow"), "{told}");
+    gate.stop();
+}
