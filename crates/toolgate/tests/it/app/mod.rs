@@ -6,4 +6,5 @@ mod legacy;
 mod pins;
 mod process;
 mod questions;
+mod unlisted_skills;
 mod world;
