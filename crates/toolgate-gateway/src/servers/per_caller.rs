@@ -30,7 +30,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use toolgate::{
-    Call, Caller, Catalog, Changed, Error, ItemKind, Kind, List, Outcome, Service,
+    Call, Caller, Catalog, Changed, Error, Event, ItemKind, Kind, List, Outcome, Progress, Service,
     client::{HttpOptions, Remote},
     visible_line,
 };
@@ -45,6 +45,8 @@ const IDLE: Duration = Duration::from_secs(10 * 60);
 const FACE: Duration = Duration::from_secs(60);
 /// How often idle connections are looked for.
 const SWEEP: Duration = Duration::from_secs(60);
+/// How often it is looked whether a caller has shown a token.
+const SHOWN: Duration = Duration::from_millis(500);
 /// How long it is taken for true that a grant is what it was: another process may have taken it back.
 const TRUE: Duration = Duration::from_secs(1);
 
@@ -194,12 +196,42 @@ impl PerCaller {
 
     pub(super) async fn call(&self, server: &Supervised, mut call: Call) -> Result<Outcome, Error> {
         let asker = Asker::of(&mut call);
+        self.token_is_shown(server, &call).await;
         match self.called(server, call).await {
             Err(error) if error.source().is_some_and(|why| why.is::<SignInIsWhy>()) => {
                 self.asks(server, asker, error).await
             }
             done => done,
         }
+    }
+
+    /// A task that another process began needs the token of its caller, and only the caller shows it: it waits, for as long
+    /// as calls may take.
+    async fn token_is_shown(&self, server: &Supervised, call: &Call) {
+        let is_exchanged = |way: &Way| matches!(way.tokens, Tokens::Exchange(_));
+        let is_exchanged = lock(&self.way).as_ref().is_some_and(is_exchanged);
+        let Some(bearer) = Bearer::of(&call.caller) else {
+            return;
+        };
+        if call.under_way.is_none() || !is_exchanged || self.bearers.subject(&bearer).is_some() {
+            return;
+        }
+        let tell = |message: String| {
+            call.reporter.tell(Event::Progress(Progress {
+                progress: 0.0,
+                total: None,
+                message: Some(message),
+            }));
+        };
+        tell(format!(
+            "waits for its caller: the server {} is used with a token that is exchanged for the caller's, and the caller \
+             has shown none since the gateway was started anew; any request with one is enough",
+            server.spec.id
+        ));
+        while self.bearers.subject(&bearer).is_none() {
+            sleep(SHOWN).await;
+        }
+        tell("goes on: its caller has shown a token".to_owned());
     }
 
     async fn called(&self, server: &Supervised, call: Call) -> Result<Outcome, Error> {

@@ -73,6 +73,10 @@ impl Far {
     }
 
     fn gate(&self, issuer: &Issuer, more: &str) -> Gate {
+        self.setup(issuer, more).start()
+    }
+
+    fn setup(&self, issuer: &Issuer, more: &str) -> Setup {
         let port = self.port;
         Setup::config(format!(
             "[limits]\nrate = \"1000000/s\"\n{more}\n[auth]\nresource = \"{RESOURCE}\"\n[auth.issuer.corp]\nurl = \"{}\"\n\
@@ -83,7 +87,6 @@ impl Far {
             issuer.url
         ))
         .env("EXCHANGE_SECRET", SECRET)
-        .start()
     }
 }
 
@@ -200,14 +203,20 @@ fn answer(request: &Heard, seen: &(Mutex<Seen>, Condvar)) -> (u16, Option<String
     }
     let result = match message["method"].as_str().unwrap() {
         "initialize" => {
-            json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "far", "version": "1"}})
+            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}}, "serverInfo": {"name": "far", "version": "1"}})
         }
         "tools/list" => {
             let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}});
-            json!({"tools": [tool("who"), tool("hold")]})
+            let mut work = tool("work");
+            work["execution"] = json!({"taskSupport": "required"});
+            json!({"tools": [tool("who"), tool("hold"), work]})
         }
-        "tools/call" => {
-            if message["params"]["name"] == "hold" {
+        "tools/call" if message["params"]["name"] == "work" => json!({"task": task("working")}),
+        "tasks/get" if all.released => task("completed"),
+        "tasks/get" => task("working"),
+        "tools/call" | "tasks/result" => {
+            let waits = message["method"] == "tasks/result";
+            if waits || message["params"]["name"] == "hold" {
                 all.holding += 1;
                 let wait = seen.1.wait_while(all, |all| !all.released);
                 all = wait.unwrap();
@@ -226,6 +235,12 @@ fn answer(request: &Heard, seen: &(Mutex<Seen>, Condvar)) -> (u16, Option<String
         session,
         json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string(),
     )
+}
+
+/// The one task of the server.
+fn task(status: &str) -> Value {
+    json!({"taskId": "t-1", "status": status, "createdAt": "2026-01-01T00:00:00Z",
+        "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 600_000, "pollInterval": 100})
 }
 
 /// Calls until the tool is known: the first caller that comes is in whose name it is listed.
@@ -399,6 +414,56 @@ fn what_is_listed_is_the_same_for_all() {
             .len()
     };
     let key = gate.cli(&["keys", "create", "ci"]);
-    assert_eq!(list(&gate, key.trim()), 2);
+    assert_eq!(list(&gate, key.trim()), 3);
     assert_eq!(gate.state()["servers"][0]["state"], "running");
+}
+
+/// A task that outlived the gateway cannot be looked at without the token of its caller: it waits for that and says so, and
+/// what others show is no help.
+#[test]
+fn a_task_waits_for_its_caller_after_a_restart() {
+    let Some(issuer) = Issuer::start() else {
+        return;
+    };
+    let far = Far::new();
+    let gate = far.setup(&issuer, "").start();
+    let [token, other] =
+        ["agent.ES256", "agent.RS256"].map(|client| issuer.token(client, "demo:read"));
+    assert!(who(&gate, &token).contains("you are agent.ES256"));
+    let send = |gate: &Gate, method: &str, name: &str, params: Value| {
+        let body = crate::tasks::body(method, params).to_string();
+        let mut head = crate::help::Modern::headers(method, Some(name));
+        head.extend(bearer(&token));
+        let answer = send(gate.port, "POST", "/mcp", &head, body.as_bytes());
+        answer_of(&answer, &json!(7))["result"].take()
+    };
+    let params = json!({"name": "far_work", "arguments": {}});
+    let begun = send(&gate, "tools/call", "far_work", params);
+    let id = begun["taskId"].as_str().unwrap().to_owned();
+    let waits_there = || far.seen(|seen| seen.holding);
+    until("its server has begun", SOON, || {
+        (waits_there() == 1).then_some(())
+    });
+    let gate = far.setup(&issuer, "").start_in(gate.kill());
+    // What is known of it without its caller is for the operator.
+    let shown = |words: &str| {
+        until(words, SOON, || {
+            let tasks = gate.state()["tasks"].to_string();
+            tasks.contains(words).then_some(())
+        })
+    };
+    shown("waits for its caller: the server far");
+    // What another caller shows is no help.
+    assert!(who(&gate, &other).contains("you are agent.RS256"));
+    far.seen(|seen| seen.released = true);
+    let state = gate.state()["tasks"][0]["status"].clone();
+    assert_eq!(state, "working");
+    // The caller comes back for it.
+    let task = until("it is completed", SOON, || {
+        let task = send(&gate, "tasks/get", &id, json!({"taskId": id}));
+        (task["status"] == "completed").then_some(task)
+    });
+    let said = task["result"].to_string();
+    assert!(said.contains("you are agent.ES256"), "{task}");
+    gate.stop();
 }

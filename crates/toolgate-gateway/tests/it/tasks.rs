@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A request of a client that knows tasks.
-fn body(method: &str, params: Value) -> Value {
+pub(crate) fn body(method: &str, params: Value) -> Value {
     let mut body = Modern::body(&json!(7), method, params);
     let knows = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
     body["params"]["_meta"][CAPABILITIES] = knows;

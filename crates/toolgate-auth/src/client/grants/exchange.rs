@@ -121,6 +121,8 @@ impl OnBehalf {
         if let Some(token) = self.fresh() {
             return Ok(token);
         }
+        // Nobody was asked, so there is nothing to wait for: the next one that the caller shows counts at once.
+        let subject = self.subject()?;
         if let Some((_, error)) = self
             .kept()
             .refused
@@ -129,7 +131,7 @@ impl OnBehalf {
         {
             return Err(error.clone());
         }
-        let asked = self.ask().await;
+        let asked = self.ask(subject).await;
         let mut kept = self.kept();
         match asked {
             Ok((token, until)) => {
@@ -150,17 +152,22 @@ impl OnBehalf {
         (*until > now()).then(|| token.clone())
     }
 
-    async fn ask(&self) -> Result<(Secret, u64), AuthError> {
+    /// What the caller showed last, while it is good.
+    fn subject(&self) -> Result<Subject, AuthError> {
         let inner = &self.0;
-        let set = &inner.exchange;
         let subject = (inner.subject)().filter(|s| s.until.is_none_or(|until| until > now()));
-        let Some(subject) = subject else {
+        subject.ok_or_else(|| {
             let words = format!(
                 "the token of the caller, which would be exchanged for one of {}, is not there or has ended; call again with a fresh one",
                 inner.server.origin()
             );
-            return Err(AuthError::new(AuthErrorKind::Refused, words));
-        };
+            AuthError::new(AuthErrorKind::Refused, words)
+        })
+    }
+
+    async fn ask(&self, subject: Subject) -> Result<(Secret, u64), AuthError> {
+        let inner = &self.0;
+        let set = &inner.exchange;
         let scopes = set.scopes.to_string();
         let mut form = vec![
             ("grant_type", EXCHANGE),

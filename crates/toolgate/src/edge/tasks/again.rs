@@ -272,10 +272,10 @@ fn begin(server: &Arc<Front>, task: Arc<Entry>, read: Read) {
         task: task.clone(),
         life: Duration::from_millis(end.saturating_sub(now())),
     };
-    let (server, caller, tool) = (server.clone(), task.owner.clone(), task.tool.clone());
+    let (server, caller) = (server.clone(), call.caller.clone());
     let abort = spawned(async move {
         let _working = Working(work.task.clone());
-        let there = until_there(&server, caller, &tool);
+        let there = until_there(&server, caller, &work.task.tool);
         if tokio::time::timeout(work.life, there).await.is_err() {
             return work.task.lose();
         }
