@@ -145,8 +145,8 @@ async fn a_call_that_is_no_task_is_not_kept() {
 /// The process ends while a call is at its answer: what the end says of the task is what is kept.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_end_is_the_one_that_is_kept() {
-    let (begun, has_begun) = mpsc::channel();
-    let (go, may_go) = mpsc::channel::<()>();
+    let (begun, has_begun) = mpsc::sync_channel(1);
+    let (go, may_go) = mpsc::sync_channel::<()>(1);
     let (begun, may_go) = (Mutex::new(begun), Mutex::new(may_go));
     // It has its thread to itself, so that no end can come between it and the end of its task.
     let busy = Tool::dynamic("busy", json!({"type": "object"}), move |_, _| {

@@ -139,7 +139,7 @@ impl Entry {
         let Some(kept) = &self.kept else {
             return Ok(());
         };
-        let (status, message, answer, again) = {
+        let (status, message, answer, again, updated) = {
             let mut state = self.state();
             state.keeps = true;
             let again = state.again.as_ref().filter(|_| state.end.is_none());
@@ -150,9 +150,9 @@ impl Entry {
                 _ => None,
             };
             let status = state.end.as_ref().map_or(Status::Working, |o| o.status);
-            (status, state.message.clone(), answer, again)
+            (status, state.message.clone(), answer, again, state.updated)
         };
-        let row = self.row(now(), status, message, answer.as_ref());
+        let row = self.row(updated, status, message, answer.as_ref());
         // An end that comes meanwhile counts more.
         let keeping = kept.write(&self.id, row, answer.as_ref(), Expect::Absent);
         if let Some(again) = again {
