@@ -55,9 +55,14 @@ impl Beat {
     }
 }
 
+/// Whether somebody thinks about a question.
+fn thinks(paused: &Option<watch::Receiver<usize>>) -> bool {
+    paused.as_ref().is_some_and(|paused| *paused.borrow() > 0)
+}
+
 /// Waits until nobody thinks about a question any more; how long that took.
 async fn thinking(paused: &mut Option<watch::Receiver<usize>>) -> Duration {
-    let Some(paused) = paused.as_mut().filter(|p| *p.borrow() > 0) else {
+    let Some(paused) = paused else {
         return Duration::ZERO;
     };
     let since = Instant::now();
@@ -117,33 +122,34 @@ impl Deadline {
         });
         call.reporter = call.reporter.through(beat.clone());
         let mut work = next.call(call);
-        loop {
-            let thought = tokio::select! {
-                biased;
-                outcome = &mut work => return outcome,
-                thought = thinking(&mut paused) => thought,
-            };
-            end += thought;
-            if !thought.is_zero() {
-                beat.now();
-            }
+        let due = |end: Instant| {
             // Nobody waits for a task, so it may be silent.
             let silent = if background.is_task() {
                 self.hard
             } else {
                 silence
             };
-            let due = (beat.last() + silent).min(end);
-            if due <= Instant::now() {
-                trail.give_up(GivenUp::Late);
-                // Leaving drops `work`, which cancels it all the way down.
-                return Err(self.late(silence, end));
-            }
+            (beat.last() + silent).min(end)
+        };
+        loop {
             tokio::select! {
                 biased;
                 outcome = &mut work => return outcome,
-                () = sleep_until(due) => {}
+                () = sleep_until(due(end)) => {}
                 () = asked(&mut paused) => {}
+            }
+            if thinks(&paused) {
+                end += tokio::select! {
+                    biased;
+                    outcome = &mut work => return outcome,
+                    thought = thinking(&mut paused) => thought,
+                };
+                beat.now();
+            }
+            if due(end) <= Instant::now() {
+                trail.give_up(GivenUp::Late);
+                // Leaving drops `work`, which cancels it all the way down.
+                return Err(self.late(silence, end));
             }
         }
     }

@@ -31,7 +31,7 @@ impl Id {
 
     /// An id of our own.
     pub fn number(n: u64) -> Id {
-        Id(Json::from_value(&n.into()))
+        Id(Json::own(n.to_string()))
     }
 
     /// The id as JSON text.

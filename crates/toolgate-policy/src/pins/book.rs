@@ -2,6 +2,7 @@
 
 use super::{form::digest_of, row::Row};
 use crate::{Expect, Store, Written};
+use ahash::AHashMap;
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -26,7 +27,8 @@ pub(super) struct Book {
 
 #[derive(Default)]
 struct Kept {
-    rows: HashMap<String, Known>,
+    /// Each call asks it.
+    rows: AHashMap<String, Known>,
     /// How many of a server, by the beginning of their keys.
     count: HashMap<String, usize>,
     /// Counts the changes of `rows`.
@@ -102,7 +104,13 @@ impl Book {
 
     /// The row of a key; `Some(None)` where something stands there that is no row.
     pub(super) fn row(&self, key: &str) -> Option<Option<Row>> {
-        self.kept().rows.get(key).map(|known| known.row.clone())
+        self.see(key, |row| row.map(|row| row.cloned()))
+    }
+
+    /// The same, seen in its place: a row holds whole definitions, and each call looks at one.
+    pub(super) fn see<T>(&self, key: &str, see: impl FnOnce(Option<Option<&Row>>) -> T) -> T {
+        let kept = self.kept();
+        see(kept.rows.get(key).map(|known| known.row.as_ref()))
     }
 
     /// How many rows a server has.

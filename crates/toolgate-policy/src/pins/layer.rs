@@ -9,7 +9,7 @@ use super::{
 use futures_util::{StreamExt, stream};
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use toolgate_core::{
     BoxFuture, Call, Caller, Catalog, Changes, Decision, Error, Interest, Item, ItemKind, Layer,
@@ -22,7 +22,7 @@ pub(crate) struct Look {
     pins: Pins,
     /// Whether it keeps what is new; else that is hidden until somebody else has kept it.
     keeps: bool,
-    last: Mutex<HashMap<ItemKind, Last>>,
+    last: [Mutex<Option<Last>>; ItemKind::ALL.len()],
 }
 
 /// The last list, and what became of it.
@@ -38,19 +38,18 @@ impl Look {
         Look {
             pins,
             keeps,
-            last: Mutex::default(),
+            last: Default::default(),
         }
     }
 
     async fn mark(&self, kind: ItemKind, from: Catalog) -> Catalog {
         let generation = self.pins.book.look();
-        let last = self.last(kind);
-        if let Some(last) = &last
-            && last.generation == generation
-            && last.from.same(&from)
-        {
-            return last.to.clone();
-        }
+        let last = match &*self.last(kind) {
+            Some(last) if last.generation == generation && last.from.same(&from) => {
+                return last.to.clone();
+            }
+            last => last.clone(),
+        };
         let things = self.things(&from);
         let seen = match self.keeps {
             true => self.keep(&things).await,
@@ -61,7 +60,7 @@ impl Look {
         let failed: HashMap<&str, &Error> = things
             .iter()
             .zip(&seen)
-            .filter_map(|(thing, seen)| Some((thing.key.as_str(), seen.as_ref().err()?)))
+            .filter_map(|(thing, seen)| Some((&*thing.key, seen.as_ref().err()?)))
             .collect();
         let to = self.marked(&from, &failed, last.as_ref());
         if failed.is_empty() {
@@ -71,7 +70,7 @@ impl Look {
                 generation,
                 to,
             };
-            self.lock().insert(kind, last);
+            *self.last(kind) = Some(last);
         }
         to
     }
@@ -112,7 +111,7 @@ impl Look {
         });
         let about = from.about().iter().filter(|about| {
             let thing = self.pins.words(about);
-            !failed.contains_key(thing.key.as_str()) && self.pins.judge(&thing).1.is_none()
+            !failed.contains_key(&*thing.key) && self.pins.judge(&thing).1.is_none()
         });
         let about = about.cloned().collect();
         from.with_items(items.collect()).with_about(about)
@@ -124,7 +123,7 @@ impl Look {
         }
         let digest = form::digest(item);
         let thing = self.pins.thing(item);
-        let (state, hidden) = match failed.get(thing.key.as_str()) {
+        let (state, hidden) = match failed.get(&*thing.key) {
             Some(error) => (PinState::New, Some(error.public().to_owned())),
             None => self.pins.judge(&thing),
         };
@@ -172,12 +171,9 @@ impl Look {
         }
     }
 
-    fn last(&self, kind: ItemKind) -> Option<Last> {
-        self.lock().get(&kind).cloned()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ItemKind, Last>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last(&self, kind: ItemKind) -> MutexGuard<'_, Option<Last>> {
+        let last = &self.last[kind as usize];
+        last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -323,7 +323,7 @@ impl Pins {
                 Some(_) => None,
             },
             hidden: new.as_ref().is_some_and(|one| {
-                let known = Some(Some(row.clone()));
+                let known = Some(Some(row));
                 self.judge_row(known, &one.digest, &row.server).1.is_some()
             }),
         }

@@ -10,13 +10,19 @@ use toolgate_journal::{Entry, Event};
 
 /// One thing that is pinned, as it is now.
 pub(super) struct Thing {
-    pub(super) key: String,
+    pub(super) key: Arc<str>,
     server: Arc<str>,
     identity: Arc<str>,
     kind: &'static str,
     name: String,
     digest: Arc<str>,
     form: Form,
+}
+
+/// The key of an item in the book, and for which identity of its server; worked out once as long as the item lives.
+struct Key {
+    identity: Arc<str>,
+    key: Arc<str>,
 }
 
 /// From what the text is made where it is needed.
@@ -41,14 +47,14 @@ const PATIENCE: u64 = 16;
 impl Pins {
     /// What is pinned of an item.
     pub(super) fn thing(&self, item: &Arc<Item>) -> Thing {
-        let (server, kind, name) = (&item.origin.server, item.kind().word(), item.given_name());
+        let server = &item.origin.server;
         let identity = self.identity_of(server);
         Thing {
-            key: book::key(server, &identity, kind, &name),
+            key: key(item, &identity),
             server: server.clone(),
             identity,
-            kind,
-            name,
+            kind: item.kind().word(),
+            name: item.given_name(),
             digest: form::digest(item),
             form: Form::Item(item.clone()),
         }
@@ -62,7 +68,7 @@ impl Pins {
             .as_str()
             .to_owned();
         Thing {
-            key: book::key(&server, &identity, INSTRUCTIONS, ""),
+            key: book::key(&server, &identity, INSTRUCTIONS, "").into(),
             server,
             identity,
             kind: INSTRUCTIONS,
@@ -74,21 +80,24 @@ impl Pins {
 
     /// Why an item that was looked at before is hidden now.
     pub(super) fn judge_again(&self, item: &Item, pin: &Pinning) -> Option<String> {
-        let (server, kind, name) = (&item.origin.server, item.kind().word(), item.given_name());
-        let key = book::key(server, &self.identity_of(server), kind, &name);
-        // What has no row is a link that the caller was given.
-        let row = self.book.row(&key)?;
-        self.judge_row(Some(row), &pin.digest, server).1
+        let server = &item.origin.server;
+        let key = key(item, &self.identity_of(server));
+        self.book.see(&key, |row| {
+            // What has no row is a link that the caller was given.
+            self.judge_row(Some(row?), &pin.digest, server).1
+        })
     }
 
     /// How a thing stands, and why it is hidden. Writes nothing.
     pub(super) fn judge(&self, thing: &Thing) -> (PinState, Option<String>) {
-        self.judge_row(self.book.row(&thing.key), &thing.digest, &thing.server)
+        self.book.see(&thing.key, |row| {
+            self.judge_row(row, &thing.digest, &thing.server)
+        })
     }
 
     pub(super) fn judge_row(
         &self,
-        row: Option<Option<Row>>,
+        row: Option<Option<&Row>>,
         digest: &Arc<str>,
         server: &str,
     ) -> (PinState, Option<String>) {
@@ -115,14 +124,14 @@ impl Pins {
         let other = row.other.as_ref().filter(|one| one.digest == *digest);
         let rejected = other.and_then(|one| one.rejected.as_ref());
         if let Some(by) = rejected {
-            let state = state(&row);
+            let state = state(row);
             return (state, Some(format!("this definition was rejected ({by})")));
         }
         let settle = format!(
             "toolgate pins diff {0}, then accept or reject",
             row.full_name()
         );
-        match (state(&row), self.change.of(server)) {
+        match (state(row), self.change.of(server)) {
             (PinState::Changed, OnChange::Warn) => (PinState::Changed, None),
             (PinState::New, _) => (
                 PinState::New,
@@ -317,6 +326,23 @@ enum News {
         hidden: bool,
         was: Arc<str>,
     },
+}
+
+/// The key of an item whose server is this one.
+fn key(item: &Item, identity: &Arc<str>) -> Arc<str> {
+    let make = |item: &Item| {
+        let (kind, name) = (item.kind().word(), item.given_name());
+        Arc::<str>::from(book::key(&item.origin.server, identity, kind, &name))
+    };
+    let known = item.memo(|item| Key {
+        identity: identity.clone(),
+        key: make(item),
+    });
+    // Other pins may take the server for another one.
+    match known.identity == *identity {
+        true => known.key.clone(),
+        false => make(item),
+    }
 }
 
 /// How anything but what was accepted stands.

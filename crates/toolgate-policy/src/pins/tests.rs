@@ -1,7 +1,33 @@
 //! T44: names that look alike are found, whichever characters they are made of.
 
-use super::alike::{forms, look_alike};
+use super::{
+    Pins,
+    alike::{forms, look_alike},
+};
+use crate::{Memory, Recorder};
 use proptest::prelude::*;
+use serde_json::json;
+use std::sync::Arc;
+use toolgate_core::{Definition, Item, Json, Origin};
+
+/// What is worked out for the pins of one server is not taken for those of another one under its id.
+#[test]
+fn the_key_of_an_item_is_that_of_the_server_as_these_pins_know_it() {
+    let origin = Origin {
+        server: "s".into(),
+        trusted: false,
+    };
+    let def = Json::from_value(&json!({"name": "t", "inputSchema": {}}));
+    let item = Arc::new(Item::new(origin, Definition::tool(def).unwrap()));
+    let key = |is: &str| {
+        let pins = Pins::new(Arc::new(Memory::new()), Arc::new(Recorder::log()));
+        let pins = pins.identities([("s".to_owned(), is.to_owned())]);
+        pins.thing(&item).key
+    };
+    let first = key("one command");
+    assert_ne!(first, key("another command"));
+    assert_eq!(first, key("one command"));
+}
 
 #[test]
 fn t44_names_that_people_confuse() {

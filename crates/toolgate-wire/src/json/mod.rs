@@ -143,7 +143,9 @@ impl Json {
 
     /// A value of our own.
     pub fn from_value(value: &serde_json::Value) -> Json {
-        Json::own(value.to_string())
+        // Its `Display` goes through a formatter; this does not.
+        let text = serde_json::to_string(value);
+        Json::own(text.unwrap_or_else(|_| value.to_string()))
     }
 
     /// Text that this program wrote itself.

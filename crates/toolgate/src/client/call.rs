@@ -1,10 +1,6 @@
 //! The words of a tool call, and what its answer means.
 
-use super::{
-    open::{Peer, stamp},
-    options::RemoteOptions,
-    status::harmless,
-};
+use super::{open::Peer, options::RemoteOptions, status::harmless};
 use toolgate_core::{Abilities, Ask, AskKind, Call, Error, Kind, Need, Outcome, Questions, Slots};
 use toolgate_policy::clean;
 use toolgate_wire::{
@@ -70,12 +66,8 @@ pub(super) fn params(
                 m.raw(meta::PROGRESS, id.json());
             }
             if peer.dialect.stateless {
-                stamp(
-                    m,
-                    peer.dialect,
-                    &options.client,
-                    &granted(call, peer, options),
-                );
+                let granted = granted(call, peer, options);
+                peer.stamp.write(m, peer.dialect, &granted);
                 if let Some(least) = call.reporter.logs() {
                     m.str(meta::LOG_LEVEL, least);
                 }

@@ -35,7 +35,8 @@ impl Link {
             return;
         }
         let answers = lines::answers(&line);
-        let json = match self.read(line, answers.as_ref(), claim) {
+        let lists = answers.is_some_and(|id| self.lists(id));
+        let json = match self.read(line, lists, claim) {
             Ok(json) => json,
             Err(bad) if bad.kind() == ReadErrorKind::NoRoom => return self.no_room(answers),
             // The reader's own words may quote the line, so they are not kept.
@@ -61,15 +62,14 @@ impl Link {
         }
     }
 
-    /// A message as strict JSON. What no object may have within the answer to a list is left to who reads its items.
+    /// A message as strict JSON. Where it `lists`, what no object may have within is left to who reads the items.
     pub(super) fn read(
         &self,
         bytes: Vec<u8>,
-        answers: Option<&Id>,
+        lists: bool,
         claim: Claim,
     ) -> Result<Json, ReadError> {
-        let purpose = answers.and_then(|id| self.purpose(id));
-        if !matches!(purpose, Some(Purpose::List)) {
+        if !lists {
             return Json::read_for(bytes, &self.limits, claim);
         }
         let (json, apart) = Json::read_list_for(bytes, &self.limits, claim)?;
@@ -80,12 +80,13 @@ impl Link {
     }
 
     /// There was no room for a message: what it answers ends at once, instead of leaving it to its deadline.
-    pub(super) fn no_room(&self, answers: Option<Id>) {
+    pub(super) fn no_room(&self, answers: Option<u64>) {
         self.notes.count(
             Trouble::LongLine,
             "a message was dropped: too many bytes were in flight",
         );
-        if let Some(id) = answers.filter(|id| self.purpose(id).is_some()) {
+        let id = answers.map(Id::number);
+        if let Some(id) = id.filter(|id| self.purpose(id).is_some()) {
             self.settle(Some(&id), Err(Failure::NoRoom));
         }
     }

@@ -2,11 +2,7 @@
 
 use std::io;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
-use toolgate_wire::{
-    json::Json,
-    message::Id,
-    room::{Account, Claim},
-};
+use toolgate_wire::room::{Account, Claim};
 
 /// What came up to a line end.
 #[derive(Debug)]
@@ -14,7 +10,7 @@ pub(super) enum Line {
     /// A line without its end, and the room that it takes up.
     Text(Vec<u8>, Claim),
     /// There was no room for a line; its bytes are gone. What it answers, where that could be seen.
-    NoRoom(Option<Id>),
+    NoRoom(Option<u64>),
     /// A line over the cap; its bytes are gone.
     TooLong,
 }
@@ -44,7 +40,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if chunk.is_empty() {
                 return Ok((line.seen > 0).then(|| line.finish()));
             }
-            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let end = memchr::memchr(b'\n', chunk);
             let part = &chunk[..end.unwrap_or(chunk.len())];
             line.add(part);
             let used = part.len() + usize::from(end.is_some());
@@ -113,30 +109,35 @@ fn last(part: &[u8]) -> &[u8] {
     &part[part.len().saturating_sub(TAIL)..]
 }
 
-/// The id of the request that a text answers, looked for where most servers write it: before the result, or after it.
-/// For a text that there is no room for.
-pub(super) fn answers(text: &[u8]) -> Option<Id> {
+/// The number of the request that a text answers, looked for where most servers write it: before the result, or after it.
+/// For a text that there is no room for, or that may be a list.
+pub(super) fn answers(text: &[u8]) -> Option<u64> {
     answered(&text[..text.len().min(HEAD)], last(text))
 }
 
-fn answered(head: &[u8], tail: &[u8]) -> Option<Id> {
-    let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
-    let top = head.trim_start().strip_prefix('{')?;
-    let top = top.split(['{', '[']).next()?;
-    if top.contains("\"method\"") {
+fn answered(head: &[u8], tail: &[u8]) -> Option<u64> {
+    let top = head.trim_ascii_start().strip_prefix(b"{")?;
+    let top = top.split(|byte| matches!(byte, b'{' | b'[')).next()?;
+    if top.windows(METHOD.len()).any(|part| part == METHOD) {
         return None;
     }
-    let before = top.split(',').find_map(id);
+    let before = top.split(|byte| *byte == b',').find_map(id);
     // Within something else there would be a second brace.
-    let after = || id(tail.trim_end().strip_suffix('}')?.rsplit(',').next()?);
+    let after = || {
+        let all = tail.trim_ascii_end().strip_suffix(b"}")?;
+        id(all.rsplit(|byte| *byte == b',').next()?)
+    };
     before.or_else(after)
 }
 
+/// What a request and a notification have, and a reply does not.
+const METHOD: &[u8] = b"\"method\"";
+
 /// The number of a member that is an id.
-fn id(member: &str) -> Option<Id> {
-    let value = member.trim().strip_prefix("\"id\"")?.trim_start();
-    let number: u64 = value.strip_prefix(':')?.trim().parse().ok()?;
-    Id::read(&Json::from_value(&number.into()))
+fn id(member: &[u8]) -> Option<u64> {
+    let value = member.trim_ascii().strip_prefix(b"\"id\"")?;
+    let number = value.trim_ascii_start().strip_prefix(b":")?.trim_ascii();
+    std::str::from_utf8(number).ok()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -152,7 +153,7 @@ mod tests {
             seen.push(match line {
                 Line::Text(line, _) => text(std::str::from_utf8(&line).unwrap()),
                 Line::TooLong => LONG.to_owned(),
-                Line::NoRoom(id) => format!("no room: {:?}", id.map(|id| id.json().clone())),
+                Line::NoRoom(id) => format!("no room: {id:?}"),
             });
         }
         seen
@@ -181,19 +182,11 @@ mod tests {
             "fits".to_owned(),
         ];
         let seen = read(lines.join("\n").as_bytes(), 1 << 20, account).await;
-        let id = |n: &str| {
-            format!(
-                "no room: {:?}",
-                Some(Json::from_value(&n.parse::<u64>().unwrap().into()))
-            )
-        };
+        let id = |n: &str| format!("no room: Some({n})");
         let none = "no room: None".to_owned();
         assert_eq!(seen, [id("7"), id("8"), none.clone(), none, text("fits")]);
         assert_eq!(room.used(), 0);
-        assert_eq!(
-            answers(br#"{"id":7,"result":{}}"#).map(|id| id.json().as_str().to_owned()),
-            Some("7".to_owned())
-        );
+        assert_eq!(answers(br#"{"id":7,"result":{}}"#), Some(7));
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use super::{
 };
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
-    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 use tokio::{
     sync::{Notify, oneshot, watch},
@@ -28,6 +28,8 @@ use toolgate_wire::{
 /// What the transport and all calls share.
 pub(super) struct Link {
     table: Mutex<Table>,
+    /// How many requests for lists are in flight.
+    listing: AtomicUsize,
     transport: Arc<dyn Transport>,
     pub(super) limits: Limits,
     lost: watch::Sender<Option<String>>,
@@ -156,6 +158,7 @@ impl Link {
                 session: Session::new(answerer::AT_ONCE),
                 open: true,
             }),
+            listing: AtomicUsize::new(0),
             transport,
             limits: options.json.clone(),
             lost: watch::Sender::new(None),
@@ -180,7 +183,7 @@ impl Link {
         purpose: Purpose,
         params: impl FnOnce(&Id) -> Json,
     ) -> Result<Json, Failure> {
-        self.request_with(method, purpose, &Vec::new(), params)
+        self.request_with(method, purpose, &Mirrored::default(), params)
             .await
     }
 
@@ -283,6 +286,15 @@ impl Link {
             .map(|waiting| waiting.purpose.clone())
     }
 
+    /// Whether the request of that number asks for a list. While no list is asked for, nothing is looked up.
+    pub(super) fn lists(&self, id: u64) -> bool {
+        let is_list = |waiting: &Waiting| matches!(waiting.purpose, Purpose::List);
+        self.listing.load(Relaxed) > 0
+            && (self.table().session)
+                .waiting(&Id::number(id))
+                .is_some_and(is_list)
+    }
+
     /// What is found in just one purpose of all requests in flight.
     pub(super) fn only<T>(&self, find: impl Fn(&Purpose) -> Option<T>) -> Option<T> {
         let table = self.table();
@@ -332,13 +344,26 @@ impl Link {
         self.lost.subscribe()
     }
 
+    /// Whether the server is gone.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.borrow().is_some()
+    }
+
     fn enter(&self, waiting: Waiting) -> Result<Guard<'_>, Failure> {
         let mut table = self.table();
         if !table.open {
             return Err(Failure::Lost { sent: false });
         }
+        let lists = matches!(waiting.purpose, Purpose::List);
+        if lists {
+            self.listing.fetch_add(1, Relaxed);
+        }
         let id = table.session.open(waiting);
-        Ok(Guard { link: self, id })
+        Ok(Guard {
+            link: self,
+            id,
+            lists,
+        })
     }
 
     /// Marks a request as sent; false where it was dropped before it left.
@@ -368,10 +393,14 @@ fn why(purpose: &Purpose) -> &'static str {
 struct Guard<'a> {
     link: &'a Link,
     id: Id,
+    lists: bool,
 }
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
+        if self.lists {
+            self.link.listing.fetch_sub(1, Relaxed);
+        }
         let Some(waiting) = self.link.table().session.settle(&self.id) else {
             return;
         };

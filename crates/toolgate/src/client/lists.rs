@@ -181,7 +181,7 @@ impl Remote {
     }
 
     fn good(&self, kind: ItemKind, shown: bool) -> Option<Catalog> {
-        if self.link.lost().borrow().is_some() {
+        if self.link.is_lost() {
             return None;
         }
         let kept = self.lists.of(kind).kept();
@@ -198,10 +198,7 @@ impl Remote {
     /// The list could not be read again: the old one holds a little longer, as long as the server runs.
     fn old_list(&self, kind: ItemKind, error: Error) -> Result<Catalog, Error> {
         let mut kept = self.lists.of(kind).kept();
-        let Some(kept) = kept
-            .as_mut()
-            .filter(|_| self.link.lost().borrow().is_none())
-        else {
+        let Some(kept) = kept.as_mut().filter(|_| !self.link.is_lost()) else {
             return Err(error);
         };
         self.link.notes.say(format!(
@@ -368,21 +365,30 @@ impl Remote {
         let old = self.lists.of(kind).kept();
         let old = old.as_ref().map(|kept| kept.catalog.clone());
         let old = old.unwrap_or_default();
-        let (mut items, mut left_out, mut names) = (Vec::new(), Vec::new(), HashSet::new());
+        let (mut items, mut left_out, mut names) =
+            (Vec::<Arc<Item>>::new(), Vec::new(), HashSet::new());
         let most = self.options.tools;
         for (at, json) in joined.items.into_iter().take(most).enumerate() {
-            let name = json.get(kind.key()).and_then(|name| name.string());
-            let shown =
-                name.map_or_else(|| format!("number {}", at + 1), |name| harmless(&name, 128));
-            match self.readable(kind, json, &mut names) {
+            // A text that was read before was found good, and is the same thing: it is not read again.
+            let same = old.items().get(items.len());
+            let same = same.filter(|item| *item.def.json() == json);
+            if let Some(item) = same.filter(|item| names.insert(item.def.name().to_owned())) {
+                items.push(item.clone());
+                continue;
+            }
+            match self.readable(kind, json.clone(), &mut names) {
                 Ok(def) => items.push(match old.find(def.name()).filter(|item| item.def == def) {
                     Some(item) => item.clone(),
                     None => Arc::new(Item::new(self.options.origin.clone(), def)),
                 }),
-                Err(reason) => left_out.push(LeftOut {
-                    tool: shown,
-                    reason: reason.to_owned(),
-                }),
+                Err(reason) => {
+                    let name = json.get(kind.key()).and_then(|name| name.string());
+                    let place = || format!("number {}", at + 1);
+                    left_out.push(LeftOut {
+                        tool: name.map_or_else(place, |name| harmless(&name, 128)),
+                        reason: reason.to_owned(),
+                    });
+                }
             }
         }
         if joined.cut {

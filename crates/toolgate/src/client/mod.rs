@@ -31,6 +31,7 @@ mod pinging;
 mod remote;
 mod sending;
 mod session;
+mod stamp;
 mod status;
 mod stream;
 mod subscription;

@@ -5,6 +5,7 @@
 use super::{
     link::{Failure, Link, Purpose},
     options::RemoteOptions,
+    stamp::Stamp,
     status::harmless,
     tasks,
 };
@@ -85,6 +86,8 @@ pub(super) struct Peer {
     pub(super) tasks: Words,
     pub(super) server: Option<Implementation>,
     pub(super) instructions: Option<String>,
+    /// What our requests say of us, where there is no handshake.
+    pub(super) stamp: Stamp,
 }
 
 impl Peer {
@@ -260,6 +263,7 @@ fn choose(answer: discover::Answer, options: &RemoteOptions) -> Era {
             capabilities: answer.capabilities,
             server: answer.server,
             instructions: answer.instructions,
+            stamp: Stamp::of(&options.client),
         })),
         Some(_) => Era::Legacy,
         None => Era::Neither(OpenError::NoRevision(tame_all(&answer.versions))),
@@ -326,6 +330,7 @@ async fn initialize(link: &Link, options: &RemoteOptions) -> Result<Peer, Handsh
         capabilities,
         server,
         instructions,
+        stamp: Stamp::of(&options.client),
     })
 }
 

@@ -184,7 +184,7 @@ impl Remote {
                 call::params(&call, id, (&peer, false), &options)
             };
             let method = call.op.method();
-            link.request_with(method, purpose, &Mirrored::new(), params)
+            link.request_with(method, purpose, &Mirrored::default(), params)
                 .await
         };
         Exchange {

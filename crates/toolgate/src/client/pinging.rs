@@ -51,7 +51,7 @@ async fn ping(link: Arc<Link>, every: Duration) {
                 (answers, missed) = (true, 0);
                 continue;
             }
-            Ok(Err(_)) if link.lost().borrow().is_some() => return,
+            Ok(Err(_)) if link.is_lost() => return,
             Ok(Err(_)) => "it could not be reached by a ping".to_owned(),
             Err(_) => format!("it did not answer a ping within {} s", WAIT.as_secs()),
         };

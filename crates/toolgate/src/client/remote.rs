@@ -105,10 +105,15 @@ impl Remote {
         })
     }
 
+    /// The revision that is spoken with it.
+    pub fn revision(&self) -> &'static str {
+        self.peer.dialect.revision
+    }
+
     /// What is known of the server.
     pub fn status(&self) -> Status {
         Status {
-            revision: self.peer.dialect.revision,
+            revision: self.revision(),
             server: self.peer.server.clone(),
             tools: self.lists.of(ItemKind::Tool).count(),
             left_out: self.lists.of(ItemKind::Tool).left_out(),

@@ -5,7 +5,7 @@ use super::{
     http::Marks,
     link::{Failure, Purpose},
     remote::Remote,
-    transport::Mirrored,
+    transport::{Headers, Mirrored},
 };
 use toolgate_core::{Call, List, Op};
 use toolgate_wire::{json::Json, message::code, method::definition::ItemKind};
@@ -51,14 +51,25 @@ impl Remote {
         }
     }
 
-    /// The arguments that the server wants repeated, by the last list, or by the item that was looked up.
+    /// What headers repeat of a call.
     fn mirrored(&self, call: &Call) -> Mirrored {
-        if call.op != Op::Tool || !self.mirrors() {
-            return Mirrored::new();
+        match self.mirrors() {
+            true => Mirrored {
+                said: Some((self.peer.dialect.revision, call.name().to_owned())),
+                arguments: self.marked(call),
+            },
+            false => Mirrored::default(),
+        }
+    }
+
+    /// The arguments that the server wants repeated, by the last list, or by the item that was looked up.
+    fn marked(&self, call: &Call) -> Headers {
+        if call.op != Op::Tool {
+            return Headers::new();
         }
         let item = self.lists.of(ItemKind::Tool).known(call.name());
         let Some(item) = item.or_else(|| call.item().cloned()) else {
-            return Mirrored::new();
+            return Headers::new();
         };
         let marks = item.memo(|item| Marks::read(&item.def.input_schema()).unwrap_or_default());
         marks.of(call.arguments().raw())

@@ -19,6 +19,8 @@ use toolgate_wire::{message::Id, room::Claim};
 const QUEUE: usize = 32;
 /// Cancellations and answers that wait; they may overtake requests.
 const URGENT: usize = 1024;
+/// Requests that wait together are written together, up to so many bytes, so that what is urgent need not wait for long.
+const TOGETHER: usize = 64 << 10;
 /// How long answers that are still in the pipe may come in after the server stopped reading.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -26,7 +28,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 struct Request {
     id: Id,
     line: String,
-    _claim: Option<Arc<Claim>>,
+    claim: Option<Arc<Claim>>,
 }
 
 /// The two queues to the task that writes.
@@ -69,7 +71,7 @@ impl Transport for Stream {
                 .send(Request {
                     id: request.id.clone(),
                     line: request.line(),
-                    _claim: request.params.claim(),
+                    claim: request.params.claim(),
                 })
                 .await;
             sent.map_err(|_| Failure::Lost { sent: false })
@@ -127,8 +129,16 @@ async fn write(
                 Some(request) = requests.recv() => request,
                 else => return Ok(()),
             };
-            if link.leaves(&request.id) {
-                put(&mut to, request.line).await?;
+            let mut lines = Together::default();
+            lines.add(&link, request);
+            while lines.text.len() < TOGETHER
+                && let Ok(request) = requests.try_recv()
+            {
+                lines.add(&link, request);
+            }
+            if !lines.text.is_empty() {
+                put(&mut to, lines.text).await?;
+                drop(lines.claims);
             }
         }
     };
@@ -143,6 +153,30 @@ async fn write(
         let mut lost = link.lost();
         let _ = tokio::time::timeout(LAST_WORDS, lost.wait_for(Option::is_some)).await;
         link.lose(&format!("its input cannot be written: {error}"));
+    }
+}
+
+/// Requests that leave together, and what they take up meanwhile.
+#[derive(Default)]
+struct Together {
+    text: String,
+    claims: Vec<Arc<Claim>>,
+}
+
+impl Together {
+    /// Adds a request that somebody still waits for.
+    fn add(&mut self, link: &Link, request: Request) {
+        if !link.leaves(&request.id) {
+            return;
+        }
+        match self.text.is_empty() {
+            true => self.text = request.line,
+            false => {
+                self.text.push('\n');
+                self.text.push_str(&request.line);
+            }
+        }
+        self.claims.extend(request.claim);
     }
 }
 

@@ -144,7 +144,7 @@ async fn listen(
                 status: Some(400..=499),
                 ..
             }) => return link.notes.say("it refused to tell changes of its tools"),
-            Err(Failure::Lost { .. } | Failure::Http { .. }) if link.lost().borrow().is_some() => {
+            Err(Failure::Lost { .. } | Failure::Http { .. }) if link.is_lost() => {
                 return;
             }
             // Over HTTP a stream may end by itself.

@@ -283,7 +283,7 @@ impl Remote {
     async fn asked(&self, call: &Call, method: &str, params: Json) -> Result<Json, Failure> {
         let (reporter, caller) = (call.reporter.clone(), call.caller.clone());
         let purpose = Purpose::Call(reporter, caller, None, call.trail.clone());
-        let none = Mirrored::new();
+        let none = Mirrored::default();
         self.link
             .request_with(method, purpose, &none, |_| params)
             .await

@@ -8,8 +8,17 @@ use toolgate_wire::{
     message::{self, Id},
 };
 
-/// Headers that repeat arguments of a call, for those who route by them.
-pub(super) type Mirrored = Vec<(HeaderName, HeaderValue)>;
+/// Headers that repeat arguments of a call.
+pub(super) type Headers = Vec<(HeaderName, HeaderValue)>;
+
+/// What headers repeat of a request, for those who route by them.
+#[derive(Default)]
+pub(super) struct Mirrored {
+    /// The revision, and the name of what is used, as they will stand in the body; absent, they are read from there.
+    pub(super) said: Option<(&'static str, String)>,
+    /// Those of its arguments.
+    pub(super) arguments: Headers,
+}
 
 /// A request on its way out.
 pub(super) struct Outgoing<'a> {

@@ -16,7 +16,7 @@ use std::{
 };
 use toolgate_core::{
     Abilities, About, Caller, Changes, CompleteResult, Error, Interest, ItemKind, Json, List, Op,
-    Output, PromptResult, ReadResult, Service,
+    Output, PromptResult, ReadResult, Seen, Service,
 };
 use toolgate_policy::Pins;
 use toolgate_wire::{dialect, json::ObjectWriter, method::initialize::Implementation};
@@ -54,7 +54,8 @@ pub(super) struct Inner {
     pub(super) answers: Answers,
     pub(super) abilities: Abilities,
     pub(super) caller: Caller,
-    pub(super) transport: &'static str,
+    /// How all of its calls are seen.
+    pub(super) seen: Arc<Seen>,
     pub(super) rounds: u32,
     pub(super) observe: Option<Told<CallEvent>>,
     /// From which level on log messages are wanted.
@@ -311,7 +312,7 @@ impl Client {
 
     /// The revision of the protocol that is spoken.
     pub fn revision(&self) -> &'static str {
-        self.0.remote.status().revision
+        self.0.remote.revision()
     }
 
     /// Who the server says it is; not verified.

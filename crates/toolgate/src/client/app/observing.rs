@@ -50,13 +50,13 @@ pub enum CallState {
 
 /// A call that began and did not end yet. Dropped before its end, it says so.
 pub(super) struct Watching {
-    to: Option<Told<CallEvent>>,
+    to: Told<CallEvent>,
     event: CallEvent,
     since: Instant,
 }
 
 impl Watching {
-    pub(super) fn begin(to: Option<Told<CallEvent>>, call: &Call) -> Watching {
+    pub(super) fn begin(to: Told<CallEvent>, call: &Call) -> Watching {
         let event = CallEvent {
             id: call.id.clone(),
             op: call.op,
@@ -64,9 +64,7 @@ impl Watching {
             arguments: call.arguments().raw().clone(),
             state: CallState::Begins,
         };
-        if let Some(to) = &to {
-            to(event.clone());
-        }
+        to(event.clone());
         Watching {
             to,
             event,
@@ -94,9 +92,7 @@ impl Drop for Watching {
         if self.event.state == CallState::Begins {
             self.event.state = CallState::Dropped;
         }
-        if let Some(to) = &self.to {
-            to(self.event.clone());
-        }
+        (self.to)(self.event.clone());
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     task::AbortHandle,
 };
-use toolgate_core::{Abilities, About, Caller, Error, Origin, Rule};
+use toolgate_core::{Abilities, About, Caller, Error, Origin, Rule, Seen};
 
 /// What has to end with a client.
 pub(super) enum Ending {
@@ -231,6 +231,11 @@ impl ClientBuilder {
             server: remote.clone(),
             origin,
         });
+        let seen = Arc::new(Seen {
+            revision: remote.revision().into(),
+            transport,
+            ..Seen::default()
+        });
         let client = Client::new(Inner {
             service: Arc::new(self.duties.over(server)),
             remote,
@@ -239,7 +244,7 @@ impl ClientBuilder {
             answers: plan.answers,
             abilities: plan.abilities,
             caller: Caller::new("application"),
-            transport,
+            seen,
             rounds: self.rounds,
             observe: self.observe,
             logs: Mutex::default(),

@@ -1,14 +1,12 @@
 //! A call until it has an outcome: the server's questions are answered, and the call comes again.
 
 use super::{Client, observing::Watching};
-use crate::handlers::Level;
 use std::{
     sync::{Arc, PoisonError},
     time::Duration,
 };
 use toolgate_core::{
     Call, Error, Event, Json, Kind, Op, Open, Outcome, Output, Progress, Report, Reporter, Round,
-    Seen,
 };
 
 /// What goes with a call besides its arguments.
@@ -39,15 +37,18 @@ impl Client {
         wishes: Wishes,
     ) -> Result<Output, Error> {
         let call = self.new_call(op, name, arguments, wishes);
-        let watching = Watching::begin(self.inner().observe.clone(), &call);
+        let observer = self.inner().observe.as_ref();
+        let watching = observer.map(|to| Watching::begin(to.clone(), &call));
         let outcome = self.rounds(call).await;
-        watching.end(&outcome);
+        if let Some(watching) = watching {
+            watching.end(&outcome);
+        }
         outcome
     }
 
     fn new_call(&self, op: Op, name: &str, arguments: Json, wishes: Wishes) -> Call {
         let inner = self.inner();
-        let id = crate::ids::short("c");
+        let id = crate::ids::call();
         let mut call = Call::new(id, inner.caller.clone(), op, name, arguments);
         call.abilities = inner.abilities.clone();
         call.patience = wishes.timeout;
@@ -55,12 +56,10 @@ impl Client {
             call.reporter = Reporter::new(Arc::new(Telling(progress)));
         }
         let logs = *inner.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        call.reporter = call.reporter.clone().with_logs(logs.map(Level::word));
-        call.seen = Arc::new(Seen {
-            revision: self.revision().to_owned().into(),
-            transport: inner.transport,
-            ..Seen::default()
-        });
+        if let Some(least) = logs {
+            call.reporter = call.reporter.clone().with_logs(Some(least.word()));
+        }
+        call.seen = inner.seen.clone();
         call
     }
 

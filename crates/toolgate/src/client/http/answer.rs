@@ -138,8 +138,9 @@ impl Http {
             }
             Failure::Lost { sent: true }
         })?;
-        let answers = lines::answers(&body);
-        let json = match link.read(body, answers.as_ref(), claim) {
+        // What it says it answers, not what it is the response to: by that it will be taken.
+        let lists = lines::answers(&body).is_some_and(|id| link.lists(id));
+        let json = match link.read(body, lists, claim) {
             Ok(json) => json,
             Err(bad) if bad.kind() == ReadErrorKind::NoRoom => return Err(Failure::NoRoom),
             Err(_) => {

@@ -1,6 +1,6 @@
 //! The headers of a message: what they repeat of its body.
 
-use super::super::transport::Outgoing;
+use super::super::transport::{Mirrored, Outgoing};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use toolgate_wire::{
@@ -38,17 +38,25 @@ pub(super) fn of_stream(headers: &mut HeaderMap) {
 
 /// Adds what a request without a handshake has; false for one of the older era.
 pub(super) fn of_modern(headers: &mut HeaderMap, request: &Outgoing<'_>) -> bool {
-    let Some(version) = meta::get(Some(&request.params), meta::VERSION).and_then(|v| v.string())
-    else {
-        return false;
-    };
-    headers.insert(VERSION, value(&version));
-    headers.insert(METHOD, value(request.method));
-    let name = named_by(request.method).and_then(|key| request.params.get(key)?.string());
-    if let Some(name) = name {
-        headers.insert(NAME, value(&name));
+    let named = named_by(request.method);
+    if let Some((version, name)) = &request.mirrored.said {
+        headers.insert(VERSION, HeaderValue::from_static(version));
+        headers.insert(METHOD, value(request.method));
+        if named.is_some() {
+            headers.insert(NAME, value(name));
+        }
+    } else {
+        let version = meta::get(Some(&request.params), meta::VERSION).and_then(|v| v.string());
+        let Some(version) = version else {
+            return false;
+        };
+        headers.insert(VERSION, value(&version));
+        headers.insert(METHOD, value(request.method));
+        if let Some(name) = named.and_then(|key| request.params.get(key)?.string()) {
+            headers.insert(NAME, value(&name));
+        }
     }
-    headers.extend(request.mirrored.iter().cloned());
+    headers.extend(request.mirrored.arguments.iter().cloned());
     true
 }
 
@@ -61,7 +69,7 @@ pub(super) fn of_line(headers: &mut HeaderMap, line: &str) {
             id: &id,
             method: &method,
             params: params.unwrap_or_else(|| ObjectWriter::new().finish()),
-            mirrored: &Vec::new(),
+            mirrored: &Mirrored::default(),
         };
         of_modern(headers, &request);
     }

@@ -7,7 +7,7 @@ use http::HeaderName;
 use std::collections::HashSet;
 use toolgate_wire::json::{Json, Kind};
 
-use super::super::transport::Mirrored;
+use super::super::transport::Headers;
 
 const MARK: &str = "x-mcp-header";
 const PREFIX: &str = "mcp-param-";
@@ -52,7 +52,7 @@ impl Marks {
     }
 
     /// The headers for these arguments. An argument that is absent or `null` has none.
-    pub(in super::super) fn of(&self, arguments: &Json) -> Mirrored {
+    pub(in super::super) fn of(&self, arguments: &Json) -> Headers {
         let header = |mark: &Mark| {
             let found = mark
                 .path

@@ -1,12 +1,21 @@
 //! Calls: their words, their answers, and their end.
 
 use super::peer::{Peer, call, legacy, legacy_with, modern, options, soon};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
-use tokio::join;
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
+};
+use tokio::{io::AsyncWrite, join};
 use toolgate::{
-    Abilities, AskKind, Call, Error, Event, Json, Kind, Need, Outcome, Report, Reporter, Service,
-    client::Remote,
+    Abilities, AskKind, Call, Error, Event, Json, Kind, Need, Outcome, Output, Report, Reporter,
+    Service, client::Remote,
 };
 use toolgate_wire::{
     json::Limits,
@@ -38,6 +47,58 @@ impl Report for Heard {
     fn report(&self, event: Event) {
         self.0.lock().unwrap().push(event);
     }
+}
+
+/// Counts what is written to it.
+struct Counted<W>(W, Arc<AtomicUsize>);
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for Counted<W> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.1.fetch_add(1, Relaxed);
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_wait_together_are_written_together() {
+    const CALLS: usize = 20;
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    let (reader, writer) = tokio::io::split(ours);
+    let (mut peer, writes) = (Peer::over(theirs), Arc::<AtomicUsize>::default());
+    let writer = Counted(writer, writes.clone());
+    let (remote, ()) = join!(Remote::open(reader, writer, options()), async {
+        let probe = peer.read().await;
+        peer.reply(&probe, json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
+    });
+    let remote = remote.unwrap();
+    writes.store(0, Relaxed);
+    let calls = (0..CALLS).map(|n| remote.call(call(&format!("t{n}"), "{}")));
+    let (done, ()) = join!(soon(join_all(calls)), async {
+        for _ in 0..CALLS {
+            let request = peer.read().await;
+            let name = request["params"]["name"].as_str().unwrap();
+            peer.reply(&request, text(name)).await;
+        }
+    });
+    for (n, outcome) in done.into_iter().enumerate() {
+        let Ok(Outcome::Done(Output::Tool(result))) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert_eq!(result.content[0].json.to_value()["text"], format!("t{n}"));
+    }
+    assert_eq!(writes.load(Relaxed), 1);
 }
 
 /// Holds: STDIO-04, STDIO-02

@@ -2,7 +2,7 @@
 
 use super::peer::{Peer, all, call, legacy, legacy_with, modern, options, soon, tool};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio::{join, time::advance};
 use toolgate::{Caller, Catalog, Interest, Kind, List, Service, client::Remote};
 
@@ -92,6 +92,31 @@ async fn tools_that_cannot_be_read_or_are_too_many_are_left_out_by_name() {
         .map(|out| out.tool)
         .collect();
     assert_eq!(out, ["noschema", "a", "all that follow"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_read_again_leaves_out_the_same_and_sees_what_changed() {
+    let (remote, mut peer) = legacy(json!({"tools": {}})).await;
+    let mut b = tool("b");
+    let page = |b: &Value| {
+        let tools = json!([tool("a"), tool("a"), {"name": "no"}, b, tool("c")]);
+        [json!({"tools": tools})]
+    };
+    let first = list(&remote, &mut peer, &page(&b)).await.unwrap();
+    for _ in 0..2 {
+        advance(Duration::from_secs(61)).await;
+        let again = list(&remote, &mut peer, &page(&b)).await.unwrap();
+        assert!(again.same(&first));
+        assert_eq!(names(&again), ["a", "b", "c"]);
+        assert_eq!(remote.status().left_out.len(), 2);
+    }
+    b["description"] = json!("another one");
+    advance(Duration::from_secs(61)).await;
+    let changed = list(&remote, &mut peer, &page(&b)).await.unwrap();
+    let kept = changed.items().iter().zip(first.items());
+    let kept: Vec<bool> = kept.map(|(new, old)| Arc::ptr_eq(new, old)).collect();
+    assert_eq!(kept, [true, false, true]);
+    assert_eq!(changed.items()[1].def.json().to_value(), b);
 }
 
 /// One tool that no strict reader would take hides itself and none of the others, and it is said why.
