@@ -1,12 +1,12 @@
 //! Names that a person or a model could take for each other, and texts that speak of the tools of other servers.
 
+use super::skeleton::skeleton;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 use toolgate_core::{Item, ItemKind};
 use unicode_normalization::UnicodeNormalization;
-use unicode_security::skeleton;
 
 /// Two things with names that look alike.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -16,6 +16,7 @@ mod layer;
 mod row;
 mod settle;
 mod sight;
+mod skeleton;
 #[cfg(test)]
 mod tests;
 

@@ -2,6 +2,7 @@
 
 use super::{
     MARK,
+    keywords::KEYWORDS,
     rules::{RULES, Rule, Rules},
 };
 use memchr::memmem::Finder;
@@ -40,20 +41,17 @@ pub(super) fn by_rules(rules: &Rules, text: &str) -> Vec<Found> {
 
 /// Whether the text of a JSON value may hold a secret: it has a keyword, or an escape that could hide one.
 pub(super) fn may_hold(raw: &str) -> bool {
-    let rules = &*RULES;
     let hides = |escape: &Finder| escape.find(raw.as_bytes()).is_some();
-    rules.keywords.any(raw) || rules.hiding.iter().any(hides)
+    KEYWORDS.any(raw) || RULES.hiding.iter().any(hides)
 }
 
 /// Where to begin with each rule; `None` where no keyword is in the text.
 fn starts(rules: &Rules, text: &str) -> Option<Vec<Option<usize>>> {
     let mut starts: Option<Vec<Option<usize>>> = None;
-    rules.keywords.each(text, &mut |at, own| {
+    KEYWORDS.each(text, &mut |at, rule| {
         let starts = starts.get_or_insert_with(|| vec![None; rules.rules.len()]);
-        for rule in own {
-            if let Some(start) = starts.get_mut(*rule) {
-                *start = Some(start.map_or(at, |start| start.min(at)));
-            }
+        if let Some(start) = starts.get_mut(rule) {
+            *start = Some(start.map_or(at, |start| start.min(at)));
         }
     });
     starts

@@ -1,16 +1,9 @@
 //! The rules of the table, ready to search.
 
-use super::{
-    check::Check,
-    keywords::Keywords,
-    table::{FIELD, RULES as TABLE},
-};
+use super::{check::Check, table::RULES as TABLE};
 use memchr::memmem::Finder;
 use regex::{Regex, RegexBuilder};
-use std::{
-    collections::BTreeSet,
-    sync::{LazyLock, OnceLock},
-};
+use std::sync::{LazyLock, OnceLock};
 
 /// One rule of the table.
 pub(super) struct RuleText {
@@ -49,8 +42,6 @@ pub(super) struct Compiled {
 /// All rules.
 pub(super) struct Rules {
     pub(super) rules: Vec<Rule>,
-    /// Finds keywords, each with the places of its rules in the list.
-    pub(super) keywords: Keywords,
     /// Find the escapes of JSON that can stand for a sign of a keyword.
     pub(super) hiding: [Finder<'static>; 2],
 }
@@ -60,19 +51,11 @@ pub(super) static RULES: LazyLock<Rules> = LazyLock::new(Rules::new);
 
 impl Rules {
     pub(super) fn new() -> Rules {
-        let all = TABLE.iter().flat_map(|rule| rule.keywords);
-        let all: BTreeSet<&str> = all.chain(FIELD.keywords).copied().collect();
-        let of = |keyword: &'static str| {
-            let rules = TABLE.iter().enumerate();
-            let own = rules.filter(|(_, rule)| rule.keywords.contains(&keyword));
-            (keyword, own.map(|(nth, _)| nth).collect())
-        };
         let rule = |text| Rule {
             text,
             compiled: OnceLock::new(),
         };
         Rules {
-            keywords: Keywords::new(all.into_iter().map(of)),
             rules: TABLE.iter().map(rule).collect(),
             hiding: [r"\u", r"\/"].map(Finder::new),
         }

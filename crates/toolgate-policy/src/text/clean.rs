@@ -32,19 +32,104 @@ pub(super) fn is_clean(raw: &str) -> bool {
     kept(raw, true)
 }
 
-/// Whether each character is one that stays: nearly all text, found out eight bytes at a time. With `escapes`, of a text with
-/// the escapes of JSON.
+/// Whether each character is one that stays: nearly all text, found out block by block. With `escapes`, of a text with the
+/// escapes of JSON.
 fn kept(text: &str, escapes: bool) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+    loop {
+        // There a character begins that is no part of an escape.
+        at = plain_end(bytes, at, escapes);
+        if at >= bytes.len() {
+            return true;
+        }
+        match kept_up_to(text, at, bytes.len().min(at + STEP), escapes) {
+            Some(end) => at = end,
+            None => return false,
+        }
+    }
+}
+
+/// Bytes that are judged at once.
+const BLOCK: usize = 32;
+
+/// Bytes that are judged one by one where a block was not fine.
+const STEP: usize = 64;
+
+/// Goes on over blocks of which each byte is fine beside the one before it. That is told of all bytes of a block at once, and
+/// of some that are fine it is not told.
+fn plain_end(bytes: &[u8], mut at: usize, escapes: bool) -> usize {
+    // One byte stays behind the last block, so that an escape always has its end.
+    while let Some([window @ .., _]) = at
+        .checked_sub(1)
+        .and_then(|from| bytes.get(from..)?.first_chunk::<{ BLOCK + 2 }>())
+        && is_fine(window)
+        && (!escapes || is_fine_escaped(window))
+    {
+        // What begins with the last byte is looked at once more, with what follows.
+        let backslashes = window[1..].iter().rev().take_while(|byte| **byte == b'\\');
+        let begins = window[BLOCK] >= 0xc0 || (escapes && backslashes.count() % 2 == 1);
+        at += BLOCK - usize::from(begins);
+    }
+    at
+}
+
+/// Whether all bytes are printable ASCII, ends of lines, tabs, or of characters of two bytes whose first byte says that they
+/// are kept.
+fn is_fine([_, block @ ..]: &[u8; BLOCK + 1]) -> bool {
+    let wrong = block.iter().fold(0, |wrong, byte| {
+        let printable = (b' '..=b'~').contains(byte);
+        let blank = (*byte == b'\n') | (*byte == b'\t');
+        wrong | u8::from(!(printable | blank | is_within(*byte) | is_lead(*byte)))
+    });
+    wrong == 0
+}
+
+/// Whether a byte is not the first of its character. Where all first ones are kept, so are these.
+const fn is_within(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+/// Whether a byte begins a character of two that is kept, by ranges and not by a table.
+const fn is_lead(byte: u8) -> bool {
+    (byte.wrapping_sub(0xc3) < 10) | (byte.wrapping_sub(0xce) < 10) | (byte.wrapping_sub(0xd9) < 7)
+}
+
+const _: () = {
+    let mut byte = 0xc0;
+    while byte < 0xff {
+        assert!(is_lead(byte) == (byte < 0xe0 && classes::KEPT[(byte & 0x1f) as usize]));
+        byte += 1;
+    }
+};
+
+/// Whether each byte behind a backslash makes an escape of a kept character. One behind two of them is none, and is taken for
+/// one.
+fn is_fine_escaped(window: &[u8; BLOCK + 1]) -> bool {
+    let pairs = window[1..].iter().zip(&window[..BLOCK]);
+    let wrong = pairs.fold(0, |wrong, (byte, before)| {
+        wrong | u8::from((*before == b'\\') & !is_kept_escape(*byte))
+    });
+    wrong == 0
+}
+
+/// Whether an escape of that letter is of a character that is kept.
+const fn is_kept_escape(letter: u8) -> bool {
+    (letter == b'"') | (letter == b'\\') | (letter == b'/') | (letter == b'n') | (letter == b't')
+}
+
+/// Whether each character from there up to `end` stays, found out eight bytes at a time; how far it went, which is a little
+/// further where a character or an escape stands across the end.
+fn kept_up_to(text: &str, mut at: usize, end: usize, escapes: bool) -> Option<usize> {
+    let bytes = text.as_bytes();
+    while at + 8 <= end
+        && let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>)
+    {
         let mut hits = hits(u64::from_le_bytes(*eight), escapes);
         let mut next = at + 8;
         while hits != 0 {
             let place = hits.trailing_zeros() as usize / 8;
-            let Some(length) = kept_at(text, at + place, escapes) else {
-                return false;
-            };
+            let length = kept_at(text, at + place, escapes)?;
             // What belongs to it is no character of its own.
             match place + length {
                 behind @ 0..8 => hits &= u64::MAX << (8 * behind),
@@ -56,13 +141,10 @@ fn kept(text: &str, escapes: bool) -> bool {
         }
         at = next;
     }
-    while at < bytes.len() {
-        let Some(length) = kept_at(text, at, escapes) else {
-            return false;
-        };
-        at += length;
+    while at < end {
+        at += kept_at(text, at, escapes)?;
     }
-    true
+    Some(at)
 }
 
 /// How many bytes to go on after the character at `at`; `None` where it does not stay, or may not.
@@ -71,7 +153,7 @@ fn kept_at(text: &str, at: usize, escapes: bool) -> Option<usize> {
     let bytes = text.as_bytes();
     match bytes.get(at)? {
         b'\\' if escapes => match bytes.get(at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'n' | b't') => Some(2),
+            Some(letter) if is_kept_escape(*letter) => Some(2),
             _ => None,
         },
         b' '..=b'~' | b'\n' | b'\t' => Some(1),
@@ -211,4 +293,60 @@ fn without_strays(text: &str) -> String {
         rest = after;
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The same, character by character.
+    fn slowly_kept(text: &str, escapes: bool) -> bool {
+        let mut at = 0;
+        while at < text.len() {
+            let Some(length) = kept_at(text, at, escapes) else {
+                return false;
+            };
+            at += length;
+        }
+        true
+    }
+
+    const PIECES: [&str; 20] = [
+        r"\\", r#"\""#, r"\/", r"\n", r"\t", r"\r", r"\u202e", "é", "ß", "中", "😀", "\\u", "\n",
+        "\\", "\u{ad}", "\u{61c}", "\u{34f}", "\u{202e}", "\u{7f}", "\r",
+    ];
+
+    /// One piece, or two, wherever they stand in blocks.
+    #[test]
+    fn all_that_stays_is_told_from_all_that_does_not() {
+        for before in 0..2 * BLOCK + STEP + 4 {
+            for one in PIECES {
+                for two in PIECES {
+                    for behind in [0, 1, BLOCK, 3 * BLOCK] {
+                        let text = [&"a".repeat(before), one, two, &"a".repeat(behind)].concat();
+                        for escapes in [false, true] {
+                            let expected = slowly_kept(&text, escapes);
+                            assert_eq!(kept(&text, escapes), expected, "{escapes} {text:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn runs_of_backslashes_are_told_apart(
+            parts in prop::collection::vec((0_usize..40, 0_usize..70, 0_usize..PIECES.len() + 40), 1..12),
+        ) {
+            let parts = parts.into_iter().map(|(plain, run, nth)| {
+                ["a".repeat(plain), r"\\".repeat(run), PIECES.get(nth).copied().unwrap_or("x").to_owned()].concat()
+            });
+            let text: String = parts.collect();
+            for escapes in [false, true] {
+                prop_assert_eq!(kept(&text, escapes), slowly_kept(&text, escapes), "{} {:?}", escapes, text);
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use super::{
     Limits, ReadError, ReadErrorKind,
     keys::Keys,
     places::Places,
-    scan::{Looks, hits, is_space},
+    scan::{Looks, STEP, hits, is_space, over_blocks},
     text::unescape,
 };
 use crate::room::{COPIES, OBJECT, VALUE};
@@ -325,6 +325,7 @@ impl<'a> Scan<'a> {
     fn rest_of_string(&mut self, start: usize, at: usize) -> Step<Range<usize>> {
         let bytes = self.text.as_bytes();
         let mut looks = Looks::new(bytes, at);
+        let mut blocks = start + STEP;
         self.escaped = false;
         loop {
             self.at = looks.next();
@@ -332,6 +333,14 @@ impl<'a> Scan<'a> {
                 Some(b'"') => break,
                 Some(b'\\') => {
                     self.escaped = true;
+                    if self.at >= blocks {
+                        let end = over_blocks(bytes, self.at);
+                        blocks = end + STEP;
+                        if end > self.at {
+                            looks = Looks::new(bytes, end);
+                            continue;
+                        }
+                    }
                     match bytes.get(self.at + 1) {
                         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
                             self.at += 2

@@ -100,19 +100,73 @@ impl<'a> Looks<'a> {
     }
 }
 
+/// Bytes that are judged at once.
+const BLOCK: usize = 32;
+
+/// Goes on within a string over blocks in which no quote or control stands for itself, no backslash is escaped, and no escape is
+/// one of four digits. That is told of all bytes of a block at once. It begins and ends where no escape was begun before.
+pub(super) fn over_blocks(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(window) = at
+        .checked_sub(1)
+        .and_then(|from| bytes.get(from..)?.first_chunk())
+        && is_plain_block(window)
+    {
+        // An escape that begins with the last byte is looked at once more, with what follows.
+        at += BLOCK - usize::from(window[BLOCK] == b'\\');
+    }
+    at
+}
+
+/// Whether each byte of a block is fine beside the one before it; the first of these is before the block.
+#[inline]
+fn is_plain_block(window: &[u8; BLOCK + 1]) -> bool {
+    // The one that is escaped by another one is not told from the one that escapes.
+    let mut wrong = u8::from(window[0] == b'\\');
+    for (byte, before) in window[1..].iter().zip(&window[..BLOCK]) {
+        let (byte, escaped) = (*byte, *before == b'\\');
+        let ends = !escaped & (byte == b'"');
+        let strange = escaped & !is_short_escape(byte);
+        wrong |= u8::from((byte < 0x20) | ends | strange);
+    }
+    wrong == 0
+}
+
+/// Whether a byte makes an escape of two signs, but for the backslash.
+const fn is_short_escape(byte: u8) -> bool {
+    (byte == b'"')
+        | (byte == b'/')
+        | (byte == b'b')
+        | (byte == b'f')
+        | (byte == b'n')
+        | (byte == b'r')
+        | (byte == b't')
+}
+
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
+/// Bytes of a string that are looked at one by one between blocks: most strings are shorter.
+pub(super) const STEP: usize = 64;
+
 /// Where the string ends whose quote is at `at`, behind its last quote. The text is checked.
 pub(super) fn string_end(bytes: &[u8], at: usize) -> usize {
     let mut looks = Looks::new(bytes, at + 1);
+    let mut blocks = at + STEP;
     loop {
         let at = looks.next();
         match bytes.get(at) {
             None => return at,
             Some(b'"') => return at + 1,
-            Some(b'\\') => looks.go_on(at + 2),
+            Some(b'\\') if at < blocks => looks.go_on(at + 2),
+            Some(b'\\') => {
+                let end = over_blocks(bytes, at);
+                blocks = end + STEP;
+                match end == at {
+                    true => looks.go_on(at + 2),
+                    false => looks = Looks::new(bytes, end),
+                }
+            }
             Some(_) => {}
         }
     }
@@ -189,6 +243,90 @@ mod tests {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    /// The end of the string that begins at nought, sign by sign.
+    fn slow_end(bytes: &[u8]) -> usize {
+        let mut at = 1;
+        loop {
+            match bytes.get(at) {
+                None => return bytes.len(),
+                Some(b'"') => return at + 1,
+                Some(b'\\') => at += 2,
+                Some(_) => at += 1,
+            }
+        }
+    }
+
+    #[test]
+    fn long_strings_end_where_they_do() {
+        let pieces = [
+            r"\\", r#"\""#, r"\n", r"\u0022", r#"\\\""#, r"\\\\", "é", r#"\\""#, r#"""#,
+        ];
+        for before in 0..BLOCK + 2 {
+            for dense in [r"\n\n\n", r"abcdef\t", r"\\\n"] {
+                for one in pieces {
+                    for two in pieces {
+                        let lead = dense.repeat(before);
+                        let text = [
+                            "\"",
+                            &lead[..],
+                            one,
+                            "a",
+                            two,
+                            &"b".repeat(BLOCK),
+                            "\"",
+                            &"c".repeat(2 * BLOCK),
+                        ];
+                        let text = text.concat();
+                        assert_eq!(
+                            string_end(text.as_bytes(), 0),
+                            slow_end(text.as_bytes()),
+                            "{text}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where the inside of a string that begins at `at` has its escapes and other bytes, each as its length; none behind what
+    /// ends it, is wrong or has to be looked at one by one.
+    fn fine(bytes: &[u8], at: usize) -> Vec<usize> {
+        let mut places = vec![at];
+        while let Some(last) = places.last().copied() {
+            match bytes.get(last) {
+                Some(b'\\') if bytes.get(last + 1).is_some_and(|b| is_short_escape(*b)) => {
+                    places.push(last + 2)
+                }
+                Some(b'"' | b'\\' | 0..0x20) | None => break,
+                Some(_) => places.push(last + 1),
+            }
+        }
+        places
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_is_gone_over_that_needs_a_look(
+            parts in proptest::collection::vec((0_usize..40, 0_usize..12), 1..16),
+        ) {
+            const PIECES: [&str; 12] = [
+                r"\n", r#"\""#, r"\\", r"\\\\", r"\u0041", "\"", "\u{1}", r"\x", "é中", r"\/\b\f\r\t", "", "",
+            ];
+            let parts = parts.iter().flat_map(|(n, piece)| ["a".repeat(*n), PIECES[*piece].to_owned()]);
+            let text: String = parts.collect();
+            let mut at = 0;
+            while at < text.len() {
+                let end = over_blocks(text.as_bytes(), at);
+                proptest::prop_assert!(fine(text.as_bytes(), at).contains(&end), "{at} to {end} of {text:?}");
+                // The next place where no escape was begun.
+                at = match text.as_bytes()[at] {
+                    b'\\' => at + 2,
+                    _ => at + 1,
+                };
             }
         }
     }

@@ -45,26 +45,42 @@ fn unescaped(inner: &str, first: usize) -> String {
 }
 
 /// Takes off the escape at `at`; how long it is.
+#[inline]
 fn unescape_one(inner: &str, at: usize, out: &mut [u8], to: &mut usize) -> usize {
-    let sign = match inner.as_bytes().get(at + 1) {
-        Some(b'u') => {
-            let (sign, used) = unicode(inner.get(at..).unwrap_or_default());
-            for byte in sign.encode_utf8(&mut [0; 4]).bytes() {
-                put(out, to, byte);
-            }
-            return used;
-        }
-        Some(b'b') => 0x8,
-        Some(b'f') => 0xc,
-        Some(b'n') => b'\n',
-        Some(b'r') => b'\r',
-        Some(b't') => b'\t',
-        Some(other) => *other,
-        None => b'?',
-    };
-    put(out, to, sign);
+    let letter = inner.as_bytes().get(at + 1).copied().unwrap_or(b'?');
+    if letter == b'u' {
+        return unescape_digits(inner, at, out, to);
+    }
+    put(out, to, MEANT[usize::from(letter)]);
     2
 }
+
+#[inline(never)]
+fn unescape_digits(inner: &str, at: usize, out: &mut [u8], to: &mut usize) -> usize {
+    let (sign, used) = unicode(inner.get(at..).unwrap_or_default());
+    for byte in sign.encode_utf8(&mut [0; 4]).bytes() {
+        put(out, to, byte);
+    }
+    used
+}
+
+/// What a letter behind a backslash stands for.
+const MEANT: [u8; 256] = {
+    let mut meant = [0; 256];
+    let mut letter = 0;
+    while letter < meant.len() {
+        meant[letter] = match letter as u8 {
+            b'b' => 0x8,
+            b'f' => 0xc,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            other => other,
+        };
+        letter += 1;
+    }
+    meant
+};
 
 fn put(out: &mut [u8], to: &mut usize, byte: u8) {
     if let Some(place) = out.get_mut(*to) {
@@ -175,32 +191,34 @@ fn write_escaped(out: &mut String, text: &str, signs: &Signs) {
     }
 }
 
-/// Writes the bytes of a piece of text, escaped; how many they are then.
+/// Writes the bytes of a piece of text, escaped; how many they are then. Eight bytes are copied at a time, and what was copied
+/// too much is written over by what comes next.
 fn escape(piece: &[u8], signs: &Signs, out: &mut [u8]) -> usize {
-    let mut to = 0;
-    let (words, rest) = piece.as_chunks::<8>();
-    for word in words {
-        if hits(u64::from_le_bytes(*word)) == 0 {
-            if let Some(place) = out.get_mut(to..to + 8) {
-                place.copy_from_slice(word);
-            }
-            to += 8;
-        } else {
-            to = escape_each(word, signs, out, to);
+    let (mut at, mut to) = (0, 0);
+    while let Some(eight) = piece.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let Some(place) = out.get_mut(to..).and_then(<[u8]>::first_chunk_mut::<8>) else {
+            break;
+        };
+        *place = *eight;
+        let plain = hits(u64::from_le_bytes(*eight)).trailing_zeros() as usize / 8;
+        (at, to) = (at + plain, to + plain);
+        if let Some(byte) = eight.get(plain) {
+            to = escape_one(*byte, signs, out, to);
+            at += 1;
         }
     }
-    escape_each(rest, signs, out, to)
+    let rest = piece.get(at..).unwrap_or_default();
+    rest.iter()
+        .fold(to, |to, byte| escape_one(*byte, signs, out, to))
 }
 
-fn escape_each(bytes: &[u8], signs: &Signs, out: &mut [u8], mut to: usize) -> usize {
-    for byte in bytes {
-        let (sign, length) = &signs[usize::from(*byte)];
-        if let Some(place) = out.get_mut(to..to + 8) {
-            place.copy_from_slice(sign);
-        }
-        to += usize::from(*length);
+/// Writes what a byte becomes; where it ends.
+fn escape_one(byte: u8, signs: &Signs, out: &mut [u8], to: usize) -> usize {
+    let (sign, length) = &signs[usize::from(byte)];
+    if let Some(place) = out.get_mut(to..to + 8) {
+        place.copy_from_slice(sign);
     }
-    to
+    to + usize::from(*length)
 }
 
 #[cfg(test)]

@@ -1,0 +1,57 @@
+//! Which characters look alike, after <https://www.unicode.org/reports/tr39/#Confusable_Detection>.
+
+use unicode_normalization::UnicodeNormalization;
+
+// SIGNS, ENDS, TEXT and UNSEEN, as `build.rs` writes them.
+include!(concat!(env!("OUT_DIR"), "/alike.rs"));
+
+/// The form of a text that all texts share that look like it.
+pub(super) fn skeleton(text: &str) -> impl Iterator<Item = char> {
+    let seen = text.nfd().filter(|sign| !is_unseen(*sign));
+    seen.flat_map(|sign| {
+        let like = like(sign);
+        let itself = like.is_none().then_some(sign);
+        like.unwrap_or_default().chars().chain(itself)
+    })
+    .nfd()
+}
+
+/// What a character looks like, where it is something else.
+fn like(sign: char) -> Option<&'static str> {
+    let nth = SIGNS.binary_search(&u32::from(sign)).ok()?;
+    let end = |nth: usize| ENDS.get(nth).map(|end| usize::from(*end));
+    let start = nth.checked_sub(1).map_or(Some(0), end)?;
+    TEXT.get(start..end(nth)?)
+}
+
+fn is_unseen(sign: char) -> bool {
+    UNSEEN
+        .iter()
+        .any(|(from, to)| (*from..=*to).contains(&sign))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn same(text: &str) -> bool {
+        skeleton(text).eq(unicode_security::skeleton(text))
+    }
+
+    #[test]
+    fn each_character_looks_like_what_the_library_says() {
+        for sign in '\0'..=char::MAX {
+            assert!(same(&sign.to_string()), "{sign:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn texts_look_like_what_the_library_says(
+            text in "[a-zA-Z0-9\u{0}-\u{5ff}\u{1d00}-\u{206f}\u{fb00}-\u{ffff}\u{1d400}-\u{1d7ff}\u{e0000}-\u{e0fff}]{0,24}",
+        ) {
+            prop_assert!(same(&text), "{text:?}");
+        }
+    }
+}
