@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 use toolgate_wire::{
-    json::Json,
+    json::{Json, View},
     method::{definition::ItemKind, trace::TraceContext, usage::Op},
 };
 
@@ -81,6 +81,9 @@ pub struct Use {
     pub arguments: Arguments,
 }
 
+/// The longest arguments that are looked at as they stand, in bytes: to step over what is nested goes through it once a level.
+const SHORT: usize = 4 << 10;
+
 /// The arguments of a call: the very bytes that came, and a tree of them for those who must look inside.
 #[derive(Clone)]
 pub struct Arguments(Arc<(Json, OnceLock<(Value, bool)>)>);
@@ -103,7 +106,16 @@ impl Arguments {
 
     /// Whether some number does not survive in the tree.
     pub fn lossy(&self) -> bool {
-        self.tree().1
+        match self.short() {
+            Some(_) => self.raw().lossy(),
+            None => self.tree().1,
+        }
+    }
+
+    /// They as they stand, where they are short and nobody made the tree: for who can do without it.
+    pub fn short(&self) -> Option<View<'_>> {
+        let (raw, tree) = &*self.0;
+        (tree.get().is_none() && raw.as_str().len() <= SHORT).then(|| raw.view())
     }
 
     fn tree(&self) -> &(Value, bool) {

@@ -44,7 +44,7 @@ pub use reporter::{Event, LogMessage, Report, Reporter};
 pub use scrub::{Asked, Returned, Scrub};
 pub use service::{Outcome, Service};
 pub use toolgate_wire::{
-    json::Json,
+    json::{Json, View},
     method::{
         complete::CompleteResult,
         content::{Content, ContentKind},

@@ -13,7 +13,7 @@ use fixed::Fixed;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use toolgate_core::{
-    Call, Caller, Decision, Error, Item, Json, Kind, Op, Problem, Refusal, Rule, Verdict,
+    Call, Caller, Decision, Error, Item, Json, Kind, Op, Problem, Refusal, Rule, Verdict, View,
 };
 
 /// Checks arguments: of a tool against its `inputSchema`, of a prompt against what it names, and URIs of resources.
@@ -78,8 +78,14 @@ impl Arguments {
                     .to_owned(),
             }]));
         }
-        let value = call.arguments().value();
         let refuses = !self.unknown.of(&item.origin.server);
+        if let (None, Some(short)) = (item.fixed(), call.arguments().short())
+            && !(refuses && schema.closed && has_strangers(&schema.tree, &short))
+            && schema::fits_short(&input.0, &short)
+        {
+            return Ok(Checked::Now(Vec::new()));
+        }
+        let value = call.arguments().value();
         let Some(fixed) = item.fixed() else {
             let strangers = match refuses && schema.closed {
                 true => strangers(&schema.tree, value),
@@ -213,6 +219,15 @@ fn strangers(schema: &Value, arguments: &Value) -> Vec<Problem> {
         .take(schema::MOST)
         .map(|(name, value)| strange(known, name, value))
         .collect()
+}
+
+/// Whether there are any, in arguments as they stand.
+fn has_strangers(schema: &Value, arguments: &View<'_>) -> bool {
+    let known = schema.get("properties").and_then(Value::as_object);
+    known.is_some_and(|known| {
+        let mut names = arguments.members();
+        names.any(|(name, _)| !known.contains_key(&*name))
+    })
 }
 
 fn strange(known: &Map<String, Value>, name: &str, value: &Value) -> Problem {

@@ -3,12 +3,12 @@
 //! A schema is foreign, and so are most values. How long a check takes at most is known before it begins, in nanoseconds of
 //! a processor for a release build: nobody can stop it once it runs.
 
-use super::{Compiled, problems};
+use super::{Compiled, problems, work::DEEPEST};
 use crate::contain::withheld;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
-use toolgate_core::{BoxFuture, Problem};
+use toolgate_core::{BoxFuture, Problem, View};
 
 /// What is done on the spot, in nanoseconds.
 const HERE: u64 = 1_000_000;
@@ -25,6 +25,22 @@ pub(crate) enum Checked {
     Now(Vec<Problem>),
     /// Soon, or its time is over.
     Soon(BoxFuture<'static, Result<Vec<Problem>, String>>),
+}
+
+/// Whether a short value as it stands fits a plain schema: nearly all do. `false` where that is not known without a tree.
+pub(crate) fn fits(compiled: &Compiled, value: &View<'_>) -> bool {
+    let Ok(schema) = compiled else {
+        return false;
+    };
+    let most = HERE.min(nanos(schema.time));
+    let plain = schema.plain.as_ref();
+    let text = value.as_str().as_bytes();
+    // No level is without its sign.
+    let levels = || memchr::memchr2_iter(b'{', b'[', text).count();
+    schema.depth >= DEEPEST
+        && (text.len() <= DEEPEST || levels() <= DEEPEST)
+        && schema.cost.of_short(text.len()) <= most
+        && plain.is_some_and(|plain| plain.takes_text(value))
 }
 
 /// Checks a value against a schema; without problems where there is no schema.

@@ -17,7 +17,7 @@ mod work;
 
 pub use author::{check_schemas, fits, judge};
 pub use bounds::Bounds;
-pub(crate) use budget::{Checked, check};
+pub(crate) use budget::{Checked, check, fits as fits_short};
 pub(crate) use explain::{Explained, MOST, kind, problems, short, step, stranger};
 pub(crate) use kept::{Compiled, compiled};
 pub use withhold::Schemas;

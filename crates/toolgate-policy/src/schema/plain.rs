@@ -6,6 +6,8 @@
 use jsonschema::Draft;
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
+use toolgate_core::View;
+use toolgate_wire::json::Kind;
 
 /// What a value must keep, all of it.
 pub(super) struct Plain(Vec<Check>);
@@ -54,6 +56,11 @@ impl Plain {
     /// Whether a value keeps all of it. The reader bounds the stack.
     pub(super) fn takes(&self, value: &Value) -> bool {
         self.0.iter().all(|check| check.takes(value))
+    }
+
+    /// The same of a value as it stands, without a tree of it.
+    pub(super) fn takes_text(&self, value: &View<'_>) -> bool {
+        self.0.iter().all(|check| check.takes_text(value))
     }
 }
 
@@ -206,6 +213,60 @@ impl Check {
             (Check::Not(plain), value) => !plain.takes(value),
             _ => true,
         }
+    }
+
+    fn takes_text(&self, value: &View<'_>) -> bool {
+        let within =
+            |count: usize, least: &u64, most: &u64| (*least..=*most).contains(&(count as u64));
+        match (self, value.kind()) {
+            (Check::Never, _) => false,
+            (Check::Type(types), kind) => types & kind_of(kind, value) != 0,
+            (Check::Enum(values), Kind::String) => {
+                let text = value.str_cow();
+                values.iter().any(|one| one.as_str() == text.as_deref())
+            }
+            // Scalars are their own tree, and lists and objects are seldom named.
+            (Check::Enum(_), _) | (Check::Limit(..), Kind::Number) => self.takes(&value.to_value()),
+            (Check::Length(least, most), Kind::String) => {
+                let text = value.str_cow().unwrap_or_default();
+                within(text.chars().count(), least, most)
+            }
+            (Check::Items(least, most), Kind::Array) => within(value.items().count(), least, most),
+            (Check::Members(least, most), Kind::Object) => {
+                within(value.members().count(), least, most)
+            }
+            (Check::Required(names), Kind::Object) => {
+                let has = |name: &String| value.members().any(|(key, _)| key == name.as_str());
+                names.iter().all(has)
+            }
+            (Check::Properties(named, others), Kind::Object) => {
+                value.members().all(|(name, value)| {
+                    let found = named.binary_search_by(|(known, _)| known.as_str().cmp(&name));
+                    found.map_or(others, |at| &named[at].1).takes_text(&value)
+                })
+            }
+            (Check::Each(plain), Kind::Array) => value.items().all(|item| plain.takes_text(&item)),
+            (Check::All(all), _) => all.iter().all(|plain| plain.takes_text(value)),
+            (Check::Any(any), _) => any.iter().any(|plain| plain.takes_text(value)),
+            (Check::One(one), _) => {
+                let takes = one.iter().filter(|plain| plain.takes_text(value));
+                takes.take(2).count() == 1
+            }
+            (Check::Not(plain), _) => !plain.takes_text(value),
+            _ => true,
+        }
+    }
+}
+
+/// The types of which a value as it stands is one.
+fn kind_of(kind: Kind, value: &View<'_>) -> u8 {
+    match kind {
+        Kind::Null => NULL,
+        Kind::Bool => BOOLEAN,
+        Kind::Object => OBJECT,
+        Kind::Array => ARRAY,
+        Kind::String => STRING,
+        Kind::Number => kinds(&value.to_value()),
     }
 }
 

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The schemas that may look at one place.
 const LOOKS: u64 = 20_000;
 /// Values deeper than the reader lets in need no look.
-const DEEPEST: usize = 64;
+pub(super) const DEEPEST: usize = 64;
 /// The steps that the counting itself may take.
 const STEPS: usize = 2_000_000;
 /// Places that are told apart, and names in them.
@@ -130,6 +130,25 @@ impl Cost {
     /// What checking this value costs at most.
     pub(super) fn of(&self, value: &Value) -> u64 {
         self.at(value, 0)
+    }
+
+    /// What checking any value costs at most whose text has so many bytes, as a tree or as it stands: quickly told, and too much
+    /// for most that are not short.
+    pub(super) fn of_short(&self, bytes: usize) -> u64 {
+        let worst = &self.worst;
+        if worst.unique > 0 {
+            return u64::MAX;
+        }
+        // Each byte may be a value or a member, which is looked at by itself, by those who look at other members, and by those who
+        // want to know who looked at it.
+        let each = worst.each.saturating_add(PASS).saturating_mul(2);
+        let texts = worst.text.saturating_mul(2).saturating_add(worst.names);
+        let seen = worst.seen.saturating_mul(worst.each);
+        // Who looks at a value as it stands goes through all of it, and it stands in others.
+        let steps = worst.looks.saturating_mul(DEEPEST as u64);
+        let all = [each, texts, seen, steps];
+        let all = all.into_iter().fold(0, u64::saturating_add);
+        all.saturating_mul(bytes as u64)
     }
 
     /// Whether all that is wrong with a value may be told: each of the schemas may say something of it, and repeats it.

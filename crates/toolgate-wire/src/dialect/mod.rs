@@ -163,7 +163,7 @@ impl Dialect {
             o.str("nextCursor", next);
         }
         self.keep(&mut o, hint);
-        self.end(&mut o, missing.as_ref(), server);
+        self.end(&mut o, missing.as_ref(), &server.json());
         o.finish()
     }
 
@@ -173,7 +173,7 @@ impl Dialect {
         self.begin(&mut o);
         o.raw("skill", entry);
         self.keep(&mut o, hint);
-        self.end(&mut o, None, server);
+        self.end(&mut o, None, &server.json());
         o.finish()
     }
 
@@ -190,23 +190,24 @@ impl Dialect {
         if let Some(next) = next {
             o.str("nextCursor", next);
         }
-        self.end(&mut o, None, server);
+        self.end(&mut o, None, &server.json());
         o.finish()
     }
 
     /// The result of a use. What this revision has no word for becomes text or is left out.
     pub fn output(&self, output: &Output, server: &Implementation) -> Json {
         let mut o = ObjectWriter::of(room(output));
-        self.write_output(&mut o, output, server);
+        self.write_output(&mut o, output, &server.json());
         o.finish()
     }
 
-    /// The reply with the result of a use, written in one go.
-    pub fn reply(&self, id: &Id, output: &Output, server: &Implementation) -> String {
+    /// The reply with the result of a use, written in one go. `server` is [`Implementation::json`] of it, which is the same for
+    /// each reply.
+    pub fn reply(&self, id: &Id, output: &Output, server: &Json) -> String {
         message::reply_with(id, room(output), |o| self.write_output(o, output, server))
     }
 
-    fn write_output(&self, o: &mut ObjectWriter, output: &Output, server: &Implementation) {
+    fn write_output(&self, o: &mut ObjectWriter, output: &Output, server: &Json) {
         self.begin(o);
         let meta = match output {
             Output::Tool(result) => self.tool_result(o, result),
@@ -300,17 +301,17 @@ impl Dialect {
     pub fn empty(&self, server: &Implementation) -> Json {
         let mut o = ObjectWriter::new();
         self.begin(&mut o);
-        self.end(&mut o, None, server);
+        self.end(&mut o, None, &server.json());
         o.finish()
     }
 
-    fn end(&self, o: &mut ObjectWriter, foreign: Option<&Json>, server: &Implementation) {
+    fn end(&self, o: &mut ObjectWriter, foreign: Option<&Json>, server: &Json) {
         if self.stateless {
             o.object("_meta", |m| {
                 for (key, value) in foreign.into_iter().flat_map(Json::members) {
                     m.raw(&key, &value);
                 }
-                m.object(meta::SERVER, |s| server.write(s));
+                m.raw(meta::SERVER, server);
             });
         } else if let Some(foreign) = foreign {
             o.raw("_meta", foreign);

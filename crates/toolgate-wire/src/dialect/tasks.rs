@@ -19,7 +19,7 @@ impl Dialect {
         } else {
             o.object("task", |o| task.write(o, self.tasks, false));
         }
-        self.end(&mut o, None, server);
+        self.end(&mut o, None, &server.json());
         o.finish()
     }
 
@@ -28,7 +28,7 @@ impl Dialect {
         let mut o = ObjectWriter::new();
         self.begin(&mut o);
         task.write(&mut o, self.tasks, true);
-        self.end(&mut o, None, server);
+        self.end(&mut o, None, &server.json());
         o.finish()
     }
 

@@ -12,12 +12,14 @@ mod reader;
 mod scan;
 mod text;
 mod value;
+mod view;
 mod write;
 
 pub use edit::StringAt;
 pub use limits::{Limits, ReadError, ReadErrorKind};
 pub use members::Members;
 pub use text::write_string;
+pub use view::View;
 pub use write::{ArrayWriter, ObjectWriter};
 
 use crate::room::Claim;
@@ -57,6 +59,19 @@ pub enum Kind {
     Bool,
     /// `null`
     Null,
+}
+
+impl Kind {
+    fn of(text: &str) -> Kind {
+        match text.as_bytes().first() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::String,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'n') | None => Kind::Null,
+            Some(_) => Kind::Number,
+        }
+    }
 }
 
 impl Json {
@@ -209,14 +224,7 @@ impl Json {
 
     /// What it is.
     pub fn kind(&self) -> Kind {
-        match self.as_str().as_bytes().first() {
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
-            Some(b'"') => Kind::String,
-            Some(b't' | b'f') => Kind::Bool,
-            Some(b'n') | None => Kind::Null,
-            Some(_) => Kind::Number,
-        }
+        Kind::of(self.as_str())
     }
 
     /// The members of an object, in their order; none for anything else.
@@ -255,8 +263,7 @@ impl Json {
 
     /// The text of a string, without a copy where it has no escapes.
     pub fn str_cow(&self) -> Option<Cow<'_, str>> {
-        let inner = self.as_str().strip_prefix('"')?.strip_suffix('"')?;
-        Some(text::unescape(inner))
+        text::of_string(self.as_str())
     }
 
     /// `true` or `false`.

@@ -11,6 +11,19 @@ pub(super) fn unescape(inner: &str) -> Cow<'_, str> {
     }
 }
 
+/// The text of a string with its quotes; `None` for anything else.
+pub(super) fn of_string(text: &str) -> Option<Cow<'_, str>> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    // Short ones are no work for a search.
+    match inner.len() <= SHORT_TEXT && is_plain(inner.as_bytes()) {
+        true => Some(Cow::Borrowed(inner)),
+        false => Some(unescape(inner)),
+    }
+}
+
+/// So many bytes are looked at eight at a time, more by a search.
+const SHORT_TEXT: usize = 64;
+
 /// The same for a text whose first escape is known. Eight bytes are copied at a time, and what was copied too much is written
 /// over by what comes next: most text has an escape each few bytes.
 fn unescaped(inner: &str, first: usize) -> String {

@@ -27,7 +27,7 @@ impl From<Json> for Answer {
 pub(crate) fn reply(
     id: &Id,
     answer: Result<Answer, RpcError>,
-    (dialect, server): (&Dialect, &Implementation),
+    (dialect, server): (&Dialect, &Json),
 ) -> Frame {
     match answer {
         Ok(Answer::Output(output)) => Frame::Reply(dialect.reply(id, &output, server).into(), None),

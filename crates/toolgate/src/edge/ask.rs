@@ -3,8 +3,8 @@
 use super::{Front, call::Context, outlet::Outlet};
 use std::time::Duration;
 use toolgate_core::{
-    Approval, Ask, AskKind, BoxFuture, Call, Error, Event, Kind, Need, Open, Outcome, Output,
-    Progress, Questions, Round, Waiting, visible,
+    Approval, Ask, AskKind, BoxFuture, Call, Error, Event, Kind, Need, Outcome, Output, Progress,
+    Questions, Round, Waiting, visible,
 };
 use toolgate_wire::{
     dialect::Dialect,
@@ -45,22 +45,38 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 /// The longest arguments that are put into a question to the client; longer ones wait for the console.
 const SHOWN: usize = 16 * 1024;
 
-/// Calls until there is an outcome, or questions that have to leave.
+/// The call of the first round as it was made, for another one.
+pub(crate) type Again<'a> = &'a (dyn Fn() -> Result<Call, Error> + Send + Sync);
+
+/// Calls until there is an outcome, or questions that have to leave. Most calls have one round: what another one takes is made
+/// `again` then.
 pub(crate) async fn rounds(
     server: &Front,
     context: &Context,
-    mut call: Call,
+    call: Call,
+    again: Again<'_>,
     outlet: &Outlet,
     asker: Option<&dyn Asker>,
 ) -> Result<Left, Error> {
-    let mut open = Open::default();
+    match server.service.call(call).await? {
+        Outcome::Done(output) => Ok(Left::Done(output)),
+        // In a box, so that the future of a call is small.
+        Outcome::Ask(questions) => {
+            let call = again()?;
+            Box::pin(asked((server, context), call, questions, outlet, asker)).await
+        }
+    }
+}
+
+/// Goes on with a call that asked.
+async fn asked(
+    (server, context): (&Front, &Context),
+    mut call: Call,
+    mut questions: Questions,
+    outlet: &Outlet,
+    asker: Option<&dyn Asker>,
+) -> Result<Left, Error> {
     loop {
-        let mut questions = match server.service.call(call.clone()).await? {
-            Outcome::Done(output) => return Ok(Left::Done(output)),
-            Outcome::Ask(questions) => questions,
-        };
-        // Until the end of the rounds: what asked may wait below while another layer asks.
-        questions.open.join(std::mem::take(&mut open));
         if call.round.number >= server.limits.rounds {
             return Err(Error::new(
                 Kind::Upstream,
@@ -97,7 +113,13 @@ pub(crate) async fn rounds(
             answers,
             slots: questions.slots,
         };
-        open = questions.open;
+        let open = questions.open;
+        questions = match server.service.call(call.clone()).await? {
+            Outcome::Done(output) => return Ok(Left::Done(output)),
+            Outcome::Ask(questions) => questions,
+        };
+        // Until the end of the rounds: what asked may wait below while another layer asks.
+        questions.open.join(open);
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     tasks,
 };
 use std::{sync::Arc, time::SystemTime};
-use toolgate_core::{Abilities, Call, Caller, Error, Kind, Reporter, Round, Seen, Trail};
+use toolgate_core::{Abilities, Call, Caller, Error, Held, Kind, Reporter, Round, Seen, Trail};
 use toolgate_wire::{
     dialect::Dialect,
     json::Json,
@@ -67,12 +67,10 @@ pub(crate) async fn run(
             context.log_level,
         ))
     };
-    let mut call = context.call(&mut read, id);
+    let mut call = context.call(&mut read, crate::ids::call(), id);
     if let Some(params) = params {
         call.held.hold(params);
     }
-    // Until the answer is made: what came back is held by it, and by nothing else.
-    let _held = call.held.clone();
     // Nothing could come of an event where neither is wanted.
     let wanted = (context.progress.is_some() || context.log_level.is_some()).then(report);
     if let Some(report) = &wanted {
@@ -92,7 +90,16 @@ pub(crate) async fn run(
         return answer.map(Answer::Made);
     }
     let _closer = wanted.as_ref().map(|report| report.closer());
-    let error = match ask::rounds(server, context, call, outlet, asker).await {
+    let first = First {
+        context,
+        of: (method, params, id),
+        id: call.id.clone(),
+        held: call.held.clone(),
+        reporter: call.reporter.clone(),
+        number: call.round.number,
+    };
+    let again = || first.again();
+    let error = match ask::rounds(server, context, call, &again, outlet, asker).await {
         Ok(Left::Done(output)) => return Ok(Answer::Output(output)),
         Ok(Left::Questions(call, questions)) => match leave(server, context, &call, questions) {
             Ok(asked) => return Ok(Answer::Made(asked)),
@@ -106,6 +113,34 @@ pub(crate) async fn run(
     answer::failed(&error, named, context.dialect, &server.info).map(Answer::Made)
 }
 
+/// What a call of a request is made of, for another round of it. What came back for it is held here until the answer is made,
+/// and by nothing else.
+struct First<'a> {
+    context: &'a Context,
+    of: (&'a str, Option<&'a Json>, &'a Id),
+    id: Arc<str>,
+    held: Held,
+    reporter: Reporter,
+    number: u32,
+}
+
+impl First<'_> {
+    /// The call once more, without the answers that it brought along.
+    ///
+    /// # Errors
+    /// There are none: it was read before.
+    fn again(&self) -> Result<Call, Error> {
+        let (method, params, id) = self.of;
+        let mut read = usage::Params::read(method, params)
+            .map_err(|why| Error::new(Kind::Invalid(Vec::new()), why))?;
+        let mut call = self.context.call(&mut read, self.id.clone(), id);
+        call.held = self.held.clone();
+        call.reporter = self.reporter.clone();
+        call.round.number = self.number;
+        Ok(call)
+    }
+}
+
 /// Works on a call until there is an answer, in the words of the caller's revision.
 ///
 /// # Errors
@@ -117,7 +152,9 @@ pub(crate) async fn rounds(
     outlet: &Outlet,
     asker: Option<&dyn Asker>,
 ) -> Result<Json, Error> {
-    match ask::rounds(server, context, call, outlet, asker).await? {
+    let first = call.clone();
+    let again = || Ok(first.clone());
+    match ask::rounds(server, context, call, &again, outlet, asker).await? {
         Left::Done(output) => Ok(context.dialect.output(&output, &server.info)),
         Left::Questions(call, questions) => leave(server, context, &call, questions),
     }
@@ -180,11 +217,11 @@ fn leave(
 }
 
 impl Context {
-    /// The call of these parameters. Takes its name out of them.
-    fn call(&self, params: &mut usage::Params, id: &Id) -> Call {
+    /// The call of these parameters, under an id of its own. Takes its name out of them.
+    fn call(&self, params: &mut usage::Params, own: Arc<str>, id: &Id) -> Call {
         let mut call = Call::on(
             self.trail.clone(),
-            crate::ids::call(),
+            own,
             self.caller.clone(),
             params.op,
             std::mem::take(&mut params.name),

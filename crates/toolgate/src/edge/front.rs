@@ -30,6 +30,8 @@ use toolgate_wire::{
 pub struct Front {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) info: Implementation,
+    /// The same as it stands in each reply.
+    pub(crate) signature: Json,
     pub(crate) limits: ServerLimits,
     pub(crate) seal: Seal,
     pub(crate) witness: Option<Arc<dyn Witness>>,
@@ -40,6 +42,7 @@ pub struct Front {
     closing: watch::Sender<bool>,
     pub(crate) pages: Pages,
     pub(crate) senders: Senders,
+    mirrors: Option<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
 /// The limits of a serving edge.
@@ -104,6 +107,7 @@ impl Front {
         let seal = Seal::random(name, limits.seal_life)?;
         Ok(Front {
             service,
+            signature: info.json(),
             info,
             limits,
             seal,
@@ -115,6 +119,7 @@ impl Front {
             closing: watch::Sender::new(false),
             pages: Pages::default(),
             senders: Senders::default(),
+            mirrors: None,
         })
     }
 
@@ -163,6 +168,7 @@ impl Front {
 
     /// Says more of the program than its name and version.
     pub fn with_info(mut self, info: Implementation) -> Front {
+        self.signature = info.json();
         self.info = info;
         self
     }
@@ -171,6 +177,20 @@ impl Front {
     pub fn with_offers(mut self, offers: Offers) -> Front {
         self.offers = offers;
         self
+    }
+
+    /// Knows whether any tool wants arguments repeated in headers: where it says no, no tool is looked up for that.
+    pub(crate) fn with_mirrors(
+        mut self,
+        any: Option<impl Fn() -> bool + Send + Sync + 'static>,
+    ) -> Front {
+        self.mirrors = any.map(|any| Box::new(any) as Box<_>);
+        self
+    }
+
+    /// Whether a tool may want arguments repeated in headers.
+    pub(crate) fn may_mirror(&self) -> bool {
+        self.mirrors.as_ref().is_none_or(|any| any())
     }
 
     /// Says how a model should use it all.

@@ -192,7 +192,7 @@ impl Legacy {
             .await;
         // Cancelled meanwhile: the peer wants to hear nothing.
         if self.table().finish(&id).is_some() {
-            let words = (self.context.dialect, &self.server.info);
+            let words = (self.context.dialect, &self.server.signature);
             outlet.send(answer::reply(&id, answer, words)).await;
         }
         if let Some(tasks) = &self.context.session {

@@ -50,7 +50,9 @@ pub async fn call_here(
         client: None,
         request: None,
     });
-    match ask::rounds(server, &context, call, &outlet, None).await? {
+    let first = call.clone();
+    let again = || Ok(first.clone());
+    match ask::rounds(server, &context, call, &again, &outlet, None).await? {
         Left::Done(output) => Ok(output.into_tool().unwrap_or_default()),
         Left::Questions(..) => Err(Error::new(
             Kind::Unsupported(toolgate_core::Need::Elicitation),

@@ -323,7 +323,7 @@ impl Peer {
             let params = params.as_ref();
             let answer = modern::answer(&server, &context, &id, &method, params, &outlet).await;
             if working.finish(&id) {
-                let words = (context.dialect, &server.info);
+                let words = (context.dialect, &server.signature);
                 outlet.send(answer::reply(&id, answer, words)).await;
             }
         }

@@ -42,6 +42,7 @@ mod service;
 mod skill;
 mod stop;
 mod tool;
+mod typed;
 
 pub use build::BuildError;
 pub use contents::{Contents, IntoContents};

@@ -17,6 +17,8 @@ pub(super) struct Built {
     /// Its duties over what it offers.
     pub(super) service: Arc<dyn Service>,
     pub(super) registry: Registry,
+    /// Whether that is all there is, as it is offered.
+    pub(super) alone: bool,
     pub(super) offers: Offers,
     pub(super) instructions: Option<String>,
 }

@@ -33,6 +33,8 @@ pub(super) struct Offered {
     /// Names of servers that are mounted here: no own name begins so.
     pub(super) mounts: Vec<String>,
     catalogs: [Catalog; ItemKind::ALL.len()],
+    /// Whether a tool may want arguments repeated in headers, however its definition is cleaned.
+    pub(super) mirrors: bool,
     /// Where things of a name or a URI stand.
     places: [HashMap<String, usize>; ItemKind::ALL.len()],
 }
@@ -64,6 +66,10 @@ impl Offered {
         let mut all = found.iter().flatten();
         all.try_for_each(|def| build::is_own(def, &self.mounts))?;
         let hint = self.hint;
+        let tools = found.iter().flatten();
+        self.mirrors = tools
+            .filter(|def| def.kind() == ItemKind::Tool)
+            .any(|def| may_mirror(def.input_schema().as_str()));
         self.places = Default::default();
         for definition in found.iter().flat_map(|list| list.iter().enumerate()) {
             let (at, definition) = definition;
@@ -232,6 +238,12 @@ impl Registry {
         let changed = self.change(kind, |offered| removed = remove(offered));
         removed && changed.is_ok()
     }
+}
+
+/// Whether a schema may have the keyword by which a header repeats an argument: what cleans definitions could bring it about where
+/// a sign is escaped, or is not seen.
+fn may_mirror(schema: &str) -> bool {
+    schema.contains("mcp-header") || schema.contains('\\') || !schema.is_ascii()
 }
 
 fn put<T>(list: &mut Vec<T>, new: T, same: impl Fn(&T, &T) -> bool) {

@@ -297,11 +297,14 @@ impl Server {
         let (limits, key) = (self.limits.clone(), self.key.take());
         let info = self.info.clone();
         let built = self.built()?;
+        let own = built.alone.then(|| built.registry.clone());
+        let mirrors = own.map(|own| move || own.offered().mirrors);
         let unsealed = |error: toolgate_core::Error| BuildError::new("the seal", error.public());
         let mut server = edge::Front::new(built.service, &info.name, &info.version, limits)
             .map_err(unsealed)?
             .with_info(info)
             .with_offers(built.offers)
+            .with_mirrors(mirrors)
             .with_instructions(built.instructions);
         if let Some(key) = key {
             server = server.with_seal_keys(&[key]).map_err(unsealed)?;
@@ -339,10 +342,12 @@ impl Server {
             words.extend(theirs.map(|text| format!("{name}: {text}")));
             offers = mount::both(&offers, &built.offers);
         }
+        let alone = self.overrides.is_empty() && inner.is_empty();
         let end = mount::whole(&registry, self.overrides, inner)?;
         Ok(Built {
             service: Arc::new(self.duties.over(end)),
             registry,
+            alone,
             offers,
             instructions: (!words.is_empty()).then(|| words.join("\n\n")),
         })

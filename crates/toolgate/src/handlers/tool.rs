@@ -1,6 +1,6 @@
 //! A tool: its definition, and the function behind it.
 
-use super::{Cx, IntoOutput, Stop, TaskSupport, definition::Draft, schema};
+use super::{Cx, IntoOutput, Stop, TaskSupport, definition::Draft, schema, typed};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -79,7 +79,7 @@ impl Tool {
     {
         let handler = Arc::new(handler);
         let run: Run = Arc::new(move |call, cx| {
-            let arguments = A::deserialize(call.arguments().value());
+            let arguments = typed::read::<A>(call.arguments());
             let handler = handler.clone();
             Box::pin(async move {
                 let arguments = arguments.map_err(|error| Stop::error(invalid(&error)))?;

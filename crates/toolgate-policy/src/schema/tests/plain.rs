@@ -1,8 +1,10 @@
 //! The plain form says of every value what the compiled one says, and is none of a schema that this one refuses.
 
-use super::{BUILT, COMPILED, Schema, compile, problems, refused, taken};
+use super::{super::budget::fits, BUILT, COMPILED, Schema, compile, problems, refused, taken};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value, json};
+use toolgate_core::Json;
+use toolgate_wire::json::Limits;
 
 /// Where 64 bits, floats and integers part.
 fn edges() -> Vec<Value> {
@@ -235,6 +237,14 @@ fn agree(schema: &Value, values: &[Value]) -> Result<bool, TestCaseError> {
     for value in values.iter().chain(&probes()) {
         let fits = compiled.validator().unwrap().is_valid(value);
         prop_assert_eq!(form.takes(value), fits, "{} in {}", value, schema);
+        let text = Json::from_value(value);
+        prop_assert_eq!(
+            form.takes_text(&text.view()),
+            fits,
+            "{} in {} as it stands",
+            value,
+            schema
+        );
     }
     let said: Vec<_> = values
         .iter()
@@ -338,6 +348,35 @@ fn what_is_not_well_formed_is_refused_at_once() {
         refused(schema.clone(), "");
         refused(in_member(&schema), "");
     }
+}
+
+/// A value as it stands is only said to fit where its tree is, too; all else is left to the tree.
+#[test]
+fn what_is_long_or_deep_is_looked_at_as_a_tree() {
+    let read = |text: String| {
+        let limits = Limits {
+            depth: Limits::DEEPEST,
+            ..Limits::default()
+        };
+        Json::read(text.into_bytes(), &limits).unwrap()
+    };
+    let fits_in = |schema: &Value, text: String| fits(&compile(schema), &read(text).view());
+    let any = json!({"type": "object", "properties": {"a": {"maxLength": 100_000}}});
+    let long = |n: usize| format!(r#"{{"a":"{}"}}"#, "x".repeat(n));
+    assert!(fits_in(&any, long(1000)));
+    assert!(!fits_in(&any, long(100_000)), "it may take its time");
+    let deep = |n: usize| format!(r#"{{"a":{}1{}}}"#, "[".repeat(n), "]".repeat(n));
+    assert!(fits_in(&any, deep(63)));
+    assert!(!fits_in(&any, deep(64)), "one over");
+    let found = problems(&compile(&any).unwrap(), &read(deep(64)).to_value());
+    assert_eq!(found.len(), 1, "and that is refused");
+    let pattern = json!({"pattern": "^a"});
+    assert!(!fits_in(&pattern, r#""a""#.to_owned()), "not plain");
+    let string = json!({"type": "string"});
+    assert!(!fits_in(&string, "7".to_owned()), "wrong");
+    let mut slow = compile(&any).unwrap();
+    slow.time = std::time::Duration::ZERO;
+    assert!(!fits(&Ok(slow), &read(long(1)).view()), "no time");
 }
 
 #[test]

@@ -149,9 +149,11 @@ async fn stateless(
     let name = headers::named(method, params);
     let name = name.as_ref().and_then(Json::str_cow);
     headers::agree(said, method, name.as_deref(), meta).map_err(bad)?;
-    if let (tools_call::NAME, Some(name)) = (method, name.as_deref()) {
-        let agreed = mirrored(endpoint, caller, headers, (name, params)).await;
-        agreed.map_err(bad)?;
+    if let (tools_call::NAME, Some(name)) = (method, name.as_deref())
+        && endpoint.server.may_mirror()
+    {
+        let agreed = Box::pin(mirrored(endpoint, caller, headers, (name, params)));
+        agreed.await.map_err(bad)?;
     }
     let place = match method {
         method::LISTEN => Some(
@@ -235,7 +237,7 @@ impl Asked {
     }
 
     fn reply(&self, answer: Result<answer::Answer, RpcError>) -> Frame {
-        let words = (self.context.dialect, &self.server.info);
+        let words = (self.context.dialect, &self.server.signature);
         self.outlet.counted(answer::reply(&self.id, answer, words))
     }
 }

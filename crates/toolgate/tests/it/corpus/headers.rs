@@ -104,6 +104,40 @@ async fn a_marked_argument_deep_inside_is_compared() {
     }
 }
 
+/// Where no tool marks anything none is looked up for it; that changes with the tools, and with those of mounted servers.
+///
+/// Holds: HTTPM-34
+#[tokio::test]
+async fn a_marked_argument_is_compared_wherever_its_tool_comes_from() {
+    let tool = |name: &str, keyword: &str| {
+        let schema =
+            json!({"type": "object", "properties": {"a": {"type": "string", keyword: "A"}}});
+        Tool::dynamic(name, schema, |_, _| async { Ok::<_, Stop>("x") })
+    };
+    let arguments = json!({"a": "x"});
+    let missing = |server: std::sync::Arc<toolgate::edge::Front>, name: &'static str| {
+        let body = body(name, &arguments);
+        async move {
+            let endpoint = Endpoint::new(server, HttpLimits::default());
+            let headers = [CALL[0], CALL[1], ("mcp-name", name)];
+            post(&endpoint, &headers, &body).await
+        }
+    };
+    let refused = (400, Some(-32020));
+    let server = || Server::new("s", "1").tool(tool("echo", "x-plain"));
+    let (front, registry) = server().build_with_registry().unwrap();
+    assert_eq!(missing(front.clone(), "echo").await, (200, None));
+    registry.set_tool(tool("late", "x-mcp-header")).unwrap();
+    assert_eq!(missing(front.clone(), "late").await, refused);
+    registry.set_tool(tool("echo", "x-mcp-header")).unwrap();
+    assert_eq!(missing(front.clone(), "echo").await, refused);
+    registry.set_tool(tool("echo", "x-plain")).unwrap();
+    assert_eq!(missing(front, "echo").await, (200, None));
+    let inner = Server::new("inner", "1").tool(tool("deep", "x-mcp-header"));
+    let outer = server().mount("in", inner).build().unwrap();
+    assert_eq!(missing(outer, "in_deep").await, refused);
+}
+
 /// What is no plain text comes as Base64; what cannot be read as that is refused.
 ///
 /// Holds: HTTPM-30, HTTPM-33

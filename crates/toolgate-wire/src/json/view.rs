@@ -1,0 +1,104 @@
+//! A value without a share of its buffer: for who only looks.
+
+use super::{Json, Kind, Text, lex, places::Found, text, value};
+use serde_json::Value;
+use std::{borrow::Cow, ops::Range};
+
+/// A value as it stands in a [`Json`]. To look at a part of it costs no count of who keeps the buffer alive.
+#[derive(Clone)]
+pub struct View<'a> {
+    of: &'a Text,
+    range: Range<usize>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(of: &'a Text, range: Range<usize>) -> View<'a> {
+        View { of, range }
+    }
+
+    fn part(&self, range: Range<usize>) -> View<'a> {
+        let start = self.range.start;
+        View {
+            of: self.of,
+            range: start + range.start..start + range.end,
+        }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &'a str {
+        self.of.text.get(self.range.clone()).unwrap_or("null")
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        Kind::of(self.as_str())
+    }
+
+    /// The members of an object, in their order; none for anything else.
+    pub fn members(&self) -> impl Iterator<Item = (Cow<'a, str>, View<'a>)> + use<'a> {
+        let of = self.clone();
+        let found = Found::of(&self.of.places, &self.of.text, self.range.clone());
+        found.map(move |member| (member.said(), of.part(member.value)))
+    }
+
+    /// The items of an array; none for anything else.
+    pub fn items(&self) -> impl Iterator<Item = View<'a>> + use<'a> {
+        let of = self.clone();
+        lex::items(self.as_str()).map(move |item| of.part(item))
+    }
+
+    /// The text of a string, without a copy where it has no escapes.
+    pub fn str_cow(&self) -> Option<Cow<'a, str>> {
+        text::of_string(self.as_str())
+    }
+
+    /// A tree of it, as [`Json::to_value`] makes it.
+    pub fn to_value(&self) -> Value {
+        value::read(self.as_str()).0
+    }
+}
+
+impl Json {
+    /// The same value, to be looked at.
+    pub fn view(&self) -> View<'_> {
+        View::new(&self.text, self.range.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Json, Limits};
+    use super::*;
+
+    /// It shows what the value itself shows, all the way down.
+    fn same(view: &View<'_>, json: &Json) {
+        assert_eq!(view.as_str(), json.as_str());
+        assert_eq!(view.kind(), json.kind());
+        assert_eq!(view.str_cow(), json.str_cow());
+        assert_eq!(view.to_value(), json.to_value());
+        let (members, items): (Vec<_>, Vec<_>) = (json.members().collect(), json.items().collect());
+        assert_eq!(view.members().count(), members.len());
+        assert_eq!(view.items().count(), items.len());
+        for ((key, view), (said, json)) in view.members().zip(&members) {
+            assert_eq!(key, *said);
+            same(&view, json);
+        }
+        view.items()
+            .zip(&items)
+            .for_each(|(view, json)| same(&view, json));
+    }
+
+    #[test]
+    fn it_shows_what_the_value_shows() {
+        for text in [
+            r#" {"a": [1, {"b": 2.5e3}], "\u0062" : "x\"y", "c":{}, "d": null, "e": [true, "", []]} "#,
+            r#"{"a":{"b":{"c":{"d":{"e":{"f":[{"g":1}]}}}}}}"#,
+            r#""only""#,
+            "[]",
+            "-7",
+        ] {
+            let json = Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap();
+            same(&json.view(), &json);
+        }
+    }
+}
