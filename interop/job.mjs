@@ -6,6 +6,7 @@
 //   mode: "legacy" | "modern" | "sse"   which era the client is held to; the last is HTTP with SSE of 2024-11-05
 //   headers: {NAME: VALUE}          sent with every HTTP request
 //   elicit: null | [{action, content}...]   null declares no elicitation; else one answer per question, the last repeats
+//   pages: true                     the client opens pages for its user, and shows no forms
 //   steps: [{do: "list"} | {do: "call", name, arguments, cancel_after, leave_after, timeout_ms} | {do: "wait"} |
 //           {do: "changed"} | {do: "ask", method, params} | {do: "updated", uri}]
 //     ask                sends a request of another method and prints its result as it came
@@ -27,14 +28,17 @@ export function say(event, more = {}) {
   process.stdout.write(JSON.stringify({ event, ...more }) + '\n');
 }
 
+/** What the client declares of questions to its user. */
+export const asking = () => (job.elicit ? { elicitation: job.pages ? { url: {} } : {} } : {});
+
 /** Answers the question at hand: only the asked fields of the prepared content are sent. */
 export function answerer() {
   let asked = 0;
   return params => {
     const answer = job.elicit[Math.min(asked++, job.elicit.length - 1)];
     const fields = Object.keys(params.requestedSchema?.properties ?? {});
-    say('asked', { message: params.message, fields });
-    if (answer.action !== 'accept') return { action: answer.action };
+    say('asked', { message: params.message, fields, url: params.url ?? null });
+    if (answer.action !== 'accept' || params.mode === 'url') return { action: answer.action };
     const known = Object.entries(answer.content ?? {}).filter(([name]) => fields.includes(name));
     return { action: 'accept', content: Object.fromEntries(known) };
   };

@@ -1,5 +1,5 @@
 // The TypeScript SDK 1.x over Streamable HTTP, the older HTTP with SSE, or stdio; each release has its newest revision.
-import { answerer, changed, job, need, run, say, updated } from './job.mjs';
+import { answerer, asking, changed, job, need, run, say, updated } from './job.mjs';
 
 const sdk = job.package ?? '@modelcontextprotocol/sdk';
 const { Client } = need(`${sdk}/client/index.js`);
@@ -17,7 +17,7 @@ class Telling extends Client {
 
 // Elicitation came with 2025-06-18.
 const asks = job.elicit && ElicitRequestSchema;
-const capabilities = asks ? { elicitation: {} } : {};
+const capabilities = asks ? asking() : {};
 const client = new Telling({ name: 'interop-ts1', version: '1.0.0' }, { capabilities });
 client.setNotificationHandler(ToolListChangedNotificationSchema, changed);
 client.setNotificationHandler(types.ResourceUpdatedNotificationSchema, told => updated(told.params.uri));

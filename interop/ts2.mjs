@@ -1,11 +1,11 @@
 // The TypeScript SDK 2.x: pinned to 2026-07-28 ("modern"), or held to the handshake ("legacy").
-import { answerer, changed, job, need, run, say, updated } from './job.mjs';
+import { answerer, asking, changed, job, need, run, say, updated } from './job.mjs';
 
 const { Client, StreamableHTTPClientTransport } = need('@modelcontextprotocol/client');
 const { StdioClientTransport } = need('@modelcontextprotocol/client/stdio');
 
 const mode = job.mode === 'legacy' ? 'legacy' : { pin: '2026-07-28' };
-const capabilities = job.elicit ? { elicitation: {} } : {};
+const capabilities = asking();
 const listChanged = { tools: { autoRefresh: false, onChanged: changed } };
 const options = { capabilities, listChanged, versionNegotiation: { mode } };
 const client = new Client({ name: 'interop-ts2', version: '1.0.0' }, options);

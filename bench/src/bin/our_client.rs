@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::timeout};
 use toolgate::{Client, duties::Quota, handlers::ask::Reply};
 use toolgate_bench::{breaking::key, has, job::Job, word};
 
@@ -16,6 +16,8 @@ type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 /// How long a call may take that never ends.
 const SOON: Duration = Duration::from_millis(500);
+/// How long is waited for an end that does not come, where time-outs do not hold.
+const NEVER: Duration = Duration::from_secs(20);
 /// The most that run and wait together.
 const AT_ONCE: u64 = 128;
 /// Calls of the tool that is measured which break a duty after the rate has let them through.
@@ -142,9 +144,10 @@ fn fails(duty: &str, said: &str, word: &str) -> Option<String> {
 
 /// The text of a result, or the words of an error.
 async fn outcome(client: &Client, tool: &str, arguments: Value) -> String {
-    match client.call_with(tool, arguments).timeout(SOON).await {
-        Ok(result) => result.text(),
-        Err(error) => error.public().to_owned(),
+    match timeout(NEVER, client.call_with(tool, arguments).timeout(SOON)).await {
+        Ok(Ok(result)) => result.text(),
+        Ok(Err(error)) => error.public().to_owned(),
+        Err(_) => "it did not end".to_owned(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! - [`Transcript`] is a text file of what is sent and what must come back.
 //! - [`canary`] is for secrets that must be found nowhere.
 //! - [`hostile`] are servers that misbehave, each in one way.
+//! - [`Dice`] are numbers that look random, the same in every run.
 //!
 //! All of them panic where a test should fail, with what was said. Nothing waits longer than [`HANG`]; with tokio's
 //! clock paused (`#[tokio::test(start_paused = true)]`) waiting costs no time at all.
@@ -32,12 +33,14 @@
 )]
 
 pub mod canary;
+mod dice;
 pub mod hostile;
 mod peer;
 mod scripted;
 mod transcript;
 mod wire;
 
+pub use dice::Dice;
 pub use peer::Peer;
 pub use scripted::ScriptedServer;
 pub use transcript::{Transcript, play};

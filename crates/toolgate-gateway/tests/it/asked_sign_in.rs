@@ -2,12 +2,13 @@
 //! asks for the key of the caller first.
 
 use crate::{
-    help::{Gate, Modern, Response, Script, answer_of, browser, real, send, shot},
+    help::{Client, Gate, Modern, Response, Script, answer_of, browser, real, send, shot},
     login::get,
     own_grants::{Far, key, sign_in, who, with},
 };
 use serde_json::{Value, json};
 use std::thread;
+use toolgate_testkit::MODERN;
 
 /// What the server offers is known once one caller has used it.
 fn known(gate: &Gate) {
@@ -139,6 +140,48 @@ fn a_call_leads_its_user_to_a_sign_in_and_goes_on_after_it() {
         for secret in ["canary", &link, &ann] {
             assert!(!place.contains(secret), "{place}");
         }
+    }
+}
+
+/// The way of an SDK, which only says that its user agreed: over a session the question comes inside the call, in
+/// 2026-07-28 as its result.
+#[test]
+fn real_clients_lead_their_users_to_the_page() {
+    let Some(real) = real() else {
+        return;
+    };
+    let far = Far::new();
+    let gate = far.gate("question_seconds = 60\n");
+    known(&gate);
+    let clients = [
+        (Client::TypeScript1, "legacy", "2025-11-25"),
+        (Client::TypeScript2, "legacy", "2025-11-25"),
+        (Client::TypeScript2, "modern", MODERN),
+    ];
+    for (n, (client, mode, revision)) in clients.into_iter().enumerate() {
+        let name = format!("ann{n}");
+        let key = key(&gate, &name);
+        let job = json!({
+            "http": format!("http://127.0.0.1:{}/mcp", gate.port), "mode": mode,
+            "headers": {"Authorization": format!("Bearer {key}")},
+            "elicit": [{"action": "accept"}], "pages": true,
+            "steps": [{"do": "call", "name": "far_who", "arguments": {"i_am": "x"}}],
+        });
+        let mut script = client.start(&real, &job);
+        assert_eq!(script.event("connected")["revision"], revision);
+        let asked = script.event("asked");
+        let (_, link) = asked["url"].as_str().unwrap().split_once('#').unwrap();
+        let begun = json_of(&begin(&gate, &key, link));
+        let ended = end(&gate, &at_the_page(&gate, &begun), &begun["key"]);
+        assert_eq!(ended.status, 200, "{ended:?}");
+        let result = script.event("result");
+        let account = format!("you are account{}", n + 2);
+        assert!(
+            result["text"].as_str().unwrap().contains(&account),
+            "{result}"
+        );
+        script.event("done");
+        assert_eq!(script.seen("asked").len(), 1, "{revision}");
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::help::{Gate, Modern, Setup, TempDir, raw, tool};
 use serde_json::json;
 use std::path::Path;
+use toolgate_testkit::Dice;
 
 /// Requests to every route.
 const BODIES: usize = 5000;
@@ -18,19 +19,6 @@ const ROUTES: [&str; 10] = [
     "/console/api/anything",
     "/run",
 ];
-
-/// A plain generator, so that a failure can be run again.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % sides
-    }
-}
 
 /// Bodies that look like what an inspector would obey, broken in many ways.
 fn body(dice: &mut Dice) -> Vec<u8> {
@@ -135,7 +123,7 @@ fn t04_no_request_starts_a_process() {
         before >= 2,
         "strace sees the gateway and its children start: {before}"
     );
-    let mut dice = Dice(8665);
+    let mut dice = Dice::new(8665);
     for route in ROUTES {
         let answered = requests(&gate, route, &mut dice);
         assert!(

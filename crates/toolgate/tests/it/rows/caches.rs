@@ -13,6 +13,7 @@ use toolgate::{
     },
 };
 use toolgate_policy::{Access, AccessRule, Pattern, Then};
+use toolgate_testkit::Dice;
 
 const CALLERS: usize = 50;
 const TOOLS: usize = 200;
@@ -49,17 +50,6 @@ impl Service for Reloaded {
     fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
         let now = self.now();
         Box::pin(async move { now.changes(want).await })
-    }
-}
-
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % sides
     }
 }
 
@@ -129,7 +119,7 @@ async fn ask(endpoint: &Endpoint, caller: usize, method: &str, mut params: Value
 #[tokio::test]
 #[allow(clippy::disallowed_methods, reason = "the server ends with the test")]
 async fn t40_no_caller_sees_what_another_may() {
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut dice = Dice::new(0x9e37_79b9_7f4a_7c15);
     let (remote, peer) = modern(json!({"tools": {}})).await;
     tokio::spawn(serve(peer));
     let remote: Arc<dyn Service> = Arc::new(remote);

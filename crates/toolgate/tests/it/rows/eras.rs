@@ -23,21 +23,10 @@ use toolgate::{
 use toolgate_policy::{
     Access, AccessRule, CallView, End, Observer, Pattern, Stage, Standard, Then,
 };
-use toolgate_testkit::{MODERN, REVISIONS};
+use toolgate_testkit::{Dice, MODERN, REVISIONS};
 
 const CALLERS: usize = 10;
 const TOOLS: usize = 20;
-
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % sides
-    }
-}
 
 /// Tools that take a whole number; a negative one fails.
 struct Numbers(Catalog);
@@ -284,7 +273,7 @@ fn arguments(dice: &mut Dice) -> (Value, &'static str) {
 #[tokio::test]
 async fn t05_one_call_has_one_verdict_and_one_record_in_every_era() {
     const CASES: usize = 2_000;
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut dice = Dice::new(0x9e37_79b9_7f4a_7c15);
     let (table, access) = policy(&mut dice);
     let watching = Arc::new(Watching::default());
     let standard = Standard {

@@ -12,6 +12,7 @@ use toolgate::{
         http::{Endpoint, HttpLimits},
     },
 };
+use toolgate_testkit::Dice;
 
 /// Headers that a client might hope to be passed on.
 const NAMES: [&str; 44] = [
@@ -76,17 +77,6 @@ const OURS: [&str; 11] = [
     "user-agent",
 ];
 
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % sides
-    }
-}
-
 /// Checks one request that came; the first words of what is wrong.
 fn check(came: &Came, session: Option<&str>) {
     let mut seen = BTreeMap::new();
@@ -111,7 +101,7 @@ fn check(came: &Came, session: Option<&str>) {
 #[tokio::test]
 async fn t08_no_header_of_a_client_reaches_a_server() {
     const SETS: usize = 10_000;
-    let (mut dice, mut arrived, mut refused) = (Dice(0x2545_f491_4f6c_dd1d), 0, 0);
+    let (mut dice, mut arrived, mut refused) = (Dice::new(0x2545_f491_4f6c_dd1d), 0, 0);
     for old in [false, true] {
         let upstream = Upstream::start(old).await;
         let remote: Arc<dyn Service> = Arc::new(upstream.open().await);
