@@ -18,6 +18,12 @@ pub(crate) struct Cli {
     /// Where the record, approvals and sockets are kept
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// A toolgate.toml, or the mcpServers JSON of a host
+    ///
+    /// Without it: toolgate/toolgate.toml in XDG_CONFIG_HOME or ~/.config, else the demo server. A file in the current
+    /// directory is never taken by itself. It also says where the data is, unless --data does.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     serve: Serve,
     /// What is to be done; to serve where it is absent.
@@ -51,7 +57,7 @@ pub(crate) enum Command {
     },
     /// Tell what would become of a call, step by step; nothing is called
     ///
-    /// A running gateway answers. Where none runs, or a config is given, the config and the stored definitions answer:
+    /// A running gateway answers. Where none runs, or a config is given with --config, the config and the stored definitions answer:
     /// then the servers are not asked, and it is not known how much of a rate is used up.
     Explain(Explain),
     /// List the newest calls, and what they do
@@ -126,9 +132,6 @@ pub(crate) struct Login {
     /// For which caller alone, such as key:NAME, where each has a sign-in of its own
     #[arg(long, value_name = "NAME")]
     pub(crate) caller: Option<String>,
-    /// A toolgate.toml, or the mcpServers JSON of a host
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
     /// Only print the address
     #[arg(long)]
     pub(crate) no_browser: bool,
@@ -142,17 +145,11 @@ pub(crate) struct Logout {
     /// For which caller alone, such as key:NAME, where each has a sign-in of its own
     #[arg(long, value_name = "NAME")]
     pub(crate) caller: Option<String>,
-    /// A toolgate.toml, or the mcpServers JSON of a host
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
 }
 
 /// `toolgate check`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Check {
-    /// A toolgate.toml, or the mcpServers JSON of a host
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
     /// Start the servers for a moment and ask what they offer, rather than believe what a gateway saw of them
     #[arg(long)]
     pub(crate) servers: bool,
@@ -167,12 +164,6 @@ pub(crate) struct Check {
 /// `toolgate serve`.
 #[derive(Args, Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Serve {
-    /// A toolgate.toml, or the mcpServers JSON of a host
-    ///
-    /// Without it: toolgate/toolgate.toml in XDG_CONFIG_HOME or ~/.config, else the demo server. A file in the current
-    /// directory is never taken by itself.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) options: Options,
 }
@@ -190,9 +181,6 @@ pub(crate) struct Run {
 /// `toolgate explain`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Explain {
-    /// Ask this config instead of a running gateway
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
     /// Judge the recorded calls of this time once more, such as 7d, and count what would be decided otherwise
     ///
     /// By the given config, else by the usual one. A tool and a caller narrow it down.
@@ -376,13 +364,16 @@ impl Cli {
         words: impl IntoIterator<Item = T>,
     ) -> Result<Cli, clap::Error> {
         let cli = Cli::try_parse_from(words)?;
-        // `toolgate --stdio inbox` would drop the option without a word.
-        match cli.command.is_some() && cli.serve != Serve::default() {
-            true => Err(Cli::command().error(
-                ErrorKind::ArgumentConflict,
-                "--config, --listen and --stdio stand before a command; write them after it, as in: toolgate serve --stdio",
-            )),
-            false => Ok(cli),
+        let conflict = |text| Err(Cli::command().error(ErrorKind::ArgumentConflict, text));
+        match &cli.command {
+            // `toolgate --stdio inbox` would drop the option without a word.
+            Some(_) if cli.serve != Serve::default() => conflict(
+                "--listen and --stdio stand before a command; write them after it, as in: toolgate serve --stdio",
+            ),
+            Some(Command::Run(_) | Command::DemoServer) if cli.config.is_some() => {
+                conflict("--config is given, and this command serves one server without a config")
+            }
+            _ => Ok(cli),
         }
     }
 

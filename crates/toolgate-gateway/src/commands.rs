@@ -7,6 +7,7 @@ mod explain;
 mod keys;
 mod login;
 mod pins;
+mod place;
 mod reload;
 mod status;
 mod tasks;
@@ -15,13 +16,14 @@ use crate::{
     cli::{Cli, Command, Options},
     config::{Config, ConfigError},
     control::{Gateways, Reached},
-    demo, paths,
+    demo,
     serve::{self, Reach, Start},
 };
+use place::Place;
 use serde_json::{Value, json};
 use std::{
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
     time::{Duration, SystemTime},
 };
@@ -64,19 +66,21 @@ fn told(text: &str) -> String {
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {
-    let data = || data_dir(cli.data.as_deref(), None);
+    let place = Place {
+        data: cli.data.as_deref(),
+        config: cli.config.as_deref(),
+    };
+    let data = || place.data();
     match &cli.command {
         None | Some(Command::Serve(_)) => {
             let serve = cli.serve_options();
-            let named = serve
+            let named = place
                 .config
-                .as_deref()
                 .map(|c| vec!["--config".to_owned(), absolute(c)]);
-            let config = Config::load(serve.config.as_deref()).map_err(usage)?;
             start(
-                config,
+                place.config()?,
                 &serve.options,
-                cli.data.as_deref(),
+                place.data,
                 named.unwrap_or_default(),
                 &[],
             )
@@ -86,13 +90,13 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             start(
                 config,
                 &run.options,
-                cli.data.as_deref(),
+                place.data,
                 vec!["run".to_owned()],
                 &run.command,
             )
         }
         Some(Command::DemoServer) => demo_server(),
-        Some(Command::Check(wanted)) => check::run(cli.data.as_deref(), wanted),
+        Some(Command::Check(wanted)) => check::run(&place, wanted),
         Some(Command::Audit(wanted)) => audit::run(&data()?, wanted),
         Some(Command::Status) => status::run(&Gateways::find(&data()?)?),
         Some(Command::Tools) => offered(&Gateways::find(&data()?)?, "tools"),
@@ -101,11 +105,11 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Calls) => calls(&Gateways::find(&data()?)?),
         Some(Command::Inbox) => inbox(&Gateways::find(&data()?)?),
         Some(Command::Reload) => reload::run(&Gateways::find(&data()?)?),
-        Some(Command::Keys(wanted)) => keys::run(&data()?, wanted),
+        Some(Command::Keys(wanted)) => keys::run(&place, wanted),
         Some(Command::Pins(command)) => pins::run(&data()?, command),
         Some(Command::Tasks(command)) => tasks::run(&data()?, command),
-        Some(Command::Login(wanted)) => login::run(cli.data.as_deref(), wanted),
-        Some(Command::Logout(wanted)) => login::forget(cli.data.as_deref(), wanted),
+        Some(Command::Login(wanted)) => login::run(&place, wanted),
+        Some(Command::Logout(wanted)) => login::forget(&place, wanted),
         Some(Command::Console { name }) => console(&Gateways::find(&data()?)?, name),
         Some(Command::Approve(approve)) => decide::approve(&data()?, approve),
         Some(Command::Grants(grants)) => decide::grants(&data()?, grants),
@@ -115,20 +119,10 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             one(&data()?, "deny", &json!({"id": id, "reason": message}))
         }
         Some(Command::Stop { id }) => one(&data()?, "stop", &json!({"id": id})),
-        Some(Command::Explain(wanted)) => explain::run(cli.data.as_deref(), wanted),
+        Some(Command::Explain(wanted)) => explain::run(&place, wanted),
         Some(Command::Call { tool, arguments }) => {
             call(&data()?, tool, arguments.as_deref().unwrap_or("{}"))
         }
-    }
-}
-
-/// The data directory, whole: it goes into messages and to other processes.
-fn data_dir(given: Option<&Path>, config: Option<&Path>) -> Result<PathBuf> {
-    match given.or(config) {
-        Some(data) => {
-            std::path::absolute(data).map_err(|e| Failed::Usage(format!("{}: {e}", data.display())))
-        }
-        None => paths::data_dir().map_err(Failed::Usage),
     }
 }
 
@@ -162,7 +156,7 @@ fn start(
         words.push("--".to_owned());
         words.extend(command.iter().cloned());
     }
-    let data = data_dir(data, config.data.as_deref())?;
+    let data = place::whole(data.or(config.data.as_deref()))?;
     let reach = if options.stdio {
         Reach::Stdio
     } else {

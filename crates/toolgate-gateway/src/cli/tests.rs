@@ -38,6 +38,11 @@ fn the_contract() {
         "call demo.add {\"a\":1,\"b\":2}",
         "inbox --data d",
         "--data d inbox",
+        "--config f inbox",
+        "inbox --config f",
+        "keys create ci --config f",
+        "freeze all --config f",
+        "audit verify --config f",
         "approve ab12",
         "approve ab12 --remember",
         "deny ab12 -m no",
@@ -79,7 +84,8 @@ fn wrong_usage_is_exit_code_2() {
         "--listen localhost:1",
         "--stdio --listen 127.0.0.1:1",
         "--stdio inbox",
-        "--config f tools",
+        "run --config f -- server",
+        "--config f demo-server",
         "run",
         "run --",
         "run server",
@@ -125,17 +131,16 @@ fn help_and_version_are_asked_for() {
 #[test]
 fn to_serve_needs_no_word() {
     let serve = Serve {
-        config: Some("f".into()),
         options: Options {
             listen: None,
             stdio: true,
         },
     };
-    assert_eq!(*of("--config f --stdio").unwrap().serve_options(), serve);
-    assert_eq!(
-        *of("serve --config f --stdio").unwrap().serve_options(),
-        serve
-    );
+    for words in ["--config f --stdio", "serve --config f --stdio"] {
+        let cli = of(words).unwrap();
+        assert_eq!(*cli.serve_options(), serve);
+        assert_eq!(cli.config, Some("f".into()));
+    }
 }
 
 #[test]

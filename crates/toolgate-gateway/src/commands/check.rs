@@ -1,6 +1,6 @@
 //! `toolgate check`: what is wrong with a config, and what in it does nothing.
 
-use super::{Failed, Result, data_dir, explain::runtime, print, usage};
+use super::{Failed, Place, Result, explain::runtime, print, usage};
 use crate::{
     cli::Check,
     config::Config,
@@ -22,8 +22,8 @@ const MOST: usize = 8;
 
 /// Checks a config. Exit code 0 where it can be used, 2 where it is wrong; 1 where a server could not be asked, or, if
 /// that is wanted, where there is something to tell.
-pub(super) fn run(given: Option<&Path>, wanted: &Check) -> Result<ExitCode> {
-    let config = Config::load(wanted.config.as_deref()).map_err(usage)?;
+pub(super) fn run(place: &Place<'_>, wanted: &Check) -> Result<ExitCode> {
+    let config = place.config()?;
     config.check_listen().map_err(usage)?;
     config.check_tokens().map_err(usage)?;
     config.overrides().map_err(usage)?;
@@ -31,10 +31,10 @@ pub(super) fn run(given: Option<&Path>, wanted: &Check) -> Result<ExitCode> {
         notes: unreachable::notes(&config.rules),
         ..Found::default()
     };
-    let stored = stored(&config, given);
+    let stored = stored(&config, place);
     let offered = match wanted.servers {
         true => {
-            let data = data_dir(given, config.data.as_deref())?;
+            let data = place.of(&config)?;
             asked(&config, &data, &mut found)?
         }
         false => seen(&config, &stored, &mut found),
@@ -76,11 +76,11 @@ struct Found {
 }
 
 /// What is stored, or why that cannot be read.
-fn stored(config: &Config, given: Option<&Path>) -> std::result::Result<Stored, String> {
+fn stored(config: &Config, place: &Place<'_>) -> std::result::Result<Stored, String> {
     let said = |failed: Failed| match failed {
         Failed::Usage(text) | Failed::Work(text) => text,
     };
-    let data = data_dir(given, config.data.as_deref()).map_err(said)?;
+    let data = place.of(config).map_err(said)?;
     let runtime = runtime().map_err(said)?;
     runtime.block_on(Stored::open(config.clone(), &data, Which::Last))
 }

@@ -1,6 +1,6 @@
 //! `toolgate explain`: what would become of a call.
 
-use super::{Failed, Result, data_dir, print, usage};
+use super::{Failed, Place, Result, print};
 use crate::{
     cli::Explain,
     config::{Config, Source},
@@ -16,17 +16,17 @@ use toolgate::Caller;
 
 /// Asks the running gateways, of which the first that knows the tool answers. Where none runs, or another config is
 /// asked, the config and what is stored answer.
-pub(super) fn run(given: Option<&Path>, wanted: &Explain) -> Result<ExitCode> {
-    if wanted.config.is_none() && wanted.history.is_none() {
-        let data = data_dir(given, None)?;
+pub(super) fn run(place: &Place<'_>, wanted: &Explain) -> Result<ExitCode> {
+    if place.config.is_none() && wanted.history.is_none() {
+        let data = place.data()?;
         // To look for gateways makes the place of their sockets.
         let gateways = data.is_dir().then(|| Gateways::any(&data)).transpose()?;
         if let Some(gateways) = gateways.flatten() {
             return live(&gateways, wanted);
         }
     }
-    let config = Config::load(wanted.config.as_deref()).map_err(usage)?;
-    let data = data_dir(given, config.data.as_deref())?;
+    let config = place.config()?;
+    let data = place.of(&config)?;
     match (wanted.history, &wanted.tool) {
         (Some(back), _) => past(config, &data, wanted, back),
         (None, Some(tool)) => stored(config, &data, wanted, tool),

@@ -1,10 +1,10 @@
 //! `toolgate keys`: the callers that show a key. Where no gateway runs, the data directory is written here.
 
-use super::{Failed, Result, decide::stamp, print};
+use super::{Failed, Place, Result, decide::stamp, print};
 use crate::{
     board::millis,
     cli::Keys as Wanted,
-    config::{Audit, Config},
+    config::Audit,
     control::{Gateways, person},
     signing_in::{
         callers::{forget_key, give_back},
@@ -23,23 +23,30 @@ use toolgate_policy::{
 };
 
 /// Does what is asked of the keys of a data directory.
-pub(super) fn run(data: &Path, wanted: &Wanted) -> Result<ExitCode> {
+pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
+    let data = &place.data()?;
     match wanted {
         Wanted::Create {
             name,
             expires,
             until,
         } => create(
+            place,
             data,
             name,
             expires.map(|span| SystemTime::now() + span).or(*until),
         ),
         Wanted::List => list(data),
-        Wanted::Revoke { name } => revoke(data, name),
+        Wanted::Revoke { name } => revoke(place, data, name),
     }
 }
 
-fn create(data: &Path, name: &str, expires: Option<SystemTime>) -> Result<ExitCode> {
+fn create(
+    place: &Place<'_>,
+    data: &Path,
+    name: &str,
+    expires: Option<SystemTime>,
+) -> Result<ExitCode> {
     let key = match Gateways::any(data)? {
         Some(gateways) => {
             let with = json!({"name": name, "expires": expires.map(millis)});
@@ -50,7 +57,7 @@ fn create(data: &Path, name: &str, expires: Option<SystemTime>) -> Result<ExitCo
             let who = person::owner(By::Terminal);
             let made = {
                 // Where no config can be read, that is told by what needs it.
-                let limits = Config::load(None).map(|config| config.limits);
+                let limits = place.config().map(|config| config.limits);
                 let most = limits.unwrap_or_default().caller_keys;
                 here(data, async |keys| {
                     let made = keys.create(name, expires, &who, most).await;
@@ -69,7 +76,7 @@ fn create(data: &Path, name: &str, expires: Option<SystemTime>) -> Result<ExitCo
     print(&format!("{key}\n"))
 }
 
-fn revoke(data: &Path, name: &str) -> Result<ExitCode> {
+fn revoke(place: &Place<'_>, data: &Path, name: &str) -> Result<ExitCode> {
     match Gateways::any(data)? {
         Some(gateways) => {
             gateways.ask_any("keys/revoke", &json!({"name": name}))?;
@@ -83,7 +90,7 @@ fn revoke(data: &Path, name: &str) -> Result<ExitCode> {
                 let forgotten =
                     forgotten.map_err(|why| format!("the key is revoked, but {why}"))?;
                 // Who granted it, is told where a config says how.
-                if let Ok(config) = Config::load(None) {
+                if let Ok(config) = place.config() {
                     give_back(&config, &folder(data), &forgotten).await;
                 }
                 Ok(())

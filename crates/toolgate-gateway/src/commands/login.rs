@@ -1,6 +1,6 @@
 //! `toolgate login` and `toolgate logout`: a person signs in at a server, or takes that back.
 
-use super::{Failed, Result, data_dir, explain::runtime, print, usage};
+use super::{Failed, Place, Result, explain::runtime, print};
 use crate::{
     cli::{Login as Wanted, Logout},
     config::{Address, Config},
@@ -19,10 +19,10 @@ use toolgate_auth::{
 };
 
 /// Signs in, and keeps what was granted.
-pub(super) fn run(given: Option<&Path>, wanted: &Wanted) -> Result<ExitCode> {
+pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
     let open = !wanted.no_browser;
     let for_whom = wanted.caller.as_deref();
-    let of = Of::read(given, wanted.config.as_deref(), &wanted.server, for_whom)?;
+    let of = Of::read(place, &wanted.server, for_whom)?;
     let runtime = runtime()?;
     if let Some(caller) = for_whom {
         let at = (&*wanted.server, &of.address);
@@ -33,19 +33,13 @@ pub(super) fn run(given: Option<&Path>, wanted: &Wanted) -> Result<ExitCode> {
             visible_line(caller)
         );
     }
-    let login = of.login;
-    let login: Login = login
+    let login: Login = of
+        .login
         .sign_in(Browser::new(move |url| show(url, open)))
         .build();
     let grant = runtime.block_on(login.sign_in());
     let grant = grant.map_err(|error| Failed::Work(error.to_string()))?;
-    tell(
-        given,
-        wanted.config.as_deref(),
-        "servers/signed-in",
-        &wanted.server,
-        for_whom,
-    )?;
+    tell(&of.data, "servers/signed-in", &wanted.server, for_whom);
     let scopes = match grant.scopes.to_string() {
         none if none.is_empty() => String::new(),
         scopes => format!(", for {}", visible(&scopes)),
@@ -58,25 +52,16 @@ pub(super) fn run(given: Option<&Path>, wanted: &Wanted) -> Result<ExitCode> {
 }
 
 /// Gateways that run record it, and take what was granted at once. Those that cannot be reached take it at their next try.
-fn tell(
-    given: Option<&Path>,
-    config: Option<&Path>,
-    action: &str,
-    id: &str,
-    caller: Option<&str>,
-) -> Result<()> {
-    let config = Config::load(config).map_err(usage)?;
-    let data = data_dir(given, config.data.as_deref())?;
-    if let Ok(Some(gateways)) = Gateways::any(&data) {
+fn tell(data: &Path, action: &str, id: &str, caller: Option<&str>) {
+    if let Ok(Some(gateways)) = Gateways::any(data) {
         let _ = gateways.ask_all(action, &json!({"id": id, "caller": caller}));
     }
-    Ok(())
 }
 
 /// Forgets what was granted, and gives it back where that is possible.
-pub(super) fn forget(given: Option<&Path>, wanted: &Logout) -> Result<ExitCode> {
+pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
     let for_whom = wanted.caller.as_deref();
-    let of = Of::read(given, wanted.config.as_deref(), &wanted.server, for_whom)?;
+    let of = Of::read(place, &wanted.server, for_whom)?;
     let login = of.login.build();
     let out = runtime()?.block_on(login.sign_out());
     let id = &named(&wanted.server, for_whom);
@@ -92,13 +77,7 @@ pub(super) fn forget(given: Option<&Path>, wanted: &Logout) -> Result<ExitCode> 
         }
         _ => "it is forgotten".to_owned(),
     };
-    tell(
-        given,
-        wanted.config.as_deref(),
-        "servers/signed-out",
-        &wanted.server,
-        for_whom,
-    )?;
+    tell(&of.data, "servers/signed-out", &wanted.server, for_whom);
     print(&format!("nothing is granted for {id} any more; {words}\n"))
 }
 
@@ -114,20 +93,16 @@ fn named(id: &str, caller: Option<&str>) -> String {
 struct Of {
     login: LoginBuilder,
     address: Address,
+    data: PathBuf,
     grants: PathBuf,
     config: Config,
 }
 
 impl Of {
-    fn read(
-        given: Option<&Path>,
-        config: Option<&Path>,
-        id: &str,
-        caller: Option<&str>,
-    ) -> Result<Of> {
-        let config = Config::load(config).map_err(usage)?;
+    fn read(place: &Place<'_>, id: &str, caller: Option<&str>) -> Result<Of> {
+        let config = place.config()?;
         let address = signing_in::address(&config, id, caller).map_err(Failed::Usage)?;
-        let data = data_dir(given, config.data.as_deref())?;
+        let data = place.of(&config)?;
         let grants = signing_in::folder(&data);
         let env = |name: &str| std::env::var(name).ok();
         let of = caller.map(|caller| (caller, config.limits.callers_per_server));
@@ -135,6 +110,7 @@ impl Of {
         Ok(Of {
             login: login.map_err(|why| format!("the server {id}: {why}"))?,
             address: address.clone(),
+            data,
             grants,
             config,
         })

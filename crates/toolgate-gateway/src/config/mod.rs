@@ -8,6 +8,7 @@ mod audit;
 mod auth;
 mod cleaning;
 mod clear;
+mod data;
 mod environment;
 mod error;
 mod exchange;
@@ -123,6 +124,17 @@ impl Config {
             Some(path) => Config::load_file(&path),
             None => Config::demo(),
         }
+    }
+
+    /// The data directory that this file names, else the default file where there is one, whatever else is wrong with it.
+    ///
+    /// # Errors
+    /// The file cannot be read, could be changed by others, or it cannot be told what its `data` is.
+    pub(crate) fn data_in(given: Option<&Path>) -> Result<Option<PathBuf>, ConfigError> {
+        let file = given
+            .map(Path::to_owned)
+            .or_else(crate::paths::default_config);
+        file.map_or(Ok(None), |file| data::of(&file))
     }
 
     /// The config of a file.

@@ -88,7 +88,7 @@ fn read_net(config: &mut Config, top: &Section<'_>, base: &Path) -> Result<(), C
 }
 
 /// The parser's words, in one line.
-fn syntax(doc: Doc<'_>, error: &toml::de::Error) -> ConfigError {
+pub(super) fn syntax(doc: Doc<'_>, error: &toml::de::Error) -> ConfigError {
     let text = error.message().lines().collect::<Vec<_>>().join("; ");
     doc.error(
         error.span().map_or(0, |span| span.start),

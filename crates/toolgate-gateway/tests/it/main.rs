@@ -49,6 +49,7 @@ mod other_origins;
 mod overrides;
 mod own_grants;
 mod pins;
+mod place;
 mod planted;
 mod questions;
 mod real_sign_in;

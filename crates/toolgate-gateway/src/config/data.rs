@@ -1,0 +1,97 @@
+//! Where a config has its data, whatever else is wrong with it: who freezes or refuses something must not be kept from
+//! that by a rule that is misspelt.
+
+use super::{
+    error::{ConfigError, Doc},
+    file::{self, Privacy},
+    section::Section,
+    top::syntax,
+};
+use std::path::{Path, PathBuf};
+use toml::de::DeTable;
+
+/// The directory that the file names as `data`, if it names one.
+///
+/// # Errors
+/// The file cannot be read, could be changed by others, or it cannot be told what its `data` is.
+pub(super) fn of(path: &Path) -> Result<Option<PathBuf>, ConfigError> {
+    let text = file::read(path, file::LONGEST, Privacy::Config);
+    let text = text.map_err(|text| ConfigError::new(path.display(), text))?;
+    read(path, &text)
+}
+
+fn read(path: &Path, text: &str) -> Result<Option<PathBuf>, ConfigError> {
+    let name = path.display().to_string();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    // The file of a host has no data directory.
+    if text.trim_start().starts_with('{') {
+        return Ok(None);
+    }
+    let doc = |text| Doc { name: &name, text };
+    let tree = match DeTable::parse(text) {
+        Ok(tree) => tree,
+        // What is at the top stands before the first section, and a section that is no TOML says nothing of it.
+        Err(error) => match DeTable::parse(top(text)) {
+            Ok(tree) => tree,
+            Err(_) => return Err(syntax(doc(text), &error)),
+        },
+    };
+    let all: Vec<&str> = tree.get_ref().keys().map(|key| &**key.get_ref()).collect();
+    let top = Section::new(doc(text), "", 0, tree.get_ref(), &all)?;
+    let field = top.get("data");
+    field
+        .map(|field| file::resolve(&field, &file::base(path)))
+        .transpose()
+}
+
+/// The lines before the first section.
+fn top(text: &str) -> &str {
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with('[') {
+            break;
+        }
+        end += line.len();
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Option<PathBuf>, String> {
+        read(Path::new("/etc/t.toml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_wrong_elsewhere_hides_no_data_directory() {
+        for text in [
+            "data = \"d\"",
+            "lisen = 1\ndata = \"d\"\n",
+            "data = \"d\"\n[server.a]\nurl = 7\n",
+            "data = \"d\"\n[[rule]]\ntools = [\"a\n",
+            "data = \"d\"\n[server.a\n",
+            "\u{feff}data = '/etc/d'\n[a]\ndata = \"other\"\n",
+        ] {
+            assert_eq!(of(text), Ok(Some("/etc/d".into())), "{text}");
+        }
+        for text in ["", "[server.a]\ndata = \"d\"\n", "{\"mcpServers\": 1"] {
+            assert_eq!(of(text), Ok(None), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_not_guessed() {
+        for (text, told) in [
+            ("data = \"d\nlisten = 1\n", "/etc/t.toml:1:"),
+            ("data = 7", "\"data\""),
+            ("data = \"\"", "is empty"),
+            ("data = \"~/d\"", "only a shell"),
+            ("data = \"a\"\ndata = \"b\"\n", "not TOML"),
+        ] {
+            let error = of(text).unwrap_err();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+    }
+}
