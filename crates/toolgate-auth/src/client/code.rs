@@ -202,6 +202,7 @@ mod tests {
             says_iss: false,
             takes_documents: false,
             methods: None,
+            algorithms: None,
             binds: false,
         };
         change(&mut server);

@@ -12,15 +12,33 @@ use super::{
 use crate::{
     Secret, Url,
     fetch::{Fetcher, Request},
+    jose::SigningKey,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderValue, header};
 use serde_json::json;
+use std::collections::HashSet;
 use toolgate_wire::json::Json;
 
+/// The way of authentication by a signature of ours.
+const SIGNED: &str = "private_key_jwt";
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// How long an assertion of ours lives, in seconds.
 const LIFE: u64 = 60;
+/// What in a form is for the endpoint alone.
+const SECRETS: &[&str] = &[
+    "actor_token",
+    "assertion",
+    "client_assertion",
+    "client_secret",
+    "code",
+    "code_verifier",
+    "refresh_token",
+    "subject_token",
+    "token",
+];
+/// So many bytes of a secret in a row are not said by chance.
+const PART: usize = 16;
 
 /// A refusal of a token endpoint.
 pub(super) struct NoToken {
@@ -47,6 +65,8 @@ pub(super) struct Endpoint<'a> {
     pub(super) client: &'a OauthClient,
     pub(super) fetcher: &'a Fetcher,
     pub(super) binding: Option<&'a Binding>,
+    /// What is known of it, where it says anything of itself.
+    pub(super) server: Option<&'a ServerMetadata>,
 }
 
 impl<'a> Endpoint<'a> {
@@ -64,6 +84,7 @@ impl<'a> Endpoint<'a> {
             client,
             fetcher,
             binding,
+            server: Some(server),
         }
     }
 
@@ -72,6 +93,7 @@ impl<'a> Endpoint<'a> {
         let mut again = self.binding.is_some();
         loop {
             let request = self.request(form)?;
+            let sent = self.secrets(&request);
             let fetched = self.fetcher.fetch(request).await?;
             let new = self
                 .binding
@@ -90,12 +112,8 @@ impl<'a> Endpoint<'a> {
                 });
                 return Ok(read?);
             }
-            let no = refused(
-                self.url,
-                "gives no token",
-                status.as_u16(),
-                json.ok().as_ref(),
-            );
+            let said = (status.as_u16(), json.ok());
+            let no = refused(self.url, "gives no token", &said, &sent);
             if again && new && no.code.as_deref() == Some(WANTS_NONCE) {
                 again = false;
                 continue;
@@ -106,14 +124,56 @@ impl<'a> Endpoint<'a> {
 
     /// The same, where the answer is no token.
     pub(super) async fn tell(&self, form: &[(&str, &str)]) -> Result<(), AuthError> {
-        let fetched = self.fetcher.fetch(self.request(form)?).await?;
+        let request = self.request(form)?;
+        let sent = self.secrets(&request);
+        let fetched = self.fetcher.fetch(request).await?;
         let status = fetched.status;
         if status.is_success() {
             return Ok(());
         }
-        let json = fetched.json().ok();
-        let no = refused(self.url, "does not take it", status.as_u16(), json.as_ref());
-        Err(no.error)
+        let said = (status.as_u16(), fetched.json().ok());
+        Err(refused(self.url, "does not take it", &said, &sent).error)
+    }
+
+    /// What of a request must not be shown to anybody else, whatever the endpoint says about it.
+    fn secrets(&self, request: &Request) -> Vec<Secret> {
+        let form = form_urlencoded::parse(&request.body);
+        let form = form.filter(|(key, _)| SECRETS.contains(&key.as_ref()));
+        let mut all: Vec<Secret> = form
+            .map(|(_, value)| Secret::new(value.into_owned()))
+            .collect();
+        if let Authenticate::Secret(secret)
+        | Authenticate::Basic(secret)
+        | Authenticate::Post(secret) = &self.client.authenticate
+        {
+            all.push(secret.clone());
+        }
+        let header = request.headers.get(header::AUTHORIZATION);
+        let header = header.and_then(|value| value.to_str().ok()?.strip_prefix("Basic "));
+        all.extend(header.map(Secret::new));
+        all
+    }
+
+    /// Whether the server takes our signature, as far as it says.
+    fn takes(&self, key: &SigningKey) -> Result<(), AuthError> {
+        let Some(server) = self.server else {
+            return Ok(());
+        };
+        let lacks = |all: &Option<Vec<String>>, ours: &str| {
+            all.as_ref()
+                .is_some_and(|all| !all.iter().any(|one| one == ours))
+        };
+        let algorithm = key.algorithm().name();
+        let what = match () {
+            () if lacks(&server.methods, SIGNED) => SIGNED.to_owned(),
+            () if lacks(&server.algorithms, algorithm) => format!("{SIGNED} with {algorithm}"),
+            () => return Ok(()),
+        };
+        let words = format!(
+            "the authorization server {} does not name {what} among the ways in which clients say who they are; set a client with another way",
+            shown(self.issuer)
+        );
+        Err(AuthError::new(AuthErrorKind::Unsupported, words))
     }
 
     fn request(&self, form: &[(&str, &str)]) -> Result<Request, AuthError> {
@@ -133,6 +193,7 @@ impl<'a> Endpoint<'a> {
                 form.push(("client_secret", secret.reveal()));
             }
             Authenticate::Key(key) => {
+                self.takes(key)?;
                 let claims = json!({
                     "iss": id, "sub": id, "aud": self.issuer, "jti": random()?, "iat": now(), "exp": now() + LIFE,
                 });
@@ -173,21 +234,64 @@ fn header_of(id: &str, secret: &Secret) -> Result<HeaderValue, AuthError> {
     Ok(value)
 }
 
-fn refused(url: &Url, what: &str, status: u16, json: Option<&Json>) -> NoToken {
-    let text = |key: &str| json.and_then(|json| json.get(key)?.string());
+/// The refusal of an endpoint. Its words are shown, unless they repeat what was sent: the callers of a gateway read them.
+fn refused(url: &Url, what: &str, said: &(u16, Option<Json>), sent: &[Secret]) -> NoToken {
+    let (status, json) = said;
+    let text = |key: &str| json.as_ref().and_then(|json| json.get(key)?.string());
     let code = text("error");
     let said = match (&code, text("error_description")) {
         (Some(code), Some(words)) => format!("{}: {}", shown(code), shown(&words)),
         (Some(code), None) => shown(code),
         (None, _) => "no reason is given".to_owned(),
     };
-    let kind = match code {
-        Some(_) if status < 500 => AuthErrorKind::Refused,
+    let said = match sent.iter().any(|secret| repeats(&said, secret.reveal())) {
+        true => "its words are not shown, as they repeat what was sent".to_owned(),
+        false => said,
+    };
+    let kind = match status {
+        429 => AuthErrorKind::Limit,
+        400..500 => AuthErrorKind::Refused,
         _ => AuthErrorKind::Unreachable,
     };
     let words = format!("{} {what} (HTTP {status}): {said}", url.origin());
     NoToken {
         error: AuthError::new(kind, words),
         code,
+    }
+}
+
+/// Whether a text has a secret, or a part of one.
+fn repeats(text: &str, secret: &str) -> bool {
+    if secret.len() <= PART {
+        return !secret.is_empty() && text.contains(secret);
+    }
+    let parts: HashSet<&[u8]> = text.as_bytes().windows(PART).collect();
+    let mut own = secret.as_bytes().windows(PART);
+    own.any(|part| parts.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Holds: AUTH-35.
+    #[test]
+    fn a_secret_is_found_whole_and_in_parts() {
+        let token = "0123456789abcdef0123456789ABCDEF";
+        for text in [
+            token,
+            "the token '0123456789abcdef0123456789ABCDEF' is over",
+            "of 6789abcdef012345 only",
+        ] {
+            assert!(repeats(text, token), "{text}");
+        }
+        assert!(repeats("code s3cret is over", "s3cret"));
+        for (text, secret) in [
+            ("the token is over", token),
+            ("0123456789abcde and 3456789ABCDEF", token),
+            ("nothing was sent", ""),
+        ] {
+            assert!(!repeats(text, secret), "{text}");
+        }
     }
 }

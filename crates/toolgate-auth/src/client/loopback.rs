@@ -4,17 +4,20 @@
 
 use super::{AuthError, AuthErrorKind, SignIn, Visit};
 use crate::{Secret, Url};
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, select_all};
 use std::{
+    future::pending,
     io,
     net::{Ipv4Addr, SocketAddr},
+    pin::Pin,
     sync::Arc,
     time::Duration,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    time::timeout,
+    task::yield_now,
+    time::{sleep, timeout},
 };
 
 const PATH: &str = "/callback";
@@ -22,8 +25,10 @@ const PATH: &str = "/callback";
 const HEAD: usize = 16 << 10;
 /// How long one request may take.
 const REQUEST: Duration = Duration::from_secs(5);
-/// Most requests that are not the one.
-const STRAY: u32 = 64;
+/// Most connections that are read at the same time.
+const AT_ONCE: usize = 64;
+/// How long is waited where none can be taken.
+const PAUSE: Duration = Duration::from_millis(100);
 
 type Open = dyn Fn(&Url) + Send + Sync;
 
@@ -117,7 +122,7 @@ impl Visit for Waiting {
             )
             .await
             {
-                Ok(query) => query,
+                Ok(query) => Ok(query),
                 Err(_) => Err(AuthError::new(
                     AuthErrorKind::NeedsSignIn,
                     format!("nobody signed in within {:?}; try again", self.browser.wait),
@@ -127,40 +132,66 @@ impl Visit for Waiting {
     }
 }
 
-/// Waits for the one request.
-async fn hear(
-    listener: &TcpListener,
-    host: &str,
-    state: Option<&Secret>,
-) -> Result<String, AuthError> {
-    for _ in 0..STRAY {
-        let Ok((mut stream, _)) = listener.accept().await else {
-            continue;
-        };
-        let head = timeout(REQUEST, head(&mut stream)).await.ok().flatten();
-        let query = head.as_deref().and_then(|head| asked(head, host));
-        let ours = query.filter(|query| {
-            let mut pairs = form_urlencoded::parse(query.as_bytes());
-            let sent = pairs.find(|(key, _)| key == "state");
-            matches!((sent, state), (Some((_, sent)), Some(state)) if state.is(&sent))
-        });
-        let page = match ours {
-            Some(_) => ("200 OK", "The answer has arrived. You can close this page."),
-            None => (
-                "400 Bad Request",
-                "This is not the answer that is waited for.",
-            ),
-        };
-        let _ = timeout(REQUEST, stream.write_all(answer(page).as_bytes())).await;
-        let _ = stream.shutdown().await;
-        if let Some(query) = ours {
-            return Ok(query.to_owned());
+/// Waits for the one request. All that is connected is read at the same time: browsers open connections in advance, and
+/// whoever says nothing must not be waited for. How many strangers come does not count, as none can guess a state.
+async fn hear(listener: &TcpListener, host: &str, state: Option<&Secret>) -> String {
+    let mut visitors: Vec<Pin<Box<dyn Future<Output = Option<String>> + Send + '_>>> = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            (query, at) = next(&mut visitors) => {
+                drop(visitors.remove(at));
+                if let Some(query) = query {
+                    return query;
+                }
+            }
+            visitor = listener.accept() => match visitor {
+                Ok((stream, _)) => {
+                    if visitors.len() >= AT_ONCE {
+                        // The one that has said nothing for the longest time.
+                        drop(visitors.remove(0));
+                    }
+                    visitors.push(Box::pin(visit(stream, host, state)));
+                    // What it said already is read before it can be the oldest.
+                    yield_now().await;
+                }
+                // As where there are too many open files.
+                Err(_) => sleep(PAUSE).await,
+            },
         }
     }
-    Err(AuthError::new(
-        AuthErrorKind::Unsafe,
-        "too much came that was not the answer to the sign-in; try again",
-    ))
+}
+
+/// The next visitor who is through, and at which place.
+async fn next<F: Future + Unpin>(visitors: &mut [F]) -> (F::Output, usize) {
+    if visitors.is_empty() {
+        return pending().await;
+    }
+    let (done, at, _) = select_all(visitors.iter_mut()).await;
+    (done, at)
+}
+
+/// One connection: its query, where it is the one that is waited for.
+async fn visit(mut stream: TcpStream, host: &str, state: Option<&Secret>) -> Option<String> {
+    let head = timeout(REQUEST, head(&mut stream)).await.ok().flatten();
+    let query = head.as_deref().and_then(|head| asked(head, host));
+    let ours = query.filter(|query| {
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        let sent = pairs.find(|(key, _)| key == "state");
+        matches!((sent, state), (Some((_, sent)), Some(state)) if state.is(&sent))
+    });
+    let page = match ours {
+        Some(_) => ("200 OK", "The answer has arrived. You can close this page."),
+        None => (
+            "400 Bad Request",
+            "This is not the answer that is waited for.",
+        ),
+    };
+    if head.is_some() {
+        let _ = timeout(REQUEST, stream.write_all(answer(page).as_bytes())).await;
+    }
+    let _ = stream.shutdown().await;
+    ours.map(str::to_owned)
 }
 
 /// The head of a request.

@@ -26,7 +26,7 @@ mod tokens;
 pub use challenge::{Challenge, challenges};
 pub use code::{SignIn, Visit};
 pub use credentials::{Again, Credentials, Leaving, Refusal};
-pub use discovery::{Found, ServerMetadata};
+use discovery::{Found, ServerMetadata};
 pub use error::{AuthError, AuthErrorKind};
 pub use grants::{Assertion, Enterprise, OnBehalf, Subject, TokenExchange, Workload};
 pub use login::{Login, LoginBuilder, SignedOut};

@@ -8,6 +8,10 @@ use std::{collections::BTreeSet, fmt};
 const OFFLINE: &str = "offline_access";
 /// Most scopes of one request.
 const MOST: usize = 256;
+/// Most bytes of a scope.
+const LONGEST: usize = 255;
+/// Most scopes that are remembered for the next sign-in.
+const WANTED: usize = 64;
 
 /// A set of scopes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -23,6 +27,7 @@ impl Scopes {
     pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Scopes {
         let plain = |word: &&str| {
             !word.is_empty()
+                && word.len() <= LONGEST
                 && word
                     .bytes()
                     .all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\')
@@ -44,6 +49,13 @@ impl Scopes {
     /// Whether a refresh token is among what is asked for.
     pub(super) fn asks_to_stay(&self) -> bool {
         self.0.contains(OFFLINE)
+    }
+
+    /// These and as many of the others as can be remembered: what a server wants is not kept without end.
+    pub(super) fn remembering(&self, others: &Scopes) -> Scopes {
+        let room = WANTED.saturating_sub(self.0.len());
+        let new = others.0.difference(&self.0).take(room);
+        Scopes(self.0.iter().chain(new).cloned().collect())
     }
 
     /// All of both.
@@ -118,7 +130,27 @@ mod tests {
     }
 
     #[test]
+    fn what_a_server_wants_is_not_remembered_without_end() {
+        let words = |begin: u32| (begin..).map(|n| format!("s{n}"));
+        let of = |begin: u32, count| {
+            let words: Vec<String> = words(begin).take(count).collect();
+            Scopes::of(words.iter().map(String::as_str))
+        };
+        let mut wanted = of(100, 60);
+        for round in 0..10 {
+            wanted = wanted.remembering(&of(1000 + round * 20, 20));
+        }
+        assert_eq!(wanted.0.len(), WANTED);
+        assert!(wanted.covers(&of(100, 60)), "what was there first stays");
+    }
+
+    #[test]
     fn what_is_no_scope_is_left_out() {
+        let longest = "x".repeat(LONGEST);
+        assert_eq!(
+            Scopes::read(&format!("{longest} {longest}y")).to_string(),
+            longest
+        );
         assert_eq!(Scopes::read("a  b\u{1} \"c\" d\\ é e").to_string(), "a e");
     }
 }

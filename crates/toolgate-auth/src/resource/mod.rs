@@ -17,7 +17,7 @@ mod verify;
 
 pub use challenge::Refused;
 pub use issuer::Issuer;
-pub use proof::Proofs;
+pub use proof::{NoNonces, Proofs};
 
 use crate::{Url, fetch::Fetcher};
 use challenge::Why;

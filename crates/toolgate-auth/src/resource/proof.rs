@@ -10,6 +10,7 @@ use ring::{
 };
 use std::{
     collections::HashMap,
+    fmt,
     sync::{Mutex, PoisonError},
 };
 
@@ -27,6 +28,18 @@ pub struct Proofs {
     nonces: Option<hmac::Key>,
     seen: Mutex<Seen>,
 }
+
+/// Why no nonces can be given out: the system gives no random numbers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct NoNonces;
+
+impl fmt::Display for NoNonces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no nonces for proofs: the system gives no random numbers")
+    }
+}
+
+impl std::error::Error for NoNonces {}
 
 /// The digests of proofs that were shown, and until when they would be fresh.
 #[derive(Default)]
@@ -53,8 +66,18 @@ impl Proofs {
     ///
     /// # Errors
     /// The system gives no random numbers.
-    pub fn with_nonces() -> Result<Proofs, ring::error::Unspecified> {
-        let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())?;
+    ///
+    /// ```
+    /// use toolgate_auth::{Url, resource::{Proofs, ResourceServer}};
+    ///
+    /// let resource = Url::parse("https://tools.example.com/mcp")?;
+    /// let resource = ResourceServer::new(resource).proofs(Proofs::with_nonces()?);
+    /// # drop(resource);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_nonces() -> Result<Proofs, NoNonces> {
+        let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new());
+        let key = key.map_err(|_| NoNonces)?;
         Ok(Proofs {
             nonces: Some(key),
             ..Proofs::default()

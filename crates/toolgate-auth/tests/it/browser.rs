@@ -65,6 +65,41 @@ async fn only_the_answer_with_the_state_ends_the_wait() {
     assert_eq!(again.redirect(), redirect);
 }
 
+/// Browsers open connections in advance, and any page or program may send what it likes.
+#[tokio::test]
+async fn neither_silent_connections_nor_strangers_hold_up_the_answer() {
+    let browser = Browser::new(|_| {});
+    let visit = browser.begin(None).await.unwrap();
+    let redirect = visit.redirect().to_owned();
+    let host = redirect
+        .strip_prefix("http://")
+        .and_then(|rest| rest.strip_suffix("/callback"))
+        .unwrap();
+    let coming = visit.go(Url::parse("https://as.test/authorize?state=s").unwrap());
+    let asking = async {
+        let mut silent = Vec::new();
+        for n in 0..200 {
+            silent.push(TcpStream::connect(host).await.unwrap());
+            let status = get(host, &format!("/callback?code=evil&state={n}"), host).await;
+            assert!(status.contains("400"), "{status}");
+        }
+        // One that was opened in advance is used.
+        let mut early = TcpStream::connect(host).await.unwrap();
+        get(host, "/favicon.ico", host).await;
+        let request = format!("GET /callback?code=good&state=s HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        early.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        early.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.contains("200 OK"), "{answer}");
+    };
+    let both = async { tokio::join!(coming, asking) };
+    // A bound on a hang, not a measurement: one after the other would take 5 seconds each.
+    let (query, ()) = tokio::time::timeout(Duration::from_secs(60), both)
+        .await
+        .expect("nobody is waited for");
+    assert_eq!(query.unwrap(), "code=good&state=s");
+}
+
 #[tokio::test]
 async fn who_never_comes_back_is_not_waited_for_for_ever() {
     let browser = Browser::new(|_| {}).wait(Duration::from_millis(20));

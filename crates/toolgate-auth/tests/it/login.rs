@@ -1,6 +1,6 @@
 //! A login from the first refusal to the last renewal.
 
-use crate::world::{Person, Twist, World};
+use crate::world::{LONG, Person, Twist, World};
 use futures_util::future::join_all;
 use http::StatusCode;
 use std::{sync::Arc, time::Duration};
@@ -20,26 +20,6 @@ async fn refused(twist: Twist) -> (AuthErrorKind, World) {
     let error = world.call(&login(&world), "tools/list").await.unwrap_err();
     (error.kind(), world)
 }
-
-const LONG: Twist = Twist {
-    resource: None,
-    page: None,
-    issuer: None,
-    no_s256: false,
-    says_iss: false,
-    iss: None,
-    state: None,
-    token_leads_to: None,
-    takes_back: None,
-    takes_documents: false,
-    registers_not: None,
-    refuses: None,
-    life: 3600,
-    scope: None,
-    insatiable: false,
-    silent: false,
-    tenant: "",
-};
 
 /// Holds: AUTH-04, AUTH-08, AUTH-22, AUTH-27, AUTH-29, AUTH-38, AUTH-45, AUTH-54.
 #[tokio::test]
@@ -182,6 +162,59 @@ async fn a_token_that_ends_is_renewed_once_for_all_who_wait() {
     );
 }
 
+/// Holds: AUTH-35.
+#[tokio::test]
+async fn without_a_refresh_token_a_person_signs_in_again() {
+    let world = World::new(Twist {
+        no_refresh: true,
+        ..LONG
+    })
+    .await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let builder = || Login::builder(world.server()).shared_store(store.clone());
+    let login = builder().sign_in(Person(world.clone())).build();
+    world.call(&login, "tools/list").await.unwrap();
+    assert!(login.granted().await.unwrap().unwrap().refresh.is_none());
+    world.revoke();
+    world.call(&login, "tools/list").await.unwrap();
+    assert_eq!(world.visits().len(), 2);
+    world.revoke();
+    // Where nobody is there, the words say so, and nothing is tried.
+    let error = world.call(&builder().build(), "tools/list").await;
+    assert_eq!(error.unwrap_err().kind(), AuthErrorKind::NeedsSignIn);
+    let asked = world.asked("/token");
+    assert!(asked.iter().all(|one| one.field("refresh_token").is_none()));
+    assert_eq!(asked.len(), 2);
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_taken_is_asked_for_once() {
+    for bound in [false, true] {
+        let world = World::new(Twist {
+            deaf: true,
+            bound,
+            ..LONG
+        })
+        .await;
+        let error = world.call(&login(&world), "tools/list").await.unwrap_err();
+        assert!(error.to_string().contains("does not take"), "{error}");
+        assert_eq!(world.visits().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_ends_at_once_is_not_asked_for_again_and_again() {
+    let world = World::new(Twist {
+        life: 0,
+        no_refresh: true,
+        ..LONG
+    })
+    .await;
+    let error = world.call(&login(&world), "tools/list").await.unwrap_err();
+    assert!(error.to_string().contains("ended before"), "{error}");
+    assert_eq!(world.visits().len(), 1);
+}
+
 #[tokio::test]
 async fn a_renewal_goes_on_when_nobody_waits_for_it() {
     let world = World::new(Twist { life: 0, ..LONG }).await;
@@ -319,6 +352,16 @@ async fn what_one_authorization_server_gave_is_never_sent_to_another() {
         .map(|one| one.field("client_id").unwrap())
         .collect();
     assert_eq!(ids, ["id-of", "id-of-other"]);
+    // Once the server named another one, it got nothing more of the first.
+    let (first, other) = ("Bearer access-0", "Bearer access-other-1");
+    assert_eq!(world.shown(), ["", first, first, other, other]);
+    // And another server gets nothing of all this, though what it is granted is kept in the same place.
+    let neighbour = World::new(LONG).await;
+    neighbour.twist(|twist| twist.tenant = "/third");
+    let login = Login::builder(neighbour.server()).shared_store(store.clone());
+    let login = login.sign_in(Person(neighbour.clone())).build();
+    neighbour.call(&login, "tools/list").await.unwrap();
+    assert_eq!(neighbour.shown(), ["", "Bearer access-third-0"]);
 }
 
 #[tokio::test]
@@ -574,25 +617,4 @@ async fn a_server_of_2025_03_26_is_its_own_authorization_server() {
         "{}",
         looked.head
     );
-}
-
-/// Holds: XAUTH-05.
-#[tokio::test]
-async fn a_refusal_without_a_person_is_not_tried_again_at_once() {
-    use toolgate_auth::{Secret, client::Workload};
-    let world = World::new(Twist {
-        refuses: Some("invalid_grant"),
-        ..LONG
-    })
-    .await;
-    let client = OauthClient::new("me", Authenticate::None);
-    let login = Login::builder(world.server()).client(None, client);
-    let login = login.workload(Workload::new(Secret::new("a.b.c"))).build();
-    for _ in 0..3 {
-        let error = world.call(&login, "tools/list").await.unwrap_err();
-        assert_eq!(error.kind(), AuthErrorKind::Refused);
-    }
-    let asked = world.asked("/token");
-    assert_eq!(asked.len(), 1);
-    assert_eq!(asked[0].field("assertion").as_deref(), Some("a.b.c"));
 }

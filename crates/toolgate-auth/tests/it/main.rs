@@ -11,4 +11,6 @@ mod browser;
 mod hostile;
 mod kept;
 mod login;
+mod own_store;
+mod refusals;
 mod world;

@@ -50,9 +50,50 @@ pub(crate) struct Twist {
     pub(crate) insatiable: bool,
     /// No metadata at all.
     pub(crate) silent: bool,
+    /// Its status and its words where the token endpoint refuses in its own way; `BODY` is what was sent.
+    pub(crate) refuses_with: Option<(u16, &'static str)>,
+    /// The scope that it says it granted.
+    pub(crate) granted: Option<&'static str>,
+    pub(crate) no_refresh: bool,
+    /// The server takes no token at all.
+    pub(crate) deaf: bool,
+    /// Tokens are bound to a key, and proofs need the nonce of the day, which is another one each time that tokens are
+    /// revoked.
+    pub(crate) bound: bool,
+    /// How clients say there who they are, and how they may sign.
+    pub(crate) methods: Option<&'static [&'static str]>,
+    pub(crate) algorithms: Option<&'static [&'static str]>,
     /// The path below which the authorization server lies.
     pub(crate) tenant: &'static str,
 }
+
+/// Nothing is otherwise, and tokens live for an hour.
+pub(crate) const LONG: Twist = Twist {
+    resource: None,
+    page: None,
+    issuer: None,
+    no_s256: false,
+    says_iss: false,
+    iss: None,
+    state: None,
+    token_leads_to: None,
+    takes_back: None,
+    takes_documents: false,
+    registers_not: None,
+    refuses: None,
+    life: 3600,
+    scope: None,
+    insatiable: false,
+    silent: false,
+    refuses_with: None,
+    granted: None,
+    no_refresh: false,
+    deaf: false,
+    bound: false,
+    methods: None,
+    algorithms: None,
+    tenant: "",
+};
 
 /// One request that an endpoint got.
 #[derive(Clone, Debug)]
@@ -80,6 +121,9 @@ struct Inner {
     tokens: Mutex<Tokens>,
     visits: Mutex<Vec<Url>>,
     count: AtomicUsize,
+    nonce: AtomicUsize,
+    /// What the server got as `Authorization`.
+    shown: Mutex<Vec<String>>,
 }
 
 #[derive(Default)]
@@ -99,6 +143,8 @@ impl World {
             tokens: Mutex::default(),
             visits: Mutex::default(),
             count: AtomicUsize::new(0),
+            nonce: AtomicUsize::new(0),
+            shown: Mutex::default(),
         }));
         let serving = world.clone();
         #[allow(clippy::disallowed_methods, reason = "a server of a test")]
@@ -138,7 +184,13 @@ impl World {
         self.0.visits.lock().unwrap().clone()
     }
 
+    /// What the server got as `Authorization`, empty where there was none.
+    pub(crate) fn shown(&self) -> Vec<String> {
+        self.0.shown.lock().unwrap().clone()
+    }
+
     pub(crate) fn revoke(&self) {
+        self.0.nonce.fetch_add(1, SeqCst);
         self.0.tokens.lock().unwrap().good = None;
     }
 
@@ -163,6 +215,7 @@ impl World {
             let sent = login.headers(leaving).await?;
             let (status, headers) = self.mcp(&sent);
             if status == StatusCode::OK {
+                login.answered(&headers);
                 return Ok(status);
             }
             let refusal = Refusal {
@@ -181,20 +234,30 @@ impl World {
     fn mcp(&self, sent: &HeaderMap) -> (StatusCode, HeaderMap) {
         let twist = self.0.twist.lock().unwrap().clone();
         let tokens = self.0.tokens.lock().unwrap();
+        let shown = sent.get(header::AUTHORIZATION);
+        let shown = shown.map_or("", |value| value.to_str().unwrap());
+        self.0.shown.lock().unwrap().push(shown.to_owned());
+        let scheme = if twist.bound { "DPoP" } else { "Bearer" };
         let wanted = twist
             .scope
             .map(|scope| format!(", scope=\"{scope}\""))
             .unwrap_or_default();
         let no = |status, error: &str| {
             let mut headers = HeaderMap::new();
-            let value = format!("Bearer error=\"{error}\"{wanted}");
+            let value = format!("{scheme} error=\"{error}\"{wanted}");
             headers.insert(header::WWW_AUTHENTICATE, value.parse().unwrap());
+            headers.insert("dpop-nonce", self.nonce().parse().unwrap());
             (status, headers)
         };
-        let good = tokens.good.as_ref().map(|token| format!("Bearer {token}"));
-        if good.is_none()
-            || sent.get(header::AUTHORIZATION).map(|v| v.to_str().unwrap()) != good.as_deref()
-        {
+        // A proof comes before the token that it is for.
+        if twist.bound && !shown.is_empty() && nonce_of(sent).as_deref() != Some(&self.nonce()) {
+            return no(StatusCode::UNAUTHORIZED, "use_dpop_nonce");
+        }
+        let good = tokens
+            .good
+            .as_ref()
+            .map(|token| format!("{scheme} {token}"));
+        if twist.deaf || good.as_deref() != Some(shown) {
             return no(StatusCode::UNAUTHORIZED, "invalid_token");
         }
         let covered = twist.scope.is_none_or(|scope| {
@@ -206,6 +269,10 @@ impl World {
             return no(StatusCode::FORBIDDEN, "insufficient_scope");
         }
         (StatusCode::OK, HeaderMap::new())
+    }
+
+    fn nonce(&self) -> String {
+        format!("nonce-{}", self.0.nonce.load(SeqCst))
     }
 
     async fn answer(self, mut stream: TcpStream) {
@@ -256,7 +323,9 @@ impl World {
                 "code_challenge_methods_supported": if twist.no_s256 { vec!["plain"] } else { vec!["S256"] },
                 "authorization_response_iss_parameter_supported": twist.says_iss,
                 "client_id_metadata_document_supported": twist.takes_documents,
-                "token_endpoint_auth_methods_supported": ["none"],
+                "token_endpoint_auth_methods_supported": twist.methods.unwrap_or(&["none"]),
+                "token_endpoint_auth_signing_alg_values_supported": twist.algorithms,
+                "dpop_signing_alg_values_supported": twist.bound.then_some(["ES256"]),
             }));
         }
         match path {
@@ -285,6 +354,15 @@ impl World {
             return (307, to.clone(), String::new());
         }
         let no = |code: &str| (400, String::new(), format!("{{\"error\":\"{code}\"}}"));
+        if let Some((status, words)) = twist.refuses_with {
+            let form = form_urlencoded::parse(asked.body.as_bytes());
+            let sent: Vec<_> = form.map(|(key, value)| format!("{key}={value}")).collect();
+            return (
+                status,
+                String::new(),
+                words.replace("BODY", &sent.join(" ")),
+            );
+        }
         if let Some(code) = twist.refuses {
             return no(code);
         }
@@ -295,13 +373,23 @@ impl World {
             return no("invalid_grant");
         }
         let n = self.0.count.fetch_add(1, SeqCst);
-        tokens.good = Some(format!("access-{n}"));
+        tokens.good = Some(format!("access{}-{n}", twist.tenant.replace('/', "-")));
         tokens.refresh = Some(format!("refresh-{n}"));
+        let refresh = tokens.refresh.as_ref().filter(|_| !twist.no_refresh);
         let body = serde_json::json!({
-            "access_token": tokens.good, "token_type": "Bearer", "expires_in": twist.life, "refresh_token": tokens.refresh,
+            "access_token": tokens.good, "token_type": if twist.bound { "DPoP" } else { "Bearer" },
+            "expires_in": twist.life, "refresh_token": refresh, "scope": twist.granted,
         });
         (200, String::new(), body.to_string())
     }
+}
+
+/// The nonce in a proof.
+fn nonce_of(sent: &HeaderMap) -> Option<String> {
+    let proof = sent.get("dpop")?.to_str().ok()?;
+    let claims = toolgate_auth::jose::decode(proof.split('.').nth(1)?)?;
+    let claims: serde_json::Value = serde_json::from_slice(&claims).ok()?;
+    claims["nonce"].as_str().map(str::to_owned)
 }
 
 /// A request, once all of it is there.

@@ -132,13 +132,18 @@ fn exchange(request: &Heard, seen: &mut Seen) -> (u16, String) {
             .filter_map(|pair| pair.split_once('='));
         pairs
             .find(|(name, _)| *name == key)
-            .map(|(_, value)| value.replace("%3A", ":"))
+            .map(|(_, value)| value.replace("%3A", ":").replace("%2F", "/"))
     };
     assert_eq!(
         value("grant_type").as_deref(),
         Some("urn:ietf:params:oauth:grant-type:token-exchange")
     );
     assert_eq!(value("audience").as_deref(), Some("far"));
+    let resource = value("resource").unwrap();
+    assert!(
+        resource.starts_with("http://127.0.0.1:") && !resource.contains('?'),
+        "{resource}"
+    );
     assert_eq!(value("scope").as_deref(), Some("far:use"));
     let subject = value("subject_token").unwrap();
     let claims = URL_SAFE_NO_PAD

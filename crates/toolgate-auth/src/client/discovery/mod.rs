@@ -8,7 +8,8 @@
 mod resource;
 mod server;
 
-pub use server::ServerMetadata;
+pub(super) use resource::canonical;
+pub(crate) use server::ServerMetadata;
 pub(super) use server::find as issuer;
 
 use super::{AuthError, AuthErrorKind, Scopes, error::shown};
@@ -20,8 +21,7 @@ use toolgate_wire::json::{Json, Kind};
 
 /// What a login at a server needs to know.
 #[derive(Clone)]
-#[non_exhaustive]
-pub struct Found {
+pub(crate) struct Found {
     /// The server, in its own words. Sent as it is.
     pub resource: String,
     /// The scopes that the server names.

@@ -87,9 +87,13 @@ fn covers(resource: &Url, server: &Url) -> bool {
     resource.same_origin(server) && under && query
 }
 
-/// The address of a server that says nothing of itself: without a query, and without a slash at its end.
-pub(super) fn canonical(server: &Url) -> String {
-    format!("{}{}", server.origin(), server.path().trim_end_matches('/'))
+/// The address of a server that says nothing of itself: its host in lower case, without the usual port, a query, and a
+/// slash at its end.
+pub(in super::super) fn canonical(server: &Url) -> String {
+    let origin = server.origin().to_ascii_lowercase();
+    let usual = if server.is_https() { ":443" } else { ":80" };
+    let origin = origin.strip_suffix(usual).unwrap_or(&origin);
+    format!("{origin}{}", server.path().trim_end_matches('/'))
 }
 
 #[cfg(test)]
@@ -171,5 +175,14 @@ mod tests {
             canonical(&url("https://a.test/mcp?x=1")),
             "https://a.test/mcp"
         );
+        for (written, expected) in [
+            ("HTTPS://A.Test:443/Mcp/", "https://a.test/Mcp"),
+            ("http://a.test:80", "http://a.test"),
+            ("https://a.test:8443/mcp", "https://a.test:8443/mcp"),
+            ("http://a.test:443/mcp", "http://a.test:443/mcp"),
+            ("https://[2606:4700::80]/mcp", "https://[2606:4700::80]/mcp"),
+        ] {
+            assert_eq!(canonical(&url(written)), expected);
+        }
     }
 }

@@ -15,8 +15,7 @@ const OIDC: &str = "/.well-known/openid-configuration";
 
 /// An authorization server. Its `issuer` was compared with the one that was looked for.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ServerMetadata {
+pub(crate) struct ServerMetadata {
     /// Its name, kept sign by sign.
     pub issuer: String,
     /// Where a person signs in.
@@ -37,6 +36,8 @@ pub struct ServerMetadata {
     pub takes_documents: bool,
     /// Ways of authentication at the token endpoint, where it names them.
     pub methods: Option<Vec<String>>,
+    /// How assertions of clients may be signed there, where it names that.
+    pub algorithms: Option<Vec<String>>,
     /// Whether it binds tokens to a key by ES256 (RFC 9449).
     pub binds: bool,
 }
@@ -120,6 +121,7 @@ pub(super) fn without_words(server: &Url) -> Result<ServerMetadata, AuthError> {
         says_iss: false,
         takes_documents: false,
         methods: Some(vec!["none".to_owned()]),
+        algorithms: None,
         binds: false,
         issuer: server.origin(),
     })
@@ -172,6 +174,7 @@ fn read(json: &Json, issuer: &str) -> Result<ServerMetadata, AuthError> {
         says_iss: is("authorization_response_iss_parameter_supported"),
         takes_documents: is("client_id_metadata_document_supported"),
         methods: texts(json, "token_endpoint_auth_methods_supported"),
+        algorithms: texts(json, "token_endpoint_auth_signing_alg_values_supported"),
         binds: has("dpop_signing_alg_values_supported", "ES256"),
     })
 }

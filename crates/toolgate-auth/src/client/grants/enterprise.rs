@@ -64,6 +64,7 @@ impl Enterprise {
             client: &self.client,
             fetcher: &fetcher,
             binding: None,
+            server: None,
         };
         let (id_token, scopes) = (self.id_token.get().await?, scopes.to_string());
         let mut form = vec![

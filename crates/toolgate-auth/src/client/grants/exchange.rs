@@ -6,6 +6,7 @@
 use super::{
     super::{
         Again, AuthError, AuthErrorKind, Credentials, Leaving, OauthClient, Refusal, Scopes,
+        discovery::canonical,
         endpoint::Endpoint,
         tokens::{Answer, now},
     },
@@ -79,7 +80,7 @@ impl TokenExchange {
         }
     }
 
-    /// How the endpoint names the server; its address unless set.
+    /// How the endpoint names the server, beside its address, which is always sent.
     #[must_use]
     pub fn audience(self, audience: &str) -> TokenExchange {
         TokenExchange {
@@ -169,15 +170,16 @@ impl OnBehalf {
         let inner = &self.0;
         let set = &inner.exchange;
         let scopes = set.scopes.to_string();
+        let resource = canonical(&inner.server);
         let mut form = vec![
             ("grant_type", EXCHANGE),
+            ("resource", &resource),
             ("subject_token", subject.token.reveal()),
             ("subject_token_type", ACCESS),
             ("requested_token_type", ACCESS),
         ];
-        match &set.audience {
-            Some(audience) => form.push(("audience", audience)),
-            None => form.push(("resource", inner.server.as_str())),
+        if let Some(audience) = &set.audience {
+            form.push(("audience", audience));
         }
         if !scopes.is_empty() {
             form.push(("scope", &scopes));
@@ -189,26 +191,10 @@ impl OnBehalf {
             client: &set.client,
             fetcher: &inner.fetcher,
             binding: None,
+            server: None,
         };
-        let answer = endpoint
-            .ask(&form)
-            .await
-            .map_err(|no| self.cleaned(no.error, &subject))?;
+        let answer = endpoint.ask(&form).await.map_err(|no| no.error)?;
         self.checked(answer, &subject)
-    }
-
-    /// An endpoint that repeats the token in its words is not repeated.
-    fn cleaned(&self, error: AuthError, subject: &Subject) -> AuthError {
-        let words = error.to_string();
-        let part = subject.token.reveal();
-        let part = part.rsplit('.').next().unwrap_or(part);
-        match words.contains(part.get(..part.len().min(16)).unwrap_or(part)) {
-            true => AuthError::new(
-                error.kind(),
-                format!("{} gives no token", self.0.exchange.endpoint.origin()),
-            ),
-            false => error,
-        }
     }
 
     fn checked(&self, answer: Answer, subject: &Subject) -> Result<(Secret, u64), AuthError> {

@@ -46,7 +46,11 @@ impl Credentials for Login {
     }
 
     fn answered(&self, headers: &HeaderMap) {
-        let binding = self.state().binding.clone();
+        let binding = {
+            let mut state = self.state();
+            state.untried = None;
+            state.binding.clone()
+        };
         if let Some(binding) = binding {
             binding.hear(&self.0.set.server.origin(), headers);
         }
@@ -106,14 +110,21 @@ impl Login {
         if request.operation.is_none() {
             return Ok(Again::No);
         }
-        if sent.is_some() && refusal.before > 0 {
-            let words = format!(
-                "{} does not take the token that was granted for it",
-                self.0.set.server.origin()
-            );
-            return Err(AuthError::new(AuthErrorKind::Refused, words));
+        let origin = self.0.set.server.origin();
+        let over = |words: String| Err(AuthError::new(AuthErrorKind::Refused, words));
+        if refusal.before > 0 && sent.is_none() {
+            let words = format!("the token that was granted for {origin} ended before it was used");
+            return over(words);
+        }
+        // A refusal before this one may have been about the proof alone.
+        if refusal.before > 0 && self.is_untried(sent.as_ref()) {
+            return over(format!(
+                "{origin} does not take the token that was granted for it"
+            ));
         }
         self.authorize(ours(all), sent).await?;
+        let mut state = self.state();
+        state.untried = state.grant.as_ref().map(|grant| grant.access.clone());
         Ok(Again::Yes)
     }
 
@@ -141,28 +152,49 @@ impl Login {
             return Ok(Again::Yes);
         }
         // Where nobody signs in here, nothing is asked for: there is nothing to count.
-        if !matches!(self.0.set.way, Way::Nobody) && !self.may_step(operation) {
-            let words = format!(
-                "{} wants the scope {wanted:?} for this, and did not take the token after it was asked for {STEPS} times",
-                self.0.set.server.origin(),
-                wanted = wanted.to_string(),
-            );
-            return Err(AuthError::new(AuthErrorKind::Limit, words));
+        if !matches!(self.0.set.way, Way::Nobody) {
+            self.may_step(operation).map_err(|why| {
+                let origin = self.0.set.server.origin();
+                let words = format!(
+                    "{origin} wants the scope {:?} for this, {why}",
+                    wanted.to_string()
+                );
+                AuthError::new(AuthErrorKind::Limit, words)
+            })?;
         }
         self.authorize(Some(challenge), sent).await?;
         Ok(Again::Yes)
     }
 
-    fn may_step(&self, operation: &str) -> bool {
+    /// Whether a token was had because another was refused, and none was taken since.
+    fn is_untried(&self, sent: Option<&Secret>) -> bool {
+        let state = self.state();
+        let untried = state.untried.as_ref().zip(sent);
+        untried.is_some_and(|(untried, sent)| untried.is(sent.reveal()))
+    }
+
+    /// Counts a step-up.
+    ///
+    /// # Errors
+    /// Why there may be no more.
+    fn may_step(&self, operation: &str) -> Result<(), String> {
         let mut state = self.state();
         state.steps.retain(|_, (_, first)| first.elapsed() < WINDOW);
         if state.steps.len() >= OPERATIONS && !state.steps.contains_key(operation) {
-            return false;
+            let minutes = WINDOW.as_secs() / 60;
+            return Err(format!(
+                "and so it did for {OPERATIONS} others within {minutes} minutes; nothing is asked for until some of them are over"
+            ));
         }
         let first = (0, Instant::now());
         let (steps, _) = state.steps.entry(operation.to_owned()).or_insert(first);
         *steps += 1;
-        *steps <= STEPS
+        match *steps <= STEPS {
+            true => Ok(()),
+            false => Err(format!(
+                "and did not take the token after it was asked for {STEPS} times"
+            )),
+        }
     }
 }
 
@@ -170,4 +202,27 @@ impl Login {
 fn token(headers: &HeaderMap) -> Option<Secret> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     value.split_once(' ').map(|(_, token)| Secret::new(token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Holds: AUTH-18.
+    #[test]
+    fn step_ups_are_few_for_each_operation_and_the_words_are_true() {
+        let login = Login::builder(Url::parse("https://a.test/mcp").unwrap()).build();
+        for _ in 0..STEPS {
+            login.may_step("a").unwrap();
+        }
+        let why = login.may_step("a").unwrap_err();
+        assert!(why.contains("asked for 2 times"), "{why}");
+        for n in 1..OPERATIONS {
+            login.may_step(&n.to_string()).unwrap();
+        }
+        let why = login.may_step("one more").unwrap_err();
+        assert!(!why.contains("2 times"), "{why}");
+        assert!(why.contains("1024 others within 10 minutes"), "{why}");
+        login.may_step("1").unwrap();
+    }
 }

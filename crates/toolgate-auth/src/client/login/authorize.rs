@@ -137,7 +137,7 @@ impl Login {
             && !person
             && matches!(
                 error.kind(),
-                AuthErrorKind::Refused | AuthErrorKind::NeedsSignIn
+                AuthErrorKind::Refused | AuthErrorKind::NeedsSignIn | AuthErrorKind::Limit
             )
         {
             let more = more(challenge).map(str::to_owned);
@@ -292,7 +292,10 @@ impl Login {
         if kept.wanted.covers(wanted) {
             return Ok(());
         }
-        let wanted = kept.wanted.and(wanted);
+        let wanted = kept.wanted.remembering(wanted);
+        if wanted == kept.wanted {
+            return Ok(());
+        }
         self.keep_wanted(kept, wanted).await
     }
 

@@ -14,7 +14,7 @@ use builder::Settings;
 pub use leave::SignedOut;
 
 use super::{AuthError, Enterprise, Found, Grant, Scopes, SignIn, Store, Workload, dpop::Binding};
-use crate::{Url, fetch::Fetcher};
+use crate::{Secret, Url, fetch::Fetcher};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -67,6 +67,8 @@ struct State {
     found: Option<Arc<Found>>,
     /// What was asked for last, granted or not.
     asked: Scopes,
+    /// The token that was had because another was refused, until the server takes one.
+    untried: Option<Secret>,
     /// Step-ups of each operation, and when the first was.
     steps: HashMap<String, (u32, Instant)>,
     /// The last refusal, where asking again at once would bring the same, and of which scopes beyond the granted ones.

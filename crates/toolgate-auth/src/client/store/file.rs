@@ -29,7 +29,9 @@ use std::{
 use tokio::time::sleep;
 
 /// Most bytes of the file.
-const LONGEST: u64 = 8 << 20;
+const LONGEST: u64 = 16 << 20;
+/// What every grant may have: so much is set aside for each, so that a renewal finds room however much others keep.
+const SHARE: usize = 8 << 10;
 /// How long a renewal of another process is waited for: it has three answers to wait for, of ten seconds each.
 const TURN: Duration = Duration::from_secs(45);
 /// How often is looked whether it is over.
@@ -107,8 +109,7 @@ impl Store for FileStore {
                 let why = format!("{most} grants are kept there already; sign one of them out");
                 return Err(StoreError(why));
             }
-            put(kept, "grants", &key, grant.as_ref().map(form::of_grant));
-            Ok(((), true))
+            put_grant(kept, &key, grant.as_ref()).map(|()| ((), true))
         })
     }
 
@@ -152,12 +153,13 @@ impl Store for FileStore {
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let issuer = issuer.to_owned();
         self.with(move |kept| {
-            put(
-                kept,
-                "clients",
-                &issuer,
-                client.as_ref().and_then(form::of_client),
-            );
+            let client = client.as_ref().and_then(form::of_client);
+            client.as_ref().map(form::bounded_client).transpose()?;
+            let more = client.is_some();
+            put(kept, "clients", &issuer, client);
+            if more {
+                has_room(kept)?;
+            }
             Ok(((), true))
         })
     }
@@ -170,6 +172,34 @@ fn is_full(kept: &Value, key: &str, begin: &str, most: usize) -> bool {
     };
     let of = grants.keys().filter(|name| name.starts_with(begin));
     key.starts_with(begin) && !grants.contains_key(key) && of.count() >= most
+}
+
+fn put_grant(kept: &mut Value, key: &str, grant: Option<&Grant>) -> Result<(), StoreError> {
+    let grant = grant.map(form::of_grant);
+    let size = grant.as_ref().map(form::bounded).transpose()?;
+    let known = kept["grants"].get(key).is_some();
+    put(kept, "grants", key, grant);
+    match size {
+        Some(size) if size.len() > SHARE || !known => has_room(kept),
+        _ => Ok(()),
+    }
+}
+
+/// Whether what is kept has room, with a share of each grant set aside. What is refused here is not written.
+fn has_room(kept: &Value) -> Result<(), StoreError> {
+    let sizes = |table: &str, least: usize| -> usize {
+        let all = kept[table].as_object().into_iter().flatten();
+        all.map(|(name, value)| name.len() + value.to_string().len().max(least))
+            .sum()
+    };
+    // The seal and the signs between count little; they have the last part of it.
+    let most = LONGEST as usize - (64 << 10);
+    match sizes("grants", SHARE) + sizes("clients", 0) <= most {
+        true => Ok(()),
+        false => Err(StoreError(
+            "the store of grants is full; sign out somewhere first".to_owned(),
+        )),
+    }
 }
 
 fn put(kept: &mut Value, table: &str, key: &str, value: Option<Value>) {
@@ -314,4 +344,56 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&next, path)?;
     path.parent()
         .map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Secret;
+
+    fn grant(access: usize) -> Grant {
+        let access = "a".repeat(access);
+        let text = format!(
+            r#"{{"issuer":"https://as.test","resource":"https://a.test","access":"{access}","bound":false,"scopes":""}}"#
+        );
+        Grant::from_text(&Secret::new(text)).unwrap()
+    }
+
+    /// A server may give what it likes to as many callers as it likes: what others renew is kept all the same.
+    #[test]
+    fn one_server_does_not_take_the_room_of_others() {
+        let mut kept = serde_json::json!({"grants": {}, "clients": {}});
+        put_grant(&mut kept, "good", Some(&grant(1000))).unwrap();
+        let most = "at most 32768 are kept";
+        let error = put_grant(&mut kept, "evil", Some(&grant(33_000))).unwrap_err();
+        assert!(error.0.contains(most), "{error}");
+        // Wide ones take little, and have their share set aside; big ones take the rest.
+        let value = |access: usize| Some(form::of_grant(&grant(access)));
+        for n in 0..400 {
+            put(&mut kept, "grants", &format!("wide {n}"), value(10));
+        }
+        let (big, full) = (grant(32_000), |done: Result<(), StoreError>| {
+            done.is_err_and(|error| error.0.contains("the store of grants is full"))
+        });
+        for n in 0..410 {
+            put(&mut kept, "grants", &format!("evil {n}"), value(32_000));
+        }
+        let room = (0..20).find(|n| full(put_grant(&mut kept, &format!("more {n}"), Some(&big))));
+        let over = format!("more {}", room.unwrap());
+        put(&mut kept, "grants", &over, None);
+        // Nor by what it grows to.
+        let grown = put_grant(&mut kept.clone(), "wide 0", Some(&big));
+        assert!(full(grown));
+        for n in 0..400 {
+            put(
+                &mut kept,
+                "grants",
+                &format!("wide {n}"),
+                value(SHARE - 200),
+            );
+        }
+        put_grant(&mut kept, "good", Some(&grant(7000))).unwrap();
+        let size = kept.to_string().len() as u64;
+        assert!(size < LONGEST, "{size}");
+    }
 }

@@ -1,0 +1,97 @@
+//! A store of somebody else's.
+
+use crate::world::{LONG, Person, World};
+use futures_util::future::{BoxFuture, ready};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+use toolgate_auth::{
+    Secret,
+    client::{Authenticate, Grant, Login, OauthClient, Store, StoreError},
+};
+
+/// Keeps texts.
+#[derive(Default)]
+struct Texts(Mutex<HashMap<String, Secret>>);
+
+impl Texts {
+    fn get(&self, key: &str) -> Option<Secret> {
+        self.0.lock().unwrap().get(key).cloned()
+    }
+
+    fn put(&self, key: &str, text: Option<Secret>) {
+        let mut all = self.0.lock().unwrap();
+        match text {
+            Some(text) => drop(all.insert(key.to_owned(), text)),
+            None => drop(all.remove(key)),
+        }
+    }
+}
+
+impl Store for Texts {
+    fn grant<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
+        let text = self.get(key);
+        Box::pin(ready(text.as_ref().map(Grant::from_text).transpose()))
+    }
+
+    fn keep<'a>(
+        &'a self,
+        key: &'a str,
+        grant: Option<Grant>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let text = grant.as_ref().map(Grant::to_text).transpose();
+        Box::pin(ready(text.map(|text| self.put(key, text))))
+    }
+
+    fn client<'a>(
+        &'a self,
+        issuer: &'a str,
+    ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
+        let text = self.get(&format!("client {issuer}"));
+        Box::pin(ready(text.as_ref().map(OauthClient::from_text).transpose()))
+    }
+
+    fn keep_client<'a>(
+        &'a self,
+        issuer: &'a str,
+        client: Option<OauthClient>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let text = client.as_ref().map(OauthClient::to_text).transpose();
+        let put =
+            |text: Option<Option<Secret>>| self.put(&format!("client {issuer}"), text.flatten());
+        Box::pin(ready(text.map(put)))
+    }
+}
+
+#[tokio::test]
+async fn a_store_of_somebody_else_keeps_what_was_granted() {
+    let world = World::new(LONG).await;
+    let store: Arc<dyn Store> = Arc::new(Texts::default());
+    let builder = || Login::builder(world.server()).shared_store(store.clone());
+    let person = builder().sign_in(Person(world.clone())).build();
+    let granted = person.sign_in().await.unwrap();
+    world.revoke();
+    world.call(&builder().build(), "tools/list").await.unwrap();
+    assert_eq!(world.visits().len(), 1, "renewed by what was kept");
+    let client = store.client(&world.origin()).await.unwrap().unwrap();
+    assert_eq!(client.id, "id-of");
+    // Each part comes back.
+    let again = Grant::from_text(&granted.to_text().unwrap()).unwrap();
+    assert_eq!(
+        (&again.issuer, again.until),
+        (&granted.issuer, granted.until)
+    );
+    assert!(again.access.is(granted.access.reveal()));
+    assert!(again.refresh.unwrap().is(granted.refresh.unwrap().reveal()));
+    for wrong in ["", "x", "{}", "null", r#"{"issuer":"x"}"#] {
+        assert!(Grant::from_text(&Secret::new(wrong)).is_err(), "{wrong}");
+        assert!(
+            OauthClient::from_text(&Secret::new(wrong)).is_err(),
+            "{wrong}"
+        );
+    }
+    let basic = OauthClient::new("me", Authenticate::Basic(Secret::new("s3cret")));
+    let basic = OauthClient::from_text(&basic.to_text().unwrap().unwrap()).unwrap();
+    assert!(matches!(basic.authenticate, Authenticate::Basic(secret) if secret.is("s3cret")));
+}

@@ -1,0 +1,303 @@
+//! What a token endpoint refuses, and what is said and remembered of it.
+
+use crate::world::{LONG, Person, Twist, World};
+use http::{Method, Uri};
+use std::sync::Arc;
+use toolgate_auth::{
+    Secret, Url,
+    client::{
+        AuthErrorKind, Authenticate, Credentials, Leaving, Login, MemoryStore, OauthClient,
+        SignedOut, Store, Subject, TokenExchange, Workload,
+    },
+    jose::SigningKey,
+};
+
+fn of_workload(world: &World, workload: &Workload) -> Login {
+    let client = OauthClient::new("me", Authenticate::None);
+    let login = Login::builder(world.server()).client(None, client);
+    login.workload(workload.clone()).build()
+}
+
+/// Holds: XAUTH-05.
+#[tokio::test]
+async fn a_refusal_without_a_person_is_not_tried_again_at_once() {
+    let world = World::new(Twist {
+        refuses: Some("invalid_grant"),
+        ..LONG
+    })
+    .await;
+    let workload = Workload::new(Secret::new("a.b.c"));
+    let login = of_workload(&world, &workload);
+    for _ in 0..3 {
+        let error = world.call(&login, "tools/list").await.unwrap_err();
+        assert_eq!(error.kind(), AuthErrorKind::Refused);
+    }
+    let asked = world.asked("/token");
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].field("assertion").as_deref(), Some("a.b.c"));
+    // Nor later: who begins anew has waited long enough for anything but this.
+    let error = world
+        .call(&of_workload(&world, &workload), "tools/list")
+        .await
+        .unwrap_err();
+    let said = error.to_string();
+    assert!(
+        said.contains("invalid_grant; the same assertion is not sent again"),
+        "{said}"
+    );
+    assert_eq!(world.asked("/token").len(), 1);
+    // Another one is.
+    world.twist(|twist| twist.refuses = None);
+    let other = Workload::new(Secret::new("d.e.f"));
+    world
+        .call(&of_workload(&world, &other), "tools/list")
+        .await
+        .unwrap();
+}
+
+/// Holds: XAUTH-05.
+#[tokio::test]
+async fn what_an_assertion_may_not_ask_for_does_not_end_it() {
+    let world = World::new(Twist {
+        scope: Some("moon"),
+        refuses: Some("invalid_scope"),
+        ..LONG
+    })
+    .await;
+    let workload = Workload::new(Secret::new("a.b.c"));
+    for _ in 0..2 {
+        let login = of_workload(&world, &workload);
+        world.call(&login, "tools/list").await.unwrap_err();
+    }
+    assert_eq!(world.asked("/token").len(), 1);
+    world.twist(|twist| (twist.scope, twist.refuses) = (None, None));
+    let login = of_workload(&world, &workload);
+    world.call(&login, "tools/list").await.unwrap();
+}
+
+/// Holds: XAUTH-05.
+#[tokio::test]
+async fn a_refusal_in_other_words_is_one_too_and_a_pause_is_kept() {
+    for (status, kind) in [
+        (401, AuthErrorKind::Refused),
+        (403, AuthErrorKind::Refused),
+        (404, AuthErrorKind::Refused),
+        (429, AuthErrorKind::Limit),
+    ] {
+        let world = World::new(Twist {
+            refuses_with: Some((status, "a proxy does not know you")),
+            ..LONG
+        })
+        .await;
+        let workload = Workload::new(Secret::new("a.b.c"));
+        let login = of_workload(&world, &workload);
+        for _ in 0..3 {
+            let error = world.call(&login, "tools/list").await.unwrap_err();
+            assert_eq!(error.kind(), kind, "{error}");
+        }
+        assert_eq!(world.asked("/token").len(), 1, "{status}");
+        // A pause is over one day; a refusal is not.
+        world.twist(|twist| twist.refuses_with = None);
+        let again = of_workload(&world, &workload);
+        let again = world.call(&again, "tools/list").await;
+        assert_eq!(again.is_ok(), status == 429);
+    }
+}
+
+/// Holds: AUTH-35.
+#[tokio::test]
+async fn what_was_sent_is_not_repeated_in_the_words_of_an_error() {
+    let repeat = r#"{"error":"invalid_request","error_description":"you sent BODY"}"#;
+    let check = async |login: &Login, world: &World, secrets: &[&str]| {
+        let error = world.call(login, "tools/list").await.unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.contains("(HTTP 400): its words are not shown"),
+            "{said}"
+        );
+        for secret in secrets {
+            assert!(!said.contains(secret), "{said}");
+        }
+    };
+    let world = World::new(Twist {
+        refuses_with: Some((400, repeat)),
+        ..LONG
+    })
+    .await;
+    let builder = || Login::builder(world.server());
+    let person = builder().sign_in(Person(world.clone())).build();
+    check(&person, &world, &["the-code"]).await;
+    let assertion = "e.0123456789abcdef.signature";
+    let workload = Workload::new(Secret::new(assertion));
+    check(
+        &of_workload(&world, &workload),
+        &world,
+        &["0123456789abcdef"],
+    )
+    .await;
+    for authenticate in [
+        Authenticate::Post(Secret::new("a secret of ours")),
+        Authenticate::Key(Arc::new(SigningKey::generate().unwrap().0)),
+    ] {
+        world.twist(|twist| twist.methods = Some(&["client_secret_post", "private_key_jwt"]));
+        let client = OauthClient::new("me", authenticate);
+        let login = builder().client(None, client).client_credentials().build();
+        check(&login, &world, &["a secret of ours", "eyJ"]).await;
+    }
+    // A renewal, and a sign-out.
+    world.twist(|twist| (twist.refuses_with, twist.life, twist.methods) = (None, 0, None));
+    let person = builder().sign_in(Person(world.clone())).build();
+    world.call(&person, "tools/list").await.unwrap();
+    world.twist(|twist| twist.refuses_with = Some((400, repeat)));
+    check(&person, &world, &["refresh-"]).await;
+    // Words that repeat nothing are shown.
+    let plain = r#"{"error":"invalid_request","error_description":"come on monday"}"#;
+    world.twist(|twist| twist.refuses_with = Some((400, plain)));
+    let error = world.call(&person, "tools/list").await.unwrap_err();
+    assert!(error.to_string().contains("come on monday"), "{error}");
+    world.twist(|twist| (twist.takes_back, twist.refuses_with) = (Some(400), None));
+    let out = person.sign_out().await.unwrap();
+    assert!(matches!(out, SignedOut::Unsaid(..)), "{out:?}");
+}
+
+/// Holds: AUTH-27.
+#[tokio::test]
+async fn an_exchange_names_the_server_by_its_address() {
+    let world = World::new(LONG).await;
+    let url = |path: &str| Url::parse(&format!("{}{path}", world.origin())).unwrap();
+    let client = || OauthClient::new("me", Authenticate::None);
+    for audience in [None, Some("far")] {
+        let exchange = TokenExchange::new(url("/token"), client());
+        let exchange = match audience {
+            Some(audience) => exchange.audience(audience),
+            None => exchange,
+        };
+        let token = Secret::new("the token of a caller");
+        let subject = move || {
+            Some(Subject {
+                token: token.clone(),
+                until: None,
+            })
+        };
+        let caller = exchange.on_behalf(url("/mcp/?key=s3cret"), subject);
+        let uri = Uri::from_static("http://127.0.0.1/mcp");
+        let leaving = Leaving {
+            method: &Method::POST,
+            uri: &uri,
+            operation: None,
+        };
+        // That world gives a token without its kind.
+        caller.headers(leaving).await.unwrap_err();
+        let asked = world.asked("/token").pop().unwrap();
+        assert_eq!(
+            asked.field("resource"),
+            Some(format!("{}/mcp", world.origin()))
+        );
+        assert_eq!(asked.field("audience").as_deref(), audience);
+    }
+}
+
+/// Holds: XAUTH-01.
+#[tokio::test]
+async fn a_signature_is_sent_only_where_the_server_names_that_way() {
+    for (methods, algorithms, lacks) in [
+        (&["client_secret_basic"][..], None, Some("private_key_jwt")),
+        (
+            &["private_key_jwt"],
+            Some(&["RS256"][..]),
+            Some("private_key_jwt with ES256"),
+        ),
+        (&["private_key_jwt"], Some(&["RS256", "ES256"]), None),
+        (&["private_key_jwt"], None, None),
+    ] {
+        let world = World::new(Twist {
+            methods: Some(methods),
+            algorithms,
+            ..LONG
+        })
+        .await;
+        let key = Authenticate::Key(Arc::new(SigningKey::generate().unwrap().0));
+        let login = Login::builder(world.server()).client(None, OauthClient::new("me", key));
+        let login = login.client_credentials().build();
+        let called = world.call(&login, "tools/list").await;
+        match lacks {
+            None => assert!(called.is_ok()),
+            Some(what) => {
+                let error = called.unwrap_err();
+                assert_eq!(error.kind(), AuthErrorKind::Unsupported);
+                let said = format!("does not name {what} among the ways");
+                assert!(error.to_string().contains(&said), "{error}");
+                assert!(world.asked("/token").is_empty());
+            }
+        }
+    }
+}
+
+/// Holds: XAUTH-03.
+#[tokio::test]
+async fn a_new_nonce_does_not_stand_in_the_way_of_a_new_token() {
+    let world = World::new(Twist {
+        bound: true,
+        ..LONG
+    })
+    .await;
+    let login = Login::builder(world.server());
+    let login = login.sign_in(Person(world.clone())).bound().build();
+    world.call(&login, "tools/list").await.unwrap();
+    for renewals in 1..=3 {
+        // Another nonce and no good token: first the one is told, then the other.
+        world.revoke();
+        world.call(&login, "tools/list").await.unwrap();
+        assert_eq!(world.asked("/token").len(), 1 + renewals);
+    }
+    assert_eq!(world.visits().len(), 1);
+}
+
+/// Whatever a server wants, the store does not grow by it without end.
+#[tokio::test]
+async fn what_a_server_wants_is_remembered_up_to_a_bound() {
+    let world = World::new(LONG).await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let builder = || Login::builder(world.server()).shared_store(store.clone());
+    let person = builder().sign_in(Person(world.clone())).build();
+    person.sign_in().await.unwrap();
+    let running = builder().build();
+    for round in 0..5 {
+        let words: Vec<String> = (0..40).map(|n| format!("r{round}w{n}")).collect();
+        let words: &'static str = words.join(" ").leak();
+        world.twist(|twist| twist.scope = Some(words));
+        let error = world.call(&running, "tools/call a").await.unwrap_err();
+        assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn);
+    }
+    let kept = store.grant(world.server().as_str()).await.unwrap().unwrap();
+    let wanted = kept.wanted.to_string();
+    assert_eq!(wanted.split(' ').count(), 64);
+    assert!(wanted.contains("r0w39"), "what came first stays: {wanted}");
+}
+
+#[tokio::test]
+async fn what_is_too_big_to_be_kept_is_given_back() {
+    let folder = std::env::temp_dir().join(format!("toolgate-auth-big-{}", std::process::id()));
+    let word = |n: usize| format!("{n:0>255}");
+    let many: Vec<String> = (0..256).map(word).collect();
+    let world = World::new(Twist {
+        granted: Some(many.join(" ").leak()),
+        takes_back: Some(200),
+        ..LONG
+    })
+    .await;
+    let store = toolgate_auth::client::FileStore::new(&folder);
+    let login = Login::builder(world.server()).store(store);
+    let login = login.sign_in(Person(world.clone())).build();
+    let error = login.sign_in().await.map(drop).unwrap_err();
+    assert_eq!(error.kind(), AuthErrorKind::Store);
+    assert!(
+        error.to_string().contains("at most 32768 are kept"),
+        "{error}"
+    );
+    assert_eq!(world.asked("/back").len(), 2);
+    // A word that is none is left out, however long.
+    world.twist(|twist| twist.granted = Some("x".repeat(900_000).leak()));
+    assert!(login.sign_in().await.unwrap().scopes.is_empty());
+    let _ = std::fs::remove_dir_all(&folder);
+}
