@@ -9,6 +9,7 @@
 
 mod browser;
 mod hostile;
+mod identification;
 mod kept;
 mod login;
 mod own_store;

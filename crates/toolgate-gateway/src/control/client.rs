@@ -150,7 +150,7 @@ impl Silent {
     }
 }
 
-/// One request. Notes that come before the answer go to stderr.
+/// One request. Notes that come before the answer go to stderr, each once: what says that it still waits says nothing new.
 fn ask(path: &Path, action: &str, with: &Value) -> Result<Reached, Silent> {
     let mut reader = send(path, action, with).map_err(Silent::Deaf)?;
     let hears = next(&mut reader).map_err(Silent::Deaf)?;
@@ -161,10 +161,14 @@ fn ask(path: &Path, action: &str, with: &Value) -> Result<Reached, Silent> {
     let limit = (action != "call").then_some(ANSWERS);
     let set = reader.get_ref().set_read_timeout(limit);
     set.map_err(Silent::Heard)?;
+    let mut said = String::new();
     loop {
         let mut answer = next(&mut reader).map_err(Silent::Heard)?;
         if let Some(note) = answer.get("note").and_then(Value::as_str) {
-            eprintln!("{}", visible_line(note));
+            if note != said {
+                eprintln!("{}", visible_line(note));
+                said = note.to_owned();
+            }
         } else if let Some(error) = answer.get("error").and_then(Value::as_str) {
             let error = error.to_owned();
             let unknown = answer.get("unknown").is_some();

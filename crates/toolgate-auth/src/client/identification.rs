@@ -1,0 +1,99 @@
+//! Who a person is: shown by a token that only that person can get.
+
+use super::{
+    AuthError, AuthErrorKind, Found, OauthClient, Scopes, SignIn, code::Pending, discovery,
+    endpoint::Endpoint, error::shown,
+};
+use crate::{
+    Secret, Url,
+    fetch::{FetchLimits, Fetcher, Reach},
+};
+
+/// Asks a person who it is: it signs in at an authorization server, and what comes back is a token for a resource, which
+/// that resource checks like that of any caller. Nothing is kept, and nothing is renewed.
+///
+/// ```no_run
+/// # use toolgate_auth::{Url, client::{Authenticate, Browser, Identification, OauthClient}};
+/// # async fn who() -> Result<(), Box<dyn std::error::Error>> {
+/// let issuer = Url::parse("https://login.example.com")?;
+/// let resource = Url::parse("https://tools.example.com/mcp")?;
+/// let client = OauthClient::new("pages", Authenticate::None);
+/// let browser = Browser::new(|page| println!("who are you? tell it at {}", page.as_str()));
+/// let token = Identification::new(issuer, resource, client).token(&browser).await?;
+/// # drop(token);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Identification {
+    issuer: Url,
+    resource: Url,
+    client: OauthClient,
+    scopes: Scopes,
+    reach: Reach,
+    limits: FetchLimits,
+}
+
+impl Identification {
+    /// At an issuer that the operator named, for a token of a resource, as a client that is registered there.
+    pub fn new(issuer: Url, resource: Url, client: OauthClient) -> Identification {
+        Identification {
+            reach: Reach::of(&issuer),
+            issuer,
+            resource,
+            client,
+            scopes: Scopes::default(),
+            limits: FetchLimits::default(),
+        }
+    }
+
+    /// What is asked for; nothing unless set.
+    #[must_use]
+    pub fn scopes(mut self, scopes: Scopes) -> Identification {
+        self.scopes = scopes;
+        self
+    }
+
+    /// Which addresses the issuer may name; those as near as its own unless set.
+    #[must_use]
+    pub fn reach(mut self, reach: Reach) -> Identification {
+        self.reach = reach;
+        self
+    }
+
+    /// How much is read and waited for.
+    #[must_use]
+    pub fn limits(mut self, limits: FetchLimits) -> Identification {
+        self.limits = limits;
+        self
+    }
+
+    /// Sends the person there, and gives the token that it came back with.
+    ///
+    /// # Errors
+    /// The issuer cannot be reached or is not safe to use, the person did not come back, or it was refused.
+    pub async fn token(&self, person: &dyn SignIn) -> Result<Secret, AuthError> {
+        let fetcher = Fetcher::new(self.reach, self.limits.clone()).home(&self.issuer);
+        let server = discovery::issuer(&fetcher, self.issuer.as_str()).await?;
+        let server = server.ok_or_else(|| {
+            let words = format!(
+                "no metadata of the authorization server {} is found",
+                shown(self.issuer.as_str())
+            );
+            AuthError::new(AuthErrorKind::Unsupported, words)
+        })?;
+        let found = Found {
+            resource: self.resource.as_str().to_owned(),
+            scopes: None,
+            bound: false,
+            guessed: false,
+            server,
+        };
+        let visit = person.begin(None).await?;
+        let pending = Pending::new(&found, &self.client, visit.redirect())?;
+        let query = visit.go(pending.url(&self.scopes, self.reach)?).await?;
+        let code = pending.code(&query)?;
+        let endpoint = Endpoint::of(&found.server, &self.client, &fetcher, None);
+        let answer = pending.redeem(&code, &endpoint).await;
+        Ok(answer.map_err(|no| no.error)?.access)
+    }
+}

@@ -1,0 +1,84 @@
+//! A person who shows who it is.
+
+use crate::world::{Person, Twist, World};
+use toolgate_auth::{
+    Secret, Url,
+    client::{AuthError, AuthErrorKind, Authenticate, Identification, OauthClient, Scopes},
+};
+
+const RESOURCE: &str = "https://tools.example.com/mcp";
+
+async fn token(world: &World) -> Result<Secret, AuthError> {
+    let url = |text: &str| Url::parse(text).unwrap();
+    let client = OauthClient::new("pages", Authenticate::Secret(Secret::new("of-the-pages")));
+    Identification::new(url(&world.origin()), url(RESOURCE), client)
+        .scopes(Scopes::read("openid"))
+        .token(&Person(world.clone()))
+        .await
+}
+
+/// Holds: AUTH-24, AUTH-27.
+#[tokio::test]
+async fn a_person_comes_back_with_a_token_for_the_resource() {
+    let world = World::new(Twist::default()).await;
+    assert!(token(&world).await.unwrap().is("access-0"));
+    let page = world.visits().pop().unwrap();
+    let page = page.query().unwrap();
+    for part in [
+        "client_id=pages",
+        "code_challenge_method=S256",
+        "resource=https%3A%2F%2Ftools.example.com%2Fmcp",
+        "scope=openid",
+        "state=",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("offline_access"), "{page}");
+    let asked = world.asked("/token").pop().unwrap();
+    assert_eq!(asked.field("resource").as_deref(), Some(RESOURCE));
+    assert_eq!(asked.field("code").as_deref(), Some("the-code"));
+    // Only the issuer is gone to, and nobody registers there.
+    for path in [
+        "/register",
+        "/mcp",
+        "/.well-known/oauth-protected-resource/mcp",
+    ] {
+        assert!(world.asked(path).is_empty(), "{path}");
+    }
+}
+
+/// Holds: AUTH-24, AUTH-25.
+#[tokio::test]
+async fn t35_an_answer_that_is_not_for_us_is_no_token() {
+    type Change = fn(&mut Twist);
+    let cases: [(Change, AuthErrorKind); 6] = [
+        (
+            |twist| twist.state = Some("x".to_owned()),
+            AuthErrorKind::Unsafe,
+        ),
+        (
+            |twist| twist.iss = Some("https://evil.test".to_owned()),
+            AuthErrorKind::Unsafe,
+        ),
+        (|twist| twist.no_s256 = true, AuthErrorKind::Unsafe),
+        (
+            |twist| twist.issuer = Some("https://evil.test".to_owned()),
+            AuthErrorKind::Unsafe,
+        ),
+        (|twist| twist.silent = true, AuthErrorKind::Unsupported),
+        (
+            |twist| twist.refuses = Some("invalid_grant"),
+            AuthErrorKind::Refused,
+        ),
+    ];
+    for (n, (change, kind)) in cases.into_iter().enumerate() {
+        let mut twist = Twist::default();
+        change(&mut twist);
+        let world = World::new(twist).await;
+        assert_eq!(
+            token(&world).await.map(drop).unwrap_err().kind(),
+            kind,
+            "{n}"
+        );
+    }
+}
