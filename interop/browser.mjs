@@ -26,6 +26,7 @@
 //                                  is a name, it is given at the pages of servers/oidc.mjs, and what is asked is allowed
 //   {do: "own_sign_in", url, wrong, key, path}  opens the page of a link, shows the wrong key and then the right one there, goes to
 //                                  the page where it leads, and comes back; says what it was told on the way
+//   {do: "own_sign_in_as", url, name, path}  the same, where he shows who he is by signing in as NAME at servers/oidc.mjs
 //   {do: "keys", keys}             presses these keys one after the other, outside any field
 //   {do: "keys_at_once", keys}     the same, so fast that nothing happens in between
 //   {do: "gone", name}             waits until the pin of that name is not shown any more
@@ -54,6 +55,29 @@ page.on('pageerror', error => say('page_error', { text: String(error) }));
 const card = id => page.locator(`[data-pending="${id}"]`);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
+/** Signs in at the pages of servers/oidc.mjs, and allows what is asked. */
+async function at_oidc(name) {
+  await page.locator('input[name="login"]').fill(name);
+  await page.locator('input[name="password"]').fill('any');
+  await page.locator('button[type="submit"]').click();
+  await page.locator('input[name="prompt"][value="consent"]').waitFor({ state: 'attached' });
+  await page.locator('button[type="submit"]').click();
+}
+
+/** Goes to the page where a user of a caller grants something, and comes back. */
+async function granted(path) {
+  await page.locator('#page:visible').waitFor();
+  await page.screenshot({ path, fullPage: true });
+  const told = await page.locator('#words').innerText();
+  await page.locator('#page').click();
+  await page.waitForURL(/\/sign-in\/back$/, { waitUntil: 'domcontentloaded' });
+  await page.locator('#title', { hasText: /igned in$/ }).waitFor();
+  const text = await page.locator('main').innerText();
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  const kept = await page.evaluate(() => JSON.stringify([location.href, { ...sessionStorage }, document.documentElement.outerHTML]));
+  return { told, text, wide, kept };
+}
+
 const acts = {
   async pending({ holds }) {
     const found = page.locator('[data-pending]').filter({ has: page.locator('[data-arguments]', { hasText: holds }) }).first();
@@ -71,13 +95,7 @@ const acts = {
     await page.locator(`${at} button[data-act="sign-in"]`).click();
     const told = caller ? await page.locator(`${at} .own-ask`).innerText() : null;
     if (caller) await page.locator(`${at} button[data-act="go"]`).click();
-    if (name) {
-      await page.locator('input[name="login"]').fill(name);
-      await page.locator('input[name="password"]').fill('any');
-      await page.locator('button[type="submit"]').click();
-      await page.locator('input[name="prompt"][value="consent"]').waitFor({ state: 'attached' });
-      await page.locator('button[type="submit"]').click();
-    }
+    if (name) await at_oidc(name);
     await page.waitForURL(/\/console\/signed-in$/, { waitUntil: 'domcontentloaded' });
     await page.locator('#title', { hasText: /igned in$/ }).waitFor();
     const text = await page.locator('main').innerText();
@@ -96,16 +114,19 @@ const acts = {
     await page.locator('#error:visible').waitFor();
     const refused = await page.locator('#error').innerText();
     await show(key);
-    await page.locator('#page:visible').waitFor();
-    await page.screenshot({ path, fullPage: true });
-    const told = await page.locator('#words').innerText();
-    await page.locator('#page').click();
+    return { wrong: refused, ...(await granted(path)) };
+  },
+  async own_sign_in_as({ url, name, path }) {
+    await page.setViewportSize({ width: 375, height: 800 });
+    // The link of before may be of the same page.
+    await page.goto('about:blank');
+    await page.goto(url);
+    await page.locator('#issuer:visible').click();
+    await at_oidc(name);
     await page.waitForURL(/\/sign-in\/back$/, { waitUntil: 'domcontentloaded' });
-    await page.locator('#title', { hasText: /igned in$/ }).waitFor();
-    const text = await page.locator('main').innerText();
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-    const kept = await page.evaluate(() => JSON.stringify([location.href, { ...sessionStorage }, document.documentElement.outerHTML]));
-    return { wrong: refused, told, text, wide, kept };
+    await page.locator('#page:visible, #error:visible').waitFor();
+    if (await page.locator('#error').isVisible()) return { refused: await page.locator('#error').innerText() };
+    return await granted(path);
   },
   async reload({ id }) {
     await page.reload();

@@ -10,6 +10,7 @@
 //
 //   GET /told            what was asked of the token endpoint, what came of it, and what was given back
 //   GET /withdraw        takes back all that people allowed
+//   GET /of/NAME?RESOURCE  a token for a resource, as "app" would have it from a person of that name
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import { pathToFileURL } from 'node:url';
@@ -52,13 +53,14 @@ const app = {
   token_endpoint_auth_method: 'none',
   grant_types: ['authorization_code', 'refresh_token'],
   response_types: ['code'],
-  redirect_uris: ['http://127.0.0.1/callback'],
+  redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/sign-in/back'],
 };
 const told = [];
 const allowed = new Set();
 
 let answer = (_request, response) => response.end();
 let withdraw = async () => {};
+let of = async () => '';
 const server = createServer((request, response) => {
   const shift = /^\/clock\/back\/(\d+)$/.exec(request.url);
   if (shift) {
@@ -67,8 +69,19 @@ const server = createServer((request, response) => {
   }
   if (request.url === '/told') return response.end(JSON.stringify({ told }));
   if (request.url === '/withdraw') return withdraw().then(() => response.end('ok'));
+  const asks = /^\/of\/(\w+)\?(.+)$/.exec(request.url);
+  if (asks) return of(asks[1], decodeURIComponent(asks[2])).then(token => response.end(JSON.stringify({ token })));
   return answer(request, response);
 });
+function infoOf(resource, client) {
+  const alg = client.split('.')[1] ?? (people?.opaque ? 'opaque' : 'ES256');
+  const look =
+    alg === 'opaque'
+      ? { accessTokenFormat: 'opaque' }
+      : { accessTokenFormat: 'jwt', jwt: { sign: { alg, kid: alg } } };
+  return { scope, audience: resource, accessTokenTTL: people?.life ?? 600, ...look };
+}
+
 server.listen(0, '127.0.0.1', () => {
   const issuer = `http://127.0.0.1:${server.address().port}`;
   const provider = new Provider(issuer, {
@@ -87,14 +100,7 @@ server.listen(0, '127.0.0.1', () => {
       revocation: { enabled: true, allowedPolicy: () => true },
       resourceIndicators: {
         enabled: true,
-        getResourceServerInfo: (_context, resource, asking) => {
-          const alg = asking.clientId.split('.')[1] ?? (people?.opaque ? 'opaque' : 'ES256');
-          const look =
-            alg === 'opaque'
-              ? { accessTokenFormat: 'opaque' }
-              : { accessTokenFormat: 'jwt', jwt: { sign: { alg, kid: alg } } };
-          return { scope, audience: resource, accessTokenTTL: people?.life ?? 600, ...look };
-        },
+        getResourceServerInfo: (_context, resource, asking) => infoOf(resource, asking.clientId),
       },
     },
   });
@@ -113,6 +119,13 @@ server.listen(0, '127.0.0.1', () => {
       await (await provider.Grant.find(id))?.destroy();
     }
     allowed.clear();
+  };
+  of = async (name, resource) => {
+    const client = await provider.Client.find('app');
+    const grantId = await new provider.Grant({ accountId: name, clientId: 'app' }).save();
+    const token = new provider.AccessToken({ client, accountId: name, grantId, gty: 'authorization_code', scope: 'demo:read' });
+    token.resourceServer = new provider.ResourceServer(resource, infoOf(resource, 'app'));
+    return token.save();
   };
   answer = provider.callback();
   say('ready', { issuer });

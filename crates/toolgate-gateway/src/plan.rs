@@ -7,7 +7,7 @@ use crate::{
     instructions::Instructions,
     search::Search,
     servers::{Lease, Supervisor},
-    signing_in::{FOLDER, Links, Pages},
+    signing_in::{FOLDER, Links, Pages, Users},
     stack,
 };
 use std::{
@@ -63,6 +63,8 @@ pub(crate) struct Plan {
     pub(crate) door: Arc<Door>,
     /// Where users of callers sign in, if they can.
     pub(crate) pages: Option<Pages>,
+    /// At which issuers they can show who they are.
+    pub(crate) users: Users,
     pub(crate) instructions: Instructions,
     leases: Vec<Arc<Lease>>,
     heard: Mutex<Option<Changes>>,
@@ -102,7 +104,8 @@ impl Shared {
         });
         let console = self.address.map(console_address);
         let console = console.as_deref();
-        let pages = self.pages(&config);
+        let users = Users::of(&config, self).await?;
+        let pages = self.pages(&config, &users);
         let leases = self.supervisor.lease(stack::specs(
             &config,
             &self.room,
@@ -140,6 +143,7 @@ impl Shared {
             tools,
             door,
             pages,
+            users,
             leases,
         })
     }
@@ -160,7 +164,7 @@ impl Shared {
 
     /// Where users of callers sign in, as their browsers reach it: at the address that clients use, or, where none is
     /// said, at the listener, if only this machine reaches that.
-    fn pages(&self, config: &Config) -> Option<Pages> {
+    fn pages(&self, config: &Config, users: &Users) -> Option<Pages> {
         let address = self.address?;
         let base = match &config.auth.resource {
             Some(resource) => {
@@ -173,7 +177,7 @@ impl Shared {
             }
             None => return None,
         };
-        Some(Pages::new(base, self.links.clone()))
+        Some(Pages::new(base, self.links.clone(), users.issuers()))
     }
 
     fn guard(&self, config: &Config) -> HostGuard {

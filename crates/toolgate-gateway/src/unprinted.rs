@@ -29,6 +29,9 @@ fn t62_what_holds_a_secret_cannot_be_printed() {
         toolgate_auth::Secret,
         toolgate_policy::keys::NewKey,
         crate::console::Logins,
+        crate::signing_in::Users,
+        crate::signing_in::Showing,
+        toolgate_auth::client::Identification,
     );
     is_not!(toolgate_policy::keys::NewKey: Clone);
     is_not!(crate::config::Given: std::fmt::Display);

@@ -4,6 +4,7 @@ use super::{
     error::ConfigError,
     given::WRITE,
     glob::Glob,
+    issuer_sign_in::IssuerSignIn,
     rule,
     section::{Field, Section},
     server::Server,
@@ -31,6 +32,7 @@ const ISSUER: &[&str] = &[
     "client_secret",
     "token_prefix",
     "dpop_required",
+    "sign_in",
 ];
 const SCOPE: &[&str] = &["tools", "except", "needs"];
 const RESOURCE: &str = "\"https://tools.example.com/mcp\", the address that clients use";
@@ -67,6 +69,8 @@ pub(crate) struct IssuerSettings {
     pub(crate) introspect: Option<Introspect>,
     /// Whether only tokens with a proof are taken.
     pub(crate) dpop_required: bool,
+    /// How a user of it shows who he is, at a page of the gateway.
+    pub(crate) sign_in: Option<IssuerSignIn>,
 }
 
 /// How an issuer is asked about tokens.
@@ -161,6 +165,7 @@ fn issuers(field: &Field<'_>, base: &Path) -> Result<Vec<IssuerSettings>, Config
             dpop_required: section
                 .get("dpop_required")
                 .map_or(Ok(false), |field| field.boolean())?,
+            sign_in: IssuerSignIn::read(&section, id, base)?,
         })
     });
     issuers.collect()
@@ -333,6 +338,18 @@ mod tests {
             ),
             (issuer("client_id = \"a\""), "write introspect = true"),
             (issuer("token_prefix = \"c_\""), "write introspect = true"),
+            (
+                issuer("sign_in = { scopes = [\"a\"] }"),
+                "has no \"client_id\"",
+            ),
+            (
+                issuer("dpop_required = true\nsign_in = { client_id = \"a\" }"),
+                "bound to no key",
+            ),
+            (
+                issuer("sign_in = { client_id = \"a\", client_secret = \"0123456789abcdef\" }"),
+                "in clear in this file",
+            ),
             (
                 issuer(&format!("{asked}token_prefix = \"c d\"")),
                 "is no beginning of a token",

@@ -16,6 +16,7 @@ mod file;
 mod given;
 mod glob;
 mod hosts;
+mod issuer_sign_in;
 mod json;
 mod limits;
 mod names;

@@ -1,13 +1,13 @@
-//! The page where the user of a caller signs in at a server, and its two requests. Who it is, is shown by the key of that
-//! caller; who comes back, by a secret that only the page has that began.
+//! The page where the user of a caller signs in at a server, and its requests. Who it is, is shown by the key of that
+//! caller, or by a sign-in at the issuer that named it; who comes back, by a secret that only the page has that began.
 
 use super::{Routes, text};
 use crate::{
     console::{answer, body},
     door::{Door, StaysOut},
-    signing_in::{self, BACK, FOLDER, Links, SignIns, callers},
+    signing_in::{self, BACK, FOLDER, Links, Showing, ShownBy, SignIns, callers},
 };
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use std::{net::IpAddr, sync::Arc};
@@ -18,10 +18,14 @@ use toolgate_policy::{By, Who};
 pub(crate) struct OwnSignIn {
     pub(crate) links: Arc<Links>,
     pub(crate) sign_ins: SignIns,
+    /// Users who are away to show who they are.
+    pub(crate) showing: Showing,
 }
 
 /// Said of a link that is no good for the caller who shows it, for whatever reason.
 const NO_LINK: &str = "this link is not for the caller of this key, or it was used, or it is older than ten minutes; have the program call the tool again";
+/// Said of a link that is none, whoever shows it.
+const OLD_LINK: &str = "this link is not known, or it was used, or it is older than ten minutes; have the program call the tool again";
 
 impl Routes {
     pub(super) async fn sign_in(
@@ -34,8 +38,13 @@ impl Routes {
         match (request.method(), step.as_deref().unwrap_or_default()) {
             (&Method::GET, "" | BACK) => self.console.page("own-sign-in.html"),
             (&Method::GET, name @ ("own-sign-in.js" | "style.css")) => self.console.page(name),
+            (&Method::POST, "who") => with(request, async |with| self.asks_who(&with)).await,
+            (&Method::POST, "show") => with(request, async |with| self.shows(&with).await).await,
+            (&Method::POST, "shown") => {
+                with(request, async |with| self.shown(door, &with).await).await
+            }
             (&Method::POST, "begin") => self.begin_sign_in(door, from, request).await,
-            (&Method::POST, "end") => self.end_sign_in(request).await,
+            (&Method::POST, "end") => with(request, async |with| self.ended(&with).await).await,
             _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
         }
     }
@@ -62,55 +71,101 @@ impl Routes {
             };
             return self.stays_out(door, from, &request, out).await;
         };
-        match body(request).await {
-            Ok(with) => {
-                let link = with["link"].as_str().unwrap_or_default();
-                answer(self.begun(link, &caller, until).await)
-            }
-            Err(response) => *response,
-        }
+        with(request, async |with| {
+            let link = word(&with, "link");
+            let server = self.own.links.server(link, &caller).ok_or(NO_LINK)?;
+            self.begun(link, &server, &caller, Some(until)).await
+        })
+        .await
+    }
+
+    /// How the user of a link shows who he is.
+    fn asks_who(&self, with: &Value) -> Result<Value, String> {
+        let caller = self.own.links.caller(word(with, "link")).ok_or(OLD_LINK)?;
+        let plan = self.live.plan();
+        let pages = plan.pages.as_ref().ok_or(OLD_LINK)?;
+        Ok(match pages.shown_by(&caller).ok_or(OLD_LINK)? {
+            ShownBy::Key => json!({"by": "key"}),
+            ShownBy::Issuer(issuer) => json!({"by": "issuer", "issuer": issuer}),
+        })
+    }
+
+    /// Sends the user of a link to the issuer that named its caller.
+    async fn shows(&self, with: &Value) -> Result<Value, String> {
+        let caller = self.own.links.caller(word(with, "link")).ok_or(OLD_LINK)?;
+        let plan = self.live.plan();
+        let pages = plan.pages.as_ref().ok_or(OLD_LINK)?;
+        let Some(ShownBy::Issuer(issuer)) = pages.shown_by(&caller) else {
+            return Err(OLD_LINK.to_owned());
+        };
+        let asks = plan.users.at(issuer).ok_or(OLD_LINK)?;
+        let key = ids::secret();
+        let showing = &self.own.showing;
+        let page = showing.begin((issuer, &caller), asks, pages.back(), &key);
+        let page = page.await?;
+        Ok(json!({"page": page.as_str(), "at": page.origin(), "key": key}))
+    }
+
+    /// Begins the sign-in of a user who came back from there, where he is whom the link is for.
+    async fn shown(&self, door: &Door, with: &Value) -> Result<Value, String> {
+        let (link, query, key) = (word(with, "link"), word(with, "query"), word(with, "key"));
+        let token = self.own.showing.end(query, key).await?;
+        let resource = door.resource.as_ref().ok_or(OLD_LINK)?;
+        let bearer = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
+        let mut bearer = bearer.map_err(|_| "the issuer gave what is no token")?;
+        bearer.set_sensitive(true);
+        let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer)]);
+        let admitted = resource.admit(&Method::POST, &headers).await;
+        let caller = admitted.map_err(|out| {
+            format!(
+                "the token that the issuer gave is not taken here: {}; tell the operator",
+                out.why()
+            )
+        })?;
+        let caller = caller.caller.shared();
+        let server = self.own.links.server(link, &caller).ok_or_else(|| {
+            format!(
+                "you are {} here, and this link is not for that caller, or it was used, or it is older than ten minutes; have the program call the tool again",
+                visible_line(&caller)
+            )
+        })?;
+        self.begun(link, &server, &caller, None).await
     }
 
     async fn begun(
         &self,
         link: &str,
+        server: &str,
         caller: &str,
-        until: BoxFuture<'static, ()>,
+        until: Option<BoxFuture<'static, ()>>,
     ) -> Result<Value, String> {
-        let OwnSignIn { links, sign_ins } = &self.own;
-        let server = links.server(link, caller).ok_or(NO_LINK)?;
+        let OwnSignIn {
+            links, sign_ins, ..
+        } = &self.own;
         let plan = self.live.plan();
-        let address = signing_in::address(&plan.config, &server, Some(caller))?;
+        let address = signing_in::address(&plan.config, server, Some(caller))?;
         let pages = plan.pages.as_ref().ok_or(NO_LINK)?;
         let grants = sign_ins.grants();
-        callers::room(&plan.config, grants, (&server, address), caller).await?;
+        callers::room(&plan.config, grants, (server, address), caller).await?;
         let key = ids::secret();
         // Whoever begins anew has given up what he began before.
-        sign_ins.give_up(&server, caller);
-        let by = (key.as_str(), Some(until));
+        sign_ins.give_up(server, caller);
+        let by = (key.as_str(), until);
         let of = Some((caller, plan.config.limits.callers_per_server));
-        let page = sign_ins.begin((&server, address), of, pages.back(), by);
+        let page = sign_ins.begin((server, address), of, pages.back(), by);
         let page = page.await?;
         links.spend(link);
         Ok(
-            json!({"page": page.as_str(), "at": page.origin(), "key": key, "server": &*server,
+            json!({"page": page.as_str(), "at": page.origin(), "key": key, "server": server,
             "caller": visible_line(caller)}),
         )
     }
 
-    async fn end_sign_in(&self, request: Request<Incoming>) -> Response<Body> {
-        match body(request).await {
-            Ok(with) => {
-                let word = |key: &str| with[key].as_str().unwrap_or_default();
-                answer(self.ended(word("query"), word("key")).await)
-            }
-            Err(response) => *response,
-        }
-    }
-
-    async fn ended(&self, query: &str, key: &str) -> Result<Value, String> {
-        let OwnSignIn { links, sign_ins } = &self.own;
-        let signed = sign_ins.end(query, key).await?;
+    async fn ended(&self, with: &Value) -> Result<Value, String> {
+        let OwnSignIn {
+            links, sign_ins, ..
+        } = &self.own;
+        let signed = sign_ins.end(word(with, "query"), word(with, "key")).await?;
         let caller = signed.caller.as_deref();
         let who = Who::named(By::Client, caller.unwrap_or_default());
         // A reload may have taken the server away meanwhile; what was granted is kept all the same.
@@ -122,4 +177,19 @@ impl Routes {
             "issuer": visible(&signed.grant.issuer), "scopes": visible(&signed.grant.scopes.to_string()),
         }))
     }
+}
+
+/// Answers a request by what it brings.
+async fn with(
+    request: Request<Incoming>,
+    then: impl AsyncFnOnce(Value) -> Result<Value, String>,
+) -> Response<Body> {
+    match body(request).await {
+        Ok(with) => answer(then(with).await),
+        Err(response) => *response,
+    }
+}
+
+fn word<'a>(with: &'a Value, key: &str) -> &'a str {
+    with[key].as_str().unwrap_or_default()
 }

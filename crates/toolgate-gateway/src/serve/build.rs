@@ -13,7 +13,7 @@ use crate::{
     reload::Reloader,
     routes::{OwnSignIn, Routes},
     servers::Supervisor,
-    signing_in::{self, Links, SignIns},
+    signing_in::{self, Links, Showing, SignIns},
     stack,
     startup::Ready,
     stored,
@@ -121,6 +121,7 @@ impl Parts {
                 own: OwnSignIn {
                     links,
                     sign_ins: SignIns::new(signing_in::folder(&start.data)),
+                    showing: Showing::new(),
                 },
                 witness,
                 keys: operator.desk.freezes().keys().clone(),

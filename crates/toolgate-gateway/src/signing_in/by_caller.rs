@@ -1,7 +1,7 @@
 //! Links by which the user of a caller signs in: the caller's own client shows one when a call needs it.
 //!
 //! A link says for which server and which caller it is, and gives nobody anything: the page behind it asks for the key of
-//! that caller before it leads anywhere. So whoever is handed somebody else's link can neither lend his account to that
+//! that caller, or has its user sign in at the issuer that named it, before it leads anywhere. So whoever is handed somebody else's link can neither lend his account to that
 //! caller nor take the place of its user.
 
 use super::callers;
@@ -75,6 +75,11 @@ impl Links {
         Some(link.server.clone())
     }
 
+    /// Whose link it is.
+    pub(crate) fn caller(&self, token: &str) -> Option<Arc<str>> {
+        Some(self.open().get(token)?.caller.clone())
+    }
+
     /// It was used.
     pub(crate) fn spend(&self, token: &str) {
         self.open().remove(token);
@@ -99,11 +104,24 @@ impl Links {
 pub(crate) struct Pages {
     base: Arc<str>,
     links: Arc<Links>,
+    /// The issuers at which users can show who they are.
+    issuers: Arc<[String]>,
+}
+
+/// How the user of a caller shows that the caller is his.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ShownBy<'a> {
+    /// By its key.
+    Key,
+    /// By a sign-in at the issuer of that name.
+    Issuer(&'a str),
 }
 
 impl PartialEq for Pages {
     fn eq(&self, other: &Pages) -> bool {
-        self.base == other.base && Arc::ptr_eq(&self.links, &other.links)
+        self.base == other.base
+            && Arc::ptr_eq(&self.links, &other.links)
+            && self.issuers == other.issuers
     }
 }
 
@@ -119,10 +137,28 @@ pub(crate) struct Lacking<'a> {
 
 impl Pages {
     /// Those below an address that ends with `/`.
-    pub(crate) fn new(base: impl Into<Arc<str>>, links: Arc<Links>) -> Pages {
+    pub(crate) fn new(
+        base: impl Into<Arc<str>>,
+        links: Arc<Links>,
+        issuers: Arc<[String]>,
+    ) -> Pages {
         Pages {
             base: base.into(),
             links,
+            issuers,
+        }
+    }
+
+    /// How the user of a caller can show that it is his; nothing where he cannot. A program that an issuer knows has no
+    /// user there.
+    pub(crate) fn shown_by<'a>(&self, caller: &'a str) -> Option<ShownBy<'a>> {
+        match caller.split_once(':')? {
+            ("key", _) => Some(ShownBy::Key),
+            (_, subject) if subject.starts_with("client=") => None,
+            (issuer, _) => {
+                let known = self.issuers.iter().any(|one| one == issuer);
+                known.then_some(ShownBy::Issuer(issuer))
+            }
         }
     }
 
@@ -150,8 +186,13 @@ impl Pages {
                 false => format!("{}#{}", self.base, self.links.of(server, caller)),
             },
             message: format!(
-                "Toolgate: the server {server} needs somebody to sign in for {}. The page asks for the key of that caller first; what is granted then is used by it, and by nobody else.",
-                visible_line(caller)
+                "Toolgate: the server {server} needs somebody to sign in for {}. The page {} first; what is granted then is used by it, and by nobody else.",
+                visible_line(caller),
+                match self.shown_by(caller) {
+                    Some(ShownBy::Issuer(issuer)) =>
+                        format!("has you sign in at {issuer} as that caller"),
+                    _ => "asks for the key of that caller".to_owned(),
+                }
             ),
             opened: opened.then(waits),
         }

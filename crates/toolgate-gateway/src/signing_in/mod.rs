@@ -4,10 +4,13 @@ mod by_caller;
 mod by_console;
 pub(crate) mod callers;
 mod need;
+mod users;
+mod visits;
 
-pub(crate) use by_caller::{BACK, FOLDER, Lacking, Links, Pages};
+pub(crate) use by_caller::{BACK, FOLDER, Lacking, Links, Pages, ShownBy};
 pub(crate) use by_console::{PATH, SignIns};
 pub(crate) use need::{Need, SignInIsWhy, Watched};
+pub(crate) use users::{Showing, Users};
 
 use crate::{
     config::{Address, Config},

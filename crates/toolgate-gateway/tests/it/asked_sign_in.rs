@@ -11,14 +11,14 @@ use std::thread;
 use toolgate_testkit::MODERN;
 
 /// What the server offers is known once one caller has used it.
-fn known(gate: &Gate) {
+pub(crate) fn known(gate: &Gate) {
     let first = key(gate, "first");
     sign_in(gate, "key:first");
     assert!(who(gate, &first, "").contains("you are account"));
 }
 
 /// A call of a client that opens pages for its user; `more` is what a later round brings along.
-fn call(gate: &Gate, key: &str, more: &Value) -> Value {
+pub(crate) fn call(gate: &Gate, key: &str, more: &Value) -> Value {
     let mut params = json!({"name": "far_who", "arguments": {"i_am": "x"}});
     for (name, value) in more.as_object().unwrap() {
         params[name] = value.clone();
@@ -35,7 +35,7 @@ fn call(gate: &Gate, key: &str, more: &Value) -> Value {
 }
 
 /// The page to which a caller's user is led, and the link in it.
-fn page(gate: &Gate, answer: &Value, caller: &str) -> (String, String) {
+pub(crate) fn page(gate: &Gate, answer: &Value, caller: &str) -> (String, String) {
     let asked = &answer["result"]["inputRequests"]["toolgate.sign-in"];
     assert_eq!(asked["method"], "elicitation/create", "{answer}");
     let params = &asked["params"];
@@ -57,7 +57,7 @@ fn answered(answer: &Value, action: &str) -> Value {
     })
 }
 
-fn post(gate: &Gate, step: &str, lines: &[String], body: &Value) -> Response {
+pub(crate) fn post(gate: &Gate, step: &str, lines: &[String], body: &Value) -> Response {
     let path = format!("/sign-in/{step}");
     let lines = &[lines, &["Content-Type: application/json".to_owned()]].concat();
     send(gate.port, "POST", &path, lines, body.to_string().as_bytes())
@@ -67,7 +67,7 @@ fn begin(gate: &Gate, key: &str, link: &str) -> Response {
     post(gate, "begin", &with(key), &json!({"link": link}))
 }
 
-fn json_of(response: &Response) -> Value {
+pub(crate) fn json_of(response: &Response) -> Value {
     serde_json::from_str(&response.body).unwrap_or_else(|_| panic!("{response:?}"))
 }
 

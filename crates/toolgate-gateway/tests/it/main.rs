@@ -62,5 +62,6 @@ mod skills;
 mod stdio;
 mod tasks;
 mod turns;
+mod users;
 mod walkthrough;
 mod who_may_reach;

@@ -23,7 +23,7 @@ const METADATA: &str = "https://tools.example.com/.well-known/oauth-protected-re
 /// An authorization server that nobody here wrote.
 pub(crate) struct Issuer {
     pub(crate) url: String,
-    port: u16,
+    pub(crate) port: u16,
     _script: Script,
 }
 

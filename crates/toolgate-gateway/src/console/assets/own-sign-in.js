@@ -1,7 +1,10 @@
-// Where the user of a program signs in for it: by the key of the program first, then at the authorization server.
+// Where the user of a program signs in for it: first he shows who he is, by the key of the program or at the issuer that
+// knows him, then he signs in at the authorization server of the server.
 
 const $ = (id) => document.getElementById(id);
 const KEPT = "toolgate.own-sign-in";
+/** What is kept while he shows who he is. */
+const SHOWING = "toolgate.showing";
 
 /** Sends JSON to a request beside this page; gives `{ok, value, error}`. */
 async function post(step, value, key) {
@@ -34,8 +37,12 @@ async function begin(link) {
   const res = await post("begin", { link }, key);
   button.disabled = false;
   if (!res.ok) { say(null, null, res.error); field.focus(); return; }
-  const { page, at, server, caller, key: own } = res.value;
-  say(null, `What you grant at ${at} will be used by ${caller} at the server ${server}, and by nobody else. Go on only if this caller may use your account.`);
+  lead(res.value);
+}
+
+/** Says whose calls will use what is granted, before he goes to grant it. */
+function lead({ page, at, server, caller, key: own }) {
+  say("Sign in for a program", `What you grant at ${at} will be used by ${caller} at the server ${server}, and by nobody else. Go on only if this caller may use your account.`);
   show("who", false);
   show("go", true);
   $("page").addEventListener("click", () => {
@@ -46,10 +53,45 @@ async function begin(link) {
   $("page").focus();
 }
 
+/** He shows who he is at his issuer. */
+async function show_who(link, issuer) {
+  say(null, `A program that uses this gateway as one of yours needs you to sign in somewhere. Show first who you are: sign in at ${issuer}.`);
+  $("issuer").textContent = `Sign in at ${issuer}`;
+  show("at", true);
+  $("issuer").addEventListener("click", async () => {
+    $("issuer").disabled = true;
+    const res = await post("show", { link });
+    $("issuer").disabled = false;
+    if (!res.ok) { say(null, null, res.error); return; }
+    const { page, key } = res.value;
+    if (!/^https?:\/\//.test(page)) return;
+    sessionStorage.setItem(SHOWING, JSON.stringify({ link, key }));
+    location.assign(page);
+  });
+  $("issuer").focus();
+}
+
+async function shown(query, { link, key }) {
+  say("Signing in", "The answer of your issuer is looked at.");
+  const res = await post("shown", { link, query, key });
+  if (res.ok) lead(res.value);
+  else say("Not signed in", "Nothing was changed.", res.error);
+}
+
+async function start(link) {
+  if (!link) { say(null, "Open this page by the link that the program was given."); return; }
+  const res = await post("who", { link });
+  if (!res.ok) { say(null, "Nothing was changed.", res.error); return; }
+  if (res.value.by === "issuer") { await show_who(link, res.value.issuer); return; }
+  say(null, "A program that uses this gateway needs you to sign in somewhere. Show first that it is yours: enter the key with which it calls this gateway. The key goes to this gateway alone.");
+  show("who", true);
+  $("who").addEventListener("submit", (event) => { event.preventDefault(); begin(link); });
+  $("key").focus();
+}
+
 async function end(query) {
   const key = sessionStorage.getItem(KEPT) ?? "";
   sessionStorage.removeItem(KEPT);
-  show("who", false);
   say("Signing in", "The answer of the authorization server is looked at.");
   const res = await post("end", { query, key });
   if (res.ok) {
@@ -64,10 +106,10 @@ if (location.pathname.endsWith("/back")) {
   const query = location.search.slice(1);
   // The code is used once, and has no business in the history.
   history.replaceState(null, "", location.pathname);
-  await end(query);
+  const showing = sessionStorage.getItem(SHOWING);
+  sessionStorage.removeItem(SHOWING);
+  await (showing ? shown(query, JSON.parse(showing)) : end(query));
 } else {
-  const link = location.hash.slice(1);
-  $("who").addEventListener("submit", (event) => { event.preventDefault(); begin(link); });
-  if (!link) { show("who", false); say(null, "Open this page by the link that the program was given."); }
+  await start(location.hash.slice(1));
 }
 document.title = $("title").textContent + " \u00b7 Toolgate";

@@ -1,0 +1,91 @@
+//! Users of issuers, who show at a page of the gateway who they are.
+
+use super::visits::{For, Visits};
+use crate::{config::Config, door, plan::Shared};
+use std::{collections::BTreeMap, sync::Arc};
+use toolgate_auth::{
+    Secret, Url,
+    client::{Authenticate, Identification, OauthClient, Scopes},
+};
+
+/// What a person has to do about an answer that is not taken.
+const OTHER: &str = "this is not the answer to a sign-in that was begun on this page; have the program call the tool again";
+
+/// At which issuers users can show who they are, and how.
+#[derive(Default)]
+pub(crate) struct Users(BTreeMap<String, Arc<Identification>>);
+
+impl Users {
+    /// Those that the config has.
+    ///
+    /// # Errors
+    /// A secret cannot be read, in words.
+    pub(crate) async fn of(config: &Config, shared: &Shared) -> Result<Users, String> {
+        let mut users = Users::default();
+        let Some(resource) = &config.auth.resource else {
+            return Ok(users);
+        };
+        for issuer in &config.auth.issuers {
+            let Some(set) = &issuer.sign_in else { continue };
+            let authenticate = match &set.secret {
+                Some(source) => Authenticate::Secret(shared.secret(config, source).await?),
+                None => Authenticate::None,
+            };
+            let client = OauthClient::new(set.client.as_str(), authenticate);
+            let asks = Identification::new(issuer.url.clone(), resource.clone(), client)
+                .scopes(Scopes::of(set.scopes.iter().map(String::as_str)))
+                .limits(door::limits(config).0);
+            users.0.insert(issuer.id.clone(), Arc::new(asks));
+        }
+        Ok(users)
+    }
+
+    /// Their names.
+    pub(crate) fn issuers(&self) -> Arc<[String]> {
+        self.0.keys().cloned().collect()
+    }
+
+    /// How a user of an issuer shows who he is.
+    pub(crate) fn at(&self, issuer: &str) -> Option<Arc<Identification>> {
+        self.0.get(issuer).cloned()
+    }
+}
+
+/// The users who are away to show who they are.
+pub(crate) struct Showing(Visits<Secret>);
+
+impl Showing {
+    /// None yet.
+    pub(crate) fn new() -> Showing {
+        Showing(Visits::new(OTHER))
+    }
+
+    /// Sends the user of a caller to its issuer, and gives the page. Whoever begins anew for the same caller has given up
+    /// what he began before.
+    ///
+    /// # Errors
+    /// A sentence for the person.
+    pub(crate) async fn begin(
+        &self,
+        (issuer, caller): (&str, &str),
+        asks: Arc<Identification>,
+        redirect: String,
+        key: &str,
+    ) -> Result<Url, String> {
+        let what = For {
+            at: issuer.to_owned(),
+            caller: Some(caller.to_owned()),
+        };
+        self.0.give_up(&what);
+        let work = |person| async move { asks.token(&person).await };
+        self.0.begin(what, redirect, (key, None), work).await
+    }
+
+    /// The token with which he came back.
+    ///
+    /// # Errors
+    /// A sentence for the person.
+    pub(crate) async fn end(&self, query: &str, key: &str) -> Result<Secret, String> {
+        Ok(self.0.end(query, key).await?.1)
+    }
+}
