@@ -134,6 +134,7 @@ impl fmt::Debug for Arguments {
 pub struct Caller {
     name: Arc<str>,
     principal: Option<Arc<Principal>>,
+    holder: Option<u64>,
 }
 
 impl Caller {
@@ -142,7 +143,29 @@ impl Caller {
         Caller {
             name: name.into(),
             principal: None,
+            holder: None,
         }
+    }
+
+    /// The same caller, and which of those it is that have the name one after the other: what one of them began is not for
+    /// the next.
+    #[must_use]
+    pub fn held_by(self, holder: u64) -> Caller {
+        Caller {
+            holder: Some(holder),
+            ..self
+        }
+    }
+
+    /// Which of those it is that have the name one after the other, where that is known.
+    pub fn holder(&self) -> Option<u64> {
+        self.holder
+    }
+
+    /// Whether two are the same, and neither has the name after the other.
+    pub fn is_still(&self, other: &Caller) -> bool {
+        let apart = self.holder.is_some() && other.holder.is_some() && self.holder != other.holder;
+        self == other && !apart
     }
 
     /// The same caller, of whom an authorization server says more.

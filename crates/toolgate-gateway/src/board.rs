@@ -116,6 +116,18 @@ impl Board {
             .collect()
     }
 
+    /// How many calls of a caller run, and how many wait for a person.
+    pub(crate) fn open_of(&self, caller: &str) -> (usize, usize) {
+        let calls = self.calls();
+        let own = calls.iter().filter(|call| call.caller.name() == caller);
+        let (waiting, all) = own
+            .filter(|call| call.state != "done")
+            .fold((0, 0), |(waiting, all), call| {
+                (waiting + usize::from(call.state == "waiting"), all + 1)
+            });
+        (all - waiting, waiting)
+    }
+
     /// A call that waited will not come back.
     pub(crate) fn gone(&self, id: &str) {
         self.update(id, |call| {

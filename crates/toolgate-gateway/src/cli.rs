@@ -88,7 +88,7 @@ pub(crate) enum Command {
     /// Let a caller, a server or everything go on
     #[command(subcommand)]
     Thaw(Thaw),
-    /// Make, list or revoke the keys by which callers over HTTP say who they are
+    /// Make, renew, list or revoke the keys by which callers over HTTP say who they are
     #[command(subcommand)]
     Keys(Keys),
     /// Have the running gateways read their configs again

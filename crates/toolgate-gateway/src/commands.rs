@@ -4,6 +4,7 @@ mod audit;
 mod check;
 mod decide;
 mod explain;
+mod here;
 mod keys;
 mod login;
 mod pins;

@@ -6,6 +6,9 @@ mod keys;
 mod pins;
 mod record;
 
+pub(crate) use keys::key_json;
+pub(crate) use record::sign_in;
+
 use crate::{
     board::{Board, Told, millis},
     console::Logins,
@@ -133,8 +136,8 @@ impl Operator {
             "status" => Ok(self.status()),
             "calls" => Ok(self.board.json()),
             "console" => self.link(word("as")),
-            "servers/signed-in" => self.signed(word("id"), caller, "signed_in", who),
-            "servers/signed-out" => self.signed(word("id"), caller, "signed_out", who),
+            "servers/signed-in" => self.heard(word("id"), caller, "signed_in", who),
+            "servers/signed-out" => self.heard(word("id"), caller, "signed_out", who),
             "reload" => Ok(self.reloader.reload(Because::Wanted(by)).await?),
             "stop" => self.stop(word("id"), who).await,
             "tasks" => Ok(self.tasks()),
@@ -145,14 +148,16 @@ impl Operator {
         }
     }
 
-    /// Somebody signed in at a server, or out: that is recorded, and a server that waits is tried again at once.
-    pub(crate) fn signed(
-        &self,
-        id: &str,
-        caller: Option<&str>,
-        state: &'static str,
-        who: &Who,
-    ) -> Done {
+    /// Somebody signed in at a server, or out, here: that is recorded, and a server that waits is tried again at once. A
+    /// reload may have taken the server away meanwhile; then, too, it has happened.
+    pub(crate) fn signed(&self, id: &str, caller: Option<&str>, state: &'static str, who: &Who) {
+        self.supervisor.wake(id, caller);
+        self.record_sign_in(id, caller, state, who);
+    }
+
+    /// The same in another process, which asks the gateways in turn and records it itself where none of them knows the
+    /// server.
+    fn heard(&self, id: &str, caller: Option<&str>, state: &'static str, who: &Who) -> Done {
         if !self.supervisor.wake(id, caller) {
             return Err(NotDone::Unknown(format!("there is no server {id:?}")));
         }

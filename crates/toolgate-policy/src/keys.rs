@@ -1,6 +1,8 @@
 //! Keys of callers: each names one client of the gateway. Only their digests are kept.
 
 mod book;
+mod change;
+mod row;
 #[cfg(test)]
 mod tests;
 
@@ -55,6 +57,8 @@ pub struct KeyView {
     pub by: String,
     /// When it opened something last, as far as that was kept: to a minute.
     pub used: Option<SystemTime>,
+    /// Until when the key that was before it opens, too.
+    pub old: Option<SystemTime>,
 }
 
 impl KeyView {
@@ -92,12 +96,13 @@ impl Over {
 pub struct KeyPass {
     name: String,
     digest: Digest,
+    holder: u64,
 }
 
 impl KeyPass {
     /// The caller whom the key names: `key:NAME`.
     pub fn caller(&self) -> Caller {
-        caller(&self.name)
+        caller(&self.name).held_by(self.holder)
     }
 }
 
@@ -119,6 +124,8 @@ pub enum KeyError {
     Taken,
     /// There is no key of that name which opens.
     Unknown,
+    /// It was changed meanwhile.
+    Changed,
     /// Its end lies in the past.
     Past,
     /// There are as many as there may be.
@@ -135,8 +142,11 @@ impl fmt::Display for KeyError {
             KeyError::Name => f.write_str(
                 "the name of a key has 1 to 64 letters, digits, '.', '_', '-' and '@'; choose such a name",
             ),
-            KeyError::Taken => f.write_str("there is a key of that name; revoke it first, or choose another name"),
+            KeyError::Taken => f.write_str(
+                "there is a key of that name; `toolgate keys rotate` makes another one for it; else revoke it first, or choose another name",
+            ),
             KeyError::Unknown => f.write_str("there is no valid key of that name; `toolgate keys list` shows them"),
+            KeyError::Changed => f.write_str("somebody else changed the key of that name just now; look at `toolgate keys list`"),
             KeyError::Past => f.write_str("the key would have expired already; give a later time"),
             KeyError::Full(most) => write!(f, "there are {most} keys; revoke those that nobody uses, or raise caller_keys in [limits]"),
             KeyError::NoRandom => f.write_str("the system gives no random bytes"),

@@ -1,137 +1,216 @@
 //! `toolgate keys`: the callers that show a key. Where no gateway runs, the data directory is written here.
 
-use super::{Failed, Place, Result, decide::stamp, print};
+use super::{Failed, Place, Result, decide::stamp, here, print};
 use crate::{
     board::millis,
     cli::Keys as Wanted,
-    config::Audit,
     control::{Gateways, person},
+    operator::{key_json, sign_in},
     signing_in::{
-        callers::{forget_key, give_back},
+        callers::{self, Forgotten, forget_key, give_back},
         folder,
     },
 };
-use serde_json::json;
-use std::{path::Path, process::ExitCode, sync::Arc, time::SystemTime};
-use toolgate_journal::{
-    Journal,
-    state::{State, StateLimits},
+use serde_json::{Value, json};
+use std::{
+    path::Path,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, SystemTime},
 };
+use toolgate::visible_line;
+use toolgate_journal::Journal;
 use toolgate_policy::{
-    By, Recorder,
+    By, Recorder, Who, for_record,
     keys::{KeyView, Keys, NewKey},
 };
+
+/// A key that ends within so long is said to end soon.
+const SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// Does what is asked of the keys of a data directory.
 pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
     let data = &place.data()?;
+    let work = Work { place, data };
     match wanted {
-        Wanted::Create {
+        Wanted::Create { name, end } => work.create(name, end.time()),
+        Wanted::Rotate {
             name,
-            expires,
-            until,
-        } => create(
-            place,
-            data,
-            name,
-            expires.map(|span| SystemTime::now() + span).or(*until),
-        ),
-        Wanted::List => list(data),
-        Wanted::Revoke { name } => revoke(place, data, name),
+            keep_old,
+            end,
+        } => work.rotate(name, keep_old.unwrap_or_default(), end.time()),
+        Wanted::Extend { name, end } => work.extend(name, end.time()),
+        Wanted::List { json } => list(data, *json),
+        Wanted::Revoke { name } => work.revoke(name),
     }
 }
 
-fn create(
-    place: &Place<'_>,
-    data: &Path,
-    name: &str,
-    expires: Option<SystemTime>,
-) -> Result<ExitCode> {
-    let key = match Gateways::any(data)? {
-        Some(gateways) => {
-            let with = json!({"name": name, "expires": expires.map(millis)});
-            let made = gateways.ask_any("keys/create", &with)?;
-            made["key"].as_str().unwrap_or_default().to_owned()
+/// Where it is done.
+struct Work<'a> {
+    place: &'a Place<'a>,
+    data: &'a Path,
+}
+
+impl Work<'_> {
+    /// Has a gateway do it, or does it here.
+    fn done(
+        &self,
+        action: &str,
+        with: &Value,
+        alone: impl AsyncFnOnce(&Keys, &Journal, &Who) -> std::result::Result<Value, String>,
+    ) -> Result<Value> {
+        match Gateways::any(self.data)? {
+            Some(gateways) => Ok(gateways.ask_any(action, with)?),
+            None => {
+                let who = person::owner(By::Terminal);
+                here::keys(self.place, self.data, async |keys, journal| {
+                    alone(keys, journal, &who).await
+                })
+            }
         }
-        None => {
-            let who = person::owner(By::Terminal);
-            let made = {
-                // Where no config can be read, that is told by what needs it.
-                let limits = place.config().map(|config| config.limits);
-                let most = limits.unwrap_or_default().caller_keys;
-                here(data, async |keys| {
-                    let made = keys.create(name, expires, &who, most).await;
-                    let made = made.map_err(|error| error.to_string())?;
-                    // One of that name may have expired before, and what was granted for it is not for this one.
-                    forget_key(&folder(data), name).await?;
-                    Ok(made)
-                })?
-            };
-            NewKey::reveal(&made).to_owned()
+    }
+
+    fn create(&self, name: &str, expires: Option<SystemTime>) -> Result<ExitCode> {
+        let with = json!({"name": name, "expires": expires.map(millis)});
+        let made = self.done("keys/create", &with, async |keys, journal, who| {
+            // Where no config can be read, that is told by what needs it.
+            let limits = self.place.config().map(|config| config.limits);
+            let most = limits.unwrap_or_default().caller_keys;
+            let made = keys.create(name, expires, who, most).await;
+            let made = made.map_err(|error| error.to_string())?;
+            // One of that name may have expired before, and what was granted for it is not for this one.
+            match self.forget(name, journal, who).await {
+                Ok(_) => Ok(json!({"key": made.reveal()})),
+                Err(why) => Err(callers::unmade(keys, name, who, &why).await),
+            }
+        })?;
+        eprintln!(
+            "This key is shown this once. Its caller is key:{name}, and sends: Authorization: Bearer KEY"
+        );
+        shown(&made)
+    }
+
+    fn rotate(&self, name: &str, keep: Duration, expires: Option<SystemTime>) -> Result<ExitCode> {
+        let seconds = keep.as_secs();
+        let with = json!({"name": name, "expires": expires.map(millis), "keep_seconds": seconds});
+        let made = self.done("keys/rotate", &with, async |keys, _, who| {
+            let made = keys.rotate(name, expires, keep, who).await;
+            let made: NewKey = made.map_err(|error| error.to_string())?;
+            Ok(json!({"key": made.reveal()}))
+        })?;
+        let old = match seconds {
+            0 => "opens no more".to_owned(),
+            _ => format!(
+                "opens until {}",
+                stamp(&json!(millis(SystemTime::now() + keep)))
+            ),
+        };
+        eprintln!("This key of key:{name} is shown this once. The one before it {old}.");
+        shown(&made)
+    }
+
+    fn extend(&self, name: &str, end: Option<SystemTime>) -> Result<ExitCode> {
+        let Some(end) = end else {
+            let why = "such a time is too far away; give an earlier one";
+            return Err(Failed::Usage(why.to_owned()));
+        };
+        let with = json!({"name": name, "expires": millis(end)});
+        self.done("keys/extend", &with, async |keys, _, who| {
+            let done = keys.extend(name, end, who).await;
+            done.map_err(|error| error.to_string())?;
+            Ok(json!({}))
+        })?;
+        print(&format!(
+            "key:{name} is valid until {}\n",
+            stamp(&json!(millis(end)))
+        ))
+    }
+
+    fn revoke(&self, name: &str) -> Result<ExitCode> {
+        let with = json!({"name": name});
+        let done = self.done("keys/revoke", &with, async |keys, journal, who| {
+            let revoked = keys.revoke(name, who).await;
+            revoked.map_err(|error| error.to_string())?;
+            let forgotten = self.forget(name, journal, who).await;
+            let forgotten = forgotten.map_err(|why| format!("the key is revoked, but {why}"))?;
+            // Who granted it, is told where a config says how.
+            if let Ok(config) = self.place.config() {
+                give_back(&config, &folder(self.data), &forgotten).await;
+            }
+            Ok(json!({"servers": callers::servers(&forgotten)}))
+        })?;
+        print(&revoked(name, &done))
+    }
+
+    /// Forgets what was granted for a key, which is recorded.
+    async fn forget(
+        &self,
+        name: &str,
+        journal: &Journal,
+        who: &Who,
+    ) -> std::result::Result<Forgotten, String> {
+        let forgotten = forget_key(&folder(self.data), name).await?;
+        let caller = format!("key:{name}");
+        for server in callers::servers(&forgotten) {
+            let entry = sign_in(server, Some(&caller), "signed_out", who);
+            // It has happened; who cannot write the record was told so before.
+            let _ = journal.append(for_record(entry)).await;
         }
+        Ok(forgotten)
+    }
+}
+
+fn shown(made: &Value) -> Result<ExitCode> {
+    print(&format!("{}\n", made["key"].as_str().unwrap_or_default()))
+}
+
+/// What ended with a key, as far as the gateway that was asked knows.
+fn revoked(name: &str, done: &Value) -> String {
+    let count = |key: &str| match done[key].as_u64() {
+        None | Some(0) => None,
+        Some(1) => Some("1 call".to_owned()),
+        Some(n) => Some(format!("{n} calls")),
     };
-    eprintln!(
-        "This key is shown this once. Its caller is key:{name}, and sends: Authorization: Bearer KEY"
-    );
-    print(&format!("{key}\n"))
-}
-
-fn revoke(place: &Place<'_>, data: &Path, name: &str) -> Result<ExitCode> {
-    match Gateways::any(data)? {
-        Some(gateways) => {
-            gateways.ask_any("keys/revoke", &json!({"name": name}))?;
-        }
-        None => {
-            let who = person::owner(By::Terminal);
-            here(data, async |keys| {
-                let revoked = keys.revoke(name, &who).await;
-                revoked.map_err(|error| error.to_string())?;
-                let forgotten = forget_key(&folder(data), name).await;
-                let forgotten =
-                    forgotten.map_err(|why| format!("the key is revoked, but {why}"))?;
-                // Who granted it, is told where a config says how.
-                if let Ok(config) = place.config() {
-                    give_back(&config, &folder(data), &forgotten).await;
-                }
-                Ok(())
-            })?;
-        }
+    let mut text = format!("key:{name} opens nothing any more; its streams and sessions end\n");
+    if let Some(calls) = count("running") {
+        text.push_str(&format!("stopped: {calls}\n"));
     }
-    Ok(ExitCode::SUCCESS)
+    if let Some(calls) = count("waiting") {
+        text.push_str(&format!("refused: {calls} that waited for a person\n"));
+    }
+    for server in done["servers"].as_array().into_iter().flatten() {
+        let server = visible_line(server.as_str().unwrap_or_default());
+        text.push_str(&format!(
+            "signed out: {server}; what it granted goes back to who granted it, where that takes it\n"
+        ));
+    }
+    text
 }
 
-/// Works on the data directory itself, with a record as a gateway would write it.
-fn here<T>(
-    data: &Path,
-    work: impl AsyncFnOnce(&Keys) -> std::result::Result<T, String>,
-) -> Result<T> {
-    let state = open(data)?;
-    let mut options = Audit::default().options(data);
-    options.product = format!("toolgate {}", env!("CARGO_PKG_VERSION"));
-    let journal = Journal::open(options).map_err(|e| format!("cannot open the audit log: {e}"))?;
-    let recorder = Recorder::new(Arc::new(journal));
-    let keys = Keys::new(Arc::new(recorder), Arc::new(state));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| e.to_string())?;
-    let done = runtime.block_on(work(&keys));
-    done.map_err(Failed::Work)
-}
-
-fn open(data: &Path) -> Result<State> {
-    let state = State::open(data.join("state"), StateLimits::default());
-    state.map_err(|e| Failed::Work(format!("cannot open the state: {e}")))
-}
-
-fn list(data: &Path) -> Result<ExitCode> {
-    let keys = Keys::new(Arc::new(Recorder::log()), Arc::new(open(data)?));
+fn list(data: &Path, json: bool) -> Result<ExitCode> {
+    let keys = Keys::new(Arc::new(Recorder::log()), Arc::new(here::state(data)?));
     let keys = keys.list();
+    let now = SystemTime::now();
+    if json {
+        let lines = keys.iter().map(|key| format!("{}\n", key_json(key, now)));
+        return print(&lines.collect::<String>());
+    }
     if keys.is_empty() {
         eprintln!("there are no keys; `toolgate keys create NAME` makes one");
     }
-    let now = SystemTime::now();
     print(&keys.iter().map(|key| line(key, now)).collect::<String>())
+}
+
+/// How long it is until a key ends, where that is soon.
+pub(super) fn soon(left: Duration) -> Option<String> {
+    let hours = left.as_secs() / 3600;
+    let words = match hours {
+        _ if left > SOON => return None,
+        0 => "ends within the hour".to_owned(),
+        1..48 => format!("ends in {hours} h"),
+        _ => format!("ends in {} days", hours / 24),
+    };
+    Some(words)
 }
 
 fn line(key: &KeyView, now: SystemTime) -> String {
@@ -139,17 +218,56 @@ fn line(key: &KeyView, now: SystemTime) -> String {
     let holds = match (key.revoked, key.over(now), key.expires) {
         (Some(at), ..) => format!("revoked {}", stamp(at)),
         (None, Some(_), Some(at)) => format!("expired {}", stamp(at)),
-        (None, _, Some(at)) => format!("valid until {}", stamp(at)),
+        (None, _, Some(at)) => {
+            let left = at.duration_since(now).unwrap_or_default();
+            let soon = soon(left).map_or(String::new(), |words| format!(" ({words})"));
+            format!("valid until {}{soon}", stamp(at))
+        }
         (None, _, None) => "valid".to_owned(),
     };
+    let old = match key.old.filter(|at| key.over(now).is_none() && *at > now) {
+        Some(at) => format!("; the key before it until {}", stamp(at)),
+        None => String::new(),
+    };
     let made = stamp(key.created);
-    let by = toolgate::visible_line(&key.by);
+    let by = visible_line(&key.by);
     let used = match key.used {
         Some(at) => format!("last used {}", stamp(at)),
         None => "never used".to_owned(),
     };
     format!(
-        "key:{:<24} {holds}; {used}; made {made} by {by}\n",
+        "key:{:<24} {holds}{old}; {used}; made {made} by {by}\n",
         key.name
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_soon_is_told() {
+        let hours = |n: u64| soon(Duration::from_secs(n * 3600));
+        assert_eq!(hours(15 * 24), None);
+        assert_eq!(hours(6 * 24 + 3).as_deref(), Some("ends in 6 days"));
+        assert_eq!(hours(30).as_deref(), Some("ends in 30 h"));
+        assert_eq!(hours(0).as_deref(), Some("ends within the hour"));
+    }
+
+    #[test]
+    fn what_ended_with_a_key_is_told() {
+        let said = revoked(
+            "ci",
+            &json!({"running": 2, "waiting": 1, "servers": ["far"]}),
+        );
+        for words in [
+            "key:ci opens nothing",
+            "2 calls\n",
+            "1 call that waited",
+            "signed out: far",
+        ] {
+            assert!(said.contains(words), "{said}");
+        }
+        assert_eq!(revoked("ci", &json!({"servers": []})).lines().count(), 1);
+    }
 }

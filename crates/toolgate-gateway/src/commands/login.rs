@@ -1,10 +1,11 @@
 //! `toolgate login` and `toolgate logout`: a person signs in at a server, or takes that back.
 
-use super::{Failed, Place, Result, explain::runtime, print};
+use super::{Failed, Place, Result, explain::runtime, here, print};
 use crate::{
     cli::{Login as Wanted, Logout},
     config::{Address, Config},
-    control::Gateways,
+    control::{Gateways, Reached, person},
+    operator::sign_in,
     signing_in,
 };
 use serde_json::json;
@@ -17,6 +18,7 @@ use toolgate_auth::{
     Url,
     client::{Browser, Login, LoginBuilder, SignedOut},
 };
+use toolgate_policy::By;
 
 /// Signs in, and keeps what was granted.
 pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
@@ -39,7 +41,7 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
         .build();
     let grant = runtime.block_on(login.sign_in());
     let grant = grant.map_err(|error| Failed::Work(error.to_string()))?;
-    tell(&of.data, "servers/signed-in", &wanted.server, for_whom);
+    tell(place, &of.data, Now::In, &wanted.server, for_whom);
     let scopes = match grant.scopes.to_string() {
         none if none.is_empty() => String::new(),
         scopes => format!(", for {}", visible(&scopes)),
@@ -51,11 +53,31 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
     ))
 }
 
-/// Gateways that run record it, and take what was granted at once. Those that cannot be reached take it at their next try.
-fn tell(data: &Path, action: &str, id: &str, caller: Option<&str>) {
-    if let Ok(Some(gateways)) = Gateways::any(data) {
-        let _ = gateways.ask_all(action, &json!({"id": id, "caller": caller}));
+/// Tells the gateways that run: they record it, and take what was granted at once; those that cannot be reached take it at
+/// their next try. Where none of them knows the server, it is recorded here. It has happened in any case.
+fn tell(place: &Place<'_>, data: &Path, now: Now, id: &str, caller: Option<&str>) {
+    let (action, state) = match now {
+        Now::In => ("servers/signed-in", "signed_in"),
+        Now::Out => ("servers/signed-out", "signed_out"),
+    };
+    let with = json!({"id": id, "caller": caller});
+    let gateways = Gateways::any(data).ok().flatten();
+    let answers = gateways.and_then(|gateways| gateways.ask_all(action, &with).ok());
+    let mut answers = answers.into_iter().flatten();
+    if answers.any(|answer| matches!(answer, Reached::Ok(_))) {
+        return;
     }
+    let entry = sign_in(id, caller, state, &person::owner(By::Terminal));
+    if let Err(Failed::Usage(why) | Failed::Work(why)) = here::record(place, data, entry) {
+        eprintln!("toolgate: this is not in the record: {}", visible(&why));
+    }
+}
+
+/// What somebody did.
+#[derive(Clone, Copy)]
+enum Now {
+    In,
+    Out,
 }
 
 /// Forgets what was granted, and gives it back where that is possible.
@@ -77,7 +99,7 @@ pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
         }
         _ => "it is forgotten".to_owned(),
     };
-    tell(&of.data, "servers/signed-out", &wanted.server, for_whom);
+    tell(place, &of.data, Now::Out, &wanted.server, for_whom);
     print(&format!("nothing is granted for {id} any more; {words}\n"))
 }
 

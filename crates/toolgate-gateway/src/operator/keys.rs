@@ -6,20 +6,15 @@ use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolgate_policy::{
     By, Who,
-    keys::{KeyError, KeyView, Over},
+    keys::{KeyError, KeyView, NewKey, Over},
 };
 
 impl Operator {
     /// All keys without the keys themselves, which nobody has.
     pub(crate) fn key_list(&self) -> Value {
         let now = SystemTime::now();
-        let one = |key: &KeyView| {
-            json!({"name": key.name, "created": millis(key.created), "expires": key.expires.map(millis),
-                "revoked": key.revoked.map(millis), "over": key.over(now).map(Over::as_str), "by": key.by,
-                "used": key.used.map(millis)})
-        };
         let keys = self.desk.freezes().keys().list();
-        keys.iter().map(one).collect()
+        keys.iter().map(|key| key_json(key, now)).collect()
     }
 
     /// Keeps when keys were used, and tells the console of what changed.
@@ -35,10 +30,18 @@ impl Operator {
         }
     }
 
-    /// What was granted for a key is not for another key of that name.
-    async fn forget_grants(&self, name: &str) -> Result<(), String> {
+    /// What was granted for a key is not for another key of that name. Gives the servers where it was.
+    async fn forget_grants(&self, name: &str, who: &Who) -> Result<Vec<String>, String> {
         let forgotten = callers::forget_key(&self.grants, name).await?;
-        self.supervisor.forget(&format!("key:{name}"));
+        let caller = format!("key:{name}");
+        self.supervisor.forget(&caller);
+        let servers: Vec<String> = callers::servers(&forgotten)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        for server in &servers {
+            self.record_sign_in(server, Some(&caller), "signed_out", who);
+        }
         if !forgotten.is_empty() {
             let (plan, grants) = (self.live.plan(), self.grants.clone());
             #[allow(
@@ -49,51 +52,67 @@ impl Operator {
                 async move { callers::give_back(&plan.config, &grants, &forgotten).await },
             );
         }
-        Ok(())
+        Ok(servers)
     }
 
     /// Does what has to do with keys; `None` for anything else.
     pub(super) async fn keys(&self, action: &str, with: &Value, who: &Who) -> Option<Done> {
         let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
         let (keys, name) = (self.desk.freezes().keys(), word("name"));
+        let number = |key: &str| with.get(key).and_then(Value::as_u64);
+        let expires = number("expires").map(Duration::from_millis);
+        let expires = expires.and_then(|end| UNIX_EPOCH.checked_add(end));
+        let shown = |key: NewKey| json!({"key": key.reveal()});
         let done = match action {
             "keys" => return Some(Ok(self.key_list())),
             // A key that is made must not be read in a browser, nor by whoever looks at its screen.
-            "keys/create" if who.by != By::Terminal => {
-                let why = "keys are made in a terminal: `toolgate keys create NAME`";
-                return Some(Err(NotDone::Refused(why.to_owned())));
+            "keys/create" | "keys/rotate" if who.by != By::Terminal => {
+                let why = format!(
+                    "keys are made in a terminal: `toolgate {} NAME`",
+                    action.replace('/', " ")
+                );
+                return Some(Err(NotDone::Refused(why)));
             }
             "keys/create" => {
-                let expires = with.get("expires").and_then(Value::as_u64);
-                let expires = expires.map(|end| UNIX_EPOCH.checked_add(Duration::from_millis(end)));
-                let made = keys.create(
-                    name,
-                    expires.flatten(),
-                    who,
-                    self.live.plan().config.limits.caller_keys,
-                );
-                let made = made.await;
-                match made {
-                    Ok(key) => {
-                        // One of that name may have expired before, and what was granted for it is not for this one.
-                        if let Err(why) = self.forget_grants(name).await {
+                let most = self.live.plan().config.limits.caller_keys;
+                match keys.create(name, expires, who, most).await {
+                    // One of that name may have expired before, and what was granted for it is not for this one.
+                    Ok(key) => match self.forget_grants(name, who).await {
+                        Ok(_) => Ok(shown(key)),
+                        Err(why) => {
+                            let why = callers::unmade(keys, name, who, &why).await;
                             return Some(Err(NotDone::Refused(why)));
                         }
-                        Ok(json!({"key": key.reveal()}))
-                    }
+                    },
                     Err(error) => Err(error),
                 }
             }
-            "keys/revoke" => match keys.revoke(name, who).await {
-                Ok(()) => {
-                    if let Err(why) = self.forget_grants(name).await {
-                        let why = format!("the key is revoked, but {why}");
-                        return Some(Err(NotDone::Refused(why)));
-                    }
-                    Ok(json!({"ok": true}))
-                }
-                Err(error) => Err(error),
+            "keys/rotate" => {
+                let keep = Duration::from_secs(number("keep_seconds").unwrap_or_default());
+                keys.rotate(name, expires, keep, who).await.map(shown)
+            }
+            "keys/extend" => match expires {
+                Some(end) => keys
+                    .extend(name, end, who)
+                    .await
+                    .map(|()| json!({"ok": true})),
+                None => Err(KeyError::Past),
             },
+            "keys/revoke" => {
+                let (running, waiting) = self.board.open_of(&format!("key:{name}"));
+                match keys.revoke(name, who).await {
+                    Ok(()) => match self.forget_grants(name, who).await {
+                        Ok(servers) => Ok(
+                            json!({"ok": true, "running": running, "waiting": waiting, "servers": servers}),
+                        ),
+                        Err(why) => {
+                            let why = format!("the key is revoked, but {why}");
+                            return Some(Err(NotDone::Refused(why)));
+                        }
+                    },
+                    Err(error) => Err(error),
+                }
+            }
             _ => return None,
         };
         Some(done.map_err(|error| match error {
@@ -101,4 +120,11 @@ impl Operator {
             error => NotDone::Refused(error.to_string()),
         }))
     }
+}
+
+/// A key without the key itself, which nobody has.
+pub(crate) fn key_json(key: &KeyView, now: SystemTime) -> Value {
+    json!({"name": key.name, "created": millis(key.created), "expires": key.expires.map(millis),
+        "revoked": key.revoked.map(millis), "over": key.over(now).map(Over::as_str), "by": key.by,
+        "used": key.used.map(millis), "old_until": key.old.filter(|at| *at > now).map(millis)})
 }

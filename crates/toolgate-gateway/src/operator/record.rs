@@ -34,18 +34,7 @@ impl Operator {
         state: &'static str,
         who: &Who,
     ) {
-        let entry = Entry::new(Event::from("sign_in"))
-            .with("state", state)
-            .with("server", id)
-            .with("by", who.by.as_str());
-        let entry = match caller {
-            Some(caller) => entry.with("caller", caller),
-            None => entry,
-        };
-        let entry = match &who.name {
-            Some(name) => entry.with("who", &**name),
-            None => entry,
-        };
+        let entry = sign_in(id, caller, state, who);
         // It has happened. Where the record cannot be written, calls are refused and the console says so.
         let _ = self.journal.note(for_record(entry));
     }
@@ -54,5 +43,21 @@ impl Operator {
     pub(crate) fn drains(&self) {
         // Where it cannot be written, the end says so.
         let _ = self.journal.note_signed(Entry::new(Event::DRAIN));
+    }
+}
+
+/// What the record has of a sign-in, or of its end.
+pub(crate) fn sign_in(id: &str, caller: Option<&str>, state: &'static str, who: &Who) -> Entry {
+    let entry = Entry::new(Event::from("sign_in"))
+        .with("state", state)
+        .with("server", id)
+        .with("by", who.by.as_str());
+    let entry = match caller {
+        Some(caller) => entry.with("caller", caller),
+        None => entry,
+    };
+    match &who.name {
+        Some(name) => entry.with("who", &**name),
+        None => entry,
     }
 }

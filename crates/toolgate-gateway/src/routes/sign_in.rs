@@ -168,9 +168,8 @@ impl Routes {
         let signed = sign_ins.end(word(with, "query"), word(with, "key")).await?;
         let caller = signed.caller.as_deref();
         let who = Who::named(By::Client, caller.unwrap_or_default());
-        // A reload may have taken the server away meanwhile; what was granted is kept all the same.
         let operator = &self.console.operator;
-        let _ = operator.signed(&signed.server, caller, "signed_in", &who);
+        operator.signed(&signed.server, caller, "signed_in", &who);
         links.signed_in();
         Ok(json!({
             "server": signed.server, "caller": caller.map(visible_line),

@@ -6,6 +6,7 @@ use std::{path::Path, time::Duration};
 use tokio::time::timeout;
 use toolgate::visible_line;
 use toolgate_auth::client::{FileStore, Grant, Store, StoreError};
+use toolgate_policy::{Who, keys::Keys};
 
 /// What was granted, with the names under which it was kept.
 pub(crate) type Forgotten = Vec<(String, Grant)>;
@@ -21,9 +22,37 @@ pub(super) fn key(id: &str, address: &Address, caller: Option<&str>) -> String {
     }
 }
 
+/// The server, its address and the caller in such a name.
+pub(crate) fn parts(key: &str) -> (&str, &str, Option<&str>) {
+    let mut words = key.splitn(3, ' ');
+    let mut word = || words.next();
+    (
+        word().unwrap_or_default(),
+        word().unwrap_or_default(),
+        word(),
+    )
+}
+
 /// The caller in such a name.
 fn caller_of(key: &str) -> Option<&str> {
-    key.splitn(3, ' ').nth(2)
+    parts(key).2
+}
+
+/// The servers of what was forgotten.
+pub(crate) fn servers(forgotten: &Forgotten) -> Vec<&str> {
+    forgotten.iter().map(|(key, _)| parts(key).0).collect()
+}
+
+/// Takes a key back that was made and that nobody may have, as what was granted for its name before could not be
+/// forgotten. A sentence for the operator.
+pub(crate) async fn unmade(keys: &Keys, name: &str, who: &Who, why: &str) -> String {
+    match keys.revoke(name, who).await {
+        Ok(()) => format!("no key was made: {why}"),
+        Err(error) => format!(
+            "{why}; a key of that name was made, nobody was shown it, and it could not be taken back: {error}; \
+             run: toolgate keys revoke {name}"
+        ),
+    }
 }
 
 /// Whether a name is that of one caller only.
@@ -110,8 +139,8 @@ pub(crate) async fn room(
 /// Gives what was forgotten back to who granted it, where that can be reached. It is gone here in any case.
 pub(crate) async fn give_back(config: &Config, grants: &Path, forgotten: &Forgotten) {
     let each = forgotten.iter().filter_map(|(key, grant)| {
-        let mut words = key.splitn(3, ' ');
-        let (id, url, caller) = (words.next()?, words.next()?, words.next()?);
+        let (id, url, caller) = parts(key);
+        let caller = caller?;
         let server = config.servers.iter().find(|server| server.id == id)?;
         let address = server.address.as_ref().filter(|at| at.url == url)?;
         let env = |name: &str| std::env::var(name).ok();

@@ -240,7 +240,9 @@ fn t26_a_revoked_key_ends_what_it_opened_at_once() {
     // A session is its caller's alone.
     assert_eq!(in_session(port, &ann, &session).status, 404);
 
-    gate.cli(&["keys", "revoke", "ci"]);
+    let said = gate.cli(&["keys", "revoke", "ci"]);
+    assert!(said.contains("stopped: 1 call\n"), "{said}");
+    assert!(said.contains("refused: 1 call that waited"), "{said}");
     ends("the stream of changes", heard);
     ends("the stream of 2024-11-05", old);
     ends("the call that runs", running);

@@ -1,13 +1,13 @@
 //! `toolgate login`: a server that wants to know who calls, and a person who signs in.
 
-use crate::help::{Gate, Modern, SOON, Setup, send, toolgate, until};
+pub(crate) use crate::help::get;
+use crate::help::{Gate, Modern, SOON, Setup, typed_login, until};
 use serde_json::{Value, json};
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{Read, Write},
     net::{TcpListener, TcpStream},
     path::Path,
-    process::Stdio,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -160,36 +160,9 @@ pub(crate) fn query_value(target: &str, key: &str) -> String {
     value.replace("%3A", ":").replace("%2F", "/")
 }
 
-/// Types `toolgate login far`, and does what a browser would.
 fn sign_in(gate: &Gate) -> String {
-    let mut child = toolgate()
-        .args(["login", "far", "--no-browser", "--config"])
-        .arg(gate.data.file("toolgate.toml"))
-        .arg("--data")
-        .arg(gate.data.path().join("state"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let stderr = BufReader::new(child.stderr.take().unwrap());
-    let page = stderr
-        .lines()
-        .map_while(Result::ok)
-        .find(|line| line.starts_with("  http"));
-    let page = page.expect("the page is printed");
-    let led = get(page.trim());
-    let back = led.header("location").expect("it leads back");
-    assert_eq!(get(back).status, 200);
-    let done = child.wait_with_output().unwrap();
-    assert!(done.status.success());
-    String::from_utf8(done.stdout).unwrap()
-}
-
-pub(crate) fn get(url: &str) -> crate::help::Response {
-    let rest = url.strip_prefix("http://127.0.0.1:").unwrap();
-    let (port, path) = rest.split_once('/').unwrap();
-    let port: u16 = port.parse().unwrap();
-    send(port, "GET", &format!("/{path}"), &[], b"")
+    let state = gate.data.path().join("state");
+    typed_login(&gate.data.file("toolgate.toml"), &state, &["far"]).1
 }
 
 pub(crate) fn state(gate: &Gate, wanted: &str) -> Value {

@@ -4,16 +4,16 @@
 use crate::{
     help::{
         Gate, Heard, Login, Modern, Response, SOON, Script, Setup, answer_of, browser, real, send,
-        shot, toolgate, until,
+        shot, toolgate, typed_login, until,
     },
     login::{get, query_value},
 };
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{BufRead, BufReader, Write},
+    io::{BufReader, Write},
     net::{TcpListener, TcpStream},
-    process::{Output, Stdio},
+    process::Output,
     sync::{Arc, Mutex},
     thread,
 };
@@ -69,11 +69,15 @@ impl Far {
 
     /// The same, with more in the section of the server.
     pub(crate) fn setup_with(&self, more: &str, of_server: &str) -> Setup {
-        Setup::config(format!(
+        Setup::config(self.config(more, of_server))
+    }
+
+    pub(crate) fn config(&self, more: &str, of_server: &str) -> String {
+        format!(
             "[limits]\nrate = \"1000000/s\"\n{more}\n[server.far]\nurl = \"http://127.0.0.1:{}/mcp\"\ngrants = \"caller\"\n\
              {of_server}trust_annotations = true\n[[rule]]\ntools = [\"far.*\"]\nthen = \"allow\"\n",
             self.port
-        ))
+        )
     }
 }
 
@@ -224,36 +228,9 @@ fn list(gate: &Gate, key: &str, what: &str) -> Value {
 
 /// Types `toolgate login far --caller CALLER`, and does what a browser would.
 pub(crate) fn sign_in(gate: &Gate, caller: &str) -> (String, String) {
-    let mut child = toolgate()
-        .args([
-            "login",
-            "far",
-            "--no-browser",
-            "--caller",
-            caller,
-            "--config",
-        ])
-        .arg(gate.data.file("toolgate.toml"))
-        .arg("--data")
-        .arg(gate.data.path().join("state"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = String::new();
-    let stderr = BufReader::new(child.stderr.take().unwrap());
-    for line in stderr.lines().map_while(Result::ok) {
-        if let Some(page) = line.strip_prefix("  http") {
-            let led = get(&format!("http{}", page.trim()));
-            let back = led.header("location").expect("it leads back");
-            assert_eq!(get(back).status, 200);
-            break;
-        }
-        said.push_str(&line);
-    }
-    let done = child.wait_with_output().unwrap();
-    assert!(done.status.success(), "{said}");
-    (said, String::from_utf8(done.stdout).unwrap())
+    let state = gate.data.path().join("state");
+    let words = ["far", "--caller", caller];
+    typed_login(&gate.data.file("toolgate.toml"), &state, &words)
 }
 
 fn run(gate: &Gate, words: &[&str]) -> Output {

@@ -49,13 +49,16 @@ async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
 
     // The name is free again; what the old key opened does not live on with the new one.
     let second = keys.create("ci", None, &who(), MOST).await.unwrap();
-    assert_eq!(keys.gone(&pass.caller()), None);
     assert_eq!(
         keys.open(key.reveal()).unwrap_err(),
         KeyRefused::Unknown,
         "the old text names nobody"
     );
-    assert!(keys.open(second.reveal()).is_ok());
+    let other = keys.open(second.reveal()).unwrap();
+    assert_eq!(keys.gone(&other.caller()), None);
+    assert!(other.caller() == pass.caller() && !other.caller().is_still(&pass.caller()));
+    // Whoever looks only now, has not seen that the name was free meanwhile.
+    assert!(keys.gone(&pass.caller()).unwrap().contains("another's"));
     keys.clone().ended(pass).await;
 }
 
@@ -135,4 +138,107 @@ async fn one_key_too_many_is_not_made() {
         keys.create("one-over", None, &who(), MOST).await,
         Err(KeyError::Full(MOST))
     ));
+}
+
+/// The use of a name, as another process of the store lists it.
+fn used(store: &Arc<Memory>, name: &str) -> Option<SystemTime> {
+    let keys = Keys::new(Arc::new(Recorder::log()), store.clone());
+    let view = keys.list().into_iter().find(|view| view.name == name);
+    view.unwrap().used
+}
+
+#[tokio::test]
+async fn a_key_that_is_made_again_was_never_used() {
+    let (store, keys) = book();
+    let key = keys.create("ci", None, &who(), MOST).await.unwrap();
+    let late = Keys::new(Arc::new(Recorder::log()), store.clone());
+    for keys in [&*keys, &late] {
+        keys.open(key.reveal()).unwrap();
+    }
+    keys.keep_uses().await;
+    assert!(used(&store, "ci").is_some() && keys.list()[0].used.is_some());
+
+    keys.revoke("ci", &who()).await.unwrap();
+    let second = keys.create("ci", None, &who(), MOST).await.unwrap();
+    assert_eq!((used(&store, "ci"), keys.list()[0].used), (None, None));
+    // A process that is late keeps the use of the key that was.
+    late.keep_uses().await;
+    assert_eq!((used(&store, "ci"), late.list()[0].used), (None, None));
+    keys.open(second.reveal()).unwrap();
+    keys.keep_uses().await;
+    assert!(used(&store, "ci").is_some());
+    // As older versions kept it.
+    let old = Some(json!({"at": 1}));
+    store
+        .write("key_uses", "ci", old, Expect::Any)
+        .await
+        .unwrap();
+    assert_eq!(used(&store, "ci"), None);
+}
+
+#[tokio::test]
+async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_while() {
+    let (store, keys) = book();
+    let first = keys.create("ci", None, &who(), MOST).await.unwrap();
+    let pass = keys.open(first.reveal()).unwrap();
+    let hour = Duration::from_secs(3600);
+    let second = keys.rotate("ci", None, hour, &who()).await.unwrap();
+    let other = keys.open(second.reveal()).unwrap();
+    // Both open, for the same one, and what runs goes on.
+    assert!(keys.open(first.reveal()).is_ok());
+    assert!(other.caller().is_still(&pass.caller()));
+    assert_eq!(keys.gone(&pass.caller()), None);
+    let left = keys.list()[0]
+        .old
+        .unwrap()
+        .duration_since(SystemTime::now());
+    assert!(left.unwrap() <= hour);
+
+    // There are never three, and what the first one opened ends.
+    let ended = keys.clone().ended(pass.clone());
+    let mine = who();
+    let (_, third) = tokio::join!(ended, keys.rotate("ci", None, hour, &mine));
+    let third = third.unwrap();
+    assert_eq!(keys.open(first.reveal()).unwrap_err(), KeyRefused::Unknown);
+    for key in [&second, &third] {
+        assert!(keys.open(key.reveal()).is_ok());
+    }
+    // Its time passes.
+    let mut row = store.row("keys", "ci").unwrap();
+    row.value["old"]["until"] = json!(1);
+    let write = store.write("keys", "ci", Some(row.value), Expect::Any);
+    let (_, written) = tokio::join!(keys.clone().ended(other), write);
+    written.unwrap();
+    let over = KeyRefused::Over("ci".to_owned(), Over::Expired);
+    assert_eq!(keys.open(second.reveal()).unwrap_err(), over);
+    // At once, where nothing else is wanted.
+    let fourth = keys.rotate("ci", None, Duration::ZERO, &who()).await;
+    assert_eq!(keys.open(third.reveal()).unwrap_err(), KeyRefused::Unknown);
+    keys.revoke("ci", &who()).await.unwrap();
+    let over = KeyRefused::Over("ci".to_owned(), Over::Revoked);
+    assert_eq!(keys.open(fourth.unwrap().reveal()).unwrap_err(), over);
+    let gone = keys.rotate("ci", None, hour, &who()).await;
+    assert!(matches!(gone, Err(KeyError::Unknown)));
+}
+
+#[tokio::test]
+async fn a_key_lives_on_where_its_end_is_put_off() {
+    let (_, keys) = book();
+    let days = |n: u64| SystemTime::now() + Duration::from_secs(n * 86_400);
+    let first = keys.create("ci", Some(days(1)), &who(), MOST).await;
+    let pass = keys.open(first.unwrap().reveal()).unwrap();
+    keys.extend("ci", days(90), &who()).await.unwrap();
+    assert!(keys.list()[0].expires.unwrap() > days(89));
+    assert_eq!(keys.gone(&pass.caller()), None);
+    let past = keys.extend("ci", SystemTime::UNIX_EPOCH, &who()).await;
+    assert!(matches!(past, Err(KeyError::Past)));
+    let none = keys.extend("b", days(1), &who()).await;
+    assert!(matches!(none, Err(KeyError::Unknown)));
+    // The old one ends when it would have.
+    let month = Duration::from_secs(30 * 86_400);
+    keys.extend("ci", days(2), &who()).await.unwrap();
+    let far = Some(days(90));
+    keys.rotate("ci", far, month, &who()).await.unwrap();
+    let view = &keys.list()[0];
+    assert!(view.old.unwrap() < days(3) && view.expires.unwrap() > days(89));
 }

@@ -160,7 +160,7 @@ fn read(text: Vec<u8>, task: &Entry) -> Option<Read> {
     for (name, ability) in WORDS.into_iter().zip(words(&mut abilities)) {
         *ability = able.get(name)?.bool()?;
     }
-    let mut caller = Caller::new(task.owner.shared());
+    let mut caller = task.owner.clone();
     if let Some(who) = json.get("principal") {
         let list = |key: &str| -> Option<Vec<String>> {
             who.get(key)?.items().map(|item| item.string()).collect()

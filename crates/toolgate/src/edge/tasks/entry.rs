@@ -165,7 +165,7 @@ impl Entry {
     /// A task of a process that is gone, as the store has it.
     pub(super) fn restored(id: String, row: Row, limits: &TaskLimits, kept: Arc<Kept>) -> Entry {
         let mut task = Entry::new(Begin {
-            owner: Caller::new(row.caller),
+            owner: row.owner(),
             link: None,
             words: row.words,
             call: row.call.into(),

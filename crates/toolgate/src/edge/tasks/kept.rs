@@ -9,7 +9,7 @@ use super::{
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
-use toolgate_core::Error;
+use toolgate_core::{Caller, Error};
 use toolgate_policy::{Expect, Store, Written};
 use toolgate_wire::{
     json::{Json, Limits},
@@ -32,6 +32,8 @@ pub(crate) struct Kept {
 #[derive(Clone)]
 pub(super) struct Row {
     pub(super) caller: String,
+    /// Which of those it is that have the name one after the other.
+    pub(super) holder: Option<u64>,
     pub(super) words: Words,
     pub(super) call: String,
     pub(super) tool: String,
@@ -169,9 +171,18 @@ impl Kept {
 }
 
 impl Row {
+    /// Who began it.
+    pub(super) fn owner(&self) -> Caller {
+        let owner = Caller::new(self.caller.as_str());
+        match self.holder {
+            Some(holder) => owner.held_by(holder),
+            None => owner,
+        }
+    }
+
     fn json(&self, process: &str) -> Value {
         json!({
-            "process": process, "caller": self.caller, "words": word(self.words), "call": self.call, "tool": self.tool,
+            "process": process, "caller": self.caller, "holder": self.holder, "words": word(self.words), "call": self.call, "tool": self.tool,
             "created": self.created, "updated": self.updated, "life": self.life, "status": self.status.word(),
             "message": self.message, "size": self.size,
         })
@@ -182,6 +193,8 @@ impl Row {
         let number = |key: &str| value.get(key)?.as_u64();
         Some(Row {
             caller: text("caller")?,
+            // Absent in what older versions kept.
+            holder: number("holder"),
             words: [Words::Core, Words::Extension]
                 .into_iter()
                 .find(|words| text("words").as_deref() == Some(word(*words)))?,

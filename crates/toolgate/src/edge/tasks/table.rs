@@ -108,7 +108,7 @@ impl Tasks {
         let mut table = self.table();
         sweep(&mut table, limits);
         let found = table.get(id)?;
-        (found.owner == *caller && found.words == words).then(|| found.clone())
+        (found.owner.is_still(caller) && found.words == words).then(|| found.clone())
     }
 
     /// The tasks of a caller, the oldest first.
@@ -117,7 +117,7 @@ impl Tasks {
         sweep(&mut table, limits);
         let own = table
             .values()
-            .filter(|e| e.owner == *caller && e.words == words);
+            .filter(|e| e.owner.is_still(caller) && e.words == words);
         let mut found: Vec<Arc<Entry>> = own.cloned().collect();
         found.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
         found

@@ -43,8 +43,16 @@ pub(crate) async fn request(
         request = request.header(*name, *value);
     }
     let request = request.body(Full::<Bytes>::from(body.to_owned())).unwrap();
-    let response = endpoint.handle(Caller::new(caller), request).await;
+    let response = endpoint.handle(named(caller), request).await;
     read(response).await
+}
+
+/// A caller, such as `a`; `a#2` is who has that name as the second.
+fn named(caller: &str) -> Caller {
+    match caller.split_once('#') {
+        Some((name, holder)) => Caller::new(name).held_by(holder.parse().unwrap()),
+        None => Caller::new(caller),
+    }
 }
 
 pub(crate) async fn read(response: http::Response<Body>) -> Answer {

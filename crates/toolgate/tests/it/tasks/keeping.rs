@@ -98,6 +98,20 @@ async fn the_next_process_has_what_ended_and_knows_what_was_lost() {
     hand.go.notify_one();
 }
 
+/// Where a name is given to somebody else, as that of a key that was revoked.
+#[tokio::test]
+async fn what_one_began_is_not_for_the_next_who_has_the_name() {
+    let store = Arc::new(Memory::new());
+    let (first, _) = process(&store, "first", "", limits());
+    let task = begin(&first, "a#1", "fails").await;
+    let (second, _) = process(&store, "second", "first", limits());
+    for process in [&first, &second] {
+        assert!(look(process, "a#1", &task).await["result"].is_object());
+        let unknown = look(process, "a#2", &json!(toolgate::ids::secret())).await;
+        assert_eq!(look(process, "a#2", &task).await, unknown);
+    }
+}
+
 #[tokio::test]
 async fn what_is_kept_is_bounded_and_ends() {
     let store = Arc::new(Memory::new());

@@ -182,6 +182,7 @@ impl Entry {
     ) -> Row {
         Row {
             caller: self.owner.name().to_owned(),
+            holder: self.owner.holder(),
             words: self.words,
             call: self.call.to_string(),
             tool: self.tool.clone(),

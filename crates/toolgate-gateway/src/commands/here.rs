@@ -1,0 +1,49 @@
+//! Work on a data directory itself, where no gateway runs that could do it, with a record as a gateway would write it.
+
+use super::{Failed, Place, Result, explain::runtime};
+use std::{path::Path, sync::Arc};
+use toolgate_journal::{
+    Entry, Journal,
+    state::{State, StateLimits},
+};
+use toolgate_policy::{Recorder, for_record, keys::Keys};
+
+/// Works on the keys.
+pub(super) fn keys<T>(
+    place: &Place<'_>,
+    data: &Path,
+    work: impl AsyncFnOnce(&Keys, &Journal) -> std::result::Result<T, String>,
+) -> Result<T> {
+    let state = state(data)?;
+    let journal = Arc::new(journal(place, data)?);
+    let recorder = Arc::new(Recorder::new(journal.clone()));
+    let keys = Keys::new(recorder, Arc::new(state));
+    let done = runtime()?.block_on(work(&keys, &journal));
+    journal.close();
+    done.map_err(Failed::Work)
+}
+
+/// What is kept of keys, approvals and freezes.
+pub(super) fn state(data: &Path) -> Result<State> {
+    let state = State::open(data.join("state"), StateLimits::default());
+    state.map_err(|e| Failed::Work(format!("cannot open the state: {e}")))
+}
+
+/// Writes down what has happened.
+pub(super) fn record(place: &Place<'_>, data: &Path, entry: Entry) -> Result<()> {
+    let journal = journal(place, data)?;
+    let written = runtime()?.block_on(journal.append(for_record(entry)));
+    journal.close();
+    written.map(drop).map_err(|e| Failed::Work(e.to_string()))
+}
+
+/// The record, kept as the config says, where one can be read.
+fn journal(place: &Place<'_>, data: &Path) -> Result<Journal> {
+    let config = place.config().ok();
+    let audit = config.as_ref().map(|config| config.audit.clone());
+    let mut options = audit.unwrap_or_default().options(data);
+    options.product = format!("toolgate {}", env!("CARGO_PKG_VERSION"));
+    options.config_hash = config.and_then(|config| config.hash).unwrap_or_default();
+    let journal = Journal::open(options);
+    Ok(journal.map_err(|e| format!("cannot open the audit log: {e}"))?)
+}

@@ -1,0 +1,156 @@
+//! How keys are made anew, put off and listed, and what is told when one is revoked.
+
+use crate::help::{Gate, SOON, Setup, TempDir, output, toolgate, until};
+use crate::keys::{add, created};
+use serde_json::Value;
+use std::process::Output;
+
+fn closed(more: &str) -> Setup {
+    Setup::fast_demo(&format!("[auth]\nrequired = true\n{more}"))
+}
+
+fn recorded(gate: &Gate, state: &str) -> Vec<Value> {
+    let records = gate.audit().into_iter();
+    let of = |r: &Value| r["ev"] == "key" && r["state"] == state;
+    records.filter(of).collect()
+}
+
+/// A store of grants that cannot be read: what was granted for a name before cannot be forgotten.
+fn spoil(data: &TempDir) -> std::path::PathBuf {
+    let grants = data.path().join("state/grants");
+    std::fs::create_dir_all(&grants).unwrap();
+    std::fs::write(grants.join("grants.sealed"), "nothing that was sealed").unwrap();
+    grants
+}
+
+#[test]
+fn a_key_that_nobody_is_shown_does_not_live() {
+    let gate = closed("").start();
+    let grants = spoil(&gate.data);
+    let refused = |out: Output| {
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(!out.status.success() && out.stdout.is_empty(), "{out:?}");
+        assert!(
+            said.contains("no key was made") && said.contains("grants.sealed"),
+            "{said}"
+        );
+    };
+    refused(gate.run(&["keys", "create", "ci"]));
+    let list = gate.cli(&["keys", "list"]);
+    assert!(
+        list.contains("revoked") && !list.contains("valid"),
+        "{list}"
+    );
+    let data = gate.stop();
+    // Without a gateway as well.
+    let state = data.path().join("state");
+    let run = |args: &[&str]| output(toolgate().args(args).arg("--data").arg(&state));
+    refused(run(&["keys", "create", "ann"]));
+    let list = run(&["keys", "list"]);
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    assert!(
+        list.matches("revoked").count() == 2 && !list.contains("valid"),
+        "{list}"
+    );
+    std::fs::remove_dir_all(grants).unwrap();
+    assert!(run(&["keys", "create", "ann"]).status.success());
+}
+
+#[test]
+fn a_key_is_made_anew_and_the_one_before_it_opens_for_a_while() {
+    let gate = closed("").start();
+    let first = created(&gate, "ci");
+    let rotated = |more: &[&str]| {
+        let key = gate.cli(&[&["keys", "rotate", "ci"], more].concat());
+        key.trim().to_owned()
+    };
+    let status = |keys: &[&String]| -> Vec<u16> {
+        let of = |key: &&String| add(gate.port, key).status;
+        keys.iter().map(of).collect()
+    };
+    let second = rotated(&["--keep-old", "1h"]);
+    assert_eq!(status(&[&first, &second]), [200, 200]);
+    let list = gate.cli(&["keys", "list"]);
+    assert!(
+        list.contains("the key before it until") && !list.contains("tg_"),
+        "{list}"
+    );
+    let third = rotated(&[]);
+    assert_eq!(status(&[&first, &second, &third]), [401, 401, 200]);
+    // There is one of that name in all, and it is the same caller.
+    let begun = gate.audit().into_iter().filter(|r| r["ev"] == "call.begin");
+    let callers: Vec<Value> = begun.map(|r| r["caller"].clone()).collect();
+    assert!(
+        callers.iter().all(|caller| caller == "key:ci"),
+        "{callers:?}"
+    );
+    let records = recorded(&gate, "rotated");
+    assert!(
+        records.len() == 2 && records[0]["old_until"].is_u64(),
+        "{records:?}"
+    );
+    let login = gate.log_in("");
+    let refused = login.post("keys/rotate", &serde_json::json!({"name": "ci"}));
+    assert!(refused.to_string().contains("terminal"), "{refused}");
+    assert!(!gate.run(&["keys", "rotate", "nobody"]).status.success());
+    // The same where no gateway runs.
+    let data = gate.stop();
+    let state = data.path().join("state");
+    let mut run = toolgate();
+    run.args(["keys", "rotate", "ci", "--keep-old", "1h", "--data"]);
+    let fourth = output(run.arg(&state));
+    let fourth = String::from_utf8(fourth.stdout).unwrap().trim().to_owned();
+    let gate = closed("").start_in(data);
+    let of = |key: &String| add(gate.port, key).status;
+    assert_eq!([&second, &third, &fourth].map(of), [401, 200, 200]);
+}
+
+#[test]
+fn a_key_that_ends_soon_is_told_of_and_put_off() {
+    let gate = closed("").start();
+    gate.cli(&["keys", "create", "ci", "--expires", "150h"]);
+    gate.cli(&["keys", "create", "ann"]);
+    let list = gate.cli(&["keys", "list"]);
+    assert!(list.contains("(ends in 6 days)"), "{list}");
+    let said = gate.cli(&["keys", "extend", "ci", "--expires", "90d"]);
+    assert!(said.starts_with("key:ci is valid until 20"), "{said}");
+    let list = gate.cli(&["keys", "list"]);
+    assert!(
+        list.contains("valid until") && !list.contains("ends in"),
+        "{list}"
+    );
+    assert_eq!(recorded(&gate, "extended").len(), 1);
+    let json = gate.cli(&["keys", "list", "--json"]);
+    let keys: Vec<Value> = json
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    assert_eq!(keys.len(), 2, "{json}");
+    assert!(keys[0]["name"] == "ann" && keys[0]["expires"].is_null() && keys[0]["over"].is_null());
+    assert!(
+        keys[1]["expires"].is_u64() && !json.contains("tg_"),
+        "{json}"
+    );
+    let late = gate.run(&["keys", "extend", "nobody", "--expires", "1d"]);
+    assert_eq!(late.status.code(), Some(1));
+}
+
+/// The name of a key that was revoked is free at once; its last use is its own.
+#[test]
+fn a_key_that_is_made_again_was_never_used() {
+    let gate = closed("").start();
+    let key = created(&gate, "ci");
+    assert_eq!(add(gate.port, &key).status, 200);
+    until("the use is kept", SOON, || {
+        let list = gate.cli(&["keys", "list"]);
+        list.contains("last used").then_some(())
+    });
+    let said = gate.cli(&["keys", "revoke", "ci"]);
+    assert_eq!(
+        said,
+        "key:ci opens nothing any more; its streams and sessions end\n"
+    );
+    created(&gate, "ci");
+    let list = gate.cli(&["keys", "list"]);
+    assert!(list.contains("never used"), "{list}");
+}
