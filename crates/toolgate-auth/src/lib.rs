@@ -9,8 +9,10 @@
 //! Source: the pages on authorization of all revisions; RFC 6749, 6750, 7591, 7636, 8414, 8707, 9207, 9449, 9728.
 
 pub mod client;
+mod clock;
 pub mod fetch;
 pub mod jose;
+mod metadata;
 pub mod resource;
 mod secret;
 mod url;

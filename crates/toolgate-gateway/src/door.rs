@@ -6,7 +6,7 @@ mod tokens;
 
 pub(crate) use attempts::{Attempt, Attempts};
 pub(crate) use bearers::{Bearer, Bearers};
-pub(crate) use tokens::{limits, resource_server};
+pub(crate) use tokens::{Tokens, limits};
 
 use http::{HeaderMap, Method, header};
 use ring::digest;

@@ -110,8 +110,10 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
         ),
         part(
             "what issuers say of tokens",
-            "issuers x (32 MiB + 4 issuer_bytes)",
-            issuers.saturating_mul(WORDS + 4 * limits.issuer_bytes as u64),
+            "issuers x (32 MiB + (4 + introspections) x issuer_bytes)",
+            issuers.saturating_mul(
+                WORDS + times(4 + limits.introspections, limits.issuer_bytes as u64),
+            ),
         ),
         part("the console", "fixed", BOARD),
     ]

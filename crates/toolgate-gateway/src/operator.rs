@@ -87,7 +87,7 @@ impl Operator {
     pub(crate) async fn snapshot(&self) -> Value {
         let mut all = json!({
             "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"), "data": self.data,
-            "now": millis(SystemTime::now()), "servers": self.server_status(),
+            "now": millis(SystemTime::now()), "servers": self.server_status(), "issuers": self.issuers(),
             "calls": self.board.json(), "pending": self.pending(), "grants": self.grants(),
             "freezes": self.freezes(), "keys": self.key_list(), "tasks": self.tasks(),
             "policy": self.reloader.status(), "pins": self.open_pins(), "record": self.record(),

@@ -3,7 +3,7 @@
 use crate::{
     board::Board,
     config::{Config, TokenSource},
-    door::{self, Bearers, Door, over_http, resource_server},
+    door::{Bearers, Door, Tokens, over_http},
     instructions::Instructions,
     search::Search,
     servers::{Lease, Supervisor},
@@ -61,6 +61,7 @@ pub(crate) struct Plan {
     /// The servers behind the duties: what callers use.
     pub(crate) service: Arc<dyn Service>,
     pub(crate) door: Arc<Door>,
+    tokens: Tokens,
     /// Where users of callers sign in, if they can.
     pub(crate) pages: Option<Pages>,
     /// At which issuers they can show who they are.
@@ -81,19 +82,10 @@ impl Shared {
             Some(source) => Some(self.secret(&config, source).await?),
             None => None,
         };
-        let resource = match before {
-            // The same one: it remembers which proofs were shown.
-            Some(Plan {
-                config: before,
-                door,
-                ..
-            }) if before.auth == config.auth && door::limits(before) == door::limits(&config) => {
-                door.resource.clone()
-            }
-            _ => resource_server(&config, self).await?.map(Arc::new),
-        };
+        let tokens = before.map(|before| (&before.config, &before.tokens));
+        let tokens = Tokens::of(&config, self, tokens).await?;
         let door = Arc::new(Door {
-            resource,
+            resource: tokens.server.clone(),
             guard: self.guard(&config),
             closed: config.is_closed(),
             failures: config.limits.auth_failures,
@@ -142,6 +134,7 @@ impl Shared {
             pinning,
             tools,
             door,
+            tokens,
             pages,
             users,
             leases,

@@ -120,14 +120,13 @@ impl Http {
     /// at the well-known path of its metadata as well: mount it there too.
     ///
     /// ```
-    /// use toolgate::auth::{Url, fetch::{FetchLimits, Fetcher, Reach}, resource::{Issuer, ResourceServer}};
+    /// use toolgate::auth::{Url, resource::{Issuer, ResourceServer}};
     /// # use toolgate::handlers::Server;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let login = Url::parse("https://login.example.com")?;
-    /// let fetcher = Fetcher::new(Reach::of(&login), FetchLimits::default());
     /// let resource = ResourceServer::new(Url::parse("https://tools.example.com/mcp")?)
-    ///     .issuer(Issuer::new("corp", login), fetcher)
+    ///     .issuer(Issuer::new("corp", login))
     ///     .scopes(["files:read".to_owned()]);
     /// let path = resource.metadata_path();
     /// let service = toolgate::http(Server::new("files", "1.0.0"))?

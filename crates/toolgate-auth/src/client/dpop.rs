@@ -2,9 +2,10 @@
 //!
 //! Source: RFC 9449.
 
-use super::{AuthError, AuthErrorKind, pkce::random, tokens::now};
+use super::{AuthError, AuthErrorKind, pkce::random};
 use crate::{
     Secret, Url,
+    clock::now,
     jose::{self, SigningKey},
 };
 use http::{HeaderMap, HeaderName, HeaderValue};

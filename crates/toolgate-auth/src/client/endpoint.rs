@@ -7,15 +7,16 @@ use super::{
     dpop::{Binding, PROOF, WANTS_NONCE},
     error::shown,
     pkce::random,
-    tokens::{Answer, now},
+    tokens::Answer,
 };
 use crate::{
     Secret, Url,
+    clock::now,
     fetch::{Fetcher, Request},
     jose::SigningKey,
+    metadata,
 };
-use base64::{Engine, engine::general_purpose::STANDARD};
-use http::{HeaderValue, header};
+use http::header;
 use serde_json::json;
 use std::collections::HashSet;
 use toolgate_wire::json::Json;
@@ -207,9 +208,10 @@ impl<'a> Endpoint<'a> {
         }
         let mut request = Request::form(self.url.clone(), form);
         if let Some(secret) = basic {
-            request
-                .headers
-                .insert(header::AUTHORIZATION, header_of(id, secret)?);
+            let words = "id and secret of the client cannot stand in a header";
+            let value = metadata::basic(id, secret)
+                .ok_or_else(|| AuthError::new(AuthErrorKind::Store, words))?;
+            request.headers.insert(header::AUTHORIZATION, value);
         }
         if let Some(binding) = self.binding {
             request
@@ -222,16 +224,6 @@ impl<'a> Endpoint<'a> {
     fn is_basic(&self) -> bool {
         self.basic || matches!(self.client.authenticate, Authenticate::Basic(_))
     }
-}
-
-/// Id and secret as RFC 6749 wants them: each encoded as in a form, then both in Base64.
-fn header_of(id: &str, secret: &Secret) -> Result<HeaderValue, AuthError> {
-    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    let pair = format!("{}:{}", encode(id), encode(secret.reveal()));
-    let value = HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(pair)));
-    let mut value = value.map_err(|bad| AuthError::new(AuthErrorKind::Store, bad.to_string()))?;
-    value.set_sensitive(true);
-    Ok(value)
 }
 
 /// The refusal of an endpoint. Its words are shown, unless they repeat what was sent: the callers of a gateway read them.

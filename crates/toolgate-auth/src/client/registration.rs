@@ -157,9 +157,7 @@ impl Identity {
         let kept = store.client(&server.issuer).await?;
         let usable = |client: &OauthClient| {
             client.redirect.as_deref() == Some(redirect)
-                && client
-                    .until
-                    .is_none_or(|until| until > super::tokens::now())
+                && client.until.is_none_or(|until| until > crate::clock::now())
         };
         if let Some(client) = kept.filter(usable) {
             return Ok(client);

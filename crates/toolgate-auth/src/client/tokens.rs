@@ -1,8 +1,7 @@
 //! What was granted.
 
 use super::{OauthClient, Scopes};
-use crate::Secret;
-use std::time::{SystemTime, UNIX_EPOCH};
+use crate::{Secret, clock::now};
 use toolgate_wire::json::Json;
 
 /// How many seconds before its end a token counts as ended; a tenth of its life where that is less.
@@ -44,12 +43,6 @@ impl Grant {
     pub fn is_fresh(&self) -> bool {
         self.until.is_none_or(|until| until > now())
     }
-}
-
-/// Seconds since 1970.
-pub(crate) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.unwrap_or_default().as_secs()
 }
 
 /// The answer of a token endpoint.

@@ -22,7 +22,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate_wire::json::{Json, Limits};
 
@@ -57,7 +57,7 @@ pub struct Fetcher {
     reach: Reach,
     limits: FetchLimits,
     names: Names,
-    home: Option<Url>,
+    homes: Vec<Url>,
 }
 
 /// What is sent.
@@ -156,22 +156,43 @@ impl Fetcher {
             reach,
             limits,
             names: Names::System,
-            home: None,
+            homes: Vec::new(),
         }
     }
 
-    /// The same, which also goes to the origin of an address that the operator himself has set, wherever that is.
+    /// The same, which also goes to the origin of an address that the operator himself has set, wherever that is. There
+    /// may be several.
     #[must_use]
-    pub fn home(self, url: &Url) -> Fetcher {
-        Fetcher {
-            home: Some(url.clone()),
-            ..self
-        }
+    pub fn home(mut self, url: &Url) -> Fetcher {
+        self.homes.push(url.clone());
+        self
     }
 
     /// One for an address that the operator himself has set, and for what that one may name.
     pub fn at_home(url: &Url, limits: FetchLimits) -> Fetcher {
         Fetcher::new(Reach::of(url), limits).home(url)
+    }
+
+    /// Whether it would connect to that machine for an address.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub fn goes_to(&self, url: &Url, ip: IpAddr) -> Result<(), &'static str> {
+        let reach = self.reach_for(url);
+        reach.takes_scheme(url)?;
+        reach.takes(ip)
+    }
+
+    /// How long one fetch may take.
+    pub(crate) fn time(&self) -> Duration {
+        self.limits.time
+    }
+
+    fn reach_for(&self, url: &Url) -> Reach {
+        match self.homes.iter().any(|home| home.same_origin(url)) {
+            true => self.reach.everywhere(),
+            false => self.reach,
+        }
     }
 
     /// Sends a request and reads the whole answer, whatever its status.
@@ -219,13 +240,7 @@ impl Fetcher {
 
     async fn once(&self, request: &Request) -> Result<Fetched, FetchError> {
         let url = &request.url;
-        let home = self.home.as_ref().is_some_and(|home| home.same_origin(url));
-        let reach = if home {
-            self.reach.everywhere()
-        } else {
-            self.reach
-        };
-        let tcp = self.names.connect(url, &reach).await?;
+        let tcp = self.names.connect(url, &self.reach_for(url)).await?;
         if url.is_https() {
             let tls = connect::tls(url, tcp).await?;
             return self.talk(request, tls).await;

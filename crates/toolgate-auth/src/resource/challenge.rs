@@ -2,22 +2,23 @@
 
 use http::StatusCode;
 
-/// Where clients look for the metadata of a resource.
-pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
-
-/// Why a token is refused. No variant holds any of it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// Why a token is refused. No variant holds any of it but, for the record, whom it is for and of whom.
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Why {
     /// None was shown.
     Nothing,
     /// It is not good; why, for the record.
     Invalid(&'static str),
+    /// It is for somebody else; for whom, for the record.
+    Elsewhere(String),
     /// The proof of possession is not good.
     Proof(&'static str),
     /// The proof needs a nonce of ours.
     Nonce,
-    /// The issuer cannot be asked now.
+    /// It cannot be checked now.
     Unavailable(&'static str),
+    /// Its issuer cannot be asked now; why, for the record.
+    Away(String),
 }
 
 /// A refusal, ready to be answered.
@@ -26,7 +27,7 @@ pub struct Refused {
     status: StatusCode,
     challenges: Vec<String>,
     nonce: Option<String>,
-    why: &'static str,
+    why: Box<str>,
     tried: bool,
 }
 
@@ -37,20 +38,22 @@ impl Refused {
         scopes: &[String],
         nonce: Option<String>,
     ) -> Refused {
-        let mut status = StatusCode::UNAUTHORIZED;
+        let (tried, status) = match &why {
+            Why::Nothing | Why::Nonce => (false, StatusCode::UNAUTHORIZED),
+            Why::Unavailable(_) | Why::Away(_) => (false, StatusCode::SERVICE_UNAVAILABLE),
+            Why::Invalid(_) | Why::Elsewhere(_) | Why::Proof(_) => (true, StatusCode::UNAUTHORIZED),
+        };
         let (scheme, error, words) = match why {
-            Why::Nothing => ("Bearer", None, "no token was shown"),
-            Why::Invalid(words) => ("Bearer", Some("invalid_token"), words),
-            Why::Proof(words) => ("DPoP", Some("invalid_dpop_proof"), words),
-            Why::Nonce => (
-                "DPoP",
-                Some("use_dpop_nonce"),
-                "the proof has no nonce of this server",
-            ),
-            Why::Unavailable(words) => {
-                status = StatusCode::SERVICE_UNAVAILABLE;
-                ("Bearer", None, words)
+            Why::Nothing => ("Bearer", None, "no token was shown".to_owned()),
+            Why::Invalid(words) => ("Bearer", Some("invalid_token"), words.to_owned()),
+            Why::Elsewhere(words) => ("Bearer", Some("invalid_token"), words),
+            Why::Proof(words) => ("DPoP", Some("invalid_dpop_proof"), words.to_owned()),
+            Why::Nonce => {
+                let words = "the proof has no nonce of this server";
+                ("DPoP", Some("use_dpop_nonce"), words.to_owned())
             }
+            Why::Unavailable(words) => ("Bearer", None, words.to_owned()),
+            Why::Away(words) => ("Bearer", None, words),
         };
         let mut challenge = format!("{scheme} resource_metadata=\"{metadata}\"");
         if let Some(error) = error {
@@ -63,8 +66,8 @@ impl Refused {
             status,
             challenges: Vec::from_iter((status == StatusCode::UNAUTHORIZED).then_some(challenge)),
             nonce,
-            why: words,
-            tried: !matches!(why, Why::Nothing | Why::Nonce | Why::Unavailable(_)),
+            why: words.into(),
+            tried,
         }
     }
 
@@ -94,9 +97,9 @@ impl Refused {
         }
     }
 
-    /// Why, for the record: never a part of the token.
-    pub fn why(&self) -> &'static str {
-        self.why
+    /// Why, for the record: of the token nothing but, where it is for somebody else, whom it is for and of whom.
+    pub fn why(&self) -> &str {
+        &self.why
     }
 
     /// Whether a token was shown that is not good.

@@ -1,20 +1,23 @@
 //! Tokens that only their issuer can read: it is asked, and its word holds for a moment (RFC 7662).
 
-use super::challenge::Why;
+use super::{ResourceLimits, source::Source};
 use crate::{
     Secret, Url,
-    fetch::{Fetcher, Request},
+    fetch::{FetchError, FetchErrorKind, Request},
+    metadata,
 };
-use base64::{Engine, engine::general_purpose::STANDARD};
-use http::{HeaderValue, header};
+use http::header;
 use ring::digest::{SHA256, digest};
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
+use tokio::sync::{Semaphore, watch};
 use toolgate_wire::json::{Json, Kind};
 
+/// How long an issuer that cannot be asked is left alone, at most: it may be back in a moment.
+const PAUSE: Duration = Duration::from_secs(3);
 /// Words that are kept.
 const MOST: usize = 4096;
 /// The longest of them, in bytes; a longer one holds for one request.
@@ -35,68 +38,183 @@ impl Introspection {
             secret,
         }
     }
+}
 
-    fn credentials(&self) -> Option<HeaderValue> {
-        let encoded =
-            |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-        let pair = format!(
-            "{}:{}",
-            encoded(&self.client),
-            encoded(self.secret.reveal())
-        );
-        let mut value = HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(pair))).ok()?;
-        value.set_sensitive(true);
-        Some(value)
+/// Why there is no word of an issuer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum NoWord {
+    /// It did not answer, now or a moment ago, or with something else.
+    Away,
+    /// It is asked about as many tokens as it may be.
+    Busy,
+}
+
+/// What an issuer said lately, and what it is asked about now, each by the digest of the token.
+#[derive(Default)]
+pub(super) struct Asked {
+    table: Arc<Mutex<Table>>,
+    /// A place for each token that it may be asked about at the same time.
+    places: OnceLock<Arc<Semaphore>>,
+}
+
+type Key = [u8; 32];
+type Word = Result<Json, NoWord>;
+
+#[derive(Default)]
+struct Table {
+    said: HashMap<Key, (Instant, Json)>,
+    asking: HashMap<Key, watch::Receiver<Option<Word>>>,
+    /// When it last turned out that it cannot be asked.
+    failed: Option<Instant>,
+}
+
+enum Found {
+    Word(Word),
+    Asking(watch::Receiver<Option<Word>>),
+}
+
+impl Table {
+    fn find(&self, key: &Key, limits: &ResourceLimits) -> Option<Found> {
+        let said = self.said.get(key);
+        if let Some((_, said)) = said.filter(|(at, _)| at.elapsed() < limits.introspection) {
+            return Some(Found::Word(Ok(said.clone())));
+        }
+        if let Some(asking) = self.asking.get(key) {
+            return Some(Found::Asking(asking.clone()));
+        }
+        let pause = limits.ask.min(PAUSE);
+        let failed = self.failed.is_some_and(|at| at.elapsed() < pause);
+        failed.then_some(Found::Word(Err(NoWord::Away)))
+    }
+
+    fn keep(&mut self, key: Key, said: &Json, holds: Duration) {
+        if self.said.len() >= MOST {
+            self.said.retain(|_, (at, _)| at.elapsed() < holds);
+        }
+        if self.said.len() < MOST && said.as_str().len() <= LONGEST {
+            self.said.insert(key, (Instant::now(), said.clone()));
+        }
     }
 }
 
-/// What an issuer said lately, by the digest of the token.
-#[derive(Default)]
-pub(super) struct Asked(Mutex<HashMap<[u8; 32], (Instant, Json)>>);
-
 impl Asked {
-    /// What the issuer says of a token, now or a moment ago.
+    /// What the issuer says of a token, now or a moment ago. Who asks about the same one waits for the same answer.
     pub(super) async fn ask(
         &self,
         with: &Introspection,
-        url: &Url,
-        fetcher: &Fetcher,
+        (url, source): (&Url, &Arc<Source>),
         token: &str,
-        holds: Duration,
-    ) -> Result<Json, Why> {
+        limits: &ResourceLimits,
+    ) -> Word {
         let mut key = [0; 32];
         key.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
-        if let Some(said) = self.lately(&key, holds) {
-            return Ok(said);
-        }
-        let away = Why::Unavailable("the issuer cannot be asked about the token");
+        let found = table(&self.table).find(&key, limits);
+        let found = match found {
+            Some(found) => found,
+            None => self.begin(key, with, (url, source), token, limits).await?,
+        };
+        let mut asking = match found {
+            Found::Word(word) => return word,
+            Found::Asking(asking) => asking,
+        };
+        let word = asking.wait_for(Option::is_some).await;
+        word.ok()
+            .and_then(|word| word.clone())
+            .unwrap_or(Err(NoWord::Away))
+    }
+
+    /// Asks, once there is a place, unless somebody else did meanwhile. It is asked to the end whoever goes away, so that
+    /// a place is as long in use as the issuer is busy with it.
+    async fn begin(
+        &self,
+        key: Key,
+        with: &Introspection,
+        (url, source): (&Url, &Arc<Source>),
+        token: &str,
+        limits: &ResourceLimits,
+    ) -> Result<Found, NoWord> {
+        let places = self
+            .places
+            .get_or_init(|| Arc::new(Semaphore::new(limits.introspections)));
+        let place = tokio::time::timeout(source.fetcher().time(), places.clone().acquire_owned());
+        let Ok(Ok(place)) = place.await else {
+            return Err(NoWord::Busy);
+        };
         let mut request = Request::form(
             url.clone(),
             [("token", token), ("token_type_hint", "access_token")],
         );
-        let credentials = with.credentials().ok_or(away)?;
+        let credentials = metadata::basic(&with.client, &with.secret).ok_or(NoWord::Away)?;
         request.headers.insert(header::AUTHORIZATION, credentials);
-        let fetched = fetcher.fetch(request).await.map_err(|_| away)?;
-        if !fetched.status.is_success() {
-            return Err(away);
+        let (tell, hear) = watch::channel(None);
+        {
+            let mut table = table(&self.table);
+            if let Some(found) = table.find(&key, limits) {
+                return Ok(found);
+            }
+            table.asking.insert(key, hear.clone());
         }
-        let said = fetched.json().map_err(|_| away)?;
-        if said.kind() != Kind::Object {
-            return Err(away);
-        }
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= MOST {
-            kept.retain(|_, (at, _)| at.elapsed() < holds);
-        }
-        if kept.len() < MOST && said.as_str().len() <= LONGEST {
-            kept.insert(key, (Instant::now(), said.clone()));
-        }
-        Ok(said)
+        let (kept, source, holds) = (self.table.clone(), source.clone(), limits.introspection);
+        let asking = async move {
+            let (word, pauses) = said(request, &source).await;
+            let mut table = table(&kept);
+            table.asking.remove(&key);
+            match &word {
+                Ok(said) => table.keep(key, said, holds),
+                Err(_) if pauses => table.failed = Some(Instant::now()),
+                Err(_) => {}
+            }
+            drop(table);
+            tell.send_replace(Some(word));
+            drop(place);
+        };
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "one bounded exchange in a place of its own; it is for all who show this token"
+        )]
+        tokio::spawn(asking);
+        Ok(Found::Asking(hear))
     }
+}
 
-    fn lately(&self, key: &[u8; 32], holds: Duration) -> Option<Json> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, said) = kept.get(key)?;
-        (at.elapsed() < holds).then(|| said.clone())
+/// What the issuer says, and, where it says nothing, whether it would say nothing of other tokens either.
+async fn said(request: Request, source: &Source) -> (Word, bool) {
+    let url = request.url.clone();
+    let no = |error: FetchError, pauses: bool| {
+        source.trouble.is(format!("asking about tokens: {error}"));
+        (Err(NoWord::Away), pauses)
+    };
+    let malformed = |words: &str| FetchError::new(&url, FetchErrorKind::Malformed, words);
+    let fetched = match source.fetcher().fetch(request).await {
+        Ok(fetched) => fetched,
+        Err(error) => {
+            source.doubt();
+            return no(error, true);
+        }
+    };
+    let status = fetched.status.as_u16();
+    if !fetched.status.is_success() {
+        if matches!(status, 404 | 405 | 410) {
+            source.doubt();
+        }
+        let words = match status {
+            401 | 403 => format!("HTTP {status}: it does not take client_id and client_secret"),
+            _ => format!("HTTP {status}"),
+        };
+        // With 400 or 500 it may have stumbled over this one token.
+        let pauses = matches!(status, 401 | 403 | 404 | 405 | 410 | 429 | 502..=504);
+        return no(malformed(&words), pauses);
     }
+    match fetched.json() {
+        Ok(said) if said.kind() == Kind::Object => {
+            source.trouble.is_over();
+            (Ok(said), false)
+        }
+        Ok(_) => no(malformed("its answer is no object"), false),
+        Err(error) => no(error, false),
+    }
+}
+
+fn table(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,21 +1,19 @@
 //! One authorization server whose tokens are taken.
 
 use super::{
-    Claims, ResourceLimits,
+    Claims, IssuerStatus, ResourceLimits,
     challenge::Why,
-    introspect::{Asked, Introspection},
+    introspect::{Asked, Introspection, NoWord},
     jwt::{self, Parsed, Wanted},
-    keys::Keys,
+    keys::{SignedText, Verdict},
     named,
+    source::{Keys, Source},
 };
 use crate::{
     Secret, Url,
-    fetch::{Fetcher, Request},
+    fetch::{FetchLimits, Fetcher, Reach},
 };
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Instant,
-};
+use std::sync::Arc;
 use toolgate_core::{Caller, Principal};
 use toolgate_wire::json::Json;
 
@@ -28,6 +26,8 @@ pub struct Issuer {
     asks_all: bool,
     proofs: bool,
     prefix: String,
+    audiences: Vec<String>,
+    private: bool,
 }
 
 impl Issuer {
@@ -42,6 +42,8 @@ impl Issuer {
             asks_all: false,
             proofs: false,
             prefix: String::new(),
+            audiences: Vec::new(),
+            private: false,
         }
     }
 
@@ -60,9 +62,10 @@ impl Issuer {
     }
 
     /// Asks it about signed tokens as well, since it may have withdrawn them. Not every server knows those that it signed.
+    /// Without [`Issuer::introspection`] none of them can be checked, so none is taken.
     #[must_use]
     pub fn introspecting_all(mut self) -> Issuer {
-        self.asks_all = self.introspection.is_some();
+        self.asks_all = true;
         self
     }
 
@@ -79,40 +82,56 @@ impl Issuer {
         self.proofs = true;
         self
     }
+
+    /// Takes tokens with one of these in `aud` as well: names that this issuer has for the resource, where it does not
+    /// take its address. They have to be names that it gives to this resource alone, since whoever else has one of them
+    /// can pass on here the tokens that he gets.
+    #[must_use]
+    pub fn audiences(mut self, names: impl IntoIterator<Item = String>) -> Issuer {
+        self.audiences.extend(names);
+        self
+    }
+
+    /// Goes to private networks for what the issuer names ([`Reach::danger_and_private`]). Where the operator himself
+    /// points, [`Issuer::new`], [`Issuer::keys`] and [`Issuer::introspection`], is gone to wherever that is.
+    #[must_use]
+    pub fn danger_private_addresses(mut self) -> Issuer {
+        self.private = true;
+        self
+    }
+
+    /// What goes to the addresses that the operator wrote, and to what the issuer may name.
+    pub fn fetcher(&self, limits: FetchLimits) -> Fetcher {
+        let reach = match self.private {
+            true => Reach::of(&self.url).danger_and_private(),
+            false => Reach::of(&self.url),
+        };
+        let asked = self
+            .introspection
+            .as_ref()
+            .and_then(|with| with.url.as_ref());
+        let own = [Some(&self.url), self.keys.as_ref(), asked];
+        let fetcher = Fetcher::new(reach, limits);
+        own.into_iter().flatten().fold(fetcher, Fetcher::home)
+    }
 }
 
 /// An issuer, and what is known of it by now.
 pub(super) struct Opened {
     issuer: Issuer,
-    fetcher: Fetcher,
-    keys: Keys,
+    source: Arc<Source>,
     asked: Asked,
-    metadata: Mutex<Metadata>,
-    /// Held while the metadata is fetched.
-    fetching: tokio::sync::Mutex<()>,
-}
-
-#[derive(Default)]
-struct Metadata {
-    keys: Option<Url>,
-    introspection: Option<Url>,
-    tried: Option<Instant>,
 }
 
 impl Opened {
     pub(super) fn new(issuer: Issuer, fetcher: Fetcher) -> Opened {
-        let metadata = Metadata {
-            keys: issuer.keys.clone(),
-            introspection: issuer.introspection.as_ref().and_then(|i| i.url.clone()),
-            tried: None,
-        };
+        let asked = issuer.introspection.as_ref();
+        let asked = asked.and_then(|with| with.url.clone());
+        let source = Source::new(issuer.url.clone(), fetcher, issuer.keys.clone(), asked);
         Opened {
             issuer,
-            fetcher,
-            keys: Keys::new(),
+            source,
             asked: Asked::default(),
-            metadata: Mutex::new(metadata),
-            fetching: tokio::sync::Mutex::default(),
         }
     }
 
@@ -142,6 +161,16 @@ impl Opened {
         named(&self.issuer.id, principal)
     }
 
+    pub(super) fn status(&self) -> IssuerStatus {
+        let (error, since) = self.source.trouble.told().unzip();
+        IssuerStatus {
+            id: self.issuer.id.clone(),
+            url: self.url().to_owned(),
+            error,
+            since,
+        }
+    }
+
     /// What a signed token says, where it is good.
     pub(super) async fn check(
         &self,
@@ -155,35 +184,47 @@ impl Opened {
         let by = parsed.algorithm()?;
         let text = |key: &str| parsed.header.get(key).and_then(|value| value.string());
         let (id, alg) = (text("kid"), text("alg").unwrap_or_default());
-        let url = self.learn(limits, |metadata| metadata.keys.clone()).await;
-        let url = url.ok_or(Why::Unavailable("the keys of the issuer cannot be found"))?;
-        let source = (url, self.fetcher.clone());
-        let verified = self.keys.verify(
-            &source,
-            (id.as_deref(), &alg),
-            (by, limits),
-            parsed.text.as_bytes(),
-            &parsed.signature,
-        );
-        match verified.await {
-            Ok(true) => {}
-            Ok(false) => return Err(Why::Invalid("the token is not signed by its issuer")),
-            Err(_) => return Err(Why::Unavailable("the keys of the issuer cannot be fetched")),
+        let signed = SignedText {
+            named: (id.as_deref(), &alg),
+            by,
+            text: parsed.text.as_bytes(),
+            signature: &parsed.signature,
+        };
+        // Nothing of it is believed before the signature is.
+        let claims = self.claims(parsed.payload(), resource, (now, true));
+        match self.signature(&signed, limits).await {
+            Verdict::Good => {}
+            Verdict::Wrong => return Err(Why::Invalid("the token is not signed by its issuer")),
+            // Whoever signed it, it is not good here: that much is known without the issuer.
+            Verdict::Unknown => {
+                claims?;
+                return Err(self.away("the keys of the issuer cannot be fetched now"));
+            }
         }
-        let claims = jwt::claims(
-            parsed.payload(),
-            &Wanted {
-                issuer: self.url(),
-                audience: resource.as_str(),
-                now,
-                strict: true,
-            },
-        )?;
+        let claims = claims?;
         if self.issuer.asks_all {
             let token = format!("{}.{}", parsed.text, crate::jose::encode(&parsed.signature));
             self.introspect(&token, resource, (now, limits)).await?;
         }
         Ok(claims)
+    }
+
+    /// Whether a signature is of one of the keys of the issuer. `Unknown`: it cannot be said now.
+    async fn signature(&self, signed: &SignedText<'_>, limits: &ResourceLimits) -> Verdict {
+        let fresh = self.source.fresh_keys(limits);
+        let fresh = fresh.map_or(Verdict::Unknown, |keys| keys.judge(signed));
+        if fresh != Verdict::Unknown {
+            return fresh;
+        }
+        match self.source.keys(signed.named, limits).await {
+            Keys::New(keys) => match keys.judge(signed) {
+                Verdict::Unknown => Verdict::Wrong,
+                said => said,
+            },
+            // A key that is not among them may be one that came since.
+            Keys::Old(keys) => keys.judge(signed),
+            Keys::None => Verdict::Unknown,
+        }
     }
 
     /// What the issuer says of a token.
@@ -193,17 +234,15 @@ impl Opened {
         resource: &Url,
         (now, limits): (u64, &ResourceLimits),
     ) -> Result<Claims, Why> {
-        let none = Why::Invalid("the token is none that is known here");
+        let none = Why::Unavailable("how the issuer is asked about tokens was not said");
         let with = self.issuer.introspection.as_ref().ok_or(none)?;
-        let url = self
-            .learn(limits, |metadata| metadata.introspection.clone())
-            .await;
-        let url = url.ok_or(Why::Unavailable("where to ask the issuer cannot be found"))?;
-        let holds = limits.introspection;
-        let said = self
-            .asked
-            .ask(with, &url, &self.fetcher, token, holds)
-            .await?;
+        let url = self.source.introspection(limits).await;
+        let url = url.ok_or_else(|| self.away("where to ask the issuer cannot be found"))?;
+        let said = self.asked.ask(with, (&url, &self.source), token, limits);
+        let said = said.await.map_err(|no| match no {
+            NoWord::Away => self.away("the issuer cannot be asked about the token"),
+            NoWord::Busy => Why::Unavailable("the issuer is asked about too many tokens now"),
+        })?;
         if said.get("active").and_then(|active| active.bool()) != Some(true) {
             return Err(Why::Invalid("the issuer says that the token is not good"));
         }
@@ -211,74 +250,30 @@ impl Opened {
         if said.get("iss").is_some_and(other) {
             return Err(Why::Invalid("the token is of another issuer"));
         }
-        jwt::claims(
-            &said,
-            &Wanted {
-                issuer: self.url(),
-                audience: resource.as_str(),
-                now,
-                strict: false,
-            },
-        )
+        self.claims(&said, resource, (now, false))
     }
 
-    /// Something of the metadata, which is fetched where it is not known.
-    async fn learn(
+    fn claims(
         &self,
-        limits: &ResourceLimits,
-        of: impl Fn(&Metadata) -> Option<Url>,
-    ) -> Option<Url> {
-        if let Some(known) = of(&self.metadata()) {
-            return Some(known);
-        }
-        let _one = self.fetching.lock().await;
-        {
-            let mut metadata = self.metadata();
-            let known = of(&metadata);
-            if known.is_some() || metadata.tried.is_some_and(|at| at.elapsed() < limits.ask) {
-                return known;
-            }
-            metadata.tried = Some(Instant::now());
-        }
-        let document = self.document().await?;
-        let url = |key: &str| Url::parse(&document.get(key)?.string()?).ok();
-        let mut metadata = self.metadata();
-        metadata.keys = metadata.keys.take().or_else(|| url("jwks_uri"));
-        metadata.introspection = metadata
-            .introspection
-            .take()
-            .or_else(|| url("introspection_endpoint"));
-        of(&metadata)
+        payload: &Json,
+        resource: &Url,
+        (now, strict): (u64, bool),
+    ) -> Result<Claims, Why> {
+        let wanted = Wanted {
+            issuer: self.url(),
+            resource: resource.as_str(),
+            audiences: &self.issuer.audiences,
+            now,
+            strict,
+        };
+        jwt::claims(payload, &wanted)
     }
 
-    fn metadata(&self) -> MutexGuard<'_, Metadata> {
-        self.metadata.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The metadata of the issuer, at the places where it may stand, if it names this very issuer.
-    async fn document(&self) -> Option<Json> {
-        let url = &self.issuer.url;
-        let path = url.path().trim_end_matches('/');
-        for place in [
-            format!("/.well-known/oauth-authorization-server{path}"),
-            format!("/.well-known/openid-configuration{path}"),
-            format!("{path}/.well-known/openid-configuration"),
-        ] {
-            let Ok(place) = url.at(&place) else { continue };
-            let Ok(fetched) = self.fetcher.fetch(Request::get(place)).await else {
-                continue;
-            };
-            if !fetched.status.is_success() {
-                continue;
-            }
-            let Ok(document) = fetched.json() else {
-                continue;
-            };
-            let named = document.get("issuer").and_then(|issuer| issuer.string());
-            if named.is_some_and(|named| self.is(&named)) {
-                return Some(document);
-            }
+    /// It cannot be asked, and why, as far as that is known.
+    fn away(&self, words: &str) -> Why {
+        match self.source.trouble.told() {
+            Some((cause, _)) => Why::Away(format!("{words}; {}: {cause}", self.issuer.id)),
+            None => Why::Away(words.to_owned()),
         }
-        None
     }
 }

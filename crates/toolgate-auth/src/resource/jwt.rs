@@ -83,7 +83,9 @@ impl<'a> Parsed<'a> {
 /// What a token has to say besides.
 pub(super) struct Wanted<'a> {
     pub(super) issuer: &'a str,
-    pub(super) audience: &'a str,
+    /// Whom it is for: one of these.
+    pub(super) resource: &'a str,
+    pub(super) audiences: &'a [String],
     pub(super) now: u64,
     /// Whether it must say when it ends and whom it names.
     pub(super) strict: bool,
@@ -92,8 +94,13 @@ pub(super) struct Wanted<'a> {
 /// What a payload says, where it is good here and now.
 pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why> {
     let text = |key: &str| payload.get(key).and_then(|value| value.string());
-    if !is_for(payload, wanted.audience) {
-        return Err(Why::Invalid("the token is for somebody else"));
+    if !is_for(payload, wanted) {
+        let aud = payload.get("aud").map(|aud| aud.as_str().to_owned());
+        let aud = super::cut(&aud.unwrap_or_else(|| "nobody".to_owned()));
+        return Err(Why::Elsewhere(format!(
+            "the token is for somebody else: its aud is {aud}, its iss {}",
+            super::cut(&text("iss").unwrap_or_else(|| "not said".to_owned()))
+        )));
     }
     let expires = number(payload, "exp")?;
     match expires {
@@ -141,15 +148,15 @@ pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why>
     })
 }
 
-fn is_for(payload: &Json, audience: &str) -> bool {
-    let Some(aud) = payload.get("aud") else {
-        return false;
+fn is_for(payload: &Json, wanted: &Wanted<'_>) -> bool {
+    let is_us = |name: Json| {
+        let name = name.string();
+        name.is_some_and(|name| name == wanted.resource || wanted.audiences.contains(&name))
     };
-    match aud.kind() {
-        Kind::Array => aud
-            .items()
-            .any(|one| one.string().as_deref() == Some(audience)),
-        _ => aud.string().as_deref() == Some(audience),
+    match payload.get("aud") {
+        Some(aud) if aud.kind() == Kind::Array => aud.items().any(is_us),
+        Some(aud) => is_us(aud),
+        None => false,
     }
 }
 

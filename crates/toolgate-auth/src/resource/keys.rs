@@ -1,24 +1,13 @@
-//! The public keys of an issuer: fetched when they are needed, kept, and fetched anew when an unknown one is named.
+//! The public keys of an issuer, and which of them a token is signed by.
 
-use super::{
-    ResourceLimits,
-    verify::{PublicKey, Signed},
-};
-use crate::{
-    Url,
-    fetch::{Fetcher, Request},
-};
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
-};
-use toolgate_wire::json::Json;
+use super::verify::{PublicKey, Signed};
+use toolgate_wire::json::{Json, Kind};
 
 /// Keys of a set that are read.
 const MOST: usize = 64;
 
 /// One key of a set.
-pub(super) struct Key {
+struct Key {
     id: Option<String>,
     alg: Option<String>,
     public: PublicKey,
@@ -38,7 +27,7 @@ impl Key {
         })
     }
 
-    fn fits(&self, id: Option<&str>, alg: &str) -> bool {
+    fn fits(&self, (id, alg): Named<'_>) -> bool {
         let named = match (id, self.id.as_deref()) {
             (Some(wanted), Some(id)) => wanted == id,
             // A token that names no key may be of any of them; one that names a key is not of a nameless one.
@@ -49,103 +38,54 @@ impl Key {
     }
 }
 
+/// The key that a token names, if it does, and its algorithm.
+pub(super) type Named<'a> = (Option<&'a str>, &'a str);
+
+/// What a token says of its signature, and the signature.
+pub(super) struct SignedText<'a> {
+    pub(super) named: Named<'a>,
+    pub(super) by: Signed,
+    pub(super) text: &'a [u8],
+    pub(super) signature: &'a [u8],
+}
+
+/// What a set of keys says of a signature.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Verdict {
+    /// It is of one of them.
+    Good,
+    /// It is not of the key that is named.
+    Wrong,
+    /// It may be of a key that is not in the set.
+    Unknown,
+}
+
 /// The keys of an issuer.
-pub(super) struct Keys {
-    state: Mutex<State>,
-    /// Held while they are fetched: all who need what is not known wait for one answer, and nobody else waits.
-    fetching: tokio::sync::Mutex<()>,
-}
+pub(super) struct KeySet(Vec<Key>);
 
-#[derive(Default)]
-struct State {
-    keys: Arc<Vec<Key>>,
-    /// When they were fetched, and when it was last tried.
-    fetched: Option<Instant>,
-    tried: Option<Instant>,
-}
+impl KeySet {
+    /// Reads a set; `None` for what is none.
+    pub(super) fn read(document: &Json) -> Option<KeySet> {
+        let set = document.get("keys")?;
+        if set.kind() != Kind::Array {
+            return None;
+        }
+        let keys = set.items().take(MOST);
+        Some(KeySet(keys.filter_map(|jwk| Key::read(&jwk)).collect()))
+    }
 
-/// Why there are no keys.
-pub(super) struct NoKeys;
+    /// Whether one of them has that name, or may be meant without one.
+    pub(super) fn has(&self, named: Named<'_>) -> bool {
+        self.0.iter().any(|key| key.fits(named))
+    }
 
-impl Keys {
-    pub(super) fn new() -> Keys {
-        Keys {
-            state: Mutex::default(),
-            fetching: tokio::sync::Mutex::default(),
+    pub(super) fn judge(&self, signed: &SignedText<'_>) -> Verdict {
+        let mut fitting = self.0.iter().filter(|key| key.fits(signed.named));
+        let (by, text, signature) = (signed.by, signed.text, signed.signature);
+        match fitting.any(|key| key.public.verifies(by, text, signature)) {
+            true => Verdict::Good,
+            false if signed.named.0.is_some() && self.has(signed.named) => Verdict::Wrong,
+            false => Verdict::Unknown,
         }
     }
-
-    /// Whether a signature is of one of the keys: the one that is named, else any that fits.
-    ///
-    /// # Errors
-    /// There are no keys, and the issuer cannot be asked.
-    pub(super) async fn verify(
-        &self,
-        source: &(Url, Fetcher),
-        (id, alg): (Option<&str>, &str),
-        (by, limits): (Signed, &ResourceLimits),
-        text: &[u8],
-        signature: &[u8],
-    ) -> Result<bool, NoKeys> {
-        let keys = self.current(source, (id, alg), limits).await?;
-        let mut fitting = keys.iter().filter(|key| key.fits(id, alg));
-        Ok(fitting.any(|key| key.public.verifies(by, text, signature)))
-    }
-
-    async fn current(
-        &self,
-        (url, fetcher): &(Url, Fetcher),
-        (id, alg): (Option<&str>, &str),
-        limits: &ResourceLimits,
-    ) -> Result<Arc<Vec<Key>>, NoKeys> {
-        if let Some(known) = self.known(id, alg, limits) {
-            return Ok(known);
-        }
-        let _one = self.fetching.lock().await;
-        if self.known(id, alg, limits).is_none()
-            && self.may_try(limits)
-            && let Some(keys) = fetch(url, fetcher).await
-        {
-            let mut state = self.state();
-            (state.keys, state.fetched) = (Arc::new(keys), Some(Instant::now()));
-        }
-        let state = self.state();
-        match state.fetched {
-            // The issuer is away: what it said last holds for a while longer.
-            Some(at) if at.elapsed() < limits.keys.saturating_mul(6) => Ok(state.keys.clone()),
-            _ => Err(NoKeys),
-        }
-    }
-
-    /// The keys, where they are fresh and one of them fits.
-    fn known(&self, id: Option<&str>, alg: &str, limits: &ResourceLimits) -> Option<Arc<Vec<Key>>> {
-        let state = self.state();
-        let fresh = state.fetched.is_some_and(|at| at.elapsed() < limits.keys);
-        let fits = fresh && state.keys.iter().any(|key| key.fits(id, alg));
-        fits.then(|| state.keys.clone())
-    }
-
-    /// Whether it is time to ask again; then it has been asked.
-    fn may_try(&self, limits: &ResourceLimits) -> bool {
-        let mut state = self.state();
-        let may = state.tried.is_none_or(|at| at.elapsed() >= limits.ask);
-        if may {
-            state.tried = Some(Instant::now());
-        }
-        may
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-async fn fetch(url: &Url, fetcher: &Fetcher) -> Option<Vec<Key>> {
-    let fetched = fetcher.fetch(Request::get(url.clone())).await.ok()?;
-    if !fetched.status.is_success() {
-        return None;
-    }
-    let set = fetched.json().ok()?.get("keys")?;
-    let keys: Vec<Json> = set.items().take(MOST).collect();
-    Some(keys.iter().filter_map(Key::read).collect())
 }

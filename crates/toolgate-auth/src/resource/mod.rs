@@ -10,16 +10,25 @@ mod introspect;
 mod issuer;
 mod jwt;
 mod keys;
+mod look;
 mod proof;
+mod source;
 #[cfg(test)]
 mod tests;
+mod trouble;
 mod verify;
 
 pub use challenge::Refused;
 pub use issuer::Issuer;
 pub use proof::{NoNonces, Proofs};
+pub use trouble::IssuerStatus;
 
-use crate::{Url, fetch::Fetcher};
+use crate::{
+    Url,
+    clock::now,
+    fetch::{FetchLimits, Fetcher},
+    metadata::RESOURCE,
+};
 use challenge::Why;
 use http::{HeaderMap, Method, header};
 use issuer::Opened;
@@ -37,7 +46,7 @@ pub struct ResourceServer {
     resource: Url,
     scopes: Vec<String>,
     issuers: Vec<Opened>,
-    proofs: Proofs,
+    proofs: Arc<Proofs>,
     limits: ResourceLimits,
     ask_every: bool,
 }
@@ -52,6 +61,8 @@ pub struct ResourceLimits {
     pub keys: Duration,
     /// The least time between two looks for keys or metadata, whatever tokens name; 30 s.
     pub ask: Duration,
+    /// Tokens that one issuer is asked about at the same time; more wait for as long as one answer may take; 32.
+    pub introspections: usize,
     /// Proofs of DPoP that are remembered; of more, none is taken until the oldest are over; 262,144.
     pub proofs: usize,
 }
@@ -62,6 +73,7 @@ impl Default for ResourceLimits {
             introspection: Duration::from_secs(5),
             keys: Duration::from_secs(600),
             ask: Duration::from_secs(30),
+            introspections: 32,
             proofs: 262_144,
         }
     }
@@ -82,15 +94,23 @@ impl ResourceServer {
             resource,
             scopes: Vec::new(),
             issuers: Vec::new(),
-            proofs: Proofs::default(),
+            proofs: Arc::default(),
             limits: ResourceLimits::default(),
             ask_every: false,
         }
     }
 
-    /// Takes the tokens of an issuer as well.
+    /// Takes the tokens of an issuer as well. It is gone to wherever the operator says that it is, in a private network
+    /// too, and what it names lies on public addresses, or on loopback where it does itself.
     #[must_use]
-    pub fn issuer(mut self, issuer: Issuer, fetcher: Fetcher) -> ResourceServer {
+    pub fn issuer(self, issuer: Issuer) -> ResourceServer {
+        let fetcher = issuer.fetcher(FetchLimits::default());
+        self.issuer_through(issuer, fetcher)
+    }
+
+    /// The same with a fetcher of one's own: that of [`Issuer::fetcher`] with other limits, or another one.
+    #[must_use]
+    pub fn issuer_through(mut self, issuer: Issuer, fetcher: Fetcher) -> ResourceServer {
         self.issuers.push(Opened::new(issuer, fetcher));
         self
     }
@@ -98,7 +118,7 @@ impl ResourceServer {
     /// The scopes that clients may want, for the metadata and for those who show no token.
     #[must_use]
     pub fn scopes(mut self, scopes: impl IntoIterator<Item = String>) -> ResourceServer {
-        self.scopes = scopes.into_iter().collect();
+        self.scopes = scopes.into_iter().filter(of_a_resource).collect();
         self.scopes.sort();
         self.scopes.dedup();
         self
@@ -107,7 +127,14 @@ impl ResourceServer {
     /// How proofs of DPoP are checked.
     #[must_use]
     pub fn proofs(mut self, proofs: Proofs) -> ResourceServer {
-        self.proofs = proofs;
+        self.proofs = Arc::new(proofs);
+        self
+    }
+
+    /// Goes on with the proofs that another one saw, in whose place it comes: none of them is taken again.
+    #[must_use]
+    pub fn after(mut self, before: &ResourceServer) -> ResourceServer {
+        self.proofs = before.proofs.clone();
         self
     }
 
@@ -221,7 +248,7 @@ impl ResourceServer {
                 Ok(claims) => return Ok((claims, issuer)),
                 // One that could not be asked may know it, whatever the others say.
                 Err(no) => {
-                    why = if matches!(why, Why::Unavailable(_)) {
+                    why = if matches!(why, Why::Unavailable(_) | Why::Away(_)) {
                         why
                     } else {
                         no
@@ -230,6 +257,11 @@ impl ResourceServer {
             }
         }
         Err(why)
+    }
+
+    /// How each issuer stands, as far as that is known from what was asked of it.
+    pub fn issuers(&self) -> Vec<IssuerStatus> {
+        self.issuers.iter().map(Opened::status).collect()
     }
 
     /// Whether an issuer is asked about tokens: then each one that is shown may cost a request.
@@ -247,20 +279,25 @@ impl ResourceServer {
 
     /// What is added to a challenge that names the scopes which are missing.
     pub fn insufficient(&self, scopes: &[String]) -> String {
-        challenge::insufficient(scopes, &self.metadata_url())
+        let scopes: Vec<String> = scopes
+            .iter()
+            .filter(|s| of_a_resource(s))
+            .cloned()
+            .collect();
+        challenge::insufficient(&scopes, &self.metadata_url())
     }
 
     /// The path of the metadata: that of the resource behind the well-known one.
     pub fn metadata_path(&self) -> String {
         match self.resource.path() {
-            "/" => challenge::WELL_KNOWN.to_owned(),
-            path => format!("{}{path}", challenge::WELL_KNOWN),
+            "/" => RESOURCE.to_owned(),
+            path => format!("{}{path}", RESOURCE),
         }
     }
 
     /// Whether a path is one of those where clients look for the metadata.
     pub fn is_metadata(&self, path: &str) -> bool {
-        path == challenge::WELL_KNOWN || path == self.metadata_path()
+        path == RESOURCE || path == self.metadata_path()
     }
 
     fn metadata_url(&self) -> String {
@@ -324,9 +361,18 @@ fn shown(headers: &HeaderMap) -> Result<Shown<'_>, Why> {
     Ok(Shown { scheme, token })
 }
 
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
+/// Whether a scope is one that a resource asks for: this one is between a client and the issuer.
+fn of_a_resource(scope: &String) -> bool {
+    scope != "offline_access"
+}
+
+/// Foreign words for a record: visible, on one line, and not many.
+fn cut(words: &str) -> String {
+    let words = toolgate_core::visible_line(words);
+    match words.char_indices().nth(200) {
+        Some((at, _)) => format!("{}…", &words[..at]),
+        None => words,
+    }
 }
 
 /// A caller of an issuer: its short name and the subject, of which the first has no colon.

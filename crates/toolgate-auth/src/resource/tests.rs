@@ -1,11 +1,7 @@
 #![allow(clippy::print_stdout, reason = "figures of the tests")]
 
-use super::{Admitted, Issuer, Proofs, Refused, ResourceServer};
-use crate::{
-    Secret, Url,
-    fetch::{FetchLimits, Fetcher, Reach},
-    jose::encode,
-};
+use super::{Admitted, Issuer, Proofs, Refused, ResourceLimits, ResourceServer};
+use crate::{Secret, Url, jose::encode};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use ring::{
     digest::{SHA256, digest},
@@ -16,14 +12,17 @@ use ring::{
 use serde_json::{Value, json};
 use std::{
     io::{Read, Write},
-    net::TcpListener,
+    net::{TcpListener, TcpStream},
     sync::{
-        Arc, Mutex,
+        Arc, Condvar, Mutex,
         atomic::{AtomicUsize, Ordering::SeqCst},
     },
+    time::Duration,
 };
 
 mod asking;
+mod away;
+mod moved;
 
 const RESOURCE: &str = "https://tools.example.com/mcp";
 
@@ -80,71 +79,76 @@ impl Signer {
 /// An issuer: it answers each path with what it was told, and counts.
 struct World {
     url: String,
-    pages: Arc<Mutex<Vec<(String, Value)>>>,
-    asked: Arc<AtomicUsize>,
-    /// The head and body of the last request.
-    last: Arc<Mutex<String>>,
+    told: Arc<Told>,
     es: Signer,
     ed: Signer,
+}
+
+#[derive(Default)]
+struct Told {
+    /// What each path has: a document, or the number of a status.
+    pages: Mutex<Vec<(String, Value)>>,
+    asked: AtomicUsize,
+    /// The head and body of the last request.
+    last: Mutex<String>,
+    /// The path that is not answered for now.
+    held: Mutex<String>,
+    freed: Condvar,
+}
+
+impl Told {
+    fn answer(&self, mut stream: TcpStream) {
+        let mut bytes = [0; 65536];
+        let mut all = String::new();
+        while let Ok(read @ 1..) = stream.read(&mut bytes) {
+            all.push_str(&String::from_utf8_lossy(&bytes[..read]));
+            let head = all.to_ascii_lowercase();
+            let length = head.split_once("content-length:").map_or(0, |(_, rest)| {
+                let line = rest.lines().next().unwrap();
+                line.trim().parse().unwrap()
+            });
+            if all
+                .find("\r\n\r\n")
+                .is_some_and(|at| all.len() >= at + 4 + length)
+            {
+                break;
+            }
+        }
+        let path = all.split(' ').nth(1).unwrap_or_default().to_owned();
+        *self.last.lock().unwrap() = all;
+        self.asked.fetch_add(1, SeqCst);
+        let held = self.held.lock().unwrap();
+        drop(self.freed.wait_while(held, |held| *held == path).unwrap());
+        let pages: Vec<(String, Value)> = self.pages.lock().unwrap().clone();
+        let page = pages.iter().find(|(known, _)| *known == path);
+        let (status, body) = match page {
+            Some((_, Value::Number(status))) => (status.to_string(), "{}".to_owned()),
+            Some((_, body)) => ("200".to_owned(), body.to_string()),
+            None => ("404".to_owned(), "{}".to_owned()),
+        };
+        let answer = format!(
+            "HTTP/1.1 {status} So\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        let _ = stream.write_all(answer.as_bytes());
+    }
 }
 
 impl World {
     fn new() -> World {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (pages, asked) = (
-            Arc::new(Mutex::new(Vec::new())),
-            Arc::new(AtomicUsize::new(0)),
-        );
-        let last = Arc::new(Mutex::new(String::new()));
-        let (told, count, keep) = (pages.clone(), asked.clone(), last.clone());
+        let told = Arc::new(Told::default());
+        let all = told.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let mut bytes = [0; 65536];
-                let mut all = String::new();
-                while let Ok(read @ 1..) = stream.read(&mut bytes) {
-                    all.push_str(&String::from_utf8_lossy(&bytes[..read]));
-                    let length = all
-                        .to_ascii_lowercase()
-                        .find("content-length:")
-                        .map_or(0, |at| {
-                            all[at + 15..]
-                                .lines()
-                                .next()
-                                .unwrap()
-                                .trim()
-                                .parse()
-                                .unwrap()
-                        });
-                    if all
-                        .find("\r\n\r\n")
-                        .is_some_and(|at| all.len() >= at + 4 + length)
-                    {
-                        break;
-                    }
-                }
-                let path = all.split(' ').nth(1).unwrap_or_default().to_owned();
-                *keep.lock().unwrap() = all;
-                count.fetch_add(1, SeqCst);
-                let pages: Vec<(String, Value)> = told.lock().unwrap().clone();
-                let page = pages.iter().find(|(known, _)| *known == path);
-                let (status, body) = match page {
-                    Some((_, body)) => ("200 OK", body.to_string()),
-                    None => ("404 Not Found", "{}".to_owned()),
-                };
-                let answer = format!(
-                    "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-                    body.len()
-                );
-                let _ = stream.write_all(answer.as_bytes());
+                let (told, stream) = (all.clone(), stream.unwrap());
+                std::thread::spawn(move || told.answer(stream));
             }
         });
         let world = World {
             url,
-            pages,
-            asked,
-            last,
+            told,
             es: Signer::es256(),
             ed: Signer::eddsa(),
         };
@@ -156,9 +160,20 @@ impl World {
     }
 
     fn page(&self, path: &str, body: Value) {
-        let mut pages = self.pages.lock().unwrap();
-        pages.retain(|(known, _)| known != path);
+        self.no_page(path);
+        let mut pages = self.told.pages.lock().unwrap();
         pages.push((path.to_owned(), body));
+    }
+
+    fn no_page(&self, path: &str) {
+        let mut pages = self.told.pages.lock().unwrap();
+        pages.retain(|(known, _)| known != path);
+    }
+
+    /// Answers nothing at that path until it is another one.
+    fn hold(&self, path: &str) {
+        path.clone_into(&mut self.told.held.lock().unwrap());
+        self.told.freed.notify_all();
     }
 
     fn keys(&self) -> Value {
@@ -176,11 +191,7 @@ impl World {
     }
 
     fn server(&self, issuer: Issuer) -> ResourceServer {
-        let fetcher = Fetcher::new(
-            Reach::of(&Url::parse(&self.url).unwrap()),
-            FetchLimits::default(),
-        );
-        ResourceServer::new(Url::parse(RESOURCE).unwrap()).issuer(issuer, fetcher)
+        ResourceServer::new(Url::parse(RESOURCE).unwrap()).issuer(issuer)
     }
 
     fn payload(&self) -> Value {
@@ -417,7 +428,12 @@ fn wrong_tokens(world: &World) -> Vec<(String, String)> {
 #[tokio::test]
 async fn t30_a_wrong_token_is_refused_with_the_same_words() {
     let world = World::new();
-    let server = world.server(world.issuer());
+    // Each key that is not known is looked for: else nobody could say that it is wrong.
+    let limits = ResourceLimits {
+        ask: Duration::ZERO,
+        ..ResourceLimits::default()
+    };
+    let server = world.server(world.issuer()).limits(limits);
     let good = world.es.token(&World::header(), &world.payload());
     assert!(admit(&server, &good).await.is_ok());
     let wrong = wrong_tokens(&world);
@@ -502,13 +518,13 @@ async fn unknown_keys_make_us_ask_the_issuer_once_and_not_again() {
     let server = world.server(world.issuer());
     let good = world.es.token(&World::header(), &world.payload());
     assert!(admit(&server, &good).await.is_ok());
-    let before = world.asked.load(SeqCst);
+    let before = world.told.asked.load(SeqCst);
     for n in 0..200 {
         let header = json!({"alg": "ES256", "kid": format!("k{n}")});
         let token = world.es.token(&header, &world.payload());
         assert!(admit(&server, &token).await.is_err());
     }
-    assert_eq!(world.asked.load(SeqCst), before, "within the floor");
+    assert_eq!(world.told.asked.load(SeqCst), before, "within the floor");
     assert!(admit(&server, &good).await.is_ok());
 }
 
@@ -522,24 +538,17 @@ async fn an_issuer_that_is_away_makes_it_later_and_not_wrong() {
         ),
         ("/keys", json!({"keys": "none"})),
     ] {
-        let pages = world.pages.lock().unwrap().clone();
+        let pages = world.told.pages.lock().unwrap().clone();
         world.page(path, body);
         let server = world.server(world.issuer());
         let good = world.es.token(&World::header(), &world.payload());
         let refused = admit(&server, &good).await.err().unwrap();
-        *world.pages.lock().unwrap() = pages;
-        match path {
-            // An empty set knows no key: the token is wrong as far as anybody can tell.
-            "/keys" => assert!(
-                refused.status() == StatusCode::UNAUTHORIZED
-                    || refused.status() == StatusCode::SERVICE_UNAVAILABLE
-            ),
-            _ => assert_eq!(
-                refused.status(),
-                StatusCode::SERVICE_UNAVAILABLE,
-                "{refused:?}"
-            ),
-        }
+        *world.told.pages.lock().unwrap() = pages;
+        assert_eq!(
+            refused.status(),
+            StatusCode::SERVICE_UNAVAILABLE,
+            "{path}: {refused:?}"
+        );
     }
 }
 
@@ -559,16 +568,16 @@ async fn a_token_that_only_its_issuer_can_read() {
         .await
         .unwrap_or_else(|r| panic!("{r:?}"));
     assert_eq!(admitted.caller.name(), "corp:bob");
-    let asked = world.last.lock().unwrap().clone();
+    let asked = world.told.last.lock().unwrap().clone();
     assert!(
         asked.contains("token=opaque-1")
             && asked.contains("Z2F0ZSt3YXk6czNjcmV0K29mK3RoZStnYXRld2F5"),
         "{asked}"
     );
     // For a moment the issuer's word holds.
-    let before = world.asked.load(SeqCst);
+    let before = world.told.asked.load(SeqCst);
     assert!(admit(&server, "opaque-1").await.is_ok());
-    assert_eq!(world.asked.load(SeqCst), before);
+    assert_eq!(world.told.asked.load(SeqCst), before);
     for (n, change) in [
         json!({"active": false}),
         json!({"active": "true"}),
@@ -603,11 +612,7 @@ async fn a_token_that_only_its_issuer_can_read() {
     let all = world.server(all.introspecting_all());
     assert!(admit(&all, &signed).await.is_err());
     // Without an answer nobody gets in, and it is not the token's fault.
-    world
-        .pages
-        .lock()
-        .unwrap()
-        .retain(|(path, _)| path != "/introspect");
+    world.no_page("/introspect");
     let refused = admit(&server, "opaque-9").await.err().unwrap();
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
 }

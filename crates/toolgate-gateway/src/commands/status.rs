@@ -1,7 +1,10 @@
 //! `toolgate status`: how the running gateways stand.
 
 use super::{Failed, Result, print};
-use crate::control::{Gateways, Reached};
+use crate::{
+    control::{Gateways, Reached},
+    stored::ago,
+};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use toolgate::visible;
@@ -60,6 +63,16 @@ fn text(status: &Value) -> String {
         };
         line("server", &format!("{} {state}", word(&server["id"])));
     }
+    for issuer in status["issuers"].as_array().into_iter().flatten() {
+        let state = match (issuer["error"].as_str(), issuer["since"].as_u64()) {
+            (Some(why), since) => {
+                let since = since.map_or(String::new(), |at| format!(", first {}", ago(at)));
+                format!("cannot be used: {}{since}", visible(why))
+            }
+            (None, _) => "nothing is known to be wrong".to_owned(),
+        };
+        line("issuer", &format!("{} {state}", word(&issuer["id"])));
+    }
     line("waiting", &format!("{} for a person", status["waiting"]));
     text
 }
@@ -75,6 +88,7 @@ mod tests {
             "record": {"state": "written", "why": null, "checkpoints": null},
             "servers": [{"id": "s", "state": "failed", "error": "no\u{1b}[31m program"}],
             "policy": {"hash": "abc", "refused": null},
+            "issuers": [{"id": "corp", "error": null, "since": null}],
         });
         let fine = text(&status);
         assert!(fine.contains("record       written\n"), "{fine}");
@@ -83,6 +97,9 @@ mod tests {
             "{fine}"
         );
         assert!(fine.contains("2 for a person"), "{fine}");
+        assert!(fine.contains("issuer       corp nothing is"), "{fine}");
+        status["issuers"][0] =
+            json!({"id": "corp", "error": "its keys: no\u{1b} answer", "since": 1});
         status["record"] = json!({"state": "failed", "why": "no space", "checkpoints": "gone"});
         let bad = text(&status);
         assert!(
@@ -90,5 +107,7 @@ mod tests {
             "{bad}"
         );
         assert!(bad.contains("NOT in their second place: gone"), "{bad}");
+        let issuer = "corp cannot be used: its keys: no\\u001b answer, first ";
+        assert!(bad.contains(issuer), "{bad}");
     }
 }

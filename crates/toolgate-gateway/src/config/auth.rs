@@ -11,7 +11,7 @@ use super::{
     token::TokenSource,
 };
 use std::{collections::BTreeMap, path::Path};
-use toolgate::auth::Url;
+use toolgate::auth::{Url, fetch::Reach};
 
 const KEYS: &[&str] = &[
     "required",
@@ -31,10 +31,14 @@ const ISSUER: &[&str] = &[
     "client_id",
     "client_secret",
     "token_prefix",
+    "audiences",
     "dpop_required",
     "sign_in",
+    "danger_private_addresses",
 ];
 const SCOPE: &[&str] = &["tools", "except", "needs"];
+/// Further names of us at one issuer.
+const AUDIENCES: usize = 16;
 const RESOURCE: &str = "\"https://tools.example.com/mcp\", the address that clients use";
 
 /// How callers over HTTP say who they are.
@@ -67,10 +71,24 @@ pub(crate) struct IssuerSettings {
     pub(crate) keys: Option<Url>,
     /// How it is asked about tokens.
     pub(crate) introspect: Option<Introspect>,
+    /// What else than the resource it writes into tokens for us.
+    pub(crate) audiences: Vec<String>,
     /// Whether only tokens with a proof are taken.
     pub(crate) dpop_required: bool,
     /// How a user of it shows who he is, at a page of the gateway.
     pub(crate) sign_in: Option<IssuerSignIn>,
+    /// Whether what it names may be in private networks.
+    pub(crate) danger_private: bool,
+}
+
+impl IssuerSettings {
+    /// Where what it names may be.
+    pub(crate) fn reach(&self) -> Reach {
+        match self.danger_private {
+            true => Reach::of(&self.url).danger_and_private(),
+            false => Reach::of(&self.url),
+        }
+    }
 }
 
 /// How an issuer is asked about tokens.
@@ -122,8 +140,15 @@ impl Auth {
         if let (false, Some(field)) = (ask_every, section.get("issuer")) {
             apart(&field, &issuers)?;
         }
-        if let (true, Some(field)) = (issuers.is_empty(), section.get("scope")) {
-            return Err(field.is("means nothing without an issuer: only tokens have scopes; add [auth.issuer.NAME], or use [[rule]] with callers"));
+        for key in ["scope", "implies", "dpop_nonces", "danger_ask_every_issuer"] {
+            if let (true, Some(field)) = (issuers.is_empty(), section.get(key))
+                && !field.boolean().is_ok_and(|on| !on)
+            {
+                return Err(field.is(match key {
+                    "scope" | "implies" => "means nothing without an issuer: only tokens have scopes; add [auth.issuer.NAME], or use [[rule]] with callers",
+                    _ => "means nothing without an issuer, whose tokens it is about; add [auth.issuer.NAME], or take it out",
+                }));
+            }
         }
         Ok(Auth {
             required: flag("required")?,
@@ -157,14 +182,17 @@ fn issuers(field: &Field<'_>, base: &Path) -> Result<Vec<IssuerSettings>, Config
         let name = format!("[auth.issuer.{id}]");
         let section = field.section(name, "a section", ISSUER)?;
         let optional = |key| section.get(key).map(|field| url(&field)).transpose();
+        let flag = |key| section.get(key).map_or(Ok(false), |field| field.boolean());
         Ok(IssuerSettings {
             id: id.to_owned(),
             url: url(&section.need("url", "\"https://login.example.com\"")?)?,
             keys: optional("keys_url")?,
             introspect: introspect(&section, base)?,
-            dpop_required: section
-                .get("dpop_required")
-                .map_or(Ok(false), |field| field.boolean())?,
+            audiences: section
+                .get("audiences")
+                .map_or(Ok(Vec::new()), |field| audiences(&field))?,
+            dpop_required: flag("dpop_required")?,
+            danger_private: flag("danger_private_addresses")?,
             sign_in: IssuerSignIn::read(&section, id, base)?,
         })
     });
@@ -177,8 +205,13 @@ fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, 
         .map_or(Ok(false), |f| f.boolean())?;
     let url_field = section.get("introspect_url");
     let secret = TokenSource::secret(section, base)?;
+    let signed = section
+        .get("introspect_signed")
+        .map_or(Ok(false), |field| field.boolean())?;
     if !wanted && url_field.is_none() {
-        return match section.get("client_id").or(section.get("token_prefix")) {
+        let useless = ["client_id", "client_secret", "token_prefix"];
+        let useless = useless.into_iter().find_map(|key| section.get(key));
+        return match useless.or(section.get("introspect_signed").filter(|_| signed)) {
             Some(field) => {
                 Err(field.is("is for asking about tokens; write introspect = true, or take it out"))
             }
@@ -193,15 +226,29 @@ fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, 
         .ok_or_else(|| client.is(format!("needs its secret; write client_secret = {WRITE}")))?;
     Ok(Some(Introspect {
         url: url_field.map(|field| url(&field)).transpose()?,
-        signed: section
-            .get("introspect_signed")
-            .map_or(Ok(false), |field| field.boolean())?,
+        signed,
         client: client.text()?.to_owned(),
         secret,
         prefix: section
             .get("token_prefix")
             .map_or(Ok(String::new()), |f| token_prefix(&f))?,
     }))
+}
+
+/// Further names that an issuer has for us.
+fn audiences(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
+    let list = field.list("a list such as [\"api://toolgate\"]")?;
+    if !(1..=AUDIENCES).contains(&list.len()) {
+        return Err(field.is(format!("has none or too many; write 1 to {AUDIENCES} values that this issuer writes into \"aud\" for this gateway")));
+    }
+    let name = |item: Field<'_>| {
+        let text = item.text()?;
+        match (1..=256).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
+            true => Ok(text.to_owned()),
+            false => Err(item.is("is no name that tokens have for this gateway; write what the issuer writes into \"aud\", 1 to 256 signs without blanks")),
+        }
+    };
+    list.into_iter().map(name).collect()
 }
 
 /// What opaque tokens of one issuer begin with.
@@ -351,6 +398,33 @@ mod tests {
                 "in clear in this file",
             ),
             (
+                issuer("client_secret = { env = \"A\" }"),
+                "write introspect = true",
+            ),
+            (
+                issuer("introspect_signed = true"),
+                "write introspect = true",
+            ),
+            (issuer("audiences = []"), "has none or too many"),
+            (issuer("audiences = [\"a b\"]"), "without blanks"),
+            (issuer("audiences = [\"\"]"), "without blanks"),
+            (
+                issuer("danger_private_addresses = \"yes\""),
+                "write true or false",
+            ),
+            (
+                "[auth]\ndpop_nonces = true".to_owned(),
+                "means nothing without an issuer",
+            ),
+            (
+                "[auth]\ndanger_ask_every_issuer = true".to_owned(),
+                "means nothing without an issuer",
+            ),
+            (
+                "[auth.implies]\n\"a\" = [\"b\"]".to_owned(),
+                "means nothing without an issuer",
+            ),
+            (
                 issuer(&format!("{asked}token_prefix = \"c d\"")),
                 "is no beginning of a token",
             ),
@@ -393,6 +467,15 @@ mod tests {
             assert!(error.contains(told), "{text}\n{error}");
             assert!(!error.contains("0123456789abcdef"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_off_needs_nothing_else() {
+        assert!(read("[auth]\ndpop_nonces = false").is_ok());
+        assert!(read(&format!("{ISSUER}introspect_signed = false")).is_ok());
+        let named = format!("{ISSUER}audiences = [\"api://gate\", \"0b1c\"]");
+        let auth = read(&named).unwrap().auth;
+        assert_eq!(auth.issuers[0].audiences, ["api://gate", "0b1c"]);
     }
 
     #[test]

@@ -256,6 +256,8 @@ limits! {
     issuer_pause_seconds: u64 = 30, 0 to 3_600;
     /// How long the word of an issuer about a token holds.
     introspection_seconds: u64 = 5, 0 to 300;
+    /// Tokens that one issuer is asked about at the same time.
+    introspections: usize = 32, 1 to 4_096;
     /// Proofs of DPoP that are remembered.
     proofs: usize = 262_144, 1 to 16_777_216;
     /// Open connections.

@@ -5,20 +5,74 @@ use crate::{
     plan::Shared,
     stack,
 };
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use toolgate::auth::{
-    fetch::{FetchLimits, Fetcher, Reach},
+    Secret,
+    fetch::FetchLimits,
     resource::{Issuer, Proofs, ResourceLimits, ResourceServer},
 };
 
-/// Who takes tokens, where the config names an issuer.
-///
-/// # Errors
-/// A secret cannot be read, in words.
-pub(crate) async fn resource_server(
-    config: &Config,
-    shared: &Shared,
-) -> Result<Option<ResourceServer>, String> {
+/// Who takes tokens, and as whom issuers are asked about them.
+#[derive(Clone, Default)]
+pub(crate) struct Tokens {
+    /// Absent where the config names no issuer.
+    pub(crate) server: Option<Arc<ResourceServer>>,
+    /// The secret for each issuer that is asked.
+    secrets: Vec<Option<Secret>>,
+}
+
+impl Tokens {
+    /// Who takes tokens as a config says, after the one that did before: the same where nothing is different, secrets
+    /// included; else one that goes on with the proofs that were shown.
+    ///
+    /// # Errors
+    /// A secret cannot be read, in words.
+    pub(crate) async fn of(
+        config: &Config,
+        shared: &Shared,
+        before: Option<(&Config, &Tokens)>,
+    ) -> Result<Tokens, String> {
+        let mut secrets = Vec::new();
+        for settings in &config.auth.issuers {
+            secrets.push(match &settings.introspect {
+                Some(introspect) => Some(shared.secret(config, &introspect.secret).await?),
+                None => None,
+            });
+        }
+        if let Some((old, tokens)) = before
+            && old.auth == config.auth
+            && limits(old) == limits(config)
+            && same(&tokens.secrets, &secrets)
+        {
+            return Ok(tokens.clone());
+        }
+        let server = server(config, &secrets)?.map(|server| match before {
+            Some((
+                old,
+                Tokens {
+                    server: Some(seen), ..
+                },
+            )) if old.auth.dpop_nonces == config.auth.dpop_nonces => server.after(seen),
+            _ => server,
+        });
+        Ok(Tokens {
+            server: server.map(Arc::new),
+            secrets,
+        })
+    }
+}
+
+fn same(these: &[Option<Secret>], those: &[Option<Secret>]) -> bool {
+    let pairs = these.iter().zip(those);
+    these.len() == those.len()
+        && pairs.into_iter().all(|pair| match pair {
+            (Some(this), Some(that)) => this.is(that.reveal()),
+            (None, None) => true,
+            _ => false,
+        })
+}
+
+fn server(config: &Config, secrets: &[Option<Secret>]) -> Result<Option<ResourceServer>, String> {
     let auth = &config.auth;
     let (Some(resource), false) = (&auth.resource, auth.issuers.is_empty()) else {
         return Ok(None);
@@ -34,10 +88,10 @@ pub(crate) async fn resource_server(
         let proofs = Proofs::with_nonces();
         server = server.proofs(proofs.map_err(|_| "the system gives no random numbers")?);
     }
-    for settings in &auth.issuers {
-        // The operator named it: what it names itself may lie as near as it does.
-        let fetcher = Fetcher::new(Reach::of(&settings.url), fetching.clone());
-        server = server.issuer(issuer(settings, config, shared).await?, fetcher);
+    for (settings, secret) in auth.issuers.iter().zip(secrets) {
+        let issuer = issuer(settings, secret.as_ref());
+        let fetcher = issuer.fetcher(fetching.clone());
+        server = server.issuer_through(issuer, fetcher);
     }
     Ok(Some(server))
 }
@@ -51,32 +105,84 @@ pub(crate) fn limits(config: &Config) -> (FetchLimits, ResourceLimits) {
     fetching.redirects = limits.issuer_redirects;
     let mut remembered = ResourceLimits::default();
     remembered.introspection = seconds(limits.introspection_seconds);
+    remembered.introspections = limits.introspections;
     remembered.keys = seconds(limits.issuer_keys_seconds);
     remembered.ask = seconds(limits.issuer_pause_seconds);
     remembered.proofs = limits.proofs;
     (fetching, remembered)
 }
 
-async fn issuer(
-    settings: &IssuerSettings,
-    config: &Config,
-    shared: &Shared,
-) -> Result<Issuer, String> {
-    let mut issuer = Issuer::new(settings.id.as_str(), settings.url.clone());
+fn issuer(settings: &IssuerSettings, secret: Option<&Secret>) -> Issuer {
+    let mut issuer = Issuer::new(settings.id.as_str(), settings.url.clone())
+        .audiences(settings.audiences.iter().cloned());
     if let Some(url) = &settings.keys {
         issuer = issuer.keys(url.clone());
     }
-    if let Some(introspect) = &settings.introspect {
-        let secret = shared.secret(config, &introspect.secret).await?;
+    if let (Some(introspect), Some(secret)) = (&settings.introspect, secret) {
         issuer = issuer
-            .introspection(introspect.url.clone(), &introspect.client, secret)
+            .introspection(introspect.url.clone(), &introspect.client, secret.clone())
             .token_prefix(&introspect.prefix);
         if introspect.signed {
             issuer = issuer.introspecting_all();
         }
     }
-    Ok(match settings.dpop_required {
+    if settings.danger_private {
+        issuer = issuer.danger_private_addresses();
+    }
+    match settings.dpop_required {
         true => issuer.proofs_required(),
         false => issuer,
-    })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use toolgate::auth::Url;
+
+    /// What a config makes of its issuer.
+    fn fetches(more: &str, url: &str, ip: &str) -> bool {
+        let text = format!(
+            "[auth]\nresource = \"https://t.test/mcp\"\n[auth.issuer.corp]\nurl = \"https://login.corp.test\"\n{more}\n\
+             [server.files]\ncommand = [\"a\"]\n"
+        );
+        let config = Config::parse(Path::new("/etc/t.toml"), &text).unwrap();
+        let secret = Secret::new("0123456789abcdef");
+        let issuer = issuer(&config.auth.issuers[0], Some(&secret));
+        let fetcher = issuer.fetcher(limits(&config).0);
+        let url = Url::parse(url).unwrap();
+        fetcher.goes_to(&url, ip.parse().unwrap()).is_ok()
+    }
+
+    #[test]
+    fn an_issuer_in_a_private_network_is_gone_to_and_what_it_names_where_that_is_said() {
+        let (login, keys) = (
+            "https://login.corp.test/keys",
+            "https://keys.corp.test/keys",
+        );
+        assert!(fetches("", login, "10.1.2.3"));
+        assert!(!fetches("", keys, "10.1.2.3"));
+        assert!(fetches(
+            "keys_url = \"https://keys.corp.test/keys\"",
+            keys,
+            "10.1.2.3"
+        ));
+        let ask = "introspect_url = \"https://ask.corp.test/\"\nclient_id = \"a\"\nclient_secret = { env = \"A\" }";
+        assert!(fetches(ask, "https://ask.corp.test/", "10.1.2.3"));
+        let danger = "danger_private_addresses = true";
+        assert!(fetches(danger, keys, "10.1.2.3"));
+        assert!(!fetches(danger, keys, "169.254.169.254"));
+        assert!(!fetches(danger, keys, "127.0.0.1"));
+    }
+}
+
+#[cfg(test)]
+mod unprinted {
+    use super::Tokens;
+
+    #[test]
+    fn t62_secrets_at_issuers_cannot_be_printed() {
+        is_unprinted!(Tokens);
+    }
 }

@@ -1,7 +1,9 @@
 //! How it stands: with the record, and in a few lines with everything.
 
 use super::Operator;
+use crate::board::millis;
 use serde_json::{Value, json};
+use toolgate::auth::resource::IssuerStatus;
 use toolgate_journal::{Entry, Event, Health};
 use toolgate_policy::{Who, for_record};
 
@@ -16,12 +18,20 @@ impl Operator {
         json!({"state": state, "why": why, "checkpoints": self.journal.place_trouble()})
     }
 
+    /// How the issuers of tokens stand, as far as that is known from what was asked of them.
+    pub(super) fn issuers(&self) -> Value {
+        let plan = self.live.plan();
+        let issuers = plan.door.resource.iter().flat_map(|r| r.issuers());
+        let one = |issuer: IssuerStatus| json!({"id": issuer.id, "url": issuer.url, "error": issuer.error, "since": issuer.since.map(millis)});
+        issuers.map(one).collect()
+    }
+
     /// The few lines.
     pub(super) fn status(&self) -> Value {
         let open = self.pending().as_array().map_or(0, Vec::len);
         json!({
             "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"),
-            "data": self.data, "record": self.record(), "servers": self.server_status(),
+            "data": self.data, "record": self.record(), "servers": self.server_status(), "issuers": self.issuers(),
             "policy": self.reloader.status(), "waiting": open,
         })
     }

@@ -34,6 +34,7 @@ impl Users {
             let client = OauthClient::new(set.client.as_str(), authenticate);
             let asks = Identification::new(issuer.url.clone(), resource.clone(), client)
                 .scopes(Scopes::of(set.scopes.iter().map(String::as_str)))
+                .reach(issuer.reach())
                 .limits(door::limits(config).0);
             users.0.insert(issuer.id.clone(), Arc::new(asks));
         }

@@ -29,6 +29,7 @@ mod forged;
 mod gateways;
 mod history;
 mod hostile_config;
+mod issuers;
 mod items;
 mod keyring;
 mod keys;

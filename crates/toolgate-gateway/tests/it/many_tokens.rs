@@ -109,6 +109,22 @@ fn gate(issuer: &Issuer, far: &str) -> Gate {
     .start()
 }
 
+/// The name of the issuer leads nowhere here, and its keys are where the operator says.
+#[test]
+fn keys_are_fetched_where_the_operator_says_wherever_that_is() {
+    let mut issuer = Issuer::start();
+    let keys = format!("{}/keys", issuer.url);
+    issuer.url = "https://login.example.com".to_owned();
+    let gate = Setup::fast_demo(&format!(
+        "[auth]\nresource = \"{RESOURCE}\"\n[auth.issuer.corp]\nurl = \"{}\"\nkeys_url = \"{keys}\"\n",
+        issuer.url
+    ))
+    .start();
+    let sum = json!({"a": 1, "b": 2});
+    let response = call(gate.port, &bearer(&issuer.token(1)), "demo_add", sum);
+    assert_eq!(response.status, 200, "{response:?}");
+}
+
 #[test]
 fn t31_no_token_of_many_calls_leaves_or_stays() {
     let calls: usize = std::env::var("TOOLGATE_T31").map_or(CALLS, |n| n.parse().unwrap());

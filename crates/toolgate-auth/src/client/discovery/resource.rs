@@ -6,10 +6,8 @@ use super::{
     super::{AuthError, AuthErrorKind, Scopes, error::shown},
     document, scopes, texts,
 };
-use crate::{Url, fetch::Fetcher};
+use crate::{Url, fetch::Fetcher, metadata::RESOURCE};
 use toolgate_wire::json::Json;
-
-const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 /// The document of a server.
 pub(super) struct Resource {
@@ -46,7 +44,7 @@ pub(super) async fn find(
 
 fn places(server: &Url) -> Vec<Url> {
     let path = server.path().trim_end_matches('/');
-    let mut places = vec![format!("{WELL_KNOWN}{path}"), WELL_KNOWN.to_owned()];
+    let mut places = vec![format!("{RESOURCE}{path}"), RESOURCE.to_owned()];
     places.dedup();
     places
         .iter()

@@ -7,11 +7,12 @@ use super::{
     super::{AuthError, AuthErrorKind, Scopes, error::shown},
     document, scopes, texts,
 };
-use crate::{Url, fetch::Fetcher};
+use crate::{
+    Url,
+    fetch::Fetcher,
+    metadata::{OAUTH, places},
+};
 use toolgate_wire::json::Json;
-
-const OAUTH: &str = "/.well-known/oauth-authorization-server";
-const OIDC: &str = "/.well-known/openid-configuration";
 
 /// An authorization server. Its `issuer` was compared with the one that was looked for.
 #[derive(Clone, Debug)]
@@ -75,18 +76,6 @@ pub(in super::super) async fn find(
         }
     }
     Ok(None)
-}
-
-fn places(issuer: &Url) -> Vec<Url> {
-    let path = issuer.path().trim_end_matches('/');
-    let mut places = vec![format!("{OAUTH}{path}"), format!("{OIDC}{path}")];
-    if !path.is_empty() {
-        places.push(format!("{path}{OIDC}"));
-    }
-    places
-        .iter()
-        .filter_map(|path| issuer.at(path).ok())
-        .collect()
 }
 
 /// The first way of 2025-03-26: metadata at the origin of the server.

@@ -6,14 +6,13 @@
 use super::{
     super::{
         Again, AuthError, AuthErrorKind, Credentials, Leaving, OauthClient, Refusal, Scopes,
-        discovery::canonical,
-        endpoint::Endpoint,
-        tokens::{Answer, now},
+        discovery::canonical, endpoint::Endpoint, tokens::Answer,
     },
     EXCHANGE,
 };
 use crate::{
     Secret, Url,
+    clock::now,
     fetch::{FetchLimits, Fetcher},
 };
 use futures_util::future::BoxFuture;

@@ -21,6 +21,7 @@ const PARKED: &str = "crates/toolgate/tests/it/remote_http/parked.rs";
 const RESUME: &str = "crates/toolgate/tests/it/serve/resume.rs";
 const TASKS: &str = "crates/toolgate/tests/it/tasks/holding.rs";
 const ASKING: &str = "crates/toolgate-auth/src/resource/tests/asking.rs";
+const AWAY: &str = "crates/toolgate-auth/src/resource/tests/away.rs";
 const FETCH: &str = "crates/toolgate-auth/src/fetch/tests.rs";
 const DURABILITY: &str = "crates/toolgate-journal/tests/it/durability.rs";
 
@@ -271,6 +272,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "introspection_seconds",
         ASKING,
         "the_word_of_an_issuer_holds_as_long_as_it_is_said",
+    ),
+    (
+        "introspections",
+        AWAY,
+        "one_token_too_many_waits_and_is_not_called_wrong",
     ),
     ("proofs", ASKING, "one_proof_too_many_is_not_taken"),
     (

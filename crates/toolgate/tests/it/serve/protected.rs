@@ -20,7 +20,6 @@ use toolgate::{
     Call, Cx, Decision, Http, Item, Rule, Server, Verdict,
     auth::{
         Url,
-        fetch::{FetchLimits, Fetcher, Reach},
         jose::encode,
         resource::{Issuer, ResourceServer},
     },
@@ -83,10 +82,9 @@ fn protected(server: Server, issuer: &str) -> Http {
         needs: vec!["write".to_owned()],
     };
     let url = Url::parse(issuer).unwrap();
-    let fetcher = Fetcher::new(Reach::of(&url), FetchLimits::default());
     let keys = Url::parse(&format!("{issuer}/keys")).unwrap();
     let resource = ResourceServer::new(Url::parse(RESOURCE).unwrap())
-        .issuer(Issuer::new("corp", url).keys(keys), fetcher)
+        .issuer(Issuer::new("corp", url).keys(keys))
         .scopes(["write".to_owned()]);
     let server = server.scopes(Scopes::new(vec![needs]));
     toolgate::http(server).unwrap().protected(resource)

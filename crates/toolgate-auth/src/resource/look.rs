@@ -1,0 +1,91 @@
+//! What is fetched of an issuer: by one for all who wait for it, and to its end, whoever went away meanwhile.
+
+use std::{
+    future::Future,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// Something that is fetched when it is needed, and kept.
+pub(super) struct Look<T> {
+    state: Mutex<State<T>>,
+    /// Held while it is fetched: all who need what is not known wait for one answer, and nobody else waits.
+    fetching: Arc<tokio::sync::Mutex<()>>,
+}
+
+struct State<T> {
+    /// What is known, and since when.
+    known: Option<(Arc<T>, Instant)>,
+    /// When the last look ended, whatever came of it.
+    ended: Option<Instant>,
+}
+
+impl<T: Send + Sync + 'static> Look<T> {
+    pub(super) fn new() -> Arc<Look<T>> {
+        Arc::new(Look {
+            state: Mutex::new(State {
+                known: None,
+                ended: None,
+            }),
+            fetching: Arc::default(),
+        })
+    }
+
+    /// What is known, and how old it is.
+    pub(super) fn known(&self) -> Option<(Arc<T>, Duration)> {
+        let state = self.state();
+        let (known, at) = state.known.as_ref()?;
+        Some((known.clone(), at.elapsed()))
+    }
+
+    /// What is known, if it is younger than that.
+    pub(super) fn younger(&self, than: Duration) -> Option<Arc<T>> {
+        let (known, age) = self.known()?;
+        (age < than).then_some(known)
+    }
+
+    /// Fetches it, at most so often. Whether what is known now was fetched since.
+    pub(super) async fn anew<F>(
+        self: &Arc<Self>,
+        pause: Duration,
+        fetch: impl FnOnce() -> F + Send,
+    ) -> bool
+    where
+        F: Future<Output = Option<T>> + Send + 'static,
+    {
+        let began = Instant::now();
+        let turn = self.fetching.clone().lock_owned().await;
+        {
+            let state = self.state();
+            if state.known.as_ref().is_some_and(|(_, at)| *at >= began) {
+                return true;
+            }
+            if state.ended.is_some_and(|at| at.elapsed() < pause) {
+                return false;
+            }
+        }
+        let (look, found) = (self.clone(), fetch());
+        let fetching = async move {
+            let found = found.await;
+            let mut state = look.state();
+            let (now, is_found) = (Instant::now(), found.is_some());
+            state.ended = Some(now);
+            if let Some(found) = found {
+                state.known = Some((Arc::new(found), now));
+            }
+            drop(state);
+            drop(turn);
+            is_found
+        };
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "one bounded exchange at a time; it is for all, and must not end with the one who asked first"
+        )]
+        let fetching = tokio::spawn(fetching);
+        fetching.await.unwrap_or(false)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

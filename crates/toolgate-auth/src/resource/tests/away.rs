@@ -1,0 +1,346 @@
+//! Issuers that are slow, away or in a private network, and peers that go away themselves.
+
+use super::{
+    asking::{active, asked, status, with},
+    *,
+};
+use crate::fetch::FetchLimits;
+use futures_util::future::join_all;
+use std::future::Future;
+
+fn url(text: &str) -> Url {
+    Url::parse(text).unwrap()
+}
+
+/// Begins something, and gives it up as soon as the issuer was asked so often.
+async fn given_up(world: &World, at: usize, begun: impl Future) {
+    let is_asked = async {
+        while asked(world) < at {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = begun => panic!("the issuer holds its answer back"),
+        () = is_asked => {}
+    }
+}
+
+#[test]
+fn where_the_operator_points_is_gone_to_and_what_the_issuer_names_only_if_he_says_so() {
+    let own = [
+        "https://login.corp.test/realms/a",
+        "https://keys.corp.test/k",
+        "https://ask.corp.test/i",
+    ]
+    .map(url);
+    let [login, keys, ask] = own.clone();
+    let issuer = || {
+        let issuer = Issuer::new("corp", login.clone()).keys(keys.clone());
+        issuer.introspection(Some(ask.clone()), "gateway", Secret::new("secret"))
+    };
+    let (other, ip) = (url("https://other.corp.test/keys"), |ip: &str| {
+        ip.parse().unwrap()
+    });
+    let fetcher = issuer().fetcher(FetchLimits::default());
+    for url in &own {
+        for at in ["10.1.2.3", "192.168.0.7", "fd00::1", "127.0.0.1", "8.8.8.8"] {
+            assert_eq!(fetcher.goes_to(url, ip(at)), Ok(()), "{at}");
+        }
+    }
+    assert!(fetcher.goes_to(&other, ip("8.8.8.8")).is_ok());
+    for at in ["10.1.2.3", "fd00::1", "127.0.0.1", "169.254.169.254"] {
+        assert!(fetcher.goes_to(&other, ip(at)).is_err(), "{at}");
+    }
+    let fetcher = issuer().danger_private_addresses();
+    let fetcher = fetcher.fetcher(FetchLimits::default());
+    for at in ["10.1.2.3", "fd00::1", "8.8.8.8"] {
+        assert_eq!(fetcher.goes_to(&other, ip(at)), Ok(()), "{at}");
+    }
+    for at in ["127.0.0.1", "169.254.169.254", "fe80::1"] {
+        assert!(fetcher.goes_to(&other, ip(at)).is_err(), "{at}");
+    }
+}
+
+/// Its name is public, and its keys are where the operator says, on this machine.
+#[tokio::test]
+async fn a_server_goes_to_the_keys_that_the_operator_wrote() {
+    let world = World::new();
+    let issuer = Issuer::new("corp", url("https://login.example.com"));
+    let server = world.server(issuer.keys(url(&format!("{}/keys", world.url))));
+    let mut payload = world.payload();
+    payload["iss"] = json!("https://login.example.com");
+    let token = world.es.token(&World::header(), &payload);
+    assert_eq!(status(&server, &token).await, 200);
+}
+
+#[tokio::test]
+async fn who_goes_away_does_not_take_the_keys_along() {
+    let world = World::new();
+    let token = world.es.token(&World::header(), &world.payload());
+    // The first request is for the metadata, the second for the keys.
+    let places = ["/.well-known/oauth-authorization-server", "/keys"];
+    for (path, at) in places.into_iter().zip(1..) {
+        let server = with(&world, |_| {});
+        let before = asked(&world);
+        world.hold(path);
+        given_up(&world, before + at, admit(&server, &token)).await;
+        world.hold("");
+        assert_eq!(status(&server, &token).await, 200, "{path}");
+        assert_eq!(asked(&world), before + 2, "{path}: each was asked once");
+    }
+}
+
+#[tokio::test]
+async fn all_who_show_the_same_token_wait_for_one_answer() {
+    let world = World::new();
+    active(&world, true);
+    let server = with(&world, |_| {});
+    assert_eq!(status(&server, "opaque-1").await, 200);
+    let before = asked(&world);
+    world.hold("/introspect");
+    // The first goes away, and the answer is not lost.
+    given_up(&world, before + 1, admit(&server, "opaque-2")).await;
+    let all = join_all((0..20).map(|_| status(&server, "opaque-2")));
+    let free = async { world.hold("") };
+    let (all, ()) = tokio::join!(all, free);
+    assert!(all.iter().all(|status| *status == 200), "{all:?}");
+    assert_eq!(asked(&world), before + 1);
+}
+
+#[tokio::test]
+async fn one_token_too_many_waits_and_is_not_called_wrong() {
+    let world = World::new();
+    active(&world, true);
+    let limits = FetchLimits {
+        time: Duration::from_millis(300),
+        ..FetchLimits::default()
+    };
+    let issuer = world.issuer();
+    let issuer = issuer.introspection(None, "gateway", Secret::new("s3cret of the gateway"));
+    let fetcher = issuer.fetcher(limits);
+    let bounds = ResourceLimits {
+        introspections: 2,
+        ..ResourceLimits::default()
+    };
+    let server = ResourceServer::new(url(RESOURCE)).issuer_through(issuer, fetcher);
+    let server = server.limits(bounds);
+    assert_eq!(status(&server, "opaque").await, 200);
+    let before = asked(&world);
+    world.hold("/introspect");
+    let tokens: Vec<String> = (0..12).map(|n| format!("opaque-{n}")).collect();
+    let all = join_all(tokens.iter().map(|token| admit(&server, token))).await;
+    for refused in all {
+        let refused = refused.err().unwrap();
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(!refused.tried(), "{refused:?}");
+    }
+    assert_eq!(asked(&world), before + 2, "two places");
+    // What it said before holds, and of all else nothing is asked for a moment.
+    assert_eq!(status(&server, "opaque").await, 200);
+    world.hold("");
+    assert_eq!(status(&server, "opaque-1").await, 503);
+    assert_eq!(asked(&world), before + 2);
+}
+
+#[tokio::test]
+async fn an_issuer_that_pushes_back_is_left_alone_for_a_moment() {
+    let world = World::new();
+    for (said, pauses) in [
+        (json!(429), true),
+        (json!(503), true),
+        (json!(401), true),
+        // It may have stumbled over the token: nobody is to shut out others by one that is odd.
+        (json!(500), false),
+        (json!(400), false),
+        (json!("no object"), false),
+    ] {
+        let server = with(&world, |_| {});
+        world.page("/introspect", said.clone());
+        assert_eq!(status(&server, "opaque-1").await, 503, "{said}");
+        active(&world, true);
+        let before = asked(&world);
+        let next = if pauses { 503 } else { 200 };
+        assert_eq!(status(&server, "opaque-2").await, next, "{said}");
+        assert_eq!(asked(&world) == before, pauses, "{said}");
+        // Without a pause it is asked at once.
+        world.page("/introspect", said.clone());
+        let server = with(&world, |limits| limits.ask = Duration::ZERO);
+        assert_eq!(status(&server, "opaque-1").await, 503, "{said}");
+        active(&world, true);
+        assert_eq!(status(&server, "opaque-2").await, 200, "{said}");
+    }
+}
+
+/// What an issuer cannot be used for, and what a refused client is not told of it.
+async fn cause(server: &ResourceServer, token: &str) -> String {
+    let refused = admit(server, token).await.err().unwrap();
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let issuers = server.issuers();
+    assert!(issuers[0].id == "corp" && issuers[0].since.is_some());
+    let error = issuers[0].error.clone().unwrap();
+    assert!(refused.why().contains(&error), "{refused:?}");
+    assert!(!refused.told().contains(&error));
+    error
+}
+
+#[tokio::test]
+async fn it_is_told_why_an_issuer_cannot_be_used() {
+    let world = World::new();
+    let metadata = "/.well-known/oauth-authorization-server";
+    let token = world.es.token(&World::header(), &world.payload());
+    let zero = || with(&world, |limits| limits.ask = Duration::ZERO);
+    let names = |keys: &str| {
+        json!({"issuer": world.url, "jwks_uri": keys,
+        "introspection_endpoint": format!("{}/introspect", world.url)})
+    };
+
+    world.page(metadata, names("https://10.1.2.3/keys?a=secret"));
+    let server = zero();
+    let told = cause(&server, &token).await;
+    assert!(
+        told.contains("https://10.1.2.3: it is in a private network"),
+        "{told}"
+    );
+    assert!(!told.contains("secret"), "{told}");
+    // It stays known since when, and until it is mended.
+    let since = server.issuers()[0].since;
+    let _ = cause(&server, &token).await;
+    assert_eq!(server.issuers()[0].since, since);
+    world.page(metadata, names(&format!("{}/keys", world.url)));
+    assert_eq!(status(&server, &token).await, 200);
+    assert_eq!(server.issuers()[0].error, None);
+
+    world.page(metadata, json!({"issuer": "https://\u{202e}other.test"}));
+    let told = cause(&zero(), &token).await;
+    assert!(
+        told.contains("names another issuer: https://\\u202eother.test"),
+        "{told}"
+    );
+    world.page(metadata, json!({"issuer": world.url}));
+    let told = cause(&zero(), &token).await;
+    assert_eq!(told, "its metadata has no jwks_uri");
+    let told = cause(&zero(), "opaque").await;
+    assert_eq!(told, "its metadata has no introspection_endpoint");
+    world.page(metadata, names(&format!("{}/keys", world.url)));
+    world.page("/keys", json!({"keys": {}}));
+    let told = cause(&zero(), &token).await;
+    assert!(told.contains("its answer is no set of keys"), "{told}");
+    world.page("/introspect", json!(401));
+    let told = cause(&zero(), "opaque").await;
+    assert!(
+        told.contains("HTTP 401: it does not take client_id"),
+        "{told}"
+    );
+    assert!(!told.contains("s3cret"), "{told}");
+
+    // Nobody there: one attempt, since the other places are on the same machine.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let gone = url(&format!("http://{}", listener.local_addr().unwrap()));
+    drop(listener);
+    let mut payload = world.payload();
+    payload["iss"] = json!(gone.as_str());
+    let token = world.es.token(&World::header(), &payload);
+    let server = ResourceServer::new(url(RESOURCE)).issuer(Issuer::new("corp", gone));
+    let told = cause(&server, &token).await;
+    assert!(
+        told.contains("its metadata: ") && told.contains("cannot be reached"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn an_issuer_has_other_names_for_the_resource_where_the_operator_says_so() {
+    let world = World::new();
+    let named = |issuer: Issuer| issuer.audiences(["api://gateway".to_owned()]);
+    let token = |aud: Value| {
+        let mut payload = world.payload();
+        payload["aud"] = aud;
+        world.es.token(&World::header(), &payload)
+    };
+    let (plain, own) = (
+        world.server(world.issuer()),
+        world.server(named(world.issuer())),
+    );
+    for (aud, good) in [
+        (json!("api://gateway"), true),
+        (json!(["x", "api://gateway"]), true),
+        (json!(RESOURCE), true),
+        (json!("api://gateway/"), false),
+        (json!("API://gateway"), false),
+        (json!("other\u{7}"), false),
+        (json!(""), false),
+    ] {
+        assert_eq!(
+            status(&own, &token(aud.clone())).await == 200,
+            good,
+            "{aud}"
+        );
+        let is_plain = aud == RESOURCE;
+        assert_eq!(
+            status(&plain, &token(aud.clone())).await == 200,
+            is_plain,
+            "{aud}"
+        );
+    }
+    // The record has for whom it is, where nothing hides and nothing is long.
+    let refused = admit(&own, &token(json!("other\u{202e}x".repeat(100)))).await;
+    let refused = refused.err().unwrap();
+    let start = "the token is for somebody else: its aud is \"other\\u202ex";
+    assert!(refused.why().starts_with(start), "{refused:?}");
+    assert!(
+        refused.why().contains(&world.url) && refused.why().len() < 500,
+        "{refused:?}"
+    );
+    // Of an opaque token, too.
+    let said = json!({"active": true, "sub": "bob", "aud": "api://gateway"});
+    world.page("/introspect", said);
+    let secret = || Secret::new("s3cret of the gateway");
+    let asked = world.issuer().introspection(None, "gateway", secret());
+    assert_eq!(status(&world.server(asked), "opaque").await, 401);
+    let asked = named(world.issuer()).introspection(None, "gateway", secret());
+    assert_eq!(status(&world.server(asked), "opaque").await, 200);
+}
+
+#[tokio::test]
+async fn a_wish_to_ask_about_all_tokens_is_never_forgotten() {
+    let world = World::new();
+    active(&world, false);
+    let token = world.es.token(&World::header(), &world.payload());
+    let secret = Secret::new("s3cret of the gateway");
+    let issuer = world.issuer().introspecting_all();
+    let server = world.server(issuer.introspection(None, "gateway", secret));
+    assert_eq!(status(&server, &token).await, 401, "it was withdrawn");
+    // Nobody said how: then none is taken.
+    let server = world.server(world.issuer().introspecting_all());
+    assert_eq!(status(&server, &token).await, 503);
+}
+
+#[tokio::test]
+async fn proofs_that_were_seen_are_not_forgotten_by_the_next_one() {
+    let world = World::new();
+    let before = world.server(world.issuer());
+    let proof = Proof::new(&world);
+    let (header, payload) = (proof.header(), proof.payload("1"));
+    assert_eq!(proof.shown(&before, &header, &payload).await, Ok(()));
+    let next = world.server(world.issuer()).after(&before);
+    let again = proof.shown(&next, &header, &payload).await;
+    assert_eq!(again.unwrap_err().why(), "the proof was shown before");
+}
+
+/// Holds: AUTH-37
+#[tokio::test]
+async fn a_resource_asks_for_no_offline_access() {
+    let world = World::new();
+    let scopes = ["offline_access", "files:read"].map(str::to_owned);
+    let server = world.server(world.issuer()).scopes(scopes.clone());
+    let nobody = server.admit(&Method::POST, &HeaderMap::new()).await;
+    let nobody = nobody.err().unwrap().challenges().to_vec();
+    for text in [
+        server.metadata(),
+        server.insufficient(&scopes),
+        nobody.concat(),
+    ] {
+        assert!(text.contains("files:read"), "{text}");
+        assert!(!text.contains("offline_access"), "{text}");
+    }
+}

@@ -1,0 +1,123 @@
+//! Keys that change, and documents that are elsewhere now.
+
+use super::{
+    asking::{active, asked, status, with},
+    *,
+};
+
+/// A token by a key that the issuer did not have at first.
+fn by_new_key(world: &World, key: &Signer, end: i64) -> String {
+    let header = json!({"alg": "ES256", "typ": "at+jwt", "kid": "new"});
+    let mut payload = world.payload();
+    payload["exp"] = json!(crate::clock::now() as i64 + end);
+    key.token(&header, &payload)
+}
+
+fn set_of(key: &Signer, id: Option<&str>) -> Value {
+    let mut jwk = key.jwk();
+    if let Some(id) = id {
+        jwk["kid"] = json!(id);
+    }
+    json!({"keys": [jwk]})
+}
+
+#[tokio::test]
+async fn a_token_by_a_key_that_came_since_is_not_called_wrong() {
+    let (world, key) = (World::new(), Signer::es256());
+    let old = world.es.token(&World::header(), &world.payload());
+    let new = by_new_key(&world, &key, 300);
+    // Too early for another look.
+    let server = with(&world, |_| {});
+    assert_eq!(status(&server, &old).await, 200);
+    world.page("/keys", set_of(&key, Some("new")));
+    let refused = admit(&server, &new).await.err().unwrap();
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(!refused.tried() && refused.challenges().is_empty());
+    // What is not good whoever signed it needs no issuer to be told so.
+    assert_eq!(status(&server, &by_new_key(&world, &key, -300)).await, 401);
+
+    // The issuer is away, and then back.
+    world.page("/keys", world.keys());
+    let server = with(&world, |limits| limits.ask = Duration::ZERO);
+    assert_eq!(status(&server, &old).await, 200);
+    world.page("/keys", json!(502));
+    assert_eq!(status(&server, &new).await, 503);
+    assert_eq!(status(&server, &old).await, 200, "what it said holds");
+    world.page("/keys", set_of(&key, Some("new")));
+    assert_eq!(status(&server, &new).await, 200);
+    assert_eq!(status(&server, &old).await, 401, "a key that is gone");
+}
+
+#[tokio::test]
+async fn keys_without_names_change_too() {
+    let (world, key) = (World::new(), Signer::es256());
+    world.page("/keys", set_of(&world.es, None));
+    let server = with(&world, |limits| limits.ask = Duration::ZERO);
+    let header = json!({"alg": "ES256"});
+    let old = world.es.token(&header, &world.payload());
+    let new = key.token(&header, &world.payload());
+    assert_eq!(status(&server, &old).await, 200);
+    world.page("/keys", set_of(&key, None));
+    assert_eq!(status(&server, &new).await, 200);
+    assert_eq!(status(&server, &old).await, 401);
+}
+
+#[tokio::test]
+async fn metadata_that_leads_elsewhere_now_is_learned() {
+    let world = World::new();
+    let token = world.es.token(&World::header(), &world.payload());
+    let server = with(&world, |limits| {
+        (limits.ask, limits.introspection) = (Duration::ZERO, Duration::ZERO);
+    });
+    active(&world, true);
+    assert_eq!(status(&server, &token).await, 200);
+    assert_eq!(status(&server, "opaque-1").await, 200);
+    assert_eq!(asked(&world), 3);
+    let metadata = json!({"issuer": world.url, "jwks_uri": format!("{}/keys/new", world.url),
+        "introspection_endpoint": format!("{}/introspect/new", world.url)});
+    world.page("/.well-known/oauth-authorization-server", metadata);
+    let key = Signer::es256();
+    world.page("/keys/new", set_of(&key, Some("new")));
+    let said = json!({"active": true, "sub": "bob", "aud": RESOURCE});
+    world.page("/introspect/new", said);
+    world.no_page("/introspect");
+    world.no_page("/keys");
+    // The keys: where they were, the metadata, where they are.
+    let new = by_new_key(&world, &key, 300);
+    assert_eq!(status(&server, &new).await, 200);
+    assert_eq!(asked(&world), 6);
+    assert_eq!(status(&server, "opaque-2").await, 200);
+
+    // Where the issuer is asked about tokens is learned once it did not answer there.
+    let metadata = json!({"issuer": world.url, "introspection_endpoint": format!("{}/introspect/newer", world.url)});
+    world.page("/.well-known/oauth-authorization-server", metadata);
+    world.no_page("/introspect/new");
+    let said = json!({"active": true, "sub": "bob", "aud": RESOURCE});
+    world.page("/introspect/newer", said);
+    assert_eq!(status(&server, "opaque-3").await, 503);
+    assert_eq!(status(&server, "opaque-3").await, 200);
+}
+
+#[tokio::test]
+async fn metadata_of_an_age_is_learned_again() {
+    let world = World::new();
+    active(&world, true);
+    let server = with(&world, |limits| {
+        (limits.ask, limits.keys, limits.introspection) =
+            (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    });
+    assert_eq!(status(&server, "opaque-1").await, 200);
+    let metadata =
+        json!({"issuer": world.url, "introspection_endpoint": format!("{}/new", world.url)});
+    world.page("/.well-known/oauth-authorization-server", metadata);
+    world.page(
+        "/new",
+        json!({"active": true, "sub": "eve", "aud": RESOURCE}),
+    );
+    let admitted = admit(&server, "opaque-1").await;
+    let admitted = admitted.unwrap_or_else(|r| panic!("{r:?}"));
+    assert_eq!(admitted.caller.name(), "corp:eve");
+    // One that is gone holds as it was.
+    world.no_page("/.well-known/oauth-authorization-server");
+    assert_eq!(status(&server, "opaque-1").await, 200);
+}
