@@ -104,8 +104,14 @@ pub(crate) enum Command {
     /// The address of the page where you sign in is printed, and opened where there is a browser. What you grant is kept
     /// sealed in the data directory, used by every gateway on it, and renewed.
     Login(Login),
-    /// Forget what was granted for a server
+    /// Forget what was granted for a server, and give it back where that is taken
     Logout(Logout),
+    /// List where somebody signed in, for whom, and what was granted
+    Logins {
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
     /// Print a fresh link to the console
     Console {
         /// Whom the link is for: what is decided with it is decided by that person
@@ -140,11 +146,15 @@ pub(crate) struct Login {
 /// `toolgate logout`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Logout {
-    /// Which server, as it is called in the config
-    pub(crate) server: String,
+    /// Which server, as it is called in the config, or as `toolgate logins` shows it
+    #[arg(required_unless_present = "all")]
+    pub(crate) server: Option<String>,
     /// For which caller alone, such as key:NAME, where each has a sign-in of its own
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
     pub(crate) caller: Option<String>,
+    /// For all callers; without a server, everything that was granted
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 /// `toolgate check`.

@@ -7,6 +7,7 @@ mod explain;
 mod here;
 mod keys;
 mod login;
+mod logins;
 mod pins;
 mod place;
 mod reload;
@@ -110,7 +111,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Pins(command)) => pins::run(&data()?, command),
         Some(Command::Tasks(command)) => tasks::run(&data()?, command),
         Some(Command::Login(wanted)) => login::run(&place, wanted),
-        Some(Command::Logout(wanted)) => login::forget(&place, wanted),
+        Some(Command::Logout(wanted)) => logins::forget(&place, wanted),
+        Some(Command::Logins { json }) => logins::list(&place, *json),
         Some(Command::Console { name }) => console(&Gateways::find(&data()?)?, name),
         Some(Command::Approve(approve)) => decide::approve(&data()?, approve),
         Some(Command::Grants(grants)) => decide::grants(&data()?, grants),

@@ -1,8 +1,8 @@
-//! `toolgate login` and `toolgate logout`: a person signs in at a server, or takes that back.
+//! `toolgate login`: a person signs in at a server.
 
 use super::{Failed, Place, Result, explain::runtime, here, print};
 use crate::{
-    cli::{Login as Wanted, Logout},
+    cli::Login as Wanted,
     config::{Address, Config},
     control::{Gateways, Reached, person},
     operator::sign_in,
@@ -16,7 +16,7 @@ use std::{
 use toolgate::{visible, visible_line};
 use toolgate_auth::{
     Url,
-    client::{Browser, Login, LoginBuilder, SignedOut},
+    client::{Browser, Login, LoginBuilder},
 };
 use toolgate_policy::By;
 
@@ -55,7 +55,7 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
 
 /// Tells the gateways that run: they record it, and take what was granted at once; those that cannot be reached take it at
 /// their next try. Where none of them knows the server, it is recorded here. It has happened in any case.
-fn tell(place: &Place<'_>, data: &Path, now: Now, id: &str, caller: Option<&str>) {
+pub(super) fn tell(place: &Place<'_>, data: &Path, now: Now, id: &str, caller: Option<&str>) {
     let (action, state) = match now {
         Now::In => ("servers/signed-in", "signed_in"),
         Now::Out => ("servers/signed-out", "signed_out"),
@@ -75,36 +75,13 @@ fn tell(place: &Place<'_>, data: &Path, now: Now, id: &str, caller: Option<&str>
 
 /// What somebody did.
 #[derive(Clone, Copy)]
-enum Now {
+pub(super) enum Now {
     In,
     Out,
 }
 
-/// Forgets what was granted, and gives it back where that is possible.
-pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
-    let for_whom = wanted.caller.as_deref();
-    let of = Of::read(place, &wanted.server, for_whom)?;
-    let login = of.login.build();
-    let out = runtime()?.block_on(login.sign_out());
-    let id = &named(&wanted.server, for_whom);
-    let still = "what it gave out is good until it ends";
-    let words = match out.map_err(|error| Failed::Work(error.to_string()))? {
-        SignedOut::Nothing => return Err(Failed::Work(format!("nothing was granted for {id}"))),
-        SignedOut::Revoked(issuer) => format!("{} took it back", visible(&issuer)),
-        SignedOut::Forgotten(issuer) => {
-            format!("{} takes nothing back: {still}", visible(&issuer))
-        }
-        SignedOut::Unsaid(issuer, error) => {
-            format!("{} was not told ({error}): {still}", visible(&issuer))
-        }
-        _ => "it is forgotten".to_owned(),
-    };
-    tell(place, &of.data, Now::Out, &wanted.server, for_whom);
-    print(&format!("nothing is granted for {id} any more; {words}\n"))
-}
-
 /// The server and the caller, for a sentence.
-fn named(id: &str, caller: Option<&str>) -> String {
+pub(super) fn named(id: &str, caller: Option<&str>) -> String {
     match caller {
         None => id.to_owned(),
         Some(caller) => format!("{id}, for {} alone", visible_line(caller)),

@@ -37,6 +37,7 @@ mod keys_life;
 mod keys_page;
 mod listen;
 mod login;
+mod logins;
 mod many_tokens;
 mod memory;
 mod misdeeds;

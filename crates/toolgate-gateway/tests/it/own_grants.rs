@@ -29,7 +29,7 @@ pub(crate) struct Seen {
     /// The account of each call, by what the call says of itself.
     pub(crate) calls: Vec<(String, String)>,
     /// Tokens that were given back.
-    back: Vec<String>,
+    pub(crate) back: Vec<String>,
     /// Requests to the server without a token.
     bare: usize,
 }

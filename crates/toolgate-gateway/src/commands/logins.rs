@@ -1,0 +1,182 @@
+//! `toolgate logins` and `toolgate logout`: what was granted, also for servers that the config has no more, and its end.
+
+use super::{
+    Failed, Place, Result,
+    decide::stamp,
+    explain::runtime,
+    login::{Now, named, tell},
+    print,
+};
+use crate::{
+    cli::Logout,
+    config::Config,
+    signing_in::{self, callers},
+};
+use serde_json::{Value, json};
+use std::{path::Path, process::ExitCode};
+use toolgate::{visible, visible_line};
+use toolgate_auth::{
+    Url,
+    client::{FileStore, Grant, Login, SignedOut, Store},
+};
+
+/// Prints where somebody signed in.
+pub(super) fn list(place: &Place<'_>, json: bool) -> Result<ExitCode> {
+    let grants = signing_in::folder(&place.data()?);
+    let config = place.config();
+    if let Err(Failed::Usage(why) | Failed::Work(why)) = &config {
+        eprintln!(
+            "toolgate: {}; so it is not told which server uses what",
+            visible(why)
+        );
+    }
+    let config = config.ok();
+    let kept = runtime()?.block_on(async {
+        let mut kept = Vec::new();
+        for key in keys(&grants).await? {
+            let grant = FileStore::new(&*grants).grant(&key).await;
+            if let Some(grant) = grant.map_err(|bad| Failed::Work(bad.0))? {
+                kept.push((key, grant));
+            }
+        }
+        Ok::<_, Failed>(kept)
+    })?;
+    if kept.is_empty() && !json {
+        eprintln!("nobody is signed in; `toolgate login SERVER` does that");
+    }
+    let shown = kept.iter().map(|(key, grant)| {
+        let one = shown(key, grant, config.as_ref());
+        match json {
+            true => format!("{one}\n"),
+            false => line(&one),
+        }
+    });
+    print(&shown.collect::<String>())
+}
+
+/// What is kept, without the tokens.
+fn shown(key: &str, grant: &Grant, config: Option<&Config>) -> Value {
+    let (server, url, caller) = callers::parts(key);
+    json!({
+        "server": server, "address": url.split(['?', '#']).next(), "caller": caller, "issuer": grant.issuer,
+        "scopes": grant.scopes.to_string(), "until": grant.until.map(|until| until.saturating_mul(1000)),
+        "renews": grant.refresh.is_some(), "used": config.map(|config| is_used(config, key)),
+    })
+}
+
+/// Whether a server of the config uses what is kept under this name.
+fn is_used(config: &Config, key: &str) -> bool {
+    let (id, url, caller) = callers::parts(key);
+    signing_in::address(config, id, caller).is_ok_and(|address| address.url == url)
+}
+
+fn line(one: &Value) -> String {
+    let word = |key: &str| visible_line(one[key].as_str().unwrap_or_default());
+    let for_whom = match one["caller"].as_str() {
+        Some(caller) => format!("for {}", visible_line(caller)),
+        None => "for all callers".to_owned(),
+    };
+    let scopes = match word("scopes") {
+        none if none.is_empty() => String::new(),
+        scopes => format!(", for {scopes}"),
+    };
+    let lasts = match (&one["renews"], &one["until"]) {
+        (Value::Bool(true), _) => "renewed by itself".to_owned(),
+        (_, Value::Null) => "no end is known".to_owned(),
+        (_, until) => format!("ends {}, and nothing renews it", stamp(until)),
+    };
+    let orphan = match one["used"] {
+        Value::Bool(false) => "; no server of the config uses it: `toolgate logout` forgets it",
+        _ => "",
+    };
+    format!(
+        "{:<16} {} {for_whom}; granted by {}{scopes}; {lasts}{orphan}\n",
+        word("server"),
+        word("address"),
+        word("issuer")
+    )
+}
+
+/// Forgets what was granted, and gives it back where that is possible.
+pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
+    let config = place.config()?;
+    let data = place.of(&config)?;
+    let grants = signing_in::folder(&data);
+    let (id, caller) = (wanted.server.as_deref(), wanted.caller.as_deref());
+    let runtime = runtime()?;
+    let keys = runtime.block_on(keys(&grants))?;
+    let fits = |key: &&String| {
+        let (server, _, of) = callers::parts(key);
+        id.is_none_or(|id| id == server) && (wanted.all || caller == of)
+    };
+    let keys: Vec<&String> = keys.iter().filter(fits).collect();
+    if keys.is_empty() {
+        return Err(nothing(&config, id, caller, wanted.all));
+    }
+    for key in keys {
+        let (server, _, caller) = callers::parts(key);
+        let login = login(&config, &grants, key)?;
+        let out = runtime.block_on(login.sign_out());
+        let words = words(out.map_err(|error| Failed::Work(error.to_string()))?);
+        tell(place, &data, Now::Out, server, caller);
+        let id = named(&visible_line(server), caller);
+        print(&format!("nothing is granted for {id} any more; {words}\n"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Why there is nothing to forget.
+fn nothing(config: &Config, id: Option<&str>, caller: Option<&str>, all: bool) -> Failed {
+    match (id, all) {
+        (None, _) => Failed::Work("nothing was granted".to_owned()),
+        (Some(id), true) => Failed::Work(format!("nothing was granted for {id}")),
+        (Some(id), false) => match signing_in::address(config, id, caller) {
+            Ok(_) => Failed::Work(format!("nothing was granted for {}", named(id, caller))),
+            Err(why) => Failed::Usage(format!("{why}; `toolgate logins` shows what was granted")),
+        },
+    }
+}
+
+/// The way to what is kept under a name: as the config says, where a server of it uses that; else by what the grant itself
+/// says of its issuer and of us.
+fn login(config: &Config, grants: &Path, key: &str) -> Result<Login> {
+    let (id, url, caller) = callers::parts(key);
+    if let Ok(address) = signing_in::address(config, id, caller)
+        && address.url == url
+    {
+        let env = |name: &str| std::env::var(name).ok();
+        let of = caller.map(|caller| (caller, 0));
+        // Where the secret of its client is gone, it is forgotten all the same.
+        if let Ok(login) = signing_in::login(id, address, grants, None, of, env) {
+            return Ok(login.build());
+        }
+    }
+    let url = Url::parse(url).map_err(|bad| format!("the address of {id}: {bad}"))?;
+    let login = Login::builder(url).key(key).name("Toolgate");
+    Ok(login.store(FileStore::new(grants)).build())
+}
+
+/// What came of it.
+fn words(out: SignedOut) -> String {
+    let still = "what it gave out is good until it ends";
+    match out {
+        SignedOut::Revoked(issuer) => format!("{} took it back", visible(&issuer)),
+        SignedOut::Forgotten(issuer) => {
+            format!("{} takes nothing back: {still}", visible(&issuer))
+        }
+        SignedOut::Unsaid(issuer, error) => {
+            format!("{} was not told ({error}): {still}", visible(&issuer))
+        }
+        _ => "it is forgotten".to_owned(),
+    }
+}
+
+/// The names under which something is granted.
+async fn keys(grants: &Path) -> Result<Vec<String>> {
+    // Where nothing was ever granted, nothing is made.
+    if !grants.join("grants.sealed").exists() {
+        return Ok(Vec::new());
+    }
+    let keys = FileStore::new(grants).keys().await;
+    keys.map_err(|bad| Failed::Work(bad.0))
+}
