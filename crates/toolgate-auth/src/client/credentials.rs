@@ -38,6 +38,35 @@ pub enum Again {
 }
 
 /// Who a transport is to a server. The headers go to the origin of the server only.
+///
+/// Most programs use a [`Login`](super::Login). One of your own needs two methods:
+///
+/// ```
+/// use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
+/// use toolgate_auth::client::{Again, AuthError, Credentials, Leaving, Refusal};
+/// # type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+///
+/// /// A token that something else keeps fresh.
+/// struct Given;
+///
+/// impl Credentials for Given {
+///     fn headers<'a>(&'a self, _: Leaving<'a>) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
+///         Box::pin(async {
+///             let mut value = HeaderValue::from_static("Bearer s3cret");
+///             value.set_sensitive(true);
+///             Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
+///         })
+///     }
+///
+///     fn refused<'a>(
+///         &'a self,
+///         _: Leaving<'a>,
+///         _: Refusal<'a>,
+///     ) -> BoxFuture<'a, Result<Again, AuthError>> {
+///         Box::pin(async { Ok(Again::No) })
+///     }
+/// }
+/// ```
 pub trait Credentials: Send + Sync + 'static {
     /// The headers of a request, made for it alone.
     ///

@@ -52,6 +52,18 @@ impl Default for FetchLimits {
 }
 
 /// Fetches what peers name.
+///
+/// ```
+/// use toolgate_auth::{Url, fetch::{FetchLimits, Fetcher, Reach, Request}};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let url = Url::parse("https://login.example.com/.well-known/oauth-authorization-server")?;
+/// let fetcher = Fetcher::new(Reach::public(), FetchLimits::default());
+/// let fetched = fetcher.fetch(Request::get(url)).await?;
+/// println!("HTTP {}, {} bytes", fetched.status, fetched.body.len());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Fetcher {
     reach: Reach,

@@ -4,6 +4,17 @@ use crate::Url;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// How far a fetcher goes. The default goes to public addresses only, by `https`.
+///
+/// ```
+/// use toolgate_auth::{Url, fetch::Reach};
+///
+/// // What a public server names lies on public addresses; what one on this machine names may lie here too.
+/// let far = Url::parse("https://tools.example.com/mcp")?;
+/// let near = Url::parse("http://127.0.0.1:8080/mcp")?;
+/// assert_eq!(Reach::of(&far), Reach::public());
+/// assert_eq!(Reach::of(&near), Reach::public().and_loopback());
+/// # Ok::<(), toolgate_auth::BadUrl>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Reach {
     loopback: bool,

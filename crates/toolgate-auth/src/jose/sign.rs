@@ -11,6 +11,18 @@ use serde_json::{Value, json};
 use std::fmt;
 
 /// A private key. Nothing prints it.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_auth::jose::SigningKey;
+///
+/// let (key, kept) = SigningKey::generate()?;
+/// let signed = key.sign(json!({"typ": "JWT"}), &json!({"sub": "ann"}))?;
+/// assert_eq!(signed.split('.').count(), 3);
+/// // What was kept is the same key.
+/// assert_eq!(SigningKey::kept(&kept)?.public_jwk(), key.public_jwk());
+/// # Ok::<(), toolgate_auth::jose::BadKey>(())
+/// ```
 pub struct SigningKey {
     key: Key,
     algorithm: Algorithm,

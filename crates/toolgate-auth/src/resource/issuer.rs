@@ -18,6 +18,19 @@ use toolgate_core::{Caller, Principal};
 use toolgate_wire::json::Json;
 
 /// An authorization server whose tokens are taken, as the operator names it.
+///
+/// ```
+/// use toolgate_auth::{Secret, Url, resource::Issuer};
+///
+/// // Its keys are where its metadata says.
+/// let signed = Issuer::new("corp", Url::parse("https://login.example.com")?);
+/// // It is asked about each token, as that client.
+/// let asked = Issuer::new("partner", Url::parse("https://sso.example.net")?)
+///     .introspection(None, "tools", Secret::new("s3cret"))
+///     .token_prefix("pt_");
+/// # drop((signed, asked));
+/// # Ok::<(), toolgate_auth::BadUrl>(())
+/// ```
 pub struct Issuer {
     id: String,
     url: Url,

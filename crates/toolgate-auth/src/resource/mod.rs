@@ -42,6 +42,25 @@ use toolgate_core::{Caller, Principal};
 const LONGEST: usize = 16 * 1024;
 
 /// A server that takes tokens which authorization servers gave out for it.
+///
+/// ```
+/// use http::{HeaderMap, Method};
+/// use toolgate_auth::{Url, fetch::{FetchLimits, Fetcher, Reach}, resource::{Issuer, ResourceServer}};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let login = Url::parse("https://login.example.com")?;
+/// let fetcher = Fetcher::new(Reach::of(&login), FetchLimits::default());
+/// let resource = ResourceServer::new(Url::parse("https://tools.example.com/mcp")?)
+///     .issuer(Issuer::new("corp", login), fetcher)
+///     .scopes(["files:read".to_owned()]);
+/// let shown = HeaderMap::new();
+/// match resource.admit(&Method::POST, &shown).await {
+///     Ok(admitted) => println!("{} calls", admitted.caller.name()),
+///     Err(refused) => println!("{}: {}", refused.status(), refused.told()),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct ResourceServer {
     resource: Url,
     scopes: Vec<String>,

@@ -22,6 +22,15 @@ const PERIOD: u64 = 300;
 const SWEEP: u64 = 10;
 
 /// How proofs are checked, and which were seen.
+///
+/// ```
+/// use toolgate_auth::{Url, resource::{Proofs, ResourceServer}};
+///
+/// let resource = ResourceServer::new(Url::parse("https://tools.example.com/mcp")?);
+/// let resource = resource.proofs(Proofs::with_nonces()?);
+/// # drop(resource);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Default)]
 pub struct Proofs {
     /// Whether each proof needs a nonce of ours.
@@ -66,15 +75,6 @@ impl Proofs {
     ///
     /// # Errors
     /// The system gives no random numbers.
-    ///
-    /// ```
-    /// use toolgate_auth::{Url, resource::{Proofs, ResourceServer}};
-    ///
-    /// let resource = Url::parse("https://tools.example.com/mcp")?;
-    /// let resource = ResourceServer::new(resource).proofs(Proofs::with_nonces()?);
-    /// # drop(resource);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn with_nonces() -> Result<Proofs, NoNonces> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new());
         let key = key.map_err(|_| NoNonces)?;

@@ -19,4 +19,5 @@ mod remote;
 mod remote_http;
 mod rows;
 mod serve;
+mod signing_in;
 mod tasks;

@@ -25,6 +25,25 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 const TYPE: &str = "oauth-id-jag+jwt";
 
 /// A person who is signed in at an identity provider.
+///
+/// ```
+/// use toolgate_auth::{
+///     Secret, Url,
+///     client::{Assertion, Authenticate, Enterprise, Login, OauthClient},
+/// };
+///
+/// // Who we are at the identity provider, and at the authorization server of the tool.
+/// let there = OauthClient::new("my-app", Authenticate::Secret(Secret::new("s3cret")));
+/// let here = OauthClient::new("my-app-for-tools", Authenticate::Secret(Secret::new("0ther")));
+/// let id_token = Assertion::file("/run/my-app/id-token");
+/// let provider = Url::parse("https://sso.example.com/token")?;
+/// let login = Login::builder(Url::parse("https://tools.example.com/mcp")?)
+///     .client(Some("https://login.tools.example.com"), here)
+///     .enterprise(Enterprise::new(provider, there, id_token))
+///     .build();
+/// # drop(login);
+/// # Ok::<(), toolgate_auth::BadUrl>(())
+/// ```
 #[derive(Clone)]
 pub struct Enterprise {
     endpoint: Url,

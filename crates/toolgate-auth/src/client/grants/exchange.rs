@@ -30,6 +30,24 @@ const UNSAID: u64 = 60;
 const COOL: Duration = Duration::from_secs(2);
 
 /// Where tokens are exchanged, and for whom.
+///
+/// ```
+/// use toolgate_auth::{
+///     Secret, Url,
+///     client::{Authenticate, OauthClient, Scopes, Subject, TokenExchange},
+/// };
+///
+/// let us = OauthClient::new("gateway", Authenticate::Secret(Secret::new("s3cret")));
+/// let exchange = TokenExchange::new(Url::parse("https://login.example.com/token")?, us)
+///     .scopes(Scopes::read("files:read"));
+/// // For each caller; what it showed is asked for when it is needed.
+/// let server = Url::parse("https://files.example.com/mcp")?;
+/// let caller = exchange.on_behalf(server, || {
+///     Some(Subject { token: Secret::new("the token of the caller"), until: None })
+/// });
+/// # drop(caller);
+/// # Ok::<(), toolgate_auth::BadUrl>(())
+/// ```
 #[derive(Clone)]
 pub struct TokenExchange {
     endpoint: Url,

@@ -21,6 +21,22 @@ const REFUSALS: usize = 256;
 
 /// A program whose platform says who it is. A refusal is final: the same words are not tried again, and no other way.
 /// Clones share what was refused.
+///
+/// ```
+/// use toolgate_auth::{
+///     Url,
+///     client::{Assertion, Authenticate, Login, OauthClient, Workload},
+/// };
+///
+/// // The platform puts another one there before it ends.
+/// let token = Assertion::file("/var/run/secrets/tokens/tools");
+/// let login = Login::builder(Url::parse("https://tools.example.com/mcp")?)
+///     .client(None, OauthClient::new("my-job", Authenticate::None))
+///     .workload(Workload::new(token))
+///     .build();
+/// # drop(login);
+/// # Ok::<(), toolgate_auth::BadUrl>(())
+/// ```
 #[derive(Clone)]
 pub struct Workload {
     assertion: Assertion,

@@ -40,6 +40,16 @@ const LOOK: Duration = Duration::from_millis(20);
 const PURPOSE: &[u8] = b"toolgate grants 1";
 
 /// Keeps all of it in a directory, sealed.
+///
+/// ```
+/// use toolgate_auth::{Url, client::{FileStore, Login}};
+///
+/// let login = Login::builder(Url::parse("https://tools.example.com/mcp")?)
+///     .store(FileStore::new("/home/ann/.local/share/my-app/grants"))
+///     .build();
+/// # drop(login);
+/// # Ok::<(), toolgate_auth::BadUrl>(())
+/// ```
 #[derive(Clone)]
 pub struct FileStore {
     directory: Arc<PathBuf>,

@@ -47,6 +47,74 @@ impl fmt::Debug for Turn {
 }
 
 /// Keeps what was granted, by resource, and which client we are, by issuer. Each grant names its issuer.
+///
+/// A store of your own keeps the text of each, [`Grant::to_text`] and [`OauthClient::to_text`]. These texts are the secrets
+/// themselves, so they belong where nobody else can read them:
+///
+/// ```
+/// use std::{collections::HashMap, future::ready, sync::Mutex};
+/// use toolgate_auth::{Secret, client::{Grant, OauthClient, Store, StoreError}};
+/// # type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+///
+/// /// In the place of what your system has for secrets.
+/// #[derive(Default)]
+/// struct Vault(Mutex<HashMap<String, Secret>>);
+///
+/// impl Vault {
+///     fn get(&self, name: String) -> Result<Option<Secret>, StoreError> {
+///         let all = self.0.lock().map_err(|_| StoreError("the vault is broken".to_owned()))?;
+///         Ok(all.get(&name).cloned())
+///     }
+///
+///     fn put(&self, name: String, text: Option<Secret>) -> Result<(), StoreError> {
+///         let mut all = self.0.lock().map_err(|_| StoreError("the vault is broken".to_owned()))?;
+///         match text {
+///             Some(text) => all.insert(name, text),
+///             None => all.remove(&name),
+///         };
+///         Ok(())
+///     }
+/// }
+///
+/// impl Store for Vault {
+///     fn grant<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
+///         let kept = self.get(format!("grant {key}"));
+///         let grant = kept.and_then(|text| text.as_ref().map(Grant::from_text).transpose());
+///         Box::pin(ready(grant))
+///     }
+///
+///     fn keep<'a>(
+///         &'a self,
+///         key: &'a str,
+///         grant: Option<Grant>,
+///     ) -> BoxFuture<'a, Result<(), StoreError>> {
+///         let text = grant.as_ref().map(Grant::to_text).transpose();
+///         Box::pin(ready(text.and_then(|text| self.put(format!("grant {key}"), text))))
+///     }
+///
+///     fn client<'a>(
+///         &'a self,
+///         issuer: &'a str,
+///     ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
+///         let kept = self.get(format!("client {issuer}"));
+///         let client = kept.and_then(|text| text.as_ref().map(OauthClient::from_text).transpose());
+///         Box::pin(ready(client))
+///     }
+///
+///     fn keep_client<'a>(
+///         &'a self,
+///         issuer: &'a str,
+///         client: Option<OauthClient>,
+///     ) -> BoxFuture<'a, Result<(), StoreError>> {
+///         let text = client.as_ref().map(OauthClient::to_text).transpose();
+///         let put = |text: Option<Option<_>>| self.put(format!("client {issuer}"), text.flatten());
+///         Box::pin(ready(text.and_then(put)))
+///     }
+/// }
+/// # drop(Vault::default());
+/// ```
+///
+/// Where several processes use one store, it needs [`turn`](Store::turn) as well.
 pub trait Store: Send + Sync + 'static {
     /// What was granted for a resource.
     ///
