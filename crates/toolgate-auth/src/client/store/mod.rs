@@ -2,6 +2,7 @@
 
 mod file;
 mod form;
+mod sealed;
 
 pub use file::FileStore;
 

@@ -1,0 +1,117 @@
+//! A sealed file and its key: for the owner only, and written whole or not at all.
+
+use super::{StoreError, file::LONGEST};
+use ring::{
+    aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    rand::{SecureRandom, SystemRandom},
+};
+use rustix::fs::{Mode, OFlags, open};
+use serde_json::Value;
+use std::{
+    fs::{self, DirBuilder, File},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt},
+    path::Path,
+};
+
+/// What the seal is for, so that no other file of this key can stand in.
+const PURPOSE: &[u8] = b"toolgate grants 1";
+
+pub(super) fn make(directory: &Path) -> Result<(), StoreError> {
+    let made = DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory);
+    made.map_err(|error| StoreError(format!("{}: {error}", directory.display())))
+}
+
+/// Opens a file of ours, making it where there is none: for the owner only, and no link.
+pub(super) fn own(path: &Path) -> Result<File, StoreError> {
+    let failed = |why: String| StoreError(format!("{}: {why}", path.display()));
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = open(path, flags, Mode::RUSR | Mode::WUSR)
+        .map_err(|e| failed(io::Error::from(e).to_string()))?;
+    let file = File::from(file);
+    let mode = file.metadata().map_err(|e| failed(e.to_string()))?.mode();
+    if mode & 0o077 != 0 {
+        return Err(failed(
+            "others can read it; take that away with: chmod 600".to_owned(),
+        ));
+    }
+    Ok(file)
+}
+
+/// The key, made where there is none. Only under the lock.
+pub(super) fn key(path: &Path) -> Result<LessSafeKey, StoreError> {
+    let failed = |why: String| StoreError(format!("{}: {why}", path.display()));
+    let mut file = own(path)?;
+    let mut bytes = Vec::new();
+    let read = (&mut file).take(64).read_to_end(&mut bytes);
+    read.map_err(|e| failed(e.to_string()))?;
+    if bytes.is_empty() {
+        bytes = vec![0; AES_256_GCM.key_len()];
+        let filled = SystemRandom::new().fill(&mut bytes);
+        filled.map_err(|_| failed("the system gives no random numbers".to_owned()))?;
+        let written = file.write_all(&bytes).and_then(|()| file.sync_all());
+        written.map_err(|e| failed(e.to_string()))?;
+    }
+    let key = UnboundKey::new(&AES_256_GCM, &bytes);
+    let key = key.map_err(|_| failed("it is no key; remove it and sign in again".to_owned()))?;
+    Ok(LessSafeKey::new(key))
+}
+
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    let failed = |why: String| StoreError(format!("{}: {why}", path.display()));
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error.to_string())),
+    };
+    let mut bytes = Vec::new();
+    file.take(LONGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| failed(e.to_string()))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(failed(format!("it is over {LONGEST} bytes")));
+    }
+    Ok(Some(bytes))
+}
+
+/// Nonce, then what is sealed.
+pub(super) fn seal(key: &LessSafeKey, kept: &Value) -> Result<Vec<u8>, StoreError> {
+    let failed = |_| {
+        StoreError("the grants cannot be sealed: the system gives no random numbers".to_owned())
+    };
+    let mut nonce = [0; NONCE_LEN];
+    SystemRandom::new().fill(&mut nonce).map_err(failed)?;
+    let mut text = kept.to_string().into_bytes();
+    let sealed = key.seal_in_place_append_tag(
+        Nonce::assume_unique_for_key(nonce),
+        Aad::from(PURPOSE),
+        &mut text,
+    );
+    sealed.map_err(failed)?;
+    Ok([&nonce[..], &text].concat())
+}
+
+pub(super) fn unseal(key: &LessSafeKey, mut bytes: Vec<u8>) -> Option<Value> {
+    let (nonce, text) = bytes.split_at_mut_checked(NONCE_LEN)?;
+    let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+    let text = key.open_in_place(nonce, Aad::from(PURPOSE), text).ok()?;
+    serde_json::from_slice(text).ok().filter(Value::is_object)
+}
+
+/// Puts a new file in the place of the old one, whole or not at all.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let next = path.with_extension("next");
+    match fs::remove_file(&next) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = own(&next).map_err(|error| io::Error::other(error.0))?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&next, path)?;
+    path.parent()
+        .map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+}
