@@ -102,7 +102,7 @@ impl Door {
                 return Err(StaysOut {
                     tried: true,
                     why: "no issuer is asked for this address now".to_owned(),
-                    told: "this token is not looked at now",
+                    told: "too many wrong tokens came from this address, so none of it is looked at now; come again in a minute",
                     refused: None,
                 });
             }

@@ -6,7 +6,7 @@ mod keys;
 mod pins;
 mod record;
 
-pub(crate) use keys::key_json;
+pub(crate) use keys::{ENDS_SOON, key_json};
 pub(crate) use record::sign_in;
 
 use crate::{

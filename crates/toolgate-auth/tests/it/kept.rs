@@ -4,7 +4,7 @@ use crate::world::{Person, Twist, World};
 use futures_util::future::join_all;
 use http::StatusCode;
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
-use toolgate_auth::client::{AuthErrorKind, FileStore, Login};
+use toolgate_auth::client::{AuthErrorKind, FileStore, Login, Store};
 
 struct Folder(PathBuf);
 
@@ -82,6 +82,7 @@ async fn what_was_changed_or_is_open_to_others_is_not_used() {
         fs::write(&sealed, bad).unwrap();
         let error = folder.login(&world).granted().await.map(drop).unwrap_err();
         assert_eq!(error.kind(), AuthErrorKind::Store);
+        assert!(error.to_string().contains("all sign-ins"), "{error}");
     }
     fs::write(&sealed, &good[..5]).unwrap();
     assert!(folder.login(&world).granted().await.is_err());
@@ -90,7 +91,23 @@ async fn what_was_changed_or_is_open_to_others_is_not_used() {
     let key = folder.0.join("grants.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let error = folder.login(&world).granted().await.map(drop).unwrap_err();
-    assert!(error.to_string().contains("chmod 600"), "{error}");
+    let typed = format!("chmod 600 {}", key.display());
+    assert!(error.to_string().contains(&typed), "{error}");
+}
+
+/// A turn that does not come is told as what it is. The clock is set on whenever nothing else happens.
+#[tokio::test(start_paused = true)]
+async fn who_waits_too_long_for_another_process_is_told_so() {
+    let folder = Folder::new("waits");
+    let store = FileStore::new(&folder.0);
+    let held = store.turn("far").await.unwrap();
+    let error = store.turn("far").await.unwrap_err();
+    assert!(
+        error.0.contains("another process") && error.0.contains("try again"),
+        "{error}"
+    );
+    drop(held);
+    store.turn("far").await.unwrap();
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use crate::{
     board::millis,
     cli::Keys as Wanted,
     control::{Gateways, person},
-    operator::{key_json, sign_in},
+    operator::{ENDS_SOON, key_json, sign_in},
     signing_in::{
         callers::{self, Forgotten, forget_key, give_back},
         folder,
@@ -24,9 +24,6 @@ use toolgate_policy::{
     By, Recorder, Who, for_record,
     keys::{KeyView, Keys, NewKey},
 };
-
-/// A key that ends within so long is said to end soon.
-const SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// Does what is asked of the keys of a data directory.
 pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
@@ -205,7 +202,7 @@ fn list(data: &Path, json: bool) -> Result<ExitCode> {
 pub(super) fn soon(left: Duration) -> Option<String> {
     let hours = left.as_secs() / 3600;
     let words = match hours {
-        _ if left > SOON => return None,
+        _ if left > ENDS_SOON => return None,
         0 => "ends within the hour".to_owned(),
         1..48 => format!("ends in {hours} h"),
         _ => format!("ends in {} days", hours / 24),

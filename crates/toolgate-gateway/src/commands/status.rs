@@ -1,13 +1,18 @@
 //! `toolgate status`: how the running gateways stand.
 
-use super::{Failed, Result, print};
+use super::{Failed, Result, keys::soon, print};
 use crate::{
+    board::millis,
     control::{Gateways, Reached},
+    signing_in::how,
     stored::ago,
 };
 use serde_json::{Value, json};
-use std::process::ExitCode;
-use toolgate::visible;
+use std::{
+    process::ExitCode,
+    time::{Duration, SystemTime},
+};
+use toolgate::{visible, visible_line};
 
 /// Prints a few lines of each gateway. One that cannot write its record makes this fail.
 pub(super) fn run(gateways: &Gateways) -> Result<ExitCode> {
@@ -62,6 +67,18 @@ fn text(status: &Value) -> String {
             None => word(&server["state"]),
         };
         line("server", &format!("{} {state}", word(&server["id"])));
+        for (caller, how) in waiting(server) {
+            line("", &format!("{caller} waits for a sign-in; {how}"));
+        }
+    }
+    for key in status["keys_ending"].as_array().into_iter().flatten() {
+        let left = key["expires"].as_u64().unwrap_or_default();
+        let left = left.saturating_sub(millis(SystemTime::now()));
+        let name = word(&key["name"]);
+        if let Some(soon) = soon(Duration::from_millis(left)) {
+            let then = format!("toolgate keys extend {name}, or rotate {name}");
+            line("key", &format!("key:{name} {soon}; run: {then}"));
+        }
     }
     for issuer in status["issuers"].as_array().into_iter().flatten() {
         let state = match (issuer["error"].as_str(), issuer["since"].as_u64()) {
@@ -75,6 +92,18 @@ fn text(status: &Value) -> String {
     }
     line("waiting", &format!("{} for a person", status["waiting"]));
     text
+}
+
+/// The callers of a server who were told that somebody has to sign in for them, and what is to be done.
+fn waiting(server: &Value) -> impl Iterator<Item = (String, String)> {
+    let id = server["id"].as_str().unwrap_or_default();
+    let own = server["own_sign_ins"].as_array().into_iter().flatten();
+    let waiting = own.filter(|one| one["granted"] == false);
+    waiting.filter_map(move |one| {
+        let caller = one["caller"].as_str()?;
+        let how = visible_line(&how(id, None, Some(caller)));
+        Some((visible_line(caller), how))
+    })
 }
 
 #[cfg(test)]
@@ -109,5 +138,24 @@ mod tests {
         assert!(bad.contains("NOT in their second place: gone"), "{bad}");
         let issuer = "corp cannot be used: its keys: no\\u001b answer, first ";
         assert!(bad.contains(issuer), "{bad}");
+    }
+
+    #[test]
+    fn who_waits_for_a_sign_in_and_which_key_ends_soon_is_told() {
+        let end = millis(SystemTime::now()) + 150 * 3_600_000;
+        let own = json!([
+            {"caller": "corp:an n", "granted": false},
+            {"caller": "key:ci", "granted": true},
+        ]);
+        let status = json!({
+            "servers": [{"id": "far", "state": "running", "error": null, "own_sign_ins": own}],
+            "keys_ending": [{"name": "ci", "expires": end}],
+        });
+        let told = text(&status);
+        let line = "corp:an n waits for a sign-in; run: toolgate login far --caller 'corp:an n'\n";
+        assert!(told.contains(line), "{told}");
+        assert!(!told.contains("key:ci waits"), "{told}");
+        let line = "key:ci ends in 6 days; run: toolgate keys extend ci, or rotate ci\n";
+        assert!(told.contains(line), "{told}");
     }
 }

@@ -9,7 +9,22 @@ use toolgate_policy::{
     keys::{KeyError, KeyView, NewKey, Over},
 };
 
+/// A key that ends within so long is said to end soon.
+pub(crate) const ENDS_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
+
 impl Operator {
+    /// The keys that end by themselves soon.
+    pub(super) fn keys_ending(&self) -> Value {
+        let now = SystemTime::now();
+        let soon = |key: &&KeyView| {
+            let left = key.expires.and_then(|end| end.duration_since(now).ok());
+            key.over(now).is_none() && left.is_some_and(|left| left <= ENDS_SOON)
+        };
+        let keys = self.desk.freezes().keys().list();
+        let ending = keys.iter().filter(soon);
+        ending.map(|key| key_json(key, now)).collect()
+    }
+
     /// All keys without the keys themselves, which nobody has.
     pub(crate) fn key_list(&self) -> Value {
         let now = SystemTime::now();

@@ -112,7 +112,14 @@ fn a_key_that_ends_soon_is_told_of_and_put_off() {
     gate.cli(&["keys", "create", "ann"]);
     let list = gate.cli(&["keys", "list"]);
     assert!(list.contains("(ends in 6 days)"), "{list}");
+    let status = gate.cli(&["status"]);
+    assert!(
+        status.contains("key:ci ends in 6 days; run: toolgate keys extend ci"),
+        "{status}"
+    );
+    assert!(!status.contains("key:ann"), "{status}");
     let said = gate.cli(&["keys", "extend", "ci", "--expires", "90d"]);
+    assert!(!gate.cli(&["status"]).contains("key:ci"));
     assert!(said.starts_with("key:ci is valid until 20"), "{said}");
     let list = gate.cli(&["keys", "list"]);
     assert!(

@@ -258,6 +258,7 @@ fn a_sign_in_that_ended_is_a_state_and_takes_nothing_off_the_lists() {
         status.contains("far sign-in: the sign-in has ended"),
         "{status}"
     );
+    assert!(status.contains("run: toolgate login far"), "{status}");
     assert_eq!(names(&near), before);
 
     // The same after a start: what was pinned is known.

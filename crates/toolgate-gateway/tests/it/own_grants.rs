@@ -269,6 +269,10 @@ fn t31_each_caller_has_a_sign_in_of_its_own_and_nobody_uses_anothers() {
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
+    let status = gate.cli(&["status"]);
+    let waits = "key:bob waits for a sign-in; run: toolgate login far --caller key:bob\n";
+    assert!(status.contains(waits), "{status}");
+    assert!(!status.contains("key:ann waits"), "{status}");
     assert_eq!(far.seen(|seen| seen.calls.len()), before);
     // What the server offers stays listed for all; what belongs to an account does not.
     assert_eq!(list(&gate, &bob, "tools").as_array().unwrap().len(), 1);

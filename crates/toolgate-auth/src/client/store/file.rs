@@ -19,9 +19,9 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// Most bytes of the file.
 pub(super) const LONGEST: u64 = 16 << 20;
@@ -132,6 +132,12 @@ impl Store for FileStore {
                 match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
                     Ok(()) => return Ok(Turn::held(lock)),
                     Err(Errno::WOULDBLOCK) if Instant::now() < end => sleep(LOOK).await,
+                    Err(Errno::WOULDBLOCK) => {
+                        let (path, seconds) = (path.display(), TURN.as_secs());
+                        return Err(StoreError(format!(
+                            "another process has renewed this sign-in for {seconds} seconds ({path}); try again"
+                        )));
+                    }
                     Err(error) => {
                         let why = format!("{}: {}", path.display(), io::Error::from(error));
                         return Err(StoreError(why));
@@ -230,7 +236,8 @@ fn locked<T>(
         Some(bytes) => unseal(&key, bytes).ok_or_else(|| {
             let path = sealed.display();
             StoreError(format!(
-                "{path}: it was changed, or its key was; remove it and sign in again"
+                "{path}: it was changed, or its key was, and all sign-ins of this data directory are lost with it; \
+                 remove it and sign in again at each server"
             ))
         })?,
         None => serde_json::json!({"grants": {}, "clients": {}}),

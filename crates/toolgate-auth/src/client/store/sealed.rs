@@ -34,9 +34,10 @@ pub(super) fn own(path: &Path) -> Result<File, StoreError> {
     let file = File::from(file);
     let mode = file.metadata().map_err(|e| failed(e.to_string()))?.mode();
     if mode & 0o077 != 0 {
-        return Err(failed(
-            "others can read it; take that away with: chmod 600".to_owned(),
-        ));
+        return Err(failed(format!(
+            "others can read it; take that away with: chmod 600 {}",
+            path.display()
+        )));
     }
     Ok(file)
 }
@@ -56,7 +57,13 @@ pub(super) fn key(path: &Path) -> Result<LessSafeKey, StoreError> {
         written.map_err(|e| failed(e.to_string()))?;
     }
     let key = UnboundKey::new(&AES_256_GCM, &bytes);
-    let key = key.map_err(|_| failed("it is no key; remove it and sign in again".to_owned()))?;
+    let key = key.map_err(|_| {
+        failed(
+            "it is no key, and all sign-ins of this data directory are lost with it; remove it and grants.sealed beside it, \
+             and sign in again at each server"
+                .to_owned(),
+        )
+    })?;
     Ok(LessSafeKey::new(key))
 }
 
