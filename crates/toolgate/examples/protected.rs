@@ -22,7 +22,6 @@ use toolgate::{
     Cx, Http, Server, Stop,
     auth::{
         Url,
-        fetch::{FetchLimits, Fetcher, Reach},
         resource::{Issuer, ResourceServer},
     },
     duties::{Pattern, ScopeRule, Scopes},
@@ -94,9 +93,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     // Tokens have to be for this address, to the letter: behind a proxy it is the one that clients use.
     let address = format!("http://{}/mcp", listener.local_addr()?);
-    let fetcher = Fetcher::new(Reach::of(&issuer), FetchLimits::default());
     let resource = ResourceServer::new(Url::parse(&address)?)
-        .issuer(Issuer::new("demo", issuer), fetcher)
+        .issuer(Issuer::new("demo", issuer))
         .scopes(scopes().all());
     let metadata = resource.metadata_path();
     let server = Server::new("notes", "1.0.0")

@@ -45,13 +45,12 @@ const LONGEST: usize = 16 * 1024;
 ///
 /// ```
 /// use http::{HeaderMap, Method};
-/// use toolgate_auth::{Url, fetch::{FetchLimits, Fetcher, Reach}, resource::{Issuer, ResourceServer}};
+/// use toolgate_auth::{Url, resource::{Issuer, ResourceServer}};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let login = Url::parse("https://login.example.com")?;
-/// let fetcher = Fetcher::new(Reach::of(&login), FetchLimits::default());
 /// let resource = ResourceServer::new(Url::parse("https://tools.example.com/mcp")?)
-///     .issuer(Issuer::new("corp", login), fetcher)
+///     .issuer(Issuer::new("corp", login))
 ///     .scopes(["files:read".to_owned()]);
 /// let shown = HeaderMap::new();
 /// match resource.admit(&Method::POST, &shown).await {
