@@ -5,7 +5,7 @@
 //!
 //! Source: the page on client registration; RFC 7591.
 
-use super::{AuthError, AuthErrorKind, ServerMetadata, Store, error::shown};
+use super::{AuthError, AuthErrorKind, ServerMetadata, error::shown};
 use crate::{
     Secret, Url,
     fetch::{Fetcher, Request},
@@ -104,6 +104,10 @@ pub(super) struct Identity {
     pub(super) document: Option<Url>,
     /// Our name.
     pub(super) name: String,
+    /// Whether we want refresh tokens.
+    pub(super) offline: bool,
+    /// What a person does to set a client that was registered by hand.
+    pub(super) by_hand: Option<String>,
 }
 
 impl Identity {
@@ -143,18 +147,26 @@ impl Identity {
         )))
     }
 
-    /// Who we are to this server, registering with it where nothing else is possible.
+    /// Whether that is the id of a client that was given to us, or of our document.
+    pub(super) fn is(&self, id: &str) -> bool {
+        let given = self
+            .given
+            .as_ref()
+            .is_some_and(|(_, client)| client.id == id);
+        given || self.document.as_ref().is_some_and(|at| at.as_str() == id)
+    }
+
+    /// Who we are to this server, registering with it where nothing else is possible. `kept` is what we were before.
     pub(super) async fn at(
         &self,
         server: &ServerMetadata,
         redirect: &str,
         fetcher: &Fetcher,
-        store: &dyn Store,
+        kept: Option<OauthClient>,
     ) -> Result<OauthClient, AuthError> {
         if let Some(client) = self.known(server)? {
             return Ok(client);
         }
-        let kept = store.client(&server.issuer).await?;
         let usable = |client: &OauthClient| {
             client.redirect.as_deref() == Some(redirect)
                 && client.until.is_none_or(|until| until > crate::clock::now())
@@ -163,19 +175,20 @@ impl Identity {
             return Ok(client);
         }
         let Some(endpoint) = &server.registration else {
-            return Err(AuthError::new(
-                AuthErrorKind::Unsupported,
-                format!(
-                    "{} registers no clients by itself; register one there and set its id",
-                    shown(&server.issuer)
-                ),
-            ));
+            let words = format!(
+                "{} registers no clients by itself; {}",
+                shown(&server.issuer),
+                self.by_hand(redirect)
+            );
+            return Err(AuthError::new(AuthErrorKind::Unsupported, words));
         };
-        let client = self.register(endpoint, server, redirect, fetcher).await?;
-        store
-            .keep_client(&server.issuer, Some(client.clone()))
-            .await?;
-        Ok(client)
+        self.register(endpoint, server, redirect, fetcher).await
+    }
+
+    /// What a person does where we cannot register.
+    fn by_hand(&self, redirect: &str) -> String {
+        let set = self.by_hand.as_deref().unwrap_or("set its client_id");
+        format!("register one there, with the redirect address {redirect}, and {set}")
     }
 
     async fn register(
@@ -186,10 +199,14 @@ impl Identity {
         fetcher: &Fetcher,
     ) -> Result<OauthClient, AuthError> {
         let method = server.method_for_new_client();
+        let mut kinds = vec!["authorization_code"];
+        if self.offline {
+            kinds.push("refresh_token");
+        }
         let wanted = json!({
             "client_name": self.name,
             "redirect_uris": [redirect],
-            "grant_types": ["authorization_code", "refresh_token"],
+            "grant_types": kinds,
             "response_types": ["code"],
             "token_endpoint_auth_method": method,
             // A page of ours on this machine counts as native, as a port that is open only meanwhile does.
@@ -206,10 +223,11 @@ impl Identity {
                 .or_else(|| text("error"))
                 .unwrap_or_default();
             let words = format!(
-                "{} does not register this client (HTTP {}): {}; register one there, with the redirect address {redirect}, and set its id",
+                "{} does not register this client (HTTP {}): {}; {}",
                 endpoint.origin(),
                 status.as_u16(),
-                shown(&why)
+                shown(&why),
+                self.by_hand(redirect)
             );
             return Err(AuthError::new(AuthErrorKind::Refused, words));
         }

@@ -215,11 +215,19 @@ impl Fetcher {
         let first = request.url.clone();
         match tokio::time::timeout(self.limits.time, self.hops(request)).await {
             Ok(fetched) => fetched,
-            Err(_) => {
-                let words = format!("no answer within {:?}", self.limits.time);
-                Err(FetchError::new(&first, FetchErrorKind::Late, words))
-            }
+            Err(_) => Err(self.late(&first)),
         }
+    }
+
+    /// The same, where a redirect is an answer like others.
+    pub(crate) async fn fetch_here(&self, request: Request) -> Result<Fetched, FetchError> {
+        let once = tokio::time::timeout(self.limits.time, self.once(&request)).await;
+        once.unwrap_or_else(|_| Err(self.late(&request.url)))
+    }
+
+    fn late(&self, url: &Url) -> FetchError {
+        let words = format!("no answer within {:?}", self.limits.time);
+        FetchError::new(url, FetchErrorKind::Late, words)
     }
 
     async fn hops(&self, mut request: Request) -> Result<Fetched, FetchError> {

@@ -136,7 +136,7 @@ async fn t36_a_code_does_not_follow_a_redirect() {
     assert!(world.asked("/elsewhere").is_empty());
 }
 
-/// Holds: AUTH-35.
+/// Holds: AUTH-27, AUTH-35.
 #[tokio::test]
 async fn a_token_that_ends_is_renewed_once_for_all_who_wait() {
     let world = World::new(Twist { life: 0, ..LONG }).await;
@@ -154,6 +154,8 @@ async fn a_token_that_ends_is_renewed_once_for_all_who_wait() {
         asked[2].field("refresh_token").as_deref(),
         Some("refresh-1")
     );
+    let resource = format!("{}/mcp", world.origin());
+    assert_eq!(asked[2].field("resource"), Some(resource));
     assert_eq!(world.visits().len(), 1);
     let kept = login.granted().await.unwrap().unwrap();
     assert!(
@@ -554,7 +556,7 @@ async fn a_registration_that_is_refused_is_told_with_the_address_to_register() {
     for part in [
         "does not register this client (HTTP 400): invalid_redirect_uri",
         "with the redirect address http://127.0.0.1:1/callback",
-        "set its id",
+        "set its client_id",
     ] {
         assert!(said.contains(part), "{said}");
     }

@@ -8,10 +8,14 @@
 )]
 
 mod browser;
+mod finding;
 mod hostile;
 mod identification;
 mod kept;
 mod login;
 mod own_store;
 mod refusals;
+mod registered;
+mod renewal;
+mod turns;
 mod world;

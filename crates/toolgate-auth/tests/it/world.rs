@@ -13,10 +13,13 @@ use std::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::oneshot,
 };
 use toolgate_auth::{
     Url,
-    client::{Again, AuthError, Credentials, Leaving, Login, Refusal, SignIn, Visit},
+    client::{
+        Again, AuthError, AuthErrorKind, Credentials, Leaving, Login, Refusal, SignIn, Visit,
+    },
 };
 
 /// What is otherwise than it should be.
@@ -65,6 +68,17 @@ pub(crate) struct Twist {
     pub(crate) algorithms: Option<&'static [&'static str]>,
     /// The path below which the authorization server lies.
     pub(crate) tenant: &'static str,
+    /// What some paths answer instead: status, a line of the head, body.
+    pub(crate) instead: Vec<(&'static str, u16, String, &'static str)>,
+    /// Where the server's metadata is, where that is no well-known place; said in each refusal.
+    pub(crate) hint: Option<&'static str>,
+    /// Where the metadata of the authorization server is, where that is not the first place.
+    pub(crate) metadata_at: Option<&'static str>,
+    /// How renewals are refused.
+    pub(crate) renews_not: Option<&'static str>,
+    /// The id of who registers, and until when the secret is good that comes with it.
+    pub(crate) registers_as: Option<&'static str>,
+    pub(crate) secret_until: Option<u64>,
 }
 
 /// Nothing is otherwise, and tokens live for an hour.
@@ -93,6 +107,12 @@ pub(crate) const LONG: Twist = Twist {
     methods: None,
     algorithms: None,
     tenant: "",
+    instead: Vec::new(),
+    hint: None,
+    metadata_at: None,
+    renews_not: None,
+    registers_as: None,
+    secret_until: None,
 };
 
 /// One request that an endpoint got.
@@ -124,6 +144,7 @@ struct Inner {
     nonce: AtomicUsize,
     /// What the server got as `Authorization`.
     shown: Mutex<Vec<String>>,
+    held: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
 #[derive(Default)]
@@ -145,6 +166,7 @@ impl World {
             count: AtomicUsize::new(0),
             nonce: AtomicUsize::new(0),
             shown: Mutex::default(),
+            held: Mutex::default(),
         }));
         let serving = world.clone();
         #[allow(clippy::disallowed_methods, reason = "a server of a test")]
@@ -177,6 +199,40 @@ impl World {
             .filter(|one| one.path == path)
             .cloned()
             .collect()
+    }
+
+    /// All paths that were asked for.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let asked = self.0.asked.lock().unwrap();
+        asked.iter().map(|one| one.path.clone()).collect()
+    }
+
+    /// What tokens were asked for with.
+    pub(crate) fn grants(&self) -> Vec<String> {
+        let asked = self.asked("/token");
+        asked
+            .iter()
+            .filter_map(|one| one.field("grant_type"))
+            .collect()
+    }
+
+    /// Holds the next answer of the token endpoint back until the sender is used or dropped.
+    pub(crate) fn hold(&self) -> oneshot::Sender<()> {
+        let (release, held) = oneshot::channel();
+        *self.0.held.lock().unwrap() = Some(held);
+        release
+    }
+
+    /// Waits until a path was asked for so many times.
+    pub(crate) async fn until_asked(&self, path: &str, times: usize) {
+        let asked = async {
+            while self.asked(path).len() < times {
+                tokio::task::yield_now().await;
+            }
+        };
+        // A bound on a hang, not a measurement.
+        let asked = tokio::time::timeout(std::time::Duration::from_secs(20), asked);
+        asked.await.expect("it is asked");
     }
 
     /// Where the person was sent.
@@ -242,9 +298,10 @@ impl World {
             .scope
             .map(|scope| format!(", scope=\"{scope}\""))
             .unwrap_or_default();
+        let hint = self.hint(&twist);
         let no = |status, error: &str| {
             let mut headers = HeaderMap::new();
-            let value = format!("{scheme} error=\"{error}\"{wanted}");
+            let value = format!("{scheme} error=\"{error}\"{wanted}{hint}");
             headers.insert(header::WWW_AUTHENTICATE, value.parse().unwrap());
             headers.insert("dpop-nonce", self.nonce().parse().unwrap());
             (status, headers)
@@ -275,6 +332,13 @@ impl World {
         format!("nonce-{}", self.0.nonce.load(SeqCst))
     }
 
+    /// What a refusal says of where the metadata is.
+    fn hint(&self, twist: &Twist) -> String {
+        let hint = twist.hint.map(|hint| format!("{}{hint}", self.origin()));
+        hint.map(|hint| format!(", resource_metadata=\"{hint}\""))
+            .unwrap_or_default()
+    }
+
     async fn answer(self, mut stream: TcpStream) {
         let mut bytes = Vec::new();
         let asked = loop {
@@ -288,10 +352,25 @@ impl World {
                 return;
             }
         };
-        let (status, location, body) = self.say(&asked);
+        let instead = self.0.twist.lock().unwrap().instead.clone();
+        let instead = instead.into_iter().find(|(path, ..)| *path == asked.path);
+        let (status, line, body) = match instead {
+            Some((_, status, line, body)) if line.is_empty() => {
+                (status, "X-Line: none".to_owned(), body.to_owned())
+            }
+            Some((_, status, line, body)) => (status, line, body.to_owned()),
+            None => {
+                let (status, location, body) = self.say(&asked);
+                (status, format!("Location: {location}"), body)
+            }
+        };
+        let held = (asked.path == "/token").then(|| self.0.held.lock().unwrap().take());
         self.0.asked.lock().unwrap().push(asked);
+        if let Some(held) = held.flatten() {
+            let _ = held.await;
+        }
         let answer = format!(
-            "HTTP/1.1 {status} x\r\nContent-Type: application/json\r\nLocation: {location}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            "HTTP/1.1 {status} x\r\nContent-Type: application/json\r\n{line}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
         );
         let _ = stream.write_all(answer.as_bytes()).await;
@@ -306,13 +385,22 @@ impl World {
         if twist.silent && path.starts_with("/.well-known") {
             return none;
         }
-        if path == "/.well-known/oauth-protected-resource/mcp" {
+        if path == "/mcp" {
+            let line = "\r\nWWW-Authenticate: Bearer error=\"invalid_token\"";
+            return (401, format!("{line}{}", self.hint(&twist)), String::new());
+        }
+        if path
+            == twist
+                .hint
+                .unwrap_or("/.well-known/oauth-protected-resource/mcp")
+        {
             return ok(serde_json::json!({
                 "resource": twist.resource.unwrap_or(format!("{origin}/mcp")),
                 "authorization_servers": [format!("{origin}{tenant}")],
             }));
         }
-        if path == format!("/.well-known/oauth-authorization-server{tenant}") {
+        let first = format!("/.well-known/oauth-authorization-server{tenant}");
+        if path == twist.metadata_at.unwrap_or(&first) {
             let back = twist.takes_back.map(|_| format!("{origin}/back"));
             return ok(serde_json::json!({
                 "revocation_endpoint": back,
@@ -334,11 +422,17 @@ impl World {
                 String::new(),
                 format!("{{\"error\":\"{}\"}}", twist.registers_not.unwrap()),
             ),
-            "/register" => (
-                201,
-                String::new(),
-                format!("{{\"client_id\":\"id-of{}\"}}", tenant.replace('/', "-")),
-            ),
+            "/register" => {
+                let id = format!("id-of{}", tenant.replace('/', "-"));
+                let mut client =
+                    serde_json::json!({"client_id": twist.registers_as.unwrap_or(&id)});
+                if let Some(until) = twist.secret_until {
+                    client["client_secret"] = "a-secret".into();
+                    client["client_secret_expires_at"] = until.into();
+                    client["token_endpoint_auth_method"] = "client_secret_post".into();
+                }
+                (201, String::new(), client.to_string())
+            }
             "/token" => self.token(asked, &twist),
             "/back" => (
                 twist.takes_back.unwrap_or(404),
@@ -364,6 +458,10 @@ impl World {
             );
         }
         if let Some(code) = twist.refuses {
+            return no(code);
+        }
+        let renews = asked.field("grant_type").as_deref() == Some("refresh_token");
+        if let Some(code) = twist.renews_not.filter(|_| renews) {
             return no(code);
         }
         let mut tokens = self.0.tokens.lock().unwrap();
@@ -412,6 +510,36 @@ fn whole(bytes: &[u8]) -> Option<Asked> {
 /// Signs in at once.
 #[derive(Clone)]
 pub(crate) struct Person(pub(crate) World);
+
+/// Comes back elsewhere, where there is another place than that of [`Person`]; and what happens while away.
+#[derive(Clone)]
+pub(crate) struct Traveller {
+    pub(crate) world: World,
+    pub(crate) redirect: &'static str,
+    pub(crate) meanwhile: fn(&mut Twist),
+    pub(crate) comes_back: bool,
+}
+
+impl SignIn for Traveller {
+    fn begin<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>> {
+        Box::pin(async { Ok(Box::new(self.clone()) as Box<dyn Visit>) })
+    }
+}
+
+impl Visit for Traveller {
+    fn redirect(&self) -> &str {
+        self.redirect
+    }
+
+    fn go(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
+        self.world.twist(self.meanwhile);
+        if !self.comes_back {
+            let nobody = AuthError::new(AuthErrorKind::NeedsSignIn, "nobody came back");
+            return Box::pin(async { Err(nobody) });
+        }
+        Box::new(Person(self.world)).go(url)
+    }
+}
 
 impl SignIn for Person {
     fn begin<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>> {

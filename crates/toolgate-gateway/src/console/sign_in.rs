@@ -3,7 +3,7 @@
 use super::{Console, answer, body, mark};
 use crate::{
     routes::text,
-    signing_in::{self, PATH},
+    signing_in::{self, PATH, Signed},
 };
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -77,9 +77,11 @@ impl Console {
     }
 
     async fn end(&self, query: &str, by: &str, who: &Who) -> Result<Value, String> {
-        let signed = self.sign_ins.end(query, by).await?;
-        self.operator
-            .signed(&signed.server, signed.caller.as_deref(), "signed_in", who);
+        let (operator, who) = (self.operator.clone(), who.clone());
+        let then = move |signed: &Signed| {
+            operator.signed(&signed.server, signed.caller.as_deref(), "signed_in", &who);
+        };
+        let signed = self.sign_ins.end(query, by, then).await?;
         let grant = &signed.grant;
         Ok(json!({
             "server": signed.server, "caller": signed.caller, "issuer": visible(&grant.issuer),

@@ -5,7 +5,7 @@ use super::{Routes, text};
 use crate::{
     console::{answer, body},
     door::{Door, StaysOut},
-    signing_in::{self, BACK, FOLDER, Links, Showing, ShownBy, SignIns, callers},
+    signing_in::{self, BACK, FOLDER, Links, Showing, ShownBy, SignIns, Signed, callers},
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -165,12 +165,16 @@ impl Routes {
         let OwnSignIn {
             links, sign_ins, ..
         } = &self.own;
-        let signed = sign_ins.end(word(with, "query"), word(with, "key")).await?;
+        let (operator, links) = (self.console.operator.clone(), links.clone());
+        let then = move |signed: &Signed| {
+            let caller = signed.caller.as_deref();
+            let who = Who::named(By::Client, caller.unwrap_or_default());
+            operator.signed(&signed.server, caller, "signed_in", &who);
+            links.signed_in();
+        };
+        let (query, key) = (word(with, "query"), word(with, "key"));
+        let signed = sign_ins.end(query, key, then).await?;
         let caller = signed.caller.as_deref();
-        let who = Who::named(By::Client, caller.unwrap_or_default());
-        let operator = &self.console.operator;
-        operator.signed(&signed.server, caller, "signed_in", &who);
-        links.signed_in();
         Ok(json!({
             "server": signed.server, "caller": caller.map(visible_line),
             "issuer": visible(&signed.grant.issuer), "scopes": visible(&signed.grant.scopes.to_string()),

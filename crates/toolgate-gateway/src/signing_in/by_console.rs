@@ -71,16 +71,26 @@ impl SignIns {
     }
 
     /// Takes the answer with which a browser came back, from the login that began the sign-in. Any other changes nothing.
+    /// Once somebody signed in, `then` is called, also where the browser is gone by then.
     ///
     /// # Errors
     /// A sentence for the person.
-    pub(crate) async fn end(&self, query: &str, by: &str) -> Result<Signed, String> {
-        let (what, grant) = self.visits.end(query, by).await?;
-        Ok(Signed {
-            server: what.at,
-            caller: what.caller,
-            grant,
-        })
+    pub(crate) async fn end(
+        &self,
+        query: &str,
+        by: &str,
+        then: impl FnOnce(&Signed) + Send + 'static,
+    ) -> Result<Signed, String> {
+        let signed = move |what: For, grant| {
+            let signed = Signed {
+                server: what.at,
+                caller: what.caller,
+                grant,
+            };
+            then(&signed);
+            signed
+        };
+        self.visits.end(query, by, signed).await
     }
 
     /// Ends those that were begun for a caller of a server.

@@ -8,7 +8,7 @@ mod users;
 mod visits;
 
 pub(crate) use by_caller::{BACK, FOLDER, Lacking, Links, Pages, ShownBy};
-pub(crate) use by_console::{PATH, SignIns};
+pub(crate) use by_console::{PATH, SignIns, Signed};
 pub(crate) use need::{Need, SignInIsWhy, Watched};
 pub(crate) use users::{Showing, Users};
 
@@ -88,6 +88,7 @@ pub(crate) fn login(
         .key(&callers::key(id, address, name))
         .name("Toolgate")
         .how(&how(id, console, name))
+        .by_hand(&format!("write its client_id in [server.{id}]"))
         .store(store);
     let Some(client) = &address.client else {
         return Ok(login);

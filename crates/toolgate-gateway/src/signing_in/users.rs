@@ -87,6 +87,6 @@ impl Showing {
     /// # Errors
     /// A sentence for the person.
     pub(crate) async fn end(&self, query: &str, key: &str) -> Result<Secret, String> {
-        Ok(self.0.end(query, key).await?.1)
+        self.0.end(query, key, |_, token| token).await
     }
 }

@@ -32,6 +32,9 @@ const LONGEST: usize = 16 << 10;
 /// Said where a key ended while somebody signed in for its caller.
 const OVER: &str = "the key of the caller was revoked or has expired meanwhile";
 
+/// Said where the work on an answer ended by itself.
+const CUT: &str = "the sign-in was cut off; begin again";
+
 /// The visits that were begun, and are not over. Each brings a `T`.
 pub(super) struct Visits<T> {
     open: Mutex<Vec<Open<T>>>,
@@ -141,26 +144,28 @@ impl<T: Send + 'static> Visits<T> {
         Ok(page)
     }
 
-    /// Takes the answer with which a browser came back, with the key of what began. Any other changes nothing.
+    /// Takes the answer with which a browser came back, with the key of what began. Any other changes nothing. What it
+    /// brings is made into something at once, also where the browser is gone by then.
     ///
     /// # Errors
     /// A sentence for the person.
-    pub(super) async fn end(&self, query: &str, by: &str) -> Result<(For, T), String> {
+    pub(super) async fn end<R: Send + 'static>(
+        &self,
+        query: &str,
+        by: &str,
+        then: impl FnOnce(For, T) -> R + Send + 'static,
+    ) -> Result<R, String> {
         let open = self.answered(query, by).ok_or(self.other)?;
-        let Open {
-            what,
-            answer,
-            mut work,
-            ..
-        } = open;
-        let _ = answer.send(query.to_owned());
-        let at = &what.at;
-        let late = |_| format!("the sign-in for {at} took longer than {STEP:?}; begin again");
-        match timeout(STEP, &mut work.0).await.map_err(late)? {
-            Ok(Ok(brought)) => Ok((what, brought)),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err("the sign-in was cut off; begin again".to_owned()),
-        }
+        let query = query.to_owned();
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "bounded in time; a code is good once, and must not be lost with the connection that brought it"
+        )]
+        let ending = tokio::spawn(async move {
+            let (what, brought) = ended(open, query).await?;
+            Ok(then(what, brought))
+        });
+        ending.await.unwrap_or_else(|_| Err(CUT.to_owned()))
     }
 
     /// Ends those that were begun for this.
@@ -182,6 +187,24 @@ impl<T: Send + 'static> Visits<T> {
         let now = Instant::now();
         open.retain(|one| one.until > now);
         open
+    }
+}
+
+/// Hands the answer over, and waits for what it is traded for.
+async fn ended<T>(open: Open<T>, query: String) -> Result<(For, T), String> {
+    let Open {
+        what,
+        answer,
+        mut work,
+        ..
+    } = open;
+    let _ = answer.send(query);
+    let at = &what.at;
+    let late = |_| format!("the sign-in for {at} took longer than {STEP:?}; begin again");
+    match timeout(STEP, &mut work.0).await.map_err(late)? {
+        Ok(Ok(brought)) => Ok((what, brought)),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(CUT.to_owned()),
     }
 }
 

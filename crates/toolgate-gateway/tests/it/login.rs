@@ -10,7 +10,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     thread,
 };
@@ -25,6 +25,11 @@ pub(crate) struct Far {
     port: u16,
     /// Whether what was granted is taken no more, and not renewed.
     pub(crate) ended: Arc<AtomicBool>,
+    /// Held by whoever holds the answers of the token endpoint back; how often it was asked.
+    pub(crate) tokens: Arc<Mutex<()>>,
+    pub(crate) asked: Arc<AtomicUsize>,
+    /// Why it is not renewed.
+    pub(crate) why_not: Arc<Mutex<&'static str>>,
     /// The connections that were passed on.
     open: Arc<Mutex<Vec<TcpStream>>>,
 }
@@ -41,18 +46,30 @@ impl Far {
         let behind = gate.port;
         let ended = Arc::new(AtomicBool::new(false));
         let (over, open) = (ended.clone(), Arc::<Mutex<Vec<TcpStream>>>::default());
-        let passed = open.clone();
+        let why_not = Arc::new(Mutex::new("invalid_grant"));
+        let (tokens, asked) = (Arc::<Mutex<()>>::default(), Arc::<AtomicUsize>::default());
+        let (passed, why) = (open.clone(), why_not.clone());
+        let (held, count) = (tokens.clone(), asked.clone());
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let over = over.load(Relaxed);
                 passed.lock().unwrap().push(stream.try_clone().unwrap());
-                thread::spawn(move || answer(stream, port, behind, over));
+                let over = over.then(|| *why.lock().unwrap());
+                let (held, count) = (held.clone(), count.clone());
+                let wait = move || {
+                    count.fetch_add(1, Relaxed);
+                    drop(held.lock());
+                };
+                thread::spawn(move || answer(stream, port, behind, over, wait));
             }
         });
         Far {
             _gate: gate,
             port,
             ended,
+            tokens,
+            asked,
+            why_not,
             open,
         }
     }
@@ -77,7 +94,7 @@ impl Far {
     }
 }
 
-fn answer(mut stream: TcpStream, port: u16, behind: u16, over: bool) {
+fn answer(mut stream: TcpStream, port: u16, behind: u16, over: Option<&str>, waits: impl FnOnce()) {
     let mut head = Vec::new();
     let mut part = [0; 4096];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -88,16 +105,15 @@ fn answer(mut stream: TcpStream, port: u16, behind: u16, over: bool) {
     }
     let text = String::from_utf8_lossy(&head).into_owned();
     let target = text.split(' ').nth(1).unwrap_or_default();
-    if target.starts_with("/mcp") && !over {
+    if target.starts_with("/mcp") && over.is_none() {
         return pass(stream, behind, &head);
     }
-    let (status, location, body) = match target {
-        "/mcp" => (401, String::new(), String::new()),
-        "/token" if over => (
-            400,
-            String::new(),
-            json!({"error": "invalid_grant"}).to_string(),
-        ),
+    if target == "/token" {
+        waits();
+    }
+    let (status, location, body) = match (target, over) {
+        ("/mcp", _) => (401, String::new(), String::new()),
+        ("/token", Some(why)) => (400, String::new(), json!({"error": why}).to_string()),
         _ => say(target, port),
     };
     let answer = format!(
@@ -268,6 +284,32 @@ fn a_sign_in_that_ended_is_a_state_and_takes_nothing_off_the_lists() {
     assert_eq!(names(&near), before);
     told(&near, "the server far: somebody has to sign in at");
     assert_eq!(list(&near)["_meta"]["toolgate/missing"], Value::Null);
+    far.ended.store(false, Relaxed);
+    sign_in(&near);
+    state(&near, "running");
+    assert!(add(&near).contains("\"sum\":3"));
+}
+
+/// An authorization server that lost its registrations, such as by a restart.
+#[test]
+fn a_client_that_is_known_no_more_is_a_missing_sign_in() {
+    let far = Far::new();
+    let near = far.near();
+    state(&near, "sign-in");
+    sign_in(&near);
+    state(&near, "running");
+    assert!(add(&near).contains("\"sum\":3"));
+    *far.why_not.lock().unwrap() = "invalid_client";
+    far.end();
+    let body = add(&near);
+    for part in [
+        "the sign-in has ended; somebody has to sign in at",
+        "invalid_client",
+        "run: toolgate login far",
+    ] {
+        assert!(body.contains(part), "{part}: {body}");
+    }
+    state(&near, "sign-in");
     far.ended.store(false, Relaxed);
     sign_in(&near);
     state(&near, "running");

@@ -1,11 +1,11 @@
 //! Signing in at a server from the console, as its page does it.
 
 use crate::{
-    help::{Gate, Login, Response, Script, browser, real, send, shot},
+    help::{Gate, Login, Response, SOON, Script, browser, real, request, send, shot, until},
     login::{Far, add, get, state},
 };
 use serde_json::{Value, json};
-use std::{sync::atomic::Ordering::Relaxed, thread};
+use std::{io::Write, net::TcpStream, sync::atomic::Ordering::Relaxed, thread};
 
 fn post(gate: &Gate, step: &str, lines: &[String], with: &Value) -> Response {
     let path = format!("/console/api/sign-in/{step}");
@@ -77,6 +77,32 @@ fn a_person_signs_in_at_the_console() {
     assert_eq!(signed.len(), 2);
     let is = |key: &str, word: &str| signed.iter().all(|r| r[key] == word);
     assert!(is("server", "far") && is("by", "console") && is("state", "signed_in"));
+}
+
+/// A code is good once: it is traded though the browser that brought it was closed.
+#[test]
+fn a_browser_that_is_gone_has_signed_in() {
+    let far = Far::new();
+    let near = far.near();
+    state(&near, "sign-in");
+    let login = near.log_in("");
+    let (_, query) = go(&near, &login);
+    let held = far.tokens.lock().unwrap();
+    let body = json!({"query": query}).to_string();
+    let path = "/console/api/sign-in/end";
+    let bytes = request(near.port, "POST", path, login.lines(), body.as_bytes());
+    let mut gone = TcpStream::connect(("127.0.0.1", near.port)).unwrap();
+    gone.write_all(&bytes).unwrap();
+    until("the code is there", SOON, || {
+        (far.asked.load(Relaxed) == 1).then_some(())
+    });
+    drop(gone);
+    // The gateway has read that it is closed once it answers what came later.
+    near.state();
+    drop(held);
+    state(&near, "running");
+    let audit = near.audit();
+    assert!(audit.iter().any(|r| r["ev"] == "sign_in"), "{audit:?}");
 }
 
 /// Holds: AUTH-24, AUTH-54.

@@ -4,7 +4,7 @@
 
 use super::{
     super::{AuthError, AuthErrorKind, Scopes, error::shown},
-    document, scopes, texts,
+    Looked, document, first, scopes, texts,
 };
 use crate::{Url, fetch::Fetcher, metadata::RESOURCE};
 use toolgate_wire::json::Json;
@@ -22,24 +22,30 @@ pub(super) async fn find(
     fetcher: &Fetcher,
     server: &Url,
     hint: Option<&str>,
-) -> Result<Option<Resource>, AuthError> {
-    if let Some(hint) = hint {
-        let broken = |why: &str| {
-            let words = format!("the metadata that the server points to {why}");
-            AuthError::new(AuthErrorKind::Unsupported, words)
-        };
-        let url = Url::parse(hint).map_err(|bad| broken(&format!("has no address: {bad}")))?;
-        let json = document(fetcher, url)
-            .await?
-            .ok_or_else(|| broken("is not there"))?;
-        return read(&json, server).map(Some);
+) -> Result<Looked<Resource>, AuthError> {
+    let looked = match hint {
+        Some(hint) => Looked::There(pointed(fetcher, hint).await?),
+        None => first(fetcher, places(server)).await?,
+    };
+    Ok(match looked {
+        Looked::There(json) => Looked::There(read(&json, server)?),
+        Looked::Absent => Looked::Absent,
+        Looked::Unclear(error) => Looked::Unclear(error),
+    })
+}
+
+/// The document that a refusal points to.
+async fn pointed(fetcher: &Fetcher, hint: &str) -> Result<Json, AuthError> {
+    let broken = |why: &str| {
+        let words = format!("the metadata that the server points to {why}");
+        AuthError::new(AuthErrorKind::Unsupported, words)
+    };
+    let url = Url::parse(hint).map_err(|bad| broken(&format!("has no address: {bad}")))?;
+    match document(fetcher, url).await? {
+        Looked::There(json) => Ok(json),
+        Looked::Absent => Err(broken("is not there")),
+        Looked::Unclear(error) => Err(error),
     }
-    for url in places(server) {
-        if let Some(json) = document(fetcher, url).await? {
-            return read(&json, server).map(Some);
-        }
-    }
-    Ok(None)
 }
 
 fn places(server: &Url) -> Vec<Url> {

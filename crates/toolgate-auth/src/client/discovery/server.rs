@@ -5,7 +5,7 @@
 
 use super::{
     super::{AuthError, AuthErrorKind, Scopes, error::shown},
-    document, scopes, texts,
+    Looked, document, first, scopes, texts,
 };
 use crate::{
     Url,
@@ -60,7 +60,8 @@ impl ServerMetadata {
     }
 }
 
-/// Looks for the metadata of an issuer in the order of the specification.
+/// Looks for the metadata of an issuer in the order of the specification; nothing where the issuer says that there is
+/// none.
 pub(in super::super) async fn find(
     fetcher: &Fetcher,
     issuer: &str,
@@ -70,21 +71,22 @@ pub(in super::super) async fn find(
         let words = format!("the authorization server {:?} is no address", shown(issuer));
         AuthError::new(AuthErrorKind::Unsupported, words)
     })?;
-    for place in places(&url) {
-        if let Some(json) = document(fetcher, place).await? {
-            return read(&json, issuer).map(Some);
-        }
+    match first(fetcher, places(&url)).await? {
+        Looked::There(json) => read(&json, issuer).map(Some),
+        Looked::Absent => Ok(None),
+        Looked::Unclear(error) => Err(error),
     }
-    Ok(None)
 }
 
 /// The first way of 2025-03-26: metadata at the origin of the server.
 pub(super) async fn at_origin(
     fetcher: &Fetcher,
     server: &Url,
-) -> Result<Option<ServerMetadata>, AuthError> {
-    let Some(json) = document(fetcher, own(server, OAUTH)?).await? else {
-        return Ok(None);
+) -> Result<Looked<ServerMetadata>, AuthError> {
+    let json = match document(fetcher, own(server, OAUTH)?).await? {
+        Looked::There(json) => json,
+        Looked::Absent => return Ok(Looked::Absent),
+        Looked::Unclear(error) => return Ok(Looked::Unclear(error)),
     };
     // Some write their origin with a slash at its end; both are the same origin.
     let said = json.get("issuer").and_then(|issuer| issuer.string());
@@ -94,7 +96,7 @@ pub(super) async fn at_origin(
     } else {
         &origin
     };
-    read(&json, issuer).map(Some)
+    read(&json, issuer).map(Looked::There)
 }
 
 /// The second way of 2025-03-26: known paths, without a word of the server.

@@ -117,10 +117,10 @@ impl Login {
             return over(words);
         }
         // A refusal before this one may have been about the proof alone.
-        if refusal.before > 0 && self.is_untried(sent.as_ref()) {
-            return over(format!(
-                "{origin} does not take the token that was granted for it"
-            ));
+        if let Some(sent) = sent.as_ref().filter(|_| refusal.before > 0)
+            && self.is_untried(Some(sent))
+        {
+            return Err(self.useless(sent));
         }
         self.authorize(ours(all), sent).await?;
         let mut state = self.state();

@@ -39,8 +39,6 @@ pub(super) struct Settings {
     pub(super) store: Arc<dyn Store>,
     pub(super) way: Way,
     pub(super) bind: Bind,
-    /// Whether a refresh token is asked for.
-    pub(super) offline: bool,
     /// What a person does to sign in, where nobody does it here.
     pub(super) how: Option<String>,
 }
@@ -61,12 +59,12 @@ impl LoginBuilder {
             limits: FetchLimits::default(),
             identity: Identity {
                 name: "Toolgate".to_owned(),
+                offline: true,
                 ..Identity::default()
             },
             store: Arc::new(MemoryStore::new()),
             way: Way::Nobody,
             bind: Bind::Wanted,
-            offline: true,
             how: None,
         })
     }
@@ -84,7 +82,8 @@ impl LoginBuilder {
     }
 
     /// A client that was registered by other means, and for which issuer; where none is said, for the one that the
-    /// server names.
+    /// server names. Where the server names none, as some of 2025-03-26, a client without a person needs its issuer said:
+    /// what shows who it is goes to no place that nobody named.
     pub fn client(mut self, issuer: Option<&str>, client: OauthClient) -> LoginBuilder {
         self.0.identity.given = Some((issuer.map(str::to_owned), client));
         self
@@ -132,6 +131,13 @@ impl LoginBuilder {
         self
     }
 
+    /// What a person does with the id of a client that was registered by hand, for the words of an error where we cannot
+    /// register: `write client_id in my-app.toml`.
+    pub fn by_hand(mut self, words: &str) -> LoginBuilder {
+        self.0.identity.by_hand = Some(words.to_owned());
+        self
+    }
+
     /// The client that was set asks for itself.
     pub fn client_credentials(mut self) -> LoginBuilder {
         self.0.way = Way::Client;
@@ -158,7 +164,7 @@ impl LoginBuilder {
 
     /// No refresh token is asked for, so that nothing outlives the access token.
     pub fn no_refresh(mut self) -> LoginBuilder {
-        self.0.offline = false;
+        self.0.identity.offline = false;
         self
     }
 

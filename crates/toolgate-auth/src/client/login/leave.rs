@@ -30,12 +30,20 @@ impl Login {
     /// The store cannot be read or written.
     pub async fn sign_out(&self) -> Result<SignedOut, AuthError> {
         let _one = self.flight().await;
-        let kept = self.0.set.store.grant(self.0.set.key()).await?;
-        self.put(None).await?;
+        let (store, key) = (&self.0.set.store, self.0.set.key());
+        let kept = {
+            let _turn = store.turn(key).await?;
+            let kept = store.grant(key).await?;
+            self.put(None).await?;
+            kept
+        };
         let Some(grant) = kept else {
             return Ok(SignedOut::Nothing);
         };
-        Ok(self.give_back(&grant).await)
+        let out = self.give_back(&grant).await;
+        // Whoever signs in again because something is wrong begins with a client of which nothing is wrong.
+        self.forget_registration(&grant).await?;
+        Ok(out)
     }
 
     /// Gives a grant back that is kept no more, where its issuer takes it.

@@ -1,19 +1,28 @@
 //! The way to the tokens of one server.
 //!
-//! - `builder`: how it is set. `renew`: a token for a token that ends. `authorize`: a token from the beginning.
-//! - `answering`: what a transport asks. `leave`: a sign-out.
+//! - `builder`: how it is set. `renew`: a token for a token that ends. `authorize`: when a token is had from the
+//!   beginning, `flow` how, `visit` its part with a person. `find`: of whom. `wanted`: what a person would have to allow.
+//! - `answering`: what a transport asks. `leave`: a sign-out. `lately`: what is not tried again at once.
 
 mod answering;
 mod authorize;
 mod builder;
+mod find;
+mod flow;
+mod lately;
 mod leave;
 mod renew;
+mod visit;
+mod wanted;
 
 pub use builder::LoginBuilder;
 use builder::Settings;
+use lately::Lately;
 pub use leave::SignedOut;
 
-use super::{AuthError, Enterprise, Found, Grant, Scopes, SignIn, Store, Workload, dpop::Binding};
+use super::{
+    AuthError, Enterprise, Grant, Scopes, ServerMetadata, SignIn, Store, Workload, dpop::Binding,
+};
 use crate::{Secret, Url, fetch::Fetcher};
 use std::{
     collections::HashMap,
@@ -64,7 +73,8 @@ struct State {
     loaded: bool,
     grant: Option<Grant>,
     binding: Option<Arc<Binding>>,
-    found: Option<Arc<Found>>,
+    /// The authorization server, as it was found last.
+    server: Option<Arc<ServerMetadata>>,
     /// What was asked for last, granted or not.
     asked: Scopes,
     /// The token that was had because another was refused, until the server takes one.
@@ -73,6 +83,7 @@ struct State {
     steps: HashMap<String, (u32, Instant)>,
     /// The last refusal, where asking again at once would bring the same, and of which scopes beyond the granted ones.
     refused: Option<(Instant, Option<String>, AuthError)>,
+    lately: Lately,
 }
 
 impl Login {
@@ -113,7 +124,7 @@ impl Login {
         Ok(())
     }
 
-    /// Keeps a grant, here and in the store.
+    /// Keeps a grant, here and in the store. Only in turn: who renews it meanwhile would keep another.
     async fn put(&self, grant: Option<Grant>) -> Result<(), AuthError> {
         {
             let mut state = self.state();
@@ -146,6 +157,7 @@ fn adopt(state: &mut State, grant: Option<Grant>) -> Result<(), AuthError> {
             state.binding = Some(Arc::new(Binding::new(Some(key))?));
         }
     }
+    state.lately.adopts(grant.as_ref());
     state.grant = grant;
     Ok(())
 }

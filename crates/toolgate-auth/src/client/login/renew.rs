@@ -3,29 +3,40 @@
 use super::{
     super::{
         AuthError, AuthErrorKind, Grant, OauthClient, ServerMetadata, discovery,
-        endpoint::Endpoint, registration::Identity, tokens::Answer,
+        endpoint::{Endpoint, NoToken},
+        registration::Identity,
+        tokens::Answer,
     },
     Flight, Login, Way,
 };
-use crate::Secret;
+use crate::{Secret, clock::now};
 use std::sync::Arc;
 
 impl Login {
-    /// A fresh token where there can be one without a person; nothing where a flow has to begin anew.
+    /// A token where there can be one without a person; nothing where a flow has to begin anew. Where who granted it
+    /// cannot be asked, it is the one that ended: the server refuses it, and says whom to ask.
     ///
     /// # Errors
-    /// It could be renewed, and that failed for a reason that may pass.
+    /// There is none, for a reason that the server does not know better.
     pub(super) async fn fresh(&self) -> Result<Option<Grant>, AuthError> {
         self.load().await?;
-        let grant = self.state().grant.clone();
-        match grant {
-            Some(grant) if grant.is_fresh() => Ok(Some(grant)),
-            Some(grant) if grant.refresh.is_some() => self.renewed(grant.access).await,
-            Some(_) if !matches!(self.0.set.way, Way::Nobody | Way::Person(_)) => {
-                self.authorize(None, None).await?;
-                Ok(self.state().grant.clone())
-            }
-            _ => Ok(None),
+        let Some(grant) = self.state().grant.clone() else {
+            return Ok(None);
+        };
+        if grant.is_fresh() {
+            return Ok(Some(grant));
+        }
+        let got = match (&grant.refresh, &self.0.set.way) {
+            (Some(_), _) => self.renewed(grant.access.clone()).await,
+            (None, Way::Nobody | Way::Person(_)) => return Ok(None),
+            _ => self
+                .again(&grant)
+                .await
+                .map(|()| self.state().grant.clone()),
+        };
+        match got {
+            Err(error) if may_be_moved(&error) => Ok(Some(grant)),
+            got => got,
         }
     }
 
@@ -69,6 +80,7 @@ impl Login {
         };
         let now = self.state().grant.clone();
         let good = |grant: &Grant| grant.is_fresh() && !grant.access.is(stale.reveal());
+        let before = kept.access.clone();
         // Another process may have been first.
         let grant = if good(&kept) { kept } else { later(kept, now) };
         super::adopt(&mut self.state(), Some(grant.clone()))?;
@@ -78,9 +90,10 @@ impl Login {
         let Some(refresh) = grant.refresh.clone() else {
             return Ok(None);
         };
+        if self.was_not_taken(&refresh) {
+            return Ok(None);
+        }
         let Some((server, client)) = self.who(&grant).await? else {
-            // Not the one that granted it: to that one, our tokens say nothing.
-            self.put(None).await?;
             return Ok(None);
         };
         let binding = grant.bound.then(|| self.binding()).transpose()?;
@@ -91,17 +104,53 @@ impl Login {
             ("resource", &grant.resource),
         ];
         match endpoint.ask(&form).await {
-            Ok(answer) => {
-                let next = next(grant, answer)?;
-                self.put(Some(next.clone())).await?;
-                Ok(Some(next))
+            Ok(answer) => self.keep_renewed(before, next(grant, answer)?).await,
+            Err(no) => {
+                let issuer = grant.issuer;
+                self.not_renewed(&refresh, &client, &issuer, no).await
             }
-            Err(no) if no.code.as_deref() == Some("invalid_grant") => {
-                self.gone(&refresh).await?;
-                Ok(None)
-            }
-            Err(no) => Err(no.error),
         }
+    }
+
+    /// Keeps what came of a renewal, unless there is something else by now: whoever takes no turns may have signed out,
+    /// or in again.
+    async fn keep_renewed(&self, before: Secret, next: Grant) -> Result<Option<Grant>, AuthError> {
+        let kept = self.0.set.store.grant(self.0.set.key()).await?;
+        if kept
+            .as_ref()
+            .is_some_and(|kept| kept.access.is(before.reveal()))
+        {
+            self.put(Some(next.clone())).await?;
+            return Ok(Some(next));
+        }
+        super::adopt(&mut self.state(), kept.clone())?;
+        if kept.is_none() {
+            let _ = self.told(&next).await;
+        }
+        Ok(kept)
+    }
+
+    /// Why there is no new token: nothing where somebody has to sign in.
+    async fn not_renewed(
+        &self,
+        refresh: &Secret,
+        client: &OauthClient,
+        issuer: &str,
+        no: NoToken,
+    ) -> Result<Option<Grant>, AuthError> {
+        if no.code.is_none() || no.error.kind() != AuthErrorKind::Refused {
+            // No word of the protocol: it may pass, or the endpoint has moved.
+            self.state().server = None;
+            let passing = AuthError::new(AuthErrorKind::Unreachable, no.error.to_string());
+            return self.away(issuer, Err(passing));
+        }
+        let over = no.code.as_deref() == Some("invalid_grant");
+        // A refresh token is of one client.
+        if over || self.is_unknown(client, &no, issuer).await? {
+            self.gone(refresh).await?;
+        }
+        self.not_taken(refresh, no.error);
+        Ok(None)
     }
 
     /// The refresh token is no longer taken: another process may have used it, else the grant is over.
@@ -119,36 +168,37 @@ impl Login {
         }
     }
 
-    /// Who granted it, and who we are there; nothing where the server has another authorization server now.
-    async fn who(&self, grant: &Grant) -> Result<Option<(ServerMetadata, OauthClient)>, AuthError> {
-        let found = self.state().found.clone();
-        let found = match found {
-            Some(found) if found.server.issuer == grant.issuer => found,
-            _ => {
-                let found = discovery::find(
-                    &self.0.fetcher,
-                    &self.0.set.server,
-                    None,
-                    Some(&grant.issuer),
-                )
-                .await?;
-                Arc::new(found)
-            }
-        };
-        if found.server.issuer != grant.issuer {
-            return Ok(None);
-        }
-        let client = kept_client(
-            &self.0.set.identity,
-            &found.server,
-            self.0.set.store.as_ref(),
-            grant,
-        )
-        .await?;
-        let server = found.server.clone();
-        self.state().found = Some(found);
+    /// Who granted it, and who we were there; nothing where that client is no more. The server is not asked: whomever it
+    /// names now, what was granted goes to nobody but who granted it.
+    async fn who(
+        &self,
+        grant: &Grant,
+    ) -> Result<Option<(Arc<ServerMetadata>, OauthClient)>, AuthError> {
+        let server = self.granter(&grant.issuer).await?;
+        let set = &self.0.set;
+        let client = kept_client(&set.identity, &server, set.store.as_ref(), grant).await?;
+        let client = client.filter(|client| client.until.is_none_or(|until| until > now()));
         Ok(client.map(|client| (server, client)))
     }
+
+    /// The one who granted something for this server.
+    pub(super) async fn granter(&self, issuer: &str) -> Result<Arc<ServerMetadata>, AuthError> {
+        self.is_there(issuer)?;
+        let known = self.state().server.clone();
+        if let Some(known) = known.filter(|known| known.issuer == issuer) {
+            return Ok(known);
+        }
+        let found = discovery::granter(&self.0.fetcher, &self.0.set.server, issuer).await;
+        let found = Arc::new(self.away(issuer, found)?);
+        self.state().server = Some(found.clone());
+        Ok(found)
+    }
+}
+
+/// Whether the server may know another authorization server by now.
+fn may_be_moved(error: &AuthError) -> bool {
+    use AuthErrorKind::{Unreachable, Unsafe, Unsupported};
+    matches!(error.kind(), Unreachable | Unsafe | Unsupported)
 }
 
 /// The one whose refresh token is still good: another process may have renewed what we hold, and what it kept may have
@@ -167,7 +217,12 @@ pub(super) async fn kept_client(
     store: &dyn super::Store,
     grant: &Grant,
 ) -> Result<Option<OauthClient>, AuthError> {
-    if let Some(client) = identity.known(server)?.or_else(|| grant.client.clone()) {
+    match &grant.client {
+        // Registered by ourselves, whoever is set by now.
+        Some(client) if !identity.is(&client.id) => return Ok(Some(client.clone())),
+        _ => {}
+    }
+    if let Some(client) = identity.known(server)? {
         return Ok(Some(client));
     }
     // What older versions kept says no client.

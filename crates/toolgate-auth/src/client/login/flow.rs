@@ -1,0 +1,191 @@
+//! A token from the beginning: what is asked for, of whom, and how what comes is kept.
+
+use super::{
+    super::{
+        AuthError, AuthErrorKind, Challenge, Found, Grant, OauthClient, Scopes, dpop::Binding,
+        endpoint::Endpoint, error::shown, grants, scopes::choose, tokens::Answer,
+    },
+    Bind, Login, Way,
+    authorize::more,
+};
+use std::{sync::Arc, time::Duration};
+use tokio::time::timeout;
+
+/// How long a grant that was replaced may take to be given back.
+const GIVING_BACK: Duration = Duration::from_secs(10);
+
+impl Login {
+    pub(super) async fn flow(
+        &self,
+        found: &Found,
+        challenge: Option<&Challenge>,
+    ) -> Result<Grant, AuthError> {
+        let (before, mut asked) = {
+            let state = self.state();
+            (state.grant.clone(), state.asked.clone())
+        };
+        if let Some(before) = before.filter(|grant| grant.issuer == found.server.issuer) {
+            asked = asked.and(&before.scopes).and(&before.wanted);
+        }
+        let challenged = challenge
+            .and_then(|challenge| challenge.get("scope"))
+            .map(Scopes::read);
+        let of_server = found.server.scopes.as_ref();
+        let person = matches!(self.0.set.way, Way::Person(_));
+        let scopes = choose(
+            challenged.as_ref(),
+            found.scopes.as_ref(),
+            &asked,
+            of_server,
+            self.0.set.identity.offline && person,
+        );
+        let binding = self.wanted_binding(found, challenge)?;
+        if matches!(self.0.set.way, Way::Nobody) {
+            let wanted = more(challenge).map(Scopes::read);
+            self.want(found, wanted.as_ref()).await?;
+            return Err(self.who_signs_in(found, wanted.as_ref()));
+        }
+        let (answer, client) = match self.ask(found, &scopes, binding.as_deref()).await {
+            Err(error) if error.kind() == AuthErrorKind::Refused => {
+                // What a server wants and its authorization server does not know would stop each sign-in to come.
+                self.want_no_more().await?;
+                return Err(error);
+            }
+            answer => answer?,
+        };
+        self.state().asked = scopes.clone();
+        let grant = Grant {
+            client: client.filter(|client| client.redirect.is_some()),
+            ..granted(found, scopes, binding.as_deref(), answer)?
+        };
+        match self.replace(&grant).await {
+            Ok(Some(old)) if is_of_another_family(&old, &grant) => {
+                let _ = timeout(GIVING_BACK, self.told(&old)).await;
+                Ok(grant)
+            }
+            Ok(_) => Ok(grant),
+            Err(error) => {
+                // Nobody could use it once this ends.
+                self.state().grant = None;
+                let _ = self.told(&grant).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Keeps a new grant, and gives the one that was kept before.
+    async fn replace(&self, grant: &Grant) -> Result<Option<Grant>, AuthError> {
+        let (store, key) = (&self.0.set.store, self.0.set.key());
+        let _turn = store.turn(key).await?;
+        let old = store.grant(key).await?;
+        self.put(Some(grant.clone())).await?;
+        Ok(old)
+    }
+
+    fn wanted_binding(
+        &self,
+        found: &Found,
+        challenge: Option<&Challenge>,
+    ) -> Result<Option<Arc<Binding>>, AuthError> {
+        let by_server =
+            found.bound || challenge.is_some_and(|challenge| challenge.scheme == "dpop");
+        if !by_server && self.0.set.bind != Bind::Always {
+            return Ok(None);
+        }
+        if !found.server.binds {
+            let words = format!(
+                "tokens have to be bound to a key (DPoP), and the authorization server {} does not do that with ES256",
+                shown(&found.server.issuer)
+            );
+            return Err(AuthError::new(AuthErrorKind::Unsupported, words));
+        }
+        self.binding().map(Some)
+    }
+
+    async fn ask(
+        &self,
+        found: &Found,
+        scopes: &Scopes,
+        binding: Option<&Binding>,
+    ) -> Result<(Answer, Option<OauthClient>), AuthError> {
+        let server = &found.server;
+        if let Way::Person(person) = &self.0.set.way {
+            let visited = self.visit(person.as_ref(), found, scopes, binding).await?;
+            return Ok((visited.0, Some(visited.1)));
+        }
+        if found.guessed && self.0.set.identity.issuer().is_none() {
+            let words = format!(
+                "{} names no authorization server; what shows who we are is not sent to a place that nobody named",
+                self.0.set.server.origin()
+            );
+            return Err(AuthError::new(AuthErrorKind::Unsupported, words));
+        }
+        let client = self.0.set.identity.given(&server.issuer)?.ok_or_else(|| {
+            let words = format!(
+                "no client is set for {}; register one there and set its client_id",
+                shown(&server.issuer)
+            );
+            AuthError::new(AuthErrorKind::Unsupported, words)
+        })?;
+        let endpoint = Endpoint::of(server, &client, &self.0.fetcher, binding);
+        let answer = match &self.0.set.way {
+            Way::Enterprise(enterprise) => enterprise.ask(found, scopes, &endpoint).await,
+            Way::Workload(workload) => workload.ask(found, scopes, &endpoint).await,
+            _ => grants::client_credentials(found, scopes, &endpoint).await,
+        };
+        answer.map(|answer| (answer, None)).map_err(|no| no.error)
+    }
+}
+
+/// Whether a grant can be given back without the other: an authorization server may take back all that a person allowed
+/// a client (RFC 7009, section 2.1), and with the old grant the new one.
+fn is_of_another_family(old: &Grant, new: &Grant) -> bool {
+    let other = match (&old.client, &new.client) {
+        (Some(old), Some(new)) => old.id != new.id,
+        _ => false,
+    };
+    old.issuer != new.issuer || other
+}
+
+fn granted(
+    found: &Found,
+    asked: Scopes,
+    binding: Option<&Binding>,
+    answer: Answer,
+) -> Result<Grant, AuthError> {
+    let bound = answer.kind == "dpop";
+    let unsafe_ = |words: &str| {
+        AuthError::new(
+            AuthErrorKind::Unsafe,
+            format!("{} {words}", shown(&found.server.issuer)),
+        )
+    };
+    match (bound, binding) {
+        (false, Some(_)) => {
+            return Err(unsafe_(
+                "gave a token that is not bound to our key, as it was asked for",
+            ));
+        }
+        (true, None) => {
+            return Err(unsafe_(
+                "gave a token that is bound to a key, though none was sent",
+            ));
+        }
+        (false, None) if answer.kind != "bearer" => {
+            return Err(unsafe_("gave a token of a kind that we do not have"));
+        }
+        _ => {}
+    }
+    Ok(Grant {
+        issuer: found.server.issuer.clone(),
+        resource: found.resource.clone(),
+        access: answer.access,
+        bound,
+        key: binding.map(|binding| binding.kept.clone()),
+        until: answer.until,
+        refresh: answer.refresh,
+        scopes: answer.scopes.unwrap_or(asked),
+        wanted: Scopes::default(),
+        client: None,
+    })
+}

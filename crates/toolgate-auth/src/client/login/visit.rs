@@ -1,0 +1,93 @@
+//! A person goes to the authorization server, and comes back.
+
+use super::{
+    super::{
+        AuthError, Found, Grant, OauthClient, Scopes, SignIn,
+        code::Pending,
+        dpop::Binding,
+        endpoint::{Endpoint, NoToken},
+        tokens::Answer,
+    },
+    Login,
+};
+
+/// The errors that say that a client is not known, or not for this.
+const NO_CLIENT: [&str; 2] = ["invalid_client", "unauthorized_client"];
+
+impl Login {
+    /// Sends a person, and gives the code that comes back for tokens.
+    pub(super) async fn visit(
+        &self,
+        person: &dyn SignIn,
+        found: &Found,
+        scopes: &Scopes,
+        binding: Option<&Binding>,
+    ) -> Result<(Answer, OauthClient), AuthError> {
+        let set = &self.0.set;
+        let server = &found.server;
+        let kept = set.store.client(&server.issuer).await?;
+        let known = set.identity.known(server)?;
+        let wanted = known.as_ref().or(kept.as_ref());
+        let visit = person
+            .begin(wanted.and_then(|client| client.redirect.as_deref()))
+            .await?;
+        let redirect = visit.redirect().to_owned();
+        let forget = known.is_none() && kept.is_some();
+        let at = set.identity.at(server, &redirect, &self.0.fetcher, kept);
+        let client = at.await?;
+        let pending = Pending::new(found, &client, &redirect)?;
+        let url = pending.url(scopes, set.reach)?;
+        // Who does not know the client sends nobody back: a registration is kept once somebody came back with it.
+        if forget {
+            set.store.keep_client(&server.issuer, None).await?;
+        }
+        let query = visit.go(url).await?;
+        let code = pending.code(&query)?;
+        if known.is_none() {
+            let kept = Some(client.clone());
+            set.store.keep_client(&server.issuer, kept).await?;
+        }
+        let endpoint = Endpoint::of(server, &client, &self.0.fetcher, binding);
+        match pending.redeem(&code, &endpoint).await {
+            Ok(answer) => Ok((answer, client)),
+            Err(no) => {
+                self.is_unknown(&client, &no, &server.issuer).await?;
+                Err(no.error)
+            }
+        }
+    }
+
+    /// Whether an issuer does not know a client that we registered by ourselves. Then that is forgotten, so that the
+    /// next sign-in registers another.
+    pub(super) async fn is_unknown(
+        &self,
+        client: &OauthClient,
+        no: &NoToken,
+        issuer: &str,
+    ) -> Result<bool, AuthError> {
+        let ours = client.redirect.is_some() && !self.0.set.identity.is(&client.id);
+        let unknown = no.code.as_deref().is_some_and(|no| NO_CLIENT.contains(&no));
+        if !ours || !unknown {
+            return Ok(false);
+        }
+        self.forget_client(issuer, &client.id).await?;
+        Ok(true)
+    }
+
+    /// Forgets the registration that something was granted to. Other grants have their own copy.
+    pub(super) async fn forget_registration(&self, grant: &Grant) -> Result<(), AuthError> {
+        match &grant.client {
+            Some(client) => self.forget_client(&grant.issuer, &client.id).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn forget_client(&self, issuer: &str, id: &str) -> Result<(), AuthError> {
+        let store = &self.0.set.store;
+        let kept = store.client(issuer).await?;
+        if kept.is_some_and(|kept| kept.id == id) {
+            store.keep_client(issuer, None).await?;
+        }
+        Ok(())
+    }
+}

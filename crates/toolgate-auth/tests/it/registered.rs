@@ -1,0 +1,278 @@
+//! Clients that we registered by ourselves, and authorization servers that know them no more.
+
+use crate::world::{LONG, Person, Traveller, Twist, World};
+use futures_util::future::join_all;
+use std::sync::Arc;
+use toolgate_auth::{
+    Secret,
+    client::{AuthErrorKind, Authenticate, Login, LoginBuilder, MemoryStore, OauthClient, Store},
+};
+
+const NEAR: &str = "http://127.0.0.1:1/callback";
+
+fn with(world: &World, store: &Arc<dyn Store>) -> LoginBuilder {
+    Login::builder(world.server()).shared_store(store.clone())
+}
+
+fn traveller(world: &World, redirect: &'static str, comes_back: bool) -> Traveller {
+    Traveller {
+        world: world.clone(),
+        redirect,
+        meanwhile: |_| (),
+        comes_back,
+    }
+}
+
+/// Which client each visit was of.
+fn visitors(world: &World) -> Vec<String> {
+    let id = |url: &toolgate_auth::Url| {
+        let query = url.query().unwrap().to_owned();
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        pairs
+            .find(|(key, _)| key == "client_id")
+            .unwrap()
+            .1
+            .into_owned()
+    };
+    world.visits().iter().map(id).collect()
+}
+
+#[tokio::test]
+async fn a_renewal_that_is_refused_needs_a_sign_in_by_a_client_that_is_known() {
+    let all = [
+        "invalid_client",
+        "unauthorized_client",
+        "unsupported_grant_type",
+    ];
+    // Refused by the server, or ended by the clock.
+    for (no, life) in all.iter().flat_map(|no| [(*no, 3600), (*no, 0)]) {
+        let world = World::new(Twist { life, ..LONG }).await;
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let person = || with(&world, &store).sign_in(Person(world.clone())).build();
+        person().sign_in().await.unwrap();
+        world.revoke();
+        world.twist(|twist| {
+            twist.life = 3600;
+            (twist.renews_not, twist.registers_as) = (Some(no), Some("anew"));
+        });
+        let running = with(&world, &store).how("run: my-app login").build();
+        for _ in 0..5 {
+            let error = world.call(&running, "tools/list").await.unwrap_err();
+            assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn, "{no}: {error}");
+            let said = error.to_string();
+            assert!(
+                said.contains(no) && said.ends_with("; run: my-app login"),
+                "{said}"
+            );
+        }
+        let renewals = world
+            .grants()
+            .iter()
+            .filter(|kind| *kind == "refresh_token")
+            .count();
+        assert_eq!(renewals, 1, "{no}");
+        person().sign_in().await.unwrap();
+        let known = if no == "unsupported_grant_type" {
+            "id-of"
+        } else {
+            "anew"
+        };
+        assert_eq!(visitors(&world), ["id-of", known], "{no}");
+        world.call(&running, "tools/list").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn who_waits_for_a_person_who_does_not_come_back_is_told_so() {
+    let world = World::new(LONG).await;
+    let person = traveller(&world, NEAR, false);
+    let login = Login::builder(world.server()).sign_in(person).build();
+    let calls = (0..20).map(|_| world.call(&login, "tools/list"));
+    for done in join_all(calls).await {
+        assert_eq!(done.unwrap_err().kind(), AuthErrorKind::NeedsSignIn);
+    }
+    assert_eq!(world.asked("/register").len(), 1);
+    world.call(&login, "tools/list").await.unwrap_err();
+    assert_eq!(world.asked("/register").len(), 2, "asked anew by the next");
+}
+
+/// Its secret may be mended, and then the grant is good.
+#[tokio::test]
+async fn a_grant_of_a_client_that_was_set_outlives_a_wrong_secret() {
+    let world = World::new(Twist { life: 0, ..LONG }).await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let login = || {
+        let client = OauthClient::new("me", Authenticate::Post(Secret::new("a-secret")));
+        with(&world, &store).client(None, client)
+    };
+    let person = login().sign_in(Person(world.clone())).build();
+    person.sign_in().await.unwrap();
+    world.twist(|twist| (twist.life, twist.renews_not) = (3600, Some("invalid_client")));
+    let error = world
+        .call(&login().build(), "tools/list")
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn);
+    world.twist(|twist| twist.renews_not = None);
+    world.call(&login().build(), "tools/list").await.unwrap();
+    assert_eq!(world.visits().len(), 1);
+}
+
+#[tokio::test]
+async fn a_secret_that_is_over_is_not_used() {
+    let world = World::new(Twist {
+        life: 0,
+        secret_until: Some(1),
+        ..LONG
+    })
+    .await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let person = || with(&world, &store).sign_in(Person(world.clone())).build();
+    person().sign_in().await.unwrap();
+    let error = world
+        .call(&with(&world, &store).build(), "tools/list")
+        .await;
+    assert_eq!(error.unwrap_err().kind(), AuthErrorKind::NeedsSignIn);
+    assert_eq!(world.grants(), ["authorization_code"]);
+    world.twist(|twist| twist.registers_as = Some("anew"));
+    person().sign_in().await.unwrap();
+    assert_eq!(visitors(&world), ["id-of", "anew"]);
+}
+
+#[tokio::test]
+async fn who_did_not_come_back_and_who_signed_out_begins_with_another_registration() {
+    let world = World::new(LONG).await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let login = |comes_back| {
+        let person = traveller(&world, NEAR, comes_back);
+        with(&world, &store).sign_in(person).build()
+    };
+    login(true).sign_in().await.unwrap();
+    login(true).sign_in().await.unwrap();
+    assert_eq!(world.asked("/register").len(), 1, "it is used again");
+    login(false).sign_in().await.map(drop).unwrap_err();
+    login(true).sign_in().await.unwrap();
+    assert_eq!(world.asked("/register").len(), 2);
+    login(true).sign_out().await.unwrap();
+    login(true).sign_in().await.unwrap();
+    assert_eq!(world.asked("/register").len(), 3);
+}
+
+/// Holds: AUTH-36, AUTH-45.
+#[tokio::test]
+async fn a_registration_says_what_it_is_for() {
+    let registered = async |redirect, refresh: bool| {
+        let world = World::new(LONG).await;
+        let login = Login::builder(world.server()).sign_in(traveller(&world, redirect, true));
+        let login = if refresh { login } else { login.no_refresh() };
+        login.build().sign_in().await.unwrap();
+        let body: serde_json::Value =
+            serde_json::from_str(&world.asked("/register")[0].body).unwrap();
+        (
+            body["application_type"].clone(),
+            body["grant_types"].to_string(),
+        )
+    };
+    let both = "[\"authorization_code\",\"refresh_token\"]";
+    assert_eq!(
+        registered(NEAR, true).await,
+        ("native".into(), both.to_owned())
+    );
+    let (kind, grants) = registered("https://app.test/back", false).await;
+    assert_eq!(
+        (kind, grants.as_str()),
+        ("web".into(), "[\"authorization_code\"]")
+    );
+}
+
+#[tokio::test]
+async fn where_nobody_can_register_the_words_say_what_to_write() {
+    let world = World::new(LONG).await;
+    world.twist(|twist| twist.registers_not = Some("access_denied"));
+    let login = Login::builder(world.server()).by_hand("write client_id in my-app.toml");
+    let error = login.sign_in(Person(world.clone())).build().sign_in().await;
+    let said = error.map(drop).unwrap_err().to_string();
+    let end = "register one there, with the redirect address http://127.0.0.1:1/callback, and write client_id in my-app.toml";
+    assert!(said.ends_with(end), "{said}");
+}
+
+/// Holds: AUTH-13, AUTH-47, AUTH-48.
+#[tokio::test]
+async fn a_secret_that_was_set_goes_to_its_issuer_alone() {
+    let world = World::new(LONG).await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let origin = world.origin();
+    let login = || {
+        let client = OauthClient::new("me", Authenticate::Post(Secret::new("canary")));
+        let login = with(&world, &store).client(Some(&origin), client);
+        login.sign_in(Person(world.clone())).build()
+    };
+    let first = login();
+    world.call(&first, "tools/list").await.unwrap();
+    let canaries = || {
+        let asked = world.asked("/token");
+        asked
+            .iter()
+            .filter(|one| one.body.contains("canary"))
+            .count()
+    };
+    assert_eq!(canaries(), 1);
+    world.revoke();
+    world.twist(|twist| twist.tenant = "/other");
+    for login in [first, login()] {
+        let error = world.call(&login, "tools/list").await.unwrap_err();
+        assert_eq!(error.kind(), AuthErrorKind::Unsafe, "{error}");
+        assert!(error.to_string().contains("/other"), "{error}");
+    }
+    assert_eq!((canaries(), world.visits().len()), (1, 1));
+    assert!(world.asked("/register").is_empty());
+}
+
+/// Holds: AUTH-22, AUTH-24.
+#[tokio::test]
+async fn the_issuer_is_compared_with_the_one_from_before_the_redirect() {
+    let world = World::new(LONG).await;
+    let person = Traveller {
+        // Whoever answers for the metadata by now says what fits.
+        meanwhile: |twist| {
+            twist.issuer = Some("https://evil.test".to_owned());
+            twist.iss = twist.issuer.clone();
+        },
+        ..traveller(&world, NEAR, true)
+    };
+    let login = Login::builder(world.server()).sign_in(person).build();
+    let error = login.sign_in().await.map(drop).unwrap_err();
+    assert_eq!(error.kind(), AuthErrorKind::Unsafe);
+    assert!(world.asked("/token").is_empty());
+    let looked = world.asked("/.well-known/oauth-authorization-server");
+    assert_eq!(looked.len(), 1, "it is not asked again who it is");
+}
+
+/// A server may take back all that a person allowed a client: only what another client was given is given back.
+#[tokio::test]
+async fn a_grant_that_was_replaced_is_given_back_where_the_new_one_stays_good() {
+    let world = World::new(Twist {
+        takes_back: Some(200),
+        ..LONG
+    })
+    .await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let sign_in = async || {
+        let login = with(&world, &store).sign_in(Person(world.clone())).build();
+        login.sign_in().await.unwrap();
+    };
+    sign_in().await;
+    sign_in().await;
+    assert!(world.asked("/back").is_empty(), "of the same client");
+    store.keep_client(&world.origin(), None).await.unwrap();
+    world.twist(|twist| twist.registers_as = Some("anew"));
+    sign_in().await;
+    let back = world.asked("/back");
+    let field = |key: &str| {
+        back.iter()
+            .filter_map(|one| one.field(key))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(field("token"), ["refresh-1", "access-1"]);
+    assert_eq!(field("client_id"), ["id-of", "id-of"]);
+}

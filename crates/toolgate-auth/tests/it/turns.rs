@@ -1,0 +1,203 @@
+//! Renewals, sign-ins and sign-outs at the same time: each takes its turn.
+
+use crate::world::{LONG, Person, Twist, World};
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, Method, StatusCode, Uri, header};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::SeqCst},
+};
+use tokio::sync::Mutex;
+use toolgate_auth::client::{
+    AuthErrorKind, Credentials, Grant, Leaving, Login, LoginBuilder, MemoryStore, OauthClient,
+    Refusal, Store, StoreError, Turn,
+};
+
+/// A store whose turns are held.
+#[derive(Default)]
+struct Held {
+    store: MemoryStore,
+    turn: Arc<Mutex<()>>,
+    asked: AtomicUsize,
+}
+
+impl Store for Held {
+    fn grant<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
+        self.store.grant(key)
+    }
+
+    fn keep<'a>(
+        &'a self,
+        key: &'a str,
+        grant: Option<Grant>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.store.keep(key, grant)
+    }
+
+    fn turn<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Turn, StoreError>> {
+        self.asked.fetch_add(1, SeqCst);
+        Box::pin(async { Ok(Turn::held(self.turn.clone().lock_owned().await)) })
+    }
+
+    fn client<'a>(
+        &'a self,
+        issuer: &'a str,
+    ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
+        self.store.client(issuer)
+    }
+
+    fn keep_client<'a>(
+        &'a self,
+        issuer: &'a str,
+        client: Option<OauthClient>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.store.keep_client(issuer, client)
+    }
+}
+
+/// What is done while a renewal is under way.
+type Meanwhile = fn(&World, &Arc<dyn Store>) -> BoxFuture<'static, ()>;
+
+fn signs_out(world: &World, store: &Arc<dyn Store>) -> BoxFuture<'static, ()> {
+    let login = with(world, store).build();
+    Box::pin(async move { drop(login.sign_out().await.unwrap()) })
+}
+
+fn signs_in(world: &World, store: &Arc<dyn Store>) -> BoxFuture<'static, ()> {
+    let login = with(world, store).build();
+    Box::pin(async move { drop(login.sign_in().await.unwrap()) })
+}
+
+fn with(world: &World, store: &Arc<dyn Store>) -> LoginBuilder {
+    let login = Login::builder(world.server()).shared_store(store.clone());
+    login.sign_in(Person(world.clone()))
+}
+
+async fn world() -> World {
+    let world = World::new(Twist {
+        life: 0,
+        takes_back: Some(200),
+        ..LONG
+    });
+    world.await
+}
+
+/// A renewal that is not answered until something else is done, or waits for its turn.
+async fn renewed_meanwhile(world: &World, held: &Arc<Held>, what: Meanwhile) {
+    let store: Arc<dyn Store> = held.clone();
+    with(world, &store).build().sign_in().await.unwrap();
+    world.twist(|twist| twist.life = 3600);
+    let release = world.hold();
+    let running = Login::builder(world.server())
+        .shared_store(store.clone())
+        .build();
+    let renewal = world.call(&running, "tools/list");
+    let other = async {
+        world.until_asked("/token", 2).await;
+        let turns = held.asked.load(SeqCst);
+        let mut other = what(world, &store);
+        let waits = async {
+            while held.asked.load(SeqCst) == turns {
+                tokio::task::yield_now().await;
+            }
+        };
+        let done = tokio::select! {
+            () = &mut other => true,
+            () = waits => false,
+        };
+        drop(release);
+        if !done {
+            other.await;
+        }
+    };
+    let (_, ()) = tokio::join!(renewal, other);
+}
+
+async fn kept(world: &World, store: &dyn Store) -> Option<String> {
+    let kept = store.grant(world.server().as_str()).await.unwrap()?;
+    Some(kept.refresh?.reveal().to_owned())
+}
+
+#[tokio::test]
+async fn what_is_signed_out_during_a_renewal_does_not_come_back() {
+    let (world, held) = (world().await, Arc::new(Held::default()));
+    renewed_meanwhile(&world, &held, signs_out).await;
+    assert_eq!(kept(&world, &*held).await, None);
+    let back = world.asked("/back");
+    let back: Vec<_> = back.iter().filter_map(|one| one.field("token")).collect();
+    assert_eq!(
+        back,
+        ["refresh-1", "access-1"],
+        "what was renewed is given back"
+    );
+}
+
+#[tokio::test]
+async fn a_sign_in_during_a_renewal_is_what_is_kept() {
+    let (world, held) = (world().await, Arc::new(Held::default()));
+    renewed_meanwhile(&world, &held, signs_in).await;
+    assert_eq!(kept(&world, &*held).await.as_deref(), Some("refresh-2"));
+}
+
+#[tokio::test]
+async fn what_is_wanted_during_a_renewal_is_kept_beside_the_new_token() {
+    let (world, held) = (world().await, Arc::new(Held::default()));
+    renewed_meanwhile(&world, &held, |world, store| {
+        let login = Login::builder(world.server())
+            .shared_store(store.clone())
+            .build();
+        Box::pin(async move {
+            let running = login.granted().await.unwrap().unwrap();
+            let mut headers = HeaderMap::new();
+            let value = "Bearer error=\"insufficient_scope\", scope=\"write\"";
+            headers.insert(header::WWW_AUTHENTICATE, value.parse().unwrap());
+            let sent = format!("Bearer {}", running.access.reveal());
+            let sent = HeaderMap::from_iter([(header::AUTHORIZATION, sent.parse().unwrap())]);
+            let leaving = Leaving {
+                method: &Method::POST,
+                uri: &Uri::from_static("http://127.0.0.1/mcp"),
+                operation: Some("tools/call a"),
+            };
+            let refusal = Refusal {
+                status: StatusCode::FORBIDDEN,
+                headers: &headers,
+                sent: &sent,
+                before: 0,
+            };
+            let _ = login.refused(leaving, refusal).await;
+        })
+    })
+    .await;
+    let grant = held.grant(world.server().as_str()).await.unwrap().unwrap();
+    assert_eq!(grant.wanted.to_string(), "write");
+    assert!(grant.refresh.unwrap().is("refresh-1"));
+}
+
+/// A store without turns, as of one process.
+#[tokio::test]
+async fn a_renewal_of_an_older_grant_overwrites_nothing() {
+    for (what, left) in [
+        (signs_in as Meanwhile, Some("refresh-2")),
+        (signs_out, None),
+    ] {
+        let world = world().await;
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        with(&world, &store).build().sign_in().await.unwrap();
+        world.twist(|twist| twist.life = 3600);
+        let release = world.hold();
+        let running = Login::builder(world.server())
+            .shared_store(store.clone())
+            .build();
+        let other = async {
+            world.until_asked("/token", 2).await;
+            what(&world, &store).await;
+            drop(release);
+        };
+        let (called, ()) = tokio::join!(world.call(&running, "tools/list"), other);
+        assert_eq!(kept(&world, &*store).await.as_deref(), left);
+        match left {
+            Some(_) => assert_eq!(called.unwrap(), StatusCode::OK),
+            None => assert_eq!(called.unwrap_err().kind(), AuthErrorKind::NeedsSignIn),
+        }
+    }
+}
