@@ -90,6 +90,12 @@ const acts = {
     await found.waitFor();
     return { text: await found.innerText() };
   },
+  async issuer({ id, holds }) {
+    await page.evaluate(() => { location.hash = '#/servers'; });
+    const found = page.locator(`[data-issuer="${id}"]`, { hasText: holds });
+    await found.waitFor({ state: holds ? 'visible' : 'detached' });
+    return { text: holds ? await found.innerText() : '' };
+  },
   async sign_in({ id, name, caller }) {
     const at = caller ? `[data-server="${id}"] [data-caller="${caller}"]` : `[data-server="${id}"]`;
     await page.locator(`${at} button[data-act="sign-in"]`).click();

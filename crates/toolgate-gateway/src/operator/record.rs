@@ -19,7 +19,7 @@ impl Operator {
     }
 
     /// How the issuers of tokens stand, as far as that is known from what was asked of them.
-    pub(super) fn issuers(&self) -> Value {
+    pub(crate) fn issuers(&self) -> Value {
         let plan = self.live.plan();
         let issuers = plan.door.resource.iter().flat_map(|r| r.issuers());
         let one = |issuer: IssuerStatus| json!({"id": issuer.id, "url": issuer.url, "error": issuer.error, "since": issuer.since.map(millis)});

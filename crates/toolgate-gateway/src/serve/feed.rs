@@ -91,9 +91,14 @@ impl Parts {
 
     /// Whether the record is written; the journal has nobody whom it tells.
     async fn feed_record(&self) {
-        let mut told = self.operator.record();
+        let (mut told, mut issuers) = (self.operator.record(), self.operator.issuers());
         loop {
             tokio::time::sleep(LOOK).await;
+            let now = self.operator.issuers();
+            if now != issuers {
+                self.operator.board.tell("issuers", &now);
+                issuers = now;
+            }
             let now = self.operator.record();
             if now != told {
                 self.operator.board.tell("record", &now);

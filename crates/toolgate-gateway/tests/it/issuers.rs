@@ -1,6 +1,6 @@
 //! Issuers that cannot be used: who is told why, and what mends it.
 
-use crate::help::{Gate, Setup};
+use crate::help::{Gate, Script, Setup, browser, real, shot};
 use crate::oauth::{RESOURCE, bearer, call};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -56,9 +56,8 @@ fn shown(gate: &Gate, token: &str) -> u16 {
     call(gate.port, &bearer(token), "demo_add", sum).status
 }
 
-#[test]
-fn a_wrong_secret_is_told_and_a_reload_reads_the_right_one() {
-    let url = issuer();
+/// A gateway that asks this issuer with a secret of a file.
+fn gate(url: &str) -> Gate {
     let gate = Setup::fast_demo("").start();
     let config = std::fs::read_to_string(gate.data.file("toolgate.toml")).unwrap();
     secret(&gate, WRONG);
@@ -67,6 +66,44 @@ fn a_wrong_secret_is_told_and_a_reload_reads_the_right_one() {
          client_id = \"gate\"\nclient_secret = {{ file = \"secret\" }}\n"
     ));
     gate.cli(&["reload"]);
+    gate
+}
+
+#[test]
+fn an_issuer_that_cannot_be_used_is_shown_in_the_browser_until_it_can() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let gate = gate(&issuer());
+    let steps = json!([
+        {"do": "server", "id": "demo", "state": "running"},
+        {"do": "wait"},
+        {"do": "issuer", "id": "corp", "holds": "does not take client_id"},
+        {"do": "shot", "path": shot("issuer.png")},
+        {"do": "wait"},
+        {"do": "issuer", "id": "corp"},
+    ]);
+    let mut page = Script::browser(&real, &gate.console(), steps);
+    page.event("server");
+    page.event("waiting");
+    assert_eq!(shown(&gate, "opaque-1"), 503);
+    page.go_on();
+    let told = page.event("issuer")["text"].to_string();
+    assert!(told.contains("tokens cannot be checked"), "{told}");
+    page.event("waiting");
+    secret(&gate, RIGHT);
+    gate.cli(&["reload"]);
+    page.go_on();
+    page.event("issuer");
+    page.event("done");
+    let errors = page.seen("page_error");
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
+fn a_wrong_secret_is_told_and_a_reload_reads_the_right_one() {
+    let url = issuer();
+    let gate = gate(&url);
     assert_eq!(gate.state()["issuers"][0]["error"], Value::Null);
     assert_eq!(shown(&gate, "opaque-1"), 503);
     let why = "HTTP 401: it does not take client_id and client_secret";

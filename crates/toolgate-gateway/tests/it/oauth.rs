@@ -446,6 +446,14 @@ fn a_token_bound_to_a_key_opens_with_a_fresh_proof_only() {
     gate.cli(&["reload"]);
     assert_eq!(with(proof).status, 401);
     works(&with(holder.proof(RESOURCE, "p5", Some(&token))));
+    // Nor does one that changes what is taken.
+    let proof = holder.proof(RESOURCE, "p6", Some(&token));
+    works(&with(proof.clone()));
+    let more = "[auth.implies]\n\"demo:more\" = [\"demo:read\"]";
+    gate.configure(&config.replace("[auth.implies]", more));
+    gate.cli(&["reload"]);
+    assert_eq!(with(proof).status, 401);
+    works(&with(holder.proof(RESOURCE, "p7", Some(&token))));
 }
 
 /// Passes bytes on to a server, and keeps all of them.

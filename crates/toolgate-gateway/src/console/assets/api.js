@@ -1,7 +1,7 @@
 // The gateway's state as this page knows it, and the requests it can make.
 
 /** What the gateway last told; `ready` once a whole snapshot came. */
-export const state = { ready: false, skew: 0, calls: new Map(), pending: new Map(), tools: [], resources: [], prompts: [], servers: [], grants: [], freezes: [], keys: [], pins: [], tasks: [], gone: [] };
+export const state = { ready: false, skew: 0, calls: new Map(), pending: new Map(), tools: [], resources: [], prompts: [], servers: [], issuers: [], grants: [], freezes: [], keys: [], pins: [], tasks: [], gone: [] };
 /** Most calls kept on the page. */
 export const KEEP = 500;
 
@@ -96,13 +96,13 @@ function heard(block) {
   if (name === "state") { retry = 0; takeState(value); tell("link", "live"); }
   else if (name === "call") { takeCall(value); changed("calls"); }
   else if (name === "pending") { takePending(value); changed("pending"); }
-  else if (["tools", "resources", "prompts", "servers", "grants", "freezes", "keys", "pins", "tasks", "record"].includes(name)) { state[name] = value; changed(name); }
+  else if (["tools", "resources", "prompts", "servers", "issuers", "grants", "freezes", "keys", "pins", "tasks", "record"].includes(name)) { state[name] = value; changed(name); }
 }
 
 function takeState(s) {
   const first = !state.ready;
   Object.assign(state, { ready: true, version: s.version, endpoint: s.endpoint, data: s.data, record: s.record, skew: s.now - Date.now() });
-  for (const name of ["tools", "resources", "prompts", "servers", "grants", "freezes", "keys", "pins", "tasks"]) state[name] = s[name] ?? [];
+  for (const name of ["tools", "resources", "prompts", "servers", "issuers", "grants", "freezes", "keys", "pins", "tasks"]) state[name] = s[name] ?? [];
   state.calls = new Map((s.calls ?? []).map((c) => [c.id, c]));
   const before = state.pending;
   state.pending = new Map((s.pending ?? []).filter((p) => p.state !== "gone").map((p) => [p.id, p]));

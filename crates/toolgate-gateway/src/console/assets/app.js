@@ -193,7 +193,7 @@ $("keys").addEventListener("click", () => $("help").showModal());
 
 // Drawing ----------------------------------------------------------------
 
-const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, grants: renderGrants, freezes: renderGrants, keys: renderGrants, pins: renderPins, tasks: renderTasks, record: drawRecord };
+const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, issuers: renderServers, grants: renderGrants, freezes: renderGrants, keys: renderGrants, pins: renderPins, tasks: renderTasks, record: drawRecord };
 
 on("change", (dirty) => {
   if ($("console").hidden && $("login").hidden && state.ready) { attr($("console"), "hidden", false); dirty.add("first"); }

@@ -10,11 +10,14 @@ const WORDS = { backoff: "restarting later", "sign-in": "needs a sign-in" };
 const servers = document.getElementById("view-servers");
 const serverList = h("div", { class: "servers" });
 const noServers = h("p", { class: "empty", hidden: true }, "No server is configured. Add one to toolgate.toml.");
-servers.append(h("h2", { class: "sr" }, "Servers"), noServers, serverList);
+const issuerList = h("div", { class: "servers" });
+servers.append(h("h2", { class: "sr" }, "Servers"), noServers, serverList, issuerList);
 const syncServers = keyed(serverList, (s) => s.id, makeServer);
+const syncIssuers = keyed(issuerList, (i) => i.id, makeIssuer);
 
 export function renderServers() {
   syncServers(state.servers);
+  syncIssuers(state.issuers.filter((i) => i.error));
   attr(noServers, "hidden", state.servers.length > 0);
 }
 
@@ -52,6 +55,14 @@ function makeServer(first) {
     put(size, text ? sizeNote(text) : "nothing yet");
     if (atEnd) log.scrollTop = log.scrollHeight;
   } };
+}
+
+/** An issuer of callers' tokens that cannot be used. */
+function makeIssuer(first) {
+  const error = h("p", { class: "error", role: "status" });
+  const node = h("article", { class: "server", "data-issuer": first.id },
+    h("header", {}, t("h3", {}, first.id), h("span", { class: "state bad" }, "tokens cannot be checked")), t("code", { class: "command" }, first.url), error);
+  return { node, update(i) { put(error, `${i.error} (since ${new Date(i.since).toLocaleString()})`); } };
 }
 
 /** Where each caller has a sign-in of its own: those who wait for one and those who have one. */
