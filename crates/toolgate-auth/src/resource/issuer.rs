@@ -17,6 +17,10 @@ use std::sync::Arc;
 use toolgate_core::{Caller, Principal};
 use toolgate_wire::json::Json;
 
+/// Why a token cannot be checked whose issuer answers.
+const KNOWN: &str =
+    "the key of the token is none that is known, and its issuer was asked for keys a moment ago";
+
 /// An authorization server whose tokens are taken, as the operator names it.
 ///
 /// ```
@@ -211,7 +215,7 @@ impl Opened {
             // Whoever signed it, it is not good here: that much is known without the issuer.
             Verdict::Unknown => {
                 claims?;
-                return Err(self.away("the keys of the issuer cannot be fetched now"));
+                return Err(self.away("the keys of the issuer cannot be fetched", KNOWN));
             }
         }
         let claims = claims?;
@@ -250,10 +254,16 @@ impl Opened {
         let none = Why::Unavailable("how the issuer is asked about tokens was not said");
         let with = self.issuer.introspection.as_ref().ok_or(none)?;
         let url = self.source.introspection(limits).await;
-        let url = url.ok_or_else(|| self.away("where to ask the issuer cannot be found"))?;
+        let url = url.ok_or_else(|| {
+            let words = "where to ask the issuer cannot be found";
+            self.away(words, words)
+        })?;
         let said = self.asked.ask(with, (&url, &self.source), token, limits);
         let said = said.await.map_err(|no| match no {
-            NoWord::Away => self.away("the issuer cannot be asked about the token"),
+            NoWord::Away => {
+                let words = "the issuer cannot be asked about the token";
+                self.away(words, words)
+            }
             NoWord::Busy => Why::Unavailable("the issuer is asked about too many tokens now"),
         })?;
         if said.get("active").and_then(|active| active.bool()) != Some(true) {
@@ -282,11 +292,11 @@ impl Opened {
         jwt::claims(payload, &wanted)
     }
 
-    /// It cannot be asked, and why, as far as that is known.
-    fn away(&self, words: &str) -> Why {
+    /// It cannot be asked, and why; else, where nothing is wrong with it, other words.
+    fn away(&self, words: &str, else_words: &str) -> Why {
         match self.source.trouble.told() {
             Some((cause, _)) => Why::Away(format!("{words}; {}: {cause}", self.issuer.id)),
-            None => Why::Away(words.to_owned()),
+            None => Why::Away(else_words.to_owned()),
         }
     }
 }

@@ -339,6 +339,7 @@ pub(super) fn words(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
 
 #[cfg(test)]
 mod tests {
+    use super::Reach;
     use crate::config::Config;
     use std::path::Path;
 
@@ -476,6 +477,11 @@ mod tests {
         let named = format!("{ISSUER}audiences = [\"api://gate\", \"0b1c\"]");
         let auth = read(&named).unwrap().auth;
         assert_eq!(auth.issuers[0].audiences, ["api://gate", "0b1c"]);
+        let reach = Reach::of(&auth.issuers[0].url);
+        assert_eq!(auth.issuers[0].reach(), reach);
+        let danger = read(&format!("{ISSUER}danger_private_addresses = true"));
+        let issuer = danger.unwrap().auth.issuers.remove(0);
+        assert_eq!(issuer.reach(), reach.danger_and_private());
     }
 
     #[test]

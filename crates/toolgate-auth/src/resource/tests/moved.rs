@@ -33,6 +33,7 @@ async fn a_token_by_a_key_that_came_since_is_not_called_wrong() {
     let refused = admit(&server, &new).await.err().unwrap();
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert!(!refused.tried() && refused.challenges().is_empty());
+    assert!(refused.why().contains("a moment ago"), "{refused:?}");
     // What is not good whoever signed it needs no issuer to be told so.
     assert_eq!(status(&server, &by_new_key(&world, &key, -300)).await, 401);
 
