@@ -2,6 +2,8 @@
 //!
 //! - `jwt`: tokens that are signed. - `keys`: the public keys of an issuer. - `introspect`: tokens that only the issuer can
 //!   read. - `proof`: tokens that are bound to a key (DPoP). - `challenge`: what a refused client is told.
+//! - `issuer`: one whose tokens are taken. - `source`: where it is asked. - `look`: what is fetched of it. - `trouble`: why
+//!   it cannot be used.
 //!
 //! Source: the pages on authorization of all revisions; RFC 6750, 7519, 7662, 8693, 8725, 9068, 9449, 9728.
 
