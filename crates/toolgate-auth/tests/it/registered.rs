@@ -187,13 +187,31 @@ async fn a_registration_says_what_it_is_for() {
 
 #[tokio::test]
 async fn where_nobody_can_register_the_words_say_what_to_write() {
-    let world = World::new(LONG).await;
-    world.twist(|twist| twist.registers_not = Some("access_denied"));
-    let login = Login::builder(world.server()).by_hand("write client_id in my-app.toml");
-    let error = login.sign_in(Person(world.clone())).build().sign_in().await;
-    let said = error.map(drop).unwrap_err().to_string();
     let end = "register one there, with the redirect address http://127.0.0.1:1/callback, and write client_id in my-app.toml";
-    assert!(said.ends_with(end), "{said}");
+    let said = async |world: &World| {
+        let login = Login::builder(world.server()).by_hand("write client_id in my-app.toml");
+        let error = login.sign_in(Person(world.clone())).build().sign_in().await;
+        error.map(drop).unwrap_err().to_string()
+    };
+    // Refused, and not offered at all.
+    let world = World::new(Twist {
+        registers_not: Some("access_denied"),
+        ..LONG
+    })
+    .await;
+    let words = said(&world).await;
+    assert!(words.ends_with(end), "{words}");
+    let origin = world.origin();
+    let closed = format!(
+        "{{\"issuer\":\"{origin}\",\"token_endpoint\":\"{origin}/token\",\"code_challenge_methods_supported\":[\"S256\"]}}"
+    );
+    let at = "/.well-known/oauth-authorization-server";
+    world.twist(|twist| twist.instead = vec![(at, 200, String::new(), closed.leak())]);
+    let words = said(&world).await;
+    assert_eq!(
+        words,
+        format!("{origin} registers no clients by itself; {end}")
+    );
 }
 
 /// Holds: AUTH-13, AUTH-47, AUTH-48.
