@@ -29,6 +29,12 @@ pub trait Visit: Send {
     /// Where the person comes back to.
     fn redirect(&self) -> &str;
 
+    /// Is told to which authorization server the person is sent, as it names itself, before [`Visit::go`]: the page may
+    /// be elsewhere.
+    fn issuer(&mut self, issuer: &str) {
+        let _ = issuer;
+    }
+
     /// Sends the person to an address, and gives the query with which the person came back.
     ///
     /// # Errors

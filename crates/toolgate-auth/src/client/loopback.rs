@@ -31,13 +31,16 @@ const AT_ONCE: usize = 64;
 const PAUSE: Duration = Duration::from_millis(100);
 
 type Open = dyn Fn(&Url) + Send + Sync;
+type Tell = dyn Fn(&str) + Send + Sync;
 
 /// Signs a person in by a browser: an address is shown or opened, and the answer comes to a port on loopback that is
 /// open only meanwhile. What does not carry the state of this sign-in is turned away and changes nothing.
 #[derive(Clone)]
 pub struct Browser {
     open: Arc<Open>,
+    tell: Arc<Tell>,
     wait: Duration,
+    port: Option<u16>,
 }
 
 impl Browser {
@@ -46,8 +49,26 @@ impl Browser {
     pub fn new(open: impl Fn(&Url) + Send + Sync + 'static) -> Browser {
         Browser {
             open: Arc::new(open),
+            tell: Arc::new(|_| ()),
             wait: Duration::from_secs(5 * 60),
+            port: None,
         }
+    }
+
+    /// The same, which first tells which authorization server it is, as that names itself: the address may be elsewhere.
+    /// What it is told comes from the network.
+    #[must_use]
+    pub fn telling(self, tell: impl Fn(&str) + Send + Sync + 'static) -> Browser {
+        let tell = Arc::new(tell);
+        Browser { tell, ..self }
+    }
+
+    /// The same with the answer at this port, and at no other: for who comes from another machine through a tunnel, and
+    /// where the authorization server knows one address only.
+    #[must_use]
+    pub fn port(self, port: u16) -> Browser {
+        let port = Some(port);
+        Browser { port, ..self }
     }
 
     /// The same with another time that the person has; 5 minutes unless set.
@@ -63,9 +84,12 @@ impl SignIn for Browser {
         wanted: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>> {
         Box::pin(async move {
-            let listener = listen(wanted).await.map_err(|error| {
-                let words =
-                    format!("no port on this machine can be opened for the answer: {error}");
+            let listener = listen(wanted, self.port).await.map_err(|error| {
+                let port = match self.port {
+                    Some(port) => format!("the port {port} of this machine cannot"),
+                    None => "no port on this machine can".to_owned(),
+                };
+                let words = format!("{port} be opened for the answer: {error}");
                 AuthError::new(AuthErrorKind::Unsupported, words)
             })?;
             let (listener, address) = listener;
@@ -78,8 +102,14 @@ impl SignIn for Browser {
     }
 }
 
-/// The port that was used before, where it is free: some authorization servers know one address only.
-async fn listen(wanted: Option<&str>) -> io::Result<(TcpListener, SocketAddr)> {
+/// The port that was asked for; else the one that was used before, where it is free: some authorization servers know one
+/// address only.
+async fn listen(wanted: Option<&str>, port: Option<u16>) -> io::Result<(TcpListener, SocketAddr)> {
+    if let Some(port) = port {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let address = listener.local_addr()?;
+        return Ok((listener, address));
+    }
     let port = wanted.and_then(|wanted| Url::parse(wanted).ok());
     let port = port
         .filter(|url| url.host() == "127.0.0.1")
@@ -104,6 +134,10 @@ struct Waiting {
 impl Visit for Waiting {
     fn redirect(&self) -> &str {
         &self.redirect
+    }
+
+    fn issuer(&mut self, issuer: &str) {
+        (self.browser.tell)(issuer);
     }
 
     fn go(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {

@@ -97,6 +97,15 @@ impl Keys {
         }
     }
 
+    /// Who has a name now, if its key opens: the same after another key for the same holder, and another for who has the
+    /// name next.
+    pub fn holder(&self, name: &str) -> Option<u64> {
+        let known = self.known();
+        let key = known.keys.get(name)?;
+        let opens = key.view.over(SystemTime::now()).is_none();
+        opens.then_some(key.holder)
+    }
+
     fn note(&self, name: &str, holder: u64) {
         let last = SystemTime::now();
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);

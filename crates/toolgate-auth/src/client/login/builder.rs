@@ -2,7 +2,8 @@
 
 use super::{
     super::{
-        Enterprise, MemoryStore, OauthClient, SignIn, Store, Workload, registration::Identity,
+        Enterprise, MemoryStore, OauthClient, Scopes, SignIn, Store, Workload,
+        registration::Identity,
     },
     Bind, Inner, Login, State, Way,
 };
@@ -39,6 +40,8 @@ pub(super) struct Settings {
     pub(super) store: Arc<dyn Store>,
     pub(super) way: Way,
     pub(super) bind: Bind,
+    /// What is asked for, where it is not what the server wants.
+    pub(super) scopes: Option<Scopes>,
     /// What a person does to sign in, where nobody does it here.
     pub(super) how: Option<String>,
 }
@@ -65,6 +68,7 @@ impl LoginBuilder {
             store: Arc::new(MemoryStore::new()),
             way: Way::Nobody,
             bind: Bind::Wanted,
+            scopes: None,
             how: None,
         })
     }
@@ -159,6 +163,12 @@ impl LoginBuilder {
     /// Tokens are bound to a key even where the server does not ask for it; else only where it does.
     pub fn bound(mut self) -> LoginBuilder {
         self.0.bind = Bind::Always;
+        self
+    }
+
+    /// What is asked for, and no more; what the server wants unless set.
+    pub fn scopes(mut self, scopes: Scopes) -> LoginBuilder {
+        self.0.scopes = Some(scopes);
         self
     }
 

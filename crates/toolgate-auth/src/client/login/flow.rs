@@ -32,13 +32,14 @@ impl Login {
             .map(Scopes::read);
         let of_server = found.server.scopes.as_ref();
         let person = matches!(self.0.set.way, Way::Person(_));
-        let scopes = choose(
+        let chosen = choose(
             challenged.as_ref(),
             found.scopes.as_ref(),
             &asked,
             of_server,
             self.0.set.identity.offline && person,
         );
+        let scopes = self.0.set.scopes.clone().unwrap_or(chosen);
         let binding = self.wanted_binding(found, challenge)?;
         if matches!(self.0.set.way, Way::Nobody) {
             let wanted = more(challenge).map(Scopes::read);

@@ -28,7 +28,7 @@ impl Login {
         let kept = set.store.client(&server.issuer).await?;
         let known = set.identity.known(server)?;
         let wanted = known.as_ref().or(kept.as_ref());
-        let visit = person
+        let mut visit = person
             .begin(wanted.and_then(|client| client.redirect.as_deref()))
             .await?;
         let redirect = visit.redirect().to_owned();
@@ -41,6 +41,7 @@ impl Login {
         if forget {
             set.store.keep_client(&server.issuer, None).await?;
         }
+        visit.issuer(&server.issuer);
         let query = visit.go(url).await?;
         let code = pending.code(&query)?;
         if known.is_none() {
