@@ -24,6 +24,8 @@
 //   {do: "server", id, state}      goes to the servers and waits until that one is in that state; says what is shown
 //   {do: "sign_in", id, name}      presses "sign in" on it, and waits for the page that the browser comes back to; where there
 //                                  is a name, it is given at the pages of servers/oidc.mjs, and what is asked is allowed
+//                                  there; says what it was told before it went there
+//   {do: "sign_out", id}           presses "sign out" on it, and waits until it wants a sign-in; says what the other button said
 //   {do: "own_sign_in", url, wrong, key, path}  opens the page of a link, shows the wrong key and then the right one there, goes to
 //                                  the page where it leads, and comes back; says what it was told on the way
 //   {do: "own_sign_in_as", url, name, path}  the same, where he shows who he is by signing in as NAME at servers/oidc.mjs
@@ -98,9 +100,11 @@ const acts = {
   },
   async sign_in({ id, name, caller }) {
     const at = caller ? `[data-server="${id}"] [data-caller="${caller}"]` : `[data-server="${id}"]`;
-    await page.locator(`${at} button[data-act="sign-in"]`).click();
-    const told = caller ? await page.locator(`${at} .own-ask`).innerText() : null;
-    if (caller) await page.locator(`${at} button[data-act="go"]`).click();
+    await page.locator(`${caller ? at : `${at} > header`} button[data-act="sign-in"]`).click();
+    const ask = caller ? `${at} .own-ask` : `${at} > .own-ask`;
+    await page.locator(`${ask}:visible`).waitFor();
+    const told = await page.locator(ask).innerText();
+    await page.locator(`${ask} button[data-act="go"]`).click();
     if (name) await at_oidc(name);
     await page.waitForURL(/\/console\/signed-in$/, { waitUntil: 'domcontentloaded' });
     await page.locator('#title', { hasText: /igned in$/ }).waitFor();
@@ -108,6 +112,14 @@ const acts = {
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     await page.locator('main a').click();
     return { text, wide, told };
+  },
+  async sign_out({ id }) {
+    const at = `[data-server="${id}"] > header`;
+    const begin = await page.locator(`${at} button[data-act="sign-in"]`).innerText();
+    await page.locator(`${at} button[data-act="sign-out"]`).click();
+    await page.locator(`[data-server="${id}"][data-state="sign-in"]`).waitFor();
+    await page.locator(`${at} button[data-act="sign-out"]`).waitFor({ state: 'hidden' });
+    return { begin };
   },
   async own_sign_in({ url, wrong, key, path }) {
     await page.setViewportSize({ width: 375, height: 800 });

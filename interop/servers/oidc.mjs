@@ -5,6 +5,8 @@
 //   client "gateway"     may ask about tokens and withdraw them
 //   GET /clock/back/N    sets its clock back by N seconds, so that what it gives out has expired
 //
+// With {key: JWK} there is "agent.ES256.key", which signs with that key.
+//
 // With {people: {life, opaque}} in argv[2] people sign in, on the pages that it has for development: any name, any password.
 // Clients register by themselves; "app" is one that has. Tokens live `life` seconds; `opaque` ones only it can read.
 //
@@ -55,6 +57,15 @@ const app = {
   response_types: ['code'],
   redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/sign-in/back'],
 };
+const signs = {
+  client_id: 'agent.ES256.key',
+  token_endpoint_auth_method: 'private_key_jwt',
+  jwks: { keys: [{ ...job.key, use: 'sig', alg: 'ES256' }] },
+  grant_types: ['client_credentials'],
+  response_types: [],
+  redirect_uris: [],
+  scope,
+};
 const told = [];
 const allowed = new Set();
 
@@ -85,7 +96,7 @@ function infoOf(resource, client) {
 server.listen(0, '127.0.0.1', () => {
   const issuer = `http://127.0.0.1:${server.address().port}`;
   const provider = new Provider(issuer, {
-    clients: [...[...agents, 'gateway'].map(client), ...(people ? [app] : [])],
+    clients: [...[...agents, 'gateway'].map(client), ...(people ? [app] : []), ...(job.key ? [signs] : [])],
     jwks: { keys },
     scopes: [...scope.split(' '), ...(people ? ['offline_access'] : [])],
     enabledJWA: {
@@ -105,7 +116,7 @@ server.listen(0, '127.0.0.1', () => {
     },
   });
   const note = (what, context, error) =>
-    told.push({ what, grant: context.oidc.params?.grant_type, client: context.oidc.client?.clientId, error });
+    told.push({ what, grant: context.oidc.params?.grant_type, client: context.oidc.client?.clientId, scope: context.oidc.params?.scope, error });
   provider.on('grant.success', context => note('granted', context));
   provider.on('grant.error', (context, error) => note('refused', context, error.error));
   provider.on('grant.revoked', context => note('revoked', context));

@@ -141,6 +141,9 @@ pub(crate) struct Login {
     /// Only print the address
     #[arg(long)]
     pub(crate) no_browser: bool,
+    /// Have the browser come back to this port of 127.0.0.1, such as behind ssh -L N:127.0.0.1:N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
 }
 
 /// `toolgate logout`.

@@ -148,17 +148,26 @@ impl Operator {
         }
     }
 
-    /// Somebody signed in at a server, or out, here: that is recorded, and a server that waits is tried again at once. A
-    /// reload may have taken the server away meanwhile; then, too, it has happened.
+    /// Somebody signed in at a server, or out, here: that is recorded. A server that waits is tried again at once, and
+    /// connections that use what is taken back end. A reload may have taken the server away meanwhile; then, too, it has
+    /// happened.
     pub(crate) fn signed(&self, id: &str, caller: Option<&str>, state: &'static str, who: &Who) {
-        self.supervisor.wake(id, caller);
+        self.follow(id, caller, state);
         self.record_sign_in(id, caller, state, who);
+    }
+
+    /// Whether there is such a server.
+    fn follow(&self, id: &str, caller: Option<&str>, state: &'static str) -> bool {
+        match state {
+            "signed_out" => self.supervisor.signed_out(id, caller),
+            _ => self.supervisor.wake(id, caller),
+        }
     }
 
     /// The same in another process, which asks the gateways in turn and records it itself where none of them knows the
     /// server.
     fn heard(&self, id: &str, caller: Option<&str>, state: &'static str, who: &Who) -> Done {
-        if !self.supervisor.wake(id, caller) {
+        if !self.follow(id, caller, state) {
             return Err(NotDone::Unknown(format!("there is no server {id:?}")));
         }
         self.record_sign_in(id, caller, state, who);

@@ -7,7 +7,7 @@ use crate::{
     instructions::Instructions,
     search::Search,
     servers::{Lease, Supervisor},
-    signing_in::{FOLDER, Links, Pages, Users},
+    signing_in::{FOLDER, How, Links, Pages, Users},
     stack,
 };
 use std::{
@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) address: Option<SocketAddr>,
     /// Where what servers granted us is kept.
     pub(crate) grants: PathBuf,
+    /// What a person does to sign in at a server.
+    pub(crate) how: How,
     /// The links by which users of callers sign in.
     pub(crate) links: Arc<Links>,
     /// What callers showed, for servers whose tokens it is exchanged for.
@@ -94,15 +96,13 @@ impl Shared {
                 .then(|| (self.bearers.clone(), config.limits.callers_per_server)),
             token,
         });
-        let console = self.address.map(console_address);
-        let console = console.as_deref();
         let users = Users::of(&config, self).await?;
         let pages = self.pages(&config, &users);
         let leases = self.supervisor.lease(stack::specs(
             &config,
             &self.room,
             &self.grants,
-            (console, pages.as_ref()),
+            (&self.how, pages.as_ref()),
         ));
         let servers = stack::aggregate(&config, &leases)?;
         let servers = Arc::new(match before {
@@ -211,7 +211,7 @@ impl Plan {
 }
 
 /// Where the page of the console is.
-fn console_address(address: SocketAddr) -> String {
+pub(crate) fn console_address(address: SocketAddr) -> String {
     format!("http://{}/", reachable(address))
 }
 

@@ -4,7 +4,7 @@ use crate::{
     config::{Config, Glob, Limits, Output, Rate, Rule, Server, Then as Verdict, Unknown},
     plan::Kept,
     servers::{Lease, ServerSpec},
-    signing_in::Pages,
+    signing_in::{How, Pages},
 };
 use std::{path::Path, sync::Arc, time::Duration};
 use toolgate::{
@@ -37,7 +37,7 @@ pub(crate) fn specs(
     config: &Config,
     room: &Arc<Room>,
     grants: &Path,
-    (console, pages): (Option<&str>, Option<&Pages>),
+    (how, pages): (&How, Option<&Pages>),
 ) -> Vec<ServerSpec> {
     let limits = &config.limits;
     let asking = asking(config);
@@ -50,7 +50,7 @@ pub(crate) fn specs(
             cwd: server.cwd.clone(),
             address: server.address.clone(),
             grants: server.address.is_some().then(|| grants.to_owned()),
-            console: console.map(str::to_owned),
+            how: how.clone(),
             pages: pages.cloned(),
             trusted: server.trust_annotations,
             start: seconds(server.start_seconds.unwrap_or(limits.start_seconds)),

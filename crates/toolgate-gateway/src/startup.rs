@@ -52,7 +52,7 @@ impl Ready<'_> {
                 out,
                 "\nTry it from another terminal:\n  {} call {tool} '{arguments}'{}\n",
                 shell(&self.program.display().to_string()),
-                self.data_flag()
+                flags(self.stdio, &["--data"])
             );
         }
         out
@@ -62,15 +62,19 @@ impl Ready<'_> {
         let entry = serde_json::json!({"toolgate": {"command": self.program, "args": self.stdio}});
         format!("  {}", serde_json::json!({"mcpServers": entry}))
     }
+}
 
-    fn data_flag(&self) -> String {
-        let place = self
-            .stdio
-            .iter()
-            .position(|a| a == "--data")
-            .and_then(|at| self.stdio.get(at + 1));
-        place.map_or(String::new(), |data| format!(" --data {}", shell(data)))
-    }
+/// Those of these options that are among the words with which a host would start the same, for a shell. What stands behind
+/// `--` is of a server.
+pub(crate) fn flags(words: &[String], names: &[&str]) -> String {
+    let own = words.iter().position(|word| word == "--");
+    let own = words.get(..own.unwrap_or(words.len())).unwrap_or_default();
+    let flag = |name: &&str| {
+        let at = own.iter().position(|word| word == *name)?;
+        let value = own.get(at + 1)?;
+        Some(format!(" {name} {}", shell(value)))
+    };
+    names.iter().filter_map(flag).collect()
 }
 
 fn url_snippet(endpoint: &str, token: bool) -> String {

@@ -6,7 +6,8 @@ use crate::{
     config::Config,
     memory, overridden,
     servers::Supervisor,
-    signing_in, stack,
+    signing_in::{self, How},
+    stack,
     stored::{Stored, Which},
     unmatched::{self, Offered},
     unreachable,
@@ -119,7 +120,7 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
     let offered = runtime.block_on(async {
         let supervisor = Supervisor::new(Arc::new(guardian));
         let room = Room::new(config.limits.memory_bytes);
-        let leases = supervisor.lease(stack::specs(config, &room, &signing_in::folder(data), (None, None)));
+        let leases = supervisor.lease(stack::specs(config, &room, &signing_in::folder(data), (&How::default(), None)));
         let servers = stack::aggregate(config, &leases)?;
         supervisor.take(leases);
         // Each list has a bound of its own, and so has the end.

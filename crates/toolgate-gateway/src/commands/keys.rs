@@ -132,7 +132,7 @@ impl Work<'_> {
             let forgotten = forgotten.map_err(|why| format!("the key is revoked, but {why}"))?;
             // Who granted it, is told where a config says how.
             if let Ok(config) = self.place.config() {
-                give_back(&config, &folder(self.data), &forgotten).await;
+                give_back(&config, &folder(self.data), &forgotten, None).await;
             }
             Ok(json!({"servers": callers::servers(&forgotten)}))
         })?;
@@ -182,6 +182,14 @@ fn revoked(name: &str, done: &Value) -> String {
         ));
     }
     text
+}
+
+/// Who has a name now, if its key opens.
+pub(super) fn holder(data: &Path, name: &str) -> std::result::Result<Option<u64>, String> {
+    match here::state(data) {
+        Ok(state) => Ok(Keys::new(Arc::new(Recorder::log()), Arc::new(state)).holder(name)),
+        Err(Failed::Usage(why) | Failed::Work(why)) => Err(why),
+    }
 }
 
 fn list(data: &Path, json: bool) -> Result<ExitCode> {

@@ -1,47 +1,61 @@
 //! `toolgate login`: a person signs in at a server.
 
-use super::{Failed, Place, Result, explain::runtime, here, print};
+use super::{Failed, Place, Result, explain::runtime, here, keys::holder, print};
 use crate::{
     cli::Login as Wanted,
-    config::{Address, Config},
+    config::{Config, Given},
     control::{Gateways, Reached, person},
+    keyring,
     operator::sign_in,
-    signing_in,
+    signing_in::{self, At, SameKey},
 };
 use serde_json::json;
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     process::{ExitCode, Stdio},
+    time::Duration,
 };
 use toolgate::{visible, visible_line};
 use toolgate_auth::{
-    Url,
-    client::{Browser, Login, LoginBuilder},
+    Secret, Url,
+    client::{Browser, Login},
 };
+use toolgate_guardian::Guardian;
 use toolgate_policy::By;
 
 /// Signs in, and keeps what was granted.
 pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
     let open = !wanted.no_browser;
     let for_whom = wanted.caller.as_deref();
-    let of = Of::read(place, &wanted.server, for_whom)?;
+    let config = place.config()?;
+    let data = place.of(&config)?;
+    let grants = signing_in::folder(&data);
+    let at = At::find(&config, &grants, &wanted.server, for_whom).map_err(Failed::Usage)?;
+    let secret = secret(&config, at)?;
     let runtime = runtime()?;
+    let room = signing_in::callers::room(&config, at);
+    runtime.block_on(room).map_err(Failed::Work)?;
     if let Some(caller) = for_whom {
-        let at = (&*wanted.server, &of.address);
-        let room = signing_in::callers::room(&of.config, &of.grants, at, caller);
-        runtime.block_on(room).map_err(Failed::Work)?;
         eprintln!(
             "toolgate: what you grant will be used by {}, and by nobody else",
             visible_line(caller)
         );
     }
-    let login: Login = of
-        .login
-        .sign_in(Browser::new(move |url| show(url, open)))
-        .build();
+    let keys = data.clone();
+    let key = SameKey::of(for_whom, move |name| holder(&keys, name))?;
+    let login = at.begin(secret, config.limits.callers_per_server, key)?;
+    let browser = Browser::new(move |url| show(url, open)).telling(|issuer| {
+        let issuer = visible_line(issuer);
+        eprintln!("toolgate: you will sign in at the authorization server {issuer}");
+    });
+    let browser = match wanted.port {
+        Some(port) => browser.port(port),
+        None => browser,
+    };
+    let login: Login = login.sign_in(browser).build();
     let grant = runtime.block_on(login.sign_in());
     let grant = grant.map_err(|error| Failed::Work(error.to_string()))?;
-    tell(place, &of.data, Now::In, &wanted.server, for_whom);
+    tell(place, &data, Now::In, at.id, for_whom);
     let scopes = match grant.scopes.to_string() {
         none if none.is_empty() => String::new(),
         scopes => format!(", for {}", visible(&scopes)),
@@ -49,22 +63,51 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
     print(&format!(
         "signed in at {} for {}{scopes}\n",
         visible(&grant.issuer),
-        named(&wanted.server, for_whom)
+        named(at.id, for_whom)
     ))
 }
 
-/// Tells the gateways that run: they record it, and take what was granted at once; those that cannot be reached take it at
-/// their next try. Where none of them knows the server, it is recorded here. It has happened in any case.
+/// What shows who our client is, where it has anything. The keyring is asked by a process of its own.
+pub(super) fn secret(config: &Config, at: At<'_>) -> Result<Option<Secret>> {
+    let read = match at.address.client.given() {
+        None => return Ok(None),
+        Some(given @ Given::Keyring(_)) => {
+            let guardian =
+                Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
+            let within = Duration::from_secs(config.limits.start_seconds);
+            runtime()?.block_on(keyring::read(given, &guardian, within))
+        }
+        Some(given) => given.read(),
+    };
+    read.map(Some).map_err(|why| {
+        Failed::Work(format!(
+            "the server {}: what shows its client_id cannot be had: {why}",
+            at.id
+        ))
+    })
+}
+
+/// Tells the gateways that run: they record it, and use what was granted, or use it no more, at once. Those that cannot be
+/// reached are named: they take it at their next try, and go on with what they have until it ends. Where none of them knows
+/// the server, it is recorded here. It has happened in any case.
 pub(super) fn tell(place: &Place<'_>, data: &Path, now: Now, id: &str, caller: Option<&str>) {
     let (action, state) = match now {
         Now::In => ("servers/signed-in", "signed_in"),
         Now::Out => ("servers/signed-out", "signed_out"),
     };
     let with = json!({"id": id, "caller": caller});
-    let gateways = Gateways::any(data).ok().flatten();
-    let answers = gateways.and_then(|gateways| gateways.ask_all(action, &with).ok());
-    let mut answers = answers.into_iter().flatten();
-    if answers.any(|answer| matches!(answer, Reached::Ok(_))) {
+    let asked = match Gateways::any(data) {
+        Ok(Some(gateways)) => gateways.ask_all(action, &with),
+        _ => Ok(Vec::new()),
+    };
+    let answers = asked.unwrap_or_else(|why| {
+        eprintln!("toolgate: {}", visible(&why));
+        Vec::new()
+    });
+    if answers
+        .iter()
+        .any(|answer| matches!(answer, Reached::Ok(_)))
+    {
         return;
     }
     let entry = sign_in(id, caller, state, &person::owner(By::Terminal));
@@ -85,34 +128,6 @@ pub(super) fn named(id: &str, caller: Option<&str>) -> String {
     match caller {
         None => id.to_owned(),
         Some(caller) => format!("{id}, for {} alone", visible_line(caller)),
-    }
-}
-
-/// What a sign-in is about.
-struct Of {
-    login: LoginBuilder,
-    address: Address,
-    data: PathBuf,
-    grants: PathBuf,
-    config: Config,
-}
-
-impl Of {
-    fn read(place: &Place<'_>, id: &str, caller: Option<&str>) -> Result<Of> {
-        let config = place.config()?;
-        let address = signing_in::address(&config, id, caller).map_err(Failed::Usage)?;
-        let data = place.of(&config)?;
-        let grants = signing_in::folder(&data);
-        let env = |name: &str| std::env::var(name).ok();
-        let of = caller.map(|caller| (caller, config.limits.callers_per_server));
-        let login = signing_in::login(id, address, &grants, None, of, env);
-        Ok(Of {
-            login: login.map_err(|why| format!("the server {id}: {why}"))?,
-            address: address.clone(),
-            data,
-            grants,
-            config,
-        })
     }
 }
 

@@ -4,13 +4,13 @@ use super::{
     Failed, Place, Result,
     decide::stamp,
     explain::runtime,
-    login::{Now, named, tell},
+    login::{Now, named, secret, tell},
     print,
 };
 use crate::{
     cli::Logout,
     config::Config,
-    signing_in::{self, callers},
+    signing_in::{self, At, callers},
 };
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode};
@@ -64,10 +64,16 @@ fn shown(key: &str, grant: &Grant, config: Option<&Config>) -> Value {
     })
 }
 
+/// The server of the config that uses what is kept under this name.
+fn at<'a>(config: &'a Config, grants: &'a Path, key: &'a str) -> Option<At<'a>> {
+    let (id, url, caller) = callers::parts(key);
+    let at = At::find(config, grants, id, caller).ok()?;
+    (at.address.url == url).then_some(at)
+}
+
 /// Whether a server of the config uses what is kept under this name.
 fn is_used(config: &Config, key: &str) -> bool {
-    let (id, url, caller) = callers::parts(key);
-    signing_in::address(config, id, caller).is_ok_and(|address| address.url == url)
+    at(config, Path::new(""), key).is_some()
 }
 
 fn line(one: &Value) -> String {
@@ -130,7 +136,7 @@ fn nothing(config: &Config, id: Option<&str>, caller: Option<&str>, all: bool) -
     match (id, all) {
         (None, _) => Failed::Work("nothing was granted".to_owned()),
         (Some(id), true) => Failed::Work(format!("nothing was granted for {id}")),
-        (Some(id), false) => match signing_in::address(config, id, caller) {
+        (Some(id), false) => match At::find(config, Path::new(""), id, caller) {
             Ok(_) => Failed::Work(format!("nothing was granted for {}", named(id, caller))),
             Err(why) => Failed::Usage(format!("{why}; `toolgate logins` shows what was granted")),
         },
@@ -140,17 +146,14 @@ fn nothing(config: &Config, id: Option<&str>, caller: Option<&str>, all: bool) -
 /// The way to what is kept under a name: as the config says, where a server of it uses that; else by what the grant itself
 /// says of its issuer and of us.
 fn login(config: &Config, grants: &Path, key: &str) -> Result<Login> {
-    let (id, url, caller) = callers::parts(key);
-    if let Ok(address) = signing_in::address(config, id, caller)
-        && address.url == url
+    // Where the secret of its client is gone, it is forgotten all the same.
+    if let Some(at) = at(config, grants, key)
+        && let Ok(secret) = secret(config, at)
+        && let Ok(login) = at.login(secret)
     {
-        let env = |name: &str| std::env::var(name).ok();
-        let of = caller.map(|caller| (caller, 0));
-        // Where the secret of its client is gone, it is forgotten all the same.
-        if let Ok(login) = signing_in::login(id, address, grants, None, of, env) {
-            return Ok(login.build());
-        }
+        return Ok(login.build());
     }
+    let (id, url, _) = callers::parts(key);
     let url = Url::parse(url).map_err(|bad| format!("the address of {id}: {bad}"))?;
     let login = Login::builder(url).key(key).name("Toolgate");
     Ok(login.store(FileStore::new(grants)).build())

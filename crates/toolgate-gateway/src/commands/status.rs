@@ -4,7 +4,7 @@ use super::{Failed, Result, keys::soon, print};
 use crate::{
     board::millis,
     control::{Gateways, Reached},
-    signing_in::how,
+    signing_in::How,
     stored::ago,
 };
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ fn waiting(server: &Value) -> impl Iterator<Item = (String, String)> {
     let waiting = own.filter(|one| one["granted"] == false);
     waiting.filter_map(move |one| {
         let caller = one["caller"].as_str()?;
-        let how = visible_line(&how(id, None, Some(caller)));
+        let how = visible_line(&How::default().words(id, Some(caller)));
         Some((visible_line(caller), how))
     })
 }

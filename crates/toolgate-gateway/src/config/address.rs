@@ -2,6 +2,7 @@
 
 use super::{
     clear,
+    client::{self, Client, SignsIn},
     error::ConfigError,
     exchange::Exchange,
     given::{self, Given},
@@ -11,14 +12,8 @@ use http::{Uri, uri::Scheme};
 use std::{fmt, path::Path};
 use toolgate::client::{HttpOptions, check_url};
 
-/// Keys that only a server with a `url` has.
-const KEYS: &[&str] = &[
-    "headers",
-    "client_id",
-    "client_secret",
-    "exchange",
-    "grants",
-];
+/// Keys that only a server with a `url` has, besides those of its client.
+const KEYS: &[&str] = &["headers", "exchange", "grants", "danger_private_addresses"];
 /// What a URL looks like.
 const URL: &str = "\"https://mcp.example.com/mcp\"";
 
@@ -29,8 +24,12 @@ pub(crate) struct Address {
     pub(crate) url: String,
     /// Names and values. The values may be secret.
     pub(crate) headers: Vec<(String, Given)>,
-    /// Which client we are to its authorization server, where we do not register there by ourselves.
-    pub(crate) client: Option<KnownClient>,
+    /// Which client we are to its authorization server.
+    pub(crate) client: Client,
+    /// Who signs in.
+    pub(crate) sign_in: SignsIn,
+    /// Whether what it names may lie in private networks.
+    pub(crate) private: bool,
     /// Where the token of a caller is given for one of this server.
     pub(crate) exchange: Option<Exchange>,
     /// Whose what is granted at a sign-in is.
@@ -44,15 +43,6 @@ pub(crate) enum GrantsOf {
     Server,
     /// One for each caller.
     Caller,
-}
-
-/// A client that was registered by other means.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct KnownClient {
-    /// Its id, which is no secret.
-    pub(crate) id: String,
-    /// Where its secret is, where it has one; not in the keyring.
-    pub(crate) secret: Option<Given>,
 }
 
 /// Without the headers and without what may be a secret in the URL.
@@ -75,7 +65,8 @@ impl Address {
         base: &Path,
     ) -> Result<Option<Address>, ConfigError> {
         let Some(field) = section.get("url") else {
-            return match KEYS.iter().find_map(|key| section.get(key)) {
+            let mut keys = KEYS.iter().chain(client::KEYS);
+            return match keys.find_map(|key| section.get(key)) {
                 Some(field) => {
                     Err(field.is(format!("is for a server with a url; write url = {URL}")))
                 }
@@ -85,10 +76,14 @@ impl Address {
         let url = url(&field)?;
         check(url)
             .map_err(|reason| field.is(format!("cannot be used: {reason}; write url = {URL}")))?;
+        let client = Client::read(section, base)?;
+        let private = section.get("danger_private_addresses");
         let mut address = Address {
             url: url.to_owned(),
             headers: Vec::new(),
-            client: KnownClient::read(section, base)?,
+            sign_in: SignsIn::read(section, &client)?,
+            client,
+            private: private.map_or(Ok(false), |field| field.boolean())?,
             exchange: Exchange::read(section, id, base)?,
             grants: GrantsOf::Server,
         };
@@ -109,31 +104,69 @@ impl Address {
                 address.headers.push((name.to_owned(), given));
             }
         }
-        if let (Some(_), Some(field)) = (&address.exchange, section.get("exchange")) {
-            if address.has_authorization() {
+        address.fits(section)?;
+        Ok(Some(address))
+    }
+
+    /// Whether only one thing says who calls.
+    fn fits(&mut self, section: &Section<'_>) -> Result<(), ConfigError> {
+        if let (Some(_), Some(field)) = (&self.exchange, section.get("exchange")) {
+            if self.has_authorization() {
                 return Err(field.is(
                     "says who calls, and so does the header Authorization; keep one of the two",
                 ));
             }
-            if address.client.is_some() {
-                return Err(field.is("has a client_id of its own, and nobody signs in at this server; take client_id out of the server"));
+            let mut of_client = ["client_id", "client_document"].into_iter();
+            if let Some(key) = of_client.find(|key| section.get(key).is_some()) {
+                return Err(field.is(format!("has a client_id of its own, and nobody signs in at this server; take {key} out of the server")));
             }
+        }
+        if let (SignsIn::Client(_), Some(field)) = (&self.sign_in, section.get("sign_in"))
+            && self.has_authorization()
+        {
+            return Err(field.is(
+                "says that the gateway signs in by itself, and the header Authorization says who calls; keep one of the two",
+            ));
         }
         if let Some(field) = section.get("grants") {
-            address.grants =
+            self.grants =
                 field.word(&[("server", GrantsOf::Server), ("caller", GrantsOf::Caller)])?;
-            if address.a_grant_each() && address.has_authorization() {
-                return Err(field.is(
-                    "says that each caller has a grant of its own, and the header Authorization is one for all; keep one of the two",
-                ));
-            }
-            if address.a_grant_each() && address.exchange.is_some() {
-                return Err(field.is(
-                    "says that each caller has a grant of its own, and the exchange that it has a token for its own; keep one of the two",
-                ));
+            let other = match () {
+                () if !self.a_grant_each() => None,
+                () if self.has_authorization() => Some("the header Authorization is one for all"),
+                () if self.exchange.is_some() => {
+                    Some("the exchange that it has a token for its own")
+                }
+                () if self.sign_in != SignsIn::Person => {
+                    Some("sign_in = \"client\" that the gateway signs in for all")
+                }
+                () => None,
+            };
+            if let Some(other) = other {
+                return Err(field.is(format!(
+                    "says that each caller has a grant of its own, and {other}; keep one of the two"
+                )));
             }
         }
-        Ok(Some(address))
+        Ok(())
+    }
+
+    /// Why no person signs in at it, where that is so: what else says who calls.
+    pub(crate) fn no_sign_in(&self) -> Option<&'static str> {
+        if self.has_authorization() {
+            return Some("gets an Authorization header from the config; remove that to sign in");
+        }
+        if self.exchange.is_some() {
+            return Some(
+                "is used with tokens that those of callers are exchanged for, so what is granted here would never be used; remove its exchange to sign in",
+            );
+        }
+        match self.sign_in {
+            SignsIn::Person => None,
+            SignsIn::Client(_) => Some(
+                "is one where the gateway signs in by itself (sign_in = \"client\"), so nobody has to",
+            ),
+        }
     }
 
     /// Whether each caller has a grant of its own.
@@ -154,35 +187,6 @@ impl Address {
     /// Whether the operator himself says who calls.
     pub(crate) fn has_authorization(&self) -> bool {
         self.has("authorization")
-    }
-}
-
-impl KnownClient {
-    fn read(section: &Section<'_>, base: &Path) -> Result<Option<KnownClient>, ConfigError> {
-        let secret = section.get("client_secret");
-        let Some(field) = section.get("client_id") else {
-            return match secret {
-                Some(field) => Err(field.is("is the secret of a client_id; write that too")),
-                None => Ok(None),
-            };
-        };
-        let id = field.text()?;
-        if id.is_empty() {
-            return Err(field.is("is empty; write the id that the authorization server gave"));
-        }
-        let here = |field: &Field<'_>| {
-            match Given::secret(field, "secret", base)? {
-            // It is asked for where no guardian is, by `toolgate login`.
-            Given::Keyring(_) => Err(field.is(
-                "is in the keyring, which is not asked for it; write { env = \"NAME\" } or { file = \"PATH\" }",
-            )),
-            given => Ok(given),
-        }
-        };
-        Ok(Some(KnownClient {
-            id: id.to_owned(),
-            secret: secret.as_ref().map(here).transpose()?,
-        }))
     }
 }
 

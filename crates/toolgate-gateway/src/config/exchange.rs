@@ -90,7 +90,7 @@ mod tests {
                 "keep one of the two",
             ),
             (
-                format!("{AUTH}{SERVER}client_id = \"x\"\n{EXCHANGE}"),
+                format!("{AUTH}{SERVER}client_id = \"x\"\nissuer = \"https://l.test\"\n{EXCHANGE}"),
                 "take client_id out of the server",
             ),
             (

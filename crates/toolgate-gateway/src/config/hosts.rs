@@ -4,6 +4,7 @@ use super::{
     Config, Source,
     address::{self, Address, GrantsOf},
     clear,
+    client::{Client, SignsIn},
     environment::check_env_name,
     error::{ConfigError, Doc},
     given::Given,
@@ -158,7 +159,9 @@ fn reached<'a>(
     let mut address = Address {
         url: String::new(),
         headers: Vec::new(),
-        client: None,
+        client: Client::Registers,
+        sign_in: SignsIn::Person,
+        private: false,
         exchange: None,
         grants: GrantsOf::Server,
     };

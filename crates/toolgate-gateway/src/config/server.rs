@@ -132,9 +132,15 @@ pub(super) const KEYS: &[&str] = &[
     "url",
     "headers",
     "client_id",
+    "issuer",
     "client_secret",
+    "client_key",
+    "client_document",
+    "sign_in",
+    "scopes",
     "exchange",
     "grants",
+    "danger_private_addresses",
 ];
 
 /// Keys that only a server with a command has.

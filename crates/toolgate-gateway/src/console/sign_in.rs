@@ -3,18 +3,18 @@
 use super::{Console, answer, body, mark};
 use crate::{
     routes::text,
-    signing_in::{self, PATH, Signed},
+    signing_in::{At, PATH, SameKey, Signed, callers},
 };
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
-use toolgate::{edge::http::Body, visible};
+use toolgate::{edge::http::Body, visible, visible_line};
 use toolgate_auth::client::SignedOut;
 use toolgate_policy::Who;
 
 impl Console {
-    /// `begin` gives the page to go to, `end` takes what came back; both are for one login. `out` takes back what was
-    /// granted for one caller.
+    /// `begin` gives the page to go to and whose it is, `end` takes what came back; both are for one login. `out` takes back
+    /// what was granted, for one caller or for all.
     pub(super) async fn sign_in(
         &self,
         step: &str,
@@ -34,7 +34,10 @@ impl Console {
                 answer(self.begin(word("server"), caller, back, &by).await)
             }
             ("begin", Err(why)) => answer(Err(why)),
-            ("out", _) => answer(self.out(word("server"), word("caller"), who).await),
+            ("out", _) => {
+                let caller = with.get("caller").and_then(Value::as_str);
+                answer(self.out(word("server"), caller, who).await)
+            }
             ("end", _) => answer(self.end(word("query"), &by, who).await),
             _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
         }
@@ -48,31 +51,37 @@ impl Console {
         by: &str,
     ) -> Result<Value, String> {
         let plan = self.operator.live.plan();
-        let address = signing_in::address(&plan.config, id, caller)?;
-        if let Some(caller) = caller {
-            let grants = self.sign_ins.grants();
-            signing_in::callers::room(&plan.config, grants, (id, address), caller).await?;
-        }
-        let caller = caller.map(|caller| (caller, plan.config.limits.callers_per_server));
-        let page = self.sign_ins.begin((id, address), caller, back, (by, None));
-        let page = page.await?;
-        Ok(json!({"page": page.as_str()}))
+        let at = At::find(&plan.config, self.sign_ins.grants(), id, caller)?;
+        callers::room(&plan.config, at).await?;
+        let keys = self.operator.desk.freezes().keys().clone();
+        let key = SameKey::of(caller, move |name| Ok(keys.holder(name)))?;
+        let secret = self.operator.supervisor.secret_of(&plan.config, at.address);
+        let secret = secret
+            .await
+            .map_err(|why| format!("the server {id}: {why}"))?;
+        let login = at.begin(secret, plan.config.limits.callers_per_server, key)?;
+        let begun = self.sign_ins.begin(at, login, back, (by, None)).await?;
+        Ok(json!({
+            "page": begun.page.as_str(), "origin": begun.page.origin(), "issuer": visible_line(&begun.issuer),
+        }))
     }
 
-    async fn out(&self, id: &str, caller: &str, who: &Who) -> Result<Value, String> {
+    async fn out(&self, id: &str, caller: Option<&str>, who: &Who) -> Result<Value, String> {
         let plan = self.operator.live.plan();
-        let address = signing_in::address(&plan.config, id, Some(caller))?;
-        let env = |name: &str| std::env::var(name).ok();
-        let grants = self.sign_ins.grants();
-        let login = signing_in::login(id, address, grants, None, Some((caller, 0)), env);
-        let login = login.map_err(|why| format!("the server {id}: {why}"))?;
-        let out = login.build().sign_out().await;
+        let at = At::find(&plan.config, self.sign_ins.grants(), id, caller)?;
+        let secret = self.operator.supervisor.secret_of(&plan.config, at.address);
+        let secret = secret
+            .await
+            .map_err(|why| format!("the server {id}: {why}"))?;
+        let out = at.login(secret)?.build().sign_out().await;
         let words = match out.map_err(|error| error.to_string())? {
-            SignedOut::Nothing => return Err(format!("nothing was granted for {caller}")),
+            SignedOut::Nothing => {
+                return Err(format!("nothing was granted for {}", caller.unwrap_or(id)));
+            }
             SignedOut::Revoked(_) => "taken back",
             _ => "forgotten",
         };
-        self.operator.signed(id, Some(caller), "signed_out", who);
+        self.operator.signed(id, caller, "signed_out", who);
         Ok(json!({"done": words}))
     }
 

@@ -59,13 +59,14 @@ impl Operator {
         }
         if !forgotten.is_empty() {
             let (plan, grants) = (self.live.plan(), self.grants.clone());
+            let servers = self.supervisor.clone();
             #[allow(
                 clippy::disallowed_methods,
                 reason = "it is gone here already; an authorization server that does not answer holds nobody up, and is waited for so long"
             )]
-            tokio::spawn(
-                async move { callers::give_back(&plan.config, &grants, &forgotten).await },
-            );
+            tokio::spawn(async move {
+                callers::give_back(&plan.config, &grants, &forgotten, Some(&servers)).await;
+            });
         }
         Ok(servers)
     }

@@ -5,7 +5,7 @@ use super::{Routes, text};
 use crate::{
     console::{answer, body},
     door::{Door, StaysOut},
-    signing_in::{self, BACK, FOLDER, Links, Showing, ShownBy, SignIns, Signed, callers},
+    signing_in::{At, BACK, FOLDER, Links, SameKey, Showing, ShownBy, SignIns, Signed, callers},
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -143,22 +143,24 @@ impl Routes {
             links, sign_ins, ..
         } = &self.own;
         let plan = self.live.plan();
-        let address = signing_in::address(&plan.config, server, Some(caller))?;
+        let at = At::find(&plan.config, sign_ins.grants(), server, Some(caller))?;
         let pages = plan.pages.as_ref().ok_or(NO_LINK)?;
-        let grants = sign_ins.grants();
-        callers::room(&plan.config, grants, (server, address), caller).await?;
+        callers::room(&plan.config, at).await?;
+        let keys = self.keys.clone();
+        let same = SameKey::of(at.caller, move |name| Ok(keys.holder(name)))?;
+        let servers = &self.console.operator.supervisor;
+        let secret = servers.secret_of(&plan.config, at.address).await?;
+        let login = at.begin(secret, plan.config.limits.callers_per_server, same)?;
         let key = ids::secret();
         // Whoever begins anew has given up what he began before.
         sign_ins.give_up(server, caller);
         let by = (key.as_str(), until);
-        let of = Some((caller, plan.config.limits.callers_per_server));
-        let page = sign_ins.begin((server, address), of, pages.back(), by);
-        let page = page.await?;
+        let begun = sign_ins.begin(at, login, pages.back(), by).await?;
         links.spend(link);
-        Ok(
-            json!({"page": page.as_str(), "at": page.origin(), "key": key, "server": server,
-            "caller": visible_line(caller)}),
-        )
+        Ok(json!({
+            "page": begun.page.as_str(), "origin": begun.page.origin(), "issuer": visible_line(&begun.issuer),
+            "key": key, "server": server, "caller": visible_line(caller),
+        }))
     }
 
     async fn ended(&self, with: &Value) -> Result<Value, String> {

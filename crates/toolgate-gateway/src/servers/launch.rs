@@ -1,12 +1,34 @@
 //! How a child comes to be: by the guardian, or by a test.
 
 use super::ServerSpec;
-use crate::{config::Given, keyring};
+use crate::{
+    config::{Address, Given},
+    keyring,
+};
 use std::{sync::Arc, time::Duration};
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate::BoxFuture;
 use toolgate_auth::Secret;
 use toolgate_guardian::{Child, DEFAULT_ALLOW, Error, Exit, Guardian, Spawn, environment};
+
+/// The secret or the private key of the client that we are to the authorization server of a server, where it has one.
+///
+/// # Errors
+/// It cannot be had; whether there may be another try.
+pub(super) async fn secret_of(
+    address: &Address,
+    launch: &dyn Launch,
+    within: Duration,
+) -> Result<Option<Secret>, (String, bool)> {
+    let Some(given) = address.client.given() else {
+        return Ok(None);
+    };
+    let read = launch.read(given, within).await;
+    read.map(Some).map_err(|why| {
+        let why = format!("what shows its client_id cannot be had: {why}");
+        (why, given.may_come())
+    })
+}
 
 /// Starts children.
 pub(super) trait Launch: Send + Sync + 'static {

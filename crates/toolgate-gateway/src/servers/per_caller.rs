@@ -7,7 +7,7 @@ mod asking;
 use self::asking::Asker;
 use super::{
     Supervised,
-    launch::Launch,
+    launch::{Launch, secret_of},
     life::{End, options, stopping},
     own_sign_ins::OwnSignIns,
     reach::http_options,
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     config::{Address, Exchange},
     door::{Bearer, Bearers},
-    signing_in::{self, Need, SignInIsWhy, Watched, callers},
+    signing_in::{At, Need, SignInIsWhy, Watched, callers},
 };
 use futures_util::FutureExt;
 use std::{
@@ -73,8 +73,8 @@ struct Way {
 #[derive(Clone)]
 enum Tokens {
     Exchange(TokenExchange),
-    /// A person granted them, and they are kept there.
-    Granted(Address, PathBuf),
+    /// A person granted them, and they are kept there; the secret of our client.
+    Granted(Address, PathBuf, Option<Secret>),
 }
 
 /// Whose place it is.
@@ -150,7 +150,10 @@ async fn way(
         .map_err(|bad| (format!("its url cannot be used: {bad}"), false))?;
     let tokens = match (&address.exchange, &server.spec.grants) {
         (Some(exchange), _) => Tokens::Exchange(trade(server, exchange, launch).await?),
-        (None, Some(grants)) => Tokens::Granted(address.clone(), grants.clone()),
+        (None, Some(grants)) => {
+            let secret = secret_of(address, launch, server.spec.start).await?;
+            Tokens::Granted(address.clone(), grants.clone(), secret)
+        }
         (None, None) => return Err(("nothing is granted here".to_owned(), false)),
     };
     Ok(Way { url, http, tokens })
@@ -269,6 +272,16 @@ impl PerCaller {
         self.own.shown()
     }
 
+    /// Ends the connection of a caller, with what runs over it: what was granted is taken back.
+    pub(super) fn end(&self, caller: &str) {
+        let own = |place: &Place| matches!(&place.whose, Whose::Named(name) if **name == *caller);
+        let gone: Vec<Place> = lock(&self.open)
+            .extract_if(.., |place| own(place))
+            .collect();
+        let seats = gone.iter().filter_map(|place| place.seat.get());
+        seats.for_each(Remote::close);
+    }
+
     /// Has a caller connected anew, with what is granted for it now.
     pub(super) fn forget(&self, caller: &str) {
         lock(&self.open)
@@ -351,7 +364,7 @@ impl PerCaller {
 
     /// Whose name a caller uses it in; nobody's, where it has none of its own.
     async fn whose(&self, server: &Supervised, caller: &Caller, way: &Way) -> Result<Whose, Error> {
-        let Tokens::Granted(address, grants) = &way.tokens else {
+        let Tokens::Granted(address, grants, _) = &way.tokens else {
             let bearer = Bearer::of(caller).map(Whose::Bearer);
             return bearer.ok_or_else(|| {
                 let why = "it is used in the name of each caller, and only callers with a token of an authorization server have one";
@@ -378,7 +391,7 @@ impl PerCaller {
             if self.own.tell(caller.shared()) {
                 server.show();
             }
-            let how = signing_in::how(id, server.spec.console.as_deref(), Some(caller.name()));
+            let how = server.spec.how.words(id, Some(caller.name()));
             let text = format!(
                 "the server {id}: somebody has to sign in for {}, and what others were granted is not used; {how}",
                 visible_line(caller.name())
@@ -446,14 +459,17 @@ impl PerCaller {
                 let token = exchange.on_behalf(way.url.clone(), move || bearers.subject(&of));
                 Ok(Token::OnBehalf(token))
             }
-            (Tokens::Granted(address, grants), Whose::Named(name)) => {
+            (Tokens::Granted(address, grants, secret), Whose::Named(name)) => {
                 let spec = &server.spec;
-                let env = |name: &str| std::env::var(name).ok();
+                let at = At {
+                    id: &spec.id,
+                    address,
+                    grants,
+                    caller: Some(name),
+                };
+                let login = at.login(secret.clone()).map_err(|why| down(server, &why))?;
                 // Nobody signs in here: a person does, and says for whom.
-                let console = spec.console.as_deref();
-                let of = Some((&**name, spec.callers));
-                let login = signing_in::login(&spec.id, address, grants, console, of, env);
-                let login = login.map_err(|why| down(server, &why))?;
+                let login = login.how(&spec.how.words(&spec.id, Some(name)));
                 Ok(Token::Granted(login.build(), server.own_need()))
             }
             _ => Err(down(server, "it is used in another way now")),

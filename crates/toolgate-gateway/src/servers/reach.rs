@@ -2,12 +2,12 @@
 
 use super::{
     Supervised,
-    launch::Launch,
+    launch::{Launch, secret_of},
     life::{End, options, run, stopping},
 };
 use crate::{
-    config::Address,
-    signing_in::{self, Watched},
+    config::{Address, SignsIn},
+    signing_in::{self, At, Watched},
 };
 use std::{future::pending, time::Duration};
 use tokio::sync::watch;
@@ -20,40 +20,66 @@ pub(super) async fn reach(
     launch: &dyn Launch,
     mut stop: watch::Receiver<bool>,
 ) -> End {
-    let env = |name: &str| std::env::var(name).ok();
+    // From before what was granted is read.
+    let taken_back = server.taken_back();
     let http = tokio::select! {
-        http = http_options(address, launch, server.spec.start) => http,
+        http = with_credentials(server, address, launch) => http,
         _ = stop.wait_for(|stop| *stop) => return stopping(),
     };
-    let http = http.and_then(|http| {
-        let grants = server.spec.grants.as_deref();
-        match grants.filter(|_| !address.has_authorization()) {
-            // Nobody signs in here: a person does, by a command, and what was granted is used.
-            Some(grants) => {
-                let console = server.spec.console.as_deref();
-                let login = signing_in::login(&server.spec.id, address, grants, console, None, env);
-                let watched = login.map(|login| {
-                    http.credentials(Watched {
-                        login: login.build(),
-                        need: server.need.clone(),
-                    })
-                });
-                watched.map_err(|why| (why, false))
-            }
-            None => Ok(http),
-        }
-    });
     let http = match http {
         Ok(http) => http,
         Err((why, again)) => return End::NotStarted(why, again),
     };
     let opening = Remote::connect(&address.url, options(server, true), http);
+    let mut out = false;
     let end = tokio::select! {
         end = run(server, Box::pin(pending()), opening, false) => end,
+        () = taken_back => {
+            out = true;
+            End::Gone("somebody signed out".to_owned(), None)
+        }
         _ = stop.wait_for(|stop| *stop) => stopping(),
     };
     server.end().await;
+    if out {
+        // The end of the session used it once more.
+        server.need.forget();
+    }
     end
+}
+
+/// The headers, and the way to the token that goes with them.
+async fn with_credentials(
+    server: &Supervised,
+    address: &Address,
+    launch: &dyn Launch,
+) -> Result<HttpOptions, (String, bool)> {
+    let spec = &server.spec;
+    let http = http_options(address, launch, spec.start).await?;
+    let Some(grants) = spec.grants.as_deref() else {
+        return Ok(http);
+    };
+    let secret = secret_of(address, launch, spec.start).await?;
+    let login = match (&address.sign_in, address.no_sign_in()) {
+        (SignsIn::Client(_), _) => signing_in::by_itself(address, secret),
+        // Nobody signs in here: a person does, by a command, and what was granted is used.
+        (SignsIn::Person, None) => {
+            let at = At {
+                id: &spec.id,
+                address,
+                grants,
+                caller: None,
+            };
+            at.login(secret)
+                .map(|login| login.how(&spec.how.words(&spec.id, None)))
+        }
+        (SignsIn::Person, Some(_)) => return Ok(http),
+    };
+    let login = login.map_err(|why| (why, false))?;
+    Ok(http.credentials(Watched {
+        login: login.build(),
+        need: server.need.clone(),
+    }))
 }
 
 /// The headers, or why there are none and whether there may be later.
@@ -82,7 +108,7 @@ mod tests {
         launch::{NotStarted, Process},
     };
     use super::*;
-    use crate::config::{Given, GrantsOf};
+    use crate::config::{Client, Given, GrantsOf};
     use toolgate::BoxFuture;
     use toolgate_auth::Secret;
 
@@ -113,7 +139,9 @@ mod tests {
         let address = Address {
             url: "https://a.test/".to_owned(),
             headers: vec![("x-a".to_owned(), clear), ("Authorization".to_owned(), env)],
-            client: None,
+            client: Client::Registers,
+            sign_in: SignsIn::Person,
+            private: false,
             exchange: None,
             grants: GrantsOf::Server,
         };

@@ -2,7 +2,7 @@
 
 use crate::{
     config::{Address, Given},
-    signing_in::Pages,
+    signing_in::{How, Pages},
 };
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use toolgate::Abilities;
@@ -26,8 +26,8 @@ pub(crate) struct ServerSpec {
     pub(crate) address: Option<Address>,
     /// Where what it granted us is kept, sealed, if anywhere.
     pub(crate) grants: Option<PathBuf>,
-    /// Where the console is, if there is one.
-    pub(crate) console: Option<String>,
+    /// What a person does to sign in at it.
+    pub(crate) how: How,
     /// Where users of its callers sign in, if they can.
     pub(crate) pages: Option<Pages>,
     /// Whether the operator believes its annotations.
@@ -69,7 +69,7 @@ impl ServerSpec {
             cwd: None,
             address: None,
             grants: None,
-            console: None,
+            how: How::default(),
             pages: None,
             trusted: false,
             start: Duration::from_secs(30),
@@ -87,10 +87,10 @@ impl ServerSpec {
         }
     }
 
-    /// Whether a person can sign in at it: nothing is said of that in its own headers.
+    /// Whether a person can sign in at it for all its callers.
     pub(crate) fn takes_sign_in(&self) -> bool {
         let address = self.address.as_ref().filter(|_| self.grants.is_some());
-        address.is_some_and(|a| !a.has_authorization() && !a.a_connection_each())
+        address.is_some_and(|a| a.no_sign_in().is_none() && !a.a_grant_each())
     }
 
     /// Whether each caller has a grant of its own.

@@ -39,6 +39,8 @@ pub(crate) struct ServerStatus {
     pub(crate) state: State,
     /// Whether a person can sign in at it here.
     pub(crate) signs_in: bool,
+    /// Whether a token was sent that was granted to a person, or to the gateway itself.
+    pub(crate) signed_in: bool,
     /// Where each caller has a sign-in of its own: those who have one or wait for one, as far as they are shown.
     pub(crate) own_sign_ins: Option<Vec<OwnSignIn>>,
     /// How often it was started again.

@@ -36,6 +36,8 @@ pub(crate) struct Supervised {
     pub(super) need: Arc<Need>,
     /// Has it tried again at once.
     wake: Notify,
+    /// Raised when what was granted for all its callers is taken back.
+    taken_back: watch::Sender<u64>,
     /// What was stored of what it offers.
     known: Option<Arc<Known>>,
     /// The same, as it was looked up when a sign-in was needed.
@@ -85,6 +87,7 @@ impl Supervised {
             need: Arc::new(Need::new(shown.clone())),
             shown,
             wake: Notify::new(),
+            taken_back: watch::Sender::new(0),
             known,
             looked_up: Mutex::default(),
             callers,
@@ -111,6 +114,7 @@ impl Supervised {
             revision: remote.as_ref().map(|r| r.revision),
             server: itself.map(|s| harmless(&format!("{} {}", s.name, s.version), 100)),
             signs_in: self.spec.takes_sign_in(),
+            signed_in: self.need.had(),
             own_sign_ins: self
                 .callers
                 .as_ref()
@@ -187,6 +191,30 @@ impl Supervised {
             callers.forget(caller);
             // What is shown of it is read anew.
             self.wake.notify_one();
+        }
+    }
+
+    /// Ends the connections that use what was granted: for that caller, or for all.
+    pub(super) fn signed_out(&self, caller: Option<&str>) {
+        match (&self.callers, caller) {
+            (Some(callers), Some(caller)) => {
+                callers.end(caller);
+                self.wake.notify_one();
+            }
+            (None, None) => {
+                self.need.forget();
+                self.taken_back.send_modify(|times| *times += 1);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends when what was granted from now on is taken back.
+    pub(super) fn taken_back(&self) -> impl Future<Output = ()> + use<> {
+        let mut times = self.taken_back.subscribe();
+        async move {
+            // The sender lives as long as the server does.
+            let _ = times.changed().await;
         }
     }
 

@@ -1,7 +1,11 @@
 //! All servers of the gateway.
 
-use super::{Lease, ServerSpec, ServerStatus, launch::Launch, life::supervise};
-use crate::config::Given;
+use super::{
+    Lease, ServerSpec, ServerStatus,
+    launch::{Launch, secret_of},
+    life::supervise,
+};
+use crate::config::{Address, Config, Given};
 use crate::door::Bearers;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -80,12 +84,36 @@ impl Supervisor {
         named.inspect(|lease| lease.server().wake(caller)).is_some()
     }
 
-    /// Has a caller connected anew to all servers, with what is granted for it then.
+    /// Ends the connections to a server that use what was granted for that caller, or for all; whether there is one of that
+    /// id.
+    pub(crate) fn signed_out(&self, id: &str, caller: Option<&str>) -> bool {
+        let current = lock(&self.current).clone();
+        let named = current.iter().find(|lease| *lease.spec().id == *id);
+        named
+            .inspect(|lease| lease.server().signed_out(caller))
+            .is_some()
+    }
+
+    /// Ends the connections of a caller to all servers that use what was granted for it.
     pub(crate) fn forget(&self, caller: &str) {
         let current = lock(&self.current).clone();
         current
             .iter()
-            .for_each(|lease| lease.server().forget(caller));
+            .for_each(|lease| lease.server().signed_out(Some(caller)));
+    }
+
+    /// The secret or the private key of the client that we are to the authorization server of a server.
+    ///
+    /// # Errors
+    /// It cannot be had; a sentence without it.
+    pub(crate) async fn secret_of(
+        &self,
+        config: &Config,
+        address: &Address,
+    ) -> Result<Option<Secret>, String> {
+        let within = Duration::from_secs(config.limits.start_seconds);
+        let secret = secret_of(address, self.launch.as_ref(), within).await;
+        secret.map_err(|(why, _)| why)
     }
 
     /// A hold on each of these: on the one that runs where nothing of it changed, else on a new one, which starts now

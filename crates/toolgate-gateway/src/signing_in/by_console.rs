@@ -5,13 +5,12 @@
 //! began the sign-in.
 
 use super::{
-    login,
-    visits::{For, Visits},
+    At,
+    visits::{Begun, For, Visits},
 };
-use crate::config::Address;
 use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
-use toolgate_auth::{Url, client::Grant};
+use toolgate_auth::client::{Grant, LoginBuilder};
 
 /// Where a browser comes back to.
 pub(crate) const PATH: &str = "/console/signed-in";
@@ -47,27 +46,23 @@ impl SignIns {
         &self.grants
     }
 
-    /// Begins one for a login, and gives the page where the person signs in. It ends with what it was begun with: `until`
-    /// then.
+    /// Begins one for a login of the console, and gives the page where the person signs in. It ends with what it was begun
+    /// with: `until` then.
     ///
     /// # Errors
     /// A sentence for the person.
     pub(crate) async fn begin(
         &self,
-        (id, address): (&str, &Address),
-        caller: Option<(&str, usize)>,
+        At { id, caller, .. }: At<'_>,
+        login: LoginBuilder,
         redirect: String,
         by: (&str, Option<BoxFuture<'static, ()>>),
-    ) -> Result<Url, String> {
-        let env = |name: &str| std::env::var(name).ok();
-        let login = login(id, address, &self.grants, None, caller, env)
-            .map_err(|why| format!("the server {id}: {why}"))?;
-        let what = of(id, caller.map(|(name, _)| name));
+    ) -> Result<Begun, String> {
         let work = |person| {
             let login = login.sign_in(person).build();
             async move { login.sign_in().await }
         };
-        self.visits.begin(what, redirect, by, work).await
+        self.visits.begin(of(id, caller), redirect, by, work).await
     }
 
     /// Takes the answer with which a browser came back, from the login that began the sign-in. Any other changes nothing.

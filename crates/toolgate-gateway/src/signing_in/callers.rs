@@ -1,6 +1,10 @@
 //! What was granted for one caller of a server, and for nobody else: an operator says for whom a person signs in.
 
-use crate::config::{Address, Config};
+use super::At;
+use crate::{
+    config::{Address, Config, Given},
+    servers::Supervisor,
+};
 use futures_util::future::join_all;
 use std::{path::Path, time::Duration};
 use tokio::time::timeout;
@@ -119,12 +123,16 @@ pub(crate) async fn who(
 ///
 /// # Errors
 /// A sentence for the operator.
-pub(crate) async fn room(
-    config: &Config,
-    grants: &Path,
-    (id, address): (&str, &Address),
-    caller: &str,
-) -> Result<(), String> {
+pub(crate) async fn room(config: &Config, at: At<'_>) -> Result<(), String> {
+    let At {
+        id,
+        address,
+        grants,
+        caller: Some(caller),
+    } = at
+    else {
+        return Ok(());
+    };
     may_be(config, caller)?;
     let most = config.limits.callers_per_server;
     let callers = who(grants, id, address).await.map_err(|bad| bad.0)?;
@@ -136,17 +144,34 @@ pub(crate) async fn room(
     ))
 }
 
-/// Gives what was forgotten back to who granted it, where that can be reached. It is gone here in any case.
-pub(crate) async fn give_back(config: &Config, grants: &Path, forgotten: &Forgotten) {
+/// Gives what was forgotten back to who granted it, where that can be reached. It is gone here in any case. Without servers
+/// that run, no keyring is asked.
+pub(crate) async fn give_back(
+    config: &Config,
+    grants: &Path,
+    forgotten: &Forgotten,
+    servers: Option<&Supervisor>,
+) {
     let each = forgotten.iter().filter_map(|(key, grant)| {
         let (id, url, caller) = parts(key);
         let caller = caller?;
         let server = config.servers.iter().find(|server| server.id == id)?;
         let address = server.address.as_ref().filter(|at| at.url == url)?;
-        let env = |name: &str| std::env::var(name).ok();
-        let login = super::login(id, address, grants, None, Some((caller, 0)), env).ok()?;
-        let login = login.build();
-        Some(async move { login.give_back(grant).await })
+        let at = At {
+            id,
+            address,
+            grants,
+            caller: Some(caller),
+        };
+        Some(async move {
+            let secret = match (servers, address.client.given()) {
+                (Some(servers), _) => servers.secret_of(config, address).await,
+                (None, given) => given.map(Given::read).transpose(),
+            };
+            if let Ok(login) = secret.and_then(|secret| at.login(secret)) {
+                login.build().give_back(grant).await;
+            }
+        })
     });
     let _ = timeout(GIVING_BACK, join_all(each)).await;
 }

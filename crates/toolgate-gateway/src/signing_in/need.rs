@@ -50,6 +50,16 @@ impl Need {
         self.lock().clone()
     }
 
+    /// Whether a token was sent, and nobody signed out since.
+    pub(crate) fn had(&self) -> bool {
+        self.had.load(Relaxed)
+    }
+
+    /// What was granted is taken back: what is missing from now on has not ended by itself.
+    pub(crate) fn forget(&self) {
+        self.had.store(false, Relaxed);
+    }
+
     /// The error of a server, or that a person has to sign in there, where that is why.
     pub(crate) fn why(&self, server: &str, error: Error) -> Error {
         match self.words().filter(|_| *error.kind() == Kind::Upstream) {

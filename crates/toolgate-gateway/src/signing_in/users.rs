@@ -79,7 +79,8 @@ impl Showing {
         };
         self.0.give_up(&what);
         let work = |person| async move { asks.token(&person).await };
-        self.0.begin(what, redirect, (key, None), work).await
+        let begun = self.0.begin(what, redirect, (key, None), work).await?;
+        Ok(begun.page)
     }
 
     /// The token with which he came back.

@@ -62,6 +62,13 @@ struct Open<T> {
     until: Instant,
 }
 
+/// Where a person goes to sign in.
+pub(crate) struct Begun {
+    pub(crate) page: Url,
+    /// Whose page it is, as the authorization server names itself.
+    pub(crate) issuer: String,
+}
+
 /// What waits for the answer; it ends with its owner.
 struct Work<T>(JoinHandle<Result<T, AuthError>>);
 
@@ -91,7 +98,7 @@ impl<T: Send + 'static> Visits<T> {
         redirect: String,
         (by, until): (&str, Option<BoxFuture<'static, ()>>),
         work: impl FnOnce(Person) -> F,
-    ) -> Result<Url, String>
+    ) -> Result<Begun, String>
     where
         F: Future<Output = Result<T, AuthError>> + Send + 'static,
     {
@@ -117,7 +124,8 @@ impl<T: Send + 'static> Visits<T> {
         let page = async {
             tokio::select! {
                 biased;
-                page = page => page.map_err(|_| "the sign-in ended".to_owned()),
+                // Where it comes to nothing, the work says why.
+                Ok(begun) = page => Ok(begun),
                 done = &mut work.0 => Err(match done {
                     Ok(Err(error)) => error.to_string(),
                     _ => "the sign-in ended".to_owned(),
@@ -126,8 +134,8 @@ impl<T: Send + 'static> Visits<T> {
         };
         let at = &what.at;
         let late = |_| format!("the authorization server of {at} did not answer within {STEP:?}");
-        let page = timeout(STEP, page).await.map_err(late)??;
-        let state = value(page.query().unwrap_or_default(), "state");
+        let begun = timeout(STEP, page).await.map_err(late)??;
+        let state = value(begun.page.query().unwrap_or_default(), "state");
         let state = state.ok_or("the sign-in has no state")?;
         let one = Open {
             what,
@@ -141,7 +149,7 @@ impl<T: Send + 'static> Visits<T> {
         let mut open = self.open();
         room(&open)?;
         open.push(one);
-        Ok(page)
+        Ok(begun)
     }
 
     /// Takes the answer with which a browser came back, with the key of what began. Any other changes nothing. What it
@@ -225,7 +233,7 @@ fn value(query: &str, name: &str) -> Option<String> {
     pairs.next().is_none().then_some(value)
 }
 
-type Ends = (oneshot::Sender<Url>, oneshot::Receiver<String>);
+type Ends = (oneshot::Sender<Begun>, oneshot::Receiver<String>);
 
 /// The person at the browser, for one sign-in.
 pub(super) struct Person {
@@ -235,6 +243,7 @@ pub(super) struct Person {
 
 struct AtBrowser {
     redirect: String,
+    issuer: String,
     ends: Ends,
 }
 
@@ -248,6 +257,7 @@ impl SignIn for Person {
         let visit = ends.map(|ends| {
             Box::new(AtBrowser {
                 redirect: self.redirect.clone(),
+                issuer: String::new(),
                 ends,
             }) as Box<dyn Visit>
         });
@@ -262,14 +272,19 @@ impl Visit for AtBrowser {
         &self.redirect
     }
 
-    fn go(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
-        let (sent, answered) = self.ends;
+    fn issuer(&mut self, issuer: &str) {
+        self.issuer = issuer.to_owned();
+    }
+
+    fn go(self: Box<Self>, page: Url) -> BoxFuture<'static, Result<String, AuthError>> {
+        let AtBrowser { ends, issuer, .. } = *self;
+        let (sent, answered) = ends;
         Box::pin(async move {
             let nobody = || {
                 let words = format!("nobody signed in within {PERSON:?}; begin again");
                 AuthError::new(AuthErrorKind::NeedsSignIn, words)
             };
-            sent.send(url).map_err(|_| nobody())?;
+            sent.send(Begun { page, issuer }).map_err(|_| nobody())?;
             match timeout(PERSON, answered).await {
                 Ok(Ok(query)) => Ok(query),
                 _ => Err(nobody()),

@@ -472,3 +472,27 @@ fn a_task_waits_for_its_caller_after_a_restart() {
     assert!(said.contains("you are agent.ES256"), "{task}");
     gate.stop();
 }
+
+#[test]
+fn nobody_signs_in_where_tokens_are_exchanged() {
+    let Some(issuer) = Issuer::start() else {
+        return;
+    };
+    let far = Far::new();
+    let gate = far.gate(&issuer, "");
+    let config = gate.data.file("toolgate.toml");
+    for more in [&[] as &[&str], &["--caller", "corp:alice"]] {
+        let words = [
+            "login",
+            "far",
+            "--no-browser",
+            "--config",
+            config.to_str().unwrap(),
+        ];
+        let refused = gate.run(&[&words, more].concat());
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains("remove its exchange to sign in"), "{said}");
+    }
+    assert_eq!(gate.state()["servers"][0]["signs_in"], false);
+}

@@ -82,6 +82,11 @@ impl Far {
         }
     }
 
+    /// Its authorization server, as that names itself.
+    pub(crate) fn issuer(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     pub(crate) fn near(&self) -> Gate {
         self.setup().start()
     }

@@ -35,6 +35,7 @@ mod keyring;
 mod keys;
 mod keys_life;
 mod keys_page;
+mod known_client;
 mod listen;
 mod login;
 mod logins;

@@ -6,6 +6,7 @@ use crate::{
         Gate, Heard, Login, Modern, Response, SOON, Script, Setup, answer_of, browser, real, send,
         shot, toolgate, typed_login, until,
     },
+    known_client::login,
     login::{get, query_value},
 };
 use serde_json::{Value, json};
@@ -141,7 +142,7 @@ fn granting(request: &Heard, port: u16, seen: &Mutex<Seen>) -> (u16, String, Str
     }
 }
 
-fn answer(request: &Heard, seen: &Mutex<Seen>) -> (u16, String, String) {
+pub(crate) fn answer(request: &Heard, seen: &Mutex<Seen>) -> (u16, String, String) {
     let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
     let mut seen = seen.lock().unwrap();
     let token = request
@@ -409,6 +410,64 @@ fn t30_a_new_key_does_not_get_what_was_granted_for_one_of_its_name() {
         }
     }
     far.seen(|seen| assert_eq!(seen.calls.len(), 3));
+}
+
+/// What was begun for the key of one person is not for the next who has its name.
+#[test]
+fn t30_a_sign_in_is_for_the_key_with_which_it_was_begun() {
+    let far = Far::new();
+    let gate = far.gate("");
+    let first = key(&gate, "first");
+    sign_in(&gate, "key:first");
+    assert!(who(&gate, &first, "first").contains("account1"));
+    key(&gate, "ci");
+    let next = |how: &str| {
+        gate.cli(&["keys", "revoke", "ci"]);
+        let next = key(&gate, "ci");
+        assert!(who(&gate, &next, how).contains("sign in for key:ci"));
+        next
+    };
+    let mut bobs = String::new();
+    let done = login(&gate, &["--caller", "key:ci"], || bobs = next("terminal"));
+    assert_eq!(done.code, Some(1), "{}", done.said);
+    let words = "the key ci is not the one that it was when the sign-in began";
+    assert!(done.said.contains(words), "{}", done.said);
+    assert!(who(&gate, &bobs, "bob").contains("sign in for key:ci"));
+
+    let console = gate.log_in("");
+    let (status, begun) = post(
+        &gate,
+        &console,
+        "begin",
+        &json!({"server": "far", "caller": "key:ci"}),
+    );
+    assert_eq!(status, 200, "{begun}");
+    let led = get(begun["page"].as_str().unwrap());
+    let query = led
+        .header("location")
+        .unwrap()
+        .split_once('?')
+        .unwrap()
+        .1
+        .to_owned();
+    let eves = next("console");
+    let (status, said) = post(&gate, &console, "end", &json!({"query": query}));
+    assert_eq!(status, 409, "{said}");
+    assert!(said["error"].as_str().unwrap().contains(words), "{said}");
+    assert!(who(&gate, &eves, "eve").contains("sign in for key:ci"));
+    far.seen(|seen| {
+        assert_eq!((seen.accounts, seen.calls.len()), (3, 1));
+        // Nobody uses what was granted: it is given back.
+        let back = |account: &str| seen.back.iter().any(|body| body.contains(account));
+        assert!(
+            back("of-account2") && back("of-account3"),
+            "{:?}",
+            seen.back
+        );
+    });
+    // A key that stays the same is signed in for as before.
+    sign_in(&gate, "key:ci");
+    assert!(who(&gate, &eves, "eve").contains("account4"));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::{
     process::{Command, Output, Stdio},
     sync::Arc,
 };
+use toolgate_auth::jose::SigningKey;
 
 /// Where the scripts of the tests are.
 fn script(name: &str) -> PathBuf {
@@ -203,7 +204,11 @@ fn a_call_that_needs_more_works_after_a_sign_in_through_a_browser_that_was_named
     let mut notes = Script::start(&real, "servers/protected.mjs", &job);
     let url = notes.event("listening")["url"].as_str().unwrap().to_owned();
     // This one does not register: it was given its id.
-    let near = near(&url, "client_id = \"app\"\n").start();
+    let near = near(
+        &url,
+        &format!("client_id = \"app\"\nissuer = \"{}\"\n", issuer.url),
+    )
+    .start();
     let folder = TempDir::new("browser");
     let opener = opener(&folder);
     let sign_in = || {
@@ -317,4 +322,71 @@ fn a_person_signs_in_from_the_console_and_what_was_allowed_is_renewed() {
         adds(&gate);
         (renewals(&issuer) >= 2).then_some(())
     });
+}
+
+/// A gateway without a person: it asks for its tokens itself, with a secret and with a key.
+#[test]
+fn a_gateway_signs_in_by_itself() {
+    let (key, kept) = SigningKey::generate().unwrap();
+    let Some(issuer) = Issuer::with(&json!({"key": key.public_jwk()})) else {
+        return;
+    };
+    let far = far(&issuer);
+    let itself = |id: &str, shows: &str| {
+        let url = &issuer.url;
+        near(
+            &far.endpoint,
+            &format!(
+                "sign_in = \"client\"\nclient_id = \"{id}\"\nissuer = \"{url}\"\nscopes = [\"demo:read\"]\n{shows}"
+            ),
+        )
+    };
+    let folder = TempDir::new("key");
+    let pem = format!(
+        "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+        kept.reveal()
+    );
+    let pem = folder.write("client.pem", &pem);
+    fs::set_permissions(&pem, fs::Permissions::from_mode(0o600)).unwrap();
+    for (id, shows) in [
+        (
+            "agent.ES256",
+            "client_secret = { env = \"AGENT\" }\n".to_owned(),
+        ),
+        (
+            "agent.ES256.key",
+            format!("client_key = {{ file = {pem:?} }}\n"),
+        ),
+    ] {
+        let gate = itself(id, &shows)
+            .env("AGENT", "secret-of-agent.ES256-0123456789")
+            .start();
+        let shown = state(&gate, "running");
+        assert_eq!(shown["signs_in"], false, "{shown}");
+        adds(&gate);
+        let asked = issuer.told();
+        let asked = asked.last().unwrap();
+        assert_eq!(
+            (&asked["grant"], &asked["client"]),
+            (&json!("client_credentials"), &json!(id))
+        );
+        assert_eq!(asked["scope"], "demo:read");
+        // There is always another token: none is kept.
+        assert!(!gate.data.path().join("state/grants/grants.sealed").exists());
+        let out = login(&gate, &["--no-browser"]).output().unwrap();
+        assert_eq!(out.status.code(), Some(2), "{out:?}");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(said.contains("so nobody has to"), "{said}");
+    }
+    // A refusal is told as what it is: no person can do anything about it at a page.
+    let gate = itself("agent.ES256", "client_secret = { env = \"AGENT\" }\n")
+        .env("AGENT", "canary-wrong-secret")
+        .start();
+    let shown = state(&gate, "backoff");
+    let error = shown["error"].as_str().unwrap();
+    assert!(
+        error.contains("invalid_client") && !error.contains("canary"),
+        "{error}"
+    );
+    assert!(!error.contains("toolgate login"), "{error}");
 }

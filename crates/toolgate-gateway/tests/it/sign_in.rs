@@ -220,6 +220,10 @@ fn a_person_signs_in_in_the_browser() {
         {"do": "shot", "path": shot("sign-in-narrow.png")},
         {"do": "sign_in", "id": "far"},
         {"do": "server", "id": "far", "state": "running"},
+        {"do": "shot", "path": shot("signed-in.png")},
+        {"do": "sign_out", "id": "far"},
+        {"do": "sign_in", "id": "far"},
+        {"do": "server", "id": "far", "state": "running"},
     ]);
     let mut page = Script::browser(&real, &near.console(), steps);
     let shown = page.event("server")["text"].as_str().unwrap().to_owned();
@@ -230,7 +234,23 @@ fn a_person_signs_in_in_the_browser() {
     assert!(shown.contains("Signed in at http://127.0.0.1:"), "{shown}");
     assert!(shown.contains("for far, for tools"), "{shown}");
     assert_eq!(back["wide"], 375);
-    page.event("server");
+    // Whose page it is, and who uses what is granted, is told before anybody goes there.
+    let told = back["told"].as_str().unwrap();
+    let issuer = format!("at the authorization server {}.", far.issuer());
+    assert!(told.contains(&issuer), "{told}");
+    assert!(told.contains("by all who may use far"), "{told}");
+    let shown = page.event("server")["text"].as_str().unwrap().to_owned();
+    assert!(
+        shown.contains("Sign in anew") && shown.contains("Sign out"),
+        "{shown}"
+    );
+    assert!(
+        page.event("sign_out")["begin"]
+            .as_str()
+            .unwrap()
+            .contains("Sign in anew")
+    );
+    page.event("sign_in");
     page.event("done");
     let errors = page.seen("page_error");
     assert!(errors.is_empty(), "{errors:?}");

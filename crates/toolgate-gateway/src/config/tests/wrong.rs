@@ -584,10 +584,6 @@ fn no_secret_stands_in_clear() {
             "would keep the secret in clear",
         ),
         (
-            far("client_id = \"a\"\nclient_secret = { keyring = \"x\" }"),
-            "is in the keyring, which is not asked for it",
-        ),
-        (
             child("env = { API_KEY = { vault = \"canary\" } }"),
             "has a key \"vault\"; write { env",
         ),

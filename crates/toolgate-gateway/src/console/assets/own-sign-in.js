@@ -40,9 +40,10 @@ async function begin(link) {
   lead(res.value);
 }
 
-/** Says whose calls will use what is granted, before he goes to grant it. */
-function lead({ page, at, server, caller, key: own }) {
-  say("Sign in for a program", `What you grant at ${at} will be used by ${caller} at the server ${server}, and by nobody else. Go on only if this caller may use your account.`);
+/** Says where he signs in, and whose calls will use what is granted, before he goes to grant it. */
+function lead({ page, origin, issuer, server, caller, key: own }) {
+  const at = `${issuer}/`.startsWith(`${origin}/`) ? "" : `, at its page on ${origin}`;
+  say("Sign in for a program", `You will sign in at the authorization server ${issuer}${at}. What you grant there will be used by ${caller} at the server ${server}, and by nobody else. Go on only if this caller may use your account.`);
   show("who", false);
   show("go", true);
   $("page").addEventListener("click", () => {

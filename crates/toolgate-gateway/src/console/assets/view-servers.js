@@ -26,15 +26,14 @@ function makeServer(first) {
   const facts = h("span", { class: "dim" });
   const command = h("code", { class: "command" });
   const error = h("p", { class: "error", hidden: true });
-  const signIn = h("button", { type: "button", class: "primary small", hidden: true, "data-act": "sign-in" }, "Sign in");
   const failed = h("p", { class: "error", role: "alert", hidden: true });
-  signIn.addEventListener("click", () => goTo(first.id, signIn, failed));
+  const sign = signing(first.id, null, failed);
   const size = h("span", { class: "dim" });
   const log = h("pre", { tabindex: "0", "aria-label": "Last lines of stderr of " + first.id });
   const logBox = h("details", { class: "log" }, h("summary", {}, "Last lines of stderr ", size), log);
   const own = ownSignIns(first.id, failed);
   const node = h("article", { class: "server", "data-server": first.id },
-    h("header", {}, t("h3", {}, first.id), mark, facts, signIn, freezeButton(() => "server " + first.id)), command, error, failed, own.node, logBox);
+    h("header", {}, t("h3", {}, first.id), mark, facts, sign.begin, sign.out, freezeButton(() => "server " + first.id)), command, error, sign.ask, failed, own.node, logBox);
   let was = null;
   return { node, update(s) {
     attr(node, "data-state", s.state);
@@ -44,7 +43,8 @@ function makeServer(first) {
     put(command, s.command ?? "");
     put(error, s.error ?? "");
     attr(error, "hidden", !s.error);
-    attr(signIn, "hidden", !(s.signs_in && s.state === "sign-in"));
+    sign.update(s.signs_in, s.state !== "sign-in" && s.signed_in, s.signed_in);
+    sign.begin.className = s.state === "sign-in" ? "primary small" : "small";
     own.update(s.own_sign_ins);
     attr(logBox, "hidden", Boolean(s.signs_in || s.own_sign_ins));
     if (was !== s.state && (s.state === "failed" || s.state === "backoff")) logBox.open = true;
@@ -78,40 +78,63 @@ function ownSignIns(server, failed) {
   } };
 }
 
-/** One caller. Whoever signs in lends the account to that caller, and is told so before going anywhere. */
+/** One caller, with its sign-in. */
 function ownSignIn(server, caller, failed) {
   const how = h("span", { class: "dim" });
-  const signIn = button("Sign in\u2026", { class: "small", "data-act": "sign-in", "aria-label": "Sign in for " + visText(caller) }, () => show(true));
-  const out = button("Sign out", { class: "small", "data-act": "sign-out", "aria-label": "Sign out " + visText(caller) }, () => signOut(server, caller, out, failed));
-  const words = h("span", {}, "What you grant at the page that comes next will be used by ", t("b", {}, caller), ", and by nobody else. Go on only if this caller may use your account.");
-  const go = button("Go to the page", { class: "primary small", "data-act": "go" }, () => goTo(server, go, failed, caller));
-  const ask = h("p", { class: "own-ask", role: "status", hidden: true }, words, " ", go, " ", button("Not now", { class: "small" }, () => show(false)));
-  const show = (open) => { attr(ask, "hidden", !open); (open ? go : signIn).focus(); };
-  const node = h("li", { "data-caller": caller }, t("b", {}, caller), " ", how, " ", signIn, " ", out, ask);
+  const sign = signing(server, caller, failed);
+  const node = h("li", { "data-caller": caller }, t("b", {}, caller), " ", how, " ", sign.begin, " ", sign.out, sign.ask);
   return { node, update(one) {
     put(how, one.granted ? "is signed in" : "waits for a sign-in");
     attr(node, "data-granted", one.granted ? "yes" : "no");
-    // Also with another account, or to grant more.
-    put(signIn, one.granted ? "Sign in anew\u2026" : "Sign in\u2026");
-    attr(out, "hidden", !one.granted);
+    sign.update(true, one.granted, one.granted);
   } };
 }
 
-async function signOut(server, caller, button, failed) {
-  button.disabled = true;
-  const res = await post("/console/api/sign-in/out", { server, caller });
-  button.disabled = false;
-  put(failed, res.ok ? "" : res.error);
-  attr(failed, "hidden", res.ok);
-}
+/**
+ * The buttons to sign in and out, for one caller or for all. Whoever signs in is told where, and who will use the account,
+ * before going anywhere.
+ */
+function signing(server, caller, failed) {
+  const who = caller === null ? server : visText(caller);
+  const begin = button("Sign in\u2026", { class: "small", hidden: true, "data-act": "sign-in", "aria-label": "Sign in for " + who }, () => ready());
+  const out = button("Sign out", { class: "small", hidden: true, "data-act": "sign-out", "aria-label": "Sign out " + who }, () => signOut());
+  const issuer = t("b", {}, ""), at = h("span", {});
+  const users = caller === null
+    ? h("span", {}, "by all who may use ", t("b", {}, server), ". Go on only if they may use your account.")
+    : h("span", {}, "by ", t("b", {}, caller), ", and by nobody else. Go on only if this caller may use your account.");
+  const words = h("span", {}, "You will sign in at the authorization server ", issuer, at, ". What you grant there will be used ", users);
+  let page = "";
+  const go = button("Go to the page", { class: "primary small", "data-act": "go" }, () => location.assign(page));
+  const ask = h("p", { class: "own-ask", role: "status", hidden: true }, words, " ", go, " ", button("Not now", { class: "small" }, () => show(false)));
+  const show = (open) => { attr(ask, "hidden", !open); (open ? go : begin).focus(); };
+  const say = (error) => { put(failed, error ?? ""); attr(failed, "hidden", !error); };
+  const of = caller === null ? { server } : { server, caller };
 
-/** Goes to the page where a person signs in. The gateway says which, and has looked at it. */
-async function goTo(server, button, failed, caller = null) {
-  button.disabled = true;
-  const res = await post("/console/api/sign-in/begin", caller === null ? { server } : { server, caller });
-  const page = res.ok ? JSON.parse(res.text).page : "";
-  if (/^https?:\/\//.test(page)) { location.assign(page); return; }
-  button.disabled = false;
-  put(failed, res.error ?? "the gateway named no page");
-  attr(failed, "hidden", false);
+  /** Asks the gateway which page it is, and whose. It has looked at both. */
+  async function ready() {
+    begin.disabled = true;
+    const res = await post("/console/api/sign-in/begin", of);
+    begin.disabled = false;
+    const begun = res.ok ? JSON.parse(res.text) : null;
+    if (!begun || !/^https?:\/\//.test(begun.page)) { say(res.error ?? "the gateway named no page"); return; }
+    say(null);
+    page = begun.page;
+    put(issuer, begun.issuer);
+    put(at, `${begun.issuer}/`.startsWith(`${begun.origin}/`) ? "" : `, at its page on ${begun.origin}`);
+    show(true);
+  }
+
+  async function signOut() {
+    out.disabled = true;
+    const res = await post("/console/api/sign-in/out", of);
+    out.disabled = false;
+    say(res.ok ? null : res.error);
+  }
+
+  return { begin, out, ask, update(takes, anew, granted) {
+    attr(begin, "hidden", !takes);
+    attr(out, "hidden", !(takes && granted));
+    // Also with another account, or to grant more.
+    put(begin, anew ? "Sign in anew\u2026" : "Sign in\u2026");
+  } };
 }

@@ -1,0 +1,273 @@
+//! Which client the gateway is to the authorization server of a server: `client_id` and what belongs to it, or the address
+//! of a document that describes it. With `sign_in = "client"` that is all, and no person signs in.
+
+use super::{
+    auth::{url, words},
+    error::ConfigError,
+    given::Given,
+    section::Section,
+};
+use std::path::Path;
+use toolgate_auth::Url;
+
+/// The keys that are read here.
+pub(super) const KEYS: &[&str] = &[
+    "client_id",
+    "issuer",
+    "client_secret",
+    "client_key",
+    "client_document",
+    "sign_in",
+    "scopes",
+];
+
+/// What an issuer looks like.
+const ISSUER: &str = "issuer = \"https://login.example.com\"";
+
+/// Which client we are to the authorization server of a server.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Client {
+    /// One that registers there by itself.
+    Registers,
+    /// One that was registered by other means.
+    Known(KnownClient),
+    /// One that this document describes.
+    Document(Url),
+}
+
+/// A client that was registered by other means.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct KnownClient {
+    /// Its id, which is no secret.
+    pub(crate) id: String,
+    /// Where it is registered, as that names itself: to nobody else is anything of it sent.
+    pub(crate) issuer: String,
+    /// How it shows that it is the one.
+    pub(crate) shows: Shows,
+}
+
+/// How a client shows that it is the one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Shows {
+    /// By its id alone.
+    Nothing,
+    /// By its secret.
+    Secret(Given),
+    /// By what it signs with its private key.
+    Key(Given),
+}
+
+/// Who signs in at a server.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum SignsIn {
+    /// A person, by a command or at the console.
+    Person,
+    /// The gateway itself, which asks for these scopes; for what the server names, where there are none.
+    Client(Vec<String>),
+}
+
+impl Client {
+    /// Where its secret or its private key is.
+    pub(crate) fn given(&self) -> Option<&Given> {
+        match self {
+            Client::Known(KnownClient {
+                shows: Shows::Secret(given) | Shows::Key(given),
+                ..
+            }) => Some(given),
+            _ => None,
+        }
+    }
+
+    pub(super) fn read(section: &Section<'_>, base: &Path) -> Result<Client, ConfigError> {
+        let document = section.get("client_document");
+        let Some(field) = section.get("client_id") else {
+            let of_id = ["issuer", "client_secret", "client_key"];
+            if let Some(field) = of_id.iter().find_map(|key| section.get(key)) {
+                return Err(field.is("is that of a client_id; write that too"));
+            }
+            return match document {
+                Some(field) => {
+                    let at = url(&field)?;
+                    match at.is_https() && at.path() != "/" {
+                        true => Ok(Client::Document(at)),
+                        false => Err(field.is("is the id of a client, which begins with https:// and has a path; write one such as \"https://tools.example.com/client.json\"")),
+                    }
+                }
+                None => Ok(Client::Registers),
+            };
+        };
+        if let Some(field) = document {
+            return Err(
+                field.is("says who this client is, and so does client_id; keep one of the two")
+            );
+        }
+        let id = field.text()?;
+        if id.is_empty() {
+            return Err(field.is("is empty; write the id that the authorization server gave"));
+        }
+        let (secret, key) = (section.get("client_secret"), section.get("client_key"));
+        let shows = match (&secret, &key) {
+            (None, None) => Shows::Nothing,
+            (Some(secret), None) => Shows::Secret(Given::secret(secret, "secret", base)?),
+            (None, Some(key)) => Shows::Key(Given::secret(key, "private key", base)?),
+            (Some(_), Some(key)) => {
+                return Err(key.is(
+                    "shows who this client is, and so does client_secret; keep one of the two",
+                ));
+            }
+        };
+        let Some(issuer) = section.get("issuer") else {
+            return Err(field.is(format!(
+                "is known to one authorization server, and would be shown with its secret to any that this server names; write {ISSUER}, as the one where it is registered names itself"
+            )));
+        };
+        // It is compared to the letter.
+        url(&issuer)?;
+        Ok(Client::Known(KnownClient {
+            id: id.to_owned(),
+            issuer: issuer.text()?.to_owned(),
+            shows,
+        }))
+    }
+}
+
+impl SignsIn {
+    pub(super) fn read(section: &Section<'_>, client: &Client) -> Result<SignsIn, ConfigError> {
+        let field = section.get("sign_in");
+        let word =
+            |field: &super::section::Field<'_>| field.word(&[("person", false), ("client", true)]);
+        let itself = field.as_ref().map(word).transpose()?.unwrap_or(false);
+        let scopes = section.get("scopes");
+        let Some(field) = field.filter(|_| itself) else {
+            return match scopes {
+                Some(field) => Err(field.is(
+                    "is what the gateway asks for by itself; write sign_in = \"client\" too, or take it out: a person is asked for what the server wants",
+                )),
+                None => Ok(SignsIn::Person),
+            };
+        };
+        match client.given() {
+            Some(_) => Ok(SignsIn::Client(scopes.as_ref().map_or(Ok(Vec::new()), words)?)),
+            None => Err(field.is(format!(
+                "says that the gateway signs in by itself; write client_id, {ISSUER}, and client_secret or client_key = {{ file = \"PATH\" }}"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Address, Config};
+
+    const ID: &str = "client_id = \"gate\"\n";
+    const AT: &str = "issuer = \"https://l.test/a/\"\n";
+    const SECRET: &str = "client_secret = { keyring = \"far\" }\n";
+    const KEY: &str = "client_key = { file = \"far.pem\" }\n";
+    const ITSELF: &str = "sign_in = \"client\"\n";
+    const AUTH: &str = "headers = { Authorization = { env = \"A\" } }\n";
+    const EXCHANGE: &str = "[server.far.exchange]\nurl = \"https://l.test/token\"\nclient_id = \"gate\"\nclient_secret = { env = \"S\" }\n";
+
+    fn read(parts: &[&str]) -> Result<Address, String> {
+        let text = format!(
+            "[auth]\nresource = \"https://t.test/mcp\"\n[auth.issuer.corp]\nurl = \"https://l.test\"\n[server.far]\nurl = \"https://far.test/mcp\"\n{}",
+            parts.concat()
+        );
+        let config = Config::parse(Path::new("/etc/t.toml"), &text);
+        let config = config.map_err(|error| error.to_string())?;
+        Ok(config.servers[0].address.clone().unwrap())
+    }
+
+    #[test]
+    fn a_client_is_known_to_one_issuer_and_whole() {
+        let known = |parts: &[&str]| match read(parts).unwrap().client {
+            Client::Known(known) => (known.issuer, known.shows),
+            other => panic!("{other:?}"),
+        };
+        let issuer = "https://l.test/a/".to_owned();
+        assert_eq!(known(&[ID, AT]), (issuer.clone(), Shows::Nothing));
+        let secret = Given::Keyring("far".to_owned());
+        assert_eq!(
+            known(&[ID, AT, SECRET]),
+            (issuer.clone(), Shows::Secret(secret))
+        );
+        let key = Given::File("/etc/far.pem".into());
+        assert_eq!(known(&[ID, AT, KEY]), (issuer, Shows::Key(key)));
+        assert_eq!(read(&[]).unwrap().client, Client::Registers);
+        let document = "client_document = \"https://t.test/client.json\"\n";
+        let read_document = read(&[document]).unwrap().client;
+        assert_eq!(
+            read_document,
+            Client::Document(Url::parse("https://t.test/client.json").unwrap())
+        );
+        for (parts, told) in [
+            (
+                &[ID] as &[_],
+                "\"client_id\" in [server.far] is known to one authorization server",
+            ),
+            (
+                &[ID, SECRET],
+                "write issuer = \"https://login.example.com\"",
+            ),
+            (
+                &[ID, "issuer = \"http://l.test\"\n"],
+                "http:// reaches only this machine",
+            ),
+            (&[AT], "\"issuer\" in [server.far] is that of a client_id"),
+            (&[SECRET], "is that of a client_id"),
+            (&[KEY], "is that of a client_id"),
+            (&[ID, AT, SECRET, KEY], "keep one of the two"),
+            (
+                &[ID, AT, "client_key = \"canary\"\n"],
+                "would keep the private key in clear",
+            ),
+            (&[ID, AT, document], "keep one of the two"),
+            (
+                &["client_document = \"http://127.0.0.1/client.json\"\n"],
+                "begins with https://",
+            ),
+            (&["client_document = \"https://t.test\"\n"], "has a path"),
+            (
+                &[document, EXCHANGE],
+                "take client_document out of the server",
+            ),
+        ] {
+            let error = read(parts).map(drop).unwrap_err();
+            assert!(
+                error.contains(told) && !error.contains("canary"),
+                "{parts:?}\n{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_gateway_signs_in_by_itself_where_it_can_and_nobody_else_does() {
+        let signs_in = |parts: &[&str]| read(parts).unwrap().sign_in;
+        let asks = "scopes = [\"a\", \"b\"]\n";
+        let both = SignsIn::Client(vec!["a".to_owned(), "b".to_owned()]);
+        assert_eq!(signs_in(&[ID, AT, SECRET, ITSELF, asks]), both);
+        assert_eq!(
+            signs_in(&[ID, AT, KEY, ITSELF]),
+            SignsIn::Client(Vec::new())
+        );
+        assert_eq!(signs_in(&["sign_in = \"person\"\n"]), SignsIn::Person);
+        for (parts, told) in [
+            (&[ITSELF] as &[_], "write client_id, issuer = "),
+            (&[ID, AT, ITSELF], "and client_secret or client_key"),
+            (&[ID, AT, SECRET, asks], "write sign_in = \"client\" too"),
+            (&["sign_in = \"nobody\"\n"], "person"),
+            (
+                &[ID, AT, SECRET, ITSELF, "grants = \"caller\"\n"],
+                "keep one of the two",
+            ),
+            (&[ID, AT, SECRET, ITSELF, AUTH], "the header Authorization"),
+            (
+                &[ID, AT, SECRET, ITSELF, EXCHANGE],
+                "take client_id out of the server",
+            ),
+        ] {
+            let error = read(parts).map(drop).unwrap_err();
+            assert!(error.contains(told), "{parts:?}\n{error}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! A sign-in for the caller of a key is for that key: whoever has its name afterwards is somebody else.
+
+use std::sync::Arc;
+use toolgate::BoxFuture;
+use toolgate_auth::client::{FileStore, Grant, OauthClient, Store, StoreError, Turn};
+
+/// Tells who has a name now, if its key opens.
+type Now = dyn Fn(&str) -> Result<Option<u64>, String> + Send + Sync;
+
+/// Who had the key of the caller when a sign-in was begun; nothing where its caller has none.
+#[derive(Clone)]
+pub(crate) struct SameKey(Option<Begun>);
+
+#[derive(Clone)]
+struct Begun {
+    name: String,
+    holder: Option<u64>,
+    now: Arc<Now>,
+}
+
+impl SameKey {
+    /// Who has the key of a caller now.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn of(
+        caller: Option<&str>,
+        now: impl Fn(&str) -> Result<Option<u64>, String> + Send + Sync + 'static,
+    ) -> Result<SameKey, String> {
+        let Some(name) = caller.and_then(|caller| caller.strip_prefix("key:")) else {
+            return Ok(SameKey(None));
+        };
+        Ok(SameKey(Some(Begun {
+            name: name.to_owned(),
+            holder: now(name)?,
+            now: Arc::new(now),
+        })))
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        let Some(Begun { name, holder, now }) = &self.0 else {
+            return Ok(());
+        };
+        match now(name).map_err(StoreError)? == *holder {
+            true => Ok(()),
+            false => Err(StoreError(format!(
+                "the key {name} is not the one that it was when the sign-in began: it was revoked or has expired meanwhile, or is somebody else's now; nothing is kept"
+            ))),
+        }
+    }
+}
+
+/// Keeps what was granted while the key is the same.
+pub(super) struct WhileSame {
+    pub(super) store: FileStore,
+    pub(super) key: SameKey,
+}
+
+impl Store for WhileSame {
+    fn grant<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
+        self.store.grant(name)
+    }
+
+    fn keep<'a>(
+        &'a self,
+        name: &'a str,
+        grant: Option<Grant>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            // Who signs in keeps it in turn, and who revokes a key forgets what was granted for it in a turn, too: before
+            // this, or after it.
+            if grant.is_some() {
+                self.key.check()?;
+            }
+            self.store.keep(name, grant).await
+        })
+    }
+
+    fn turn<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Turn, StoreError>> {
+        self.store.turn(name)
+    }
+
+    fn client<'a>(
+        &'a self,
+        issuer: &'a str,
+    ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
+        self.store.client(issuer)
+    }
+
+    fn keep_client<'a>(
+        &'a self,
+        issuer: &'a str,
+        client: Option<OauthClient>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.store.keep_client(issuer, client)
+    }
+}
