@@ -1,12 +1,7 @@
 //! T31: a token of its own for each of many calls, and none of them anywhere else.
 
-use crate::help::{Gate, Reply, SOON, Setup, until, upstream};
+use crate::help::{Gate, Reply, SOON, Setup, Signer, until, upstream};
 use crate::oauth::{RESOURCE, bearer, call, files, tap};
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use ring::{
-    rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair},
-};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -21,20 +16,16 @@ const CALLS: usize = 300;
 /// An issuer of signed tokens: two documents, and a key that signs as fast as one likes.
 struct Issuer {
     url: String,
-    key: EcdsaKeyPair,
-    rng: SystemRandom,
+    key: Signer,
 }
 
 impl Issuer {
     fn start() -> Issuer {
-        let (rng, alg) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
-        let pkcs8 = EcdsaKeyPair::generate_pkcs8(alg, &rng).unwrap();
-        let key = EcdsaKeyPair::from_pkcs8(alg, pkcs8.as_ref(), &rng).unwrap();
+        let key = Signer::new();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let point = key.public_key().as_ref();
-        let encode = |bytes| URL_SAFE_NO_PAD.encode::<&[u8]>(bytes);
-        let jwk = json!({"kty": "EC", "crv": "P-256", "kid": "k", "x": encode(&point[1..33]), "y": encode(&point[33..])});
+        let mut jwk = key.jwk();
+        jwk["kid"] = json!("k");
         let keys = json!({"keys": [jwk]}).to_string();
         let metadata = json!({"issuer": url, "jwks_uri": format!("{url}/keys")}).to_string();
         std::thread::spawn(move || {
@@ -54,20 +45,15 @@ impl Issuer {
                 );
             }
         });
-        Issuer { url, key, rng }
+        Issuer { url, key }
     }
 
     fn token(&self, n: usize) -> String {
-        let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let end = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + Duration::from_secs(3600);
-        let head = part(json!({"alg": "ES256", "typ": "at+jwt", "kid": "k"}));
-        let claims = part(
-            json!({"iss": self.url, "sub": format!("caller-{}", n % 7), "aud": RESOURCE,
-            "exp": end.as_secs(), "jti": n.to_string()}),
-        );
-        let text = format!("{head}.{claims}");
-        let signature = self.key.sign(&self.rng, text.as_bytes()).unwrap();
-        format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()))
+        let head = json!({"alg": "ES256", "typ": "at+jwt", "kid": "k"});
+        let claims = json!({"iss": self.url, "sub": format!("caller-{}", n % 7), "aud": RESOURCE,
+            "exp": end.as_secs(), "jti": n.to_string()});
+        self.key.sign(&head, &claims)
     }
 }
 

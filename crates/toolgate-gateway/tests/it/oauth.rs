@@ -1,15 +1,11 @@
 //! Tokens of a real authorization server, at the door of the real program.
 
 use crate::help::{
-    Gate, Modern, Reply, Response, SOON, Script, Setup, answer_of, raw, real, request, until,
-    upstream,
+    Gate, Modern, Reply, Response, SOON, Script, Setup, Signer, answer_of, encode, raw, real,
+    request, until, upstream,
 };
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use ring::{
-    digest::{SHA256, digest},
-    rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair},
-};
+use base64::Engine;
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -342,33 +338,22 @@ impl Session {
 }
 
 /// A key that proves itself.
-struct Holder(EcdsaKeyPair);
+struct Holder(Signer);
 
 impl Holder {
     fn new() -> Holder {
-        let (rng, alg) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
-        let pkcs8 = EcdsaKeyPair::generate_pkcs8(alg, &rng).unwrap();
-        Holder(EcdsaKeyPair::from_pkcs8(alg, pkcs8.as_ref(), &rng).unwrap())
+        Holder(Signer::new())
     }
 
     fn proof(&self, url: &str, id: &str, token: Option<&str>) -> String {
-        let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
-        let point = self.0.public_key().as_ref();
-        let jwk = json!({"kty": "EC", "crv": "P-256", "x": encode(&point[1..33]), "y": encode(&point[33..])});
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let mut payload =
+        let mut claims =
             json!({"jti": id, "htm": "POST", "htu": url, "iat": now.unwrap().as_secs()});
         if let Some(token) = token {
-            payload["ath"] = json!(encode(digest(&SHA256, token.as_bytes()).as_ref()));
+            claims["ath"] = json!(encode(digest(&SHA256, token.as_bytes()).as_ref()));
         }
-        let header = json!({"typ": "dpop+jwt", "alg": "ES256", "jwk": jwk});
-        let text = format!(
-            "{}.{}",
-            encode(header.to_string().as_bytes()),
-            encode(payload.to_string().as_bytes())
-        );
-        let signature = self.0.sign(&SystemRandom::new(), text.as_bytes()).unwrap();
-        format!("DPoP: {text}.{}", encode(signature.as_ref()))
+        let head = json!({"typ": "dpop+jwt", "alg": "ES256", "jwk": self.0.jwk()});
+        format!("DPoP: {}", self.0.sign(&head, &claims))
     }
 }
 

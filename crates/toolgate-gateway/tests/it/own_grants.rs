@@ -8,6 +8,7 @@ use crate::{
     },
     known_client::login,
     login::{get, query_value},
+    sign_in,
 };
 use serde_json::{Value, json};
 use std::{
@@ -508,10 +509,8 @@ fn sign_ins_of_callers_are_few_and_each_has_a_name() {
     });
 }
 
-fn post(gate: &Gate, login: &Login, step: &str, with: &Value) -> (u16, Value) {
-    let path = format!("/console/api/sign-in/{step}");
-    let body = with.to_string();
-    let done = send(gate.port, "POST", &path, login.lines(), body.as_bytes());
+pub(crate) fn post(gate: &Gate, login: &Login, step: &str, with: &Value) -> (u16, Value) {
+    let done = sign_in::post(gate, step, login.lines(), with);
     (
         done.status,
         serde_json::from_str(&done.body).unwrap_or_default(),

@@ -7,7 +7,8 @@ use crate::{
 use serde_json::{Value, json};
 use std::{io::Write, net::TcpStream, sync::atomic::Ordering::Relaxed, thread};
 
-fn post(gate: &Gate, step: &str, lines: &[String], with: &Value) -> Response {
+/// A step of a sign-in at the console.
+pub(crate) fn post(gate: &Gate, step: &str, lines: &[String], with: &Value) -> Response {
     let path = format!("/console/api/sign-in/{step}");
     send(gate.port, "POST", &path, lines, with.to_string().as_bytes())
 }

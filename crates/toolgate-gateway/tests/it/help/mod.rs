@@ -8,6 +8,7 @@ mod memory;
 mod process;
 mod real;
 mod schemas;
+mod signer;
 mod signing;
 mod upstream;
 mod wait;
@@ -22,6 +23,7 @@ pub(crate) use process::{Family, command, end_politely, kill_hard, lines, output
 pub(crate) use real::rmcp;
 pub(crate) use real::{Client, Script, browser, real, runner, shot, tool};
 pub(crate) use schemas::{Side, Talk};
+pub(crate) use signer::{Signer, encode};
 pub(crate) use signing::{get, typed_login};
 pub(crate) use upstream::{Heard, Reply, next_request, upstream};
 pub(crate) use wait::{LONG, SOON, TempDir, until, within};
