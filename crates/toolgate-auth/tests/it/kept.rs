@@ -128,35 +128,6 @@ async fn of_two_processes_one_renews() {
     assert_eq!(world.visits().len(), 1);
 }
 
-/// A bound that is reached is told, whoever comes first, and what was granted beyond it is given back.
-#[tokio::test]
-async fn what_has_no_room_is_given_back() {
-    let (world, folder) = (world().await, Folder::new("room"));
-    world.twist(|twist| twist.takes_back = Some(200));
-    let login = |key: &str, most| {
-        let store = FileStore::new(&folder.0).at_most("far ", most);
-        let login = Login::builder(world.server()).key(key).store(store);
-        login.sign_in(Person(world.clone())).build()
-    };
-    login("near a", 1).sign_in().await.unwrap();
-    login("far a", 1).sign_in().await.unwrap();
-    let over = login("far b", 1);
-    let error = over.sign_in().await.map(drop).unwrap_err();
-    assert_eq!(error.kind(), AuthErrorKind::Store);
-    assert!(error.to_string().contains("1 grants are kept"), "{error}");
-    assert!(over.granted().await.unwrap().is_none());
-    let back = world
-        .asked("/back")
-        .iter()
-        .filter_map(|one| one.field("token"))
-        .collect::<Vec<_>>();
-    assert_eq!(back, ["refresh-2", "access-2"]);
-    // The one that has a place may come anew, and others have theirs.
-    login("far a", 1).sign_in().await.unwrap();
-    login("near b", 1).sign_in().await.unwrap();
-    login("far b", 2).sign_in().await.unwrap();
-}
-
 #[tokio::test]
 async fn signing_out_forgets_the_grant() {
     let (world, folder) = (world().await, Folder::new("out"));

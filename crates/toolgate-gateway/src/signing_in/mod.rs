@@ -6,6 +6,7 @@ mod by_console;
 pub(crate) mod callers;
 mod how;
 mod need;
+mod room;
 mod same_key;
 mod users;
 mod visits;
@@ -19,6 +20,7 @@ pub(crate) use same_key::SameKey;
 pub(crate) use users::{Showing, Users};
 
 use crate::config::{Address, Config};
+use room::Room;
 use same_key::WhileSame;
 use std::path::{Path, PathBuf};
 use toolgate_auth::{
@@ -113,7 +115,7 @@ impl<'a> At<'a> {
             return self.kept(store, secret);
         }
         let begin = callers::key(self.id, self.address, Some(""));
-        let store = store.at_most(&begin, most);
+        let store = Room::of(store, begin, most);
         self.kept(WhileSame { store, key }, secret)
     }
 

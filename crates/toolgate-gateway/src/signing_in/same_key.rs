@@ -1,8 +1,9 @@
 //! A sign-in for the caller of a key is for that key: whoever has its name afterwards is somebody else.
 
+use super::room::Room;
 use std::sync::Arc;
 use toolgate::BoxFuture;
-use toolgate_auth::client::{FileStore, Grant, OauthClient, Store, StoreError, Turn};
+use toolgate_auth::client::{Grant, OauthClient, Store, StoreError, Turn};
 
 /// Tells who has a name now, if its key opens.
 type Now = dyn Fn(&str) -> Result<Option<u64>, String> + Send + Sync;
@@ -52,7 +53,7 @@ impl SameKey {
 
 /// Keeps what was granted while the key is the same.
 pub(super) struct WhileSame {
-    pub(super) store: FileStore,
+    pub(super) store: Room,
     pub(super) key: SameKey,
 }
 

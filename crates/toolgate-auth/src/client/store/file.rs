@@ -46,7 +46,6 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Clone)]
 pub struct FileStore {
     directory: Arc<PathBuf>,
-    room: Option<(Arc<str>, usize)>,
 }
 
 impl FileStore {
@@ -55,14 +54,7 @@ impl FileStore {
     pub fn new(directory: impl Into<PathBuf>) -> FileStore {
         FileStore {
             directory: Arc::new(directory.into()),
-            room: None,
         }
-    }
-
-    /// The same, which keeps at most so many grants whose names begin so: another one is not kept.
-    pub fn at_most(mut self, begin: &str, most: usize) -> FileStore {
-        self.room = Some((begin.into(), most));
-        self
     }
 
     /// The names under which something is granted.
@@ -104,16 +96,7 @@ impl Store for FileStore {
         grant: Option<Grant>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let key = key.to_owned();
-        let room = self.room.clone().filter(|_| grant.is_some());
-        self.with(move |kept| {
-            if let Some((begin, most)) = room
-                && is_full(kept, &key, &begin, most)
-            {
-                let why = format!("{most} grants are kept there already; sign one of them out");
-                return Err(StoreError(why));
-            }
-            put_grant(kept, &key, grant.as_ref()).map(|()| ((), true))
-        })
+        self.with(move |kept| put_grant(kept, &key, grant.as_ref()).map(|()| ((), true)))
     }
 
     fn turn<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Turn, StoreError>> {
@@ -172,15 +155,6 @@ impl Store for FileStore {
             Ok(((), true))
         })
     }
-}
-
-/// Whether there is no room for a grant of a new name.
-fn is_full(kept: &Value, key: &str, begin: &str, most: usize) -> bool {
-    let Some(grants) = kept["grants"].as_object() else {
-        return most == 0;
-    };
-    let of = grants.keys().filter(|name| name.starts_with(begin));
-    key.starts_with(begin) && !grants.contains_key(key) && of.count() >= most
 }
 
 fn put_grant(kept: &mut Value, key: &str, grant: Option<&Grant>) -> Result<(), StoreError> {

@@ -1,0 +1,110 @@
+//! Grants of the callers of one server: so many of them, and not one more, whichever process keeps them.
+
+use futures_util::future::BoxFuture;
+use toolgate_auth::client::{FileStore, Grant, OauthClient, Store, StoreError, Turn};
+
+/// A store with a bound on the grants whose names begin alike.
+pub(super) struct Room {
+    store: FileStore,
+    begin: String,
+    most: usize,
+}
+
+impl Room {
+    pub(super) fn of(store: FileStore, begin: String, most: usize) -> Room {
+        Room { store, begin, most }
+    }
+
+    /// Keeps a grant of a new name, where there is room. One after the other: each counts those before it.
+    async fn keep_new(&self, key: &str, grant: Grant) -> Result<(), StoreError> {
+        let (begin, most) = (&self.begin, self.most);
+        if !key.starts_with(begin) {
+            return self.store.keep(key, Some(grant)).await;
+        }
+        let _one = self.store.turn(begin).await?;
+        let keys = self.store.keys().await?;
+        let others = keys
+            .iter()
+            .filter(|other| other.starts_with(begin) && *other != key);
+        if others.count() >= most {
+            let why = format!("{most} grants are kept there already; sign one of them out");
+            return Err(StoreError(why));
+        }
+        self.store.keep(key, Some(grant)).await
+    }
+}
+
+impl Store for Room {
+    fn grant<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
+        self.store.grant(key)
+    }
+
+    fn keep<'a>(
+        &'a self,
+        key: &'a str,
+        grant: Option<Grant>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            match grant {
+                Some(grant) if self.store.grant(key).await?.is_none() => {
+                    self.keep_new(key, grant).await
+                }
+                grant => self.store.keep(key, grant).await,
+            }
+        })
+    }
+
+    fn turn<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Turn, StoreError>> {
+        self.store.turn(key)
+    }
+
+    fn client<'a>(
+        &'a self,
+        issuer: &'a str,
+    ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
+        self.store.client(issuer)
+    }
+
+    fn keep_client<'a>(
+        &'a self,
+        issuer: &'a str,
+        client: Option<OauthClient>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.store.keep_client(issuer, client)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::future::join_all;
+    use toolgate_auth::Secret;
+
+    #[tokio::test]
+    async fn a_bound_holds_for_all_who_come_at_once() {
+        let folder = std::env::temp_dir().join(format!("toolgate-room-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let text = r#"{"issuer":"https://as.test","resource":"https://a.test","access":"a","bound":false,"scopes":""}"#;
+        let grant = Grant::from_text(&Secret::new(text)).unwrap();
+        let room = || Room::of(FileStore::new(&folder), "far ".to_owned(), 2);
+        room().keep("near", Some(grant.clone())).await.unwrap();
+        let rooms: Vec<Room> = (0..6).map(|_| room()).collect();
+        let keep = async |room: &Room, key: String| room.keep(&key, Some(grant.clone())).await;
+        let all = rooms
+            .iter()
+            .zip(0..)
+            .map(|(room, n)| keep(room, format!("far {n}")));
+        let done = join_all(all).await;
+        let kept: Vec<usize> = (0..6).filter(|n| done[*n].is_ok()).collect();
+        assert_eq!(kept.len(), 2, "{done:?}");
+        let over = done.iter().find_map(|done| done.as_ref().err()).unwrap();
+        assert!(over.0.contains("2 grants are kept there already"), "{over}");
+        // One that has its place may come anew, others have theirs, and a place that is free is given.
+        let first = format!("far {}", kept[0]);
+        room().keep(&first, Some(grant.clone())).await.unwrap();
+        room().keep("near too", Some(grant.clone())).await.unwrap();
+        room().keep(&first, None).await.unwrap();
+        room().keep("far new", Some(grant.clone())).await.unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
