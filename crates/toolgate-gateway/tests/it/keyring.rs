@@ -3,6 +3,11 @@
 use crate::help::{
     Gate, Modern, SOON, Setup, TempDir, command, end_politely, lines, send, tool, until,
 };
+use crate::{
+    known_client::{World, login_in},
+    login::state,
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::json;
 use std::process::{Child, Stdio};
 
@@ -106,4 +111,31 @@ fn what_the_keyring_has_is_used_and_shown_nowhere() {
         "{error}"
     );
     assert_eq!(asked_with(&running, TOKEN), 200);
+}
+
+#[test]
+fn the_secret_of_a_client_comes_from_the_keyring() {
+    let Some(session) = Session::start() else {
+        return;
+    };
+    let world = World::new();
+    let client = format!(
+        "client_id = \"app\"\nissuer = \"{}\"\nclient_secret = {{ keyring = \"server\" }}\n",
+        world.good
+    );
+    let gate = world
+        .setup(&client)
+        .env("DBUS_SESSION_BUS_ADDRESS", session.bus)
+        .start();
+    state(&gate, "sign-in");
+    let bus = [("DBUS_SESSION_BUS_ADDRESS", session.bus)];
+    let done = login_in(&gate, &[], &bus, || ());
+    assert_eq!(done.code, Some(0), "{}", done.said);
+    assert!(!done.said.contains(VALUE));
+    state(&gate, "running");
+    let pair = STANDARD.encode(format!("app:{VALUE}"));
+    let shown = world.heard(&world.good);
+    let token = shown.iter().find(|one| one.starts_with("POST /token"));
+    let token = token.expect("a token is asked for");
+    assert!(token.contains(&pair) || token.contains(VALUE), "{token}");
 }

@@ -131,6 +131,16 @@ pub(crate) struct Done {
 
 /// Types `toolgate login far`, with more, and does what a browser would; `meanwhile` before the browser comes back.
 pub(crate) fn login(gate: &Gate, more: &[&str], meanwhile: impl FnOnce()) -> Done {
+    login_in(gate, more, &[], meanwhile)
+}
+
+/// The same with more in its environment.
+pub(crate) fn login_in(
+    gate: &Gate,
+    more: &[&str],
+    env: &[(&str, &str)],
+    meanwhile: impl FnOnce(),
+) -> Done {
     let mut child = toolgate()
         .args(["login", "far", "--no-browser", "--config"])
         .arg(gate.data.file("toolgate.toml"))
@@ -138,6 +148,7 @@ pub(crate) fn login(gate: &Gate, more: &[&str], meanwhile: impl FnOnce()) -> Don
         .arg(gate.data.path().join("state"))
         .args(more)
         .env("APP_SECRET", SECRET)
+        .envs(env.iter().copied())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -337,7 +337,7 @@ fn a_gateway_signs_in_by_itself() {
         near(
             &far.endpoint,
             &format!(
-                "sign_in = \"client\"\nclient_id = \"{id}\"\nissuer = \"{url}\"\nscopes = [\"demo:read\"]\n{shows}"
+                "sign_in = \"client\"\nclient_id = \"{id}\"\nissuer = \"{url}\"\nscopes = [\"demo:read\", \"demo:write\"]\n{shows}"
             ),
         )
     };
@@ -370,7 +370,8 @@ fn a_gateway_signs_in_by_itself() {
             (&asked["grant"], &asked["client"]),
             (&json!("client_credentials"), &json!(id))
         );
-        assert_eq!(asked["scope"], "demo:read");
+        // More than the server names.
+        assert_eq!(asked["scope"], "demo:read demo:write");
         // There is always another token: none is kept.
         assert!(!gate.data.path().join("state/grants/grants.sealed").exists());
         let out = login(&gate, &["--no-browser"]).output().unwrap();
