@@ -1,0 +1,44 @@
+//! A task that another process began waits for the token of its caller.
+
+use super::{
+    PerCaller, lock,
+    tokens::{Tokens, Way},
+};
+use crate::{door::Bearer, servers::Supervised};
+use std::time::Duration;
+use tokio::time::sleep;
+use toolgate::{Call, Event, Progress};
+
+/// How often it is looked whether a caller has shown a token.
+const SHOWN: Duration = Duration::from_millis(500);
+
+impl PerCaller {
+    /// A task that another process began needs the token of its caller, and only the caller shows it: it waits, for as long
+    /// as calls may take.
+    pub(super) async fn token_is_shown(&self, server: &Supervised, call: &Call) {
+        let is_exchanged = |way: &Way| matches!(way.tokens, Tokens::Exchange(_));
+        let is_exchanged = lock(&self.way).as_ref().is_some_and(is_exchanged);
+        let Some(bearer) = Bearer::of(&call.caller) else {
+            return;
+        };
+        if call.under_way.is_none() || !is_exchanged || self.bearers.subject(&bearer).is_some() {
+            return;
+        }
+        let tell = |message: String| {
+            call.reporter.tell(Event::Progress(Progress {
+                progress: 0.0,
+                total: None,
+                message: Some(message),
+            }));
+        };
+        tell(format!(
+            "waits for its caller: the server {} is used with a token that is exchanged for the caller's, and the caller \
+             has shown none since the gateway was started anew; any request with one is enough",
+            server.spec.id
+        ));
+        while self.bearers.subject(&bearer).is_none() {
+            sleep(SHOWN).await;
+        }
+        tell("goes on: its caller has shown a token".to_owned());
+    }
+}
