@@ -46,6 +46,11 @@ impl<'a> Next<'a> {
         Next { rest, end }
     }
 
+    /// Looks something up below, before anything is passed on.
+    pub fn look(&self, ask: List) -> BoxFuture<'a, Result<Catalog, Error>> {
+        self.fork().list(ask)
+    }
+
     /// Passes a list on.
     pub fn list(self, ask: List) -> BoxFuture<'a, Result<Catalog, Error>> {
         match self.rest.split_first() {

@@ -2,7 +2,7 @@
 
 mod hear;
 
-use crate::{Pattern, When, names};
+use crate::{Pattern, When, names::Names};
 use hear::Heard;
 use std::{sync::Arc, time::SystemTime};
 use toolgate_core::{Call, Caller, Decision, Error, Item, Kind, Op, Refusal, Rule, Verdict};
@@ -42,10 +42,13 @@ impl AccessRule {
         self.when.as_ref().is_some_and(late)
     }
 
-    fn speaks_of(&self, caller: &Caller, names: &[String]) -> bool {
+    fn speaks_of(&self, caller: &Caller, names: &Names) -> bool {
         // The cheaper question first.
         (self.callers.is_empty() || self.callers.iter().any(|p| p.matches(caller.name())))
-            && names::fit(&self.tools, &self.except, names)
+            && match self.then {
+                Then::Allow => names.fit(&self.tools, &self.except),
+                Then::Ask | Then::Deny => names.hold(&self.tools, &self.except),
+            }
     }
 }
 

@@ -3,31 +3,73 @@
 use crate::Pattern;
 use toolgate_core::{Item, ItemKind};
 
-/// All names of a thing, or of the resource at a URI that fits a template or is of a skill: its own, the URI's as it came, and
-/// the one of the same URI without escapes and detours, so that no rule is got round by them.
-pub(crate) fn of(item: &Item, uri: Option<&str>) -> Vec<String> {
-    let mut names = vec![item.full_name()];
-    let uri = match item.kind() {
-        ItemKind::Tool | ItemKind::Prompt => None,
-        ItemKind::Resource => Some(item.local.as_str()),
-        ItemKind::Template => uri.filter(|uri| *uri != item.def.name()),
-        ItemKind::Skill => Some(uri.unwrap_or(&item.local)),
-    };
-    if let Some(uri) = uri {
-        let name = |uri: &str| format!("{}.{}{uri}", item.origin.server, Item::RESOURCE);
-        names.extend([name(uri), name(&plain(uri))]);
-        names.dedup();
-    }
-    names
+/// All names of a thing, or of the resource at a URI that fits a template or is of a skill.
+pub(crate) struct Names {
+    /// That of the template or the skill.
+    of: Option<String>,
+    /// Those of the thing: of a resource the URI's as it came, and the one of the same URI without escapes and detours, so
+    /// that no rule is got round by them.
+    own: Vec<String>,
+    /// One more for what holds back: many servers leave the query, the fragment and a step at the end that says nothing away.
+    cut: Option<String>,
 }
 
-/// One more name by which a rule must forbid the resource at a URI that fits a template: many servers leave the query, the
-/// fragment and a step at the end that says nothing away. Not for what allows: an allowed URI is allowed as it stands.
-pub(crate) fn cut(item: &Item, uri: Option<&str>) -> Option<String> {
-    let part = matches!(item.kind(), ItemKind::Template | ItemKind::Skill);
-    let uri = uri.filter(|uri| part && *uri != item.def.name())?;
-    let uri = shortened(uri);
-    Some(format!("{}.{}{uri}", item.origin.server, Item::RESOURCE))
+pub(crate) fn of(item: &Item, uri: Option<&str>) -> Names {
+    let name = |uri: &str| format!("{}.{}{uri}", item.origin.server, Item::RESOURCE);
+    let full = item.full_name();
+    let (of, at) = match item.kind() {
+        ItemKind::Tool | ItemKind::Prompt => (None, None),
+        ItemKind::Resource => (None, Some(item.local.as_str())),
+        ItemKind::Template => match uri.filter(|uri| *uri != item.def.name()) {
+            Some(uri) => (Some(&full), Some(uri)),
+            None => (None, None),
+        },
+        ItemKind::Skill => (Some(&full), Some(uri.unwrap_or(&item.local))),
+    };
+    let of = of.cloned();
+    let cut = uri.filter(|uri| of.is_some() && *uri != item.def.name());
+    let cut = cut.map(|uri| name(&shortened(uri)));
+    let mut own = match at {
+        Some(uri) => vec![name(uri), name(&plain(uri))],
+        None => vec![full],
+    };
+    own.dedup();
+    Names { of, own, cut }
+}
+
+impl Names {
+    /// Whether a rule speaks that allows: some name fits one of these, and none fits one of those, however the URI is spelt.
+    /// What is allowed is allowed as it stands.
+    pub(crate) fn fit(&self, these: &[Pattern], those: &[Pattern]) -> bool {
+        let mut names = self.of.iter().chain(&self.own);
+        names.any(|name| any(these, name)) && !self.all().any(|name| any(those, name))
+    }
+
+    /// Whether a rule speaks that holds back: some one spelling fits one of these and none of those. What is left out by one
+    /// spelling of a URI is not left out by another.
+    pub(crate) fn hold(&self, these: &[Pattern], those: &[Pattern]) -> bool {
+        let of = |globs| self.of.as_ref().is_some_and(|name| any(globs, name));
+        let (all, none) = (of(these), of(those));
+        let mut spellings = self.own.iter().chain(&self.cut);
+        !none && spellings.any(|name| (all || any(these, name)) && !any(those, name))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn tool(name: &str) -> Names {
+        Names {
+            of: None,
+            own: vec![name.to_owned()],
+            cut: None,
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &String> {
+        self.of.iter().chain(&self.own).chain(&self.cut)
+    }
+}
+
+fn any(globs: &[Pattern], name: &str) -> bool {
+    globs.iter().any(|glob| glob.matches(name))
 }
 
 /// Other spellings of a URI that a condition is judged on as well: the plain one, and the one without query, fragment and
@@ -43,15 +85,6 @@ fn shortened(uri: &str) -> String {
         uri.truncate(uri.rfind('/').unwrap_or_default());
     }
     uri
-}
-
-/// Whether some name fits one of these, and no name one of those.
-pub(crate) fn fit(these: &[Pattern], those: &[Pattern], names: &[String]) -> bool {
-    let any = |globs: &[Pattern]| {
-        let fits = |glob: &Pattern| names.iter().any(|name| glob.matches(name));
-        globs.iter().any(fits)
-    };
-    any(these) && !any(those)
 }
 
 /// The same URI with a small scheme and host, without escapes, empty steps and `.`; `file` is on this machine.

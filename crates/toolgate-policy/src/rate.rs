@@ -1,6 +1,10 @@
 //! How often a caller may use a tool.
 
-use crate::{Pattern, names, words};
+use crate::{
+    Pattern,
+    names::{self, Names},
+    words,
+};
 use ahash::AHashMap;
 use std::{
     collections::HashMap,
@@ -146,9 +150,9 @@ impl Rate {
         self
     }
 
-    fn quota(&self, caller: &Caller, names: &[String]) -> Quota {
+    fn quota(&self, caller: &Caller, names: &Names) -> Quota {
         let speaks = |rule: &&RateRule| {
-            names::fit(&rule.tools, &rule.except, names)
+            names.fit(&rule.tools, &rule.except)
                 && (rule.callers.is_empty()
                     || rule.callers.iter().any(|p| p.matches(caller.name())))
         };
@@ -370,7 +374,7 @@ mod tests {
         };
         let rules = vec![rule("s.*", &["a"], 2), rule("s.t", &[], 3)];
         let rate = Rate::new(rules, Quota::per_minute(4));
-        let count = |caller, tool: &str| rate.quota(&Caller::new(caller), &[tool.to_owned()]).count;
+        let count = |caller, tool: &str| rate.quota(&Caller::new(caller), &Names::tool(tool)).count;
         assert_eq!(
             (count("a", "s.t"), count("b", "s.t"), count("b", "s.u")),
             (2, 3, 4)

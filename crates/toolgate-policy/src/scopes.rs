@@ -3,7 +3,8 @@
 use crate::{Pattern, names};
 use std::{collections::BTreeMap, sync::Arc};
 use toolgate_core::{
-    BoxFuture, CacheHint, Call, Caller, Catalog, Error, Item, Kind, Layer, List, Next, Outcome,
+    BoxFuture, CacheHint, Call, Caller, Catalog, Changes, Error, Interest, Item, Kind, Layer, List,
+    Next, Op, Outcome,
 };
 
 /// For these things a token has to be good for all of these scopes.
@@ -58,10 +59,9 @@ impl Scopes {
         if self.rules.is_empty() {
             return Vec::new();
         }
-        let mut names = names::of(item, uri);
-        names.extend(names::cut(item, uri));
-        let fit = |rule: &&ScopeRule| names::fit(&rule.tools, &rule.except, &names);
-        let rules = self.rules.iter().filter(fit);
+        let names = names::of(item, uri);
+        let speaks = |rule: &&ScopeRule| names.hold(&rule.tools, &rule.except);
+        let rules = self.rules.iter().filter(speaks);
         let mut needs: Vec<String> = rules.flat_map(|rule| rule.needs.clone()).collect();
         needs.sort();
         needs.dedup();
@@ -120,6 +120,30 @@ impl Layer for Scopes {
         })
     }
 
+    /// Nobody hears of changes of a resource that his token may not read.
+    fn changes<'a>(
+        &'a self,
+        mut want: Interest,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<Changes, Error>> {
+        if want.uris.is_empty() || want.caller.principal().is_none() || self.rules.is_empty() {
+            return next.changes(want);
+        }
+        Box::pin(async move {
+            let mut may = Vec::new();
+            for uri in std::mem::take(&mut want.uris) {
+                let item = found(&next, &want.caller, &uri).await?;
+                let lacks = |item: Arc<Item>| self.lacking(&want.caller, &item, Some(&uri));
+                if item.and_then(lacks).is_none() {
+                    may.push(uri);
+                }
+            }
+            want.uris = may;
+            // Below, all who listen may share one source.
+            Ok(next.changes(want.clone()).await?.only(&want))
+        })
+    }
+
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         let lacking = call
             .item()
@@ -131,6 +155,17 @@ impl Layer for Scopes {
         call.trail.add("scopes", "refuse", text.clone());
         Box::pin(async move { Err(Error::new(Kind::Scope(needs), text)) })
     }
+}
+
+/// What stands behind a URI.
+async fn found(next: &Next<'_>, caller: &Caller, uri: &str) -> Result<Option<Arc<Item>>, Error> {
+    for kind in Op::Resource.kinds() {
+        let catalog = next.look(List::one(caller.clone(), *kind, uri)).await?;
+        if let Some(item) = catalog.find(uri) {
+            return Ok(Some(item.clone()));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -47,12 +47,7 @@ impl Access {
             };
         }
         let names = names::of(item, uri);
-        let cut = names::cut(item, uri);
-        let holds = |rule: &AccessRule| {
-            let cut = cut.as_slice();
-            rule.then != Then::Allow && !cut.is_empty() && rule.speaks_of(caller, cut)
-        };
-        let speaks = |rule: &&AccessRule| rule.speaks_of(caller, &names) || holds(rule);
+        let speaks = |rule: &&AccessRule| rule.speaks_of(caller, &names);
         let mut strictest: Option<(Then, String)> = None;
         let (mut others, mut late) = (Vec::new(), false);
         for rule in self.rules.iter().filter(speaks) {

@@ -29,11 +29,10 @@ impl Persons {
 
     /// How many for a use of a thing by a caller; of a template, at a URI.
     pub fn needed(&self, caller: &Caller, item: &Item, uri: &str) -> u32 {
-        let mut names = names::of(item, Some(uri));
-        names.extend(names::cut(item, Some(uri)));
+        let names = names::of(item, Some(uri));
         let speaks = |rule: &&PersonsRule| {
             (rule.callers.is_empty() || rule.callers.iter().any(|p| p.matches(caller.name())))
-                && names::fit(&rule.tools, &rule.except, &names)
+                && names.hold(&rule.tools, &rule.except)
         };
         let wanted = self.0.iter().filter(speaks).map(|rule| rule.approvals);
         wanted.max().unwrap_or(1).max(1)

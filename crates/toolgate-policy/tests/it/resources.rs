@@ -4,9 +4,10 @@ use crate::world::{World, item, item_of, rule, text};
 use serde_json::json;
 use std::sync::Arc;
 use toolgate_core::{
-    Call, Definition, Error, Item, ItemKind, Json, List, Op, Origin, Outcome, Output, Service,
+    Call, Caller, Definition, Error, Interest, Item, ItemKind, Json, List, Op, Origin, Outcome,
+    Output, Principal, Service,
 };
-use toolgate_policy::{AccessRule, Pattern, Then};
+use toolgate_policy::{AccessRule, Pattern, ScopeRule, Scopes, Then};
 
 fn thing(kind: ItemKind, name: &str, trusted: bool) -> Arc<Item> {
     let json = json!({kind.key(): name, "name": "n"});
@@ -206,6 +207,73 @@ async fn an_exception_over_uris_holds_for_what_a_template_has() {
     assert_eq!(read(&world, "file:///docs/b").await, "ok");
     assert_eq!(read(&world, "file:///etc/passwd").await, "ask");
     assert_eq!(read(&world, "file:///%65tc/passwd").await, "ask");
+}
+
+/// A part that servers leave away makes no exception of what is none: neither for what holds back nor for what allows.
+#[tokio::test]
+async fn a_query_is_no_way_to_an_exception() {
+    for (then, expected) in [(Then::Deny, None), (Then::Ask, Some("ask"))] {
+        let world = world(vec![except("files.*", "files.resource:*.md", then)], true);
+        if then == Then::Ask {
+            assert_eq!(read(&world, "file:///a.md").await, "ok");
+            assert_eq!(read(&world, "file:///%61.md").await, "ok");
+        }
+        for uri in ["file:///key?x=.md", "file:///key#.md", "file:///key"] {
+            let unknown = format!("unknown resource: {uri}");
+            assert_eq!(read(&world, uri).await, expected.unwrap_or(&unknown));
+        }
+    }
+    let all_but = except("files.*", "files.resource:*.key", Then::Allow);
+    let world = world(vec![all_but], false);
+    assert_eq!(read(&world, "file:///a").await, "ok");
+    for uri in ["file:///a.key", "file:///a.key?x", "file:///a.key/."] {
+        assert_eq!(read(&world, uri).await, "ask", "{uri}");
+    }
+    // Who leaves out a template leaves out all that it has.
+    let but = except("files.*", "files.resource:file:///{+path}", Then::Deny);
+    let world = self::world(vec![but], true);
+    assert_eq!(read(&world, "file:///a?x").await, "ok");
+}
+
+/// The same files, for a caller whose token has that scope: all but notes needs `secret`.
+fn scoped(scope: &str) -> World {
+    let mut world = world(Vec::new(), true);
+    world.route.scopes = Scopes::new(vec![ScopeRule {
+        tools: vec![Pattern::new("files.resource:*")],
+        except: vec![Pattern::new("files.resource:*.md")],
+        needs: vec!["secret".to_owned()],
+    }]);
+    let mut principal = Principal::new("https://login.example.com", "ann");
+    principal.scopes = vec![scope.to_owned()];
+    world.caller = Caller::new("corp:ann").with(principal);
+    world
+}
+
+#[tokio::test]
+async fn a_query_is_no_way_round_a_scope() {
+    let (world, may) = (scoped("other"), scoped("secret"));
+    for uri in ["file:///key?x=.md", "file:///key#.md", "file:///key/?.md"] {
+        let said = read(&world, uri).await;
+        assert_eq!(said, "refused: the token needs the scopes secret", "{uri}");
+        assert_eq!(read(&may, uri).await, "ok");
+    }
+    assert_eq!(read(&world, "file:///a.md").await, "ok");
+}
+
+#[tokio::test]
+async fn nobody_hears_of_changes_of_what_his_token_may_not_read() {
+    for (scope, expected) in [
+        ("other", &["file:///a.md"][..]),
+        ("secret", &["file:///docs/a", "file:///b", "file:///a.md"]),
+    ] {
+        let world = scoped(scope);
+        let mut want = Interest::lists(world.caller.clone());
+        want.uris = ["file:///docs/a", "file:///b", "file:///a.md"]
+            .map(str::to_owned)
+            .to_vec();
+        let changes = world.pipeline().changes(want).await.unwrap();
+        assert_eq!(changes.told().unwrap().uris, expected, "{scope}");
+    }
 }
 
 /// What is withheld is not had by the template that fits it either.
