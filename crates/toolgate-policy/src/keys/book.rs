@@ -172,8 +172,17 @@ impl Keys {
         }
     }
 
-    /// Ends once the key opens nothing any more: it was revoked, replaced, or its time has passed.
+    /// Ends once the key opens nothing any more: it was withdrawn, or its time has passed.
     pub async fn ended(self: Arc<Self>, pass: KeyPass) {
+        self.until(pass, |_| true).await;
+    }
+
+    /// Ends once the key was withdrawn: it was revoked, or another one has its name. Time does not end what was begun.
+    pub async fn withdrawn(self: Arc<Self>, pass: KeyPass) {
+        self.until(pass, |over| over == Over::Revoked).await;
+    }
+
+    async fn until(&self, pass: KeyPass, counts: impl Fn(Over) -> bool) {
         let mut changed = self.store.changed();
         loop {
             changed.mark_unchanged();
@@ -183,7 +192,9 @@ impl Keys {
                 return;
             };
             let now = SystemTime::now();
-            if key.view.over(now).is_some() || end.is_some_and(|end| end <= now) {
+            // The key before this one has an end of its own.
+            let old = end.is_some_and(|end| end <= now).then_some(Over::Expired);
+            if key.view.over(now).or(old).is_some_and(&counts) {
                 return;
             }
             let left = end.and_then(|end| end.duration_since(now).ok());
@@ -197,7 +208,8 @@ impl Keys {
         }
     }
 
-    /// Why a caller that a key named may do nothing any more, in a sentence.
+    /// Why nothing is done any more for a caller that a key named, in a sentence: the key was revoked. One that has expired
+    /// opens nothing new, and what it began may end.
     pub fn gone(&self, caller: &Caller) -> Option<String> {
         let name = caller.name().strip_prefix(CALLER)?;
         let known = self.known();
@@ -208,10 +220,8 @@ impl Keys {
                 "the key of this caller is gone; one that has its name now is another's".to_owned(),
             );
         }
-        Some(match key?.view.over(SystemTime::now())? {
-            Over::Revoked => "the operator revoked the key of this caller".to_owned(),
-            Over::Expired => "the key of this caller has expired".to_owned(),
-        })
+        let revoked = key?.view.over(SystemTime::now())? == Over::Revoked;
+        revoked.then(|| "the operator revoked the key of this caller".to_owned())
     }
 
     pub(super) fn known(&self) -> Arc<Known> {

@@ -1,5 +1,6 @@
 use super::{KeyError, KeyRefused, Keys, Over};
 use crate::{By, Expect, Memory, Recorder, Store, Who};
+use futures_util::FutureExt;
 use serde_json::json;
 use std::{
     sync::Arc,
@@ -113,12 +114,22 @@ async fn a_key_ends_by_itself() {
     let mut row = store.row("keys", "a").unwrap();
     row.value["expires"] = json!(1);
     let write = store.write("keys", "a", Some(row.value), Expect::Any);
-    let (_, written) = tokio::join!(keys.clone().ended(pass), write);
+    let (_, written) = tokio::join!(keys.clone().ended(pass.clone()), write);
     written.unwrap();
     let over = KeyRefused::Over("a".to_owned(), Over::Expired);
     assert_eq!(keys.open(key.reveal()).unwrap_err(), over);
+    // What it began goes on.
+    assert_eq!(keys.gone(&Caller::new("key:a")), None);
+    assert_eq!(keys.clone().withdrawn(pass.clone()).now_or_never(), None);
+    let ann = who();
+    let (_, revoked) = tokio::join!(keys.clone().withdrawn(pass), keys.revoke("a", &ann));
+    revoked.unwrap();
     assert!(keys.gone(&Caller::new("key:a")).is_some());
     assert_eq!(keys.gone(&Caller::new("key:b")), None);
+    let mut row = store.row("keys", "a").unwrap();
+    row.value["revoked"] = json!(1);
+    let write = store.write("keys", "a", Some(row.value), Expect::Any);
+    write.await.unwrap();
     // Long ago, so it is forgotten, and its name is free.
     keys.create("b", None, &who(), MOST).await.unwrap();
     assert_eq!(keys.list().len(), 1);

@@ -3,6 +3,7 @@
 use super::resume::Reader;
 use crate::edge::outlet::{Frame, Frames};
 use bytes::Bytes;
+use futures_util::{FutureExt, future::select};
 use http::{HeaderValue, Response, header};
 use std::{
     any::Any,
@@ -53,6 +54,16 @@ pub(crate) enum Work {
     Done(Frame),
 }
 
+/// How a stream ends where the time of its reader is over.
+enum Leaves {
+    /// With the reply: what was begun in time ends by itself.
+    Replied,
+    /// At once: it tells what happens, and waits for nothing.
+    AtOnce,
+    /// By this, once all that was begun has ended.
+    By(BoxFuture<'static, ()>),
+}
+
 impl Work {
     fn poll(&mut self, cx: &mut Context<'_>) {
         let over = match self {
@@ -85,8 +96,10 @@ struct Stream {
     over: bool,
     /// When the connection ends before the stream does, so that the client comes back.
     until: Option<Pin<Box<Sleep>>>,
-    /// Ends when nobody may read it any more.
-    ending: Option<BoxFuture<'static, ()>>,
+    /// The first of them ends it: nobody may read it any more.
+    endings: Vec<BoxFuture<'static, ()>>,
+    /// How it ends where the time of its reader is over.
+    leaves: Leaves,
     held: Vec<Box<dyn Any + Send>>,
 }
 
@@ -124,7 +137,7 @@ impl Body {
     /// A stream that a client came back to, from the events that it missed.
     pub(crate) fn resumed(reader: Reader, missed: VecDeque<Bytes>, keep_alive: Duration) -> Body {
         let over = reader.is_over();
-        let mut body = Body::of(Source::Kept(reader), Work::None, keep_alive);
+        let mut body = Body::of(Source::Kept(reader), Work::None, keep_alive).listening();
         if let Inner::Stream(stream) = &mut body.0 {
             stream.first.extend(missed);
             stream.over = over;
@@ -132,18 +145,28 @@ impl Body {
         body
     }
 
-    /// The stream of a session of 2024-11-05, which first says where to post. `work` runs as long as somebody reads.
+    /// The stream of a session of 2024-11-05, which first says where to post. `work` runs as long as somebody reads; `leave`
+    /// ends the session once nothing runs in it.
     pub(crate) fn session(
         address: &str,
         frames: Frames,
-        work: BoxFuture<'static, ()>,
+        (work, leave): (BoxFuture<'static, ()>, BoxFuture<'static, ()>),
         keep_alive: Duration,
     ) -> Body {
         let mut body = Body::of(Source::Session(frames), Work::Tells(work), keep_alive);
         if let Inner::Stream(stream) = &mut body.0 {
             stream.first = VecDeque::from([event("endpoint", address)]);
+            stream.leaves = Leaves::By(leave);
         }
         body
+    }
+
+    /// The same stream, which tells what happens and belongs to no request.
+    pub(crate) fn listening(mut self) -> Body {
+        if let Inner::Stream(stream) = &mut self.0 {
+            stream.leaves = Leaves::AtOnce;
+        }
+        self
     }
 
     fn of(source: Source, work: Work, keep_alive: Duration) -> Body {
@@ -158,7 +181,8 @@ impl Body {
             keep_alive,
             over: false,
             until: None,
-            ending: None,
+            endings: Vec::new(),
+            leaves: Leaves::Replied,
             held: Vec::new(),
         })))
     }
@@ -182,10 +206,35 @@ impl Body {
     }
 
     /// Ends a stream as soon as `over` does, whatever is still to come; what runs for it alone is cancelled. For callers
-    /// whose credentials end. A body that is no stream stays as it is.
+    /// whose credentials were withdrawn. A body that is no stream stays as it is.
     pub fn ending(mut self, over: BoxFuture<'static, ()>) -> Body {
         if let Inner::Stream(stream) = &mut self.0 {
-            stream.ending = Some(over);
+            stream.endings.push(over);
+        }
+        self
+    }
+
+    /// Ends a stream on which is told what happens as soon as `over` does. A call that was begun goes on to its answer: its
+    /// effect may be there already, and who is cut off would call again. For callers whose credentials have an end.
+    pub fn expiring(mut self, over: BoxFuture<'static, ()>) -> Body {
+        let Inner::Stream(stream) = &mut self.0 else {
+            return self;
+        };
+        match mem::replace(&mut stream.leaves, Leaves::Replied) {
+            Leaves::Replied => {}
+            Leaves::AtOnce => {
+                stream.leaves = Leaves::AtOnce;
+                stream.endings.push(over);
+            }
+            Leaves::By(leave) => {
+                let ends = Box::pin(async {
+                    over.await;
+                    leave.await;
+                });
+                if let Work::Tells(work) = mem::replace(&mut stream.work, Work::None) {
+                    stream.work = Work::Tells(Box::pin(select(work, ends).map(drop)));
+                }
+            }
         }
         self
     }
@@ -268,11 +317,12 @@ impl Stream {
 
     /// Whether its reader may read no more.
     fn has_ended(&mut self, cx: &mut Context<'_>) -> bool {
-        let ending = self.ending.as_mut();
-        if !ending.is_some_and(|ending| ending.as_mut().poll(cx).is_ready()) {
+        let mut endings = self.endings.iter_mut();
+        if !endings.any(|ending| ending.as_mut().poll(cx).is_ready()) {
             return false;
         }
-        (self.ending, self.work, self.over) = (None, Work::None, true);
+        self.endings.clear();
+        (self.work, self.over) = (Work::None, true);
         self.first.clear();
         true
     }

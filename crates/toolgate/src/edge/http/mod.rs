@@ -165,7 +165,7 @@ impl Endpoint {
             Ok(None) => {
                 let (outlet, frames) = self.0.server.outlet(caller);
                 session.legacy.tell_changes(outlet);
-                Body::kept(session.kept.open(frames), session.primes(), keep_alive)
+                Body::kept(session.kept.open(frames), session.primes(), keep_alive).listening()
             }
             Ok(Some(last)) => match session.kept.resume(last) {
                 Some((reader, missed)) => Body::resumed(reader, missed, keep_alive),

@@ -425,6 +425,11 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
                 (None, _) => Work::Replies(work),
             };
             let body = Body::stream(frames, work, keep_alive);
+            let body = if place.is_some() {
+                body.listening()
+            } else {
+                body
+            };
             body.after(first).holding(place).response()
         }
         Owner::Session(open) => {

@@ -26,7 +26,7 @@ where
     let response = endpoint.handle(admitted.caller, request).await;
     let response = told(resource, response);
     match admitted.until {
-        Some(until) => response.map(|body| body.ending(at(until))),
+        Some(until) => response.map(|body| body.expiring(at(until))),
         None => response,
     }
 }
@@ -59,9 +59,12 @@ pub fn unauthorized(refused: &Refused) -> Response<Body> {
     if let Some(nonce) = refused.nonce().and_then(|n| HeaderValue::from_str(n).ok()) {
         headers.insert("dpop-nonce", nonce);
     }
-    if refused.status() == StatusCode::SERVICE_UNAVAILABLE {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
-    }
+    let later = match refused.status() {
+        StatusCode::SERVICE_UNAVAILABLE => "30",
+        StatusCode::TOO_MANY_REQUESTS => "60",
+        _ => return response,
+    };
+    headers.insert(header::RETRY_AFTER, HeaderValue::from_static(later));
     response
 }
 

@@ -60,8 +60,10 @@ impl Endpoint {
         };
         let address = format!("{messages}?{SESSION}={}", session.id);
         let end = Ends(Arc::downgrade(&self.0), session.id.clone());
+        let leave = leave(self.0.clone(), session.clone());
         let life = life(self.0.clone(), session);
-        Body::session(&address, stream, Box::pin(life), self.0.limits.keep_alive)
+        let ends = (Box::pin(life) as _, Box::pin(leave) as _);
+        Body::session(&address, stream, ends, self.0.limits.keep_alive)
             .holding((place, end))
             .response()
     }
@@ -293,6 +295,14 @@ async fn life(endpoint: Arc<Inner>, session: Arc<Stream>) {
                 legacy.idle().await;
             }
         }
+    }
+    endpoint.streams_2024.end(&session.id);
+}
+
+/// Ends a session whose caller may open nothing more, once what it began has ended.
+async fn leave(endpoint: Arc<Inner>, session: Arc<Stream>) {
+    if let Some(legacy) = session.legacy() {
+        legacy.idle().await;
     }
     endpoint.streams_2024.end(&session.id);
 }

@@ -14,7 +14,7 @@ use std::{
     net::TcpListener,
     process::{Command, Stdio},
     sync::Mutex,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use toolgate::{
     Call, Cx, Decision, Http, Item, Rule, Server, Verdict,
@@ -62,8 +62,18 @@ fn issuer(pair: &Ed25519KeyPair) -> String {
 }
 
 fn token(pair: &Ed25519KeyPair, issuer: &str, scope: &str) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let payload = json!({"iss": issuer, "sub": "ann", "aud": RESOURCE, "exp": now.as_secs() + 300, "scope": scope});
+    token_until(
+        pair,
+        issuer,
+        scope,
+        SystemTime::now() + Duration::from_secs(300),
+    )
+}
+
+fn token_until(pair: &Ed25519KeyPair, issuer: &str, scope: &str, end: SystemTime) -> String {
+    let end = end.duration_since(UNIX_EPOCH).unwrap();
+    let payload =
+        json!({"iss": issuer, "sub": "ann", "aud": RESOURCE, "exp": end.as_secs(), "scope": scope});
     let header = json!({"alg": "EdDSA", "kid": "1"}).to_string();
     let text = format!("{}.{}", encode(header), encode(payload.to_string()));
     let signature = encode(pair.sign(text.as_bytes()).as_ref());
@@ -104,7 +114,10 @@ async fn ask(
         ("content-type", "application/json"),
         ("accept", "application/json, text/event-stream"),
         ("mcp-protocol-version", "2026-07-28"),
-        ("mcp-method", "tools/call"),
+        (
+            "mcp-method",
+            body["method"].as_str().unwrap_or("tools/call"),
+        ),
         ("mcp-name", name),
     ] {
         request = request.header(key, value);
@@ -167,6 +180,55 @@ async fn a_server_of_ones_own_takes_tokens_and_scopes() {
     let write = token(&pair, &issuer, "write");
     let put = ask(&http, "POST", "/mcp", Some(&write), &call("put")).await;
     assert_eq!(put.status(), StatusCode::OK);
+}
+
+/// Lets `waits` come to its end.
+static GO_ON: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(0);
+
+/// Waits.
+#[tool(read_only)]
+async fn waits() -> String {
+    let _ = GO_ON.acquire().await;
+    "it is done".to_owned()
+}
+
+/// Taken a little longer than its own time, as clocks may be off; what it began in that time is not cut off.
+#[tokio::test]
+async fn a_call_outlives_the_token_that_began_it_and_a_stream_does_not() {
+    let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+    let pair = Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap();
+    let issuer = issuer(&pair);
+    let http = protected(Server::new("t", "1.0.0").tool(who).tool(waits), &issuer);
+    let end = SystemTime::now() - Duration::from_secs(60 - 4);
+    let token = token_until(&pair, &issuer, "read", end);
+    let token = Some(token.as_str());
+    let mut listen = call("");
+    listen["method"] = json!("subscriptions/listen");
+    listen["params"]["notifications"] = json!({"toolsListChanged": true});
+    let (waits, hears, over) = tokio::join!(
+        async { text(ask(&http, "POST", "/mcp", token, &call("waits")).await).await },
+        async {
+            let heard = ask(&http, "POST", "/mcp", token, &listen).await;
+            assert_eq!(heard.status(), StatusCode::OK);
+            text(heard).await
+        },
+        async {
+            let mut answered = 0;
+            while ask(&http, "POST", "/mcp", token, &call("who"))
+                .await
+                .status()
+                == StatusCode::OK
+            {
+                answered += 1;
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            GO_ON.add_permits(1);
+            answered
+        }
+    );
+    assert!(waits.contains("it is done"), "{waits}");
+    assert!(!hears.contains("\"result\""), "{hears}");
+    assert!(over > 3);
 }
 
 /// The token that code of the server has in hand when it panics.
