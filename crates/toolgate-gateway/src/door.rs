@@ -8,14 +8,14 @@ pub(crate) use attempts::{Attempt, Attempts};
 pub(crate) use bearers::{Bearer, Bearers};
 pub(crate) use tokens::{Tokens, limits};
 
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, Method, StatusCode};
 use ring::digest;
 use std::sync::Arc;
 use toolgate::{
     BoxFuture, Caller,
     auth::{
         Secret, Url,
-        resource::{Admitted, Refused, ResourceServer},
+        resource::{Admitted, Refused, ResourceServer, Scheme, Shown},
     },
     edge::http::{HostGuard, protected},
 };
@@ -41,34 +41,50 @@ pub(crate) struct Door {
 /// Somebody who came in.
 pub(crate) struct Entered {
     pub(crate) caller: Caller,
-    /// Ends when he has to leave: with his key or his token.
-    pub(crate) until: Option<BoxFuture<'static, ()>>,
+    /// Ends when he has to leave at once: his key was withdrawn.
+    pub(crate) withdrawn: Option<BoxFuture<'static, ()>>,
+    /// Ends when he may begin nothing more: with his key or his token.
+    pub(crate) over: Option<BoxFuture<'static, ()>>,
 }
 
 /// Why somebody stays out.
 pub(crate) struct StaysOut {
-    /// Whether he showed credentials.
-    pub(crate) tried: bool,
+    pub(crate) how: How,
     /// For the record.
     pub(crate) why: String,
     /// For himself.
     pub(crate) told: &'static str,
     /// The same, of those who take tokens.
-    pub(crate) refused: Option<Refused>,
+    pub(crate) refused: Option<Box<Refused>>,
+}
+
+/// How somebody stays out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum How {
+    /// He showed nothing that could be good.
+    Silent,
+    /// He showed what is not good.
+    Wrong,
+    /// He showed what cannot be read.
+    Malformed,
+    /// What he showed is not looked at now.
+    Unasked,
 }
 
 impl Entered {
     fn as_one(name: &str) -> Entered {
         Entered {
             caller: Caller::new(name),
-            until: None,
+            withdrawn: None,
+            over: None,
         }
     }
 
     fn by_token(admitted: Admitted) -> Entered {
         Entered {
             caller: admitted.caller,
-            until: admitted.until.map(protected::at),
+            withdrawn: None,
+            over: admitted.until.map(protected::at),
         }
     }
 }
@@ -86,48 +102,106 @@ impl Door {
         keys: &Arc<Keys>,
         over: bool,
     ) -> Result<Entered, StaysOut> {
-        let shown = bearer(headers);
-        if let Shown::Token(shown) = shown {
-            if let Some(token) = &self.token
-                && token.is(shown)
-            {
-                return Ok(Entered::as_one(over_http(true)));
-            }
-            if shown.starts_with(KEY_PREFIX) {
-                return by_key(shown, keys);
-            }
-        }
-        if let Some(resource) = &self.resource {
-            if over && resource.asks() && !matches!(shown, Shown::Nothing) {
-                return Err(StaysOut {
-                    tried: true,
-                    why: "no issuer is asked for this address now".to_owned(),
-                    told: "too many wrong tokens came from this address, so none of it is looked at now; come again in a minute",
-                    refused: None,
-                });
-            }
-            let admitted = match beside(resource.resource(), path) {
-                Some(address) => resource.admit_at(&address, method, headers).await,
-                None => resource.admit(method, headers).await,
+        let shown = Shown::of(headers);
+        if let Shown::Token(scheme, shown) = shown {
+            let ours = self.token.as_ref().is_some_and(|token| token.is(shown));
+            // No issuer sees what is ours, however it came.
+            return match scheme {
+                Scheme::Bearer if ours => Ok(Entered::as_one(over_http(true))),
+                Scheme::Bearer if shown.starts_with(KEY_PREFIX) => self.by_key(shown, keys),
+                Scheme::Dpop if ours || shown.starts_with(KEY_PREFIX) => {
+                    let why = "a key came with DPoP".to_owned();
+                    Err(self.wrong(why, "keys are sent as Authorization: Bearer KEY"))
+                }
+                _ => self.by_token((method, path), headers, shown, over).await,
             };
-            let admitted = admitted.map_err(StaysOut::of)?;
-            if let (Some((bearers, most)), Some(token)) = (&self.bearers, credential(headers)) {
-                bearers.hold(&admitted.caller, token, admitted.until, *most);
-            }
-            return Ok(Entered::by_token(admitted));
         }
-        match (self.closed, shown) {
-            (false, _) => Ok(Entered::as_one(over_http(false))),
-            (true, Shown::Nothing) => Err(StaysOut::silent("no credentials were shown")),
-            (true, Shown::Other) => {
-                Err(StaysOut::silent("the credentials are not one bearer token"))
+        match shown {
+            Shown::Malformed(why) => Err(self.malformed(why)),
+            Shown::Nothing if !self.closed && self.resource.is_none() => {
+                Ok(Entered::as_one(over_http(false)))
             }
-            (true, Shown::Token(_)) => Err(StaysOut {
-                tried: true,
-                why: "the bearer token is wrong".to_owned(),
-                told: "this bearer token is not known here; send a key that `toolgate keys create` made, or the token of the config",
-                refused: None,
+            Shown::Nothing => Err(self.silent("no credentials were shown")),
+            _ => Err(self.silent("the credentials are not one bearer token")),
+        }
+    }
+
+    async fn by_token(
+        &self,
+        (method, path): (&Method, &str),
+        headers: &HeaderMap,
+        shown: &str,
+        over: bool,
+    ) -> Result<Entered, StaysOut> {
+        let Some(resource) = &self.resource else {
+            return Err(self.wrong(
+                "the bearer token is wrong".to_owned(),
+                "this bearer token is not known here; send a key that `toolgate keys create` made, or the token of the config",
+            ));
+        };
+        let beside = beside(resource.resource(), path);
+        let address = beside.as_ref().unwrap_or(resource.resource());
+        let admitted = resource.admit_at(address, method, headers, !over).await;
+        let admitted = admitted.map_err(StaysOut::of)?;
+        if let Some((bearers, most)) = &self.bearers {
+            bearers.hold(&admitted.caller, shown, admitted.until, *most);
+        }
+        Ok(Entered::by_token(admitted))
+    }
+
+    fn by_key(&self, shown: &str, keys: &Arc<Keys>) -> Result<Entered, StaysOut> {
+        match keys.open(shown) {
+            Ok(pass) => Ok(Entered {
+                caller: pass.caller(),
+                withdrawn: Some(Box::pin(keys.clone().withdrawn(pass.clone()))),
+                over: Some(Box::pin(keys.clone().ended(pass))),
             }),
+            Err(KeyRefused::Unknown) => Err(self.wrong(
+                "there is no such key".to_owned(),
+                "this key is not known here; ask the operator for one, who makes it with `toolgate keys create NAME`",
+            )),
+            Err(KeyRefused::Over(name, over)) => Err(self.wrong(
+                format!("the key {name} is {}", over.as_str()),
+                "this key was revoked or has expired; ask the operator for a new one",
+            )),
+        }
+    }
+
+    /// Somebody showed what is not good.
+    pub(crate) fn wrong(&self, why: String, told: &'static str) -> StaysOut {
+        let refused = self
+            .resource
+            .as_ref()
+            .map(|resource| Box::new(resource.refuses(told)));
+        StaysOut {
+            how: How::Wrong,
+            why,
+            told,
+            refused,
+        }
+    }
+
+    fn silent(&self, why: &str) -> StaysOut {
+        StaysOut {
+            how: How::Silent,
+            why: why.to_owned(),
+            told: "credentials are needed here: send Authorization: Bearer KEY with a key that the operator made with `toolgate keys create NAME`",
+            refused: self
+                .resource
+                .as_ref()
+                .map(|resource| Box::new(resource.asks_for())),
+        }
+    }
+
+    fn malformed(&self, why: &'static str) -> StaysOut {
+        StaysOut {
+            how: How::Malformed,
+            why: why.to_owned(),
+            told: "the header Authorization cannot be read here; send it once, as Bearer and one key",
+            refused: self
+                .resource
+                .as_ref()
+                .map(|resource| Box::new(resource.cannot_read(why))),
         }
     }
 }
@@ -142,55 +216,27 @@ fn beside(resource: &Url, path: &str) -> Option<Url> {
     }
 }
 
-fn by_key(shown: &str, keys: &Arc<Keys>) -> Result<Entered, StaysOut> {
-    let (why, told) = match keys.open(shown) {
-        Ok(pass) => {
-            return Ok(Entered {
-                caller: pass.caller(),
-                until: Some(Box::pin(keys.clone().ended(pass))),
-            });
-        }
-        Err(KeyRefused::Unknown) => (
-            "there is no such key".to_owned(),
-            "this key is not known here; ask the operator for one, who makes it with `toolgate keys create NAME`",
-        ),
-        Err(KeyRefused::Over(name, over)) => (
-            format!("the key {name} is {}", over.as_str()),
-            "this key was revoked or has expired; ask the operator for a new one",
-        ),
-    };
-    Err(StaysOut {
-        tried: true,
-        why,
-        told,
-        refused: None,
-    })
-}
-
 impl StaysOut {
-    fn silent(why: &str) -> StaysOut {
-        StaysOut {
-            tried: false,
-            why: why.to_owned(),
-            told: "credentials are needed here: send Authorization: Bearer KEY with a key that the operator made with `toolgate keys create NAME`",
-            refused: None,
-        }
-    }
-
     fn of(refused: Refused) -> StaysOut {
+        let how = match refused.status() {
+            StatusCode::TOO_MANY_REQUESTS => How::Unasked,
+            _ if refused.tried() => How::Wrong,
+            _ => How::Silent,
+        };
         StaysOut {
-            tried: refused.tried(),
+            how,
             why: refused.why().to_owned(),
             told: refused.told(),
-            refused: Some(refused),
+            refused: Some(Box::new(refused)),
         }
     }
 
-    /// The header that says what is wanted.
-    pub(crate) fn challenge(&self) -> &'static str {
-        match self.tried {
-            true => "Bearer error=\"invalid_token\"",
-            false => "Bearer",
+    /// Where no token of an issuer is taken: the status, and the header that says what is wanted.
+    pub(crate) fn challenge(&self) -> (StatusCode, &'static str) {
+        match self.how {
+            How::Malformed => (StatusCode::BAD_REQUEST, "Bearer error=\"invalid_request\""),
+            How::Wrong => (StatusCode::UNAUTHORIZED, "Bearer error=\"invalid_token\""),
+            How::Silent | How::Unasked => (StatusCode::UNAUTHORIZED, "Bearer"),
         }
     }
 }
@@ -200,33 +246,6 @@ pub(crate) fn over_http(token: bool) -> &'static str {
     match token {
         true => "token@http",
         false => "anonymous@http",
-    }
-}
-
-/// What stands in `Authorization`.
-enum Shown<'a> {
-    Nothing,
-    Token(&'a str),
-    /// Several, or of another scheme.
-    Other,
-}
-
-/// The token of a request that was let in by it, whatever its scheme.
-fn credential(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    value.split_once(' ').map(|(_, token)| token.trim())
-}
-
-fn bearer(headers: &HeaderMap) -> Shown<'_> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let value = match (values.next(), values.next()) {
-        (None, _) => return Shown::Nothing,
-        (Some(value), None) => value,
-        (Some(_), Some(_)) => return Shown::Other,
-    };
-    match value.to_str().ok().and_then(|value| value.split_once(' ')) {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Shown::Token(token),
-        _ => Shown::Other,
     }
 }
 

@@ -6,7 +6,7 @@ pub(crate) use sign_in::OwnSignIn;
 
 use crate::{
     console::Console,
-    door::{Attempt, Attempts, Door, StaysOut},
+    door::{Attempt, Attempts, Door, Entered, How, StaysOut},
     live::Live,
     signing_in::FOLDER,
     witness::EdgeWitness,
@@ -43,8 +43,8 @@ const MCP: &str = "/mcp";
 const SSE: &str = "/sse";
 /// Where the clients of such a stream post.
 const MESSAGES: &str = "/messages";
-/// Said to whom a key ended that had opened.
-const ENDED: &str = "the key or token was revoked or has expired; get a new one";
+/// Said to whom a key was withdrawn while he called.
+const WITHDRAWN: &str = "this key was revoked meanwhile; ask the operator for a new one";
 /// Recorded of an address whose further refusals are not recorded.
 const MANY: &str = "too many credentials of this address were refused; what it shows in the next minute is refused without a record";
 /// The longest console request, in bytes.
@@ -116,20 +116,31 @@ impl Routes {
         let over = self.attempts.is_over(from, door.failures);
         let at = (request.method(), request.uri().path());
         let entered = door.enter(at, request.headers(), &self.keys, over);
-        let entered = match entered.await {
+        let Entered {
+            caller,
+            withdrawn,
+            over,
+        } = match entered.await {
             Ok(entered) => entered,
             Err(out) => return self.stays_out(door, from, &request, out).await,
         };
-        let Some(until) = entered.until else {
-            return self.served(door, entered.caller, request).await;
+        let response = match withdrawn {
+            None => self.served(door, caller, request).await,
+            Some(withdrawn) => {
+                // What was begun with a key ends when that is withdrawn: a stream, and a call that has no stream yet.
+                let withdrawn = withdrawn.shared();
+                let response = tokio::select! {
+                    response = self.served(door, caller, request) => response,
+                    () = withdrawn.clone() => return refusal(&door.wrong(WITHDRAWN.to_owned(), WITHDRAWN)),
+                };
+                response.map(|body| body.ending(withdrawn.boxed()))
+            }
         };
-        // What was begun with a key ends with it: a stream, and a call that has no stream yet.
-        let until = until.shared();
-        let response = tokio::select! {
-            response = self.served(door, entered.caller, request) => response,
-            () = until.clone() => return no_entry(StatusCode::UNAUTHORIZED, "Bearer error=\"invalid_token\"", ENDED),
-        };
-        response.map(|body| body.ending(until.boxed()))
+        // Time ends what is listened to; a call that was begun goes on.
+        match over {
+            Some(over) => response.map(|body| body.expiring(over)),
+            None => response,
+        }
     }
 
     async fn served(
@@ -156,13 +167,14 @@ impl Routes {
         request: &Request<Incoming>,
         out: StaysOut,
     ) -> Response<Body> {
-        let answer = || match &out.refused {
-            Some(refused) => protected::unauthorized(refused),
-            None => no_entry(StatusCode::UNAUTHORIZED, out.challenge(), out.told),
-        };
-        if !out.tried {
-            self.refused(request, &out.why).await;
-            return answer();
+        match out.how {
+            How::Silent => {
+                self.refused(request, &out.why).await;
+                return refusal(&out);
+            }
+            // Its address was counted already, and that was recorded.
+            How::Unasked => return refusal(&out),
+            How::Wrong | How::Malformed => {}
         }
         let attempt = self.attempts.take(from, door.failures);
         match attempt {
@@ -171,7 +183,7 @@ impl Routes {
             Attempt::Over => {}
         }
         if attempt == Attempt::Counted {
-            return answer();
+            return refusal(&out);
         }
         let mut response = text(
             StatusCode::TOO_MANY_REQUESTS,
@@ -203,8 +215,12 @@ impl Routes {
 }
 
 /// A refusal of credentials, and what would be taken.
-fn no_entry(status: StatusCode, challenge: &'static str, told: &str) -> Response<Body> {
-    let mut response = text(status, told);
+fn refusal(out: &StaysOut) -> Response<Body> {
+    if let Some(refused) = &out.refused {
+        return protected::unauthorized(refused);
+    }
+    let (status, challenge) = out.challenge();
+    let mut response = text(status, out.told);
     let headers = response.headers_mut();
     headers.insert(
         header::WWW_AUTHENTICATE,

@@ -106,8 +106,7 @@ impl Asked {
         token: &str,
         limits: &ResourceLimits,
     ) -> Word {
-        let mut key = [0; 32];
-        key.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
+        let key = key(token);
         let found = table(&self.table).find(&key, limits);
         let found = match found {
             Some(found) => found,
@@ -121,6 +120,11 @@ impl Asked {
         word.ok()
             .and_then(|word| word.clone())
             .unwrap_or(Err(NoWord::Away))
+    }
+
+    /// Whether it need not be asked about a token now: its word is known, or comes.
+    pub(super) fn knows(&self, token: &str, limits: &ResourceLimits) -> bool {
+        table(&self.table).find(&key(token), limits).is_some()
     }
 
     /// Asks, once there is a place, unless somebody else did meanwhile. It is asked to the end whoever goes away, so that
@@ -213,6 +217,12 @@ async fn said(request: Request, source: &Source) -> (Word, bool) {
         Ok(_) => no(malformed("its answer is no object"), false),
         Err(error) => no(error, false),
     }
+}
+
+fn key(token: &str) -> Key {
+    let mut key = [0; 32];
+    key.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
+    key
 }
 
 fn table(table: &Mutex<Table>) -> MutexGuard<'_, Table> {

@@ -193,7 +193,7 @@ impl Opened {
         &self,
         parsed: &Parsed<'_>,
         resource: &Url,
-        (now, limits): (u64, &ResourceLimits),
+        (now, limits, may_ask): (u64, &ResourceLimits, bool),
     ) -> Result<Claims, Why> {
         if !parsed.type_fits() {
             return Err(Why::Invalid("the token is no access token"));
@@ -221,7 +221,8 @@ impl Opened {
         let claims = claims?;
         if self.issuer.asks_all {
             let token = format!("{}.{}", parsed.text, crate::jose::encode(&parsed.signature));
-            self.introspect(&token, resource, (now, limits)).await?;
+            let with = (now, limits, may_ask);
+            self.introspect(&token, resource, with).await?;
         }
         Ok(claims)
     }
@@ -249,10 +250,13 @@ impl Opened {
         &self,
         token: &str,
         resource: &Url,
-        (now, limits): (u64, &ResourceLimits),
+        (now, limits, may_ask): (u64, &ResourceLimits, bool),
     ) -> Result<Claims, Why> {
         let none = Why::Unavailable("how the issuer is asked about tokens was not said");
         let with = self.issuer.introspection.as_ref().ok_or(none)?;
+        if !may_ask && !self.asked.knows(token, limits) {
+            return Err(Why::Unasked);
+        }
         let url = self.source.introspection(limits).await;
         let url = url.ok_or_else(|| {
             let words = "where to ask the issuer cannot be found";

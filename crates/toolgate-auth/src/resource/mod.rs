@@ -1,6 +1,6 @@
 //! The side that is called: who stands behind a request, by the token that it shows.
 //!
-//! - `jwt`: tokens that are signed. - `keys`: the public keys of an issuer. - `introspect`: tokens that only the issuer can
+//! - `shown`: what a request shows. - `jwt`: tokens that are signed. - `keys`: the public keys of an issuer. - `introspect`: tokens that only the issuer can
 //!   read. - `proof`: tokens that are bound to a key (DPoP). - `challenge`: what a refused client is told.
 //! - `issuer`: one whose tokens are taken. - `source`: where it is asked. - `look`: what is fetched of it. - `trouble`: why
 //!   it cannot be used.
@@ -14,6 +14,7 @@ mod jwt;
 mod keys;
 mod look;
 mod proof;
+mod shown;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ mod verify;
 pub use challenge::Refused;
 pub use issuer::Issuer;
 pub use proof::{NoNonces, Proofs};
+pub use shown::{Scheme, Shown};
 pub use trouble::IssuerStatus;
 
 use crate::{
@@ -31,8 +33,8 @@ use crate::{
     fetch::{FetchLimits, Fetcher},
     metadata::RESOURCE,
 };
-use challenge::Why;
-use http::{HeaderMap, Method, header};
+use challenge::{Why, Words};
+use http::{HeaderMap, Method};
 use issuer::Opened;
 use std::{
     sync::Arc,
@@ -103,7 +105,7 @@ impl Default for ResourceLimits {
 pub struct Admitted {
     /// Named `ISSUER:SUBJECT`, the issuer by its short name; with what the token says.
     pub caller: Caller,
-    /// When the token ends.
+    /// Until when the token is taken: its end, and as much more as clocks may be off.
     pub until: Option<SystemTime>,
 }
 
@@ -178,10 +180,11 @@ impl ResourceServer {
     /// # Errors
     /// [`Refused`]: there is no token, or none that is good here. It says what the client is told.
     pub async fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<Admitted, Refused> {
-        self.admit_at(&self.resource, method, headers).await
+        self.admit_at(&self.resource, method, headers, true).await
     }
 
-    /// The same for a request to another address of the same resource, which proofs have to be for.
+    /// The same for a request to any address of the resource, which proofs have to be for. Where no issuer may be asked,
+    /// tokens are taken that are checked here, and those of which an issuer spoke lately.
     ///
     /// # Errors
     /// [`Refused`]
@@ -190,10 +193,27 @@ impl ResourceServer {
         address: &Url,
         method: &Method,
         headers: &HeaderMap,
+        may_ask: bool,
     ) -> Result<Admitted, Refused> {
         let now = now();
-        let result = self.judge(address, method, headers, now).await;
+        let result = self.judge(address, method, headers, (now, may_ask)).await;
         result.map_err(|why| self.refused(why, now))
+    }
+
+    /// The refusal of credentials that are no token of an issuer and not good either: it says the same, and where to get a
+    /// token, and to a person these words.
+    pub fn refuses(&self, told: &'static str) -> Refused {
+        self.refused(Why::Invalid(told), now()).saying(told)
+    }
+
+    /// The refusal of a request that shows nothing.
+    pub fn asks_for(&self) -> Refused {
+        self.refused(Why::Nothing, now())
+    }
+
+    /// The refusal of credentials that cannot be read, and why.
+    pub fn cannot_read(&self, why: &'static str) -> Refused {
+        self.refused(Why::Malformed(why), now())
     }
 
     /// The address of the resource.
@@ -206,13 +226,17 @@ impl ResourceServer {
         address: &Url,
         method: &Method,
         headers: &HeaderMap,
-        now: u64,
+        (now, may_ask): (u64, bool),
     ) -> Result<Admitted, Why> {
-        let shown = shown(headers)?;
-        if shown.token.len() > LONGEST {
+        let (scheme, token) = match Shown::of(headers) {
+            Shown::Nothing | Shown::Other => return Err(Why::Nothing),
+            Shown::Malformed(why) => return Err(Why::Malformed(why)),
+            Shown::Token(scheme, token) => (scheme, token),
+        };
+        if token.len() > LONGEST {
             return Err(Why::Invalid("the token is too long"));
         }
-        let claims = match jwt::Parsed::read(shown.token) {
+        let claims = match jwt::Parsed::read(token) {
             Some(parsed) => {
                 let issuer = parsed
                     .issuer()
@@ -220,10 +244,10 @@ impl ResourceServer {
                 let issuer = self.issuers.iter().find(|known| known.is(&issuer));
                 let issuer =
                     issuer.ok_or(Why::Invalid("the issuer of the token is not trusted here"))?;
-                let with = (now, &self.limits);
+                let with = (now, &self.limits, may_ask);
                 (issuer.check(&parsed, &self.resource, with).await?, issuer)
             }
-            None => self.opaque(shown.token, now).await?,
+            None => self.opaque(token, (now, may_ask)).await?,
         };
         let (claims, issuer) = claims;
         self.proofs.check(
@@ -231,8 +255,8 @@ impl ResourceServer {
                 method,
                 address,
                 headers,
-                token: shown.token,
-                scheme: shown.scheme,
+                token,
+                scheme,
                 required: issuer.wants_proofs(),
                 most: self.limits.proofs,
             },
@@ -241,7 +265,7 @@ impl ResourceServer {
         )?;
         let until = claims
             .expires
-            .map(|end| UNIX_EPOCH + std::time::Duration::from_secs(end));
+            .and_then(|end| UNIX_EPOCH.checked_add(Duration::from_secs(end + jwt::SKEW)));
         Ok(Admitted {
             caller: issuer.caller(&claims.principal),
             until,
@@ -249,7 +273,11 @@ impl ResourceServer {
     }
 
     /// What is known of a token that only its issuer can read. A prefix says whose it is; the longest counts.
-    async fn opaque(&self, token: &str, now: u64) -> Result<(Claims, &Opened), Why> {
+    async fn opaque(
+        &self,
+        token: &str,
+        (now, may_ask): (u64, bool),
+    ) -> Result<(Claims, &Opened), Why> {
         let asked = || self.issuers.iter().filter(|known| known.introspects());
         let named = asked().filter(|known| !known.prefix().is_empty());
         let named = named.filter(|known| token.starts_with(known.prefix()));
@@ -263,12 +291,13 @@ impl ResourceServer {
         };
         let mut why = Why::Invalid("the token is none that is known here");
         for issuer in candidates {
-            let said = issuer.introspect(token, &self.resource, (now, &self.limits));
+            let with = (now, &self.limits, may_ask);
+            let said = issuer.introspect(token, &self.resource, with);
             match said.await {
                 Ok(claims) => return Ok((claims, issuer)),
                 // One that could not be asked may know it, whatever the others say.
                 Err(no) => {
-                    why = if matches!(why, Why::Unavailable(_) | Why::Away(_)) {
+                    why = if matches!(why, Why::Unavailable(_) | Why::Away(_) | Why::Unasked) {
                         why
                     } else {
                         no
@@ -284,17 +313,27 @@ impl ResourceServer {
         self.issuers.iter().map(Opened::status).collect()
     }
 
-    /// Whether an issuer is asked about tokens: then each one that is shown may cost a request.
-    pub fn asks(&self) -> bool {
-        self.issuers.iter().any(Opened::introspects)
-    }
-
     fn refused(&self, why: Why, now: u64) -> Refused {
         let nonce = match &why {
             Why::Nonce => self.proofs.nonce(now),
             _ => None,
         };
-        Refused::new(why, &self.metadata_url(), &self.scopes, nonce)
+        let metadata = self.metadata_url();
+        Refused::new(why, &self.words(&metadata, &self.scopes), nonce)
+    }
+
+    fn words<'a>(&self, metadata: &'a str, scopes: &'a [String]) -> Words<'a> {
+        Words {
+            metadata,
+            scopes,
+            bearer: !self.only_bound(),
+            proofs: self.issuers.iter().any(Opened::wants_proofs),
+        }
+    }
+
+    /// Whether every issuer's tokens are to be bound to a key.
+    fn only_bound(&self) -> bool {
+        self.issuers.iter().all(Opened::wants_proofs) && !self.issuers.is_empty()
     }
 
     /// What is added to a challenge that names the scopes which are missing.
@@ -304,7 +343,7 @@ impl ResourceServer {
             .filter(|s| of_a_resource(s))
             .cloned()
             .collect();
-        challenge::insufficient(&scopes, &self.metadata_url())
+        challenge::insufficient(&self.words(&self.metadata_url(), &scopes))
     }
 
     /// The path of the metadata: that of the resource behind the well-known one.
@@ -336,7 +375,7 @@ impl ResourceServer {
         if !self.scopes.is_empty() {
             document["scopes_supported"] = self.scopes.clone().into();
         }
-        if self.issuers.iter().all(Opened::wants_proofs) && !self.issuers.is_empty() {
+        if self.only_bound() {
             document["dpop_bound_access_tokens_required"] = true.into();
         }
         document.to_string()
@@ -350,35 +389,6 @@ pub(crate) struct Claims {
     expires: Option<u64>,
     /// The thumbprint of the key that it is bound to.
     bound_to: Option<String>,
-}
-
-/// How a token is shown.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Scheme {
-    Bearer,
-    Dpop,
-}
-
-struct Shown<'a> {
-    scheme: Scheme,
-    token: &'a str,
-}
-
-fn shown(headers: &HeaderMap) -> Result<Shown<'_>, Why> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let value = match (values.next(), values.next()) {
-        (None, _) => return Err(Why::Nothing),
-        (Some(value), None) => value,
-        (Some(_), Some(_)) => return Err(Why::Invalid("there are two Authorization headers")),
-    };
-    let parts = value.to_str().ok().and_then(|value| value.split_once(' '));
-    let (scheme, token) = parts.ok_or(Why::Nothing)?;
-    let scheme = match scheme {
-        bearer if bearer.eq_ignore_ascii_case("bearer") => Scheme::Bearer,
-        dpop if dpop.eq_ignore_ascii_case("dpop") => Scheme::Dpop,
-        _ => return Err(Why::Nothing),
-    };
-    Ok(Shown { scheme, token })
 }
 
 /// Whether a scope is one that a resource asks for: this one is between a client and the issuer.

@@ -105,7 +105,7 @@ impl Proofs {
         let Some(bound_to) = bound_to else {
             return match (request.scheme, request.required) {
                 (Scheme::Bearer, false) => Ok(()),
-                (Scheme::Bearer, true) => Err(Why::Invalid("the token is not bound to a key")),
+                (Scheme::Bearer, true) => Err(Why::Unbound),
                 (Scheme::Dpop, _) => Err(Why::Proof("the token is not bound to a key")),
             };
         };

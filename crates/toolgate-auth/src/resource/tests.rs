@@ -17,7 +17,7 @@ use std::{
         Arc, Condvar, Mutex,
         atomic::{AtomicUsize, Ordering::SeqCst},
     },
-    time::Duration,
+    time::{Duration, UNIX_EPOCH},
 };
 
 mod asking;
@@ -484,15 +484,69 @@ async fn credentials_that_are_no_one_token_are_asked_for() {
             ]
         );
     }
-    let two = vec![format!("Bearer {good}"), format!("Bearer {good}")];
-    let refused = server
-        .admit(&Method::POST, &with(&two))
+    for form in ["bearer", "BEARER  ", "Bearer   "] {
+        let form = with(&[format!("{form} {good}")]);
+        assert!(server.admit(&Method::POST, &form).await.is_ok());
+    }
+}
+
+/// What cannot be read is no wrong token: another one would not help (RFC 6750 s. 3.1).
+///
+/// Holds: AUTH-34
+#[tokio::test]
+async fn credentials_that_cannot_be_read_are_a_bad_request() {
+    let world = World::new();
+    let server = world.server(world.issuer());
+    let good = world.es.token(&World::header(), &world.payload());
+    let one = |text: String| vec![text.into_bytes()];
+    for values in [
+        vec![format!("Bearer {good}").into_bytes(); 2],
+        vec![
+            b"Basic dTpw".to_vec(),
+            format!("Bearer {good}").into_bytes(),
+        ],
+        one("Bearer".to_owned()),
+        one("Bearer  ".to_owned()),
+        one("DPoP".to_owned()),
+        one(String::new()),
+        one(format!("Bearer {good} {good}")),
+        one(format!("Bearer {good}, Bearer {good}")),
+        one(format!("Bearer {good}\u{e9}")),
+        vec![b"Bearer \xff".to_vec()],
+    ] {
+        let mut headers = HeaderMap::new();
+        for value in &values {
+            headers.append(
+                header::AUTHORIZATION,
+                HeaderValue::from_bytes(value).unwrap(),
+            );
+        }
+        let refused = server.admit(&Method::POST, &headers).await.err().unwrap();
+        assert_eq!(refused.status(), StatusCode::BAD_REQUEST, "{values:?}");
+        assert!(refused.tried(), "it counts as a wrong one");
+        assert_eq!(
+            refused.challenges(),
+            [
+                "Bearer resource_metadata=\"https://tools.example.com/.well-known/oauth-protected-resource/mcp\", error=\"invalid_request\""
+            ]
+        );
+    }
+}
+
+/// Clocks may be off: what lets a token in does not cut off what it began.
+#[tokio::test]
+async fn a_token_is_good_as_long_as_it_is_taken() {
+    let world = World::new();
+    let server = world.server(world.issuer());
+    let mut payload = world.payload();
+    let end = super::now() - 30;
+    payload["exp"] = json!(end);
+    let token = world.es.token(&World::header(), &payload);
+    let admitted = admit(&server, &token)
         .await
-        .err()
-        .unwrap();
-    assert!(refused.tried());
-    let lower = with(&[format!("bearer {good}")]);
-    assert!(server.admit(&Method::POST, &lower).await.is_ok());
+        .unwrap_or_else(|r| panic!("{r:?}"));
+    let until = admitted.until.unwrap().duration_since(UNIX_EPOCH).unwrap();
+    assert_eq!(until.as_secs(), end + 60);
 }
 
 /// Holds: AUTH-03
@@ -750,7 +804,30 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
             .is_err()
     );
     let strict = world.server(world.issuer().proofs_required());
-    assert!(admit(&strict, &free).await.is_err());
+    // Who has no token, one that is not bound, or none at all that is good, is told that it has to be.
+    for (shown, error) in [
+        (HeaderMap::new(), ""),
+        (bearer(&free), ", error=\"invalid_token\""),
+        (bearer("x"), ", error=\"invalid_token\""),
+    ] {
+        let refused = strict.admit(&Method::POST, &shown).await.err().unwrap();
+        let wanted = format!(
+            "DPoP algs=\"ES256 EdDSA PS256 RS256\", resource_metadata=\"https://tools.example.com/.well-known/oauth-protected-resource/mcp\"{error}"
+        );
+        assert_eq!(refused.challenges(), [wanted]);
+    }
+    assert!(strict.insufficient(&["a".to_owned()]).starts_with("DPoP "));
+    // Where another issuer's need not be, both are said, for clients that know one of them.
+    let other = Url::parse("https://other.example.com").unwrap();
+    let both = world.server(world.issuer().proofs_required());
+    let both = both.issuer(Issuer::new("other", other));
+    let refused = both.admit(&Method::POST, &HeaderMap::new()).await;
+    let refused = refused.err().unwrap();
+    let schemes = refused.challenges().iter();
+    let schemes: Vec<_> = schemes.map(|c| c.split(' ').next().unwrap()).collect();
+    assert_eq!(schemes, ["Bearer", "DPoP"]);
+    let unbound = both.admit(&Method::POST, &bearer(&free)).await;
+    assert!(unbound.err().unwrap().challenges()[0].starts_with("DPoP "));
     assert_eq!(
         proof.shown(&strict, &header, &proof.payload("s")).await,
         Ok(())

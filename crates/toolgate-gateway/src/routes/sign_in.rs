@@ -4,7 +4,7 @@
 use super::{Routes, text};
 use crate::{
     console::{answer, body},
-    door::{Door, StaysOut},
+    door::Door,
     signing_in::{At, BACK, FOLDER, Links, SameKey, Showing, ShownBy, SignIns, Signed, callers},
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
@@ -62,13 +62,9 @@ impl Routes {
             Err(out) => return self.stays_out(door, from, &request, out).await,
         };
         let caller = entered.caller.shared();
-        let Some(until) = entered.until.filter(|_| caller.starts_with("key:")) else {
-            let out = StaysOut {
-                tried: true,
-                why: "a sign-in was begun without a key".to_owned(),
-                told: "this is no key of a caller; they begin with tg_",
-                refused: None,
-            };
+        let Some(until) = entered.over.filter(|_| caller.starts_with("key:")) else {
+            let why = "a sign-in was begun without a key".to_owned();
+            let out = door.wrong(why, "this is no key of a caller; they begin with tg_");
             return self.stays_out(door, from, &request, out).await;
         };
         with(request, async |with| {

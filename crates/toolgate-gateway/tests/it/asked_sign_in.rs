@@ -205,7 +205,7 @@ fn t37_a_link_helps_nobody_but_the_user_of_its_caller() {
         (with(&format!("tg_{}", "0".repeat(64))), &link, 401),
         (with("x"), &link, 401),
         (Vec::new(), &link, 401),
-        ([with(&ann), with(&ann)].concat(), &link, 401),
+        ([with(&ann), with(&ann)].concat(), &link, 400),
     ] {
         let answer = post(&gate, "begin", &lines, &json!({"link": link}));
         assert_eq!(answer.status, status, "{answer:?}");

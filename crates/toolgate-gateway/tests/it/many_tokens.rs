@@ -1,9 +1,9 @@
 //! T31: a token of its own for each of many calls, and none of them anywhere else.
 
-use crate::help::{Gate, Reply, SOON, Setup, Signer, until, upstream};
+use crate::help::{Gate, Heard, Reply, SOON, Setup, Signer, until, upstream};
 use crate::oauth::{RESOURCE, bearer, call, files, tap};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufReader, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -14,29 +14,38 @@ use toolgate_testkit::canary::Canaries;
 const CALLS: usize = 300;
 
 /// An issuer of signed tokens: two documents, and a key that signs as fast as one likes.
-struct Issuer {
-    url: String,
+pub(crate) struct Issuer {
+    pub(crate) url: String,
     key: Signer,
+    /// How often it was asked about a token that only it can read; those that begin with `good` are.
+    pub(crate) asked: Arc<AtomicUsize>,
 }
 
 impl Issuer {
-    fn start() -> Issuer {
+    pub(crate) fn start() -> Issuer {
         let key = Signer::new();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let mut jwk = key.jwk();
         jwk["kid"] = json!("k");
         let keys = json!({"keys": [jwk]}).to_string();
-        let metadata = json!({"issuer": url, "jwks_uri": format!("{url}/keys")}).to_string();
+        let metadata = json!({"issuer": url, "jwks_uri": format!("{url}/keys"),
+            "introspection_endpoint": format!("{url}/introspect")});
+        let metadata = metadata.to_string();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
         std::thread::spawn(move || {
             for mut stream in listener.incoming().map_while(Result::ok) {
-                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-                let first = lines.next().unwrap().unwrap();
-                while lines.next().unwrap().is_ok_and(|line| !line.is_empty()) {}
-                let body = if first.contains("/keys") {
-                    &keys
-                } else {
-                    &metadata
+                let heard = Heard::read(&mut BufReader::new(stream.try_clone().unwrap()));
+                let Some(heard) = heard else { continue };
+                let body = match heard.target.as_str() {
+                    "/keys" => keys.clone(),
+                    "/introspect" => {
+                        count.fetch_add(1, Relaxed);
+                        let good = heard.body.contains("token=good");
+                        json!({"active": good, "sub": "bob", "aud": RESOURCE}).to_string()
+                    }
+                    _ => metadata.clone(),
                 };
                 let length = body.len();
                 let _ = write!(
@@ -45,11 +54,16 @@ impl Issuer {
                 );
             }
         });
-        Issuer { url, key }
+        Issuer { url, key, asked }
     }
 
-    fn token(&self, n: usize) -> String {
-        let end = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + Duration::from_secs(3600);
+    pub(crate) fn token(&self, n: usize) -> String {
+        self.token_until(n, SystemTime::now() + Duration::from_secs(3600))
+    }
+
+    /// One that ends then.
+    pub(crate) fn token_until(&self, n: usize, end: SystemTime) -> String {
+        let end = end.duration_since(UNIX_EPOCH).unwrap();
         let head = json!({"alg": "ES256", "typ": "at+jwt", "kid": "k"});
         let claims = json!({"iss": self.url, "sub": format!("caller-{}", n % 7), "aud": RESOURCE,
             "exp": end.as_secs(), "jti": n.to_string()});

@@ -206,8 +206,10 @@ pub(crate) fn key(gate: &Gate, name: &str) -> String {
     gate.cli(&["keys", "create", name]).trim().to_owned()
 }
 
+/// Shows a key; nothing where it is empty.
 pub(crate) fn with(key: &str) -> Vec<String> {
-    vec![format!("Authorization: Bearer {key}")]
+    let shown = (!key.is_empty()).then(|| format!("Authorization: Bearer {key}"));
+    Vec::from_iter(shown)
 }
 
 fn ask(gate: &Gate, key: &str, method: &str, name: Option<&str>, params: Value) -> Response {

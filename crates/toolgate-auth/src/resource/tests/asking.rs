@@ -153,7 +153,7 @@ async fn a_proof_is_for_the_address_that_is_used() {
         let mut payload = proof.payload(id);
         (payload["htu"], payload["htm"]) = (json!(htu), json!("GET"));
         let headers = proof.headers(&proof.key.token(&proof.header(), &payload));
-        let admitted = server.admit_at(&stream, &Method::GET, &headers).await;
+        let admitted = server.admit_at(&stream, &Method::GET, &headers, true).await;
         admitted.is_ok()
     };
     assert!(at("1", "https://tools.example.com/sse").await);
@@ -162,4 +162,41 @@ async fn a_proof_is_for_the_address_that_is_used() {
         !at("1", "https://tools.example.com/sse").await,
         "shown before"
     );
+}
+
+/// Whoever may make us ask nobody is still heard where nobody has to be asked.
+#[tokio::test]
+async fn where_no_issuer_may_be_asked_what_is_known_still_counts() {
+    let world = World::new();
+    active(&world, true);
+    let server = with(&world, |_| {});
+    let at = Url::parse(RESOURCE).unwrap();
+    let unasked = |token: String| {
+        let (server, at) = (&server, &at);
+        async move {
+            let shown = bearer(&token);
+            let admitted = server.admit_at(at, &Method::POST, &shown, false).await;
+            admitted.map(|_| ())
+        }
+    };
+    let signed = world.es.token(&World::header(), &world.payload());
+    assert_eq!(unasked(signed.clone()).await, Ok(()), "it is checked here");
+    let wrong = unasked(format!("{signed}A")).await.unwrap_err();
+    assert!(wrong.tried() && wrong.status() == StatusCode::UNAUTHORIZED);
+    let before = asked(&world);
+    let refused = unasked("opaque-1".to_owned()).await.unwrap_err();
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(!refused.tried() && refused.challenges().is_empty());
+    assert_eq!(asked(&world), before, "nobody was asked");
+    // What its issuer said of it lately is known.
+    assert_eq!(status(&server, "opaque-1").await, 200);
+    assert_eq!(unasked("opaque-1".to_owned()).await, Ok(()));
+    // Where the issuer is asked about signed tokens too, they are as others.
+    let all = world.issuer();
+    let all = all.introspection(None, "gateway", Secret::new("s3cret of the gateway"));
+    let server = world.server(all.introspecting_all());
+    let shown = bearer(&signed);
+    let refused = server.admit_at(&at, &Method::POST, &shown, false).await;
+    let status = refused.err().unwrap().status();
+    assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
 }
