@@ -9,6 +9,8 @@ use toolgate_core::{Call, Caller, Item};
 pub struct Binding {
     /// Who calls.
     pub caller: Caller,
+    /// Which of those it is that have that name one after the other.
+    pub holder: Option<u64>,
     /// The configured id of the server.
     pub server: Arc<str>,
     /// The tool under the server's own name, `resource:URI` or `prompt:NAME`.
@@ -26,6 +28,7 @@ impl Binding {
     pub(crate) fn of(call: &Call, item: &Item, policy: &Arc<str>) -> Binding {
         Binding {
             caller: call.caller.clone(),
+            holder: call.caller.holder(),
             server: item.origin.server.clone(),
             tool: item.own_name(),
             definition: digest::definition(item).as_str().to_owned(),

@@ -3,7 +3,7 @@
 use super::{
     Binding, Who,
     condition::Condition,
-    kept::{at, millis},
+    kept::{at, caller, millis},
 };
 use crate::{DeskLimits, Row};
 use serde_json::{Value, json};
@@ -93,7 +93,9 @@ impl GrantView {
     }
 
     pub(super) fn speaks_of(&self, binding: &Binding) -> bool {
-        self.caller.as_ref().is_none_or(|c| *c == binding.caller)
+        self.caller
+            .as_ref()
+            .is_none_or(|c| *c == binding.caller && c.holder() == binding.holder)
             && self.server == binding.server
             && self.tool == binding.tool
             && self.definition == binding.definition
@@ -110,7 +112,7 @@ impl GrantView {
 
     pub(super) fn json(&self) -> Value {
         json!({
-            "caller": self.caller.as_ref().map(Caller::name), "server": &*self.server, "tool": self.tool,
+            "caller": self.caller.as_ref().map(Caller::name), "holder": self.caller.as_ref().and_then(Caller::holder), "server": &*self.server, "tool": self.tool,
             "definition": self.definition, "by": self.by.json(), "since": millis(self.since), "until": millis(self.until),
             "uses": self.uses, "when": self.when, "used": self.used, "last": self.last.map(millis),
         })
@@ -126,7 +128,7 @@ impl GrantView {
             id: id.into(),
             caller: match maybe("caller")? {
                 None => None,
-                Some(name) => Some(Caller::new(name.as_str()?)),
+                Some(name) => Some(caller(name.as_str()?, value.get("holder"))),
             },
             server: text("server")?.into(),
             tool: text("tool")?.to_owned(),

@@ -39,7 +39,7 @@ impl Kept {
     pub(super) fn json(&self) -> Value {
         let (binding, item, seen) = (&self.binding, &self.item, &self.seen);
         json!({
-            "caller": binding.caller.name(), "server": &*binding.server, "tool": binding.tool,
+            "caller": binding.caller.name(), "holder": binding.holder, "server": &*binding.server, "tool": binding.tool,
             "definition": binding.definition, "arguments": binding.arguments, "policy": &*binding.policy,
             "text": self.arguments.as_str(), "edit": self.edit.as_ref().map(Json::as_str),
             "item": {"kind": item.kind().word(), "def": item.def.json().as_str(), "local": item.local, "trusted": item.origin.trusted},
@@ -53,8 +53,10 @@ impl Kept {
     /// it counts for nothing, and the call asks anew.
     pub(super) fn read(value: &Value) -> Option<Kept> {
         let text = |key: &str| value.get(key)?.as_str();
+        let caller = caller(text("caller")?, value.get("holder"));
         let binding = Binding {
-            caller: Caller::new(text("caller")?),
+            holder: caller.holder(),
+            caller,
             server: text("server")?.into(),
             tool: text("tool")?.to_owned(),
             definition: text("definition")?.to_owned(),
@@ -145,4 +147,13 @@ pub(super) fn millis(at: SystemTime) -> u64 {
 /// The time at so many milliseconds since 1970.
 pub(super) fn at(value: &Value) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_millis(value.as_u64()?))
+}
+
+/// A caller, and which of those it is that have its name one after the other.
+pub(super) fn caller(name: &str, holder: Option<&Value>) -> Caller {
+    let caller = Caller::new(name);
+    match holder.and_then(Value::as_u64) {
+        Some(holder) => caller.held_by(holder),
+        None => caller,
+    }
 }

@@ -751,3 +751,34 @@ async fn a_grant_ends_and_is_for_all_where_said() {
     };
     assert_eq!(far.over(), None);
 }
+
+#[tokio::test]
+async fn what_one_was_allowed_is_not_for_who_has_the_name_next() {
+    let world = World::new();
+    let of = |holder: Option<u64>, a: u8| {
+        let mut call = world.call("add", json!({"a": a}));
+        call.caller = Caller::new("corp:ann");
+        if let Some(holder) = holder {
+            call.caller = call.caller.clone().held_by(holder);
+        }
+        call
+    };
+    // An approval that waits for the identical call.
+    let questions = world.asked(&of(Some(1), 1)).await;
+    yes(&world, &questions).await.unwrap();
+    for next in [Some(2), None] {
+        let other = world.asked(&of(next, 1)).await;
+        assert_ne!(approval(&other), approval(&questions), "{next:?}");
+    }
+    let first = again(&of(Some(1), 1), &questions);
+    assert_eq!(said(world.go(first).await), "done");
+    // And one that is remembered.
+    let questions = world.asked(&of(Some(1), 2)).await;
+    let remember = Yes::remembered(Remember::default());
+    let desk = world.route.desk.clone();
+    let id = approval(&questions);
+    desk.approve(&id, By::Console, remember).await.unwrap();
+    assert_eq!(said(world.go(of(Some(1), 3)).await), "done");
+    world.asked(&of(Some(2), 3)).await;
+    world.asked(&of(None, 3)).await;
+}
