@@ -47,8 +47,6 @@ const MESSAGES: &str = "/messages";
 const WITHDRAWN: &str = "this key was revoked meanwhile; ask the operator for a new one";
 /// Recorded of an address whose further refusals are not recorded.
 const MANY: &str = "too many credentials of this address were refused; what it shows in the next minute is refused without a record";
-/// The longest console request, in bytes.
-pub(crate) const CONSOLE_BODY: usize = 1024 * 1024;
 
 impl Routes {
     /// Answers one request that came from that address.

@@ -1,5 +1,6 @@
 //! The console: a page where a person sees the tools and the calls, and decides.
 
+mod body;
 mod login;
 mod pages;
 mod sign_in;
@@ -7,11 +8,10 @@ mod sign_in;
 use crate::{
     board::Told,
     operator::Operator,
-    routes::{CONSOLE_BODY, text},
+    routes::text,
     signing_in::{PATH, SignIns},
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
@@ -19,6 +19,7 @@ use tokio::sync::{broadcast, mpsc};
 use toolgate::edge::http::Body;
 use toolgate_policy::Who;
 
+pub(crate) use body::{SHORT, body};
 pub(crate) use login::Logins;
 
 /// The console's part of the routes.
@@ -31,6 +32,8 @@ pub(crate) struct Console {
 /// A header that no form and no foreign page can send without being asked for first. It holds the key of the login; the
 /// login itself has none yet and sends `1`.
 const MARK: &str = "x-toolgate-console";
+/// The longest request of somebody who is logged in, in bytes.
+const LONGEST: usize = 1 << 20;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 impl Console {
@@ -71,7 +74,7 @@ impl Console {
         if let Some(step) = action.strip_prefix("sign-in/") {
             return self.sign_in(step, request, &who).await;
         }
-        match body(request).await {
+        match body(request, LONGEST).await {
             Ok(body) => answer(self.operator.act(action, &body, &who).await),
             Err(response) => *response,
         }
@@ -81,7 +84,7 @@ impl Console {
         if mark(&request) != Some("1") {
             return foreign();
         }
-        let body = match body(request).await {
+        let body = match body(request, SHORT).await {
             Ok(body) => body,
             Err(response) => return *response,
         };
@@ -156,34 +159,6 @@ fn foreign() -> Response<Body> {
         StatusCode::FORBIDDEN,
         "this is no request of the console page",
     )
-}
-
-/// The JSON body of a request of our own page.
-pub(crate) async fn body(request: Request<Incoming>) -> Result<Value, Box<Response<Body>>> {
-    let kind = request
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .and_then(|v| v.to_str().ok())
-        .unwrap_or_default();
-    if !kind.starts_with("application/json") {
-        return Err(Box::new(foreign()));
-    }
-    let bytes = tokio::time::timeout(
-        Duration::from_secs(30),
-        Limited::new(request.into_body(), CONSOLE_BODY).collect(),
-    )
-    .await;
-    let bytes = match bytes {
-        Ok(Ok(body)) => body.to_bytes(),
-        _ => {
-            return Err(Box::new(text(
-                StatusCode::BAD_REQUEST,
-                "the body is too long or broke off",
-            )));
-        }
-    };
-    serde_json::from_slice(&bytes)
-        .map_err(|_| Box::new(text(StatusCode::BAD_REQUEST, "the body is no JSON")))
 }
 
 /// A JSON answer: what was done, or why it was not.

@@ -1,6 +1,6 @@
 //! Signing in at a server from the console.
 
-use super::{Console, answer, body, mark};
+use super::{Console, SHORT, answer, body, mark};
 use crate::{
     routes::text,
     signing_in::{At, PATH, SameKey, Signed, callers},
@@ -23,7 +23,7 @@ impl Console {
     ) -> Response<Body> {
         let by = mark(&request).unwrap_or_default().to_owned();
         let back = back(&request);
-        let with = match body(request).await {
+        let with = match body(request, SHORT).await {
             Ok(with) => with,
             Err(response) => return *response,
         };

@@ -3,7 +3,7 @@
 
 use super::{Routes, text};
 use crate::{
-    console::{answer, body},
+    console::{SHORT, answer, body},
     door::Door,
     signing_in::{At, BACK, FOLDER, Links, SameKey, Showing, ShownBy, SignIns, Signed, callers},
 };
@@ -185,7 +185,7 @@ async fn with(
     request: Request<Incoming>,
     then: impl AsyncFnOnce(Value) -> Result<Value, String>,
 ) -> Response<Body> {
-    match body(request).await {
+    match body(request, SHORT).await {
         Ok(with) => answer(then(with).await),
         Err(response) => *response,
     }

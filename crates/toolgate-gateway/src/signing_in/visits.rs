@@ -26,8 +26,8 @@ const PERSON: Duration = Duration::from_secs(5 * 60);
 const STEP: Duration = Duration::from_secs(60);
 /// Visits that are open at once.
 const MOST: usize = 32;
-/// The longest answer, in bytes.
-const LONGEST: usize = 16 << 10;
+/// The longest answer, in bytes. A request that brings it is a short one.
+const LONGEST: usize = 12 << 10;
 
 /// Said where a key ended while somebody signed in for its caller.
 const OVER: &str = "the key of the caller was revoked or has expired meanwhile";
@@ -37,9 +37,30 @@ const CUT: &str = "the sign-in was cut off; begin again";
 
 /// The visits that were begun, and are not over. Each brings a `T`.
 pub(super) struct Visits<T> {
-    open: Mutex<Vec<Open<T>>>,
+    all: Mutex<All<T>>,
     /// What a person has to do about an answer that is not taken.
     other: &'static str,
+}
+
+/// Those that have their page, and what others are just being begun for.
+struct All<T> {
+    open: Vec<Open<T>>,
+    beginning: Vec<For>,
+}
+
+/// A place among the visits, until one is open.
+struct Place<'a, T> {
+    all: &'a Mutex<All<T>>,
+    what: For,
+}
+
+impl<T> Drop for Place<'_, T> {
+    fn drop(&mut self) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = all.beginning.iter().position(|what| *what == self.what) {
+            all.beginning.swap_remove(at);
+        }
+    }
 }
 
 /// What a visit is for.
@@ -82,7 +103,10 @@ impl<T: Send + 'static> Visits<T> {
     /// None yet. Of an answer that is not taken, a person is told `other`.
     pub(super) fn new(other: &'static str) -> Visits<T> {
         Visits {
-            open: Mutex::default(),
+            all: Mutex::new(All {
+                open: Vec::new(),
+                beginning: Vec::new(),
+            }),
             other,
         }
     }
@@ -102,7 +126,7 @@ impl<T: Send + 'static> Visits<T> {
     where
         F: Future<Output = Result<T, AuthError>> + Send + 'static,
     {
-        room(&self.open())?;
+        let _place = self.place(&what)?;
         let (sent, page) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
         let work = work(Person {
@@ -145,11 +169,26 @@ impl<T: Send + 'static> Visits<T> {
             work,
             until: Instant::now() + PERSON,
         };
-        // Others may have begun meanwhile.
-        let mut open = self.open();
-        room(&open)?;
-        open.push(one);
+        self.all().open.push(one);
         Ok(begun)
+    }
+
+    /// A place for one more. For one caller, one is begun at a time.
+    fn place(&self, what: &For) -> Result<Place<'_, T>, String> {
+        let mut all = self.all();
+        if all.open.len() + all.beginning.len() >= MOST {
+            return Err(format!(
+                "{MOST} sign-ins are open already; end one of them, or wait {PERSON:?}"
+            ));
+        }
+        if what.caller.is_some() && all.beginning.contains(what) {
+            return Err("this sign-in is just being begun; try again in a moment".to_owned());
+        }
+        all.beginning.push(what.clone());
+        Ok(Place {
+            all: &self.all,
+            what: what.clone(),
+        })
     }
 
     /// Takes the answer with which a browser came back, with the key of what began. Any other changes nothing. What it
@@ -178,23 +217,23 @@ impl<T: Send + 'static> Visits<T> {
 
     /// Ends those that were begun for this.
     pub(super) fn give_up(&self, what: &For) {
-        self.open().retain(|open| open.what != *what);
+        self.all().open.retain(|open| open.what != *what);
     }
 
     fn answered(&self, query: &str, by: &str) -> Option<Open<T>> {
         let state = value(query, "state").filter(|_| query.len() <= LONGEST)?;
-        let mut open = self.open();
+        let open = &mut self.all().open;
         let ours = |open: &Open<T>| open.state.is(&state) & same(by, &open.by);
         let at = open.iter().position(ours)?;
         Some(open.swap_remove(at))
     }
 
     /// Those whose time is not over.
-    fn open(&self) -> MutexGuard<'_, Vec<Open<T>>> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+    fn all(&self) -> MutexGuard<'_, All<T>> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        open.retain(|one| one.until > now);
-        open
+        all.open.retain(|one| one.until > now);
+        all
     }
 }
 
@@ -213,16 +252,6 @@ async fn ended<T>(open: Open<T>, query: String) -> Result<(For, T), String> {
         Ok(Ok(brought)) => Ok((what, brought)),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(CUT.to_owned()),
-    }
-}
-
-/// Whether one more may be begun.
-fn room<T>(open: &[Open<T>]) -> Result<(), String> {
-    match open.len() < MOST {
-        true => Ok(()),
-        false => Err(format!(
-            "{MOST} sign-ins are open already; end one of them, or wait {PERSON:?}"
-        )),
     }
 }
 
@@ -290,5 +319,40 @@ impl Visit for AtBrowser {
                 _ => Err(nobody()),
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::{FutureExt, future};
+
+    #[tokio::test]
+    async fn one_is_begun_for_a_caller_at_a_time_and_all_are_counted() {
+        let visits = Visits::<()>::new("other");
+        let what = |caller: &str| For {
+            at: "far".to_owned(),
+            caller: (!caller.is_empty()).then(|| caller.to_owned()),
+        };
+        let begin = |caller: &str| {
+            let work = |person: Person| async move {
+                let _kept = person;
+                future::pending().await
+            };
+            visits.begin(what(caller), "x".to_owned(), ("key", None), work)
+        };
+        let mut first = Box::pin(begin("key:ann"));
+        assert!((&mut first).now_or_never().is_none());
+        let second = begin("key:ann").now_or_never();
+        assert!(second.unwrap().err().unwrap().contains("just being begun"));
+        // Sign-ins of operators, who may be several, are told apart by nothing.
+        let mut others: Vec<_> = (1..MOST).map(|_| Box::pin(begin(""))).collect();
+        for other in &mut others {
+            assert!(other.now_or_never().is_none());
+        }
+        let over = begin("key:bob").now_or_never().unwrap();
+        assert!(over.err().unwrap().contains("are open already"));
+        drop(first);
+        assert!(begin("key:ann").now_or_never().is_none());
     }
 }

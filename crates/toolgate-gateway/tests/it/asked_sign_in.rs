@@ -143,6 +143,29 @@ fn a_call_leads_its_user_to_a_sign_in_and_goes_on_after_it() {
     }
 }
 
+#[test]
+fn who_has_not_shown_who_he_is_is_brief() {
+    let gate = Far::new().gate("");
+    let own = ["Content-Type: application/json", "X-Toolgate-Console: 1"].map(str::to_owned);
+    for path in [
+        "/console/login",
+        "/sign-in/who",
+        "/sign-in/show",
+        "/sign-in/shown",
+        "/sign-in/end",
+    ] {
+        let of = |length: usize| {
+            let body = json!({"link": "x".repeat(length)}).to_string();
+            send(gate.port, "POST", path, &own, body.as_bytes())
+        };
+        // A short one is read, and is of no use.
+        assert!([401, 409].contains(&of(16_000).status), "{path}");
+        let long = of(17_000);
+        assert_eq!(long.status, 400, "{path}");
+        assert!(long.body.contains("too long"), "{path} {}", long.body);
+    }
+}
+
 /// The way of an SDK, which only says that its user agreed: over a session the question comes inside the call, in
 /// 2026-07-28 as its result.
 #[test]

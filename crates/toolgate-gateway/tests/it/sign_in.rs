@@ -122,7 +122,7 @@ fn t35_an_answer_is_taken_from_the_login_that_asked_and_once() {
         (&mine, format!("code=evil&state=x&state={state_of}")),
         (&mine, "code=evil".to_owned()),
         (&mine, String::new()),
-        (&mine, format!("{query}&x={}", "x".repeat(20_000))),
+        (&mine, format!("{query}&x={}", "x".repeat(13_000))),
     ] {
         let answer = end(&near, login, &query);
         assert_eq!(answer.status, 409, "{query}: {answer:?}");

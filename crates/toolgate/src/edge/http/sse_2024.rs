@@ -60,7 +60,7 @@ impl Endpoint {
         };
         let address = format!("{messages}?{SESSION}={}", session.id);
         let end = Ends(Arc::downgrade(&self.0), session.id.clone());
-        let leave = leave(self.0.clone(), session.clone());
+        let leave = leave(Arc::downgrade(&self.0), Arc::downgrade(&session));
         let life = life(self.0.clone(), session);
         let ends = (Box::pin(life) as _, Box::pin(leave) as _);
         Body::session(&address, stream, ends, self.0.limits.keep_alive)
@@ -299,12 +299,15 @@ async fn life(endpoint: Arc<Inner>, session: Arc<Stream>) {
     endpoint.streams_2024.end(&session.id);
 }
 
-/// Ends a session whose caller may open nothing more, once what it began has ended.
-async fn leave(endpoint: Arc<Inner>, session: Arc<Stream>) {
-    if let Some(legacy) = session.legacy() {
+/// Ends a session whose caller may open nothing more, once what it began has ended. Until then it keeps none open.
+async fn leave(endpoint: Weak<Inner>, session: Weak<Stream>) {
+    let legacy = session.upgrade().and_then(|session| session.legacy());
+    if let Some(legacy) = legacy {
         legacy.idle().await;
     }
-    endpoint.streams_2024.end(&session.id);
+    if let (Some(endpoint), Some(session)) = (endpoint.upgrade(), session.upgrade()) {
+        endpoint.streams_2024.end(&session.id);
+    }
 }
 
 fn session_id(query: &str) -> Option<&str> {
