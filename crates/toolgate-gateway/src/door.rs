@@ -80,11 +80,11 @@ impl Entered {
         }
     }
 
-    fn by_token(admitted: Admitted) -> Entered {
+    fn by_token(admitted: Admitted, resource: &Arc<ResourceServer>, token: &str) -> Entered {
         Entered {
             caller: admitted.caller,
             withdrawn: None,
-            over: admitted.until.map(protected::at),
+            over: protected::over(resource, token, admitted.until),
         }
     }
 }
@@ -146,7 +146,7 @@ impl Door {
         if let Some((bearers, most)) = &self.bearers {
             bearers.hold(&admitted.caller, shown, admitted.until, *most);
         }
-        Ok(Entered::by_token(admitted))
+        Ok(Entered::by_token(admitted, resource, shown))
     }
 
     fn by_key(&self, shown: &str, keys: &Arc<Keys>) -> Result<Entered, StaysOut> {

@@ -165,6 +165,11 @@ impl Opened {
         self.issuer.proofs
     }
 
+    /// Whether it is asked about tokens that can be read without it.
+    pub(super) fn asks_all(&self) -> bool {
+        self.issuer.asks_all
+    }
+
     pub(super) fn introspects(&self) -> bool {
         self.issuer.introspection.is_some()
     }

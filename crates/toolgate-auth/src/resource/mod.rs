@@ -3,7 +3,7 @@
 //! - `shown`: what a request shows. - `jwt`: tokens that are signed. - `keys`: the public keys of an issuer. - `introspect`: tokens that only the issuer can
 //!   read. - `proof`: tokens that are bound to a key (DPoP). - `challenge`: what a refused client is told.
 //! - `issuer`: one whose tokens are taken. - `source`: where it is asked. - `look`: what is fetched of it. - `trouble`: why
-//!   it cannot be used.
+//!   it cannot be used. - `withdrawn`: whose tokens end before their time.
 //!
 //! Source: the pages on authorization of all revisions; RFC 6750, 7519, 7662, 8693, 8725, 9068, 9449, 9728.
 
@@ -20,6 +20,7 @@ mod source;
 mod tests;
 mod trouble;
 mod verify;
+mod withdrawn;
 
 pub use challenge::Refused;
 pub use issuer::Issuer;
@@ -83,6 +84,8 @@ pub struct ResourceLimits {
     pub keys: Duration,
     /// The least time between two looks for keys or metadata, whatever tokens name; 30 s.
     pub ask: Duration,
+    /// How often an issuer is asked again about a token while a stream is open that it opened; 1 min.
+    pub again: Duration,
     /// Tokens that one issuer is asked about at the same time; more wait for as long as one answer may take; 32.
     pub introspections: usize,
     /// Proofs of DPoP that are remembered; of more, none is taken until the oldest are over; 262,144.
@@ -95,6 +98,7 @@ impl Default for ResourceLimits {
             introspection: Duration::from_secs(5),
             keys: Duration::from_secs(600),
             ask: Duration::from_secs(30),
+            again: Duration::from_secs(60),
             introspections: 32,
             proofs: 262_144,
         }
@@ -236,20 +240,7 @@ impl ResourceServer {
         if token.len() > LONGEST {
             return Err(Why::Invalid("the token is too long"));
         }
-        let claims = match jwt::Parsed::read(token) {
-            Some(parsed) => {
-                let issuer = parsed
-                    .issuer()
-                    .ok_or(Why::Invalid("the token names no issuer"))?;
-                let issuer = self.issuers.iter().find(|known| known.is(&issuer));
-                let issuer =
-                    issuer.ok_or(Why::Invalid("the issuer of the token is not trusted here"))?;
-                let with = (now, &self.limits, may_ask);
-                (issuer.check(&parsed, &self.resource, with).await?, issuer)
-            }
-            None => self.opaque(token, (now, may_ask)).await?,
-        };
-        let (claims, issuer) = claims;
+        let (claims, issuer) = self.token(token, (now, may_ask)).await?;
         self.proofs.check(
             &proof::Request {
                 method,
@@ -270,6 +261,23 @@ impl ResourceServer {
             caller: issuer.caller(&claims.principal),
             until,
         })
+    }
+
+    /// What a token says, where it is good, and whose it is.
+    async fn token(
+        &self,
+        token: &str,
+        (now, may_ask): (u64, bool),
+    ) -> Result<(Claims, &Opened), Why> {
+        let Some(parsed) = jwt::Parsed::read(token) else {
+            return self.opaque(token, (now, may_ask)).await;
+        };
+        let issuer = parsed.issuer();
+        let issuer = issuer.ok_or(Why::Invalid("the token names no issuer"))?;
+        let issuer = self.issuers.iter().find(|known| known.is(&issuer));
+        let issuer = issuer.ok_or(Why::Invalid("the issuer of the token is not trusted here"))?;
+        let with = (now, &self.limits, may_ask);
+        Ok((issuer.check(&parsed, &self.resource, with).await?, issuer))
     }
 
     /// What is known of a token that only its issuer can read. A prefix says whose it is; the longest counts.

@@ -256,6 +256,8 @@ limits! {
     issuer_pause_seconds: u64 = 30, 0 to 3_600;
     /// How long the word of an issuer about a token holds.
     introspection_seconds: u64 = 5, 0 to 300;
+    /// How often an issuer is asked again about a token while a stream is open that it opened.
+    introspect_again_seconds: u64 = 60, 1 to 3_600;
     /// Tokens that one issuer is asked about at the same time.
     introspections: usize = 32, 1 to 4_096;
     /// Proofs of DPoP that are remembered.

@@ -106,6 +106,7 @@ pub(crate) fn limits(config: &Config) -> (FetchLimits, ResourceLimits) {
     let mut remembered = ResourceLimits::default();
     remembered.introspection = seconds(limits.introspection_seconds);
     remembered.introspections = limits.introspections;
+    remembered.again = seconds(limits.introspect_again_seconds);
     remembered.keys = seconds(limits.issuer_keys_seconds);
     remembered.ask = seconds(limits.issuer_pause_seconds);
     remembered.proofs = limits.proofs;

@@ -1,8 +1,8 @@
 //! Tokens of a real authorization server, at the door of the real program.
 
 use crate::help::{
-    Gate, Modern, Reply, Response, SOON, Script, Setup, Signer, answer_of, encode, raw, real,
-    request, until, upstream,
+    Gate, Modern, Reply, Response, SOON, Script, Setup, Signer, all_of, answer_of, encode, raw,
+    real, request, until, upstream,
 };
 use base64::Engine;
 use ring::digest::{SHA256, digest};
@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc::channel};
+use std::{thread, time::Duration};
 use toolgate_testkit::canary::Canaries;
 
 pub(crate) const RESOURCE: &str = "https://tools.example.com/mcp";
@@ -580,4 +581,36 @@ fn t31_no_token_of_a_caller_leaves_or_stays() {
         canaries.len(),
         all.len()
     );
+}
+
+/// The issuer takes a token back that would be good for ten minutes.
+#[test]
+fn a_stream_ends_with_a_token_that_is_withdrawn() {
+    let Some(issuer) = Issuer::start() else {
+        return;
+    };
+    let gate = gate(&issuer, "");
+    let port = gate.port;
+    let config = std::fs::read_to_string(gate.data.file("toolgate.toml")).unwrap();
+    let often = "[limits]\nintrospect_again_seconds = 1";
+    gate.configure(&config.replacen("[limits]", often, 1));
+    gate.cli(&["reload"]);
+    let listen = |token: &str| {
+        let params = json!({"notifications": {"toolsListChanged": true}});
+        let body = Modern::body(&json!(1), "subscriptions/listen", params).to_string();
+        let mut head = Modern::headers("subscriptions/listen", None);
+        head.extend(bearer(token));
+        let bytes = request(port, "POST", "/mcp", &head, body.as_bytes());
+        let (told, ended) = channel();
+        thread::spawn(move || told.send(all_of(port, &bytes)));
+        ended
+    };
+    let [kept, lost] = [(); 2].map(|()| issuer.token("agent.opaque", "demo:read"));
+    let (stays, ends) = (listen(&kept), listen(&lost));
+    // Both are open, and have been asked about again.
+    assert!(ends.recv_timeout(Duration::from_secs(3)).is_err());
+    issuer.revoke("agent.opaque", &lost);
+    let all = ends.recv_timeout(SOON).expect("the stream ends");
+    assert!(all.contains("200 OK"), "{all}");
+    assert!(stays.try_recv().is_err(), "the other is still good");
 }

@@ -200,3 +200,27 @@ async fn where_no_issuer_may_be_asked_what_is_known_still_counts() {
     let status = refused.err().unwrap().status();
     assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
 }
+
+#[tokio::test]
+async fn a_token_that_is_withdrawn_ends_what_it_opened() {
+    let world = World::new();
+    let server = Arc::new(with(&world, |limits| {
+        limits.introspection = Duration::ZERO;
+        limits.again = Duration::from_millis(10);
+    }));
+    active(&world, true);
+    assert_eq!(status(&server, "opaque").await, 200);
+    let mut withdrawn = server.withdrawn("opaque").unwrap();
+    let mut ends = async |within: u64| {
+        let limit = Duration::from_millis(within);
+        tokio::time::timeout(limit, &mut withdrawn).await.is_ok()
+    };
+    assert!(!ends(200).await, "it is good");
+    world.no_page("/introspect");
+    assert!(!ends(200).await, "who cannot be asked withdraws nothing");
+    active(&world, false);
+    assert!(ends(60_000).await);
+    // Nobody is asked about what can be read here.
+    let signed = world.es.token(&World::header(), &world.payload());
+    assert!(server.withdrawn(&signed).is_none());
+}

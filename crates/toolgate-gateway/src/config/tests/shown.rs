@@ -274,6 +274,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "the_word_of_an_issuer_holds_as_long_as_it_is_said",
     ),
     (
+        "introspect_again_seconds",
+        ASKING,
+        "a_token_that_is_withdrawn_ends_what_it_opened",
+    ),
+    (
         "introspections",
         AWAY,
         "one_token_too_many_waits_and_is_not_called_wrong",

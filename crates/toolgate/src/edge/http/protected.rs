@@ -1,15 +1,19 @@
 //! An endpoint whose callers show tokens that an authorization server gave out for it.
 
 use super::{Body, Endpoint, Lacking};
+use futures_util::{FutureExt, future::select};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
-use std::time::{Duration, SystemTime};
-use toolgate_auth::resource::{Refused, ResourceServer};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use toolgate_auth::resource::{Refused, ResourceServer, Shown};
 use toolgate_core::BoxFuture;
 
 /// Answers one request, to an endpoint or for the metadata of its resource. Who shows no good token gets no further.
 pub(crate) async fn handle<B>(
     endpoint: &Endpoint,
-    resource: &ResourceServer,
+    resource: &Arc<ResourceServer>,
     request: Request<B>,
 ) -> Response<Body>
 where
@@ -23,11 +27,27 @@ where
         Ok(admitted) => admitted,
         Err(refused) => return unauthorized(&refused),
     };
+    let over = match Shown::of(request.headers()) {
+        Shown::Token(_, token) => over(resource, token, admitted.until),
+        _ => None,
+    };
     let response = endpoint.handle(admitted.caller, request).await;
     let response = told(resource, response);
-    match admitted.until {
-        Some(until) => response.map(|body| body.expiring(at(until))),
+    match over {
+        Some(over) => response.map(|body| body.expiring(over)),
         None => response,
+    }
+}
+
+/// Ends when a token that was admitted is taken no more: at its time, or where its issuer withdrew it.
+pub fn over(
+    resource: &Arc<ResourceServer>,
+    token: &str,
+    until: Option<SystemTime>,
+) -> Option<BoxFuture<'static, ()>> {
+    match (until.map(at), resource.withdrawn(token)) {
+        (Some(end), Some(withdrawn)) => Some(Box::pin(select(end, withdrawn).map(drop))),
+        (end, withdrawn) => end.or(withdrawn),
     }
 }
 
@@ -81,7 +101,7 @@ pub fn told(resource: &ResourceServer, mut response: Response<Body>) -> Response
 }
 
 /// Ends at a time of the clock on the wall.
-pub fn at(until: SystemTime) -> BoxFuture<'static, ()> {
+fn at(until: SystemTime) -> BoxFuture<'static, ()> {
     Box::pin(async move {
         // Looked at anew now and then: clocks are set, and the longest sleep has an end.
         while let Ok(left) = until.duration_since(SystemTime::now()) {
