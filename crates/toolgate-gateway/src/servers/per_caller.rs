@@ -31,6 +31,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 use toolgate::{Call, Catalog, Error, ItemKind, Kind, Outcome, Service, client::Remote};
+use toolgate_auth::client::{AuthError, AuthErrorKind};
 
 /// How often idle connections are looked for.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -99,9 +100,7 @@ impl PerCaller {
         let asker = Asker::of(&mut call);
         self.token_is_shown(server, &call).await;
         match self.called(server, call).await {
-            Err(error) if error.source().is_some_and(|why| why.is::<SignInIsWhy>()) => {
-                self.asks(server, asker, error).await
-            }
+            Err(error) if lacks_sign_in(&error) => self.asks(server, asker, error).await,
             done => done,
         }
     }
@@ -121,6 +120,15 @@ impl PerCaller {
     pub(super) fn own_sign_ins(&self) -> Vec<OwnSignIn> {
         self.own.shown()
     }
+}
+
+/// Whether a sign-in of the caller is missing, or allows too little.
+fn lacks_sign_in(error: &Error) -> bool {
+    error.source().is_some_and(|why| {
+        let auth = why.downcast_ref::<AuthError>();
+        let more = auth.is_some_and(|why| why.kind() == AuthErrorKind::NeedsSignIn);
+        more || why.is::<SignInIsWhy>()
+    })
 }
 
 fn down(server: &Supervised, why: &str) -> Error {

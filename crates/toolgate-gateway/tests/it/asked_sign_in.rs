@@ -144,6 +144,33 @@ fn a_call_leads_its_user_to_a_sign_in_and_goes_on_after_it() {
 }
 
 #[test]
+fn a_call_that_needs_more_than_was_granted_leads_to_the_page_too() {
+    let far = Far::new();
+    let gate = far.gate("question_seconds = 30\n");
+    known(&gate);
+    let ann = key(&gate, "ann");
+    sign_in(&gate, "key:ann");
+    assert!(
+        call(&gate, &ann, &json!({}))
+            .to_string()
+            .contains("account2")
+    );
+    far.seen(|seen| seen.narrow.insert("account2".to_owned()));
+    let asked = call(&gate, &ann, &json!({}));
+    let (_, link) = page(&gate, &asked, "key:ann");
+    let done = thread::scope(|scope| {
+        let waits = scope.spawn(|| call(&gate, &ann, &answered(&asked, "accept")));
+        let begun = json_of(&begin(&gate, &ann, &link));
+        let more = begun["page"].as_str().unwrap();
+        assert!(more.contains("scope=write"), "{more}");
+        let ended = end(&gate, &at_the_page(&gate, &begun), &begun["key"]);
+        assert_eq!(ended.status, 200, "{ended:?}");
+        waits.join().unwrap()
+    });
+    assert!(done.to_string().contains("you are account3"), "{done}");
+}
+
+#[test]
 fn who_has_not_shown_who_he_is_is_brief() {
     let gate = Far::new().gate("");
     let own = ["Content-Type: application/json", "X-Toolgate-Console: 1"].map(str::to_owned);

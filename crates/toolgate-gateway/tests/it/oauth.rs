@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex, mpsc::channel};
+use std::sync::{Arc, Mutex, mpsc::sync_channel};
 use std::{thread, time::Duration};
 use toolgate_testkit::canary::Canaries;
 
@@ -601,7 +601,7 @@ fn a_stream_ends_with_a_token_that_is_withdrawn() {
         let mut head = Modern::headers("subscriptions/listen", None);
         head.extend(bearer(token));
         let bytes = request(port, "POST", "/mcp", &head, body.as_bytes());
-        let (told, ended) = channel();
+        let (told, ended) = sync_channel(1);
         thread::spawn(move || told.send(all_of(port, &bytes)));
         ended
     };

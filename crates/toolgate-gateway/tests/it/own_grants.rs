@@ -26,6 +26,8 @@ pub(crate) struct Seen {
     pub(crate) accounts: usize,
     /// Tokens that are taken no more, also for a renewal.
     ended: BTreeSet<String>,
+    /// Accounts whose tokens may too little for a call.
+    pub(crate) narrow: BTreeSet<String>,
     /// The accounts of each session.
     sessions: BTreeMap<String, BTreeSet<String>>,
     /// The account of each call, by what the call says of itself.
@@ -170,6 +172,10 @@ pub(crate) fn answer(request: &Heard, seen: &Mutex<Seen>) -> (u16, String, Strin
     if message["id"].is_null() {
         let status = if message.is_null() { 405 } else { 202 };
         return (status, String::new(), String::new());
+    }
+    if message["method"] == "tools/call" && seen.narrow.contains(who) {
+        let wants = "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"write\"\r\n";
+        return (403, wants.to_owned(), String::new());
     }
     let result = match message["method"].as_str().unwrap() {
         "initialize" => {

@@ -16,6 +16,7 @@ use tokio::{
     sync::{Notify, oneshot, watch},
     task::{AbortHandle, JoinHandle},
 };
+use toolgate_auth::client::AuthError;
 use toolgate_core::{Caller, Reporter, Stale, Trail};
 use toolgate_wire::{
     dialect::Dialect,
@@ -121,6 +122,8 @@ pub(super) enum Failure {
         status: Option<u16>,
         /// Whether the server may have acted on the request.
         sent: bool,
+        /// Why there was no token to send, where that is it.
+        no_token: Option<AuthError>,
     },
 }
 

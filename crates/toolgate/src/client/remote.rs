@@ -187,7 +187,15 @@ impl Remote {
                 status: None,
                 ..
             } => self.upstream(format_args!("{words}; nothing was done")),
-            Failure::Http { words, .. } => self.upstream(words),
+            Failure::Http {
+                words, no_token, ..
+            } => {
+                let error = self.upstream(words);
+                match no_token {
+                    Some(why) => error.because(why),
+                    None => error,
+                }
+            }
         }
     }
 

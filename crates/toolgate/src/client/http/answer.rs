@@ -237,5 +237,6 @@ fn said(status: StatusCode, words: Option<String>) -> Failure {
         words: format!("{name}{after}"),
         status: Some(status.as_u16()),
         sent: status.is_server_error(),
+        no_token: None,
     }
 }

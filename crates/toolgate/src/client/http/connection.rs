@@ -177,6 +177,7 @@ fn no_token(error: AuthError) -> Failure {
         words: format!("asks for credentials: {error}"),
         status: Some(StatusCode::UNAUTHORIZED.as_u16()),
         sent: false,
+        no_token: Some(error),
     }
 }
 
@@ -185,6 +186,7 @@ fn elsewhere(words: String) -> Failure {
         words,
         status: None,
         sent: false,
+        no_token: None,
     }
 }
 
@@ -201,12 +203,14 @@ fn lost(error: &legacy::Error) -> Failure {
             words: format!("cannot be reached: {words}"),
             status: None,
             sent: false,
+            no_token: None,
         };
     }
     Failure::Http {
         words: format!("broke the connection: {words}"),
         status: None,
         sent: true,
+        no_token: None,
     }
 }
 

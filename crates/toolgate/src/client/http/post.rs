@@ -249,5 +249,6 @@ fn perhaps_ended(status: StatusCode, refused: Failure) -> Failure {
         ),
         status: Some(status.as_u16()),
         sent: false,
+        no_token: None,
     }
 }

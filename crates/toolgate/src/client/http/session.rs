@@ -96,6 +96,7 @@ impl Sessions {
                     words: format!("ended its session, and a new one cannot be opened: {error}"),
                     status: None,
                     sent: false,
+                    no_token: None,
                 })?;
             // What it told between the sessions was not heard.
             link.generation.fetch_add(1, Relaxed);
