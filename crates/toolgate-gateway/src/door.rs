@@ -41,7 +41,7 @@ pub(crate) struct Door {
 /// Somebody who came in.
 pub(crate) struct Entered {
     pub(crate) caller: Caller,
-    /// Ends when he has to leave at once: his key was withdrawn.
+    /// Ends when he has to leave at once: his key was revoked.
     pub(crate) withdrawn: Option<BoxFuture<'static, ()>>,
     /// Ends when he may begin nothing more: with his key or his token.
     pub(crate) over: Option<BoxFuture<'static, ()>>,

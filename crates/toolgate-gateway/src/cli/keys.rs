@@ -18,11 +18,13 @@ pub(crate) enum Keys {
     },
     /// Make another key for a name that has one, and print it, this once
     ///
-    /// Rules, approvals and sign-ins of key:NAME stay. It ends when the old one would have, unless another end is given.
+    /// Rules, approvals and sign-ins of key:NAME stay. The old key opens nothing new, and the streams end on which its
+    /// client hears what changes; calls that run or wait for a person go on to their answers. To stop those, too, use
+    /// `toolgate keys revoke`. The new key ends when the old one would have, unless another end is given.
     Rotate {
         /// Whose it is, as `toolgate keys list` shows it
         name: String,
-        /// For how long the old key opens yet, such as 1h; without it, it ends at once
+        /// For how long the old key opens yet, such as 1h; without it, it opens nothing new from now on
         #[arg(long, value_name = "TIME", value_parser = span)]
         keep_old: Option<Duration>,
         #[command(flatten)]

@@ -96,7 +96,8 @@ impl Work<'_> {
             Ok(json!({"key": made.reveal()}))
         })?;
         let old = match seconds {
-            0 => "opens no more".to_owned(),
+            0 => "opens nothing new; what it began goes on to its end, or until `toolgate keys revoke`"
+                .to_owned(),
             _ => format!(
                 "opens until {}",
                 stamp(&json!(millis(SystemTime::now() + keep)))

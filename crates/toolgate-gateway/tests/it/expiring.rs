@@ -281,6 +281,17 @@ fn a_call_outlives_the_key_that_began_it() {
     begun.ends_well(&gate, &far, &key);
 }
 
+/// Another key took its place: the holder is the same.
+#[test]
+fn a_call_outlives_the_key_that_was_rotated() {
+    let far = Arc::new(Far::default());
+    let gate = far.gate("[auth]\nrequired = true\n");
+    let shown = bearer(&created(&gate, "ci"));
+    let begun = begin(&gate, &far, &shown);
+    gate.cli(&["keys", "rotate", "ci"]);
+    begun.ends_well(&gate, &far, &shown);
+}
+
 /// The token is over by its own clock already, and taken for as long as clocks may be off: what lets it in ends nothing.
 #[test]
 fn a_call_outlives_the_token_that_began_it() {

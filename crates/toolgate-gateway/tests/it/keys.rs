@@ -302,6 +302,31 @@ fn t26_a_revoked_key_ends_what_it_opened_at_once() {
     assert!(over.is_err(), "the other stream is open");
 }
 
+#[test]
+fn what_a_key_that_was_rotated_began_waits_for_its_answer_until_it_is_revoked() {
+    let rule = "\n[[rule]]\ntools = [\"demo.note\"]\nthen = \"ask\"\n";
+    let gate = demo(rule).start();
+    let (port, first) = (gate.port, created(&gate, "ci"));
+    let note = |name: &str| json!({"name": name, "text": "t"});
+    let bytes = call_bytes(port, &[bearer(&first)], "demo_note", note("a"));
+    let call = std::thread::spawn(move || raw(port, &bytes));
+    let approval = gate.pending();
+    let second = key_of(&gate.cli(&["keys", "rotate", "ci"]));
+    refused(&add(port, &first), "Bearer error=\"invalid_token\"");
+    gate.cli(&["approve", &approval]);
+    let answer = answer_of(&call.join().unwrap(), &json!(1));
+    assert!(answer["result"]["isError"].is_null(), "{answer}");
+    assert!(answer["error"].is_null(), "{answer}");
+
+    let waits = call_bytes(port, &[bearer(&second)], "demo_note", note("b"));
+    let waits = opened(port, &waits);
+    gate.pending();
+    gate.cli(&["keys", "rotate", "ci"]);
+    let said = gate.cli(&["keys", "revoke", "ci"]);
+    assert!(said.contains("refused: 1 call that waited"), "{said}");
+    ends("the call that waits", waits);
+}
+
 fn session(port: u16, key: &str) -> String {
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "by-hand", "version": "1"}});
     let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});

@@ -172,33 +172,41 @@ impl Keys {
         }
     }
 
-    /// Ends once the key opens nothing any more: it was withdrawn, or its time has passed.
+    /// Ends once the key opens nothing any more: it was revoked, another one took its place, or its time has passed.
     pub async fn ended(self: Arc<Self>, pass: KeyPass) {
-        self.until(pass, |_| true).await;
+        let left = |key: &Key| {
+            let (end, now) = (key.end(&pass.digest)?, SystemTime::now());
+            if key.view.over(now).is_some() {
+                return None;
+            }
+            match end {
+                None => Some(Duration::MAX),
+                Some(end) => end.duration_since(now).ok().filter(|left| !left.is_zero()),
+            }
+        };
+        self.until(&pass.name, left).await;
     }
 
-    /// Ends once the key was withdrawn: it was revoked, or another one has its name. Time does not end what was begun.
+    /// Ends once the holder of the key was cut off: it was revoked, or its name is another's. Neither time nor another key
+    /// for the same holder ends what was begun.
     pub async fn withdrawn(self: Arc<Self>, pass: KeyPass) {
-        self.until(pass, |over| over == Over::Revoked).await;
+        let stays = |key: &Key| key.holder == pass.holder && key.view.revoked.is_none();
+        let left = |key: &Key| stays(key).then_some(Duration::MAX);
+        self.until(&pass.name, left).await;
     }
 
-    async fn until(&self, pass: KeyPass, counts: impl Fn(Over) -> bool) {
+    /// Ends once nothing is left of the key that has a name.
+    async fn until(&self, name: &str, left: impl Fn(&Key) -> Option<Duration>) {
         let mut changed = self.store.changed();
         loop {
             changed.mark_unchanged();
-            let known = self.known();
-            let key = known.keys.get(&pass.name);
-            let Some((key, end)) = key.and_then(|key| Some((key, key.end(&pass.digest)?))) else {
+            let Some(left) = self.known().keys.get(name).and_then(&left) else {
                 return;
             };
-            let now = SystemTime::now();
-            // The key before this one has an end of its own.
-            let old = end.is_some_and(|end| end <= now).then_some(Over::Expired);
-            if key.view.over(now).or(old).is_some_and(&counts) {
-                return;
-            }
-            let left = end.and_then(|end| end.duration_since(now).ok());
-            let wait = left.map_or(Duration::MAX, |left| left.min(LOOK));
+            let wait = match left {
+                Duration::MAX => left,
+                left => left.min(LOOK),
+            };
             tokio::select! {
                 changed = changed.changed() => if changed.is_err() {
                     return;

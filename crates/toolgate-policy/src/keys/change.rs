@@ -71,8 +71,8 @@ impl Keys {
     }
 
     /// Makes another key for a name that has one. What was allowed and granted for the name stays. The key that it had opens
-    /// for `keep` yet, and one that was before that opens no more. It ends when the other would have, unless `expires` says
-    /// when.
+    /// for `keep` yet, and one that was before that opens no more; what was begun with either goes on. The new one ends when the
+    /// other would have, unless `expires` says when.
     ///
     /// # Errors
     /// There is no key of that name which opens, or it could not be kept or recorded; then all stays as it was.

@@ -222,12 +222,20 @@ async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_w
     written.unwrap();
     let over = KeyRefused::Over("ci".to_owned(), Over::Expired);
     assert_eq!(keys.open(second.reveal()).unwrap_err(), over);
-    // At once, where nothing else is wanted.
+    // At once, where nothing else is wanted. What was begun with any of them goes on, as the holder is the same.
+    let begun = keys.open(third.reveal()).unwrap();
     let fourth = keys.rotate("ci", None, Duration::ZERO, &who()).await;
+    assert_eq!(keys.clone().ended(begun.clone()).now_or_never(), Some(()));
+    for begun in [&pass, &begun] {
+        let withdrawn = keys.clone().withdrawn(begun.clone());
+        assert_eq!(withdrawn.now_or_never(), None);
+        assert_eq!(keys.gone(&begun.caller()), None);
+    }
     assert_eq!(keys.open(third.reveal()).unwrap_err(), KeyRefused::Unknown);
     keys.revoke("ci", &who()).await.unwrap();
     let over = KeyRefused::Over("ci".to_owned(), Over::Revoked);
     assert_eq!(keys.open(fourth.unwrap().reveal()).unwrap_err(), over);
+    keys.clone().withdrawn(pass).await;
     let gone = keys.rotate("ci", None, hour, &who()).await;
     assert!(matches!(gone, Err(KeyError::Unknown)));
 }
