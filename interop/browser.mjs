@@ -141,7 +141,7 @@ const acts = {
     await page.goto(url);
     await page.locator('#issuer:visible').click();
     await at_oidc(name);
-    await page.waitForURL(/\/sign-in\/back$/, { waitUntil: 'domcontentloaded' });
+    await page.waitForURL(/\/sign-in\/shown$/, { waitUntil: 'domcontentloaded' });
     await page.locator('#page:visible, #error:visible').waitFor();
     if (await page.locator('#error').isVisible()) return { refused: await page.locator('#error').innerText() };
     return await granted(path);

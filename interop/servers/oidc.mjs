@@ -55,7 +55,7 @@ const app = {
   token_endpoint_auth_method: 'none',
   grant_types: ['authorization_code', 'refresh_token'],
   response_types: ['code'],
-  redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/sign-in/back'],
+  redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/sign-in/shown'],
 };
 const signs = {
   client_id: 'agent.ES256.key',

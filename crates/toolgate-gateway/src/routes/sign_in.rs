@@ -5,7 +5,9 @@ use super::{Routes, text};
 use crate::{
     console::{SHORT, answer, body},
     door::Door,
-    signing_in::{At, BACK, FOLDER, Links, SameKey, Showing, ShownBy, SignIns, Signed, callers},
+    signing_in::{
+        At, BACK, FOLDER, Links, SHOWN, SameKey, Showing, ShownBy, SignIns, Signed, callers,
+    },
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -36,11 +38,11 @@ impl Routes {
     ) -> Response<Body> {
         let step = request.uri().path().strip_prefix(FOLDER).map(str::to_owned);
         match (request.method(), step.as_deref().unwrap_or_default()) {
-            (&Method::GET, "" | BACK) => self.console.page("own-sign-in.html"),
+            (&Method::GET, "" | BACK | SHOWN) => self.console.page("own-sign-in.html"),
             (&Method::GET, name @ ("own-sign-in.js" | "style.css")) => self.console.page(name),
             (&Method::POST, "who") => with(request, async |with| self.asks_who(&with)).await,
             (&Method::POST, "show") => with(request, async |with| self.shows(&with).await).await,
-            (&Method::POST, "shown") => {
+            (&Method::POST, SHOWN) => {
                 with(request, async |with| self.shown(door, &with).await).await
             }
             (&Method::POST, "begin") => self.begin_sign_in(door, from, request).await,
@@ -97,7 +99,7 @@ impl Routes {
         let asks = plan.users.at(issuer).ok_or(OLD_LINK)?;
         let key = ids::secret();
         let showing = &self.own.showing;
-        let page = showing.begin((issuer, &caller), asks, pages.back(), &key);
+        let page = showing.begin((issuer, &caller), asks, pages.shown(), &key);
         let page = page.await?;
         Ok(json!({"page": page.as_str(), "at": page.origin(), "key": key}))
     }

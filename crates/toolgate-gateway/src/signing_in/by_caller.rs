@@ -23,6 +23,9 @@ use toolgate_auth::Secret;
 pub(crate) const FOLDER: &str = "/sign-in/";
 /// The page to which a browser comes back, below it.
 pub(crate) const BACK: &str = "back";
+/// The same for a user who was away to show who he is. An issuer sends nobody to the other one: whom a server names could
+/// else have the code of a user of ours led there, and be given it.
+pub(crate) const SHOWN: &str = "shown";
 /// How long a link is good.
 const LINK: Duration = Duration::from_secs(10 * 60);
 /// Links at once; the oldest goes.
@@ -165,6 +168,11 @@ impl Pages {
     /// Where a browser comes back to.
     pub(crate) fn back(&self) -> String {
         format!("{}{BACK}", self.base)
+    }
+
+    /// Where a browser comes back to from an issuer of ours.
+    pub(crate) fn shown(&self) -> String {
+        format!("{}{SHOWN}", self.base)
     }
 
     /// The question to the user of a caller; `opened` where its client said that the page was opened.

@@ -12,7 +12,7 @@ mod users;
 mod visits;
 
 pub(crate) use as_client::by_itself;
-pub(crate) use by_caller::{BACK, FOLDER, Lacking, Links, Pages, ShownBy};
+pub(crate) use by_caller::{BACK, FOLDER, Lacking, Links, Pages, SHOWN, ShownBy};
 pub(crate) use by_console::{PATH, SignIns, Signed};
 pub(crate) use how::How;
 pub(crate) use need::{Need, SignInIsWhy, Watched};

@@ -135,6 +135,12 @@ fn t37_nobody_shows_that_he_is_another() {
         "{begun}"
     );
     let page_of = begun["page"].as_str().unwrap();
+    // Whom a server names cannot have this issuer send anybody back to where its own answers are taken.
+    let own = format!(
+        "redirect_uri=http%3A%2F%2F127.0.0.1%3A{}%2Fsign-in%2Fshown&",
+        gate.port
+    );
+    assert!(page_of.contains(&own), "{page_of}");
     let state = page_of.split("state=").nth(1).unwrap();
     let state = state.split('&').next().unwrap();
     let query = format!("code=x&state={state}&iss={}", issuer.url);

@@ -107,9 +107,13 @@ if (location.pathname.endsWith("/back")) {
   const query = location.search.slice(1);
   // The code is used once, and has no business in the history.
   history.replaceState(null, "", location.pathname);
+  await end(query);
+} else if (location.pathname.endsWith("/shown")) {
+  const query = location.search.slice(1);
+  history.replaceState(null, "", location.pathname);
   const showing = sessionStorage.getItem(SHOWING);
   sessionStorage.removeItem(SHOWING);
-  await (showing ? shown(query, JSON.parse(showing)) : end(query));
+  await shown(query, JSON.parse(showing ?? "{}"));
 } else {
   await start(location.hash.slice(1));
 }
