@@ -51,7 +51,7 @@ pub(crate) fn specs(
             address: server.address.clone(),
             grants: server.address.is_some().then(|| grants.to_owned()),
             how: how.clone(),
-            pages: pages.cloned(),
+            pages: pages.filter(|_| a_grant_each(server)).cloned(),
             trusted: server.trust_annotations,
             start: seconds(server.start_seconds.unwrap_or(limits.start_seconds)),
             // Nobody waits longer for it than a call of it may take.
@@ -95,6 +95,12 @@ pub(crate) fn extensions() -> Json {
 pub(crate) fn aggregate(config: &Config, leases: &[Arc<Lease>]) -> Result<Aggregate, String> {
     let services = leases.iter().map(|lease| lease.clone() as Arc<dyn Service>);
     joined(config, services.collect())
+}
+
+/// Whether callers of a server sign in one by one: to the others, pages for that are nothing.
+fn a_grant_each(server: &Server) -> bool {
+    let address = server.address.as_ref();
+    address.is_some_and(|address| address.a_grant_each())
 }
 
 /// The same of other services, one for each server.

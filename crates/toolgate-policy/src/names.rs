@@ -46,10 +46,12 @@ impl Names {
     }
 
     /// Whether a rule speaks that holds back: some one spelling fits one of these and none of those. What is left out by one
-    /// spelling of a URI is not left out by another.
+    /// spelling of a URI is not left out by another; a template is left out where it is named itself, and not because the end
+    /// of its text fits.
     pub(crate) fn hold(&self, these: &[Pattern], those: &[Pattern]) -> bool {
         let of = |globs| self.of.as_ref().is_some_and(|name| any(globs, name));
-        let (all, none) = (of(these), of(those));
+        let named = |name: &String| those.iter().any(|glob| glob.as_str() == name);
+        let (all, none) = (of(these), self.of.as_ref().is_some_and(named));
         let mut spellings = self.own.iter().chain(&self.cut);
         !none && spellings.any(|name| (all || any(these, name)) && !any(those, name))
     }

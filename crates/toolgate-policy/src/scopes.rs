@@ -132,7 +132,10 @@ impl Layer for Scopes {
         Box::pin(async move {
             let mut may = Vec::new();
             for uri in std::mem::take(&mut want.uris) {
-                let item = found(&next, &want.caller, &uri).await?;
+                // Of what cannot be looked up, it is not known who may read it.
+                let Ok(item) = found(&next, &want.caller, &uri).await else {
+                    continue;
+                };
                 let lacks = |item: Arc<Item>| self.lacking(&want.caller, &item, Some(&uri));
                 if item.and_then(lacks).is_none() {
                     may.push(uri);

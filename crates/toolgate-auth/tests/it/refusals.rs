@@ -77,7 +77,7 @@ async fn what_an_assertion_may_not_ask_for_does_not_end_it() {
 
 /// Holds: XAUTH-05.
 #[tokio::test]
-async fn a_refusal_in_other_words_is_one_too_and_a_pause_is_kept() {
+async fn a_refusal_in_other_words_holds_for_a_while_and_so_does_a_pause() {
     for (status, kind) in [
         (401, AuthErrorKind::Refused),
         (403, AuthErrorKind::Refused),
@@ -96,11 +96,10 @@ async fn a_refusal_in_other_words_is_one_too_and_a_pause_is_kept() {
             assert_eq!(error.kind(), kind, "{error}");
         }
         assert_eq!(world.asked("/token").len(), 1, "{status}");
-        // A pause is over one day; a refusal is not.
+        // Without a word of the protocol it may have been somebody on the way: nothing is final.
         world.twist(|twist| twist.refuses_with = None);
         let again = of_workload(&world, &workload);
-        let again = world.call(&again, "tools/list").await;
-        assert_eq!(again.is_ok(), status == 429);
+        assert!(world.call(&again, "tools/list").await.is_ok(), "{status}");
     }
 }
 

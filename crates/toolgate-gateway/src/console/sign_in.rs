@@ -73,7 +73,18 @@ impl Console {
         let secret = secret
             .await
             .map_err(|why| format!("the server {id}: {why}"))?;
-        let out = at.login(secret)?.build().sign_out().await;
+        let login = at.login(secret)?.build();
+        let (operator, who) = (self.operator.clone(), who.clone());
+        let (server, of) = (id.to_owned(), caller.map(str::to_owned));
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "bounded in time by the fetcher; what is forgotten is told and given back, also where the browser is gone"
+        )]
+        let leaving = tokio::spawn(async move {
+            let told = || operator.signed(&server, of.as_deref(), "signed_out", &who);
+            login.sign_out_telling(told).await
+        });
+        let out = leaving.await.map_err(|_| "the sign-out was cut off")?;
         let words = match out.map_err(|error| error.to_string())? {
             SignedOut::Nothing => {
                 return Err(format!("nothing was granted for {}", caller.unwrap_or(id)));
@@ -81,7 +92,6 @@ impl Console {
             SignedOut::Revoked(_) => "taken back",
             _ => "forgotten",
         };
-        self.operator.signed(id, caller, "signed_out", who);
         Ok(json!({"done": words}))
     }
 

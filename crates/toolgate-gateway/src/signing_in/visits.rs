@@ -26,6 +26,8 @@ const PERSON: Duration = Duration::from_secs(5 * 60);
 const STEP: Duration = Duration::from_secs(60);
 /// Visits that are open at once.
 const MOST: usize = 32;
+/// How many of them no caller takes, so that there is room for operators.
+const KEPT: usize = 8;
 /// The longest answer, in bytes. A request that brings it is a short one.
 const LONGEST: usize = 12 << 10;
 
@@ -176,9 +178,10 @@ impl<T: Send + 'static> Visits<T> {
     /// A place for one more. For one caller, one is begun at a time.
     fn place(&self, what: &For) -> Result<Place<'_, T>, String> {
         let mut all = self.all();
-        if all.open.len() + all.beginning.len() >= MOST {
+        let most = MOST - what.caller.as_ref().map_or(0, |_| KEPT);
+        if all.open.len() + all.beginning.len() >= most {
             return Err(format!(
-                "{MOST} sign-ins are open already; end one of them, or wait {PERSON:?}"
+                "{most} sign-ins are open already; end one of them, or wait {PERSON:?}"
             ));
         }
         if what.caller.is_some() && all.beginning.contains(what) {
@@ -352,6 +355,14 @@ mod tests {
         }
         let over = begin("key:bob").now_or_never().unwrap();
         assert!(over.err().unwrap().contains("are open already"));
+        let over = begin("").now_or_never().unwrap();
+        assert!(over.err().unwrap().contains("are open already"));
+        others.truncate(MOST - KEPT - 1);
+        let over = begin("key:bob").now_or_never().unwrap();
+        assert!(
+            over.err().unwrap().contains("are open already"),
+            "some are kept"
+        );
         drop(first);
         assert!(begin("key:ann").now_or_never().is_none());
     }

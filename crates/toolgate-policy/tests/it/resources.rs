@@ -233,6 +233,14 @@ async fn a_query_is_no_way_to_an_exception() {
     let but = except("files.*", "files.resource:file:///{+path}", Then::Deny);
     let world = self::world(vec![but], true);
     assert_eq!(read(&world, "file:///a?x").await, "ok");
+    // The end of its text is none of a URI.
+    let world = self::world(
+        vec![except("files.*", "files.resource:*.md", Then::Ask)],
+        true,
+    );
+    world.tools(vec![thing(ItemKind::Template, "file:///{+path}.md", true)]);
+    assert_eq!(read(&world, "file:///a.md").await, "ok");
+    assert_eq!(read(&world, "file:///key?x=.md").await, "ask");
 }
 
 /// The same files, for a caller whose token has that scope: all but notes needs `secret`.

@@ -83,7 +83,9 @@ impl Workload {
         let asked = by_assertion(found, scopes, assertion, endpoint).await;
         if let Err(no) = &asked
             && no.error.kind() == AuthErrorKind::Refused
+            && no.code.is_some()
         {
+            // Without a word of the protocol it may be somebody on the way who refused.
             let by_scope = no.code.as_deref() == Some("invalid_scope");
             self.remember(if by_scope { with } else { whole }, no.error.clone());
         }

@@ -29,6 +29,17 @@ impl Login {
     /// # Errors
     /// The store cannot be read or written.
     pub async fn sign_out(&self) -> Result<SignedOut, AuthError> {
+        self.sign_out_telling(|| ()).await
+    }
+
+    /// The same, and tells as soon as it is forgotten: giving it back may take a while.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub async fn sign_out_telling(
+        &self,
+        forgotten: impl FnOnce() + Send,
+    ) -> Result<SignedOut, AuthError> {
         let _one = self.flight().await;
         let (store, key) = (&self.0.set.store, self.0.set.key());
         let kept = {
@@ -40,9 +51,11 @@ impl Login {
         let Some(grant) = kept else {
             return Ok(SignedOut::Nothing);
         };
+        forgotten();
         let out = self.give_back(&grant).await;
-        // Whoever signs in again because something is wrong begins with a client of which nothing is wrong.
-        self.forget_registration(&grant).await?;
+        // Whoever signs in again because something is wrong begins with a client of which nothing is wrong. Where that
+        // cannot be forgotten, he is signed out all the same.
+        let _ = self.forget_registration(&grant).await;
         Ok(out)
     }
 

@@ -87,7 +87,10 @@ impl Sessions {
             self.sweep();
             open = self.open();
         }
-        let found = open.all.get(id).filter(|session| session.caller == *caller);
+        let found = open
+            .all
+            .get(id)
+            .filter(|session| session.caller.is_still(caller));
         let session = found.cloned()?;
         drop(open);
         if !session.is_good(now, &self.limits) {

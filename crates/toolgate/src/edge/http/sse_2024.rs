@@ -132,7 +132,7 @@ impl Streams {
     fn find(&self, id: &str, caller: &Caller) -> Option<Arc<Stream>> {
         let found = self.open().get(id).cloned();
         found.filter(|session| {
-            session.caller == *caller && session.caller.principal() == caller.principal()
+            session.caller.is_still(caller) && session.caller.principal() == caller.principal()
         })
     }
 
