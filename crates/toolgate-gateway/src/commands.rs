@@ -148,6 +148,9 @@ fn start(
     if !options.stdio {
         config.check_listen().map_err(usage)?;
     }
+    // As `check` does: what the environment lacks is a wrong config.
+    config.check_tokens().map_err(usage)?;
+    config.overrides().map_err(usage)?;
     for note in &config.notes {
         eprintln!("toolgate: {note}");
     }

@@ -122,7 +122,10 @@ impl Door {
                 Ok(Entered::as_one(over_http(false)))
             }
             Shown::Nothing => Err(self.silent("no credentials were shown")),
-            _ => Err(self.silent("the credentials are not one bearer token")),
+            _ => Err(StaysOut {
+                told: self.other_scheme(),
+                ..self.silent("the credentials are not one bearer token")
+            }),
         }
     }
 
@@ -136,7 +139,14 @@ impl Door {
         let Some(resource) = &self.resource else {
             return Err(self.wrong(
                 "the bearer token is wrong".to_owned(),
-                "this bearer token is not known here; send a key that `toolgate keys create` made, or the token of the config",
+                match self.token {
+                    Some(_) => {
+                        "this bearer token is not known here; send a key that `toolgate keys create` made, or the token of the config"
+                    }
+                    None => {
+                        "this bearer token is not known here; send a key that `toolgate keys create` made"
+                    }
+                },
             ));
         };
         let beside = beside(resource.resource(), path);
@@ -190,6 +200,18 @@ impl Door {
                 .resource
                 .as_ref()
                 .map(|resource| Box::new(resource.asks_for())),
+        }
+    }
+
+    /// What is told of credentials of another scheme, or of none.
+    fn other_scheme(&self) -> &'static str {
+        match self.closed || self.resource.is_some() {
+            true => {
+                "this Authorization does not begin with a scheme that is taken here; send Authorization: Bearer KEY with a key that the operator made with `toolgate keys create NAME`"
+            }
+            false => {
+                "this Authorization does not begin with a scheme that is taken here; send Authorization: Bearer KEY, or no Authorization, which is not needed here"
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::{
     config::{Config, IssuerSettings},
+    door::over_http,
     stack,
 };
 use serde_json::{Value, json};
@@ -99,15 +100,37 @@ fn op(kind: ItemKind) -> Op {
     }
 }
 
-/// Adds the scopes that the token of the caller has to have, where it is one of an issuer. Which ones it has only the
-/// token knows.
-pub(crate) fn scopes(way: &mut Way, config: &Config, call: &Call, item: &Item) {
+/// Adds what the door has to say: that nobody comes in who shows nothing, and the scopes that the token of the caller has
+/// to have, where it is one of an issuer. Which ones it has only the token knows; they are what is returned.
+pub(crate) fn door(way: &mut Way, config: &Config, call: &Call, item: &Item) -> Vec<String> {
+    let nobody = config.is_closed() && call.caller.name() == over_http(false);
+    if nobody {
+        way.end = Foreseen::Refuse;
+        let needs = match config.auth.issuers.is_empty() {
+            true => Vec::new(),
+            false => stack::scopes(config).needs(item, Some(call.name())),
+        };
+        let mut why = "nobody comes in without a key or a token".to_owned();
+        if !needs.is_empty() {
+            why.push_str(&format!(
+                "; a token has to have the scopes {}",
+                needs.join(" ")
+            ));
+        }
+        let told = Step {
+            by: "door",
+            verdict: "refuse",
+            why,
+        };
+        way.steps.insert(0, told);
+        return Vec::new();
+    }
     let of = |issuer: &IssuerSettings| {
         let name = call.caller.name().strip_prefix(issuer.id.as_str());
         name.is_some_and(|rest| rest.starts_with(':'))
     };
     if way.end == Foreseen::Hide || !config.auth.issuers.iter().any(of) {
-        return;
+        return Vec::new();
     }
     let needs = stack::scopes(config).needs(item, Some(call.name()));
     let why = match needs.is_empty() {
@@ -124,13 +147,17 @@ pub(crate) fn scopes(way: &mut Way, config: &Config, call: &Call, item: &Item) {
         why,
     };
     way.steps.insert(after.map_or(0, |at| at + 1), told);
+    match way.end {
+        Foreseen::Allow | Foreseen::Ask => needs,
+        Foreseen::Refuse | Foreseen::Hide => Vec::new(),
+    }
 }
 
-/// A way for the control socket.
-pub(crate) fn told(way: &Way) -> Value {
+/// A way for the control socket, and the scopes that it takes.
+pub(crate) fn told(way: &Way, needs: &[String]) -> Value {
     let steps = way.steps.iter();
     let steps = steps.map(|step| json!({"by": step.by, "verdict": step.verdict, "why": step.why}));
-    json!({"steps": steps.collect::<Value>(), "verdict": way.end.as_str()})
+    json!({"steps": steps.collect::<Value>(), "verdict": way.end.as_str(), "scopes": needs})
 }
 
 /// A way as the terminal shows it, a line a step; the last line says from what it is known.
@@ -142,7 +169,15 @@ pub(crate) fn text(way: &Value, from: &str) -> String {
         text.push_str(&format!("{}\n", line.trim_end()));
     }
     let verdict = way["verdict"].as_str().map(visible).unwrap_or_default();
-    text.push_str(&format!("so: {verdict} ({from}; nothing was called)\n"));
+    let needs = way["scopes"].as_array().into_iter().flatten();
+    let needs: Vec<&str> = needs.filter_map(Value::as_str).collect();
+    let needs = match needs.is_empty() {
+        true => String::new(),
+        false => format!(", where the token has: {}", visible_line(&needs.join(" "))),
+    };
+    text.push_str(&format!(
+        "so: {verdict}{needs} ({from}; nothing was called)\n"
+    ));
     text
 }
 

@@ -92,7 +92,7 @@ impl Stored {
     ///
     /// # Errors
     /// A sentence that says why nothing is known of it.
-    pub(crate) async fn explain(&self, asked: Asked) -> Result<Way, String> {
+    pub(crate) async fn explain(&self, asked: Asked) -> Result<Value, String> {
         let Some(found) = explained::find(&self.catalogs, &asked.name) else {
             return Err(self.unknown(&asked.name));
         };
@@ -100,7 +100,7 @@ impl Stored {
         let item = found.item;
         let pipeline = policy::pipeline(&self.route, self.servers.clone());
         let mut way = pipeline.explain(&call, &item).await;
-        explained::scopes(&mut way, &self.config, &call, &item);
+        let needs = explained::door(&mut way, &self.config, &call, &item);
         let shelf = self.shelf(&item.origin.server);
         let at = shelf.and_then(|shelf| shelf.at(&item));
         let why = match at {
@@ -116,7 +116,7 @@ impl Stored {
             why,
         };
         way.steps.insert(0, told);
-        Ok(way)
+        Ok(explained::told(&way, &needs))
     }
 
     /// The way of a call of an item at that moment.

@@ -110,7 +110,7 @@ mod tests {
         let allow = "tools = [\"s.read_*\"]\nthen = \"allow\"";
         for other in [
             "tools = [\"t.*\"]\nthen = \"deny\"",
-            "tools = [\"s.*\"]\ncallers = [\"a\"]\nthen = \"deny\"",
+            "tools = [\"s.*\"]\ncallers = [\"key:a\"]\nthen = \"deny\"",
             "tools = [\"s.*\"]\nexcept = [\"s.read_x\"]\nthen = \"deny\"",
             "tools = [\"s.*\"]\nwhen = \"args.a == 1\"\nthen = \"deny\"",
             "tools = [\"s.read_?\"]\nthen = \"deny\"",

@@ -1,6 +1,10 @@
 //! `toolgate check`: what is wrong with a config, and what in it does nothing.
 
-use super::{Failed, Place, Result, explain::runtime, print, usage};
+use super::{
+    Failed, Place, Result,
+    explain::{runtime, source},
+    print, usage,
+};
 use crate::{
     cli::Check,
     config::Config,
@@ -14,7 +18,7 @@ use crate::{
 };
 use futures_util::future::join_all;
 use std::{path::Path, process::ExitCode, sync::Arc};
-use toolgate::{Caller, Item, ItemKind, List, Service, visible};
+use toolgate::{Caller, Item, ItemKind, List, Service, visible, visible_line};
 use toolgate_guardian::Guardian;
 use toolgate_wire::room::Room;
 
@@ -53,9 +57,10 @@ pub(super) fn run(place: &Place<'_>, wanted: &Check) -> Result<ExitCode> {
         print(&memory::explained(&config))?;
     }
     print(&format!(
-        "fine: {} servers, {} rules\n",
+        "fine: {} servers, {} rules in {}\n",
         config.servers.len(),
-        config.rules.len()
+        config.rules.len(),
+        visible_line(&source(&config))
     ))?;
     let bad = !found.failed.is_empty() || (wanted.strict && !found.notes.is_empty());
     Ok(if bad {

@@ -60,7 +60,7 @@ fn past(config: Config, data: &Path, wanted: &Explain, back: Duration) -> Result
     ))
 }
 
-fn source(config: &Config) -> String {
+pub(super) fn source(config: &Config) -> String {
     match &config.source {
         Source::File(path) => path.display().to_string(),
         Source::BuiltIn | Source::CommandLine => "the built-in config".to_owned(),
@@ -71,6 +71,9 @@ fn live(gateways: &Gateways, wanted: &Explain) -> Result<ExitCode> {
     let text = wanted.arguments.as_deref().unwrap_or("{}");
     let with = json!({"tool": wanted.tool, "caller": wanted.caller, "text": text});
     let way = gateways.ask_any("explain", &with)?;
+    if let Some(why) = way["no_caller"].as_str() {
+        return Err(Failed::Usage(why.to_owned()));
+    }
     print(&explained::text(&way, "as a running gateway has it"))
 }
 
@@ -84,6 +87,9 @@ fn stored(config: Config, data: &Path, wanted: &Explain, tool: &str) -> Result<E
         Some(caller) => Caller::new(caller.as_str()),
         None => Caller::new(over_http(config.token.is_some())),
     };
+    if wanted.caller.is_some() {
+        config.auth.can_be(caller.name()).map_err(Failed::Usage)?;
+    }
     let asked = Asked::read(tool, caller, wanted.arguments.as_deref())?;
     let runtime = runtime()?;
     let way = runtime.block_on(async {
@@ -91,7 +97,7 @@ fn stored(config: Config, data: &Path, wanted: &Explain, tool: &str) -> Result<E
         stored.explain(asked).await
     });
     let way = way.map_err(|why| Failed::Work(format!("{why} ({from})")))?;
-    print(&explained::text(&explained::told(&way), &from))
+    print(&explained::text(&way, &from))
 }
 
 /// Where the duties are asked.

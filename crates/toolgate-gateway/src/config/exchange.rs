@@ -82,7 +82,10 @@ mod tests {
         assert!(config.exchanges());
         assert!(!read(&format!("{AUTH}{SERVER}")).unwrap().exchanges());
         for (text, told) in [
-            (format!("{SERVER}{EXCHANGE}"), "add [auth.issuer.NAME]"),
+            (
+                format!("{SERVER}{EXCHANGE}"),
+                "t.toml:1:9: [server.far] has an exchange, and no caller has a token to be exchanged; add [auth.issuer.NAME]",
+            ),
             (
                 format!(
                     "{AUTH}{SERVER}headers = {{ Authorization = {{ env = \"A\" }} }}\n{EXCHANGE}"

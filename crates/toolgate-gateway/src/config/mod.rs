@@ -6,6 +6,7 @@ mod address;
 mod asking;
 mod audit;
 mod auth;
+mod caller;
 mod cleaning;
 mod clear;
 mod client;

@@ -1,6 +1,7 @@
 //! What the operator says of tools and callers: `[[rule]]`.
 
 use super::{
+    auth::Auth,
     error::{ConfigError, hint},
     glob::Glob,
     limits::Limits,
@@ -66,11 +67,12 @@ impl Rule {
         servers: &[Server],
         limits: &Limits,
         search: bool,
+        auth: &Auth,
     ) -> Result<Vec<Rule>, ConfigError> {
         let rules = field.list("[[rule]] for each rule")?;
         rules
             .iter()
-            .map(|field| Rule::read(field, servers, limits, search))
+            .map(|field| Rule::read(field, servers, limits, search, auth))
             .collect()
     }
 
@@ -79,6 +81,7 @@ impl Rule {
         servers: &[Server],
         limits: &Limits,
         search: bool,
+        auth: &Auth,
     ) -> Result<Rule, ConfigError> {
         let section = field.section("[[rule]]", "a section that begins with [[rule]]", KEYS)?;
         let tools = tools(&section.need("tools", "[\"server.*\"]")?, servers, search)?;
@@ -92,7 +95,7 @@ impl Rule {
         Ok(Rule {
             line,
             tools,
-            callers: callers(&section)?,
+            callers: callers(&section, auth)?,
             except,
             when: when(&section, limits)?,
             then,
@@ -147,8 +150,8 @@ fn stranger(glob: &Glob, id: &str, servers: &[Server]) -> String {
     )
 }
 
-/// Reads `callers`.
-pub(super) fn callers(section: &Section<'_>) -> Result<Vec<Glob>, ConfigError> {
+/// Reads `callers`: globs, each of which fits some caller.
+pub(super) fn callers(section: &Section<'_>, auth: &Auth) -> Result<Vec<Glob>, ConfigError> {
     let Some(field) = section.get("callers") else {
         return Ok(Vec::new());
     };
@@ -157,7 +160,12 @@ pub(super) fn callers(section: &Section<'_>) -> Result<Vec<Glob>, ConfigError> {
         return Err(field.is("is empty; leave it out for every caller"));
     }
     list.into_iter()
-        .map(|item| Glob::parse(item.text()?).map_err(|text| item.wrong(text)))
+        .map(|item| {
+            let glob = Glob::parse(item.text()?).map_err(|text| item.wrong(text))?;
+            auth.can_be(glob.as_str())
+                .map_err(|text| item.wrong(text))?;
+            Ok(glob)
+        })
         .collect()
 }
 

@@ -1,6 +1,7 @@
 //! Whether tools are found instead of listed: `[search]`.
 
 use super::{
+    auth::Auth,
     error::ConfigError,
     glob::Glob,
     rule,
@@ -36,7 +37,11 @@ const DIRECT: &[&str] = &["tools", "callers", "except"];
 
 impl Search {
     /// Reads `[search]`.
-    pub(super) fn read(field: &Field<'_>, servers: &[Server]) -> Result<Search, ConfigError> {
+    pub(super) fn read(
+        field: &Field<'_>,
+        servers: &[Server],
+        auth: &Auth,
+    ) -> Result<Search, ConfigError> {
         let section = field.section("[search]", "a section that begins with [search]", KEYS)?;
         if servers.iter().any(|server| server.id == SERVER) {
             return Err(field.wrong(format!(
@@ -52,7 +57,9 @@ impl Search {
             Some(field) => field.list("[[search.direct]] for each list")?,
             None => Vec::new(),
         };
-        let direct = direct.iter().map(|field| Direct::read(field, servers));
+        let direct = direct
+            .iter()
+            .map(|field| Direct::read(field, servers, auth));
         Ok(Search {
             from: size(number("from", 0..=1_000_000, 0)?),
             results: number("results", 1..=MOST, 8)?,
@@ -63,7 +70,7 @@ impl Search {
 }
 
 impl Direct {
-    fn read(field: &Field<'_>, servers: &[Server]) -> Result<Direct, ConfigError> {
+    fn read(field: &Field<'_>, servers: &[Server], auth: &Auth) -> Result<Direct, ConfigError> {
         let section: Section<'_> = field.section(
             "[[search.direct]]",
             "a section that begins with [[search.direct]]",
@@ -72,7 +79,7 @@ impl Direct {
         let tools = section.need("tools", "[\"server.*\"]")?;
         Ok(Direct {
             tools: rule::tools_of(&tools, servers, true)?,
-            callers: rule::callers(&section)?,
+            callers: rule::callers(&section, auth)?,
             except: section.get("except").map_or(Ok(Vec::new()), |field| {
                 rule::tools_of(&field, servers, true)
             })?,

@@ -48,12 +48,20 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
     }
     let mut config = Config::of(source, servers, limits);
     config.pins = PinSettings::read(top.get("pins"))?;
-    if let Some(field) = top.get("search") {
-        config.search = Some(Search::read(&field, &config.servers)?);
+    let search = top.get("search");
+    config.auth = Auth::read(top.get("auth"), &config.servers, search.is_some(), base)?;
+    if let Some(field) = search {
+        config.search = Some(Search::read(&field, &config.servers, &config.auth)?);
     }
     if let Some(field) = top.get("rule") {
         let search = config.search.is_some();
-        config.rules = Rule::read_all(&field, &config.servers, &config.limits, search)?;
+        config.rules = Rule::read_all(
+            &field,
+            &config.servers,
+            &config.limits,
+            search,
+            &config.auth,
+        )?;
     }
     config.data = top
         .get("data")
@@ -67,14 +75,20 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
 fn read_net(config: &mut Config, top: &Section<'_>, base: &Path) -> Result<(), ConfigError> {
     config.listen = net::listen(top)?;
     config.token = TokenSource::of(top, base)?;
-    let search = config.search.is_some();
-    config.auth = Auth::read(top.get("auth"), &config.servers, search, base)?;
-    if let (true, true, Some(field)) = (
-        config.exchanges(),
+    let exchanges = |server: &&Server| {
+        let address = server.address.as_ref();
+        address.is_some_and(|address| address.exchange.is_some())
+    };
+    if let (true, Some(server), Some(field)) = (
         config.auth.issuers.is_empty(),
+        config.servers.iter().find(exchanges),
         top.get("server"),
     ) {
-        return Err(field.is("has an exchange, and no caller has a token to be exchanged; add [auth.issuer.NAME], or take the exchange out"));
+        let servers = field.open_section("[server]", "sections that begin with [server.NAME]")?;
+        let mut entries = servers.entries().into_iter();
+        let at = entries.find(|(id, ..)| *id == server.id);
+        let at = at.map_or(field.at(), |(_, at, _)| at);
+        return Err(top.doc.error(at, format!("[server.{}] has an exchange, and no caller has a token to be exchanged; add [auth.issuer.NAME], or take the exchange out", server.id)));
     }
     config.allowed_hosts = net::hosts(top)?;
     config.allowed_origins = net::origins(top)?;

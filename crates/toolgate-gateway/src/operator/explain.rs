@@ -2,7 +2,7 @@
 
 use super::{Done, NotDone, Operator};
 use crate::explained::{self, Asked, Found};
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate::{Caller, Item, ItemKind, List, PinState};
 use toolgate_policy as policy;
 
@@ -13,7 +13,10 @@ impl Operator {
         let name = word("tool").unwrap_or_default();
         let plan = self.live.plan();
         let caller = match word("caller") {
-            Some(caller) => Caller::new(caller),
+            Some(caller) => match plan.config.auth.can_be(caller) {
+                Ok(()) => Caller::new(caller),
+                Err(why) => return Ok(json!({ "no_caller": why })),
+            },
             None => plan.caller(self.endpoint.is_some()),
         };
         let asked = Asked::read(name, caller.clone(), word("text"))?;
@@ -28,8 +31,8 @@ impl Operator {
         let item = found.item;
         let pipeline = policy::pipeline(&plan.route, plan.servers.clone());
         let mut way = pipeline.explain(&call, &item).await;
-        explained::scopes(&mut way, &plan.config, &call, &item);
-        Ok(explained::told(&way))
+        let needs = explained::door(&mut way, &plan.config, &call, &item);
+        Ok(explained::told(&way, &needs))
     }
 
     /// What a full name or a name on the wire means, whether or not anybody may see it.

@@ -98,14 +98,14 @@ fn rules_that_fit_nothing_are_told_by_what_a_gateway_saw() {
     let data = home.path().join("state");
     let file = home.write("rules.toml", &demo(RULES));
     let told = said("a gateway saw of demo");
-    let fine = "fine: 1 servers, 4 rules\n".to_owned();
+    let fine = format!("fine: 1 servers, 4 rules in {}\n", file.display());
     assert_eq!(check(&file, &data, &[]), (0, told.clone(), fine.clone()));
     assert_eq!(check(&file, &data, &["--strict"]), (1, told, fine));
     let good = home.write(
         "good.toml",
         &demo("[[rule]]\ntools = [\"demo.add\"]\nthen = \"allow\"\n"),
     );
-    let fine = "fine: 1 servers, 1 rules\n".to_owned();
+    let fine = format!("fine: 1 servers, 1 rules in {}\n", good.display());
     assert_eq!(check(&good, &data, &["--strict"]), (0, String::new(), fine));
 }
 
@@ -161,5 +161,32 @@ fn grants_for_what_is_not_there_are_told() {
     assert!(
         told.contains(" is for demo.note, and the config has no server \"demo\"\n"),
         "{told}"
+    );
+}
+
+/// For `serve` and `check` alike, what the environment lacks is a wrong config.
+#[test]
+fn a_token_that_is_not_set_ends_serve_and_check_with_2() {
+    let home = TempDir::new("check-token");
+    let text = format!("token = {{ env = \"NO_SUCH_TOKEN\" }}\n{}", demo(""));
+    let file = home.write("toolgate.toml", &text);
+    let data = home.path().join("state");
+    for command in [&["check"] as &[&str], &["serve", "--listen", "127.0.0.1:0"]] {
+        let mut run = toolgate();
+        run.args(command).arg("--config").arg(&file);
+        let out = output(run.arg("--data").arg(&data));
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(said.contains("NO_SUCH_TOKEN is not set"), "{said}");
+    }
+    let mut run = toolgate();
+    run.arg("check").arg("--data").arg(&data);
+    run.env("XDG_CONFIG_HOME", home.path())
+        .env("HOME", home.path());
+    let out = output(&mut run);
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(
+        said.contains("fine: 1 servers, 0 rules in the built-in config"),
+        "{said}"
     );
 }

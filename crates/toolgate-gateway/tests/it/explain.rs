@@ -287,13 +287,28 @@ fn the_scopes_that_a_token_needs_are_told() {
     let told = "scopes told its token has to have the scopes demo:add demo:read; else it is refused, and the tool is not listed";
     let way = explain("demo.add", "corp:ann");
     assert_eq!(way[1], told, "{way:#?}");
+    let so = "so: allow, where the token has: demo:add demo:read (";
+    assert!(way.last().unwrap().starts_with(so), "{way:#?}");
     let none = "scopes told its token needs no scope for this";
     assert_eq!(explain("demo.note", "corp:ann")[1], none);
-    for other in ["key:ci", "corpse:ann", "anonymous@http"] {
-        let way = explain("demo.add", other);
+    let way = explain("demo.add", "key:ci");
+    assert!(
+        way.iter().all(|line| !line.starts_with("scopes")),
+        "{way:#?}"
+    );
+    // Who shows nothing stays out.
+    let way = lines(&gate.cli(&["explain", "demo.add", r#"{"a": 1, "b": 2}"#]));
+    let out = "door refuse nobody comes in without a key or a token; a token has to have the scopes demo:add demo:read";
+    assert_eq!(way[0], out, "{way:#?}");
+    assert!(way.last().unwrap().starts_with("so: deny ("), "{way:#?}");
+    // Who cannot be is named.
+    for nobody in ["corpse:ann", "ci"] {
+        let out = gate.run(&["explain", "demo.add", "--caller", nobody]);
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{said}");
         assert!(
-            way.iter().all(|line| !line.starts_with("scopes")),
-            "{way:#?}"
+            said.contains(&format!("there is no caller {nobody:?}")),
+            "{said}"
         );
     }
     // Without a gateway, too.
@@ -309,4 +324,9 @@ fn the_scopes_that_a_token_needs_are_told() {
     let out = output(command.arg("--config").arg(&config));
     let said = lines(&String::from_utf8_lossy(&out.stdout));
     assert!(said.contains(&told.to_owned()), "{said:#?}");
+    let mut command = toolgate();
+    command.arg("--data").arg(&data);
+    command.args(["explain", "demo.add", "--caller", "corpse:ann"]);
+    let out = output(command.arg("--config").arg(&config));
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
 }

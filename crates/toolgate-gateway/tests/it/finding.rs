@@ -117,7 +117,7 @@ fn text(answer: &Value) -> String {
 fn a_thousand_tools_are_two_and_those_that_somebody_wants_listed() {
     let (address, lists) = server(MANY);
     let more = "[search]\n[[search.direct]]\ntools = [\"many.read_ticket_*\"]\nexcept = [\"*_9\"]\n\
-                callers = [\"anonymous@*\"]\n[[search.direct]]\ntools = [\"many.*\"]\ncallers = [\"other\"]\n\
+                callers = [\"anonymous@*\"]\n[[search.direct]]\ntools = [\"many.*\"]\ncallers = [\"key:other\"]\n\
                 [[rule]]\ntools = [\"many.export_*\"]\nthen = \"deny\"\n";
     let gate = Setup::config(config(&address, more)).start();
     let port = gate.port;

@@ -180,7 +180,16 @@ fn without_auth_a_key_names_its_caller_and_a_wrong_one_is_refused() {
         (format!("Token {key}"), "Bearer"),
         ("Bearer".to_owned(), MALFORMED),
     ] {
-        refused(&with(&[format!("Authorization: {other}")]), challenge);
+        let out = with(&[format!("Authorization: {other}")]);
+        refused(&out, challenge);
+        let told = match challenge {
+            "Bearer" => {
+                "does not begin with a scheme that is taken here; send Authorization: Bearer KEY, or no Authorization"
+            }
+            _ => "",
+        };
+        assert!(out.body.contains(told), "{}", out.body);
+        assert!(!out.body.contains("token of the config"), "{}", out.body);
     }
     refused(&with(&[bearer(&key), bearer(&key)]), MALFORMED);
     refused(

@@ -455,6 +455,27 @@ fn rules() {
         &format!("{all}then = \"ask\"\ncallers = []"),
         "6:11: \"callers\" in [[rule]] is empty; leave it out for every caller",
     );
+    let caller = |name: &str, error: &str| {
+        let text = format!("{all}then = \"deny\"\ncallers = [\"*\", \"{name}\"]");
+        rule(&text, &format!("6:17: there is no caller {error}"));
+    };
+    caller(
+        "Key:ci",
+        "\"Key:ci\": \"Key\" is neither \"key\" nor an [auth.issuer] of this config; did you mean \"key:ci\"?",
+    );
+    caller(
+        "corp:alice",
+        "\"corp:alice\": \"corp\" is neither \"key\" nor an [auth.issuer] of this config; known here: key",
+    );
+    caller(
+        "corp:al@example.com",
+        "\"corp:al@example.com\": \"corp\" is neither \"key\" nor an [auth.issuer] of this config; known here: key",
+    );
+    caller(
+        "ci",
+        "\"ci\"; one with a key is named \"key:ci\", and others such as \"anonymous@http\"",
+    );
+    caller("token@htp", "\"token@htp\"; did you mean \"token@http\"?");
     rule(
         &format!("{all}then = \"ask\"\nexcept = [\"t.*\"]"),
         "6:11: glob \"t.*\" speaks of a server \"t\" that is not configured; known here: s",
@@ -495,6 +516,10 @@ fn search() {
     search(
         "[[search.direct]]\ncallers = [\"a\"]",
         "4:1: [[search.direct]] has no \"tools\"; write tools = [\"server.*\"]",
+    );
+    search(
+        "[[search.direct]]\ntools = [\"*\"]\ncallers = [\"keys:ci\"]",
+        "6:12: there is no caller \"keys:ci\": \"keys\" is neither \"key\" nor an [auth.issuer] of this config; did you mean \"key:ci\"?",
     );
     search(
         "[[search.direct]]\ntools = [\"t.*\"]",

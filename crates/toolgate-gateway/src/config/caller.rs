@@ -1,0 +1,49 @@
+//! The names that callers can have, where a config or a person names one.
+
+use super::{auth::Auth, error::hint};
+
+/// Whole names of callers that show neither a key nor a token of an issuer.
+const PLAIN: &[&str] = &["anonymous@http", "token@http", "local@stdio"];
+/// What the names of persons of the terminal and the console begin with.
+const OPERATOR: &str = "operator@";
+
+impl Auth {
+    /// Whether a caller can have that name, or one that this glob fits. A slip here would leave a deny without effect.
+    ///
+    /// # Errors
+    /// None can; the words say which can.
+    pub(crate) fn can_be(&self, caller: &str) -> Result<(), String> {
+        let wild = |text: &str| text.contains(['*', '?']);
+        if let Some((kind, _)) = caller.split_once('@')
+            && (!kind.contains(':') || wild(kind))
+        {
+            let known = wild(caller) || PLAIN.contains(&caller) || caller.starts_with(OPERATOR);
+            let hint = hint(caller, PLAIN.iter().copied().chain(["operator@NAME"]));
+            return match known {
+                true => Ok(()),
+                false => Err(format!("there is no caller {caller:?}{hint}")),
+            };
+        }
+        let Some((kind, name)) = caller.split_once(':') else {
+            return match wild(caller) {
+                true => Ok(()),
+                false => Err(format!(
+                    "there is no caller {caller:?}; one with a key is named \"key:{caller}\", and others such as \"anonymous@http\""
+                )),
+            };
+        };
+        let issuers = self.issuers.iter().map(|issuer| issuer.id.as_str());
+        let known: Vec<&str> = ["key"].into_iter().chain(issuers).collect();
+        if wild(kind) || known.contains(&kind) {
+            return Ok(());
+        }
+        let hint = hint(kind, known);
+        let hint = match hint.strip_suffix("\"?") {
+            Some(near) => format!("{near}:{name}\"?"),
+            None => hint,
+        };
+        Err(format!(
+            "there is no caller {caller:?}: {kind:?} is neither \"key\" nor an [auth.issuer] of this config{hint}"
+        ))
+    }
+}
