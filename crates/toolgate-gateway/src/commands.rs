@@ -8,6 +8,7 @@ mod here;
 mod keys;
 mod login;
 mod logins;
+mod missing;
 mod pins;
 mod place;
 mod reload;
@@ -203,7 +204,15 @@ fn one(data: &Path, action: &str, with: &Value) -> Result<ExitCode> {
 
 fn call(data: &Path, tool: &str, arguments: &str) -> Result<ExitCode> {
     let with = json!({"tool": tool, "text": arguments});
-    let result = Gateways::find(data)?.ask_any("call", &with)?;
+    let gateways = Gateways::find(data)?;
+    let result = gateways.ask_any("call", &with);
+    if result.is_err() {
+        missing::tell(&gateways, |id| {
+            let rest = tool.strip_prefix(id);
+            rest.is_some_and(|rest| rest.starts_with(['.', '_']))
+        });
+    }
+    let result = result?;
     let failed = result
         .get("isError")
         .and_then(Value::as_bool)
@@ -235,7 +244,11 @@ fn all(gateways: &Gateways, action: &str) -> Result<Vec<Value>> {
 /// What the servers offer of one kind, a line each, by the names that rules match.
 fn offered(gateways: &Gateways, list: &str) -> Result<ExitCode> {
     let mut text = String::new();
-    for tool in all(gateways, list)? {
+    let offered = all(gateways, list)?;
+    missing::tell(gateways, |id| {
+        offered.iter().all(|tool| tool["server"] != id)
+    });
+    for tool in offered {
         let word = |key: &str| visible_line(tool[key].as_str().unwrap_or_default());
         let verdict = match tool["withheld"].as_str() {
             Some(why) => format!("withheld: {}", visible_line(why)),

@@ -64,6 +64,9 @@ fn text(status: &Value) -> String {
     for server in status["servers"].as_array().into_iter().flatten() {
         let state = match server["error"].as_str() {
             Some(why) => format!("{}: {}", word(&server["state"]), visible(why)),
+            None if server["reached"] == false && server["state"] == "running" => {
+                "not used yet".to_owned()
+            }
             None => word(&server["state"]),
         };
         line("server", &format!("{} {state}", word(&server["id"])));
@@ -155,6 +158,10 @@ mod tests {
         let line = "corp:an n waits for a sign-in; run: toolgate login far --caller 'corp:an n'\n";
         assert!(told.contains(line), "{told}");
         assert!(!told.contains("key:ci waits"), "{told}");
+        let mut unused = status.clone();
+        unused["servers"][0]["reached"] = json!(false);
+        assert!(text(&unused).contains("server       far not used yet\n"));
+        assert!(told.contains("server       far running\n"), "{told}");
         let line = "key:ci ends in 6 days; run: toolgate keys extend ci, or rotate ci\n";
         assert!(told.contains(line), "{told}");
     }

@@ -1,9 +1,9 @@
 //! What the console is told that is not a call.
 
 use super::Parts;
-use crate::servers::State;
+use crate::{config::Source, servers::State};
 use std::time::Duration;
-use toolgate::{Caller, Interest, Service};
+use toolgate::{Caller, Interest, Service, visible_line};
 
 /// Least time between two tellings of the same thing.
 const CALM: Duration = Duration::from_millis(250);
@@ -23,8 +23,33 @@ impl Parts {
             self.feed_pins(),
             self.feed_record(),
             self.feed_tasks(),
-            self.feed_keys()
+            self.feed_keys(),
+            self.tell_of_the_only_server()
         );
+    }
+
+    /// Of `toolgate run`, says once on stderr that its one server does not come up: nobody may look elsewhere.
+    async fn tell_of_the_only_server(&self) {
+        if self.live.plan().config.source != Source::CommandLine {
+            return;
+        }
+        let mut servers = self.supervisor.watch();
+        loop {
+            for server in self.supervisor.status() {
+                match (server.state, server.error) {
+                    (State::Failed | State::Backoff, Some(why)) => {
+                        let (id, why) = (visible_line(&server.id), visible_line(&why));
+                        return eprintln!("toolgate: the server {id} does not run: {why}");
+                    }
+                    // It came up once; what becomes of it is shown by `toolgate status`.
+                    (State::Running, _) => return,
+                    _ => {}
+                }
+            }
+            if servers.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     async fn feed_keys(&self) {

@@ -23,7 +23,10 @@ use super::{
 use crate::{config::Address, door::Bearers, signing_in::SignInIsWhy};
 use std::{
     error::Error as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use tokio::{
@@ -43,6 +46,8 @@ pub(super) struct PerCaller {
     /// How they are made; nothing before the server began, and after it ended.
     way: Mutex<Option<Way>>,
     open: Mutex<Vec<Place>>,
+    /// Whether one of them was made, ever.
+    reached: AtomicBool,
     own: OwnSignIns,
     face: Mutex<[Option<(Catalog, Instant)>; ItemKind::ALL.len()]>,
 }
@@ -91,6 +96,7 @@ impl PerCaller {
             bearers,
             way: Mutex::default(),
             open: Mutex::default(),
+            reached: AtomicBool::new(false),
             own: OwnSignIns::default(),
             face: Mutex::default(),
         }
@@ -114,6 +120,11 @@ impl PerCaller {
             }
             None => Err(down(server, "its connection is gone")),
         }
+    }
+
+    /// Whether a caller ever reached the server.
+    pub(super) fn was_reached(&self) -> bool {
+        self.reached.load(Ordering::Relaxed)
     }
 
     /// Who has a sign-in of its own, and who waits for one.

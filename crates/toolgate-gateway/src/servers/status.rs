@@ -43,6 +43,8 @@ pub(crate) struct ServerStatus {
     pub(crate) signed_in: bool,
     /// Where each caller has a sign-in of its own: those who have one or wait for one, as far as they are shown.
     pub(crate) own_sign_ins: Option<Vec<OwnSignIn>>,
+    /// Whether it was reached by now, where callers use it in their own name and nobody else does.
+    pub(crate) reached: bool,
     /// How often it was started again.
     pub(crate) restarts: u32,
     /// Why it does not run, or, of a child, why it was started again the last time.

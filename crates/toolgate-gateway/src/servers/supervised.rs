@@ -104,6 +104,7 @@ impl Supervised {
         ServerStatus {
             id: self.spec.id.to_string(),
             state: need.as_ref().map_or(seat.state, |_| State::SignIn),
+            reached: self.callers.as_ref().is_none_or(PerCaller::was_reached),
             restarts: seat.restarts,
             error: need.map_or(seat.error, |words| Some(words.to_string())),
             stderr: self.tail.lines(),

@@ -404,7 +404,12 @@ fn what_is_listed_is_the_same_for_all() {
     let far = Far::new();
     let gate = far.gate(&issuer, "");
     let token = issuer.token("agent.ES256", "demo:read");
+    let of_server = || gate.cli(&["status"]);
+    let unused = of_server();
+    assert!(unused.contains(" not used yet\n"), "{unused}");
     assert!(who(&gate, &token).contains("you are"));
+    let used = of_server();
+    assert!(used.contains(" running\n"), "{used}");
     let list = |gate: &Gate, key: &str| {
         let body = crate::help::Modern::body(&json!(1), "tools/list", json!({})).to_string();
         let lines = [

@@ -66,4 +66,29 @@ fn a_variable_that_is_not_set_is_said_and_nothing_is_sent() {
     let shown = server(&near, |server| server["state"] == "failed");
     let error = shown["error"].as_str().unwrap();
     assert!(error.contains("FAR_AUTHORIZATION is not set"), "{error}");
+    // Whoever misses it in a list, or calls it, is told.
+    for (args, code) in [(&["tools"] as &[&str], 0), (&["call", "far.demo.add"], 1)] {
+        let out = near.run(args);
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{said}");
+        let line = said
+            .lines()
+            .find(|line| line.starts_with("toolgate: far: "));
+        assert!(
+            line.unwrap().contains("FAR_AUTHORIZATION is not set"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn the_one_server_of_run_that_cannot_be_started_is_told_once() {
+    let gate = Setup::run(&["/nonexistent/server".into()]).start();
+    let told = until("it is told", SOON, || {
+        let said = gate.said();
+        let told = |line: &&String| line.contains("the server server does not run: ");
+        let told = said.iter().filter(told).count();
+        (told > 0).then_some(told)
+    });
+    assert_eq!(told, 1);
 }

@@ -9,7 +9,10 @@ use crate::{
     signing_in::Watched,
 };
 use futures_util::FutureExt;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 use tokio::{
     sync::OnceCell,
     time::{Instant, timeout},
@@ -54,7 +57,10 @@ impl PerCaller {
         };
         let made = timeout(server.spec.wait, seat.get_or_try_init(|| connect)).await;
         match made {
-            Ok(Ok(_)) => Ok((seat, token)),
+            Ok(Ok(_)) => {
+                self.reached.store(true, Ordering::Relaxed);
+                Ok((seat, token))
+            }
             Ok(Err(error)) => Err(token.why(server, down(server, &error.to_string()))),
             Err(_) => {
                 let why = format!("it did not answer within {:?}", server.spec.wait);

@@ -1,0 +1,66 @@
+//! Servers of which nothing is to be had now, and why: on stderr, beside what is listed.
+
+use crate::control::{Gateways, Reached};
+use serde_json::{Value, json};
+use toolgate::{visible, visible_line};
+
+/// Says a line of each server that cannot be asked now, of those that are meant.
+pub(super) fn tell(gateways: &Gateways, meant: impl Fn(&str) -> bool) {
+    // That a gateway is silent was said by what was asked before.
+    let mut said = Vec::new();
+    for answer in gateways.ask_all("status", &json!({})).unwrap_or_default() {
+        let Reached::Ok(status) = answer else {
+            continue;
+        };
+        for server in status["servers"].as_array().into_iter().flatten() {
+            let id = server["id"].as_str().unwrap_or_default();
+            match why(server).filter(|_| meant(id)) {
+                Some(why) => said.push(format!("toolgate: {}: {why}", visible_line(id))),
+                None => continue,
+            }
+        }
+    }
+    said.dedup();
+    said.iter().for_each(|line| eprintln!("{line}"));
+}
+
+/// Why nothing is to be had of a server.
+fn why(server: &Value) -> Option<String> {
+    let error = server["error"].as_str().map(visible_line);
+    let state = server["state"].as_str().unwrap_or_default();
+    match (state, error) {
+        ("running", _) if server["reached"] == false => {
+            Some("not used yet; what it offers is known once a caller used it".to_owned())
+        }
+        ("running", _) => None,
+        ("sign-in", Some(why)) => Some(why),
+        ("failed", Some(why)) => Some(format!("cannot be started: {why}")),
+        (_, Some(why)) => Some(format!("does not run: {why}")),
+        (state, None) => Some(visible(state)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_server_is_missing() {
+        let of = |state: &str, error: Option<&str>, reached: bool| {
+            why(&json!({"state": state, "error": error, "reached": reached}))
+        };
+        assert_eq!(of("running", Some("it ended before"), true), None);
+        assert!(of("running", None, false).is_some_and(|why| why.starts_with("not used yet")));
+        let told = |state, why| of(state, Some(why), true).unwrap();
+        assert_eq!(
+            told("sign-in", "somebody has to sign in"),
+            "somebody has to sign in"
+        );
+        assert_eq!(
+            told("failed", "no\n program"),
+            "cannot be started: no\\u000a program"
+        );
+        assert_eq!(told("backoff", "gone"), "does not run: gone");
+        assert_eq!(of("starting", None, true).unwrap(), "starting");
+    }
+}
