@@ -19,7 +19,7 @@ use toolgate::{
     },
     edge::http::{HostGuard, protected},
 };
-use toolgate_policy::keys::{KEY_PREFIX, KeyRefused, Keys};
+use toolgate_policy::keys::{KEY_PREFIX, KeyRefused, Keys, Over};
 
 /// The path of the resource itself, wherever a proxy puts it.
 const MCP: &str = "mcp";
@@ -168,11 +168,14 @@ impl Door {
             }),
             Err(KeyRefused::Unknown) => Err(self.wrong(
                 "there is no such key".to_owned(),
-                "this key is not known here; ask the operator for one, who makes it with `toolgate keys create NAME`",
+                "this key is not known here, or was replaced by another long ago; ask the operator for one, who makes it with `toolgate keys create NAME`",
             )),
             Err(KeyRefused::Over(name, over)) => Err(self.wrong(
                 format!("the key {name} is {}", over.as_str()),
-                "this key was revoked or has expired; ask the operator for a new one",
+                match over {
+                    Over::Replaced => "this key was replaced by another; ask the operator for that one",
+                    _ => "this key was revoked or has expired; ask the operator for a new one",
+                },
             )),
         }
     }

@@ -35,6 +35,7 @@ mod servers;
 mod show;
 mod signing_in;
 mod stack;
+mod stamp;
 mod startup;
 mod stored;
 mod unmatched;

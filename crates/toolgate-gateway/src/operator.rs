@@ -6,7 +6,7 @@ mod keys;
 mod pins;
 mod record;
 
-pub(crate) use keys::{ENDS_SOON, key_json};
+pub(crate) use keys::{ENDS_SOON, key_json, key_words};
 pub(crate) use record::sign_in;
 
 use crate::{

@@ -24,21 +24,33 @@ pub const KEY_PREFIX: &str = "tg_";
 /// How long a revoked key is remembered as such.
 const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
 
+/// The longest time until a key ends by itself: 100 years.
+const LONGEST: Duration = Duration::from_secs(36_525 * 24 * 3600);
+
 /// A key that was just made. It has no `Debug`, `Display` or `Serialize`, so that no log can have it; it is kept nowhere.
-pub struct NewKey(String);
+pub struct NewKey {
+    text: String,
+    old: Option<SystemTime>,
+}
 
 impl NewKey {
     /// The key itself: to be shown once.
     pub fn reveal(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// Until when the key whose place it took opens, too.
+    pub fn old(&self) -> Option<SystemTime> {
+        self.old
     }
 
     /// 256 random bits.
-    fn make() -> Result<NewKey, KeyError> {
+    fn make(old: Option<SystemTime>) -> Result<NewKey, KeyError> {
         let mut bytes = [0; 32];
         let filled = SystemRandom::new().fill(&mut bytes);
         filled.map_err(|_| KeyError::NoRandom)?;
-        Ok(NewKey(format!("{KEY_PREFIX}{}", hex(&bytes))))
+        let text = format!("{KEY_PREFIX}{}", hex(&bytes));
+        Ok(NewKey { text, old })
     }
 }
 
@@ -79,14 +91,17 @@ pub enum Over {
     Revoked,
     /// Its time has passed.
     Expired,
+    /// Another one of its name took its place.
+    Replaced,
 }
 
 impl Over {
-    /// `revoked` or `expired`.
+    /// `revoked`, `expired` or `replaced`.
     pub fn as_str(self) -> &'static str {
         match self {
             Over::Revoked => "revoked",
             Over::Expired => "expired",
+            Over::Replaced => "replaced",
         }
     }
 }
@@ -126,8 +141,14 @@ pub enum KeyError {
     Unknown,
     /// It was changed meanwhile.
     Changed,
+    /// The key of that name has expired, at that time.
+    Expired(String, SystemTime),
+    /// The key of that name ends later already, at that time if ever.
+    Later(String, Option<SystemTime>),
     /// Its end lies in the past.
     Past,
+    /// Its end lies more than 100 years ahead.
+    Far,
     /// There are as many as there may be.
     Full(usize),
     /// The system gives no random bytes.
@@ -147,6 +168,9 @@ impl fmt::Display for KeyError {
             ),
             KeyError::Unknown => f.write_str("there is no valid key of that name; `toolgate keys list` shows them"),
             KeyError::Changed => f.write_str("somebody else changed the key of that name just now; look at `toolgate keys list`"),
+            KeyError::Expired(name, _) => write!(f, "key:{name} has expired; `toolgate keys create {name}` makes a new one, and what was granted for it is forgotten"),
+            KeyError::Later(name, _) => write!(f, "key:{name} ends later already; for an earlier end give it another key: `toolgate keys rotate {name} --expires TIME`"),
+            KeyError::Far => f.write_str("the key would end more than 100 years from now; give an earlier time"),
             KeyError::Past => f.write_str("the key would have expired already; give a later time"),
             KeyError::Full(most) => write!(f, "there are {most} keys; revoke those that nobody uses, or raise caller_keys in [limits]"),
             KeyError::NoRandom => f.write_str("the system gives no random bytes"),

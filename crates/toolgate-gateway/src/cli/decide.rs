@@ -133,6 +133,9 @@ impl Freeze {
     }
 }
 
+/// What a time may be away: 100 years.
+const LONGEST: Duration = Duration::from_secs(36_525 * 24 * 3600);
+
 /// `30m`, `8h`, `7d`.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is no time; write 30m, 8h or 7d");
@@ -143,8 +146,12 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     let count: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
-    let seconds = count.checked_mul(unit).filter(|s| *s > 0);
-    seconds.map(Duration::from_secs).ok_or_else(wrong)
+    if count == 0 {
+        return Err(wrong());
+    }
+    let span = count.checked_mul(unit).map(Duration::from_secs);
+    let span = span.filter(|span| *span <= LONGEST);
+    span.ok_or_else(|| format!("{text:?} is more than 100 years; write a shorter time"))
 }
 
 /// `2027-01-31` (its end) or `2027-01-31T18:00`, in UTC.
@@ -159,9 +166,13 @@ pub(super) fn date(text: &str) -> Result<SystemTime, String> {
         Some(time) => minutes(time).ok_or_else(wrong)? * 60,
     };
     let since = days(day).ok_or_else(wrong)? * 24 * 3600 + seconds;
-    UNIX_EPOCH
-        .checked_add(Duration::from_secs(since))
-        .ok_or_else(wrong)
+    let date = UNIX_EPOCH + Duration::from_secs(since);
+    match date > SystemTime::now() + LONGEST {
+        true => Err(format!(
+            "{text:?} is more than 100 years from now; write an earlier one"
+        )),
+        false => Ok(date),
+    }
 }
 
 /// The minutes of `18:00`.
@@ -221,6 +232,7 @@ mod tests {
             "2027-01-31T24:00",
             "1969-12-31",
             "tomorrow",
+            "9999-12-31",
             "2027-01-31T18",
             "2027-01-31-1",
             "+027-01-31",
@@ -233,6 +245,7 @@ mod tests {
     fn spans() {
         assert_eq!(span("30m"), Ok(Duration::from_secs(1800)));
         assert_eq!(span("7d"), Ok(Duration::from_secs(7 * 86_400)));
+        assert_eq!(span("36525d"), Ok(LONGEST));
         for wrong in [
             "",
             "h",
@@ -241,6 +254,8 @@ mod tests {
             "8",
             "8 h",
             "1.5h",
+            "36526d",
+            "99999999999d",
             "99999999999999999999d",
             "8\u{e9}",
         ] {

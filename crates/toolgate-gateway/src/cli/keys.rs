@@ -9,9 +9,11 @@ use std::time::{Duration, SystemTime};
 pub(crate) enum Keys {
     /// Make a key and print it, this once
     ///
-    /// Its caller is called key:NAME in rules, in the record and in the console.
+    /// Its caller is called key:NAME in rules, in the record and in the console. Without an end it opens until it is
+    /// revoked.
     Create {
         /// Whom it is for: 1 to 64 letters, digits, '.', '_', '-' and '@'
+        #[arg(value_parser = new_name)]
         name: String,
         #[command(flatten)]
         end: End,
@@ -24,13 +26,13 @@ pub(crate) enum Keys {
     Rotate {
         /// Whose it is, as `toolgate keys list` shows it
         name: String,
-        /// For how long the old key opens yet, such as 1h; without it, it opens nothing new from now on
+        /// For how long the old key opens yet, such as 1h, and no longer than the new one; without it, it opens nothing new from now on
         #[arg(long, value_name = "TIME", value_parser = span)]
         keep_old: Option<Duration>,
         #[command(flatten)]
         end: End,
     },
-    /// Set when a key ends
+    /// Put off when a key ends
     Extend {
         /// Whose it is, as `toolgate keys list` shows it
         name: String,
@@ -53,7 +55,7 @@ pub(crate) enum Keys {
 /// When a key ends.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct End {
-    /// For how long it opens, such as 12h or 90d; without it, until it is revoked
+    /// For how long it opens, such as 12h or 90d
     #[arg(long, value_name = "TIME", conflicts_with = "until", value_parser = span)]
     expires: Option<Duration>,
     /// Until the end of this day, or until this time (UTC): 2027-01-31 or 2027-01-31T18:00
@@ -84,6 +86,16 @@ impl NewEnd {
     /// The time.
     pub(crate) fn time(&self) -> Option<SystemTime> {
         time(self.expires, self.until)
+    }
+}
+
+/// A name as it is made: it is not yet that of a caller.
+fn new_name(text: &str) -> Result<String, String> {
+    match text.strip_prefix("key:") {
+        Some(name) => Err(format!(
+            "the name is given without key: in front, which its caller gets; write {name:?}"
+        )),
+        None => Ok(text.to_owned()),
     }
 }
 

@@ -1,15 +1,16 @@
 //! `toolgate keys`: the callers that show a key. Where no gateway runs, the data directory is written here.
 
-use super::{Failed, Place, Result, decide::stamp, here, print};
+use super::{Failed, Place, Result, here, print};
 use crate::{
     board::millis,
     cli::Keys as Wanted,
     control::{Gateways, person},
-    operator::{ENDS_SOON, key_json, sign_in},
+    operator::{ENDS_SOON, key_json, key_words, sign_in},
     signing_in::{
         callers::{self, Forgotten, forget_key, give_back},
         folder,
     },
+    stamp::stamp,
 };
 use serde_json::{Value, json};
 use std::{
@@ -35,11 +36,16 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
             name,
             keep_old,
             end,
-        } => work.rotate(name, keep_old.unwrap_or_default(), end.time()),
-        Wanted::Extend { name, end } => work.extend(name, end.time()),
+        } => work.rotate(bare(name), *keep_old, end.time()),
+        Wanted::Extend { name, end } => work.extend(bare(name), end.time()),
         Wanted::List { json } => list(data, *json),
-        Wanted::Revoke { name } => work.revoke(name),
+        Wanted::Revoke { name } => work.revoke(bare(name)),
     }
+}
+
+/// `ci` of `key:ci`, as the list shows it.
+fn bare(name: &str) -> &str {
+    name.strip_prefix("key:").unwrap_or(name)
 }
 
 /// Where it is done.
@@ -74,7 +80,7 @@ impl Work<'_> {
             let limits = self.place.config().map(|config| config.limits);
             let most = limits.unwrap_or_default().caller_keys;
             let made = keys.create(name, expires, who, most).await;
-            let made = made.map_err(|error| error.to_string())?;
+            let made = made.map_err(|error| key_words(&error))?;
             // One of that name may have expired before, and what was granted for it is not for this one.
             match self.forget(name, journal, who).await {
                 Ok(_) => Ok(json!({"key": made.reveal()})),
@@ -87,21 +93,31 @@ impl Work<'_> {
         shown(&made)
     }
 
-    fn rotate(&self, name: &str, keep: Duration, expires: Option<SystemTime>) -> Result<ExitCode> {
+    fn rotate(
+        &self,
+        name: &str,
+        keep: Option<Duration>,
+        expires: Option<SystemTime>,
+    ) -> Result<ExitCode> {
+        let keep = keep.unwrap_or_default();
+        let left = expires.map(|end| end.duration_since(SystemTime::now()).unwrap_or_default());
+        // To the minute: a moment has passed since it was read.
+        if left.is_some_and(|left| keep > left + Duration::from_secs(59)) {
+            let why = "the new key would end before the old one, which ends with it; give a shorter --keep-old or a later end";
+            return Err(Failed::Usage(why.to_owned()));
+        }
         let seconds = keep.as_secs();
         let with = json!({"name": name, "expires": expires.map(millis), "keep_seconds": seconds});
         let made = self.done("keys/rotate", &with, async |keys, _, who| {
             let made = keys.rotate(name, expires, keep, who).await;
-            let made: NewKey = made.map_err(|error| error.to_string())?;
-            Ok(json!({"key": made.reveal()}))
+            let made: NewKey = made.map_err(|error| key_words(&error))?;
+            Ok(json!({"key": made.reveal(), "old_until": made.old().map(millis)}))
         })?;
-        let old = match seconds {
-            0 => "opens nothing new; what it began goes on to its end, or until `toolgate keys revoke`"
+        let until = &made["old_until"];
+        let old = match until.is_null() {
+            true => "opens nothing new; what it began goes on to its end, or until `toolgate keys revoke`"
                 .to_owned(),
-            _ => format!(
-                "opens until {}",
-                stamp(&json!(millis(SystemTime::now() + keep)))
-            ),
+            false => format!("opens until {}; what it began goes on to its end", stamp(until)),
         };
         eprintln!("This key of key:{name} is shown this once. The one before it {old}.");
         shown(&made)
@@ -115,7 +131,7 @@ impl Work<'_> {
         let with = json!({"name": name, "expires": millis(end)});
         self.done("keys/extend", &with, async |keys, _, who| {
             let done = keys.extend(name, end, who).await;
-            done.map_err(|error| error.to_string())?;
+            done.map_err(|error| key_words(&error))?;
             Ok(json!({}))
         })?;
         print(&format!(
@@ -128,7 +144,7 @@ impl Work<'_> {
         let with = json!({"name": name});
         let done = self.done("keys/revoke", &with, async |keys, journal, who| {
             let revoked = keys.revoke(name, who).await;
-            revoked.map_err(|error| error.to_string())?;
+            revoked.map_err(|error| key_words(&error))?;
             let forgotten = self.forget(name, journal, who).await;
             let forgotten = forgotten.map_err(|why| format!("the key is revoked, but {why}"))?;
             // Who granted it, is told where a config says how.

@@ -2,7 +2,6 @@
 
 use super::{
     Failed, Place, Result,
-    decide::stamp,
     explain::runtime,
     login::{Now, named, secret, tell},
     print,
@@ -11,6 +10,7 @@ use crate::{
     cli::Logout,
     config::Config,
     signing_in::{self, At, callers},
+    stamp::stamp,
 };
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode};

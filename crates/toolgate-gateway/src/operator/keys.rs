@@ -1,7 +1,7 @@
 //! The keys of callers, as a terminal makes and revokes them.
 
 use super::{Done, NotDone, Operator};
-use crate::{board::millis, signing_in::callers};
+use crate::{board::millis, signing_in::callers, stamp::stamp};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolgate_policy::{
@@ -78,7 +78,7 @@ impl Operator {
         let number = |key: &str| with.get(key).and_then(Value::as_u64);
         let expires = number("expires").map(Duration::from_millis);
         let expires = expires.and_then(|end| UNIX_EPOCH.checked_add(end));
-        let shown = |key: NewKey| json!({"key": key.reveal()});
+        let shown = |key: NewKey| json!({"key": key.reveal(), "old_until": key.old().map(millis)});
         let done = match action {
             "keys" => return Some(Ok(self.key_list())),
             // A key that is made must not be read in a browser, nor by whoever looks at its screen.
@@ -133,8 +133,29 @@ impl Operator {
         };
         Some(done.map_err(|error| match error {
             KeyError::Unknown => NotDone::Unknown(error.to_string()),
-            error => NotDone::Refused(error.to_string()),
+            error => NotDone::Refused(key_words(&error)),
         }))
+    }
+}
+
+/// Why a key was not made or changed, with the time that it has to do with.
+pub(crate) fn key_words(error: &KeyError) -> String {
+    let stamp = |at: &SystemTime| stamp(&json!(millis(*at)));
+    match error {
+        KeyError::Expired(name, at) => format!(
+            "key:{name} expired at {}; `toolgate keys create {name}` makes a new one, and what was granted for it is forgotten",
+            stamp(at)
+        ),
+        KeyError::Later(name, end) => {
+            let later = match end {
+                Some(at) => format!("ends later already, at {}", stamp(at)),
+                None => "has no end, which is later already".to_owned(),
+            };
+            format!(
+                "key:{name} {later}; for an earlier end give it another key: `toolgate keys rotate {name} --expires TIME`"
+            )
+        }
+        error => error.to_string(),
     }
 }
 

@@ -256,7 +256,7 @@ fn add(port: u16, shown: &[String]) -> u16 {
 }
 
 /// The time of a key is over, as if it had been made so.
-fn expire(data: &TempDir, name: &str) {
+pub(crate) fn expire(data: &TempDir, name: &str) {
     let state = State::open(
         data.path().join("state").join("state"),
         StateLimits::default(),

@@ -77,6 +77,9 @@ fn a_key_is_made_anew_and_the_one_before_it_opens_for_a_while() {
     );
     let third = rotated(&[]);
     assert_eq!(status(&[&first, &second, &third]), [401, 401, 200]);
+    let told = |key: &String| add(gate.port, key).body;
+    assert!(told(&first).contains("not known here, or was replaced"));
+    assert!(told(&second).contains("replaced by another;"));
     // There is one of that name in all, and it is the same caller.
     let begun = gate.audit().into_iter().filter(|r| r["ev"] == "call.begin");
     let callers: Vec<Value> = begun.map(|r| r["caller"].clone()).collect();
@@ -140,6 +143,75 @@ fn a_key_that_ends_soon_is_told_of_and_put_off() {
     );
     let late = gate.run(&["keys", "extend", "nobody", "--expires", "1d"]);
     assert_eq!(late.status.code(), Some(1));
+}
+
+/// With a gateway that runs, and without one.
+#[test]
+fn what_cannot_be_done_with_a_key_is_said() {
+    let gate = closed("").start();
+    let said = |out: Output, code| {
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(code), "{said}");
+        said
+    };
+    let check = |run: &dyn Fn(&[&str]) -> Output| {
+        let run = |code: i32, args: &str, words: &str| {
+            let args: Vec<&str> = ["keys"].into_iter().chain(args.split(' ')).collect();
+            let said = said(run(&args), code);
+            assert!(said.contains(words), "{args:?}: {said}");
+        };
+        run(2, "create key:x", "without key: in front");
+        for far in [
+            "create x --expires",
+            "extend ci --expires",
+            "rotate ci --keep-old",
+        ] {
+            run(2, &format!("{far} 99999999999d"), "more than 100 years");
+        }
+        run(2, "create x --until 9999-01-01", "more than 100 years");
+        let longer = "rotate ci --keep-old 1h --expires 1m";
+        run(2, longer, "would end before the old one");
+        run(
+            0,
+            "rotate key:ci --keep-old 1h --expires 1h",
+            "opens until 20",
+        );
+        run(
+            0,
+            "rotate key:ci",
+            "opens nothing new; what it began goes on",
+        );
+        run(0, "extend key:ci --expires 90d", "");
+        run(1, "extend ci --expires 80d", "ends later already, at 20");
+        run(0, "create free", "");
+        run(1, "extend free --expires 80d", "has no end");
+        run(0, "revoke key:free", "");
+    };
+    created(&gate, "ci");
+    check(&|args| gate.run(args));
+    created(&gate, "old");
+    crate::expiring::expire(&gate.data, "old");
+    for args in [
+        &["extend", "old", "--expires", "9d"][..],
+        &["rotate", "old"],
+    ] {
+        until("it is said that it expired", SOON, || {
+            let out = gate.run(&[&["keys"], args].concat());
+            let said = String::from_utf8_lossy(&out.stderr).into_owned();
+            said.contains("key:old expired at").then_some(())
+        });
+    }
+    let data = gate.stop();
+    let state = data.path().join("state");
+    let alone = |args: &[&str]| output(toolgate().args(args).arg("--data").arg(&state));
+    alone(&["keys", "revoke", "ci"]);
+    assert!(alone(&["keys", "create", "ci"]).status.success());
+    check(&alone);
+    let late = said(alone(&["keys", "rotate", "key:old"]), 1);
+    assert!(
+        late.contains("expired at") && late.contains("keys create old"),
+        "{late}"
+    );
 }
 
 /// The name of a key that was revoked is free at once; its last use is its own.

@@ -83,7 +83,8 @@ impl Keys {
         let (key, end) = keys.next().ok_or(KeyRefused::Unknown)?;
         let (name, now) = (key.view.name.clone(), SystemTime::now());
         let over = key.view.over(now);
-        match over.or(end.is_some_and(|end| end <= now).then_some(Over::Expired)) {
+        // The end of the name's own key was looked at, so this is that of the one before it.
+        match over.or(end.is_some_and(|end| end <= now).then_some(Over::Replaced)) {
             None => {
                 self.note(&name, key.holder);
                 let holder = key.holder;

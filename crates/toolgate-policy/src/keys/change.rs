@@ -1,7 +1,7 @@
 //! How keys come and go: made, made anew, extended, revoked and forgotten. Each of that is recorded.
 
 use super::{
-    KeyError, KeyView, Keys, NewKey, REMEMBERED,
+    KeyError, KeyView, Keys, LONGEST, NewKey, Over, REMEMBERED,
     book::{TABLE, USES, number},
     digest, is_name, millis,
     row::{Key, Old},
@@ -9,7 +9,7 @@ use super::{
 use crate::{Expect, Who, Written};
 use std::{
     sync::PoisonError,
-    time::{Duration, SystemTime},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use toolgate_journal::{Entry, Event};
 
@@ -30,9 +30,7 @@ impl Keys {
         if !is_name(name) {
             return Err(KeyError::Name);
         }
-        if expires.is_some_and(|end| end <= now) {
-            return Err(KeyError::Past);
-        }
+        ahead(expires, now)?;
         self.forget(now).await?;
         let known = self.known();
         let expect = match known.keys.get(name) {
@@ -41,7 +39,7 @@ impl Keys {
             None if known.keys.len() >= most => return Err(KeyError::Full(most)),
             None => Expect::Absent,
         };
-        let key = NewKey::make()?;
+        let key = NewKey::make(None)?;
         // A key that nobody can find in the record must not open anything, so the record comes first.
         let record = entry("created", name, who);
         let record = match expires {
@@ -72,7 +70,7 @@ impl Keys {
 
     /// Makes another key for a name that has one. What was allowed and granted for the name stays. The key that it had opens
     /// for `keep` yet, and one that was before that opens no more; what was begun with either goes on. The new one ends when the
-    /// other would have, unless `expires` says when.
+    /// other would have, unless `expires` says when, and the old one never after it.
     ///
     /// # Errors
     /// There is no key of that name which opens, or it could not be kept or recorded; then all stays as it was.
@@ -86,17 +84,11 @@ impl Keys {
         let now = SystemTime::now();
         let (before, expect) = self.valid(name, now)?;
         let end = expires.or(before.view.expires);
-        if end.is_some_and(|end| end <= now) {
-            return Err(KeyError::Past);
-        }
-        let until = now
-            .checked_add(keep)
-            .map(|until| match before.view.expires {
-                Some(end) => end.min(until),
-                None => until,
-            });
-        let until = until.filter(|until| *until > now);
-        let key = NewKey::make()?;
+        ahead(expires, now)?;
+        let ends = before.view.expires.into_iter().chain(end);
+        let until = ends.fold(now + keep.min(LONGEST), SystemTime::min);
+        let until = Some(until).filter(|until| *until > now);
+        let key = NewKey::make(until)?;
         let record = entry("rotated", name, who);
         let record = until
             .iter()
@@ -108,9 +100,9 @@ impl Keys {
         let made = Key {
             digest: digest(key.reveal()),
             holder: before.holder,
-            old: until.map(|until| Old {
+            old: Some(Old {
                 digest: before.digest,
-                until,
+                until: until.unwrap_or(UNIX_EPOCH),
             }),
             view: KeyView {
                 created: now,
@@ -125,15 +117,16 @@ impl Keys {
         }
     }
 
-    /// Sets when a key ends by itself.
+    /// Puts off when a key ends by itself.
     ///
     /// # Errors
-    /// There is no key of that name which opens, or it could not be kept or recorded; then all stays as it was.
+    /// There is no key of that name which opens, it ends later already, or it could not be kept or recorded; then all stays as it was.
     pub async fn extend(&self, name: &str, end: SystemTime, who: &Who) -> Result<(), KeyError> {
         let now = SystemTime::now();
         let (mut key, expect) = self.valid(name, now)?;
-        if end <= now {
-            return Err(KeyError::Past);
+        ahead(Some(end), now)?;
+        if key.view.expires.is_none_or(|before| before > end) {
+            return Err(KeyError::Later(name.to_owned(), key.view.expires));
         }
         let record = entry("extended", name, who).with("expires", millis(end));
         self.recorder.append(record)?.await?;
@@ -165,10 +158,12 @@ impl Keys {
     /// The key of a name, where it opens, and what it has to be yet when another takes its place.
     fn valid(&self, name: &str, now: SystemTime) -> Result<(Key, Expect), KeyError> {
         let known = self.known();
-        let key = known.keys.get(name);
-        let key = key.filter(|key| key.view.over(now).is_none());
-        let key = key.ok_or(KeyError::Unknown)?.clone();
-        Ok((key, Expect::Version(known.version(name))))
+        let key = known.keys.get(name).ok_or(KeyError::Unknown)?;
+        match (key.view.over(now), key.view.expires) {
+            (None, _) => Ok((key.clone(), Expect::Version(known.version(name)))),
+            (Some(Over::Expired), Some(end)) => Err(KeyError::Expired(name.to_owned(), end)),
+            _ => Err(KeyError::Unknown),
+        }
     }
 
     async fn write(&self, key: &Key, expect: Expect) -> Result<Written, KeyError> {
@@ -196,6 +191,15 @@ impl Keys {
             }
         }
         Ok(())
+    }
+}
+
+/// A key ends after now, and within 100 years.
+fn ahead(end: Option<SystemTime>, now: SystemTime) -> Result<(), KeyError> {
+    match end {
+        Some(end) if end <= now => Err(KeyError::Past),
+        Some(end) if end > now + LONGEST => Err(KeyError::Far),
+        _ => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Digest, KeyView, at, book::number, hex, millis, same, unhex};
 use crate::Row;
 use serde_json::{Value, json};
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A key of a name, and the one that was before it.
 #[derive(Clone)]
@@ -15,10 +15,11 @@ pub(super) struct Key {
     pub(super) old: Option<Old>,
 }
 
-/// The key that was before, which opens for a while yet.
+/// The key that was before. It opens for a while yet, or is kept to be told from one that is not known.
 #[derive(Clone)]
 pub(super) struct Old {
     pub(super) digest: Digest,
+    /// 1970, where it opens no more since the other one was made.
     pub(super) until: SystemTime,
 }
 
@@ -52,7 +53,10 @@ impl Key {
                 revoked: time("revoked")?,
                 by: text("by").unwrap_or_default().to_owned(),
                 used: None,
-                old: old.as_ref().map(|old| old.until),
+                old: old
+                    .as_ref()
+                    .map(|old| old.until)
+                    .filter(|until| *until > UNIX_EPOCH),
             },
             old,
         })

@@ -220,7 +220,7 @@ async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_w
     let write = store.write("keys", "ci", Some(row.value), Expect::Any);
     let (_, written) = tokio::join!(keys.clone().ended(other), write);
     written.unwrap();
-    let over = KeyRefused::Over("ci".to_owned(), Over::Expired);
+    let over = KeyRefused::Over("ci".to_owned(), Over::Replaced);
     assert_eq!(keys.open(second.reveal()).unwrap_err(), over);
     // At once, where nothing else is wanted. What was begun with any of them goes on, as the holder is the same.
     let begun = keys.open(third.reveal()).unwrap();
@@ -231,7 +231,8 @@ async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_w
         assert_eq!(withdrawn.now_or_never(), None);
         assert_eq!(keys.gone(&begun.caller()), None);
     }
-    assert_eq!(keys.open(third.reveal()).unwrap_err(), KeyRefused::Unknown);
+    assert_eq!(keys.open(third.reveal()).unwrap_err(), over);
+    assert_eq!(keys.list()[0].old, None);
     keys.revoke("ci", &who()).await.unwrap();
     let over = KeyRefused::Over("ci".to_owned(), Over::Revoked);
     assert_eq!(keys.open(fourth.unwrap().reveal()).unwrap_err(), over);
@@ -255,9 +256,40 @@ async fn a_key_lives_on_where_its_end_is_put_off() {
     assert!(matches!(none, Err(KeyError::Unknown)));
     // The old one ends when it would have.
     let month = Duration::from_secs(30 * 86_400);
-    keys.extend("ci", days(2), &who()).await.unwrap();
+    let soon = Some(days(2));
+    keys.create("d", soon, &who(), MOST).await.unwrap();
     let far = Some(days(90));
-    keys.rotate("ci", far, month, &who()).await.unwrap();
-    let view = &keys.list()[0];
-    assert!(view.old.unwrap() < days(3) && view.expires.unwrap() > days(89));
+    let made = keys.rotate("d", far, month, &who()).await.unwrap();
+    let view = &keys.list()[1];
+    assert!(made.old().unwrap() < days(3) && view.expires.unwrap() > days(89));
+    // And never after the new one.
+    let made = keys.rotate("d", soon, month, &who()).await.unwrap();
+    assert_eq!(made.old(), soon);
+}
+
+#[tokio::test]
+async fn an_end_is_put_off_and_not_too_far() {
+    let (store, keys) = book();
+    let days = |n: u64| SystemTime::now() + Duration::from_secs(n * 86_400);
+    let far = keys.create("a", Some(days(36_600)), &who(), MOST).await;
+    assert!(matches!(far, Err(KeyError::Far)));
+    keys.create("a", Some(days(9)), &who(), MOST).await.unwrap();
+    keys.create("b", None, &who(), MOST).await.unwrap();
+    let far = keys.extend("a", days(36_600), &who()).await;
+    assert!(matches!(far, Err(KeyError::Far)));
+    for name in ["a", "b"] {
+        let earlier = keys.extend(name, days(8), &who()).await;
+        assert!(matches!(earlier, Err(KeyError::Later(..))), "{name}");
+    }
+    assert!(keys.list()[0].expires.unwrap() > days(8) && keys.list()[1].expires.is_none());
+    let mut row = store.row("keys", "a").unwrap();
+    row.value["expires"] = json!(1000);
+    let write = store.write("keys", "a", Some(row.value), Expect::Any);
+    write.await.unwrap();
+    let end = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+    let late = keys.extend("a", days(9), &who()).await.unwrap_err();
+    assert!(matches!(&late, KeyError::Expired(name, at) if name == "a" && *at == end));
+    assert!(late.to_string().contains("keys create a"));
+    let late = keys.rotate("a", None, Duration::ZERO, &who()).await;
+    assert!(matches!(late, Err(KeyError::Expired(..))));
 }
