@@ -150,7 +150,6 @@ pub(crate) struct Login {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Logout {
     /// Which server, as it is called in the config, or as `toolgate logins` shows it
-    #[arg(required_unless_present = "all")]
     pub(crate) server: Option<String>,
     /// For which caller alone, such as key:NAME, where each has a sign-in of its own
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
@@ -333,8 +332,8 @@ pub(crate) struct Wanted {
     /// The server in the config; `call.begin` has it
     #[arg(long)]
     pub(crate) server: Option<String>,
-    /// allow or deny
-    #[arg(long)]
+    /// What was decided
+    #[arg(long, value_parser = ["allow", "deny", "accept", "reject", "forget"])]
     pub(crate) decision: Option<String>,
     /// Text that stands in the line
     #[arg(long)]

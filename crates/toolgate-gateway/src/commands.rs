@@ -119,9 +119,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Grants(grants)) => decide::grants(&data()?, grants),
         Some(Command::Freeze(freeze)) => decide::freeze(&data()?, freeze),
         Some(Command::Thaw(thaw)) => decide::thaw(&data()?, thaw),
-        Some(Command::Deny { id, message }) => {
-            one(&data()?, "deny", &json!({"id": id, "reason": message}))
-        }
+        Some(Command::Deny { id, message }) => decide::deny(&data()?, id, message),
         Some(Command::Stop { id }) => one(&data()?, "stop", &json!({"id": id})),
         Some(Command::Explain(wanted)) => explain::run(&place, wanted),
         Some(Command::Call { tool, arguments }) => {

@@ -48,6 +48,8 @@ pub(crate) struct Operator {
     /// Where clients reach it over HTTP.
     pub(crate) endpoint: Option<String>,
     pub(crate) data: String,
+    /// With which config and data it runs, as the options of a command.
+    pub(crate) flags: String,
     /// Where what servers granted is kept.
     pub(crate) grants: PathBuf,
     /// The record.
@@ -349,7 +351,7 @@ impl Operator {
             let over = match self.desk.find(&approval).map(|view| view.standing) {
                 Some(Standing::Open | Standing::Approved(_)) => false,
                 Some(Standing::Spent { call: by, .. }) => by != call,
-                Some(Standing::Denied(..) | Standing::Expired) | None => true,
+                Some(Standing::Denied(..) | Standing::Expired | Standing::Revoked) | None => true,
             };
             if over {
                 self.board.gone(&call);

@@ -114,7 +114,7 @@ fn wrong_usage_is_exit_code_2() {
         "explain",
         "explain --history 7x",
         "keys extend ci",
-        "logout",
+        "audit search --decision bad",
         "logout github --all --caller key:ci",
         "keys rotate ci --keep-old 1x",
         "keys rotate ci --expires 1d --until 2027-01-31",

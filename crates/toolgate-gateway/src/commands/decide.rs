@@ -22,35 +22,58 @@ pub(super) fn approve(data: &Path, approve: &Approve) -> Result<ExitCode> {
     });
     let with = json!({"id": approve.id, "edit": approve.edit, "remember": remember});
     let done = Gateways::find(data)?.ask_any("approve", &with)?;
-    if done["more"] == true {
-        eprintln!("your yes is noted; another person has to say yes too");
+    let id = visible_line(&approve.id);
+    match (done["more"] == true, approve.remember) {
+        (true, _) => eprintln!("your yes is noted; another person has to say yes too"),
+        (false, true) => {
+            eprintln!("approved: {id}; `toolgate grants list` shows what is remembered");
+        }
+        (false, false) => eprintln!("approved: {id}"),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// `toolgate deny`.
+pub(super) fn deny(data: &Path, id: &str, reason: &str) -> Result<ExitCode> {
+    let with = json!({"id": id, "reason": reason});
+    told(data, "deny", &with, &format!("denied: {id}"))
+}
+
+/// Has it done, and says so.
+fn told(data: &Path, action: &str, with: &Value, words: &str) -> Result<ExitCode> {
+    let code = one(data, action, with)?;
+    eprintln!("{}", visible_line(words));
+    Ok(code)
 }
 
 /// `toolgate grants`.
 pub(super) fn grants(data: &Path, grants: &Grants) -> Result<ExitCode> {
     match grants {
         Grants::List => list(data),
-        Grants::Revoke { id, all } => one(data, "grants/revoke", &json!({"id": id, "all": all})),
+        Grants::Revoke { id, all } => {
+            let with = json!({"id": id, "all": all});
+            let what = id.as_deref().unwrap_or("all grants");
+            told(data, "grants/revoke", &with, &format!("revoked: {what}"))
+        }
     }
 }
 
 /// `toolgate freeze`.
 pub(super) fn freeze(data: &Path, freeze: &Freeze) -> Result<ExitCode> {
     match freeze.what() {
-        Some(what) => one(
-            data,
-            "freeze",
-            &json!({"what": what, "reason": freeze.reason()}),
-        ),
+        Some(what) => {
+            let with = json!({"what": what, "reason": freeze.reason()});
+            told(data, "freeze", &with, &format!("frozen: {what}"))
+        }
         None => frozen(data),
     }
 }
 
 /// `toolgate thaw`.
 pub(super) fn thaw(data: &Path, thaw: &Thaw) -> Result<ExitCode> {
-    one(data, "thaw", &json!({"what": thaw.what()}))
+    let what = thaw.what();
+    let words = format!("thawed: {}", what.as_deref().unwrap_or_default());
+    told(data, "thaw", &json!({"what": what}), &words)
 }
 
 fn list(data: &Path) -> Result<ExitCode> {

@@ -31,6 +31,8 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
     let data = place.of(&config)?;
     let grants = signing_in::folder(&data);
     let at = At::find(&config, &grants, &wanted.server, for_whom).map_err(Failed::Usage)?;
+    let keys = data.clone();
+    let key = SameKey::of(for_whom, move |name| holder(&keys, name))?;
     let secret = secret(&config, at)?;
     let runtime = runtime()?;
     let room = signing_in::callers::room(&config, at);
@@ -41,8 +43,6 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
             visible_line(caller)
         );
     }
-    let keys = data.clone();
-    let key = SameKey::of(for_whom, move |name| holder(&keys, name))?;
     let login = at.begin(secret, config.limits.callers_per_server, key)?;
     let browser = Browser::new(move |url| show(url, open)).telling(|issuer| {
         let issuer = visible_line(issuer);

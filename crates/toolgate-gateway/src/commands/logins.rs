@@ -105,6 +105,10 @@ fn line(one: &Value) -> String {
 
 /// Forgets what was granted, and gives it back where that is possible.
 pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
+    if wanted.server.is_none() && !wanted.all {
+        let why = "say of which server, as `toolgate logins` shows it, or --all for everything that was granted";
+        return Err(Failed::Usage(why.to_owned()));
+    }
     let config = place.config()?;
     let data = place.of(&config)?;
     let grants = signing_in::folder(&data);

@@ -61,6 +61,7 @@ fn text(status: &Value) -> String {
             &format!("NOT in their second place: {}", visible(why)),
         ),
     }
+    let flags = status["flags"].as_str().unwrap_or_default();
     for server in status["servers"].as_array().into_iter().flatten() {
         let state = match server["error"].as_str() {
             Some(why) => format!("{}: {}", word(&server["state"]), visible(why)),
@@ -70,7 +71,7 @@ fn text(status: &Value) -> String {
             None => word(&server["state"]),
         };
         line("server", &format!("{} {state}", word(&server["id"])));
-        for (caller, how) in waiting(server) {
+        for (caller, how) in waiting(server, flags) {
             line("", &format!("{caller} waits for a sign-in; {how}"));
         }
     }
@@ -79,8 +80,15 @@ fn text(status: &Value) -> String {
         let left = left.saturating_sub(millis(SystemTime::now()));
         let name = word(&key["name"]);
         if let Some(soon) = soon(Duration::from_millis(left)) {
-            let then = format!("toolgate keys extend {name}, or rotate {name}");
-            line("key", &format!("key:{name} {soon}; run: {then}"));
+            let extend = format!(
+                "toolgate keys extend {name} --expires 90d{}",
+                visible(flags)
+            );
+            let rotate = format!("toolgate keys rotate {name}{}", visible(flags));
+            line(
+                "key",
+                &format!("key:{name} {soon}; run: {extend}, or: {rotate}"),
+            );
         }
     }
     for issuer in status["issuers"].as_array().into_iter().flatten() {
@@ -98,13 +106,13 @@ fn text(status: &Value) -> String {
 }
 
 /// The callers of a server who were told that somebody has to sign in for them, and what is to be done.
-fn waiting(server: &Value) -> impl Iterator<Item = (String, String)> {
-    let id = server["id"].as_str().unwrap_or_default();
+fn waiting(server: &Value, flags: &str) -> impl Iterator<Item = (String, String)> {
+    let (id, how) = (server["id"].as_str().unwrap_or_default(), How::with(flags));
     let own = server["own_sign_ins"].as_array().into_iter().flatten();
     let waiting = own.filter(|one| one["granted"] == false);
     waiting.filter_map(move |one| {
         let caller = one["caller"].as_str()?;
-        let how = visible_line(&How::default().words(id, Some(caller)));
+        let how = visible_line(&how.words(id, Some(caller)));
         Some((visible_line(caller), how))
     })
 }
@@ -152,17 +160,17 @@ mod tests {
         ]);
         let status = json!({
             "servers": [{"id": "far", "state": "running", "error": null, "own_sign_ins": own}],
-            "keys_ending": [{"name": "ci", "expires": end}],
+            "keys_ending": [{"name": "ci", "expires": end}], "flags": " --data /d",
         });
         let told = text(&status);
-        let line = "corp:an n waits for a sign-in; run: toolgate login far --caller 'corp:an n'\n";
+        let line = "corp:an n waits for a sign-in; run: toolgate login far --caller 'corp:an n' --data /d\n";
         assert!(told.contains(line), "{told}");
         assert!(!told.contains("key:ci waits"), "{told}");
         let mut unused = status.clone();
         unused["servers"][0]["reached"] = json!(false);
         assert!(text(&unused).contains("server       far not used yet\n"));
         assert!(told.contains("server       far running\n"), "{told}");
-        let line = "key:ci ends in 6 days; run: toolgate keys extend ci, or rotate ci\n";
+        let line = "key:ci ends in 6 days; run: toolgate keys extend ci --expires 90d --data /d, or: toolgate keys rotate ci --data /d\n";
         assert!(told.contains(line), "{told}");
     }
 }

@@ -25,11 +25,11 @@ impl Operator {
             }
             "grants/revoke" if with.get("all").and_then(Value::as_bool) == Some(true) => {
                 for grant in self.desk.grants() {
-                    done(self.desk.revoke(&grant.id).await, &grant.id)?;
+                    forgotten(self.desk.revoke(&grant.id).await, &grant.id)?;
                 }
                 Ok(json!({"ok": true}))
             }
-            "grants/revoke" => done(self.desk.revoke(id).await, id),
+            "grants/revoke" => forgotten(self.desk.revoke(id).await, id),
             "freeze" => self.freeze(word("what"), word("reason"), who).await,
             "thaw" => self.thaw(word("what"), who).await,
             _ => Err(NotDone::Unknown(format!("there is no action {action:?}"))),
@@ -136,7 +136,7 @@ pub(super) fn done(result: Result<(), DeskError>, id: &str) -> Done {
         Err(DeskError::Unknown) => Err(NotDone::Unknown(format!(
             "there is nothing to decide under {id}; `toolgate inbox` lists what waits"
         ))),
-        Err(DeskError::Decided(standing)) => {
+        Err(DeskError::Decided(standing)) if standing != Standing::Revoked => {
             let text = format!("{id} is settled already: {}", standing.as_str());
             Err(NotDone::Refused(text))
         }
@@ -144,6 +144,15 @@ pub(super) fn done(result: Result<(), DeskError>, id: &str) -> Done {
             Err(NotDone::Refused(error.public().to_owned()))
         }
         Err(error) => Err(NotDone::Refused(format!("{id}: {error}"))),
+    }
+}
+
+fn forgotten(result: Result<(), DeskError>, id: &str) -> Done {
+    match result {
+        Err(DeskError::Unknown) => Err(NotDone::Unknown(format!(
+            "there is no grant {id}; `toolgate grants list` shows what is remembered"
+        ))),
+        result => done(result, id),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
     servers::Supervisor,
     signing_in::{self, How, Links, Showing, SignIns},
     stack,
-    startup::Ready,
+    startup::{Ready, flags},
     stored,
     witness::EdgeWitness,
 };
@@ -107,6 +107,7 @@ impl Parts {
             logins: logins.clone(),
             endpoint: address.map(|a| format!("http://{}/mcp", reachable(a))),
             data: start.data.display().to_string(),
+            flags: flags(&start.stdio, &["--config", "--data"]),
             grants: signing_in::folder(&start.data),
             journal: journal.clone(),
         });

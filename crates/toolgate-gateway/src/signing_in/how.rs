@@ -19,6 +19,14 @@ impl How {
         }
     }
 
+    /// Of a gateway that said its options itself.
+    pub(crate) fn with(flags: &str) -> How {
+        How {
+            console: None,
+            flags: flags.to_owned(),
+        }
+    }
+
     /// To sign in at a server, for that caller or for all.
     pub(crate) fn words(&self, id: &str, caller: Option<&str>) -> String {
         let (mut run, mut page) = (format!("toolgate login {id}"), format!("#/servers/{id}"));

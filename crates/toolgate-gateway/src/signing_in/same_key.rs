@@ -2,7 +2,7 @@
 
 use super::room::Room;
 use std::sync::Arc;
-use toolgate::BoxFuture;
+use toolgate::{BoxFuture, visible_line};
 use toolgate_auth::client::{Grant, OauthClient, Store, StoreError, Turn};
 
 /// Tells who has a name now, if its key opens.
@@ -15,7 +15,7 @@ pub(crate) struct SameKey(Option<Begun>);
 #[derive(Clone)]
 struct Begun {
     name: String,
-    holder: Option<u64>,
+    holder: u64,
     now: Arc<Now>,
 }
 
@@ -23,7 +23,7 @@ impl SameKey {
     /// Who has the key of a caller now.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// There is none that opens, or it cannot be read.
     pub(crate) fn of(
         caller: Option<&str>,
         now: impl Fn(&str) -> Result<Option<u64>, String> + Send + Sync + 'static,
@@ -31,9 +31,16 @@ impl SameKey {
         let Some(name) = caller.and_then(|caller| caller.strip_prefix("key:")) else {
             return Ok(SameKey(None));
         };
+        // Nothing could be kept for it.
+        let Some(holder) = now(name)? else {
+            let name = visible_line(name);
+            return Err(format!(
+                "there is no key {name} that is valid; run: toolgate keys create {name}"
+            ));
+        };
         Ok(SameKey(Some(Begun {
             name: name.to_owned(),
-            holder: now(name)?,
+            holder,
             now: Arc::new(now),
         })))
     }
@@ -42,7 +49,7 @@ impl SameKey {
         let Some(Begun { name, holder, now }) = &self.0 else {
             return Ok(());
         };
-        match now(name).map_err(StoreError)? == *holder {
+        match now(name).map_err(StoreError)? == Some(*holder) {
             true => Ok(()),
             false => Err(StoreError(format!(
                 "the key {name} is not the one that it was when the sign-in began: it was revoked or has expired meanwhile, or is somebody else's now; nothing is kept"

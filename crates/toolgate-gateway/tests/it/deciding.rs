@@ -251,6 +251,40 @@ fn what_is_frozen_stands_still_in_all_processes() {
 }
 
 #[test]
+fn what_was_decided_is_said() {
+    let gate = Setup::demo().start();
+    let said = |args: &[&str]| {
+        let out = gate.run(args);
+        assert!(out.status.success(), "{args:?} {out:?}");
+        assert!(out.stdout.is_empty(), "{args:?} {out:?}");
+        String::from_utf8(out.stderr).unwrap()
+    };
+    for (how, word) in [("approve", "approved"), ("deny", "denied")] {
+        let waits = note(gate.port, how);
+        let id = gate.pending();
+        let args = ["deny", &id, "-m", "no"];
+        let args = if how == "deny" {
+            &args[..]
+        } else {
+            &["approve", &id]
+        };
+        assert_eq!(said(args), format!("{word}: {id}\n"));
+        waits.join().unwrap();
+    }
+    let who = ["caller", "key:nosuch"];
+    let frozen = said(&["freeze", who[0], who[1]]);
+    assert_eq!(frozen, "frozen: caller key:nosuch\n");
+    let thawed = said(&["thaw", who[0], who[1]]);
+    assert_eq!(thawed, "thawed: caller key:nosuch\n");
+    let unknown = refused(&gate, &["grants", "revoke", "x"]);
+    assert!(unknown.contains("toolgate grants list"), "{unknown}");
+    let wrong = gate.run(&["audit", "search", "--decision", "bad"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let words = String::from_utf8(wrong.stderr).unwrap();
+    assert!(words.contains("allow, deny, accept, reject"), "{words}");
+}
+
+#[test]
 fn a_person_edits_remembers_and_freezes_in_the_browser() {
     let (Some(real), Some(_)) = (real(), browser()) else {
         return;

@@ -287,8 +287,21 @@ fn t26_a_revoked_key_ends_what_it_opened_at_once() {
         "Bearer error=\"invalid_token\"",
     );
     assert_eq!(in_session(port, &ann, &session).status, 404);
-    // Whoever approves it now approves nothing.
-    gate.run(&["approve", &approval]);
+    // It waits for nobody any more, and whoever approves it now is told so.
+    assert!(gate.inbox().is_empty());
+    let out = gate.run(&["approve", &approval]);
+    let words = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{words}");
+    assert!(
+        words.contains("the key of its caller was revoked"),
+        "{words}"
+    );
+    until("its end is in the record", SOON, || {
+        let ended = |r: &Value| r["approval"] == *approval && r["state"] == "revoked";
+        gate.audit().iter().any(ended).then_some(())
+    });
+    let approved = |r: &Value| r["approval"] == *approval && r["state"] == "approved";
+    assert!(!gate.audit().iter().any(approved));
     let out = until("the call that ran is closed in the record", SOON, || {
         let records = gate.audit();
         let begun = records.iter().filter(|r| r["ev"] == "call.begin");

@@ -117,7 +117,7 @@ fn a_key_that_ends_soon_is_told_of_and_put_off() {
     assert!(list.contains("(ends in 6 days)"), "{list}");
     let status = gate.cli(&["status"]);
     assert!(
-        status.contains("key:ci ends in 6 days; run: toolgate keys extend ci"),
+        status.contains("key:ci ends in 6 days; run: toolgate keys extend ci --expires 90d --"),
         "{status}"
     );
     assert!(!status.contains("key:ann"), "{status}");

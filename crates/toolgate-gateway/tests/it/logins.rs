@@ -34,6 +34,9 @@ impl Alone {
     }
 
     fn sign_in(&self, caller: &str) {
+        if let Some(name) = caller.strip_prefix("key:") {
+            self.well(&["keys", "create", name]);
+        }
         typed_login(&self.config, &self.state(), &["far", "--caller", caller]);
     }
 
@@ -70,6 +73,15 @@ fn who_signed_in_where_is_listed_without_what_was_granted() {
     let alone = Alone::new();
     assert!(alone.well(&["logins"]).contains("nobody is signed in"));
     assert!(!alone.state().join("grants").exists(), "nothing is made");
+    let words = ["login", "far", "--no-browser", "--caller", "key:nosuch"];
+    let none = alone.run(&words, &alone.config);
+    let said = String::from_utf8_lossy(&none.stderr).into_owned();
+    assert_eq!(none.status.code(), Some(1), "{said}");
+    let then = "there is no key nosuch that is valid; run: toolgate keys create nosuch";
+    assert!(said.contains(then) && !said.contains("http"), "{said}");
+    let none = alone.run(&["logout"], &alone.config);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("--all"));
     alone.sign_in("key:ann");
     let said = alone.well(&["logins"]);
     assert!(

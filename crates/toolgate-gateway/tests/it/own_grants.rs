@@ -280,7 +280,7 @@ fn t31_each_caller_has_a_sign_in_of_its_own_and_nobody_uses_anothers() {
         assert!(told.contains(part), "{part}: {told}");
     }
     let status = gate.cli(&["status"]);
-    let waits = "key:bob waits for a sign-in; run: toolgate login far --caller key:bob\n";
+    let waits = "key:bob waits for a sign-in; run: toolgate login far --caller key:bob --config ";
     assert!(status.contains(waits), "{status}");
     assert!(!status.contains("key:ann waits"), "{status}");
     assert_eq!(far.seen(|seen| seen.calls.len()), before);
@@ -484,6 +484,7 @@ fn sign_ins_of_callers_are_few_and_each_has_a_name() {
     let far = Far::new();
     let gate = far.gate("callers_per_server = 1\n");
     let ann = key(&gate, "ann");
+    key(&gate, "bob");
     sign_in(&gate, "key:ann");
     let over = run(
         &gate,

@@ -143,13 +143,14 @@ impl Book {
     pub(super) fn expire(
         &mut self,
         store: &dyn Store,
+        end: &Standing,
         over: impl Fn(&Slip) -> bool,
     ) -> Vec<Ending> {
         let slips = self.slips.iter_mut();
         let ended = slips.filter(|slip| slip.alive() && over(slip)).map(|slip| {
-            slip.over = true;
+            slip.over = Some(end.clone());
             slip.wake();
-            Ending::of(slip, store)
+            Ending::of(slip, end, store)
         });
         ended.collect()
     }

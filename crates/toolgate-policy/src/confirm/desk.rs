@@ -1,7 +1,7 @@
 //! Where approvals lie: open ones, decided ones, and grants. The store keeps them, the journal what was decided.
 
 use super::{
-    ApprovalView, Binding, DeskError, DeskLimits, GrantView, book::Book, grants, kept,
+    ApprovalView, Binding, DeskError, DeskLimits, GrantView, Standing, book::Book, grants, kept,
     over::Endings, slip::Slip,
 };
 use crate::{Expect, Freezes, Recorder, Store};
@@ -111,7 +111,8 @@ impl Desk {
 
     /// Ends all approvals that were asked here under another policy: their calls are judged anew.
     pub fn policy_changed(&self, policy: &str) {
-        self.expire(|slip| slip.own && *slip.kept.binding.policy != *policy);
+        let other = |slip: &Slip| slip.own && *slip.kept.binding.policy != *policy;
+        self.expire(&Standing::Expired, other);
     }
 
     /// Whether this approval waits for a decision on exactly this.
@@ -140,7 +141,11 @@ impl Desk {
     /// Takes in what is new, ends what is over, and forgets what has been over for a life.
     pub(super) fn sweep(&self) {
         self.sync();
-        self.expire(|slip| slip.expiry.past());
+        let keys = self.freezes.keys();
+        self.expire(&Standing::Expired, |slip| slip.expiry.past());
+        self.expire(&Standing::Revoked, |slip| {
+            keys.gone(&slip.kept.binding.caller).is_some()
+        });
         let gone = self.book().forget(self.limits.life, Desk::MOST);
         for slip in gone.iter().filter(|slip| slip.version > 0) {
             let expect = Expect::Version(slip.version);

@@ -1,4 +1,4 @@
-//! The end of approvals that nobody decided, or used, in time.
+//! The end of approvals that nobody decided, or used, in time, and of those whose caller's key was revoked.
 //!
 //! All processes of a store see it, and the one that asked may be gone. Whoever puts the end into the store first
 //! records it, so that each has one record.
@@ -26,11 +26,11 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    pub(super) fn of(slip: &Slip, store: &dyn Store) -> Ending {
+    pub(super) fn of(slip: &Slip, end: &Standing, store: &dyn Store) -> Ending {
         Ending {
             id: slip.id.clone(),
-            record: slip.record(Standing::Expired.as_str()),
-            writing: slip.write(store, |kept| kept.standing = Standing::Expired),
+            record: slip.record(end.as_str()),
+            writing: slip.write(store, |kept| kept.standing = end.clone()),
         }
     }
 }
@@ -82,9 +82,9 @@ impl Desk {
         }
     }
 
-    /// Ends approvals.
-    pub(super) fn expire(&self, over: impl Fn(&Slip) -> bool) {
-        let ended = self.book().expire(self.store.as_ref(), over);
+    /// Ends approvals, which stand there then.
+    pub(super) fn expire(&self, end: &Standing, over: impl Fn(&Slip) -> bool) {
+        let ended = self.book().expire(self.store.as_ref(), end, over);
         if ended.is_empty() {
             return;
         }

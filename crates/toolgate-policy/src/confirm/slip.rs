@@ -49,8 +49,8 @@ pub(super) struct Slip {
     pub(super) version: u64,
     /// A no that is on its way to the store: it counts at once.
     pub(super) no: Option<(Who, Option<String>)>,
-    /// Its time or its policy is over.
-    pub(super) over: bool,
+    /// How it ended, where its time, its policy or the key of its caller is over.
+    pub(super) over: Option<Standing>,
     pub(super) expiry: Expiry,
     /// Whether it was asked in this process.
     pub(super) own: bool,
@@ -74,7 +74,7 @@ impl Slip {
             kept,
             version,
             no: None,
-            over: false,
+            over: None,
             own: version == 0,
             told: BTreeSet::new(),
             waiters: 0,
@@ -87,7 +87,9 @@ impl Slip {
         match (&self.kept.standing, &self.no) {
             (spent @ Standing::Spent { .. }, _) => spent.clone(),
             (_, Some((who, why))) => Standing::Denied(who.clone(), why.clone()),
-            (Standing::Open | Standing::Approved(_), None) if self.over => Standing::Expired,
+            (Standing::Open | Standing::Approved(_), None) => {
+                self.over.as_ref().unwrap_or(&self.kept.standing).clone()
+            }
             (standing, None) => standing.clone(),
         }
     }
@@ -100,7 +102,7 @@ impl Slip {
     /// Takes what the store has now.
     pub(super) fn take(&mut self, kept: Kept, version: u64) {
         // One whose end met a change of another process is judged anew.
-        self.over = false;
+        self.over = None;
         (self.kept, self.version) = (kept, version);
         self.wake();
     }

@@ -15,6 +15,8 @@ pub enum Standing {
     Denied(Who, Option<String>),
     /// Nobody decided, or nobody used it, in time.
     Expired,
+    /// The key of its caller was revoked before it was used.
+    Revoked,
     /// Used by the call of that id; it holds for the later rounds of that call.
     Spent {
         /// The id of the call.
@@ -34,6 +36,7 @@ impl Standing {
             Standing::Approved(_) => "approved",
             Standing::Denied(..) => "denied",
             Standing::Expired => "expired",
+            Standing::Revoked => "revoked",
             Standing::Spent { .. } => "spent",
         }
     }
@@ -93,6 +96,7 @@ impl Standing {
             }
             Standing::Open => json!({"is": "open"}),
             Standing::Expired => json!({"is": "expired"}),
+            Standing::Revoked => json!({"is": "revoked"}),
         }
     }
 
@@ -101,6 +105,7 @@ impl Standing {
         Some(match value.get("is")?.as_str()? {
             "open" => Standing::Open,
             "expired" => Standing::Expired,
+            "revoked" => Standing::Revoked,
             "approved" => Standing::Approved(who()?),
             "denied" => Standing::Denied(who()?, value.get("why")?.as_str().map(str::to_owned)),
             "spent" => Standing::Spent {

@@ -106,6 +106,7 @@ impl fmt::Display for DeskError {
         match self {
             DeskError::Unknown => f.write_str("there is none of that id; it may be over for long"),
             DeskError::Decided(Standing::Spent { .. }) => f.write_str("it was approved and used already"),
+            DeskError::Decided(Standing::Revoked) => f.write_str("the key of its caller was revoked, so the call was refused"),
             DeskError::Decided(standing) => write!(f, "it is {} already", standing.as_str()),
             DeskError::NotRemembered => f.write_str(
                 "a yes can be remembered only for tools that a trusted server calls harmless, or with a condition, only as it stands, only so many, and never where several persons have to say yes; approve it once",

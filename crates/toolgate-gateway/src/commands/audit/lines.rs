@@ -57,6 +57,8 @@ fn because(line: &Line, verdict: &str) -> String {
     let trail = line.fields.get("trail").and_then(Value::as_array);
     let last = trail.and_then(|steps| steps.last());
     let why = last.and_then(|step| step["why"].as_str());
+    // What the door refuses has no trail.
+    let why = why.or_else(|| line.fields.get("why").and_then(Value::as_str));
     match why {
         Some(why) => format!("{}: {}", word(line, verdict), short(why)),
         None => word(line, verdict),
@@ -161,6 +163,9 @@ mod tests {
                 call(Event::DENY)
                     .with("code", "invalid")
                     .with("trail", trail),
+                call(Event::DENY)
+                    .with("code", "edge")
+                    .with("why", "a key\nthat was revoked"),
                 Entry::new(Event::KEY)
                     .with("caller", "ada")
                     .with("state", "made")
@@ -176,9 +181,10 @@ mod tests {
             head("call.end", "c-1", "files.read")
                 + " cancelled_unknown in 3.9 ms, by caller: changed my mind\n",
             head("deny", "c-1", "files.read") + " invalid: at /a: no\n",
+            head("deny", "c-1", "files.read") + " edge: a key\\u000athat was revoked\n",
             head("key", "", "") + " n=7 state=made\n",
         ];
-        assert_eq!(lines[..5], expected);
+        assert_eq!(lines[..6], expected);
     }
 
     #[test]
@@ -188,6 +194,7 @@ mod tests {
             let entry = entry
                 .with("tool", hostile)
                 .with("caller", hostile)
+                .with("why", hostile)
                 .with(hostile, hostile);
             let other = Entry::new(Event::KEY).with(hostile, hostile);
             for line in &lines("hostile", vec![entry, other])[..2] {
