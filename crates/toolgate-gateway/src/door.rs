@@ -182,10 +182,7 @@ impl Door {
 
     /// Somebody showed what is not good.
     pub(crate) fn wrong(&self, why: String, told: &'static str) -> StaysOut {
-        let refused = self
-            .resource
-            .as_ref()
-            .map(|resource| Box::new(resource.refuses(told)));
+        let refused = self.refused(|resource| resource.refuses(told));
         StaysOut {
             how: How::Wrong,
             why,
@@ -194,15 +191,18 @@ impl Door {
         }
     }
 
+    /// The refusal in the words of those who take tokens, where there are any.
+    fn refused(&self, of: impl FnOnce(&ResourceServer) -> Refused) -> Option<Box<Refused>> {
+        let resource = self.resource.as_ref()?;
+        Some(Box::new(of(resource)))
+    }
+
     fn silent(&self, why: &str) -> StaysOut {
         StaysOut {
             how: How::Silent,
             why: why.to_owned(),
             told: "credentials are needed here: send Authorization: Bearer KEY with a key that the operator made with `toolgate keys create NAME`",
-            refused: self
-                .resource
-                .as_ref()
-                .map(|resource| Box::new(resource.asks_for())),
+            refused: self.refused(|resource| resource.asks_for()),
         }
     }
 
@@ -223,10 +223,7 @@ impl Door {
             how: How::Malformed,
             why: why.to_owned(),
             told: "the header Authorization cannot be read here; send it once, as Bearer and one key",
-            refused: self
-                .resource
-                .as_ref()
-                .map(|resource| Box::new(resource.cannot_read(why))),
+            refused: self.refused(|resource| resource.cannot_read(why)),
         }
     }
 }

@@ -13,7 +13,7 @@ use std::{fmt, path::Path};
 use toolgate::client::{HttpOptions, check_url};
 
 /// Keys that only a server with a `url` has, besides those of its client.
-const KEYS: &[&str] = &["headers", "exchange", "grants", "danger_private_addresses"];
+pub(super) const KEYS: &[&str] = &["headers", "exchange", "grants", "danger_private_addresses"];
 /// What a URL looks like.
 const URL: &str = "\"https://mcp.example.com/mcp\"";
 

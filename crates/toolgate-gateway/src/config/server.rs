@@ -1,10 +1,10 @@
 //! What the operator says of a server: `[server.NAME]`.
 
 use super::{
-    address::Address,
+    address::{self, Address},
     asking::Asking,
     cleaning::Cleaning,
-    clear,
+    clear, client,
     environment::{env, env_pass},
     error::ConfigError,
     given::{self, Given},
@@ -98,8 +98,8 @@ impl fmt::Debug for Server {
     }
 }
 
-/// Every key of a server.
-pub(super) const KEYS: &[&str] = &[
+/// Keys of a server, but those that only one with a url has.
+const KEYS: &[&str] = &[
     "command",
     "env",
     "env_pass",
@@ -130,18 +130,12 @@ pub(super) const KEYS: &[&str] = &[
     "audit_arguments",
     "audit_results",
     "url",
-    "headers",
-    "client_id",
-    "issuer",
-    "client_secret",
-    "client_key",
-    "client_document",
-    "sign_in",
-    "scopes",
-    "exchange",
-    "grants",
-    "danger_private_addresses",
 ];
+
+/// Every key of a server.
+pub(super) fn keys() -> Vec<&'static str> {
+    [KEYS, address::KEYS, client::KEYS].concat()
+}
 
 /// Keys that only a server with a command has.
 const CHILD: &[&str] = &["command", "env", "env_pass", "cwd"];
@@ -206,7 +200,11 @@ impl Server {
         base: &Path,
     ) -> Result<Server, ConfigError> {
         let name = format!("[server.{id}]");
-        let section = field.section(&*name, &format!("a section that begins with {name}"), KEYS)?;
+        let section = field.section(
+            &*name,
+            &format!("a section that begins with {name}"),
+            &keys(),
+        )?;
         let mut server = match Address::read(&section, id, base)? {
             Some(address) => Server::reached(id, &section, address)?,
             None => {

@@ -21,7 +21,6 @@ pub(crate) use users::{Showing, Users};
 
 use crate::config::{Address, Config};
 use room::Room;
-use same_key::WhileSame;
 use std::path::{Path, PathBuf};
 use toolgate_auth::{
     Secret,
@@ -114,9 +113,13 @@ impl<'a> At<'a> {
         if self.caller.is_none() {
             return self.kept(store, secret);
         }
-        let begin = callers::key(self.id, self.address, Some(""));
-        let store = Room::of(store, begin, most);
-        self.kept(WhileSame { store, key }, secret)
+        let room = Room {
+            store,
+            begin: callers::key(self.id, self.address, Some("")),
+            most,
+            key,
+        };
+        self.kept(room, secret)
     }
 
     fn kept(

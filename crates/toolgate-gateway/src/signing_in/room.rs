@@ -1,20 +1,19 @@
-//! Grants of the callers of one server: so many of them, and not one more, whichever process keeps them.
+//! Grants of the callers of one server: so many of them, and not one more, whichever process keeps them; and each for who
+//! had the name of the caller when the sign-in began.
 
+use super::SameKey;
 use futures_util::future::BoxFuture;
 use toolgate_auth::client::{FileStore, Grant, OauthClient, Store, StoreError, Turn};
 
-/// A store with a bound on the grants whose names begin alike.
+/// A store with a bound on the grants whose names begin alike, which keeps what was granted while a key is the same.
 pub(super) struct Room {
-    store: FileStore,
-    begin: String,
-    most: usize,
+    pub(super) store: FileStore,
+    pub(super) begin: String,
+    pub(super) most: usize,
+    pub(super) key: SameKey,
 }
 
 impl Room {
-    pub(super) fn of(store: FileStore, begin: String, most: usize) -> Room {
-        Room { store, begin, most }
-    }
-
     /// Keeps a grant of a new name, where there is room. One after the other: each counts those before it.
     async fn keep_new(&self, key: &str, grant: Grant) -> Result<(), StoreError> {
         let (begin, most) = (&self.begin, self.most);
@@ -45,6 +44,11 @@ impl Store for Room {
         grant: Option<Grant>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
+            // Who signs in keeps it in turn, and who revokes a key forgets what was granted for it in a turn, too: before
+            // this, or after it.
+            if grant.is_some() {
+                self.key.check()?;
+            }
             match grant {
                 Some(grant) if self.store.grant(key).await?.is_none() => {
                     self.keep_new(key, grant).await
@@ -86,7 +90,12 @@ mod tests {
         let _ = std::fs::remove_dir_all(&folder);
         let text = r#"{"issuer":"https://as.test","resource":"https://a.test","access":"a","bound":false,"scopes":""}"#;
         let grant = Grant::from_text(&Secret::new(text)).unwrap();
-        let room = || Room::of(FileStore::new(&folder), "far ".to_owned(), 2);
+        let room = || Room {
+            store: FileStore::new(&folder),
+            begin: "far ".to_owned(),
+            most: 2,
+            key: SameKey::of(None, |_| Ok(None)).unwrap(),
+        };
         room().keep("near", Some(grant.clone())).await.unwrap();
         let rooms: Vec<Room> = (0..6).map(|_| room()).collect();
         let keep = async |room: &Room, key: String| room.keep(&key, Some(grant.clone())).await;

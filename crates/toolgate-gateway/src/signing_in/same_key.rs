@@ -1,9 +1,8 @@
 //! A sign-in for the caller of a key is for that key: whoever has its name afterwards is somebody else.
 
-use super::room::Room;
 use std::sync::Arc;
-use toolgate::{BoxFuture, visible_line};
-use toolgate_auth::client::{Grant, OauthClient, Store, StoreError, Turn};
+use toolgate::visible_line;
+use toolgate_auth::client::StoreError;
 
 /// Tells who has a name now, if its key opens.
 type Now = dyn Fn(&str) -> Result<Option<u64>, String> + Send + Sync;
@@ -45,7 +44,11 @@ impl SameKey {
         })))
     }
 
-    fn check(&self) -> Result<(), StoreError> {
+    /// Whether it is the same yet.
+    ///
+    /// # Errors
+    /// It is not, or that cannot be read.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
         let Some(Begun { name, holder, now }) = &self.0 else {
             return Ok(());
         };
@@ -55,51 +58,5 @@ impl SameKey {
                 "the key {name} is not the one that it was when the sign-in began: it was revoked or has expired meanwhile, or is somebody else's now; nothing is kept"
             ))),
         }
-    }
-}
-
-/// Keeps what was granted while the key is the same.
-pub(super) struct WhileSame {
-    pub(super) store: Room,
-    pub(super) key: SameKey,
-}
-
-impl Store for WhileSame {
-    fn grant<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
-        self.store.grant(name)
-    }
-
-    fn keep<'a>(
-        &'a self,
-        name: &'a str,
-        grant: Option<Grant>,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            // Who signs in keeps it in turn, and who revokes a key forgets what was granted for it in a turn, too: before
-            // this, or after it.
-            if grant.is_some() {
-                self.key.check()?;
-            }
-            self.store.keep(name, grant).await
-        })
-    }
-
-    fn turn<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Turn, StoreError>> {
-        self.store.turn(name)
-    }
-
-    fn client<'a>(
-        &'a self,
-        issuer: &'a str,
-    ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
-        self.store.client(issuer)
-    }
-
-    fn keep_client<'a>(
-        &'a self,
-        issuer: &'a str,
-        client: Option<OauthClient>,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.store.keep_client(issuer, client)
     }
 }

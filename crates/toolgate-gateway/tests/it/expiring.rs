@@ -2,8 +2,8 @@
 //! answer in every way of asking, since its effect may be there; nothing new begins, and what only listens ends.
 
 use crate::help::{
-    Gate, Modern, Reply, SOON, Setup, TempDir, all_of, answer_of, message_of, raw, request, until,
-    upstream,
+    Gate, Modern, Reply, SOON, Setup, TempDir, all_of, answer_of, message_of, raw, request, sayer,
+    until,
 };
 use crate::keys::created;
 use crate::many_tokens::Issuer;
@@ -29,25 +29,12 @@ struct Far {
 impl Far {
     fn start(self: &Arc<Far>) -> String {
         let far = self.clone();
-        upstream(move |message| {
+        sayer(move |message| {
             let answer = |result: Value| Reply::result(message, result);
-            match message["method"].as_str().unwrap_or_default() {
-                "initialize" => answer(
-                    json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "far", "version": "1"}}),
-                ),
-                "tools/list" => answer(
-                    json!({"tools": [{"name": "say", "inputSchema": {"type": "object"},
-                    "annotations": {"readOnlyHint": true}}]}),
-                ),
-                "tools/call" => {
-                    far.calls.fetch_add(1, SeqCst);
-                    let open = far.open.lock().unwrap();
-                    drop(far.opened.wait_while(open, |open| !*open).unwrap());
-                    answer(json!({"content": [{"type": "text", "text": "it is done"}]}))
-                }
-                _ => answer(json!({})),
-            }
+            far.calls.fetch_add(1, SeqCst);
+            let open = far.open.lock().unwrap();
+            drop(far.opened.wait_while(open, |open| !*open).unwrap());
+            answer(json!({"content": [{"type": "text", "text": "it is done"}]}))
         })
     }
 

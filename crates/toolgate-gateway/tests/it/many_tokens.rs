@@ -1,6 +1,6 @@
 //! T31: a token of its own for each of many calls, and none of them anywhere else.
 
-use crate::help::{Gate, Heard, Reply, SOON, Setup, Signer, until, upstream};
+use crate::help::{Gate, Heard, Reply, SOON, Setup, Signer, sayer, until};
 use crate::oauth::{RESOURCE, bearer, call, files, tap};
 use serde_json::{Value, json};
 use std::io::{BufReader, Write};
@@ -74,28 +74,17 @@ impl Issuer {
 /// A server that answers, fails and leads elsewhere in turn.
 fn far() -> String {
     let calls = AtomicUsize::new(0);
-    upstream(move |message| {
+    sayer(move |message| {
         let answer = |result: Value| Reply::result(message, result);
-        match message["method"].as_str().unwrap_or_default() {
-            "initialize" => answer(
-                json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "far", "version": "1"}}),
-            ),
-            "tools/list" => answer(
-                json!({"tools": [{"name": "say", "inputSchema": {"type": "object"},
-                "annotations": {"readOnlyHint": true}}]}),
-            ),
-            "tools/call" => match calls.fetch_add(1, Relaxed) % 6 {
-                0 => Reply::Status(401, "text/plain", "who are you".to_owned()),
-                1 => Reply::Status(500, "text/plain", "no".to_owned()),
-                2 => Reply::Status(307, "text/plain", "elsewhere".to_owned()),
-                3 => Reply::Events(vec![
-                    json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32000, "message": "no"}}),
-                ]),
-                4 => Reply::Status(200, "application/json", "{\"half".to_owned()),
-                _ => answer(json!({"content": [{"type": "text", "text": "said"}]})),
-            },
-            _ => answer(json!({})),
+        match calls.fetch_add(1, Relaxed) % 6 {
+            0 => Reply::Status(401, "text/plain", "who are you".to_owned()),
+            1 => Reply::Status(500, "text/plain", "no".to_owned()),
+            2 => Reply::Status(307, "text/plain", "elsewhere".to_owned()),
+            3 => Reply::Events(vec![
+                json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32000, "message": "no"}}),
+            ]),
+            4 => Reply::Status(200, "application/json", "{\"half".to_owned()),
+            _ => answer(json!({"content": [{"type": "text", "text": "said"}]})),
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::help::{
     Gate, Modern, Reply, Response, SOON, Script, Setup, Signer, all_of, answer_of, encode, raw,
-    real, request, until, upstream,
+    real, request, sayer, until,
 };
 use base64::Engine;
 use ring::digest::{SHA256, digest};
@@ -499,24 +499,13 @@ fn t31_no_token_of_a_caller_leaves_or_stays() {
         return;
     };
     let calls = std::sync::atomic::AtomicUsize::new(0);
-    let far = upstream(move |message| {
+    let far = sayer(move |message| {
         let answer = |result: Value| Reply::result(message, result);
-        match message["method"].as_str().unwrap_or_default() {
-            "initialize" => answer(
-                json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "far", "version": "1"}}),
-            ),
-            "tools/list" => answer(
-                json!({"tools": [{"name": "say", "inputSchema": {"type": "object"},
-                "annotations": {"readOnlyHint": true}}]}),
-            ),
-            "tools/call" => match calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 4 {
-                0 => Reply::Status(401, "text/plain", "who are you".to_owned()),
-                1 => Reply::Status(500, "text/plain", "no".to_owned()),
-                2 => Reply::Status(307, "text/plain", "elsewhere".to_owned()),
-                _ => answer(json!({"content": [{"type": "text", "text": "said"}]})),
-            },
-            _ => answer(json!({})),
+        match calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 4 {
+            0 => Reply::Status(401, "text/plain", "who are you".to_owned()),
+            1 => Reply::Status(500, "text/plain", "no".to_owned()),
+            2 => Reply::Status(307, "text/plain", "elsewhere".to_owned()),
+            _ => answer(json!({"content": [{"type": "text", "text": "said"}]})),
         }
     });
     let (far, upstream_bytes) = tap(&far);

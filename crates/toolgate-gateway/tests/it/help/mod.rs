@@ -25,5 +25,5 @@ pub(crate) use real::{Client, Script, browser, real, runner, shot, tool};
 pub(crate) use schemas::{Side, Talk};
 pub(crate) use signer::{Signer, encode};
 pub(crate) use signing::{get, typed_login};
-pub(crate) use upstream::{Heard, Reply, next_request, upstream};
+pub(crate) use upstream::{Heard, Reply, next_request, sayer, upstream};
 pub(crate) use wait::{LONG, SOON, TempDir, until, within};

@@ -37,6 +37,25 @@ pub(crate) fn upstream(answer: impl Fn(&Value) -> Reply + Send + Sync + 'static)
     format!("http://127.0.0.1:{port}/mcp")
 }
 
+/// The same for a server with one tool, `say`, which only reads; its calls are answered so.
+pub(crate) fn sayer(said: impl Fn(&Value) -> Reply + Send + Sync + 'static) -> String {
+    upstream(move |message| {
+        let answer = |result: Value| Reply::result(message, result);
+        match message["method"].as_str().unwrap_or_default() {
+            "initialize" => answer(
+                json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "far", "version": "1"}}),
+            ),
+            "tools/list" => answer(
+                json!({"tools": [{"name": "say", "inputSchema": {"type": "object"},
+                "annotations": {"readOnlyHint": true}}]}),
+            ),
+            "tools/call" => said(message),
+            _ => answer(json!({})),
+        }
+    })
+}
+
 /// Requests one after the other, until the other side has enough.
 fn connection(stream: TcpStream, answer: &dyn Fn(&Value) -> Reply) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
