@@ -13,7 +13,7 @@ use questions::Open;
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use tokio::{sync::watch, task::AbortHandle};
 use toolgate_core::{Background, BoxFuture, Caller, Error, Event, Report, Reporter, Trail};
@@ -37,6 +37,8 @@ pub(crate) struct Entry {
     pub(super) call: Arc<str>,
     pub(super) tool: String,
     pub(super) created: u64,
+    /// Tells apart which was first of those that were created in the same millisecond.
+    began: Instant,
     pub(super) life: Duration,
     pub(super) poll: Duration,
     pub(super) looks: Looks,
@@ -150,6 +152,7 @@ impl Entry {
             call: begin.call,
             tool: begin.tool,
             created,
+            began: Instant::now(),
             life: begin.life,
             poll: begin.poll,
             looks: Looks::new(begin.looks),
@@ -160,6 +163,11 @@ impl Entry {
             state: Mutex::new(State::new(created)),
             changed: watch::Sender::default(),
         }
+    }
+
+    /// What a task is the older by.
+    pub(super) fn age(&self) -> (u64, Instant) {
+        (self.created, self.began)
     }
 
     /// A task of a process that is gone, as the store has it.

@@ -178,7 +178,7 @@ fn sweep(table: &mut HashMap<String, Arc<Entry>>, limits: &TaskLimits) {
     let mut bytes: usize = table.values().map(|entry| entry.size()).sum();
     while bytes > limits.bytes {
         let results = table.values().filter(|entry| entry.size() > 0);
-        let Some(oldest) = results.min_by_key(|entry| entry.created).cloned() else {
+        let Some(oldest) = results.min_by_key(|entry| entry.age()).cloned() else {
             return;
         };
         bytes -= oldest.size();
@@ -189,7 +189,7 @@ fn sweep(table: &mut HashMap<String, Arc<Entry>>, limits: &TaskLimits) {
 /// Takes away the oldest one that is over; false where all run.
 fn give_way(table: &mut HashMap<String, Arc<Entry>>, of: impl Fn(&Entry) -> bool) -> bool {
     let over = table.values().filter(|entry| of(entry) && entry.is_over());
-    let oldest = over.min_by_key(|entry| entry.created);
+    let oldest = over.min_by_key(|entry| entry.age());
     let Some(id) = oldest.map(|entry| entry.id.clone()) else {
         return false;
     };

@@ -1,8 +1,6 @@
 //! The official JSON schemas of the protocol, against every message that our server and our client write in a test.
 //!
-//! The schemas are no part of the project. They are looked for in the folder that `TOOLGATE_SPEC` names, else in
-//! `../shared/spec` beside the project, as `REVISION/schema.json`. Without them nothing is checked, and a line says so.
-//! A folder that `TOOLGATE_SPEC` names has to be there.
+//! The schemas are vendored as `spec/REVISION/schema.json`.
 
 mod every;
 mod http;
