@@ -229,6 +229,7 @@ fn contents(config: &Config) -> Contents {
             s.recorded.results.unwrap_or(held.results)
         }),
         bytes: held.bytes,
+        reads: access(config).argument_reads(),
     }
 }
 

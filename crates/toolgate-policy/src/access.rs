@@ -1,9 +1,13 @@
 //! Who may use what: the rules of the operator.
 
 mod hear;
+mod reads;
+
+pub use reads::ArgumentReads;
 
 use crate::{Pattern, When, names::Names};
 use hear::Heard;
+use reads::RuleReads;
 use std::{sync::Arc, time::SystemTime};
 use toolgate_core::{Call, Caller, Decision, Error, Item, Kind, Op, Refusal, Rule, Verdict};
 
@@ -82,6 +86,21 @@ impl Access {
     pub fn at(mut self, time: SystemTime) -> Access {
         self.at = Some(time);
         self
+    }
+
+    /// Returns the rules whose conditions read arguments, for the audit log.
+    pub fn argument_reads(&self) -> ArgumentReads {
+        let reads = |rule: &AccessRule| {
+            Some(RuleReads {
+                tools: rule.tools.clone(),
+                except: rule.except.clone(),
+                names: rule.when.as_ref()?.argument_names(),
+            })
+        };
+        let rules = self.rules.iter().filter_map(reads);
+        ArgumentReads {
+            rules: rules.filter(|rule| !rule.names.is_empty()).collect(),
+        }
     }
 
     /// The verdict on a use of a thing by a caller, and which rule or default speaks. Before a call, rules that look at

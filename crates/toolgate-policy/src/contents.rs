@@ -5,10 +5,14 @@ mod output;
 #[cfg(test)]
 mod tests;
 
-use crate::{PerServer, Recorder, Secrets};
+use crate::{ArgumentNames, ArgumentReads, PerServer, Recorder, Secrets};
 use hidden::Hidden;
 use toolgate_core::{Item, Json, Output};
 use toolgate_journal::Entry;
+use toolgate_wire::json::{Kind, ObjectWriter};
+
+/// What stands in the place of an argument that no rule reads.
+const UNREAD: &str = "[redacted:unread]";
 
 /// What the record holds of a value.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -18,6 +22,9 @@ pub enum Held {
     Digest,
     /// These, and the value itself without what looks like a secret.
     Redacted,
+    /// These, and of the arguments those that a rule reads in its condition, without what looks like a secret. Of each
+    /// other argument, only its name is there. Of results, as [`Held::Digest`].
+    RuleInputs,
 }
 
 /// What the record holds of arguments (`args_len`, `args_mac`, `args`) and of results (`res_len`, `res_mac`, `res`).
@@ -33,6 +40,8 @@ pub struct Contents {
     pub results: PerServer<Held>,
     /// A longer text is omitted, in bytes.
     pub bytes: usize,
+    /// Which arguments the rules read, for [`Held::RuleInputs`].
+    pub reads: ArgumentReads,
 }
 
 impl Default for Contents {
@@ -42,6 +51,7 @@ impl Default for Contents {
             arguments: PerServer::default(),
             results: PerServer::default(),
             bytes: 16 * 1024,
+            reads: ArgumentReads::default(),
         }
     }
 }
@@ -61,11 +71,23 @@ impl Contents {
             Some(mac) => entry.with("args_mac", mac),
             None => entry,
         };
-        let held = item.filter(|item| self.arguments.of(&item.origin.server) == Held::Redacted);
-        match held.and_then(|item| self.redacted(json, &Hidden::of(item))) {
-            Some(text) if recorder.journal().is_some() => entry.with("args", text),
-            _ => entry,
+        let held = item.filter(|_| recorder.journal().is_some());
+        match held.and_then(|item| self.held_arguments(item, json)) {
+            Some(text) => entry.with("args", text),
+            None => entry,
         }
+    }
+
+    fn held_arguments(&self, item: &Item, json: &Json) -> Option<String> {
+        let names = match self.arguments.of(&item.origin.server) {
+            Held::Digest => return None,
+            Held::Redacted => ArgumentNames::All,
+            Held::RuleInputs => self.reads.of(item),
+        };
+        if names.is_empty() {
+            return None;
+        }
+        self.redacted(&only(json, &names), &Hidden::of(item))
     }
 
     /// Adds a result to an entry, as the caller gets it.
@@ -112,6 +134,21 @@ impl Contents {
             false => clean.as_str().to_owned(),
         })
     }
+}
+
+/// The arguments with the values of those alone that are named.
+fn only(json: &Json, names: &ArgumentNames) -> Json {
+    if *names == ArgumentNames::All || json.kind() != Kind::Object {
+        return json.clone();
+    }
+    let mut object = ObjectWriter::new();
+    for (name, value) in json.members() {
+        match names.contains(&name) {
+            true => object.raw(&name, &value),
+            false => object.str(&name, UNREAD),
+        }
+    }
+    object.finish()
 }
 
 /// As the journal says it of what does not fit in a record.

@@ -42,7 +42,7 @@ mod text;
 mod when;
 mod words;
 
-pub use access::{Access, AccessRule, Then};
+pub use access::{Access, AccessRule, ArgumentReads, Then};
 pub use arguments::{Arguments, is_closed};
 pub use asking::{Asking, OnForm, OnSample};
 pub use at_once::{AtOnce, Caps};
@@ -79,4 +79,4 @@ pub use standard::{Route, Standard, inspect, keeping, pipeline};
 pub use stop::Stop;
 pub use store::{Expect, Memory, Row, Store, Written};
 pub use text::{Text, clean};
-pub use when::{Facts, When, WhenLimits};
+pub use when::{ArgumentNames, Facts, When, WhenLimits};

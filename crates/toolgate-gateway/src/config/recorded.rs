@@ -10,8 +10,15 @@ const MODES: &[(&str, Waits)] = &[
     ("end", Waits::End),
 ];
 
-/// What the record holds of a value.
-const WORDS: &[(&str, Held)] = &[("digest", Held::Digest), ("redacted", Held::Redacted)];
+/// What the audit log holds of arguments.
+const ARGUMENTS: &[(&str, Held)] = &[
+    ("rules", Held::RuleInputs),
+    ("digest", Held::Digest),
+    ("redacted", Held::Redacted),
+];
+
+/// What the audit log holds of results.
+const RESULTS: &[(&str, Held)] = &[("digest", Held::Digest), ("redacted", Held::Redacted)];
 
 /// How calls of all servers are recorded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -30,7 +37,7 @@ impl Default for Recorded {
     fn default() -> Recorded {
         Recorded {
             mode: Waits::Auto,
-            arguments: Held::Digest,
+            arguments: Held::RuleInputs,
             results: Held::Digest,
             bytes: 16 * 1024,
         }
@@ -45,10 +52,10 @@ impl Recorded {
             recorded.mode = field.word(MODES)?;
         }
         if let Some(field) = section.get("arguments") {
-            recorded.arguments = field.word(WORDS)?;
+            recorded.arguments = field.word(ARGUMENTS)?;
         }
         if let Some(field) = section.get("results") {
-            recorded.results = field.word(WORDS)?;
+            recorded.results = field.word(RESULTS)?;
         }
         if let Some(field) = section.get("contents_bytes") {
             recorded.bytes = usize::try_from(field.number(64..=49_152)?).unwrap_or(64);
@@ -71,12 +78,12 @@ pub(crate) struct OwnRecorded {
 impl OwnRecorded {
     /// Reads its keys of a server.
     pub(super) fn read(section: &Section<'_>) -> Result<OwnRecorded, ConfigError> {
-        let word = |key| section.get(key).map(|field| field.word(WORDS)).transpose();
+        let word = |key, words| section.get(key).map(|field| field.word(words)).transpose();
         let mode = section.get("audit_mode");
         Ok(OwnRecorded {
             mode: mode.map(|field| field.word(MODES)).transpose()?,
-            arguments: word("audit_arguments")?,
-            results: word("audit_results")?,
+            arguments: word("audit_arguments", ARGUMENTS)?,
+            results: word("audit_results", RESULTS)?,
         })
     }
 }

@@ -7,6 +7,8 @@ use toolgate::{Caller, Foreseen, Json, Op, PinState};
 pub(super) const MARK: &str = "[redacted:";
 /// The mark of what a schema calls secret: no rule that finds secrets saw it.
 const BY_SCHEMA: &str = "[redacted:schema]";
+/// The mark of an argument that no rule read: only its name is recorded.
+pub(super) const UNREAD: &str = "[redacted:unread]";
 /// What stands in the place of a text that is too long begins so.
 const OMITTED: &str = "[omitted:";
 
@@ -68,7 +70,10 @@ impl Recorded {
         let arguments = arguments(fields, op, name);
         let saw = |step: &Decided| step.by == "leaks";
         let marked = match &arguments {
-            Arguments::Redacted(json) => json.as_str().replace(BY_SCHEMA, "").contains(MARK),
+            Arguments::Redacted(json) => {
+                let text = json.as_str().replace(BY_SCHEMA, "").replace(UNREAD, "");
+                text.contains(MARK)
+            }
             _ => false,
         };
         Some(Recorded {

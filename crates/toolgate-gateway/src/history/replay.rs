@@ -1,6 +1,6 @@
 //! What a config says to a recorded call.
 
-use super::recorded::{Arguments, Decided, MARK, Recorded};
+use super::recorded::{Arguments, Decided, MARK, Recorded, UNREAD};
 use crate::{explained, stored::Stored};
 use std::{
     sync::Arc,
@@ -135,6 +135,10 @@ fn in_part(recorded: &Recorded, call: &Call, item: &Item, by: &Stored, at: Syste
     let certain = says(closed.clone());
     for rule in open {
         let label = rule.label.clone();
+        let reads_unread = rule
+            .when
+            .as_ref()
+            .is_some_and(|when| !digest && when.may_read(call.arguments().value(), UNREAD));
         let with = AccessRule { when: None, ..rule };
         let all = closed.iter().cloned().chain([with]).collect();
         // To be hidden is to be denied.
@@ -142,6 +146,7 @@ fn in_part(recorded: &Recorded, call: &Call, item: &Item, by: &Stored, at: Syste
         if end(&says(all)) != end(&certain) {
             let why = match digest {
                 true => "of which only a digest is recorded",
+                false if reads_unread => "of which it needs one that is not recorded",
                 false => "of which it needs a part that is redacted",
             };
             return Now::Unsaid(format!("{label} looks at the arguments, {why}"));

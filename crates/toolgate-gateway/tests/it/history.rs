@@ -5,11 +5,17 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A config of the demo server, whose calls are recorded so.
+/// A config of the demo server, with this setting for recorded arguments.
 fn config(arguments: &str, rules: &str) -> String {
+    let audit = format!("[audit]\narguments = \"{arguments}\"\n");
+    [audit, config_with_defaults(rules)].concat()
+}
+
+/// A config of the demo server that does not set how arguments are recorded.
+fn config_with_defaults(rules: &str) -> String {
     let program = env!("CARGO_BIN_EXE_toolgate");
     format!(
-        "[audit]\narguments = \"{arguments}\"\n[server.demo]\ncommand = [{program:?}, \"demo-server\"]\n\
+        "[server.demo]\ncommand = [{program:?}, \"demo-server\"]\n\
          trust_annotations = true\nleaks = \"off\"\n{rules}"
     )
 }
@@ -131,6 +137,54 @@ fn recorded_calls_are_judged_once_more() {
     assert_eq!(counts(&new), [1, 0, 0, 0, 1, 0, 0], "{new:#?}");
     let none = past(&home, &rules, &["--caller", "key:nobody"]);
     assert_eq!(counts(&none), [0, 0, 0, 0, 0, 0, 0], "{none:#?}");
+}
+
+/// The audit log of a data directory, as text.
+fn audit_log(data: &Path) -> String {
+    let files = crate::explain::files(&data.join("audit"));
+    let texts = files.values().map(|bytes| String::from_utf8_lossy(bytes));
+    texts.collect()
+}
+
+#[test]
+fn rules_over_arguments_are_judged_by_default() {
+    let rules = [
+        rule("demo.*", "allow", ""),
+        rule("demo.add", "deny", "args.a > 100"),
+        rule("demo.note", "deny", "args.text == \"\""),
+    ]
+    .concat();
+    let gate = Setup::config(config_with_defaults(&rules)).start();
+    for a in [1, 2, 3, 50] {
+        call(&gate, "demo_add", json!({"a": a, "b": 77077}));
+    }
+    let secret = format!("ghp_{}", "Zx81aQ0Lm4Vb7Tn3Ks9Rw2Yd6Pf5Hc1GjUeB");
+    call(
+        &gate,
+        "demo_note",
+        json!({"name": "nobody-reads-me", "text": secret}),
+    );
+    let home = gate.stop();
+
+    // Only the arguments that a rule reads are recorded, and no secret of them.
+    let log = audit_log(&home.path().join("state"));
+    assert!(log.contains("[redacted:unread]") && log.contains("[redacted:github-token]"));
+    for absent in [secret.as_str(), "nobody-reads-me", "77077"] {
+        assert!(!log.contains(absent), "{absent}");
+    }
+
+    let try_rule = |tools: &str, when: &str| {
+        let rules = [rule("demo.*", "allow", ""), rule(tools, "deny", when)].concat();
+        past(&home, &rules, &[])
+    };
+    let judged = try_rule("demo.add", "args.a > 9");
+    assert_eq!(counts(&judged), [5, 4, 0, 0, 1, 0, 0], "{judged:#?}");
+    let judged = try_rule("demo.add", "has(args.c) || \"d\" in args");
+    assert_eq!(counts(&judged), [5, 5, 0, 0, 0, 0, 0], "{judged:#?}");
+    let unread = try_rule("demo.add", "args.b > 9");
+    assert_eq!(counts(&unread), [5, 1, 0, 0, 0, 4, 0], "{unread:#?}");
+    let why = "4 demo.add: allow -> ?, rule 2 (line 10) looks at the arguments, of which it needs one that is not recorded";
+    assert!(unread.contains(&why.to_owned()), "{unread:#?}");
 }
 
 #[test]

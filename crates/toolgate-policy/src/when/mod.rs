@@ -16,6 +16,7 @@ mod value;
 mod tests;
 
 pub use facts::Facts;
+pub use reads::ArgumentNames;
 
 use eval::{Evaluator, Stop};
 use std::{fmt, sync::Arc};

@@ -1,15 +1,89 @@
-//! Whether a condition looks at a part of the arguments that was taken out of them.
+//! Which arguments a condition reads, and whether it reads a part that was taken out of them.
 
-use super::{When, tree::Expr};
+use super::{
+    When,
+    tree::{Binary, Expr},
+};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// The top-level arguments that conditions read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ArgumentNames {
+    /// These; possibly none.
+    Some(BTreeSet<String>),
+    /// Any of them: a condition computes the name or looks at all values.
+    All,
+}
+
+impl Default for ArgumentNames {
+    fn default() -> ArgumentNames {
+        ArgumentNames::Some(BTreeSet::new())
+    }
+}
+
+impl ArgumentNames {
+    /// Adds the names that another condition reads.
+    pub fn extend(&mut self, other: &ArgumentNames) {
+        match (&mut *self, other) {
+            (ArgumentNames::Some(names), ArgumentNames::Some(more)) => {
+                names.extend(more.iter().cloned());
+            }
+            _ => *self = ArgumentNames::All,
+        }
+    }
+
+    /// Returns whether a condition reads this argument.
+    pub fn contains(&self, name: &str) -> bool {
+        match self {
+            ArgumentNames::Some(names) => names.contains(name),
+            ArgumentNames::All => true,
+        }
+    }
+
+    /// Returns whether no condition reads any argument.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, ArgumentNames::Some(names) if names.is_empty())
+    }
+}
 
 impl When {
+    /// Returns the top-level arguments whose values the condition may read.
+    pub fn argument_names(&self) -> ArgumentNames {
+        let mut names = ArgumentNames::default();
+        add_names(&self.0.expr, &mut names);
+        names
+    }
+
     /// Whether it may look at something whose place holds a text with this mark. It is told by the paths that it names:
     /// where it computes one, all that lies there counts.
     pub fn may_read(&self, args: &Value, mark: &str) -> bool {
         let look = Look { args, mark };
         look.at(&self.0.expr)
     }
+}
+
+fn add_names(expr: &Expr, names: &mut ArgumentNames) {
+    let one = |key: &String| ArgumentNames::Some(BTreeSet::from([key.clone()]));
+    match expr {
+        Expr::Args => *names = ArgumentNames::All,
+        Expr::Select(of, key) if is_args(of) => names.extend(&one(key)),
+        // Only the presence of a name counts here, and not its value.
+        Expr::Has(of, _) if is_args(of) => {}
+        Expr::Binary(Binary::In, parts) if is_args(&parts[1]) => add_names(&parts[0], names),
+        Expr::Index(of, at) if is_args(of) => match at.as_ref() {
+            Expr::Text(key) => names.extend(&one(key)),
+            _ => *names = ArgumentNames::All,
+        },
+        other => other
+            .parts()
+            .into_iter()
+            .for_each(|part| add_names(part, names)),
+    }
+}
+
+fn is_args(expr: &Expr) -> bool {
+    matches!(expr, Expr::Args)
 }
 
 struct Look<'a> {
@@ -34,6 +108,12 @@ impl<'a> Look<'a> {
         {
             // That it is there says nothing of what it is.
             return matches!(self.step(end, key), End::Hidden);
+        }
+        // A test for a name in an object reads no value of it.
+        if let Expr::Binary(Binary::In, parts) = expr
+            && let Some(End::There(Value::Object(map))) = self.end(&parts[1])
+        {
+            return self.marks_keys(map) || self.at(&parts[0]);
         }
         match self.end(expr) {
             Some(End::Hidden) => true,
@@ -102,6 +182,7 @@ mod tests {
             "args.deep.a == 1",
             "args.none == 1",
             "caller.name == 'a'",
+            "'token' in args.deep",
         ] {
             assert!(!reads(text), "{text}");
         }
@@ -121,6 +202,29 @@ mod tests {
             "'a' in args.keys",
         ] {
             assert!(reads(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_the_arguments_that_a_condition_reads() {
+        let names = |text: &str| When::compile(text).unwrap().argument_names();
+        let some =
+            |all: &[&str]| ArgumentNames::Some(all.iter().map(|n| (*n).to_owned()).collect());
+        for (text, read) in [
+            ("caller.name == 'a' || time.hour > 3", &[][..]),
+            ("has(args.a) && 'b' in args", &[]),
+            ("args.path == '/a' || has(args.deep.b)", &["deep", "path"]),
+            ("args['a-b'].startsWith(args.c)", &["a-b", "c"]),
+            ("args.list.exists(x, x == args.y)", &["list", "y"]),
+        ] {
+            assert_eq!(names(text), some(read), "{text}");
+        }
+        for text in [
+            "args.all(k, k != 'a')",
+            "args[args.path] == 1",
+            "size(args) > 1",
+        ] {
+            assert_eq!(names(text), ArgumentNames::All, "{text}");
         }
     }
 }

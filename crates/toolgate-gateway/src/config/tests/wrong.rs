@@ -369,7 +369,7 @@ fn servers() {
     );
     server(
         "audit_arguments = \"plain\"",
-        "3:19: \"audit_arguments\" in [server.s] is \"plain\"; write \"digest\" or \"redacted\"",
+        "3:19: \"audit_arguments\" in [server.s] is \"plain\"; write \"rules\" or \"digest\" or \"redacted\"",
     );
     server(
         "audit_results = 1",

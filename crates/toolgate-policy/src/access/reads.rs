@@ -1,0 +1,35 @@
+//! Which arguments of an item the rules read.
+
+use crate::{ArgumentNames, Pattern, names};
+use std::sync::Arc;
+use toolgate_core::Item;
+
+/// The arguments that rules read in their conditions, by item. Made once for a list of rules.
+#[derive(Clone, Debug, Default)]
+pub struct ArgumentReads {
+    pub(super) rules: Arc<[RuleReads]>,
+}
+
+/// The arguments that the condition of one rule reads.
+#[derive(Clone, Debug)]
+pub(super) struct RuleReads {
+    pub(super) tools: Vec<Pattern>,
+    pub(super) except: Vec<Pattern>,
+    pub(super) names: ArgumentNames,
+}
+
+impl ArgumentReads {
+    /// Returns the arguments of an item that rules read. The callers of a rule do not count: a dry run may ask about all.
+    pub(crate) fn of(&self, item: &Item) -> ArgumentNames {
+        let mut all = ArgumentNames::default();
+        if self.rules.is_empty() {
+            return all;
+        }
+        let names = names::of(item, None);
+        let matching = self.rules.iter();
+        for rule in matching.filter(|rule| names.hold(&rule.tools, &rule.except)) {
+            all.extend(&rule.names);
+        }
+        all
+    }
+}
