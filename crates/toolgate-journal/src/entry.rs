@@ -37,6 +37,8 @@ impl Event {
     pub const TOOL_PINNED: Self = Self("tool.pinned");
     /// A tool's definition differs from its pin.
     pub const TOOL_CHANGED: Self = Self("tool.changed");
+    /// A tool's definition is again the accepted one, after it differed.
+    pub const TOOL_RETURNED: Self = Self("tool.returned");
     /// A person allowed or denied.
     pub const APPROVAL: Self = Self("approval");
     /// The operator froze or thawed something.

@@ -272,6 +272,37 @@ fn t43_a_rug_pull_is_hidden_told_once_and_settled() {
     );
 }
 
+/// A definition that changed in one run and is the accepted one in the next leaves nothing to decide.
+#[test]
+fn a_definition_that_returns_after_a_restart_is_accepted_again() {
+    let offers = Offer::new(&offer("Looks at a file"));
+    let run = |says: &str, wanted: &[&str], open: usize| {
+        offers.put(&offer(says));
+        let gate = offers.start("");
+        shows(&gate, wanted);
+        let listed = gate.cli(&["pins", "list"]);
+        let pins = gate.state()["pins"].as_array().unwrap().len();
+        assert_eq!(pins, open, "{listed}");
+        assert_eq!(listed.contains("changed"), open > 0, "{listed}");
+        gate
+    };
+    run("Looks at a file", &ALL, 0).stop();
+    run("Sends a file", &LEFT, 1).stop();
+    let gate = run("Looks at a file", &ALL, 0);
+    assert_eq!(records(&gate, "tool.returned", "s.look").len(), 1);
+    // Rejected, it leaves the list as well, and is still rejected when it comes back.
+    offers.put(&offer("Sends a file"));
+    shows(&gate, &LEFT);
+    gate.cli(&["pins", "reject", "s.look"]);
+    gate.stop();
+    run("Looks at a file", &ALL, 0).stop();
+    offers.put(&offer("Sends a file"));
+    let gate = offers.start("");
+    shows(&gate, &LEFT);
+    let listed = gate.cli(&["pins", "list"]);
+    assert!(listed.contains("rejected"), "{listed}");
+}
+
 /// The words of a server, its prompts and resources are pinned like its tools.
 #[test]
 fn t43_words_prompts_and_resources() {

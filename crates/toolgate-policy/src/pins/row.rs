@@ -23,6 +23,9 @@ pub(super) struct Other {
     pub(super) at: u64,
     /// Who does not want it.
     pub(super) rejected: Option<String>,
+    /// The server offers the accepted definition again. The other one is kept: if it comes back, nothing is told twice,
+    /// and a rejected one is still rejected.
+    pub(super) withdrawn: bool,
 }
 
 /// What is kept of one definition: an entry of the table `pins`.
@@ -46,6 +49,11 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// The other definition, unless the server went back to the accepted one.
+    pub(super) fn current_other(&self) -> Option<&Other> {
+        self.other.as_ref().filter(|other| !other.withdrawn)
+    }
+
     pub(super) fn full_name(&self) -> String {
         match self.name.as_str() {
             "" => format!("{}.{}", self.server, self.kind),
@@ -64,6 +72,9 @@ impl Row {
         }
         if let Some(one) = &self.other {
             row["other"] = json!({"sha256": &*one.digest, "text": one.text, "at": one.at, "rejected": one.rejected});
+            if one.withdrawn {
+                row["other"]["withdrawn"] = true.into();
+            }
         }
         row
     }
@@ -106,6 +117,7 @@ fn other(one: &Map<String, Value>) -> Option<Other> {
         text: text(one, "text"),
         at: one.get("at")?.as_u64()?,
         rejected: text(one, "rejected"),
+        withdrawn: one.get("withdrawn").and_then(Value::as_bool) == Some(true),
     })
 }
 
@@ -142,6 +154,7 @@ mod tests {
                 text: Some("{}".to_owned()),
                 at: 9,
                 rejected: Some("terminal".to_owned()),
+                withdrawn: true,
             }),
             changes: 2,
             version: 3,

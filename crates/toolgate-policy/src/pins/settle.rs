@@ -104,7 +104,7 @@ impl Pins {
 
     /// The pins that wait for somebody or were rejected: those that wait first, and no more than `most`.
     pub fn open(&self, most: usize) -> Vec<PinView> {
-        let mut rows = self.rows(None, |row| row.other.is_some());
+        let mut rows = self.rows(None, |row| row.current_other().is_some());
         rows.sort_by_key(|(_, row)| row.other.as_ref().is_some_and(|one| one.rejected.is_some()));
         let first = rows.iter().take(most);
         first.map(|(_, row)| self.view(row)).collect()
@@ -132,7 +132,7 @@ impl Pins {
             name: row.full_name(),
             ours: row.identity == self.identity_of(&row.server),
             accepted: row.accepted.as_ref().map(|one| text(&one.text, one.at)),
-            other: row.other.as_ref().map(|one| text(&one.text, one.at)),
+            other: row.current_other().map(|one| text(&one.text, one.at)),
         })
     }
 
@@ -179,8 +179,7 @@ impl Pins {
             return Err(PinError::Unknown);
         }
         let waits = |row: &Row| {
-            row.other
-                .as_ref()
+            row.current_other()
                 .is_some_and(|other| other.rejected.is_none())
         };
         let mut count = 0;
@@ -224,12 +223,12 @@ impl Pins {
         }
         let open: Vec<_> = rows
             .into_iter()
-            .filter(|(_, row)| row.other.is_some())
+            .filter(|(_, row)| row.current_other().is_some())
             .collect();
         if open.is_empty() {
             return Err(PinError::Settled);
         }
-        let meant = |row: &Row| match (digest, &row.other) {
+        let meant = |row: &Row| match (digest, row.current_other()) {
             (Some(digest), Some(other)) => digest.len() >= 8 && other.digest.starts_with(digest),
             (None, _) => true,
             (Some(_), None) => false,
@@ -298,7 +297,7 @@ impl Pins {
     }
 
     fn view(&self, row: &Row) -> PinView {
-        let (old, new) = (&row.accepted, &row.other);
+        let (old, new) = (row.accepted.as_ref(), row.current_other());
         let text = |text: Option<&String>| text.cloned();
         let both = old.as_ref().and_then(|one| text(one.text.as_ref()));
         let both = both.zip(new.as_ref().and_then(|one| text(one.text.as_ref())));

@@ -167,13 +167,13 @@ impl Pins {
         };
         let Some(row) = known else { return Ok(None) };
         let is = |digest: Option<&Arc<str>>| digest == Some(&thing.digest);
-        if is(row.accepted.as_ref().map(|one| &one.digest))
-            || is(row.other.as_ref().map(|one| &one.digest))
-            || row.changes >= PATIENCE
-        {
-            return Ok(None);
+        if is(row.accepted.as_ref().map(|one| &one.digest)) {
+            return Ok(returned(row));
         }
-        Ok(Some(self.another(thing, row)))
+        if is(row.other.as_ref().map(|one| &one.digest)) {
+            return Ok(reappeared(row));
+        }
+        Ok((row.changes < PATIENCE).then(|| self.another(thing, row)))
     }
 
     fn has_room(&self, thing: &Thing) -> Result<(), Error> {
@@ -260,6 +260,12 @@ impl Pins {
         };
         let (what, hidden) = match news {
             News::None => return,
+            News::Returned => return self.recorder.note(entry(Event::TOOL_RETURNED)),
+            News::Reappeared { was } => {
+                let hidden = self.judge(thing).1.is_some();
+                let entry = entry(Event::TOOL_CHANGED).with("hidden", hidden);
+                return self.recorder.note(entry.with("was", &*was));
+            }
             News::First { waits } => {
                 self.recorder
                     .note(entry(Event::TOOL_PINNED).with("hidden", waits));
@@ -321,11 +327,36 @@ enum News {
     First {
         waits: bool,
     },
+    /// The server offers the accepted definition again.
+    Returned,
+    /// It offers once more the other one, which was told of before.
+    Reappeared {
+        was: Arc<str>,
+    },
     Changed {
         places: Vec<String>,
         hidden: bool,
         was: Arc<str>,
     },
+}
+
+/// The row of a definition that is again the accepted one, where it says otherwise.
+fn returned(mut row: Row) -> Option<(Row, News)> {
+    if row.changes >= PATIENCE {
+        return None;
+    }
+    let other = row.other.as_mut().filter(|other| !other.withdrawn)?;
+    other.withdrawn = true;
+    Some((row, News::Returned))
+}
+
+/// The row of a definition that is again the other one, where the accepted one was offered meanwhile.
+fn reappeared(mut row: Row) -> Option<(Row, News)> {
+    let was = row.accepted.as_ref()?.digest.clone();
+    let other = row.other.as_mut().filter(|other| other.withdrawn)?;
+    other.withdrawn = false;
+    row.changes += 1;
+    Some((row, News::Reappeared { was }))
 }
 
 /// The key of an item whose server is this one.
@@ -378,6 +409,7 @@ impl Thing {
             text: self.text(),
             at: now(),
             rejected: None,
+            withdrawn: false,
         }
     }
 }
