@@ -1,6 +1,9 @@
 //! What a service offers, as a snapshot.
 
-use crate::Pinning;
+use crate::{
+    DefinitionNote, ItemNote, NoteAction, Pinning,
+    note::{HIDDEN_BY_CONFIG, MAX_NOTES_PER_ITEM, MAX_NOTES_PER_LIST},
+};
 use ahash::AHashMap;
 use std::{
     any::{Any, TypeId},
@@ -61,6 +64,8 @@ pub struct Item {
     pub withheld: Option<String>,
     /// What is known of the definition as it came; `None` where nobody looked.
     pub pin: Option<Arc<Pinning>>,
+    /// What was changed in its definition or is not checked of it.
+    pub notes: Vec<ItemNote>,
     memo: Mutex<Kept>,
     full: OnceLock<Arc<str>>,
 }
@@ -75,6 +80,7 @@ impl Item {
             own: None,
             withheld: None,
             pin: None,
+            notes: Vec::new(),
             memo: Mutex::default(),
             full: OnceLock::new(),
         }
@@ -89,6 +95,7 @@ impl Item {
             own: self.own.clone(),
             withheld: self.withheld.clone(),
             pin: self.pin.clone(),
+            notes: self.notes.clone(),
             memo: Mutex::default(),
             full: OnceLock::new(),
         }
@@ -108,6 +115,39 @@ impl Item {
             withheld: Some(reason),
             ..self.with_def(self.def.clone())
         }
+    }
+
+    /// The same item with a note for the operator. The same note is kept once; only so many are kept.
+    ///
+    /// ```
+    /// # use toolgate_core::{Definition, Item, Json, NoteAction, Origin};
+    /// # let json = Json::from_value(&serde_json::json!({"name": "t", "inputSchema": {"type": "object"}}));
+    /// # let origin = Origin { server: "s".into(), trusted: false };
+    /// # let item = Item::new(origin, Definition::tool(json).unwrap());
+    /// let item = item.noted(NoteAction::PartlyChecked, "the keyword \"pattern\" at /name is skipped");
+    /// assert_eq!(item.all_notes().count(), 1);
+    /// ```
+    pub fn noted(&self, action: NoteAction, reason: &str) -> Item {
+        let mut item = self.with_def(self.def.clone());
+        let note = ItemNote::new(action, reason);
+        if item.notes.len() < MAX_NOTES_PER_ITEM && !item.notes.contains(&note) {
+            item.notes.push(note);
+        }
+        item
+    }
+
+    /// All notes on it, with the reason why it is withheld first.
+    pub fn all_notes(&self) -> impl Iterator<Item = DefinitionNote> + '_ {
+        let withheld = self
+            .withheld
+            .as_deref()
+            .filter(|why| *why != HIDDEN_BY_CONFIG);
+        let withheld = withheld.map(|why| ItemNote::new(NoteAction::Withheld, why));
+        let notes = withheld.into_iter().chain(self.notes.iter().cloned());
+        notes.map(|note| {
+            let (server, kind) = (self.origin.server.clone(), self.kind());
+            DefinitionNote::new(server, kind, self.given(), note.action, &note.reason)
+        })
     }
 
     /// What it is.
@@ -236,13 +276,15 @@ impl fmt::Display for About {
 #[derive(Clone, Debug, Default)]
 pub struct Catalog(Arc<Inner>);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Inner {
     items: Vec<Arc<Item>>,
     /// By name; each call asks it.
     index: AHashMap<String, usize>,
     missing: Vec<String>,
     about: Vec<About>,
+    /// Notes on what is not among the items, and on the list itself.
+    notes: Vec<DefinitionNote>,
     hint: CacheHint,
 }
 
@@ -304,6 +346,17 @@ impl Catalog {
         exact.into_iter().chain(others.iter().filter(fits))
     }
 
+    /// Notes on dropped definitions and on the list itself.
+    pub fn notes(&self) -> &[DefinitionNote] {
+        &self.0.notes
+    }
+
+    /// All notes: those on the list, and those on its items.
+    pub fn all_notes(&self) -> impl Iterator<Item = DefinitionNote> + '_ {
+        let items = self.0.items.iter().flat_map(|item| item.all_notes());
+        self.0.notes.iter().cloned().chain(items)
+    }
+
     /// How long it may be kept, and for whom.
     pub fn hint(&self) -> CacheHint {
         self.0.hint
@@ -328,27 +381,41 @@ impl Catalog {
 
     /// The same snapshot with other items.
     pub fn with_items(&self, items: Vec<Arc<Item>>) -> Catalog {
-        Catalog::made(items, self.0.missing.clone(), self.0.about.clone()).with_hint(self.0.hint)
+        let made = Catalog::made(items, self.0.missing.clone(), self.0.about.clone());
+        made.changed(|inner| {
+            inner.notes.clone_from(&self.0.notes);
+            inner.hint = self.0.hint;
+        })
     }
 
     /// The same snapshot with other words of the servers.
-    pub fn with_about(&self, about: Vec<About>) -> Catalog {
-        let items = self.0.items.clone();
-        Catalog::made(items, self.0.missing.clone(), about).with_hint(self.0.hint)
+    pub fn with_about(self, about: Vec<About>) -> Catalog {
+        self.changed(|inner| inner.about = about)
     }
 
     /// The same snapshot with another word on how long it may be kept.
-    pub fn with_hint(mut self, hint: CacheHint) -> Catalog {
+    pub fn with_hint(self, hint: CacheHint) -> Catalog {
+        self.changed(|inner| inner.hint = hint)
+    }
+
+    /// The same snapshot with these notes; of each server the first [`MAX_NOTES_PER_LIST`] are kept.
+    pub fn with_notes(self, mut notes: Vec<DefinitionNote>) -> Catalog {
+        let mut counts = AHashMap::<Arc<str>, usize>::new();
+        notes.retain(|note| {
+            let count = counts.entry(note.server.clone()).or_default();
+            *count += 1;
+            *count <= MAX_NOTES_PER_LIST
+        });
+        self.changed(|inner| inner.notes = notes)
+    }
+
+    /// Another snapshot, which takes over what this one has unless `change` replaces it.
+    fn changed(mut self, change: impl FnOnce(&mut Inner)) -> Catalog {
         match Arc::get_mut(&mut self.0) {
-            Some(inner) => inner.hint = hint,
+            Some(inner) => change(inner),
             None => {
-                let inner = Inner {
-                    items: self.0.items.clone(),
-                    index: self.0.index.clone(),
-                    missing: self.0.missing.clone(),
-                    about: self.0.about.clone(),
-                    hint,
-                };
+                let mut inner = Inner::clone(&self.0);
+                change(&mut inner);
                 self.0 = Arc::new(inner);
             }
         }

@@ -9,6 +9,7 @@ mod keys;
 mod login;
 mod logins;
 mod missing;
+mod offered;
 mod pins;
 mod place;
 mod reload;
@@ -102,9 +103,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Check(wanted)) => check::run(&place, wanted),
         Some(Command::Audit(wanted)) => audit::run(&data()?, wanted),
         Some(Command::Status) => status::run(&Gateways::find(&data()?)?),
-        Some(Command::Tools) => offered(&Gateways::find(&data()?)?, "tools"),
-        Some(Command::Resources) => offered(&Gateways::find(&data()?)?, "resources"),
-        Some(Command::Prompts) => offered(&Gateways::find(&data()?)?, "prompts"),
+        Some(Command::Tools) => offered::run(&Gateways::find(&data()?)?, "tools"),
+        Some(Command::Resources) => offered::run(&Gateways::find(&data()?)?, "resources"),
+        Some(Command::Prompts) => offered::run(&Gateways::find(&data()?)?, "prompts"),
         Some(Command::Calls) => calls(&Gateways::find(&data()?)?),
         Some(Command::Inbox) => inbox(&Gateways::find(&data()?)?),
         Some(Command::Reload) => reload::run(&Gateways::find(&data()?)?),
@@ -205,7 +206,7 @@ fn call(data: &Path, tool: &str, arguments: &str) -> Result<ExitCode> {
     let gateways = Gateways::find(data)?;
     let result = gateways.ask_any("call", &with);
     if result.is_err() {
-        missing::tell(&gateways, |id| {
+        missing::tell(&missing::statuses(&gateways), |id| {
             let rest = tool.strip_prefix(id);
             rest.is_some_and(|rest| rest.starts_with(['.', '_']))
         });
@@ -237,30 +238,6 @@ fn all(gateways: &Gateways, action: &str) -> Result<Vec<Value>> {
         Reached::Unknown(why) | Reached::Refused(why) => Err(Failed::Work(why)),
     });
     Ok(lists.collect::<Result<Vec<_>>>()?.concat())
-}
-
-/// What the servers offer of one kind, a line each, by the names that rules match.
-fn offered(gateways: &Gateways, list: &str) -> Result<ExitCode> {
-    let mut text = String::new();
-    let offered = all(gateways, list)?;
-    missing::tell(gateways, |id| {
-        offered.iter().all(|tool| tool["server"] != id)
-    });
-    for tool in offered {
-        let word = |key: &str| visible_line(tool[key].as_str().unwrap_or_default());
-        let verdict = match tool["withheld"].as_str() {
-            Some(why) => format!("withheld: {}", visible_line(why)),
-            None => word("verdict"),
-        };
-        let about = word("description");
-        let about = visible(about.lines().next().unwrap_or_default());
-        text.push_str(&format!(
-            "{:<32} {:<6} {about}\n",
-            format!("{}.{}", word("server"), word("name")),
-            verdict
-        ));
-    }
-    print(&text)
 }
 
 fn calls(gateways: &Gateways) -> Result<ExitCode> {

@@ -27,6 +27,7 @@ pub(crate) fn item(item: &Item, access: &Access, caller: &Caller) -> Value {
         "kind": item.kind().word(), "server": item.origin.server, "name": item.own_name(), "wire": named(item.def.name()),
         "title": named(&item.def.title()), "description": item.def.description(), "verdict": then_word(then), "rule": rule,
         "hints": hints_json(hints), "trusted": item.origin.trusted, "withheld": withheld(item), "pin": toolgate_policy::pins::state(item),
+        "notes": item.notes.iter().map(|note| json!({"action": note.action.as_str(), "reason": note.reason})).collect::<Value>(),
         "flags": item.pin.as_ref().map(|pin| pin.flags.clone()).unwrap_or_default(),
         "mime": item.def.json().get("mimeType").and_then(|mime| mime.string()),
         "input_schema": schema(item), "output_schema": item.def.output_schema().map(|s| s.to_value()),

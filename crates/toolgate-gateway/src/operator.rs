@@ -3,10 +3,12 @@
 mod desk;
 mod explain;
 mod keys;
+mod notes;
 mod pins;
 mod record;
 
 pub(crate) use keys::{ENDS_SOON, key_json, key_words};
+pub(crate) use notes::{NoteBook, lines as note_lines};
 pub(crate) use record::sign_in;
 
 use crate::{
@@ -54,6 +56,8 @@ pub(crate) struct Operator {
     pub(crate) grants: PathBuf,
     /// The record.
     pub(crate) journal: Arc<Journal>,
+    /// What was repaired, withheld or dropped of the definitions of servers.
+    pub(crate) notes: NoteBook,
 }
 
 type Done = Result<Value, NotDone>;
@@ -87,6 +91,7 @@ impl Operator {
 
     /// Everything as it is now.
     pub(crate) async fn snapshot(&self) -> Value {
+        self.collect_notes().await;
         let mut all = json!({
             "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"), "data": self.data,
             "now": millis(SystemTime::now()), "servers": self.server_status(), "issuers": self.issuers(),
@@ -135,7 +140,10 @@ impl Operator {
         let caller = with.get("caller").and_then(Value::as_str);
         match action {
             "state" => Ok(self.snapshot().await),
-            "status" => Ok(self.status()),
+            "status" => {
+                self.collect_notes().await;
+                Ok(self.status())
+            }
             "calls" => Ok(self.board.json()),
             "console" => self.link(word("as")),
             "servers/signed-in" => self.heard(word("id"), caller, "signed_in", who),
@@ -313,10 +321,6 @@ impl Operator {
         Value::Array(all)
     }
 
-    pub(crate) fn server_status(&self) -> Value {
-        serde_json::to_value(self.supervisor.status()).unwrap_or_default()
-    }
-
     /// Tells the console of questions that are new, changed or settled since `known`.
     pub(crate) fn tell_pending(&self, known: &mut Vec<String>) {
         let pending = self.pending();
@@ -365,6 +369,8 @@ impl Operator {
             let list = self.list(kinds).await;
             self.board.tell(name, &list);
         }
+        self.collect_notes().await;
+        self.board.tell("servers", &self.server_status());
         self.tell_pins();
     }
 }

@@ -8,7 +8,8 @@ use crate::{
 };
 use std::{path::Path, sync::Arc, time::Duration};
 use toolgate::{
-    Abilities, BoxFuture, Call, Catalog, Changes, Error, Interest, Json, List, Outcome, Service,
+    Abilities, BoxFuture, Call, Catalog, Changes, Error, Interest, Json, List, Outcome, Pipeline,
+    Service,
     aggregate::{Aggregate, LinkLimits, Member},
     edge::{
         QueueLimits, ServerLimits, TaskLimits,
@@ -186,24 +187,47 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
         output_schema: OutputSchema {
             broken: per_server(config, Broken::Block, broken),
         },
-        schemas: Schemas(Bounds {
-            bytes: limits.definition_bytes,
-            depth: limits.schema_depth,
-            parts: limits.subschemas,
-            patterns: limits.patterns,
-            time: Duration::from_millis(limits.schema_milliseconds),
-        }),
+        schemas: schemas(config),
         cleaning: cleaning(config),
-        size: Size {
-            result: limits.result_bytes,
-            definition: limits.definition_bytes,
-            description: limits.description_bytes,
-            ..Size::default()
-        },
+        size: size(config),
         waits: per_server(config, config.audit.recorded.mode, |server| {
             server.recorded.mode.unwrap_or(config.audit.recorded.mode)
         }),
         contents: contents(config),
+    }
+}
+
+/// The servers behind what checks their definitions: for a list that shows which are withheld, and why.
+pub(crate) fn checked(config: &Config, servers: Arc<dyn Service>) -> Pipeline {
+    let size = size(config);
+    Pipeline::new()
+        .resolve()
+        .clean(schemas(config))
+        .clean(size.cut())
+        .clean(policy::Text)
+        .clean(size)
+        .clean(policy::Skills)
+        .over(servers)
+}
+
+fn schemas(config: &Config) -> Schemas {
+    let limits = &config.limits;
+    Schemas(Bounds {
+        bytes: limits.definition_bytes,
+        depth: limits.schema_depth,
+        parts: limits.subschemas,
+        patterns: limits.patterns,
+        time: Duration::from_millis(limits.schema_milliseconds),
+    })
+}
+
+fn size(config: &Config) -> Size {
+    let limits = &config.limits;
+    Size {
+        result: limits.result_bytes,
+        definition: limits.definition_bytes,
+        description: limits.description_bytes,
+        ..Size::default()
     }
 }
 

@@ -8,7 +8,9 @@ use super::{
 use crate::{
     cli::Check,
     config::Config,
-    memory, overridden,
+    memory,
+    operator::note_lines,
+    overridden,
     servers::Supervisor,
     signing_in::{self, How},
     stack,
@@ -18,7 +20,9 @@ use crate::{
 };
 use futures_util::future::join_all;
 use std::{path::Path, process::ExitCode, sync::Arc};
-use toolgate::{Caller, Item, ItemKind, List, Service, visible, visible_line};
+use toolgate::{
+    Caller, DefinitionNote, Item, ItemKind, List, NoteAction, Service, visible, visible_line,
+};
 use toolgate_guardian::Guardian;
 use toolgate_wire::room::Room;
 
@@ -127,6 +131,7 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
         let room = Room::new(config.limits.memory_bytes);
         let leases = supervisor.lease(stack::specs(config, &room, &signing_in::folder(data), (&How::default(), None)));
         let servers = stack::aggregate(config, &leases)?;
+        let servers = stack::checked(config, Arc::new(servers));
         supervisor.take(leases);
         // Each list has a bound of its own, and so has the end.
         let list = |kind| servers.list(List::all(Caller::new("toolgate"), kind));
@@ -135,8 +140,10 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
         supervisor.stop().await;
         let (mut offered, mut missing) = (Offered::default(), Vec::new());
         offered.asked = true;
+        let mut notes: Vec<_> = status.iter().flat_map(|s| s.failed_lists.iter().cloned()).collect();
         for list in lists {
             let list = list.map_err(|e| e.public().to_owned())?;
+            notes.extend(list.all_notes());
             missing.extend(list.missing().iter().cloned());
             for item in list.items() {
                 let names = offered.by_server.entry(item.origin.server.to_string());
@@ -144,6 +151,12 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
                 names.or_default().push(name);
             }
         }
+        // What callers get is less than what the server has: that is for `--strict`.
+        let less = |note: &&DefinitionNote| {
+            !matches!(note.note.action, NoteAction::Repaired | NoteAction::PartlyChecked)
+        };
+        found.notes.extend(note_lines(notes.iter().filter(less)));
+        found.open.extend(note_lines(notes.iter().filter(|note| !less(note))));
         for server in status {
             let own = config.servers.iter().any(|one| {
                 let address = one.address.as_ref().filter(|_| one.id == server.id);

@@ -4,14 +4,20 @@ use crate::control::{Gateways, Reached};
 use serde_json::{Value, json};
 use toolgate::{visible, visible_line};
 
+/// The status of each gateway that answers. What was asked before reported those that do not.
+pub(super) fn statuses(gateways: &Gateways) -> Vec<Value> {
+    let answers = gateways.ask_all("status", &json!({})).unwrap_or_default();
+    let status = |answer| match answer {
+        Reached::Ok(status) => Some(status),
+        _ => None,
+    };
+    answers.into_iter().filter_map(status).collect()
+}
+
 /// Says a line of each server that cannot be asked now, of those that are meant.
-pub(super) fn tell(gateways: &Gateways, meant: impl Fn(&str) -> bool) {
-    // That a gateway is silent was said by what was asked before.
+pub(super) fn tell(statuses: &[Value], meant: impl Fn(&str) -> bool) {
     let mut said = Vec::new();
-    for answer in gateways.ask_all("status", &json!({})).unwrap_or_default() {
-        let Reached::Ok(status) = answer else {
-            continue;
-        };
+    for status in statuses {
         for server in status["servers"].as_array().into_iter().flatten() {
             let id = server["id"].as_str().unwrap_or_default();
             match why(server).filter(|_| meant(id)) {

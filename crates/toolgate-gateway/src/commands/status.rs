@@ -14,6 +14,9 @@ use std::{
 };
 use toolgate::{visible, visible_line};
 
+/// Most notes on one server that are printed.
+const MAX_NOTES_SHOWN: usize = 20;
+
 /// Prints a few lines of each gateway. One that cannot write its record makes this fail.
 pub(super) fn run(gateways: &Gateways) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
@@ -71,6 +74,9 @@ fn text(status: &Value) -> String {
             None => word(&server["state"]),
         };
         line("server", &format!("{} {state}", word(&server["id"])));
+        for note in notes(server) {
+            line("", &note);
+        }
         for (caller, how) in waiting(server, flags) {
             line("", &format!("{caller} waits for a sign-in; {how}"));
         }
@@ -103,6 +109,24 @@ fn text(status: &Value) -> String {
     }
     line("waiting", &format!("{} for a person", status["waiting"]));
     text
+}
+
+/// Lines of one server on its definitions, in the order of the gateway.
+fn notes(server: &Value) -> Vec<String> {
+    let all = server["notes"].as_array().map(Vec::as_slice);
+    let all = all.unwrap_or_default();
+    let text = |note: &Value| visible_line(note["text"].as_str().unwrap_or_default());
+    let mut lines: Vec<String> = all.iter().take(MAX_NOTES_SHOWN).map(text).collect();
+    if let Some(more) = all
+        .len()
+        .checked_sub(MAX_NOTES_SHOWN)
+        .filter(|more| *more > 0)
+    {
+        lines.push(format!(
+            "{more} more notes on definitions; the console has them"
+        ));
+    }
+    lines
 }
 
 /// The callers of a server who were told that somebody has to sign in for them, and what is to be done.

@@ -8,7 +8,7 @@ use crate::{
     kept_tasks::KeptTasks,
     live::Live,
     memory,
-    operator::Operator,
+    operator::{NoteBook, Operator},
     plan::{Kept, Shared, console_address, reachable},
     reload::Reloader,
     routes::{OwnSignIn, Routes},
@@ -110,6 +110,7 @@ impl Parts {
             flags: flags(&start.stdio, &["--config", "--data"]),
             grants: signing_in::folder(&start.data),
             journal: journal.clone(),
+            notes: NoteBook::default(),
         });
         let routes = logins.map(|logins| {
             Arc::new(Routes {

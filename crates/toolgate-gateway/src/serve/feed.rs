@@ -71,6 +71,7 @@ impl Parts {
     async fn feed_servers(&self) {
         let mut servers = self.supervisor.watch();
         while servers.changed().await.is_ok() {
+            self.operator.collect_notes().await;
             if self.operator.board.is_watched() {
                 let status = self.operator.server_status();
                 self.operator.board.tell("servers", &status);

@@ -33,7 +33,9 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep},
 };
-use toolgate::{Call, Catalog, Error, ItemKind, Kind, Outcome, Service, client::Remote};
+use toolgate::{
+    Call, Catalog, DefinitionNote, Error, ItemKind, Kind, Outcome, Service, client::Remote,
+};
 use toolgate_auth::client::{AuthError, AuthErrorKind};
 
 /// How often idle connections are looked for.
@@ -50,6 +52,8 @@ pub(super) struct PerCaller {
     reached: AtomicBool,
     own: OwnSignIns,
     face: Mutex<[Option<(Catalog, Instant)>; ItemKind::ALL.len()]>,
+    /// The lists that failed on the connection that was asked last.
+    failed_lists: Mutex<Vec<DefinitionNote>>,
 }
 
 /// Serves callers until the gateway stops.
@@ -99,6 +103,7 @@ impl PerCaller {
             reached: AtomicBool::new(false),
             own: OwnSignIns::default(),
             face: Mutex::default(),
+            failed_lists: Mutex::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! A server as a line in the console.
 
 use serde::Serialize;
+use toolgate::DefinitionNote;
 
 /// What a server does at the moment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -59,8 +60,9 @@ pub(crate) struct ServerStatus {
     pub(crate) server: Option<String>,
     /// What was started.
     pub(crate) command: String,
-    /// The tools that were left out, each with the reason.
-    pub(crate) left_out: Vec<String>,
+    /// The lists that could not be read the last time.
+    #[serde(skip)]
+    pub(crate) failed_lists: Vec<DefinitionNote>,
     /// The last thing that went wrong on its stream.
     pub(crate) note: Option<String>,
 }

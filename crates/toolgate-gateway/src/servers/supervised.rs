@@ -16,9 +16,9 @@ use tokio::{
     time::{Instant, timeout},
 };
 use toolgate::{
-    BoxFuture, Call, Catalog, Changed, Changes, Error, Interest, ItemKind, Kind, List, Outcome,
-    Service, Stale,
-    client::{LeftOut, Remote, harmless},
+    BoxFuture, Call, Catalog, Changed, Changes, DefinitionNote, Error, Interest, ItemKind, Kind,
+    List, NoteAction, Outcome, Service, Stale,
+    client::{Remote, Status, harmless},
 };
 
 /// A restart that is due so soon is worth waiting for.
@@ -98,7 +98,6 @@ impl Supervised {
     pub(crate) fn status(&self) -> ServerStatus {
         let seat = self.seat.borrow().clone();
         let remote = seat.remote.as_ref().map(|remote| remote.status());
-        let line = |out: &LeftOut| format!("{}: {}", out.tool, out.reason);
         let need = self.need.words().filter(|_| seat.state != State::Stopped);
         let itself = remote.as_ref().and_then(|r| r.server.as_ref());
         ServerStatus {
@@ -122,10 +121,10 @@ impl Supervised {
                 .filter(|_| self.spec.a_grant_each())
                 .map(PerCaller::own_sign_ins),
             command: self.spec.shown(),
-            left_out: remote
-                .iter()
-                .flat_map(|r| r.left_out.iter().map(line))
-                .collect(),
+            failed_lists: match &self.callers {
+                Some(callers) => callers.failed_lists(),
+                None => remote.iter().flat_map(failed_lists).collect(),
+            },
             note: remote.and_then(|r| r.note),
         }
     }
@@ -318,6 +317,13 @@ impl Supervised {
     }
 }
 
+/// The lists of a server that could not be read the last time.
+pub(super) fn failed_lists(status: &Status) -> Vec<DefinitionNote> {
+    let notes = status.definition_notes.iter();
+    let failed = notes.filter(|note| note.note.action == NoteAction::ListFailed);
+    failed.cloned().collect()
+}
+
 impl Seat {
     fn may_come_soon(&self) -> bool {
         let soon = |due: Instant| due.saturating_duration_since(Instant::now()) <= SOON;
@@ -342,7 +348,13 @@ impl Service for Supervised {
                 return listed.or_else(|error| self.last_known(kind).ok_or(error));
             }
             let listed = match self.remote().await {
-                Ok(remote) => remote.list(ask).await,
+                Ok(remote) => {
+                    let listed = remote.list(ask).await;
+                    if listed.is_err() {
+                        self.show();
+                    }
+                    listed
+                }
                 Err(down) => Err(down),
             };
             match listed {

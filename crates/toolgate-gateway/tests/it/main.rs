@@ -20,6 +20,7 @@ mod clients;
 mod console_login;
 mod crash;
 mod deciding;
+mod definitions;
 mod exchange;
 mod expiring;
 mod explain;

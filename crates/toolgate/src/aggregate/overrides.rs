@@ -7,7 +7,7 @@ use std::{
     fmt,
     sync::Arc,
 };
-use toolgate_core::{Definition, Item, ItemKind, Json, Own};
+use toolgate_core::{Definition, HIDDEN_BY_CONFIG, Item, ItemKind, Json, Own};
 use toolgate_policy::is_closed;
 use toolgate_wire::{json::ObjectWriter, method::skills};
 
@@ -214,7 +214,7 @@ impl Overrides {
         let over = self.0.get(own).filter(|_| item.kind() == ItemKind::Tool);
         let withheld = over.and_then(|over| {
             if over.hide {
-                return Some("the configuration hides it".to_owned());
+                return Some(HIDDEN_BY_CONFIG.to_owned());
             }
             let stranger = over.stranger(&item.def.input_schema())?;
             Some(format!(

@@ -2,7 +2,7 @@
 
 use super::{Member, Overrides, apps, names::wire_name};
 use std::{collections::HashMap, sync::Arc};
-use toolgate_core::{About, CacheHint, Catalog, Item, ItemKind, Json};
+use toolgate_core::{About, CacheHint, Catalog, DefinitionNote, Item, ItemKind, Json};
 
 /// How the things of one member are named.
 pub(super) struct Naming<'a> {
@@ -149,6 +149,7 @@ pub(super) fn same(one: &[Option<Arc<Part>>], two: &[Option<Arc<Part>>]) -> bool
 /// One snapshot of all parts. Members without one are missing.
 pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
     let (mut items, mut missing, mut about) = (Vec::new(), Vec::new(), Vec::new());
+    let mut notes = Vec::new();
     let mut hint: Option<CacheHint> = None;
     for (member, part) in members.iter().zip(parts) {
         let Some(part) = part else {
@@ -156,6 +157,11 @@ pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
             continue;
         };
         items.extend(part.items.iter().cloned());
+        let of_member = |note: &DefinitionNote| DefinitionNote {
+            server: member.id.clone(),
+            ..note.clone()
+        };
+        notes.extend(part.theirs.notes().iter().map(of_member));
         let theirs = part.theirs.hint();
         hint = Some(hint.map_or(theirs, |hint| hint.and(theirs)));
         missing.extend(
@@ -177,5 +183,5 @@ pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
         ..hint
     };
     let joined = Catalog::of(items, missing, None);
-    joined.with_about(about).with_hint(hint)
+    joined.with_about(about).with_hint(hint).with_notes(notes)
 }

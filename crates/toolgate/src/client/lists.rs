@@ -5,14 +5,16 @@ use super::{
     link::{Failure, Purpose},
     open::stamp,
     remote::Remote,
-    status::{LeftOut, harmless},
+    status::harmless,
 };
 use std::{
     collections::{HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
 };
 use tokio::time::{Duration, Instant, timeout};
-use toolgate_core::{CacheHint, Catalog, Definition, Error, Item, ItemKind, Kind, List};
+use toolgate_core::{
+    CacheHint, Catalog, Definition, DefinitionNote, Error, Item, ItemKind, Kind, List, NoteAction,
+};
 use toolgate_wire::{
     json::{Json, ObjectWriter},
     message::{RpcError, code},
@@ -59,7 +61,8 @@ impl Lists {
 #[derive(Default)]
 pub(super) struct OneList {
     kept: Mutex<Option<Kept>>,
-    left_out: Mutex<Vec<LeftOut>>,
+    /// Why the last attempt to read it failed, until one succeeds.
+    failure: Mutex<Option<String>>,
     /// One reads, all others wait for what it read.
     reading: tokio::sync::Mutex<()>,
 }
@@ -86,12 +89,17 @@ impl OneList {
         self.kept().as_ref()?.catalog.find(name).cloned()
     }
 
-    /// The items that were left out of the last list.
-    pub(super) fn left_out(&self) -> Vec<LeftOut> {
-        self.left_out
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    /// The notes on the last list and on its items.
+    fn notes(&self) -> Vec<DefinitionNote> {
+        let kept = self.kept();
+        kept.iter()
+            .flat_map(|kept| kept.catalog.all_notes())
+            .collect()
+    }
+
+    /// Why the last attempt to read the list failed.
+    fn failure(&self) -> MutexGuard<'_, Option<String>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn kept(&self) -> MutexGuard<'_, Option<Kept>> {
@@ -108,6 +116,22 @@ struct Joined {
 }
 
 impl Remote {
+    /// Notes on all lists that were read, and on those that failed the last time.
+    pub(super) fn definition_notes(&self) -> Vec<DefinitionNote> {
+        let lists = ItemKind::ALL.map(|kind| (kind, self.lists.of(kind)));
+        let mut notes = Vec::new();
+        for (kind, list) in lists {
+            let failure = list.failure().clone();
+            notes.extend(failure.map(|why| self.note(kind, "", NoteAction::ListFailed, &why)));
+            notes.extend(list.notes());
+        }
+        notes
+    }
+
+    fn note(&self, kind: ItemKind, name: &str, action: NoteAction, why: &str) -> DefinitionNote {
+        DefinitionNote::new(self.options.origin.server.clone(), kind, name, action, why)
+    }
+
     /// A whole list, with the skills that were asked for by their URIs.
     pub(super) async fn list_for(&self, ask: List) -> Result<Catalog, Error> {
         let kind = ask.kind;
@@ -166,17 +190,23 @@ impl Remote {
             return Ok(kept);
         }
         let generation = self.link.generation.load(Relaxed);
-        match timeout(self.options.list, self.read_list(kind)).await {
-            Ok(Ok(joined)) => Ok(self.keep(kind, joined, generation)),
-            Ok(Err(error)) => self.old_list(kind, error),
-            Err(_) => self.old_list(
-                kind,
-                self.upstream(format_args!(
-                    "did not list its {} within {:?}",
-                    many(kind),
-                    self.options.list
-                )),
-            ),
+        let read = timeout(self.options.list, self.read_list(kind)).await;
+        let late = |_| {
+            self.upstream(format_args!(
+                "did not list its {} within {:?}",
+                many(kind),
+                self.options.list
+            ))
+        };
+        match read.map_err(late).and_then(|read| read) {
+            Ok(joined) => {
+                *self.lists.of(kind).failure() = None;
+                Ok(self.keep(kind, joined, generation))
+            }
+            Err(error) => {
+                *self.lists.of(kind).failure() = Some(error.public().to_owned());
+                self.old_list(kind, error)
+            }
         }
     }
 
@@ -335,14 +365,17 @@ impl Remote {
             UNTOLD.min(self.options.keep)
         };
         let hint = joined.hint;
-        let (items, left_out) = self.items(kind, joined);
+        let (items, notes) = self.items(kind, joined);
         let list = self.lists.of(kind);
-        *list.left_out.lock().unwrap_or_else(PoisonError::into_inner) = left_out;
         let mut kept = list.kept();
         let old = kept.as_ref();
-        let catalog = match old.filter(|old| same_items(old.catalog.items(), &items)) {
+        let same =
+            |old: &&Kept| same_items(old.catalog.items(), &items) && old.catalog.notes() == notes;
+        let catalog = match old.filter(same) {
             Some(old) => old.catalog.clone(),
-            None => Catalog::of(items, Vec::new(), self.peer.instructions.clone()).with_hint(hint),
+            None => Catalog::of(items, Vec::new(), self.peer.instructions.clone())
+                .with_hint(hint)
+                .with_notes(notes),
         };
         // A change that nobody told is told now.
         if old.is_some_and(|old| old.generation == generation && !old.catalog.same(&catalog)) {
@@ -360,12 +393,12 @@ impl Remote {
         catalog
     }
 
-    /// The items that can be read; an unchanged one stays the same object.
-    fn items(&self, kind: ItemKind, joined: Joined) -> (Vec<Arc<Item>>, Vec<LeftOut>) {
+    /// The items that can be read, and notes on the others; an unchanged item stays the same object.
+    fn items(&self, kind: ItemKind, joined: Joined) -> (Vec<Arc<Item>>, Vec<DefinitionNote>) {
         let old = self.lists.of(kind).kept();
         let old = old.as_ref().map(|kept| kept.catalog.clone());
         let old = old.unwrap_or_default();
-        let (mut items, mut left_out, mut names) =
+        let (mut items, mut notes, mut names) =
             (Vec::<Arc<Item>>::new(), Vec::new(), HashSet::new());
         let most = self.options.tools;
         for (at, json) in joined.items.into_iter().take(most).enumerate() {
@@ -384,20 +417,20 @@ impl Remote {
                 Err(reason) => {
                     let name = json.get(kind.key()).and_then(|name| name.string());
                     let place = || format!("number {}", at + 1);
-                    left_out.push(LeftOut {
-                        tool: name.map_or_else(place, |name| harmless(&name, 128)),
-                        reason: reason.to_owned(),
-                    });
+                    let name = name.map_or_else(place, |name| harmless(&name, 128));
+                    notes.push(self.note(kind, &name, NoteAction::Dropped, reason));
                 }
             }
         }
         if joined.cut {
-            left_out.push(LeftOut {
-                tool: "all that follow".to_owned(),
-                reason: format!("the server lists more than {most} {}", many(kind)),
-            });
+            let why = format!(
+                "the server lists more than {most} {}; all after these are dropped; raise tools_per_server",
+                many(kind)
+            );
+            // First: it must not fall to the limit on notes.
+            notes.insert(0, self.note(kind, "", NoteAction::Dropped, &why));
         }
-        (items, left_out)
+        (items, notes)
     }
 
     /// A definition that can be used. What a server wants repeated as headers is bound by rules.

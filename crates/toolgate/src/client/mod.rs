@@ -47,4 +47,4 @@ pub use http::{BadHeader, HttpOptions, check_url};
 pub use open::OpenError;
 pub use options::RemoteOptions;
 pub use remote::Remote;
-pub use status::{Counters, LeftOut, Status, harmless};
+pub use status::{Counters, Status, harmless};

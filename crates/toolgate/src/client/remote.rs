@@ -116,7 +116,7 @@ impl Remote {
             revision: self.revision(),
             server: self.peer.server.clone(),
             tools: self.lists.of(ItemKind::Tool).count(),
-            left_out: self.lists.of(ItemKind::Tool).left_out(),
+            definition_notes: self.definition_notes(),
             counters: self.link.notes.counters(),
             note: self.link.notes.last(),
             parked: self.parked.count(),

@@ -4,6 +4,7 @@ use std::sync::{
     Mutex, PoisonError,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
+use toolgate_core::DefinitionNote;
 use toolgate_policy::{Secrets, clean};
 use toolgate_wire::method::initialize::Implementation;
 
@@ -17,8 +18,8 @@ pub struct Status {
     pub server: Option<Implementation>,
     /// How many tools it has, where it was asked already.
     pub tools: Option<usize>,
-    /// The tools that were left out of the list, and why.
-    pub left_out: Vec<LeftOut>,
+    /// What was repaired, withheld or dropped of its lists, and which list failed.
+    pub definition_notes: Vec<DefinitionNote>,
     /// What went wrong on the stream so far.
     pub counters: Counters,
     /// The last thing that went wrong, in words.
@@ -27,15 +28,6 @@ pub struct Status {
     pub parked: usize,
     /// Why it is gone, where it is.
     pub lost: Option<String>,
-}
-
-/// A tool that was left out of the list.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LeftOut {
-    /// Its name, or its place in the list where it has none.
-    pub tool: String,
-    /// Why.
-    pub reason: String,
 }
 
 /// How often something went wrong on the stream.

@@ -5,6 +5,7 @@ import { h, t, put, attr, keyed, sizeNote, button, visText } from "./dom.js";
 import { freezeButton } from "./view-grants.js";
 
 const LEVEL = { running: "calm", starting: "running", backoff: "warn", "sign-in": "warn", failed: "bad", stopped: "idle" };
+const NOTE_LEVEL = { failed: "bad", dropped: "bad", withheld: "bad", "partly checked": "warn" };
 const WORDS = { backoff: "restarting later", "sign-in": "needs a sign-in" };
 
 const servers = document.getElementById("view-servers");
@@ -31,9 +32,13 @@ function makeServer(first) {
   const size = h("span", { class: "dim" });
   const log = h("pre", { tabindex: "0", "aria-label": "Last lines of stderr of " + first.id });
   const logBox = h("details", { class: "log" }, h("summary", {}, "Last lines of stderr ", size), log);
+  const noteCount = h("span", { class: "dim" });
+  const noteRows = h("ul", { class: "notes" });
+  const noteBox = h("details", { class: "log", hidden: true }, h("summary", {}, "Notes on definitions ", noteCount), noteRows);
+  let noted = "";
   const own = ownSignIns(first.id, failed);
   const node = h("article", { class: "server", "data-server": first.id },
-    h("header", {}, t("h3", {}, first.id), mark, facts, sign.begin, sign.out, freezeButton(() => "server " + first.id)), command, error, sign.ask, failed, own.node, logBox);
+    h("header", {}, t("h3", {}, first.id), mark, facts, sign.begin, sign.out, freezeButton(() => "server " + first.id)), command, error, sign.ask, failed, own.node, noteBox, logBox);
   let was = null;
   return { node, update(s) {
     attr(node, "data-state", s.state);
@@ -46,6 +51,14 @@ function makeServer(first) {
     sign.update(s.signs_in, s.state !== "sign-in" && s.signed_in, s.signed_in);
     sign.begin.className = s.state === "sign-in" ? "primary small" : "small";
     own.update(s.own_sign_ins);
+    const notes = s.notes ?? [];
+    const key = JSON.stringify(notes);
+    if (key !== noted) {
+      noted = key;
+      noteRows.replaceChildren(...notes.map((n) => h("li", {}, h("span", { class: "tag " + (NOTE_LEVEL[n.action] ?? "") }, n.action), " ", t("b", {}, `${n.kind} ${n.name || "list"}`), " ", t("span", {}, n.reason))));
+      put(noteCount, String(notes.length));
+      attr(noteBox, "hidden", notes.length === 0);
+    }
     attr(logBox, "hidden", Boolean(s.signs_in || s.own_sign_ins));
     if (was !== s.state && (s.state === "failed" || s.state === "backoff")) logBox.open = true;
     was = s.state;

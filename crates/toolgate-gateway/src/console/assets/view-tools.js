@@ -19,7 +19,7 @@ const sync = keyed(list, idOf, makeTool);
 
 export function renderTools() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const hay = (x) => `${idOf(x)} ${x.kind} ${x.wire} ${x.title ?? ""} ${x.description} ${x.verdict} ${x.rule} ${x.withheld ? "withheld" : ""}`.toLowerCase();
+  const hay = (x) => `${idOf(x)} ${x.kind} ${x.wire} ${x.title ?? ""} ${x.description} ${x.verdict} ${x.rule} ${x.withheld ? "withheld" : ""} ${(x.notes ?? []).map((n) => n.action).join(" ")}`.toLowerCase();
   const offered = [state.tools, state.resources, state.prompts].flatMap((part) => [...part].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)));
   // A resource and a template may stand under one text; the list shows each name once.
   const all = [...new Map(offered.map((x) => [idOf(x), x])).values()];
@@ -42,13 +42,14 @@ function makeTool(first) {
   const verdict = h("span", { class: "verdict" });
   const title = h("span", { class: "dim" });
   const held = h("span", { class: "tag bad", hidden: true }, "withheld");
+  const marks = h("span", {});
   const tags = h("span", { class: "tags" });
   const what = tool.kind && tool.kind !== "tool" ? h("span", { class: "tag" }, tool.kind) : null;
   const detail = h("div", { class: "detail" });
   const tryBox = h("div", {});
   const body = h("div", { class: "tool-body" }, detail, tryBox);
   const node = h("details", { class: "tool", "data-tool": idOf(tool), on: { toggle: () => fill() } },
-    h("summary", {}, verdict, h("span", { class: "name" }, t("b", {}, idOf(tool)), title), held, ...(what ? [what] : []), tags), body);
+    h("summary", {}, verdict, h("span", { class: "name" }, t("b", {}, idOf(tool)), title), held, marks, ...(what ? [what] : []), tags), body);
   function fill() {
     if (!node.open || detail.dataset.key === drawn) return;
     detail.dataset.key = drawn;
@@ -64,6 +65,8 @@ function makeTool(first) {
     verdict.className = "verdict " + tool.verdict;
     put(title, tool.title ?? "");
     attr(held, "hidden", !tool.withheld);
+    const actions = [...new Set((tool.notes ?? []).map((note) => note.action))];
+    marks.replaceChildren(...actions.map((action) => h("span", { class: "tag" }, action)));
     tags.replaceChildren(...(isTool(tool) ? riskTags(tool.hints, tool.trusted).slice(0, -1) : []));
     fill();
   }
@@ -75,6 +78,7 @@ function describe(tool) {
   const about = isTool(tool) ? describeTool(tool) : tool.kind === "prompt" ? [inputs(tool.input_schema)] : [];
   return [
     tool.withheld ? h("p", { class: "warning" }, "Withheld from callers: ", t("span", {}, tool.withheld), ...(state.pins.some((pin) => pinOf(tool) === `${pin.kind} ${pin.name}`) ? [" ", h("a", { href: "#/pins/" + encodeURIComponent(pinOf(tool)) }, "See what differs")] : [])) : null,
+    ...(tool.notes ?? []).map((note) => h("p", { class: "dim" }, `${note.action}: `, t("span", {}, note.reason))),
     t("div", { class: "prose" }, tool.description || "The server gives no description.", true),
     h("dl", { class: "facts" },
       ...row("Rule", t("span", {}, `${tool.verdict}: ${tool.rule}`)),

@@ -1,10 +1,10 @@
 //! What a server offers, taken to be the same for all its callers.
 
 use super::{PerCaller, down, lock};
-use crate::servers::Supervised;
+use crate::servers::{Supervised, supervised::failed_lists};
 use std::time::Duration;
 use tokio::time::Instant;
-use toolgate::{Catalog, Changed, Error, ItemKind, List, Service};
+use toolgate::{Catalog, Changed, DefinitionNote, Error, ItemKind, List, Service};
 
 /// How long a list holds for everybody.
 const FACE: Duration = Duration::from_secs(60);
@@ -15,6 +15,11 @@ impl PerCaller {
         let face = lock(&self.face);
         let tools = face[ItemKind::Tool as usize].as_ref();
         tools.map_or(0, |(catalog, _)| catalog.items().len())
+    }
+
+    /// The lists that could not be read the last time.
+    pub(in crate::servers) fn failed_lists(&self) -> Vec<DefinitionNote> {
+        lock(&self.failed_lists).clone()
     }
 
     pub(in crate::servers) async fn list(
@@ -57,6 +62,7 @@ impl PerCaller {
         match seat.get() {
             Some(remote) => {
                 let listed = remote.list(ask).await;
+                *lock(&self.failed_lists) = failed_lists(&remote.status());
                 listed.map_err(|error| token.why(server, error))
             }
             None => Err(down(server, "its connection is gone")),

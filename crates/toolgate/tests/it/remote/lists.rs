@@ -87,11 +87,15 @@ async fn tools_that_cannot_be_read_or_are_too_many_are_left_out_by_name() {
     assert_eq!(names(&listed), ["a"]);
     let out: Vec<String> = remote
         .status()
-        .left_out
+        .definition_notes
         .into_iter()
-        .map(|out| out.tool)
+        .map(|note| note.name.to_string())
         .collect();
-    assert_eq!(out, ["noschema", "a", "all that follow"]);
+    assert_eq!(
+        out,
+        ["", "noschema", "a"],
+        "the list as a whole comes first"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,7 +112,7 @@ async fn a_list_that_is_read_again_leaves_out_the_same_and_sees_what_changed() {
         let again = list(&remote, &mut peer, &page(&b)).await.unwrap();
         assert!(again.same(&first));
         assert_eq!(names(&again), ["a", "b", "c"]);
-        assert_eq!(remote.status().left_out.len(), 2);
+        assert_eq!(remote.status().definition_notes.len(), 2);
     }
     b["description"] = json!("another one");
     advance(Duration::from_secs(61)).await;
@@ -133,9 +137,9 @@ async fn a_bad_key_in_one_tool_leaves_out_that_one() {
     .await
     .unwrap();
     assert_eq!(names(&listed), ["a", "c"]);
-    let out = remote.status().left_out;
-    assert_eq!((out.len(), out[0].tool.as_str()), (1, "bad"));
-    assert!(out[0].reason.contains("U+0000"), "{out:?}");
+    let out = remote.status().definition_notes;
+    assert_eq!((out.len(), &*out[0].name), (1, "bad"));
+    assert!(out[0].note.reason.contains("U+0000"), "{out:?}");
     // Of what is no list all is strict: what was meant by such a result nobody knows.
     let waited = tokio::time::timeout(Duration::from_secs(5), remote.call(call("a", "{}")));
     let (waited, ()) = join!(waited, async {

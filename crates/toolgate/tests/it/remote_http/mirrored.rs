@@ -6,7 +6,7 @@ use super::{
     server::{Server, legacy, modern, soon},
 };
 use serde_json::{Value, json};
-use toolgate::{Catalog, Service, client::Remote};
+use toolgate::{Catalog, NoteAction, Service, client::Remote};
 
 fn marked(name: &str, properties: Value) -> Value {
     json!({"name": name, "inputSchema": {"type": "object", "properties": properties}})
@@ -82,8 +82,12 @@ async fn a_tool_that_breaks_the_rules_is_left_out_and_the_others_stay() {
     assert_eq!(names.len(), 1, "{names:?}");
     assert!(catalog.find("good").is_some());
     let status = remote.status();
-    assert_eq!(status.left_out[0].tool, "bad");
-    assert!(status.left_out[0].reason.contains("x-mcp-header"));
+    let note = &status.definition_notes[0];
+    assert_eq!(
+        (&*note.name, note.note.action),
+        ("bad", NoteAction::Dropped)
+    );
+    assert!(note.note.reason.contains("x-mcp-header"));
     assert!(status.note.unwrap().contains("x-mcp-header"));
     // Older revisions do not know the mark.
     let (remote, server) = legacy("2025-11-25").await;

@@ -1,0 +1,151 @@
+//! Notes on definitions: what the gateway changed, does not check, withholds or drops, and why.
+//!
+//! A note is for the operator. `toolgate tools`, `toolgate status`, `toolgate check --servers`, the console, standard
+//! error and the audit log show it. A layer that marks an item calls [`Item::noted`](crate::Item::noted).
+
+use std::{fmt, sync::Arc};
+use toolgate_wire::method::definition::ItemKind;
+
+/// What happened to a definition, or to a whole list.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum NoteAction {
+    /// The list could not be read. The last good list is used if there is one.
+    ListFailed,
+    /// The item is not offered: nothing valid can be made of its definition.
+    Dropped,
+    /// The item exists, and callers can neither see it in a list nor use it.
+    Withheld,
+    /// The item is offered, and a part of its schema is not checked.
+    PartlyChecked,
+    /// The item is offered with a corrected definition.
+    Repaired,
+}
+
+impl NoteAction {
+    /// The word in the console, on the command line and in the audit log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            NoteAction::ListFailed => "failed",
+            NoteAction::Dropped => "dropped",
+            NoteAction::Withheld => "withheld",
+            NoteAction::PartlyChecked => "partly checked",
+            NoteAction::Repaired => "repaired",
+        }
+    }
+}
+
+/// A note on one item, as the item carries it.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct ItemNote {
+    /// What happened.
+    pub action: NoteAction,
+    /// Why; one line without control characters.
+    pub reason: Arc<str>,
+}
+
+impl ItemNote {
+    /// A note; the reason becomes one line of at most 300 characters.
+    pub fn new(action: NoteAction, reason: &str) -> ItemNote {
+        ItemNote {
+            action,
+            reason: one_line(reason, MAX_REASON_CHARS).into(),
+        }
+    }
+}
+
+/// A note on a definition of a server, or on a whole list of it.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct DefinitionNote {
+    /// The configured id of the server.
+    pub server: Arc<str>,
+    /// What kind of item it is, or which list.
+    pub kind: ItemKind,
+    /// Its name at its server, or its place in the list; empty for the list as a whole.
+    pub name: Arc<str>,
+    /// What happened, and why.
+    pub note: ItemNote,
+}
+
+impl DefinitionNote {
+    /// A note; name and reason become one line each, of bounded length.
+    pub fn new(
+        server: Arc<str>,
+        kind: ItemKind,
+        name: &str,
+        action: NoteAction,
+        reason: &str,
+    ) -> DefinitionNote {
+        DefinitionNote {
+            server,
+            kind,
+            name: one_line(name, MAX_NAME_CHARS).into(),
+            note: ItemNote::new(action, reason),
+        }
+    }
+}
+
+impl fmt::Display for DefinitionNote {
+    /// Without the server: `tool a: dropped: why`, or `tool list: failed: why`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, name) = (
+            self.kind.word(),
+            if self.name.is_empty() {
+                "list"
+            } else {
+                &self.name
+            },
+        );
+        write!(
+            f,
+            "{kind} {name}: {}: {}",
+            self.note.action.as_str(),
+            self.note.reason
+        )
+    }
+}
+
+/// Why an item is withheld that the operator's own configuration hides; such an item has no note.
+pub const HIDDEN_BY_CONFIG: &str = "the configuration hides it";
+/// Longest reason of a note, in characters.
+pub(crate) const MAX_REASON_CHARS: usize = 300;
+/// Longest name in a note, in characters.
+pub(crate) const MAX_NAME_CHARS: usize = 128;
+/// Most notes that one item carries.
+pub(crate) const MAX_NOTES_PER_ITEM: usize = 8;
+/// Most notes that one list carries besides those of its items.
+pub const MAX_NOTES_PER_LIST: usize = 200;
+
+/// Text of a server as one line: control characters become spaces.
+fn one_line(text: &str, limit: usize) -> String {
+    let mut chars = text.chars();
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let mut line: String = chars.by_ref().take(limit).map(plain).collect();
+    if chars.next().is_some() {
+        line.push('…');
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_one_line_of_bounded_length() {
+        let long = "x\n\u{1b}".repeat(MAX_REASON_CHARS);
+        let note = DefinitionNote::new(
+            "s".into(),
+            ItemKind::Tool,
+            &long,
+            NoteAction::Dropped,
+            &long,
+        );
+        for (text, limit) in [
+            (&note.name, MAX_NAME_CHARS),
+            (&note.note.reason, MAX_REASON_CHARS),
+        ] {
+            assert_eq!(text.chars().count(), limit + 1);
+            assert!(!text.chars().any(char::is_control), "{text:?}");
+        }
+    }
+}
