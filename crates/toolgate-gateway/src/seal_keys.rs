@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_secs(60);
 /// # Errors
 /// It cannot be made or kept, in words.
 pub(crate) async fn of_now(store: &dyn Store) -> Result<Vec<[u8; 32]>, String> {
-    of(store, SystemTime::now()).await
+    of(store, store.clock().now()).await
 }
 
 async fn of(store: &dyn Store, now: SystemTime) -> Result<Vec<[u8; 32]>, String> {

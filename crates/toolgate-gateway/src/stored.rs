@@ -17,7 +17,7 @@ use toolgate::{
 };
 use toolgate_journal::state::{self, State, StateLimits};
 use toolgate_policy::{
-    self as policy, AccessRule, Desk, Expect, GrantView, Memory, OnLeak, PinnedText, Pins,
+    self as policy, AccessRule, Clock, Desk, Expect, GrantView, Memory, OnLeak, PinnedText, Pins,
     Recorder, Route, Row, Store, Written, pins::Kept as KeptPin,
 };
 
@@ -159,9 +159,11 @@ impl Stored {
         (!names.is_empty()).then_some(names)
     }
 
-    /// The yeses that are remembered.
-    pub(crate) fn grants(&self) -> Vec<GrantView> {
-        self.desk.grants()
+    /// The remembered approvals that still hold.
+    pub(crate) fn valid_grants(&self) -> Vec<GrantView> {
+        let now = self.desk.now();
+        let all = self.desk.grants().into_iter();
+        all.filter(|grant| grant.over(now).is_none()).collect()
     }
 
     fn shelf(&self, server: &str) -> Option<&Arc<Shelf>> {
@@ -348,6 +350,10 @@ impl Store for ReadOnly {
 
     fn changed(&self) -> watch::Receiver<u64> {
         self.0.changed()
+    }
+
+    fn clock(&self) -> &Arc<Clock> {
+        self.0.clock()
     }
 }
 

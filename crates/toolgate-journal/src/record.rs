@@ -7,7 +7,7 @@ use crate::options::LARGEST_RECORD;
 use ring::digest;
 use std::fs;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Goes before the record in the hash, so that the hash means nothing anywhere else.
 const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
@@ -134,8 +134,24 @@ fn mono_us() -> i64 {
     now.tv_sec * 1_000_000 + now.tv_nsec / 1000
 }
 
+/// The time since the boot of the machine, with the time it was suspended.
+pub(crate) struct BootTime(pub(crate) Duration);
+
+/// Returns the time since the boot; `None` on systems that do not name their boots.
+pub(crate) fn boot_time() -> Option<BootTime> {
+    #[cfg(target_os = "linux")]
+    {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let seconds = u64::try_from(now.tv_sec).ok()?;
+        let nanos = u32::try_from(now.tv_nsec).ok()?;
+        Some(BootTime(Duration::new(seconds, nanos)))
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
 /// Names the boot that `mono` counts from; where the system has no such name, `unknown`.
-fn boot_id() -> String {
+pub(crate) fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let id: String = text
         .chars()

@@ -164,7 +164,7 @@ impl Freezes {
                 .map(|r| r.chars().take(1000).collect::<String>())
                 .filter(|r| !r.is_empty()),
             by: who.to_string(),
-            since: SystemTime::now(),
+            since: self.store.clock().now(),
             what,
         };
         let key = view.what.to_string();

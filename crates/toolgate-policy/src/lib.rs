@@ -77,6 +77,6 @@ pub use size::{Cut, Size};
 pub use skills::{Skills, is_stated};
 pub use standard::{Route, Standard, inspect, keeping, pipeline};
 pub use stop::Stop;
-pub use store::{Expect, Memory, Row, Store, Written};
+pub use store::{Clock, Expect, Memory, Row, Store, Written};
 pub use text::{Text, clean};
 pub use when::{ArgumentNames, Facts, When, WhenLimits};

@@ -1,11 +1,11 @@
 //! What must outlive a call: approvals, grants, pins, freezes.
 
 use serde_json::Value;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use toolgate_core::{BoxFuture, Error, Kind, Refusal};
 use toolgate_journal::state::State;
-pub use toolgate_journal::state::{Expect, Row, Written};
+pub use toolgate_journal::state::{Clock, Expect, Row, Written};
 
 /// State that outlives a call: one table per subject, JSON values by key.
 ///
@@ -41,6 +41,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Counts the changes, those of other processes too.
     fn changed(&self) -> watch::Receiver<u64>;
+
+    /// The clock by which all entries expire: it never goes back, also where the system clock is set back.
+    fn clock(&self) -> &Arc<Clock>;
 }
 
 impl Store for State {
@@ -75,6 +78,10 @@ impl Store for State {
     fn changed(&self) -> watch::Receiver<u64> {
         State::changed(self)
     }
+
+    fn clock(&self) -> &Arc<Clock> {
+        State::clock(self)
+    }
 }
 
 /// A store that ends with the process: for programs without an operator, and for tests.
@@ -82,6 +89,7 @@ impl Store for State {
 pub struct Memory {
     rows: Mutex<Rows>,
     changed: watch::Sender<u64>,
+    clock: Arc<Clock>,
 }
 
 #[derive(Debug, Default)]
@@ -166,6 +174,10 @@ impl Store for Memory {
 
     fn changed(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
+    }
+
+    fn clock(&self) -> &Arc<Clock> {
+        &self.clock
     }
 }
 

@@ -190,11 +190,7 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
 /// Grants for what is not there, and pins of what is there no more.
 fn stale(stored: &Stored, config: &Config, offered: &Offered, shown: &Offered) -> Vec<String> {
     let mut notes = Vec::new();
-    for grant in stored
-        .grants()
-        .iter()
-        .filter(|grant| grant.over().is_none())
-    {
+    for grant in stored.valid_grants() {
         let (id, server, tool) = (&grant.id, &*grant.server, &grant.tool);
         if !config.servers.iter().any(|s| s.id == server) {
             notes.push(format!(

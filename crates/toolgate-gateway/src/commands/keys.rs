@@ -211,8 +211,8 @@ pub(super) fn holder(data: &Path, name: &str) -> std::result::Result<Option<u64>
 
 fn list(data: &Path, json: bool) -> Result<ExitCode> {
     let keys = Keys::new(Arc::new(Recorder::log()), Arc::new(here::state(data)?));
+    let now = keys.now();
     let keys = keys.list();
-    let now = SystemTime::now();
     if json {
         let lines = keys.iter().map(|key| format!("{}\n", key_json(key, now)));
         return print(&lines.collect::<String>());

@@ -16,6 +16,8 @@ use toolgate::{visible, visible_line};
 
 /// Most notes on one server that are printed.
 const MAX_NOTES_SHOWN: usize = 20;
+/// From so many seconds on, the lines say that the clock of the data directory is ahead of the system clock.
+const CLOCK_NOTE_SECONDS: u64 = 60;
 
 /// Prints a few lines of each gateway. One that cannot write its record makes this fail.
 pub(super) fn run(gateways: &Gateways) -> Result<ExitCode> {
@@ -63,6 +65,16 @@ fn text(status: &Value) -> String {
             "checkpoints",
             &format!("NOT in their second place: {}", visible(why)),
         ),
+    }
+    let ahead = status["clock_ahead_seconds"].as_u64().unwrap_or_default();
+    if ahead >= CLOCK_NOTE_SECONDS {
+        let ahead = ahead.div_ceil(60);
+        line(
+            "clock",
+            &format!(
+                "the system clock was set back: approvals, grants and keys expire by a time {ahead} min ahead of it; if that time was wrong, stop all gateways of this data directory and remove the lines with \"t\":\"clock\" from state/state.jsonl"
+            ),
+        );
     }
     let flags = status["flags"].as_str().unwrap_or_default();
     for server in status["servers"].as_array().into_iter().flatten() {

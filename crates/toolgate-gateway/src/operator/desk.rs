@@ -3,7 +3,7 @@
 use super::{Done, NotDone, Operator};
 use crate::{board::millis, offered, show};
 use serde_json::{Value, json};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolgate::{Item, ItemKind, Json};
 use toolgate_policy::{
     ApprovalView, DeskError, FreezeView, Frozen, GrantView, Remember, Standing, Who, Yes,
@@ -94,7 +94,9 @@ impl Operator {
     }
 
     pub(crate) fn grants(&self) -> Value {
-        self.desk.grants().iter().map(grant).collect()
+        let now = self.desk.now();
+        let grants = self.desk.grants();
+        grants.iter().map(|view| grant(view, now)).collect()
     }
 
     pub(crate) fn freezes(&self) -> Value {
@@ -179,11 +181,11 @@ fn used(view: &ApprovalView) -> String {
     }
 }
 
-fn grant(grant: &GrantView) -> Value {
+fn grant(grant: &GrantView, now: SystemTime) -> Value {
     json!({
         "id": grant.id, "caller": grant.caller.as_ref().map(|caller| caller.name()), "server": grant.server, "tool": grant.tool,
         "by": grant.by.to_string(), "made": millis(grant.since), "until": millis(grant.until), "uses": grant.uses,
-        "when": grant.when, "used": grant.used, "last": grant.last.map(millis), "over": grant.over(),
+        "when": grant.when, "used": grant.used, "last": grant.last.map(millis), "over": grant.over(now),
     })
 }
 

@@ -15,7 +15,7 @@ pub(crate) const ENDS_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 impl Operator {
     /// The keys that end by themselves soon.
     pub(super) fn keys_ending(&self) -> Value {
-        let now = SystemTime::now();
+        let now = self.desk.now();
         let soon = |key: &&KeyView| {
             let left = key.expires.and_then(|end| end.duration_since(now).ok());
             key.over(now).is_none() && left.is_some_and(|left| left <= ENDS_SOON)
@@ -27,7 +27,7 @@ impl Operator {
 
     /// All keys without the keys themselves, which nobody has.
     pub(crate) fn key_list(&self) -> Value {
-        let now = SystemTime::now();
+        let now = self.desk.now();
         let keys = self.desk.freezes().keys().list();
         keys.iter().map(|key| key_json(key, now)).collect()
     }

@@ -33,7 +33,7 @@ impl Operator {
             "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"),
             "data": self.data, "record": self.record(), "servers": self.server_status(), "issuers": self.issuers(),
             "policy": self.reloader.status(), "waiting": open, "keys_ending": self.keys_ending(),
-            "flags": self.flags,
+            "flags": self.flags, "clock_ahead_seconds": self.desk.clock().ahead().as_secs(),
         })
     }
 

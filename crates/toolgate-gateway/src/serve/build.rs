@@ -81,7 +81,10 @@ impl Parts {
             stack::server_limits(config),
         );
         let server = server.map_err(|e| e.public().to_owned())?;
-        let server = server.with_instructions_of(live.clone()).with_room(room);
+        let server = server
+            .with_instructions_of(live.clone())
+            .with_room(room)
+            .with_clock(desk.clock().clone());
         // Whatever stands behind a tool, it may be slow, and so may the person who has to approve.
         let server = server.with_offers(Offers {
             tasks: TaskOffer::Every,

@@ -17,6 +17,7 @@ mod canaries;
 mod cancel;
 mod check;
 mod clients;
+mod clock;
 mod console_login;
 mod crash;
 mod deciding;

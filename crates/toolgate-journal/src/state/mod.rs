@@ -12,10 +12,13 @@
 //! of the SHA-256 of what stands before it: it finds a torn end and a damaged disk. It is no protection against whoever
 //! can write the file; that is what the record is for.
 
+mod clock;
 mod file;
 mod line;
 mod tables;
 mod writer;
+
+pub use clock::Clock;
 
 use serde_json::Value;
 use std::{
@@ -162,6 +165,7 @@ struct Shared {
     tables: RwLock<Tables>,
     changed: watch::Sender<u64>,
     failed: OnceLock<Arc<str>>,
+    clock: Arc<Clock>,
 }
 
 impl Shared {
@@ -234,6 +238,11 @@ impl State {
             let stopped = || Err(StateError::Failed("the writer stopped".into()));
             answer.await.unwrap_or_else(|_| stopped())
         }
+    }
+
+    /// The clock of the folder, by which everything in it expires.
+    pub fn clock(&self) -> &Arc<Clock> {
+        &self.shared.clock
     }
 
     /// Counts the changes, those of other processes too.

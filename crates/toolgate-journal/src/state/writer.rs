@@ -1,7 +1,7 @@
 //! The one thread that writes the state: it takes what waits, decides, writes it at once, syncs once, and answers.
 
 use super::{
-    Expect, Shared, StateError, StateLimits, Written,
+    Expect, Shared, StateError, StateLimits, Written, clock,
     file::{Locked, News, StateFile},
     line::Change,
     tables::Tables,
@@ -13,7 +13,7 @@ use std::{
         Arc, PoisonError,
         mpsc::{Receiver, RecvTimeoutError},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
 
@@ -42,7 +42,14 @@ pub(super) struct Writer {
     limits: StateLimits,
     /// The last change, of whichever process.
     version: u64,
+    /// When the highest time of the folder was written last, as far as this process knows; it begins with its first change.
+    time_written: Option<Instant>,
 }
+
+/// The shortest time between two rows with the highest time, in a folder that changes.
+const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
+/// The same in a folder in which nothing else changes.
+const IDLE_CLOCK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Changes of one batch that are not on the disk yet.
 #[derive(Default)]
@@ -76,6 +83,7 @@ impl Writer {
             shared,
             limits,
             version: 0,
+            time_written: None,
         };
         let held = writer.file.lock()?;
         writer.catch_up(&held)?;
@@ -96,8 +104,11 @@ impl Writer {
                     batch.extend(inbox.try_iter().take(BATCH - 1));
                     self.commit(batch);
                 }
-                Err(RecvTimeoutError::Timeout) => self.look(),
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.look();
+                    self.keep_time(IDLE_CLOCK_INTERVAL);
+                }
+                Err(RecvTimeoutError::Disconnected) => return self.keep_time(CLOCK_INTERVAL),
             }
         }
     }
@@ -156,11 +167,51 @@ impl Writer {
         if staged.changes.is_empty() {
             return Ok(());
         }
+        if self.is_time_due(CLOCK_INTERVAL) {
+            self.stage_time(&mut staged);
+        }
         self.durable(&staged.text)?;
         self.publish(false, staged.changes);
         // It is written; a file that cannot be put in order is one for later.
         let _ = self.tidy(&held);
         Ok(())
+    }
+
+    /// Whether the highest time on the disk is older than this.
+    fn is_time_due(&self, interval: Duration) -> bool {
+        self.time_written.is_none_or(|at| at.elapsed() >= interval)
+    }
+
+    /// Writes the time where this process has changed something before and no process wrote it lately. A failure is one of
+    /// the next change, too, which says so.
+    fn keep_time(&mut self, interval: Duration) {
+        if self.time_written.is_none() || !self.is_time_due(interval) {
+            return;
+        }
+        let Ok(held) = self.ready() else {
+            return;
+        };
+        let mut staged = Staged::default();
+        self.stage_time(&mut staged);
+        if self.durable(&staged.text).is_ok() {
+            self.publish(false, staged.changes);
+            let _ = self.tidy(&held);
+        }
+    }
+
+    fn stage_time(&mut self, staged: &mut Staged) {
+        self.version += 1;
+        let change = Change {
+            version: self.version,
+            table: clock::TABLE.to_owned(),
+            key: clock::KEY.to_owned(),
+            value: Some(self.shared.clock.row()),
+        };
+        change.push(&mut staged.text);
+        let before: u64 = staged.changes.iter().map(|(_, line)| line).sum();
+        let line = staged.text.len() as u64 - before;
+        staged.changes.push((change, line));
+        self.time_written = Some(Instant::now());
     }
 
     fn ready(&mut self) -> Result<Locked, StateError> {
@@ -177,7 +228,10 @@ impl Writer {
         let (there, rows) = {
             let known = self.shared.tables();
             let there = known.row(table, key).map(|row| row.version);
-            (staged.row(table, key).unwrap_or(there), known.rows)
+            // The row of the clock is not one that somebody asked for.
+            let clock = known.row(clock::TABLE, clock::KEY).is_some();
+            let rows = known.rows - usize::from(clock);
+            (staged.row(table, key).unwrap_or(there), rows)
         };
         let fits = match message.expect {
             Expect::Any => true,
@@ -254,6 +308,9 @@ impl Writer {
         }
         for (change, line) in changes {
             self.version = self.version.max(change.version);
+            if let (clock::TABLE, Some(time)) = (change.table.as_str(), &change.value) {
+                self.shared.clock.take(time);
+            }
             tables.apply(change, line);
         }
         drop(tables);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 use toolgate_journal::state::{Expect, Row, State, StateError, StateLimits, Written};
 
 fn open(scratch: &Scratch) -> State {
@@ -120,9 +120,10 @@ fn a_damaged_line_is_not_skipped() {
         .open(data(&scratch))
         .unwrap();
     file.write_all(b"garbage\nmore\n").unwrap();
+    let next = text.lines().count() + 1;
     let answer = block_on(state.write("grants", "c", Some(json!(3)), Expect::Any));
     assert!(
-        matches!(answer, Err(StateError::Damaged { line: 3, .. })),
+        matches!(answer, Err(StateError::Damaged { line, .. }) if line == next),
         "{answer:?}"
     );
 }
@@ -163,4 +164,25 @@ fn limits() {
     assert!(write("b", json!(1)).is_ok());
     assert!(matches!(write("c", json!(1)), Err(StateError::Full(_))));
     assert!(write("b", json!(2)).is_ok());
+}
+
+#[test]
+fn the_clock_of_a_folder_never_goes_back() {
+    let hour = Duration::from_secs(3600);
+    let scratch = Scratch::new();
+    let state = open(&scratch);
+    let ahead = SystemTime::now() + hour;
+    state.clock().raise(ahead);
+    put(&state, "a", Some(json!(1)), Expect::Any);
+    // Another process sees it while it runs, and so does each one that starts.
+    let other = open(&scratch);
+    assert!(other.clock().now() >= ahead && other.clock().ahead() > hour / 2);
+    let later = SystemTime::now() + 2 * hour;
+    drop(state);
+    other.clock().raise(later);
+    put(&other, "a", Some(json!(2)), Expect::Any);
+    drop(other);
+    assert!(open(&scratch).clock().now() >= later);
+    // A folder in which nothing was ever written has the time of the system.
+    assert!(open(&Scratch::new()).clock().ahead() < hour);
 }

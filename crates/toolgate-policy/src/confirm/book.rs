@@ -1,8 +1,11 @@
 //! All approvals and grants as this process knows them, and what they mean for a call. No disk.
 
 use super::{Binding, DeskLimits, Grant, Standing, kept::Kept, over::Ending, slip::Slip};
-use crate::{Row, Store, words};
-use std::{sync::Arc, time::Duration};
+use crate::{Clock, Row, Store, words};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 use tokio::time::Instant;
 use toolgate_core::{Call, Error, Kind, Refusal};
 
@@ -30,7 +33,12 @@ impl Book {
     }
 
     /// Takes what the store has, those of other processes too.
-    pub(super) fn take(&mut self, approvals: Vec<Row>, grants: Vec<Row>, life: Duration) {
+    pub(super) fn take(
+        &mut self,
+        approvals: Vec<Row>,
+        grants: Vec<Row>,
+        times: (SystemTime, Duration),
+    ) {
         let there = |slip: &Slip| approvals.iter().any(|row| *row.key == *slip.id);
         // One that is on its way to the store is not there yet.
         self.slips.retain(|slip| slip.version == 0 || there(slip));
@@ -50,7 +58,7 @@ impl Book {
                 Some(slip) => slip.take(kept, row.version),
                 None => {
                     let id: Arc<str> = row.key.as_str().into();
-                    self.slips.push(Slip::new(id, row.version, kept, life));
+                    self.slips.push(Slip::new(id, row.version, kept, times));
                 }
             }
         }
@@ -162,9 +170,9 @@ impl Book {
     }
 
     /// Takes out those that have been over for long, and the oldest that are over if there are still too many.
-    pub(super) fn forget(&mut self, life: Duration, most: usize) -> Vec<Slip> {
+    pub(super) fn forget(&mut self, life: Duration, most: usize, clock: &Clock) -> Vec<Slip> {
         let mut gone = Vec::new();
-        let long = |slip: &mut Slip| !slip.alive() && slip.expiry.past_by(life);
+        let long = |slip: &mut Slip| !slip.alive() && slip.expiry.past_by(life, clock);
         gone.extend(self.slips.extract_if(.., long));
         while self.slips.len() > most {
             let Some(at) = self.slips.iter().position(|slip| !slip.alive()) else {

@@ -109,15 +109,16 @@ impl Desk {
         }
         let _turn = self.turns.lock().await;
         for _ in 0..Desk::TRIES {
+            let now = self.now();
             let found = {
                 let book = self.book();
                 let mut grants = book.grants.iter().filter(speaks);
-                grants.find(|grant| holds(grant, call, item)).cloned()
+                grants.find(|grant| holds(grant, call, item, now)).cloned()
             };
             let Some(grant) = found else {
                 return Ok(None);
             };
-            let (id, used) = (&grant.view.id, grant.view.used_once().json());
+            let (id, used) = (&grant.view.id, grant.view.used_once(now).json());
             let expect = Expect::Version(grant.version);
             let written = self.store.write(grants::TABLE, id, Some(used), expect);
             let written = written.await?;
@@ -180,7 +181,7 @@ impl Desk {
                 break id;
             }
         };
-        let now = SystemTime::now();
+        let now = self.now();
         let kept = Kept {
             binding,
             item: item.clone(),
@@ -195,7 +196,7 @@ impl Desk {
             edit: None,
             standing: Standing::Open,
         };
-        let slip = Slip::new(id, 0, kept, self.limits.life);
+        let slip = Slip::new(id, 0, kept, (now, self.limits.life));
         let arguments = slip.kept.arguments.as_str();
         let record = slip
             .record(Standing::Open.as_str())
@@ -241,8 +242,8 @@ impl Desk {
     }
 }
 
-fn holds(grant: &grants::Grant, call: &Call, item: &Item) -> bool {
-    if grant.view.over().is_some() {
+fn holds(grant: &grants::Grant, call: &Call, item: &Item, now: SystemTime) -> bool {
+    if grant.view.over(now).is_some() {
         return false;
     }
     let Some(when) = &grant.when else {

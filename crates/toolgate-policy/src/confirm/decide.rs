@@ -96,7 +96,13 @@ impl Desk {
             return Err(DeskError::NotRemembered);
         }
         let grant = id::fresh('g').map_err(DeskError::Unrecorded)?;
-        let grant = GrantView::new(grant, &kept.binding, who.clone(), remember, &self.limits);
+        let grant = GrantView::new(
+            grant,
+            &kept.binding,
+            who.clone(),
+            remember,
+            (&self.limits, self.now()),
+        );
         Ok((record.with("grant", &*grant.id), Some(grant)))
     }
 
@@ -105,7 +111,8 @@ impl Desk {
         if grants.len() < self.limits.grants {
             return true;
         }
-        let over = grants.iter().filter(|grant| grant.view.over().is_some());
+        let now = self.now();
+        let over = grants.iter().filter(|grant| grant.view.over(now).is_some());
         let Some(oldest) = over.min_by_key(|grant| grant.view.since) else {
             return false;
         };
@@ -123,7 +130,7 @@ impl Desk {
             let (next, writing) = {
                 let mut book = self.book();
                 let slip = known(book.slip(id))?;
-                if slip.expiry.past() {
+                if slip.expiry.past(self.store.clock()) {
                     return Err(DeskError::Decided(Standing::Expired));
                 }
                 let kept = &slip.kept;

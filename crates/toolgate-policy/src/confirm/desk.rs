@@ -4,8 +4,11 @@ use super::{
     ApprovalView, Binding, DeskError, DeskLimits, GrantView, Standing, book::Book, grants, kept,
     over::Endings, slip::Slip,
 };
-use crate::{Expect, Freezes, Recorder, Store};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::{Clock, Expect, Freezes, Recorder, Store};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
 use tokio::sync::watch;
 use toolgate_journal::{Entry, Event};
 
@@ -115,6 +118,16 @@ impl Desk {
         self.expire(&Standing::Expired, other);
     }
 
+    /// The clock by which approvals, grants and keys expire.
+    pub fn clock(&self) -> &Arc<Clock> {
+        self.store.clock()
+    }
+
+    /// Returns the time of that clock.
+    pub fn now(&self) -> SystemTime {
+        self.clock().now()
+    }
+
     /// Whether this approval waits for a decision on exactly this.
     pub(super) fn is_open(&self, id: &str, binding: &Binding) -> bool {
         let mut book = self.book();
@@ -132,7 +145,8 @@ impl Desk {
         // Under the lock: older rows must not come after newer ones.
         let approvals = self.store.entries(kept::TABLE);
         let grants = self.store.entries(grants::TABLE);
-        book.take(approvals, grants, self.limits.life);
+        let times = (self.now(), self.limits.life);
+        book.take(approvals, grants, times);
         book.seen = Some(now);
         drop(book);
         self.touch();
@@ -142,11 +156,14 @@ impl Desk {
     pub(super) fn sweep(&self) {
         self.sync();
         let keys = self.freezes.keys();
-        self.expire(&Standing::Expired, |slip| slip.expiry.past());
+        self.expire(&Standing::Expired, |slip| {
+            slip.expiry.past(self.store.clock())
+        });
         self.expire(&Standing::Revoked, |slip| {
             keys.gone(&slip.kept.binding.caller).is_some()
         });
-        let gone = self.book().forget(self.limits.life, Desk::MOST);
+        let clock = self.store.clock();
+        let gone = self.book().forget(self.limits.life, Desk::MOST, clock);
         for slip in gone.iter().filter(|slip| slip.version > 0) {
             let expect = Expect::Version(slip.version);
             // It happens even if nobody waits for it; if it fails, the row is over all the same.

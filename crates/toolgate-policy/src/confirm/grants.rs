@@ -61,9 +61,8 @@ impl GrantView {
         binding: &Binding,
         by: Who,
         remember: &Remember,
-        limits: &DeskLimits,
+        (limits, now): (&DeskLimits, SystemTime),
     ) -> GrantView {
-        let now = SystemTime::now();
         let usual = now + limits.grant_life;
         let most = now + limits.grant_longest;
         GrantView {
@@ -82,9 +81,9 @@ impl GrantView {
         }
     }
 
-    /// Why it holds no longer.
-    pub fn over(&self) -> Option<&'static str> {
-        if SystemTime::now() >= self.until {
+    /// Returns why it no longer holds at a time of the store's clock.
+    pub fn over(&self, now: SystemTime) -> Option<&'static str> {
+        if now >= self.until {
             return Some("expired");
         }
         self.uses
@@ -102,10 +101,10 @@ impl GrantView {
     }
 
     /// The same, used once more.
-    pub(super) fn used_once(&self) -> GrantView {
+    pub(super) fn used_once(&self, now: SystemTime) -> GrantView {
         GrantView {
             used: self.used.saturating_add(1),
-            last: Some(SystemTime::now()),
+            last: Some(now),
             ..self.clone()
         }
     }

@@ -4,7 +4,7 @@ use super::{
     Standing, Who,
     kept::{Kept, TABLE},
 };
-use crate::{Expect, Store, Written};
+use crate::{Clock, Expect, Store, Written};
 use std::{
     collections::BTreeSet,
     sync::Arc,
@@ -22,9 +22,8 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
-    /// At that time, as the clock stands now; never later than a life from now.
-    pub(super) fn at(wall: SystemTime, life: Duration) -> Expiry {
-        let now = SystemTime::now();
+    /// At that time of the store's clock, which shows `now`; never later than a life from now.
+    pub(super) fn at(wall: SystemTime, now: SystemTime, life: Duration) -> Expiry {
         let left = wall.duration_since(now).unwrap_or_default().min(life);
         Expiry {
             steady: Instant::now() + left,
@@ -32,12 +31,12 @@ impl Expiry {
         }
     }
 
-    pub(super) fn past(&self) -> bool {
-        self.past_by(Duration::ZERO)
+    pub(super) fn past(&self, clock: &Clock) -> bool {
+        self.past_by(Duration::ZERO, clock)
     }
 
-    pub(super) fn past_by(&self, more: Duration) -> bool {
-        Instant::now() >= self.steady + more || SystemTime::now() >= self.wall + more
+    pub(super) fn past_by(&self, more: Duration, clock: &Clock) -> bool {
+        Instant::now() >= self.steady + more || clock.now() >= self.wall + more
     }
 }
 
@@ -65,11 +64,16 @@ pub(super) struct Slip {
 }
 
 impl Slip {
-    pub(super) fn new(id: Arc<str>, version: u64, kept: Kept, life: Duration) -> Slip {
+    pub(super) fn new(
+        id: Arc<str>,
+        version: u64,
+        kept: Kept,
+        (now, life): (SystemTime, Duration),
+    ) -> Slip {
         let settled = kept.standing != Standing::Open;
         Slip {
             id,
-            expiry: Expiry::at(kept.expires, life),
+            expiry: Expiry::at(kept.expires, now, life),
             calls: [kept.call.clone()].into(),
             kept,
             version,

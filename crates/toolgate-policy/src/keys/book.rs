@@ -57,6 +57,11 @@ impl Keys {
         }
     }
 
+    /// Returns the time by which keys expire: it never goes back.
+    pub fn now(&self) -> SystemTime {
+        self.store.clock().now()
+    }
+
     /// All keys by name, those that were revoked lately too.
     pub fn list(&self) -> Vec<KeyView> {
         let known = self.known();
@@ -81,7 +86,7 @@ impl Keys {
         let keys = names.filter_map(|name| known.keys.get(name));
         let mut keys = keys.filter_map(|key| Some((key, key.end(&digest)?)));
         let (key, end) = keys.next().ok_or(KeyRefused::Unknown)?;
-        let (name, now) = (key.view.name.clone(), SystemTime::now());
+        let (name, now) = (key.view.name.clone(), self.now());
         let over = key.view.over(now);
         // The end of the name's own key was looked at, so this is that of the one before it.
         match over.or(end.is_some_and(|end| end <= now).then_some(Over::Replaced)) {
@@ -103,12 +108,12 @@ impl Keys {
     pub fn holder(&self, name: &str) -> Option<u64> {
         let known = self.known();
         let key = known.keys.get(name)?;
-        let opens = key.view.over(SystemTime::now()).is_none();
+        let opens = key.view.over(self.now()).is_none();
         opens.then_some(key.holder)
     }
 
     fn note(&self, name: &str, holder: u64) {
-        let last = SystemTime::now();
+        let last = self.now();
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         match used.get_mut(name) {
             Some(used) if used.holder == holder => used.last = last,
@@ -176,7 +181,7 @@ impl Keys {
     /// Ends once the key opens nothing any more: it was revoked, another one took its place, or its time has passed.
     pub async fn ended(self: Arc<Self>, pass: KeyPass) {
         let left = |key: &Key| {
-            let (end, now) = (key.end(&pass.digest)?, SystemTime::now());
+            let (end, now) = (key.end(&pass.digest)?, self.now());
             if key.view.over(now).is_some() {
                 return None;
             }
@@ -229,7 +234,7 @@ impl Keys {
                 "the key of this caller is gone; one that has its name now is another's".to_owned(),
             );
         }
-        let revoked = key?.view.over(SystemTime::now())? == Over::Revoked;
+        let revoked = key?.view.over(self.now())? == Over::Revoked;
         revoked.then(|| "the operator revoked the key of this caller".to_owned())
     }
 

@@ -26,7 +26,7 @@ impl Keys {
         who: &Who,
         most: usize,
     ) -> Result<NewKey, KeyError> {
-        let now = SystemTime::now();
+        let now = self.now();
         if !is_name(name) {
             return Err(KeyError::Name);
         }
@@ -81,7 +81,7 @@ impl Keys {
         keep: Duration,
         who: &Who,
     ) -> Result<NewKey, KeyError> {
-        let now = SystemTime::now();
+        let now = self.now();
         let (before, expect) = self.valid(name, now)?;
         let end = expires.or(before.view.expires);
         ahead(expires, now)?;
@@ -122,7 +122,7 @@ impl Keys {
     /// # Errors
     /// There is no key of that name which opens, it ends later already, or it could not be kept or recorded; then all stays as it was.
     pub async fn extend(&self, name: &str, end: SystemTime, who: &Who) -> Result<(), KeyError> {
-        let now = SystemTime::now();
+        let now = self.now();
         let (mut key, expect) = self.valid(name, now)?;
         ahead(Some(end), now)?;
         if key.view.expires.is_none_or(|before| before > end) {
@@ -146,7 +146,7 @@ impl Keys {
         let key = known.keys.get(name);
         let key = key.filter(|key| key.view.revoked.is_none());
         let mut key = key.ok_or(KeyError::Unknown)?.clone();
-        key.view.revoked = Some(SystemTime::now());
+        key.view.revoked = Some(self.now());
         // First of all it holds; then it is written down.
         self.write(&key, Expect::Any).await?;
         self.recorder

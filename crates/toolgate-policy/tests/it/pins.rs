@@ -539,6 +539,9 @@ async fn what_cannot_be_kept_is_hidden() {
         fn changed(&self) -> tokio::sync::watch::Receiver<u64> {
             self.0.changed()
         }
+        fn clock(&self) -> &Arc<toolgate_policy::Clock> {
+            self.0.clock()
+        }
     }
     let (mut world, _) = world(|pins| pins);
     world.route.pins = Pins::new(Arc::new(Full(Memory::new())), Arc::new(Recorder::log()));
@@ -570,6 +573,9 @@ impl Store for Counted {
     }
     fn changed(&self) -> tokio::sync::watch::Receiver<u64> {
         self.0.changed()
+    }
+    fn clock(&self) -> &Arc<toolgate_policy::Clock> {
+        self.0.clock()
     }
 }
 

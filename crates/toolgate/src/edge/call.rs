@@ -7,7 +7,7 @@ use super::{
     outlet::{CallReport, Outlet},
     tasks,
 };
-use std::{sync::Arc, time::SystemTime};
+use std::sync::Arc;
 use toolgate_core::{Abilities, Call, Caller, Error, Held, Kind, Reporter, Round, Seen, Trail};
 use toolgate_wire::{
     dialect::Dialect,
@@ -175,7 +175,7 @@ fn resume(
         call.round.answers = params.answers;
         return Ok(());
     };
-    let kept = server.seal.open(call, &sealed, SystemTime::now())?;
+    let kept = server.seal.open(call, &sealed, server.clock.now())?;
     if kept.round >= server.limits.rounds {
         let text = format!(
             "a call may ask {} times at most; call the tool again without requestState",
@@ -201,7 +201,7 @@ fn leave(
 ) -> Result<Json, Error> {
     let state = server
         .seal
-        .close(call, &questions.slots, SystemTime::now())?;
+        .close(call, &questions.slots, server.clock.now())?;
     let requests = questions
         .asks
         .iter()

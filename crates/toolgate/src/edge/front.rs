@@ -11,7 +11,7 @@ use crate::seal::Seal;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 use toolgate_core::{BoxFuture, Caller, Error, GivenUp, Service};
-use toolgate_policy::Store;
+use toolgate_policy::{Clock, Store};
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Limits, ObjectWriter},
@@ -43,6 +43,8 @@ pub struct Front {
     pub(crate) pages: Pages,
     pub(crate) senders: Senders,
     mirrors: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// The clock by which sealed state expires.
+    pub(crate) clock: Arc<Clock>,
 }
 
 /// The limits of a serving edge.
@@ -120,7 +122,14 @@ impl Front {
             pages: Pages::default(),
             senders: Senders::default(),
             mirrors: None,
+            clock: Arc::default(),
         })
+    }
+
+    /// Sets the clock by which sealed state expires: that of the store, which never goes back.
+    pub fn with_clock(mut self, clock: Arc<Clock>) -> Front {
+        self.clock = clock;
+        self
     }
 
     /// Tells `witness` of every call that the edge refuses before any layer sees it.
