@@ -63,6 +63,9 @@ pub struct RpcError {
     pub message: String,
     /// Details that a program can read.
     pub data: Option<Json>,
+    /// Whether a server behind answered with it. Its code then says nothing of this connection: over HTTP no status follows
+    /// from it. Never written.
+    pub relayed: bool,
 }
 
 impl RpcError {
@@ -72,12 +75,19 @@ impl RpcError {
             code,
             message: message.into(),
             data: None,
+            relayed: false,
         }
     }
 
     /// The same error with data.
     pub fn with(mut self, data: Json) -> RpcError {
         self.data = Some(data);
+        self
+    }
+
+    /// The same error, marked as the answer of a server behind.
+    pub fn relayed(mut self) -> RpcError {
+        self.relayed = true;
         self
     }
 
@@ -89,6 +99,7 @@ impl RpcError {
             code,
             message,
             data: json.get("data"),
+            relayed: false,
         })
     }
 

@@ -65,6 +65,7 @@ mod record;
 mod reload;
 mod revisions;
 mod searching;
+mod server_errors;
 mod sign_in;
 mod sign_in_alone;
 mod skills;

@@ -17,7 +17,7 @@ use tokio::{
     task::{AbortHandle, JoinHandle},
 };
 use toolgate_auth::client::AuthError;
-use toolgate_core::{Caller, Reporter, Stale, Trail};
+use toolgate_core::{Caller, Error, Reporter, Stale, Trail};
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, Limits},
@@ -105,6 +105,8 @@ impl Listening {
 pub(super) enum Failure {
     /// The server says so.
     Rpc(RpcError),
+    /// It was refused here, before anything was sent; why.
+    Unsent(Error),
     /// There was no room for the reply.
     NoRoom,
     /// The reply is no reply.

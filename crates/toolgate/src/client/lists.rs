@@ -338,6 +338,7 @@ impl Remote {
                 many(kind),
                 harmless(&error.message, 200)
             )),
+            Failure::Unsent(error) => error,
             Failure::Malformed(reason) => {
                 self.upstream(format_args!("sent a malformed list: {reason}"))
             }

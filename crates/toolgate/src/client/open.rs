@@ -226,7 +226,11 @@ fn era(answer: Result<Json, Failure>, options: &RemoteOptions) -> Era {
             ..
         }) => Era::Neither(OpenError::Unreachable(words)),
         Err(
-            Failure::Malformed(_) | Failure::Lost { .. } | Failure::Http { .. } | Failure::NoRoom,
+            Failure::Malformed(_)
+            | Failure::Lost { .. }
+            | Failure::Http { .. }
+            | Failure::NoRoom
+            | Failure::Unsent(_),
         ) => Era::Legacy,
     }
 }
@@ -339,6 +343,7 @@ fn failed(link: &Link, failure: Handshake, probed: bool) -> OpenError {
         Handshake::Wrong(error) => error,
         Handshake::Failed(Failure::Rpc(error)) => OpenError::Refused(harmless(&error.message, 200)),
         Handshake::Failed(Failure::Malformed(reason)) => OpenError::Malformed(reason),
+        Handshake::Failed(Failure::Unsent(error)) => OpenError::Refused(error.public().to_owned()),
         Handshake::Failed(Failure::NoRoom) => {
             OpenError::Malformed("there was no room for it: too many bytes are in flight")
         }

@@ -161,6 +161,7 @@ impl Remote {
     pub(super) fn failed(&self, failure: Failure) -> Error {
         match failure {
             Failure::Rpc(error) => call::refused(&error),
+            Failure::Unsent(error) => error,
             Failure::Malformed(reason) => {
                 self.upstream(format_args!("sent a malformed reply: {reason}"))
             }

@@ -7,13 +7,14 @@ use super::{
     remote::Remote,
     transport::{Headers, Mirrored},
 };
-use toolgate_core::{Call, List, Op};
+use toolgate_core::{Call, Error, Kind, List, Op, Problem};
 use toolgate_wire::{json::Json, message::code, method::definition::ItemKind};
 
 impl Remote {
     /// Sends a call and waits for its result.
     pub(super) async fn sent(&self, call: &Call) -> Result<Json, Failure> {
-        let answer = self.send(call, &self.mirrored(call)).await;
+        let mirrored = self.mirrored(call).map_err(Failure::Unsent)?;
+        let answer = self.send(call, &mirrored).await;
         match answer {
             Err(Failure::Rpc(error)) if error.code == code::HEADER_MISMATCH && self.mirrors() => {
                 self.send_again(call, Failure::Rpc(error)).await
@@ -46,30 +47,46 @@ impl Remote {
             .list_for(List::all(call.caller.clone(), ItemKind::Tool))
             .await
         {
-            Ok(_) => self.send(call, &self.mirrored(call)).await,
+            Ok(_) => {
+                let mirrored = self.mirrored(call).map_err(Failure::Unsent)?;
+                self.send(call, &mirrored).await
+            }
             Err(_) => Err(first),
         }
     }
 
     /// What headers repeat of a call.
-    fn mirrored(&self, call: &Call) -> Mirrored {
-        match self.mirrors() {
-            true => Mirrored {
-                said: Some((self.peer.dialect.revision, call.name().to_owned())),
-                arguments: self.marked(call),
-            },
-            false => Mirrored::default(),
+    ///
+    /// # Errors
+    /// An argument that must not be repeated.
+    fn mirrored(&self, call: &Call) -> Result<Mirrored, Error> {
+        if !self.mirrors() {
+            return Ok(Mirrored::default());
         }
+        let arguments = self.marked(call).map_err(|problem| {
+            let words = format!(
+                "invalid arguments for {}: at {}: expected {}, got {}",
+                call.name(),
+                problem.path,
+                problem.expected,
+                problem.got
+            );
+            Error::new(Kind::Invalid(vec![problem]), words)
+        })?;
+        Ok(Mirrored {
+            said: Some((self.peer.dialect.revision, call.name().to_owned())),
+            arguments,
+        })
     }
 
     /// The arguments that the server wants repeated, by the last list, or by the item that was looked up.
-    fn marked(&self, call: &Call) -> Headers {
+    fn marked(&self, call: &Call) -> Result<Headers, Problem> {
         if call.op != Op::Tool {
-            return Headers::new();
+            return Ok(Headers::new());
         }
         let item = self.lists.of(ItemKind::Tool).known(call.name());
         let Some(item) = item.or_else(|| call.item().cloned()) else {
-            return Headers::new();
+            return Ok(Headers::new());
         };
         let marks = item.memo(|item| Marks::read(&item.def.input_schema()).unwrap_or_default());
         marks.of(call.arguments().raw())

@@ -46,7 +46,7 @@ fn passes(failure: &Failure) -> bool {
         }
         Failure::NoRoom => true,
         Failure::Rpc(error) => error.code == code::INTERNAL,
-        Failure::Malformed(_) | Failure::Lost { .. } => false,
+        Failure::Malformed(_) | Failure::Lost { .. } | Failure::Unsent(_) => false,
     }
 }
 

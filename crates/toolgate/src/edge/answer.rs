@@ -1,6 +1,7 @@
 //! Causes into answers: the one place where an error becomes a code or a result.
 
 use super::outlet::Frame;
+use std::ops::RangeInclusive;
 use toolgate_core::{Error, Kind, Need, Output};
 use toolgate_wire::{
     dialect::Dialect,
@@ -40,12 +41,12 @@ pub(crate) fn reply(
 pub(crate) fn frame(id: Option<&Id>, answer: &Result<Json, RpcError>) -> Frame {
     Frame::Reply(
         message::reply(id, answer).into(),
-        answer.as_ref().err().map(|e| e.code),
+        answer.as_ref().err().filter(|e| !e.relayed).map(|e| e.code),
     )
 }
 
-/// The answer to a use that failed. What a model can act on is the result of a tool; the rest is an error of the
-/// protocol.
+/// The answer to a use that failed. What a model can act on is the result of a tool; the rest is an error of the protocol, and
+/// so is the error with which a server behind answered.
 pub(crate) fn failed(
     error: &Error,
     (op, name): (Op, &str),
@@ -74,25 +75,26 @@ pub(crate) fn failed(
             Err(RpcError::new(code::METHOD_NOT_FOUND, error.public()))
         }
         Kind::Bug => Err(RpcError::new(code::INTERNAL, error.public())),
-        Kind::Answered(_) | Kind::Busy(_) | Kind::Cancelled | Kind::Invalid(_) | Kind::Late => {
-            as_result()
-        }
+        Kind::Answered(code) => Err(relayed(*code, error, dialect)),
+        Kind::Busy(_) | Kind::Cancelled | Kind::Invalid(_) | Kind::Late => as_result(),
         Kind::Refused(_) | Kind::Scope(_) | Kind::Unsupported(_) | Kind::Upstream => as_result(),
     }
 }
 
-/// The answer to a call that is a task. Its client looks at the state first, so an error with which the server behind
-/// answered is one here too: that task `failed`.
-pub(crate) fn failed_task(
-    error: &Error,
-    name: &str,
-    dialect: &Dialect,
-    server: &Implementation,
-) -> Result<Json, RpcError> {
-    match error.kind() {
-        Kind::Answered(code) => Err(RpcError::new(*code, error.public())),
-        _ => failed(error, (Op::Tool, name), dialect, server),
+/// Codes that 2026-07-28 keeps for its own meanings.
+const RESERVED: RangeInclusive<i64> = -32099..=-32020;
+
+/// The error with which a server behind answered, under its own code. A code that the caller's revision reserves would speak of
+/// this connection (a wrong header, an unsupported revision), so it becomes an internal error with the code in `data`.
+fn relayed(code: i64, error: &Error, dialect: &Dialect) -> RpcError {
+    if !dialect.stateless || !RESERVED.contains(&code) {
+        return RpcError::new(code, error.public()).relayed();
     }
+    let mut data = ObjectWriter::new();
+    data.int("serverCode", code);
+    RpcError::new(code::INTERNAL, error.public())
+        .with(data.finish())
+        .relayed()
 }
 
 /// The error of a use that is not of a tool: only tools have a result for what failed.
@@ -114,11 +116,7 @@ fn refusal(error: &Error, op: Op, name: &str, dialect: &Dialect) -> RpcError {
             }
         }
         Kind::Unsupported(need) if dialect.stateless => missing(*need, error),
-        Kind::Answered(code::INVALID_PARAMS) => RpcError::new(code::INVALID_PARAMS, error.public()),
-        // Codes outside of what the protocol keeps for itself are the server's own.
-        Kind::Answered(own) if !(-32768..=-32000).contains(own) => {
-            RpcError::new(*own, error.public())
-        }
+        Kind::Answered(code) => relayed(*code, error, dialect),
         _ => RpcError::new(code::INTERNAL, error.public()),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{error, fmt};
 use toolgate_core::{Error, Kind, Questions};
+use toolgate_wire::message::code;
 
 /// Why a function ends without a result: it has to ask first, or it failed.
 ///
@@ -35,8 +36,14 @@ impl Stop {
     }
 
     /// An error of the protocol with this code. For prompts and resources; tools fail with [`Stop::new`], which models
-    /// can read. Codes from -32768 to -32000 belong to the protocol and become an internal error.
+    /// can read. Codes from -32768 to -32000 belong to the protocol and become an internal error, but for `-32602` and
+    /// `-32002`.
     pub fn code(code: i64, text: impl Into<String>) -> Stop {
+        let code = match code {
+            code::INVALID_PARAMS | code::RESOURCE_NOT_FOUND => code,
+            -32768..=-32000 => code::INTERNAL,
+            own => own,
+        };
         Stop::error(Error::new(Kind::Answered(code), text.into()))
     }
 

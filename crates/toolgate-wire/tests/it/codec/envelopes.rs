@@ -65,7 +65,7 @@ proptest! {
             Message::Notification { method: m, params: p } => prop_assert_eq!((m, p), (method, params.clone())),
             other => prop_assert!(false, "{:?}", other),
         }
-        let error = RpcError { code, message: words, data: data.as_ref().map(json) };
+        let error = RpcError { code, message: words, data: data.as_ref().map(json), relayed: false };
         for answer in [Ok(params.unwrap_or_else(|| json(&Value::Null))), Err(error)] {
             match read(&message::reply(Some(&id), &answer)) {
                 Message::Reply { id: same, answer: a } => prop_assert_eq!((same, a), (Some(id.clone()), answer)),

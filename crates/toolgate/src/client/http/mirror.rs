@@ -5,12 +5,17 @@
 use super::headers;
 use http::HeaderName;
 use std::collections::HashSet;
+use toolgate_core::Problem;
 use toolgate_wire::json::{Json, Kind};
 
 use super::super::transport::Headers;
 
 const MARK: &str = "x-mcp-header";
 const PREFIX: &str = "mcp-param-";
+/// The largest integer that is repeated: 2^53 - 1, up to which every double is exact.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+/// What is expected of a number that is repeated.
+pub(crate) const SAFE_RANGE: &str = "an integer of at most 2^53-1 in size, because \"x-mcp-header\" repeats the argument as a header";
 /// Members of a schema that hold data, not schemas: what looks like a mark there is none.
 const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
 /// Members of a schema whose members are schemas under names of the author.
@@ -27,6 +32,17 @@ const NAMED: [&str; 5] = [
 struct Mark {
     path: Vec<String>,
     name: HeaderName,
+}
+
+impl Mark {
+    fn out_of_range(&self) -> Problem {
+        let escaped = |key: &String| format!("/{}", key.replace('~', "~0").replace('/', "~1"));
+        Problem {
+            path: self.path.iter().map(escaped).collect(),
+            expected: SAFE_RANGE.to_owned(),
+            got: "a number outside of that range".to_owned(),
+        }
+    }
 }
 
 /// What a tool wants repeated.
@@ -51,14 +67,22 @@ impl Marks {
         }
     }
 
-    /// The headers for these arguments. An argument that is absent or `null` has none.
-    pub(in super::super) fn of(&self, arguments: &Json) -> Headers {
+    /// Returns the headers that repeat these arguments. An argument that is absent or `null` has none.
+    ///
+    /// # Errors
+    /// The [`Problem`] of the first number outside ±([`MAX_SAFE_INTEGER`]), which must not be sent: whoever compares header and
+    /// body by way of a double would take another number for the same.
+    pub(in super::super) fn of(&self, arguments: &Json) -> Result<Headers, Problem> {
         let header = |mark: &Mark| {
             let found = mark
                 .path
                 .iter()
                 .try_fold(arguments.clone(), |at, key| at.get(key))?;
-            Some((mark.name.clone(), headers::value(&text(&found)?)))
+            if !is_safe(&found) {
+                return Some(Err(mark.out_of_range()));
+            }
+            let value = headers::value(&text(&found)?);
+            Some(Ok((mark.name.clone(), value)))
         };
         self.0.iter().filter_map(header).collect()
     }
@@ -123,6 +147,21 @@ impl Marks {
             name,
         });
         Ok(())
+    }
+}
+
+/// Whether a value may be repeated as a header: a number only within ±[`MAX_SAFE_INTEGER`].
+pub(crate) fn is_safe(value: &Json) -> bool {
+    let rounded = || {
+        value
+            .f64()
+            .is_some_and(|n| n.abs() <= MAX_SAFE_INTEGER as f64)
+    };
+    match value.kind() {
+        Kind::Number => value
+            .i64()
+            .map_or_else(rounded, |n| n.unsigned_abs() <= MAX_SAFE_INTEGER),
+        _ => true,
     }
 }
 
@@ -199,7 +238,7 @@ mod tests {
         );
         let marks = Marks::read(&schema).unwrap();
         let check = |arguments: &str, expected: &[(&str, &str)]| {
-            let made = marks.of(&json(arguments));
+            let made = marks.of(&json(arguments)).unwrap();
             let made: Vec<(&str, &str)> = made
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
@@ -214,10 +253,6 @@ mod tests {
                 ("mcp-param-b", "false"),
             ],
         );
-        check(
-            r#"{"i":9223372036854775807}"#,
-            &[("mcp-param-i", "9223372036854775807")],
-        );
         check(r#"{"i":4.2e1}"#, &[("mcp-param-i", "42")]);
         check(
             r#"{"o":{"s":" é"}}"#,
@@ -225,6 +260,33 @@ mod tests {
         );
         check(r#"{"o":"s","s":{"s":1}}"#, &[]);
         check("{}", &[]);
+    }
+
+    /// Holds: TOOL-32, HTTPM-28.
+    #[test]
+    fn a_number_that_no_double_holds_exactly_is_not_repeated() {
+        let schema = properties(
+            r#""a/b":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"free":{"type":"integer"}"#,
+        );
+        let marks = Marks::read(&schema).unwrap();
+        let of = |n: &str| marks.of(&json(&format!(r#"{{"a/b":{{"n":{n}}},"free":{n}}}"#)));
+        for good in [
+            "9007199254740991",
+            "-9007199254740991",
+            "9.007199254740991e15",
+        ] {
+            assert_eq!(of(good).map(|made| made.len()), Ok(1), "{good}");
+        }
+        for bad in [
+            "9007199254740992",
+            "-9007199254740992",
+            "9223372036854775807",
+            "18446744073709551616",
+            "1e300",
+            "1e400",
+        ] {
+            assert_eq!(of(bad).unwrap_err().path, "/a~1b/n", "{bad}");
+        }
     }
 
     /// Holds: HTTPM-27.
@@ -239,7 +301,7 @@ mod tests {
             Marks::read(&json(&schema)).unwrap()
         };
         let check = |path: &str, arguments: &str, expected: Option<&str>| {
-            let made = at(path).of(&json(arguments));
+            let made = at(path).of(&json(arguments)).unwrap();
             let found = made.first().map(|(_, value)| value.to_str().unwrap());
             assert_eq!(
                 (found, made.len()),

@@ -23,7 +23,7 @@ mod session;
 mod sse;
 mod work;
 
-pub(crate) use mirror::Marks;
+pub(crate) use mirror::{Marks, SAFE_RANGE, is_safe};
 pub use options::{BadHeader, HttpOptions};
 
 use super::{

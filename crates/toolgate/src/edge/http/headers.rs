@@ -1,5 +1,6 @@
 //! The headers that repeat what the body says, and must say the same.
 
+use crate::client::http::{SAFE_RANGE, is_safe};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;
@@ -286,6 +287,10 @@ fn marked_agree(
     for (key, property) in properties.members() {
         let value = arguments.and_then(|a| a.get(&key));
         if let Some(label) = property.get("x-mcp-header").and_then(|l| l.string()) {
+            if value.as_ref().is_some_and(|value| !is_safe(value)) {
+                let text = format!("invalid arguments: at {key}: expected {SAFE_RANGE}");
+                return Err(RpcError::new(code::INVALID_PARAMS, text));
+            }
             param_agrees(headers, &label, value.as_ref())?;
         }
         marked_agree(headers, &property, value.as_ref())?;

@@ -241,6 +241,7 @@ fn read(value: &Value) -> Option<Answer> {
     };
     match json("result") {
         Some(result) => Some(Ok(result)),
-        None => RpcError::read(&json("error")?).map(Err),
+        // Whatever it was, it says nothing of the connection on which it is asked for now.
+        None => Some(Err(RpcError::read(&json("error")?)?.relayed())),
     }
 }

@@ -207,7 +207,7 @@ impl Work {
     /// Ends the task with its answer.
     pub(super) async fn finish(&self, answer: Result<Json, Error>, name: &str) {
         let (dialect, about) = (self.context.dialect, &self.server.info);
-        let failed = |error| answer::failed_task(&error, name, dialect, about);
+        let failed = |error| answer::failed(&error, (Op::Tool, name), dialect, about);
         self.task.finish(answer.or_else(failed)).await;
     }
 }

@@ -65,6 +65,27 @@ async fn a_post_without_a_session_is_a_bad_request() {
     }
 }
 
+/// Holds: TOOL-32
+#[tokio::test]
+async fn an_integer_beyond_doubles_is_no_marked_argument() {
+    let schema = json!({"type": "object", "properties": {
+        "n": {"type": "integer", "x-mcp-header": "N"}, "m": {"type": "integer"},
+    }});
+    let tool = Tool::dynamic("echo", schema, |_, _| async { Ok::<_, Stop>("x") });
+    let server = Server::new("s", "1").tool(tool).build().unwrap();
+    let endpoint = Endpoint::new(server, HttpLimits::default());
+    for (n, expected) in [
+        (9_007_199_254_740_991_i64, (200, None)),
+        (9_007_199_254_740_992, (400, Some(-32602))),
+    ] {
+        let (header, big) = (n.to_string(), 9_007_199_254_740_993_i64);
+        let mut headers = CALL.to_vec();
+        headers.push(("mcp-param-n", &header));
+        let call = body("echo", &json!({"n": n, "m": big}));
+        assert_eq!(post(&endpoint, &headers, &call).await, expected, "{n}");
+    }
+}
+
 fn marked() -> Endpoint {
     let schema = json!({"type": "object", "properties": {
         "plain": {"type": "string", "x-mcp-header": "Plain"},

@@ -6,7 +6,7 @@ use super::{
     server::{Server, legacy, modern, soon},
 };
 use serde_json::{Value, json};
-use toolgate::{Catalog, NoteAction, Service, client::Remote};
+use toolgate::{Catalog, Kind, NoteAction, Service, client::Remote};
 
 fn marked(name: &str, properties: Value) -> Value {
     json!({"name": name, "inputSchema": {"type": "object", "properties": properties}})
@@ -57,6 +57,34 @@ async fn marked_arguments_are_repeated() {
                 .iter()
                 .any(|name| name.starts_with("mcp-param"))
         );
+        asked.result(done("x")).await;
+    });
+    outcome.unwrap();
+}
+
+/// Holds: TOOL-32, HTTPM-28.
+#[tokio::test]
+async fn refuses_an_integer_beyond_doubles_before_anything_is_sent() {
+    let (remote, server) = modern(json!({"tools": {}})).await;
+    let tool = marked(
+        "echo",
+        json!({"n": {"type": "integer", "x-mcp-header": "N"}, "m": {"type": "integer"}}),
+    );
+    listed(&remote, &server, json!([tool])).await;
+    for n in ["9007199254740993", "-9007199254740992"] {
+        let sent = call("echo", &format!(r#"{{"n":{n}}}"#));
+        let error = soon(remote.call(sent)).await.err().unwrap();
+        let Kind::Invalid(problems) = error.kind() else {
+            panic!("{error:?}")
+        };
+        assert_eq!(problems[0].path, "/n");
+        assert!(error.public().contains("2^53-1"), "{error}");
+    }
+    // What no header repeats is the server's to judge, and the first request that it gets.
+    let sent = call("echo", r#"{"n":1,"m":9007199254740993}"#);
+    let (outcome, ()) = tokio::join!(remote.call(sent), async {
+        let asked = server.next().await;
+        assert_eq!(asked.header("mcp-param-n"), Some("1"));
         asked.result(done("x")).await;
     });
     outcome.unwrap();

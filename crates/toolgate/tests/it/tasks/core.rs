@@ -208,13 +208,13 @@ async fn a_tool_that_fails_is_a_task_that_failed() {
     assert!(task["statusMessage"].is_string(), "{task}");
     let result = peer.result("tasks/result", json!({"taskId": id})).await;
     assert_eq!(result["isError"], true, "{result}");
-    // What the server behind answered with an error is one here too; who waits for the call can read it as a result.
+    // What the server behind answered with an error is one here too, for the task and for a call that waits.
     let id = begin(&mut peer, "answers").await;
     until(&mut peer, &id, "failed").await;
     let error = peer.error("tasks/result", json!({"taskId": id})).await;
     assert_eq!(error["code"], -32050, "{error}");
-    let waited = peer.result("tools/call", json!({"name": "answers"})).await;
-    assert_eq!(waited["isError"], true, "{waited}");
+    let waited = peer.error("tools/call", json!({"name": "answers"})).await;
+    assert_eq!(waited, error);
 }
 
 #[tokio::test]
