@@ -135,15 +135,49 @@ pub struct Caller {
     name: Arc<str>,
     principal: Option<Arc<Principal>>,
     holder: Option<u64>,
+    session: Option<u64>,
+}
+
+/// Subject of rate and concurrency limits: a caller, and for anonymous callers over HTTP their session as well.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct LimitSubject {
+    caller: Arc<str>,
+    session: Option<u64>,
 }
 
 impl Caller {
+    /// Name of all callers over HTTP that sent no credentials.
+    pub const ANONYMOUS_HTTP: &'static str = "anonymous@http";
+
     /// A caller of that name, for example `anonymous@http` or `key:ci`.
     pub fn new(name: impl Into<Arc<str>>) -> Caller {
         Caller {
             name: name.into(),
             principal: None,
             holder: None,
+            session: None,
+        }
+    }
+
+    /// Records the session of an anonymous caller, which its [`LimitSubject`] contains. Without effect on other callers.
+    ///
+    /// A session is no identity: rules, approvals and audit records see the same caller in every session.
+    #[must_use]
+    pub fn in_session(self, session: u64) -> Caller {
+        match &*self.name == Caller::ANONYMOUS_HTTP {
+            true => Caller {
+                session: Some(session),
+                ..self
+            },
+            false => self,
+        }
+    }
+
+    /// Returns the subject by which rate and concurrency limits count this caller.
+    pub fn limit_subject(&self) -> LimitSubject {
+        LimitSubject {
+            caller: self.name.clone(),
+            session: self.session,
         }
     }
 

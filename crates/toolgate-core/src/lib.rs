@@ -27,7 +27,8 @@ mod way;
 
 pub use background::{Background, Pace};
 pub use call::{
-    Abilities, Arguments, Call, CallParts, Caller, Interest, List, Round, Seen, Slots, Use,
+    Abilities, Arguments, Call, CallParts, Caller, Interest, LimitSubject, List, Round, Seen,
+    Slots, Use,
 };
 pub use catalog::{About, Catalog, Item, Origin, Own};
 pub use changes::{Changed, Changes, Stale};

@@ -267,7 +267,7 @@ impl StaysOut {
 pub(crate) fn over_http(token: bool) -> &'static str {
     match token {
         true => "token@http",
-        false => "anonymous@http",
+        false => Caller::ANONYMOUS_HTTP,
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use toolgate_core::{Call, Caller, Decision, Error, Item, Kind, Rule, Verdict};
+use toolgate_core::{Call, Caller, Decision, Error, Item, Kind, LimitSubject, Rule, Verdict};
 
 /// So many uses in so long a time; all of them at once are fine.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -77,8 +77,8 @@ pub struct Rate {
     counted: bool,
 }
 
-/// Caller, tool, and whether it is a later round of a call.
-type Key = (Caller, Arc<str>, bool);
+/// Subject, tool, and whether it is a later round of a call.
+type Key = (LimitSubject, Arc<str>, bool);
 
 /// It is asked for each call, and by nobody outside: the hash is a short one, with a seed.
 type Buckets = AHashMap<Key, Bucket>;
@@ -191,10 +191,10 @@ impl Rate {
             });
             format!("{}; {} left now", quota.words(), tokens.max(0.0).floor())
         };
-        let mut told = vec![left(&(call.caller.clone(), tool, false), quota)];
+        let mut told = vec![left(&(call.caller.limit_subject(), tool, false), quota)];
         let server: &str = &item.origin.server;
         if let Some(all) = self.servers.get(server) {
-            let key = (Caller::new(""), server.into(), false);
+            let key = (Caller::new("").limit_subject(), server.into(), false);
             told.push(format!("{server}, for all callers: {}", left(&key, *all)));
         }
         told
@@ -211,13 +211,13 @@ impl Rate {
     ) -> Result<(), Error> {
         let later = call.round.number > 0;
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = (call.caller.clone(), tool, later);
+        let own = (call.caller.limit_subject(), tool, later);
         self.take_one(&mut table, &own, quota, &own.1, now)?;
         let Some(all) = self.servers.get(server) else {
             return Ok(());
         };
         // No full name is without a dot, so no bucket of a tool is this one.
-        let whole = (Caller::new(""), server.into(), later);
+        let whole = (Caller::new("").limit_subject(), server.into(), later);
         let of = format!("the server {server}, for all callers");
         self.take_one(&mut table, &whole, *all, &of, now)
             .inspect_err(|_| {
@@ -231,7 +231,7 @@ impl Rate {
     /// Uses something once that is no tool: a name with a blank in it, which no full name has.
     pub(crate) fn take_for(&self, caller: &Caller, what: &str, quota: Quota) -> Result<(), Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (caller.clone(), what.into(), false);
+        let key = (caller.limit_subject(), what.into(), false);
         self.take_one(&mut table, &key, quota, what, Instant::now())
     }
 
@@ -398,7 +398,9 @@ mod tests {
         assert!(take("c", later));
         let table = rate.table.lock().unwrap();
         assert!(
-            table.keys().any(|key| key.0.name() == "a"),
+            table
+                .keys()
+                .any(|key| key.0 == Caller::new("a").limit_subject()),
             "what was used stays used"
         );
     }

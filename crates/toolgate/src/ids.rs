@@ -1,7 +1,10 @@
 //! Short names for calls, long ones for secrets.
 
 use ring::rand::{SecureRandom, SystemRandom};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
 /// 32 signs that are not mistaken for each other.
 const SIGNS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
@@ -25,6 +28,12 @@ pub(crate) fn call() -> Arc<str> {
         *signs = drawn();
     }
     String::from_utf8_lossy(&name).into()
+}
+
+/// Returns a number that no other session of this process has.
+pub(crate) fn session_number() -> u64 {
+    static LAST_SESSION: AtomicU64 = AtomicU64::new(0);
+    LAST_SESSION.fetch_add(1, Ordering::Relaxed)
 }
 
 fn drawn() -> [u8; SHORT] {

@@ -62,7 +62,7 @@ macro_rules! limits {
 
         impl Default for Limits {
             fn default() -> Limits {
-                Limits { $($key: <$kind>::of($default),)* rate: Rate::per_minute(60) }
+                Limits { $($key: <$kind>::of($default),)* rate: Rate::per_minute(600) }
             }
         }
 
@@ -140,7 +140,7 @@ limits! {
     /// Open streams of notifications.
     listen_streams: usize = 1_024, 1 to 100_000;
     /// Open streams of notifications of one caller.
-    listen_streams_per_caller: usize = 16, 1 to 10_000;
+    listen_streams_per_caller: usize = 128, 1 to 10_000;
     /// How long a stream of a session is kept for a client that lost it; 0 keeps none.
     resume_seconds: u64 = 300, 0 to 86_400;
     /// Messages of one session that were sent and are kept, in bytes; a longer message is not kept.

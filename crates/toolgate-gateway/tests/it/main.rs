@@ -56,6 +56,7 @@ mod orphans;
 mod other_origins;
 mod overrides;
 mod own_grants;
+mod parallel_agents;
 mod pins;
 mod place;
 mod planted;

@@ -3,7 +3,7 @@
 use super::Caps;
 use ahash::AHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use toolgate_core::{BoxFuture, Call, Caller, Error, Kind, Layer, Next, Outcome};
+use toolgate_core::{BoxFuture, Call, Error, Kind, Layer, LimitSubject, Next, Outcome};
 
 /// Bounds the calls that run or wait, of each caller and in all. Clones share the count.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ const STAY: usize = 64;
 
 #[derive(Default)]
 struct Held {
-    of: AHashMap<Caller, usize>,
+    of: AHashMap<LimitSubject, usize>,
     all: usize,
 }
 
@@ -44,7 +44,7 @@ impl InHand {
         lock(&self.held).of.len()
     }
 
-    pub(super) fn take(&self, caller: &Caller) -> Result<Hold, Error> {
+    pub(super) fn take(&self, caller: &LimitSubject) -> Result<Hold, Error> {
         let mut held = lock(&self.held);
         let all = held.all;
         let count = held.of.get_mut(caller);
@@ -78,7 +78,7 @@ fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
 }
 
 /// One call; given back when it is dropped.
-pub(super) struct Hold(Arc<Mutex<Held>>, Caller);
+pub(super) struct Hold(Arc<Mutex<Held>>, LimitSubject);
 
 impl Drop for Hold {
     fn drop(&mut self) {
@@ -101,7 +101,7 @@ impl Layer for InHand {
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
-            let _hold = self.take(&call.caller)?;
+            let _hold = self.take(&call.caller.limit_subject())?;
             next.call(call).await
         })
     }

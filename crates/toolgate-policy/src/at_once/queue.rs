@@ -13,12 +13,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use tokio::sync::oneshot;
-use toolgate_core::{Call, Caller};
+use toolgate_core::{Call, LimitSubject};
 
 /// What a call needs a place of.
 #[derive(Clone)]
 pub(super) struct Want {
-    caller: Caller,
+    caller: LimitSubject,
     tool: Arc<str>,
     server: Arc<str>,
 }
@@ -30,7 +30,7 @@ impl Want {
             None => (call.name().into(), "".into()),
         };
         Want {
-            caller: call.caller.clone(),
+            caller: call.caller.limit_subject(),
             tool,
             server,
         }
@@ -39,7 +39,7 @@ impl Want {
     #[cfg(test)]
     pub(super) fn new(caller: &str, server: &str, tool: &str) -> Want {
         Want {
-            caller: Caller::new(caller),
+            caller: toolgate_core::Caller::new(caller).limit_subject(),
             tool: format!("{server}.{tool}").into(),
             server: server.into(),
         }
@@ -52,14 +52,14 @@ pub(super) struct Queue(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    callers: Counts<Caller>,
+    callers: Counts<LimitSubject>,
     tools: Counts<Arc<str>>,
     servers: Counts<Arc<str>>,
     running: usize,
     /// The calls that wait, by caller.
-    waiting: HashMap<Caller, VecDeque<Waiter>>,
+    waiting: HashMap<LimitSubject, VecDeque<Waiter>>,
     /// The callers that wait, the next one first.
-    ring: VecDeque<Caller>,
+    ring: VecDeque<LimitSubject>,
     waits: usize,
     next: u64,
     /// The bounds of whoever came last: after a reload the new ones.
@@ -271,7 +271,7 @@ impl State {
     }
 
     /// Lets in the first call of a caller that fits.
-    fn let_in_one(&mut self, caller: &Caller, caps: &Caps) -> bool {
+    fn let_in_one(&mut self, caller: &LimitSubject, caps: &Caps) -> bool {
         let waiting = self.waiting.get(caller);
         let fits = |waiter: &Waiter| self.full(&waiter.want, caps).is_none();
         let Some(at) = waiting.and_then(|all| all.iter().position(fits)) else {
@@ -289,7 +289,11 @@ impl State {
     }
 
     /// Takes one out of the queue; the caller's own place in the ring is not touched.
-    fn remove(&mut self, caller: &Caller, is: impl Fn(&Waiter, usize) -> bool) -> Option<Waiter> {
+    fn remove(
+        &mut self,
+        caller: &LimitSubject,
+        is: impl Fn(&Waiter, usize) -> bool,
+    ) -> Option<Waiter> {
         let all = self.waiting.get_mut(caller)?;
         let at = (0..all.len()).find(|at| all.get(*at).is_some_and(|waiter| is(waiter, *at)))?;
         let waiter = all.remove(at);

@@ -93,18 +93,25 @@ fn one_over_the_queue_of_all_is_refused() {
 fn what_is_in_hand_is_bounded_before_anything_is_looked_up() {
     let at_once = AtOnce::with(caps(2, 9, 9, 3));
     let (a, b) = (Caller::new("a"), Caller::new("b"));
-    let own: Vec<_> = (0..4).map(|_| at_once.hand.take(&a).unwrap()).collect();
-    let Err(error) = at_once.hand.take(&a) else {
+    let own: Vec<_> = (0..4)
+        .map(|_| at_once.hand.take(&a.limit_subject()).unwrap())
+        .collect();
+    let Err(error) = at_once.hand.take(&a.limit_subject()) else {
         panic!("one over of this caller")
     };
     assert_eq!(
         error.public(),
         "too much at once: 4 calls of this caller run or wait already; try again when one has ended"
     );
-    let _others: Vec<_> = (0..2).map(|_| at_once.hand.take(&b).unwrap()).collect();
-    assert!(at_once.hand.take(&b).is_err(), "one over in all");
+    let _others: Vec<_> = (0..2)
+        .map(|_| at_once.hand.take(&b.limit_subject()).unwrap())
+        .collect();
+    assert!(
+        at_once.hand.take(&b.limit_subject()).is_err(),
+        "one over in all"
+    );
     drop(own);
-    assert!(at_once.hand.take(&b).is_ok());
+    assert!(at_once.hand.take(&b.limit_subject()).is_ok());
 }
 
 /// Whoever waits is served in turn, whatever the others pile up.
@@ -224,7 +231,7 @@ async fn polite(at_once: AtOnce, who: String, calls: u32) -> Met {
 
 /// 2 ms of work in one of the places.
 async fn work(at_once: &AtOnce, who: &str) -> bool {
-    let Ok(_hold) = at_once.hand.take(&Caller::new(who)) else {
+    let Ok(_hold) = at_once.hand.take(&Caller::new(who).limit_subject()) else {
         return false;
     };
     let _place = match enter(at_once, who, "t") {
@@ -313,7 +320,7 @@ fn who_runs_nothing_any_more_is_forgotten() {
     for n in 0..1000 {
         let _hold = at_once
             .hand
-            .take(&Caller::new(format!("caller {n}")))
+            .take(&Caller::new(format!("caller {n}")).limit_subject())
             .unwrap();
         runs(&at_once, &format!("caller {n}"), &format!("tool {n}"));
     }

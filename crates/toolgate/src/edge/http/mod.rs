@@ -75,7 +75,7 @@ impl Default for HttpLimits {
             session_idle: Duration::from_secs(30 * 60),
             session_age: Duration::from_secs(24 * 3600),
             listen_streams: 1024,
-            listen_streams_per_caller: 16,
+            listen_streams_per_caller: 128,
             stream_after: Duration::from_millis(500),
             json: true,
             keep_alive: Duration::from_secs(15),
@@ -237,7 +237,7 @@ where
 
 /// The caller of whom nothing is known.
 pub(crate) fn anonymous() -> Caller {
-    static ANONYMOUS: LazyLock<Caller> = LazyLock::new(|| Caller::new("anonymous@http"));
+    static ANONYMOUS: LazyLock<Caller> = LazyLock::new(|| Caller::new(Caller::ANONYMOUS_HTTP));
     ANONYMOUS.clone()
 }
 

@@ -301,7 +301,7 @@ async fn receive(endpoint: &Inner, caller: &Caller, open: &Open, message: Messag
     let wants_reply = matches!(message, Message::Request { .. });
     let (outlet, frames) = open.legacy.outlet();
     open.legacy
-        .receive_of(caller.clone(), message, &outlet)
+        .receive_of(open.caller(caller), message, &outlet)
         .await;
     drop(outlet);
     if wants_reply {
@@ -328,7 +328,7 @@ async fn batch(endpoint: &Inner, caller: &Caller, parts: &Parts, json: &Json) ->
     };
     let wants_reply = batch.wants_reply();
     let (outlet, frames) = legacy.outlet();
-    let caller = caller.clone();
+    let caller = open.caller(caller);
     #[allow(
         clippy::disallowed_methods,
         reason = "it must not wait for the reader of the response, and ends by itself"

@@ -16,6 +16,7 @@ pub(crate) struct Open {
     /// Its streams, for a client that comes back to one.
     pub(crate) kept: Arc<Kept>,
     caller: Caller,
+    number: u64,
     born: Instant,
     used: Mutex<Instant>,
 }
@@ -57,6 +58,7 @@ impl Sessions {
             legacy,
             kept: Kept::new(self.limits.resume, self.kept.clone()),
             caller,
+            number: ids::session_number(),
             born: now,
             used: Mutex::new(now),
         });
@@ -169,6 +171,11 @@ fn longest_idle(open: &HashMap<String, Arc<Open>>, caller: &Caller) -> Option<St
 }
 
 impl Open {
+    /// The caller of a message in this session.
+    pub(crate) fn caller(&self, caller: &Caller) -> Caller {
+        caller.clone().in_session(self.number)
+    }
+
     /// Whether its streams begin with an event, and a connection may end before its stream does.
     pub(crate) fn primes(&self) -> bool {
         self.legacy.dialect().polled_streams

@@ -103,7 +103,7 @@ impl Endpoint {
         let (outlet, frames) = self.0.server.outlet(caller);
         let session = Arc::new(Stream {
             id: ids::secret(),
-            caller: caller.clone(),
+            caller: caller.clone().in_session(ids::session_number()),
             outlet,
             peer: Mutex::new(Peer::New),
             opened: watch::Sender::new(false),
