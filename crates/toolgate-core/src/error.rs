@@ -40,6 +40,18 @@ pub enum Kind {
     Upstream,
 }
 
+/// Cause of an error of a call that was never sent to its server, for example because the server is not running.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct NotSent;
+
+impl fmt::Display for NotSent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the call was not sent")
+    }
+}
+
+impl std::error::Error for NotSent {}
+
 /// Who said no.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Refusal {
@@ -108,6 +120,18 @@ impl Error {
     pub fn because(mut self, source: impl Into<BoxError>) -> Error {
         self.source = Some(source.into());
         self
+    }
+
+    /// Returns whether the call was never sent to its server: whether [`NotSent`] is among the causes.
+    pub fn was_not_sent(&self) -> bool {
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            if error.is::<NotSent>() {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
     }
 
     /// What code should make of it.

@@ -32,7 +32,7 @@ pub use call::{
 };
 pub use catalog::{About, Catalog, Item, Origin, Own};
 pub use changes::{Changed, Changes, Stale};
-pub use error::{BoxError, Error, Kind, Need, Problem, Refusal};
+pub use error::{BoxError, Error, Kind, Need, NotSent, Problem, Refusal};
 /// A boxed future that can be sent to another thread.
 pub use futures_util::future::BoxFuture;
 pub use gate::{Confirm, Confirmed, Decision, Rule, Verdict};

@@ -17,10 +17,10 @@ use toolgate::{
     },
 };
 use toolgate_policy::{
-    self as policy, Access, AccessRule, Arguments, Asking, AtOnce, Bounds, Broken, Caps, Cleaning,
-    Contents, Deadline, DeskLimits, ErrorText, OnForm, OnLeak, OnSample, OnSecret, OutputSchema,
-    Pattern, PerServer, Persons, PersonsRule, Quota, RateRule, Route, Schemas, ScopeRule, Scopes,
-    Size, Then, ViaClient,
+    self as policy, Access, AccessRule, Arguments, Asking, AtOnce, Bounds, Broken, Caps,
+    CircuitBreaker, Cleaning, Contents, Deadline, DeskLimits, ErrorText, OnForm, OnLeak, OnSample,
+    OnSecret, OutputSchema, Pattern, PerServer, Persons, PersonsRule, Quota, RateRule, Route,
+    Schemas, ScopeRule, Scopes, Size, Then, ViaClient,
 };
 use toolgate_wire::{
     json,
@@ -179,8 +179,10 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
         },
         via_client: ViaClient::default(),
         persons: persons(config),
+        circuit_breaker: circuit_breaker(config, before),
         deadline: Deadline {
             silence,
+            tools: config.servers.iter().flat_map(tool_limits).collect(),
             hard: seconds(limits.call_max_seconds),
             ..Deadline::default()
         },
@@ -342,6 +344,23 @@ fn caps(config: &Config) -> Caps {
         waiting: limits.waiting,
         wait: seconds(limits.waiting_seconds),
     }
+}
+
+/// Time limits of single tools, by their full names.
+fn tool_limits(server: &Server) -> impl Iterator<Item = (String, Duration)> {
+    server.tools.iter().filter_map(|tool| {
+        let name = format!("{}.{}", server.id, tool.shown());
+        Some((name, seconds(tool.call_seconds?)))
+    })
+}
+
+/// The circuit breaker of each server, over the circuits of before.
+fn circuit_breaker(config: &Config, before: Option<&Route>) -> CircuitBreaker {
+    let limits = &config.limits;
+    let before = before.map_or_else(CircuitBreaker::default, |route| {
+        route.circuit_breaker.clone()
+    });
+    before.reloaded(limits.breaker_failures, seconds(limits.breaker_seconds))
 }
 
 /// How often, over the buckets of before.

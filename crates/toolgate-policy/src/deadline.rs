@@ -2,6 +2,7 @@
 
 use crate::{PerServer, words};
 use std::{
+    collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -10,7 +11,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use toolgate_core::{
-    BoxFuture, Call, Error, Event, GivenUp, Kind, Layer, Next, Outcome, Report, Reporter,
+    BoxFuture, Call, Error, Event, GivenUp, Item, Kind, Layer, Next, Outcome, Report, Reporter,
 };
 
 /// How long calls may take.
@@ -20,6 +21,8 @@ use toolgate_core::{
 pub struct Deadline {
     /// Without progress.
     pub silence: PerServer<Duration>,
+    /// The same for single tools, by their full names such as `files.search`.
+    pub tools: HashMap<String, Duration>,
     /// At most, whatever progress is made.
     pub hard: Duration,
     /// How many questions a person thinks about in the middle of calls; while there are any, no time counts.
@@ -31,6 +34,7 @@ impl Default for Deadline {
     fn default() -> Deadline {
         Deadline {
             silence: PerServer::all(Duration::from_secs(60)),
+            tools: HashMap::new(),
             hard: Duration::from_secs(15 * 60),
             paused: None,
         }
@@ -92,6 +96,19 @@ impl Report for Beat {
 }
 
 impl Deadline {
+    /// How long a call of this item may be silent.
+    fn silence_of(&self, item: Option<&Item>) -> Duration {
+        let Some(item) = item else {
+            return self.silence.of("");
+        };
+        let own = match self.tools.is_empty() {
+            true => None,
+            false => self.tools.get(&*item.shared_name()),
+        };
+        own.copied()
+            .unwrap_or_else(|| self.silence.of(&item.origin.server))
+    }
+
     fn late(&self, silence: Duration, end: Instant) -> Error {
         let text = if Instant::now() >= end {
             format!(
@@ -108,8 +125,7 @@ impl Deadline {
     }
 
     async fn limited<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
-        let server = call.item().map(|item| item.origin.server.clone());
-        let silence = self.silence.of(server.as_deref().unwrap_or_default());
+        let silence = self.silence_of(call.item().map(|item| &**item));
         let silence = call.patience.unwrap_or(silence).min(self.hard);
         let (background, trail) = (call.background.clone(), call.trail.clone());
         let start = Instant::now();

@@ -7,6 +7,7 @@ mod access;
 mod arguments;
 mod asking;
 mod at_once;
+mod circuit_breaker;
 mod cleaning;
 mod confirm;
 mod contain;
@@ -46,6 +47,7 @@ pub use access::{Access, AccessRule, ArgumentReads, Then};
 pub use arguments::{Arguments, is_closed};
 pub use asking::{Asking, OnForm, OnSample};
 pub use at_once::{AtOnce, Caps};
+pub use circuit_breaker::CircuitBreaker;
 pub use cleaning::Cleaning;
 pub use confirm::{
     ApprovalView, AskOnce, Binding, By, Confirm, Desk, DeskError, DeskLimits, GrantView,

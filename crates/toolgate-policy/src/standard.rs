@@ -1,9 +1,9 @@
 //! The policy of a route, on one page.
 
 use crate::{
-    Access, Arguments, AskOnce, Asking, AtOnce, Caps, Cleaning, Confirm, Contain, Contents,
-    Deadline, Desk, Entry, Freeze, Intent, Observer, OutputSchema, PerServer, Persons, Pinned,
-    Pins, Quota, Rate, Recorder, Schemas, Scopes, Size, Skills, Stop, Store, Text, Then,
+    Access, Arguments, AskOnce, Asking, AtOnce, Caps, CircuitBreaker, Cleaning, Confirm, Contain,
+    Contents, Deadline, Desk, Entry, Freeze, Intent, Observer, OutputSchema, PerServer, Persons,
+    Pinned, Pins, Quota, Rate, Recorder, Schemas, Scopes, Size, Skills, Stop, Store, Text, Then,
     Unobserved, ViaClient, Waits, pins::Look,
 };
 use std::sync::Arc;
@@ -42,6 +42,8 @@ pub struct Route {
     pub via_client: ViaClient,
     /// How many persons have to say yes.
     pub persons: Persons,
+    /// Circuit breaker of each server.
+    pub circuit_breaker: CircuitBreaker,
     /// How long.
     pub deadline: Deadline,
     /// What becomes of results that break their schema.
@@ -91,6 +93,8 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .wrap(route.at_once.clone())
         // What the operator froze stands still.
         .guard(Freeze(route.desk.freezes().clone()))
+        // A server that keeps failing gets no calls for a while, and no person is asked about them.
+        .guard(route.circuit_breaker.clone())
         // A changed definition is hidden until someone accepts it.
         .guard(Pinned)
         // May hide, refuse or ask.
@@ -135,6 +139,8 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .clean(Skills)
         // First to see what comes back: definitions are pinned as they came.
         .wrap(Look::new(route.pins.clone(), true))
+        // Counts what the server fails, late answers too.
+        .wrap(route.circuit_breaker.clone())
         .over(end)
 }
 

@@ -115,6 +115,10 @@ limits! {
     call_seconds: u64 = 60, 1 to 86_400;
     /// How long a call may take with all its progress.
     call_max_seconds: u64 = 900, 1 to 604_800;
+    /// Failed calls in a row after which a server gets no calls for `breaker_seconds`; 0 turns the circuit breaker off.
+    breaker_failures: u32 = 10, 0 to 1_000_000;
+    /// How long a server that keeps failing gets no calls.
+    breaker_seconds: u64 = 30, 1 to 86_400;
     /// Running calls of one caller.
     calls_per_caller: usize = 64, 1 to 100_000;
     /// Running calls of all.

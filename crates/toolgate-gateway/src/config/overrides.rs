@@ -5,6 +5,7 @@ use super::{
     environment::check_env_name,
     error::ConfigError,
     given,
+    limits::Limits,
     section::{Field, Section},
 };
 use serde_json::{Map, Value};
@@ -24,6 +25,8 @@ pub(crate) struct ToolOverride {
     title: Option<String>,
     description: Option<String>,
     arguments: Vec<(String, Fixed)>,
+    /// Time limit of its calls in seconds, if it differs from that of the server.
+    pub(crate) call_seconds: Option<u64>,
     /// The line in the file, from 1.
     pub(crate) line: usize,
 }
@@ -49,7 +52,14 @@ impl fmt::Debug for ToolOverride {
     }
 }
 
-const KEYS: &[&str] = &["name", "hide", "title", "description", "arguments"];
+const KEYS: &[&str] = &[
+    "name",
+    "hide",
+    "title",
+    "description",
+    "arguments",
+    "call_seconds",
+];
 
 impl ToolOverride {
     /// Reads all of `[server.NAME.tools]`, in the order of the file.
@@ -57,6 +67,7 @@ impl ToolOverride {
         field: &Field<'_>,
         id: &str,
         prefix: &str,
+        limits: &Limits,
     ) -> Result<Vec<ToolOverride>, ConfigError> {
         let name = format!("[server.{id}.tools]");
         let write = format!("a section for each tool, such as [server.{id}.tools.search]");
@@ -67,7 +78,7 @@ impl ToolOverride {
             let write = format!("a section that begins with {name}");
             let section = field.section(name, &write, KEYS)?;
             let (line, _) = section.doc.place(at);
-            ToolOverride::read(tool, &section, prefix, line)
+            ToolOverride::read(tool, &section, prefix, limits, line)
         };
         entries.map(read).collect()
     }
@@ -76,6 +87,7 @@ impl ToolOverride {
         tool: &str,
         section: &Section<'_>,
         prefix: &str,
+        limits: &Limits,
         line: usize,
     ) -> Result<ToolOverride, ConfigError> {
         let text = |key: &str| -> Result<Option<String>, ConfigError> {
@@ -83,6 +95,7 @@ impl ToolOverride {
             field.map(|f| f.text().map(str::to_owned)).transpose()
         };
         let name = section.get("name");
+        let call_seconds = section.get("call_seconds");
         let hide = section.get("hide").map(|f| f.boolean()).transpose()?;
         Ok(ToolOverride {
             tool: tool.to_owned(),
@@ -94,6 +107,9 @@ impl ToolOverride {
                 Some(field) => arguments(&field)?,
                 None => Vec::new(),
             },
+            call_seconds: call_seconds
+                .map(|field| field.number(1..=limits.call_max_seconds))
+                .transpose()?,
             line,
         })
     }

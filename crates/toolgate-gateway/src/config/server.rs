@@ -273,7 +273,7 @@ impl Server {
         self.pins_first = pins::first(section, "pins_first")?;
         self.pins_change = pins::change(section, "pins_change")?;
         if let Some(field) = section.get("tools") {
-            self.tools = ToolOverride::read_all(&field, &self.id, &self.prefix)?;
+            self.tools = ToolOverride::read_all(&field, &self.id, &self.prefix, limits)?;
         }
         if let Some(field) = section.get("output") {
             self.output = field.word(&[

@@ -17,7 +17,7 @@ use tokio::{
 };
 use toolgate::{
     BoxFuture, Call, Catalog, Changed, Changes, DefinitionNote, Error, Interest, ItemKind, Kind,
-    List, NoteAction, Outcome, Service, Stale,
+    List, NotSent, NoteAction, Outcome, Service, Stale,
     client::{Remote, Status, harmless},
 };
 
@@ -313,7 +313,7 @@ impl Supervised {
         let text = format!(
             "the server {id} is not running: {why}; its last lines are in the console, under Servers"
         );
-        Error::new(Kind::Upstream, text)
+        Error::new(Kind::Upstream, text).because(NotSent)
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     },
 };
 use tokio::sync::watch;
-use toolgate::{BoxFuture, Error, Kind};
+use toolgate::{BoxFuture, Error, Kind, NotSent};
 use toolgate_auth::client::{
     Again, AuthError, AuthErrorKind, Credentials, Leaving, Login, Refusal,
 };
@@ -33,7 +33,11 @@ impl fmt::Display for SignInIsWhy {
     }
 }
 
-impl std::error::Error for SignInIsWhy {}
+impl std::error::Error for SignInIsWhy {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&NotSent)
+    }
+}
 
 impl Need {
     /// None so far.

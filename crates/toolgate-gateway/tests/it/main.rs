@@ -25,6 +25,7 @@ mod definitions;
 mod exchange;
 mod expiring;
 mod explain;
+mod failing_server;
 mod far_server;
 mod finding;
 mod floods;

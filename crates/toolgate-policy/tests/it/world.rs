@@ -165,6 +165,7 @@ impl World {
             persons: Persons::default(),
             stop: toolgate_policy::Stop::default(),
             at_once: AtOnce::new(1000, 1000),
+            circuit_breaker: Default::default(),
             deadline: Deadline::default(),
             output_schema: OutputSchema::default(),
             schemas: Schemas::default(),

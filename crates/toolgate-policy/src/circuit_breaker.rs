@@ -1,0 +1,278 @@
+//! Circuit breaker of each server: stops calls to a server that keeps failing, and tries again after a pause.
+
+use crate::words;
+use ahash::AHashMap;
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::time::Instant;
+use toolgate_core::{
+    BoxFuture, Call, Decision, Error, GivenUp, Item, Kind, Layer, Next, Outcome, Rule, Trail,
+    Verdict,
+};
+
+/// Circuit breaker: after `failures` failed calls in a row to one server, refuses calls to it for `pause`.
+///
+/// After the pause one call is let through. Its success closes the circuit, its failure opens it for another pause.
+/// A call fails if it times out or the server fails; an error that the server answers is no failure. Clones share the
+/// state.
+///
+/// As a rule it refuses before a person is asked; as a layer it counts what the calls come to.
+#[derive(Clone)]
+pub struct CircuitBreaker {
+    /// Failures in a row that open the circuit; default 10, 0 never opens it.
+    pub failures: u32,
+    /// How long an open circuit refuses calls; default 30 s.
+    pub pause: Duration,
+    circuits: Arc<Mutex<Circuits>>,
+}
+
+type Circuits = AHashMap<Arc<str>, Circuit>;
+
+/// What is remembered of a server with failures. A server without an entry has none.
+struct Circuit {
+    in_a_row: u32,
+    /// End of the pause, while the circuit is open.
+    open_until: Option<Instant>,
+    /// Whether the one call after the pause is running.
+    trial: bool,
+}
+
+impl Default for CircuitBreaker {
+    fn default() -> CircuitBreaker {
+        CircuitBreaker {
+            failures: 10,
+            pause: Duration::from_secs(30),
+            circuits: Arc::default(),
+        }
+    }
+}
+
+impl CircuitBreaker {
+    /// Returns a breaker with other settings over the same circuits.
+    pub fn reloaded(&self, failures: u32, pause: Duration) -> CircuitBreaker {
+        CircuitBreaker {
+            failures,
+            pause,
+            circuits: self.circuits.clone(),
+        }
+    }
+
+    fn circuits(&self) -> MutexGuard<'_, Circuits> {
+        self.circuits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses while the circuit of this server is open.
+    fn check(&self, server: &str, now: Instant) -> Result<(), Error> {
+        match self.circuits().get(server) {
+            Some(circuit) if self.failures > 0 => circuit.check(server, now),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets a call through, or refuses it. What it comes to is reported to the guard.
+    fn enter(
+        &self,
+        server: &Arc<str>,
+        decision_log: Trail,
+        now: Instant,
+    ) -> Result<CallGuard<'_>, Error> {
+        if self.failures > 0
+            && let Some(circuit) = self.circuits().get_mut(server)
+        {
+            circuit.check(server, now)?;
+            circuit.trial = circuit.open_until.is_some();
+        }
+        Ok(CallGuard {
+            breaker: self,
+            server: server.clone(),
+            decision_log,
+            reported: false,
+        })
+    }
+
+    fn failed(&self, server: &Arc<str>, now: Instant) {
+        let mut circuits = self.circuits();
+        let circuit = circuits.entry(server.clone()).or_insert(Circuit {
+            in_a_row: 0,
+            open_until: None,
+            trial: false,
+        });
+        circuit.in_a_row = circuit.in_a_row.saturating_add(1);
+        if circuit.in_a_row >= self.failures {
+            circuit.open_until = now.checked_add(self.pause);
+        }
+    }
+}
+
+impl Circuit {
+    fn check(&self, server: &str, now: Instant) -> Result<(), Error> {
+        let Some(until) = self.open_until else {
+            return Ok(());
+        };
+        let left = until.saturating_duration_since(now);
+        if left.is_zero() && !self.trial {
+            return Ok(());
+        }
+        let (count, again) = (
+            self.in_a_row,
+            match left.is_zero() {
+                true => "once the call that tries it has ended".to_owned(),
+                false => format!("in {}", words::span(left)),
+            },
+        );
+        let text = format!(
+            "calls to the server {server} are paused, because the last {count} failed; try again {again}"
+        );
+        Err(Error::new(
+            Kind::Busy((!left.is_zero()).then_some(left)),
+            text,
+        ))
+    }
+}
+
+/// One call that was let through. Dropping it ends the trial, if it was one.
+struct CallGuard<'a> {
+    breaker: &'a CircuitBreaker,
+    server: Arc<str>,
+    decision_log: Trail,
+    reported: bool,
+}
+
+impl CallGuard<'_> {
+    fn report(mut self, ended: &Result<Outcome, Error>, now: Instant) {
+        self.reported = true;
+        match ended {
+            Err(error) if is_failure(error) => self.breaker.failed(&self.server, now),
+            // The call never reached the server, or its caller gave up: that says nothing of the server.
+            Err(error) if error.was_not_sent() || *error.kind() == Kind::Cancelled => {}
+            _ => _ = self.breaker.circuits().remove(&self.server),
+        }
+    }
+}
+
+impl Drop for CallGuard<'_> {
+    fn drop(&mut self) {
+        // The deadline is outside: it drops the call, after it logged why.
+        if !self.reported && self.decision_log.given_up() == Some(GivenUp::Late) {
+            self.breaker.failed(&self.server, Instant::now());
+        }
+        if let Some(circuit) = self.breaker.circuits().get_mut(&self.server) {
+            circuit.trial = false;
+        }
+    }
+}
+
+fn is_failure(error: &Error) -> bool {
+    *error.kind() == Kind::Upstream && !error.was_not_sent()
+}
+
+impl Rule for CircuitBreaker {
+    fn name(&self) -> &'static str {
+        "circuit breaker"
+    }
+
+    fn hides_some(&self) -> bool {
+        false
+    }
+
+    fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> Decision<'a> {
+        Decision::Now(match self.check(&item.origin.server, Instant::now()) {
+            Ok(()) => Verdict::Allow,
+            Err(error) => Verdict::Refuse(error),
+        })
+    }
+}
+
+impl Layer for CircuitBreaker {
+    fn name(&self) -> &'static str {
+        "circuit breaker"
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let Some(server) = call.item().map(|item| item.origin.server.clone()) else {
+                return next.call(call).await;
+            };
+            let guard = self.enter(&server, call.trail.clone(), Instant::now())?;
+            let ended = next.call(call).await;
+            guard.report(&ended, Instant::now());
+            ended
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_core::NotSent;
+
+    const PAUSE: Duration = Duration::from_secs(30);
+
+    fn breaker() -> CircuitBreaker {
+        CircuitBreaker::default().reloaded(2, PAUSE)
+    }
+
+    fn failed() -> Result<Outcome, Error> {
+        Err(Error::new(Kind::Upstream, "the connection was closed"))
+    }
+
+    fn answered() -> Result<Outcome, Error> {
+        Err(Error::new(Kind::Answered(-32603), "no such row"))
+    }
+
+    fn run(breaker: &CircuitBreaker, ended: Result<Outcome, Error>, now: Instant) -> bool {
+        let server = "s".into();
+        let Ok(guard) = breaker.enter(&server, Trail::default(), now) else {
+            return false;
+        };
+        guard.report(&ended, now);
+        true
+    }
+
+    #[test]
+    fn opens_after_failures_in_a_row_and_tries_one_call_after_the_pause() {
+        let (breaker, now) = (breaker(), Instant::now());
+        assert!(run(&breaker, failed(), now) && run(&breaker, failed(), now));
+        let refused = breaker.check("s", now).unwrap_err();
+        assert_eq!(
+            refused.public(),
+            "calls to the server s are paused, because the last 2 failed; try again in 30 s"
+        );
+        assert!(breaker.check("other", now).is_ok());
+        let later = now + PAUSE;
+        let server = "s".into();
+        let trial = breaker.enter(&server, Trail::default(), later).unwrap();
+        assert!(
+            breaker.enter(&server, Trail::default(), later).is_err(),
+            "one call tries it"
+        );
+        drop(trial);
+        assert!(
+            run(&breaker, failed(), later),
+            "a trial that was given up decides nothing"
+        );
+        assert!(breaker.check("s", later).is_err(), "it failed again");
+        assert!(run(&breaker, answered(), later + PAUSE));
+        assert!(breaker.check("s", later).is_ok());
+    }
+
+    #[test]
+    fn counts_only_failures_in_a_row() {
+        let (breaker, now) = (breaker(), Instant::now());
+        for _ in 0..3 {
+            assert!(run(&breaker, failed(), now) && run(&breaker, answered(), now));
+        }
+        let not_sent = || Err(Error::new(Kind::Upstream, "it is not running").because(NotSent));
+        assert!((0..5).all(|_| run(&breaker, not_sent(), now)));
+        assert!(breaker.check("s", now).is_ok());
+    }
+
+    #[test]
+    fn never_opens_without_a_number_of_failures() {
+        let (breaker, now) = (breaker().reloaded(0, PAUSE), Instant::now());
+        assert!((0..20).all(|_| run(&breaker, failed(), now)));
+        assert!(breaker.check("s", now).is_ok());
+    }
+}
