@@ -7,6 +7,7 @@ const FLOODS: &str = "crates/toolgate-gateway/tests/it/floods.rs";
 const MEMORY: &str = "crates/toolgate-gateway/tests/it/memory.rs";
 const EXCHANGE: &str = "crates/toolgate-gateway/tests/it/exchange.rs";
 const WHEN: &str = "crates/toolgate-policy/src/when/tests.rs";
+const FAILING_SERVER: &str = "crates/toolgate-gateway/tests/it/failing_server.rs";
 const ONE_OVER: &str = "crates/toolgate-gateway/tests/it/one_over.rs";
 const TURNS: &str = "crates/toolgate-gateway/tests/it/turns.rs";
 const AT_ONCE: &str = "crates/toolgate-policy/src/at_once/tests.rs";
@@ -62,6 +63,16 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "t79_a_bad_server_over_stdio_hurts_nobody_else",
     ),
     ("call_max_seconds", ONE_OVER, "how_often_and_how_long"),
+    (
+        "breaker_failures",
+        FAILING_SERVER,
+        "a_server_that_keeps_failing_is_paused_and_tried_again",
+    ),
+    (
+        "breaker_seconds",
+        FAILING_SERVER,
+        "a_paused_server_asks_no_person",
+    ),
     (
         "calls_per_caller",
         ONE_OVER,

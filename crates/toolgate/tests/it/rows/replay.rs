@@ -59,6 +59,7 @@ fn gate() -> (Endpoint, Arc<Counting>) {
         via_client: ViaClient::Always,
         stop: Stop::default(),
         at_once: AtOnce::new(1000, 1000),
+        circuit_breaker: Default::default(),
         deadline: Deadline::default(),
         output_schema: OutputSchema::default(),
         schemas: Schemas::default(),
