@@ -155,26 +155,41 @@ async fn what_has_no_function_fails_clearly() {
     assert_eq!(*error.kind(), Kind::Unsupported(Need::Sampling));
 }
 
+/// How many calls ask at the same time.
+const CALLS: usize = 4;
+
 /// Holds: MRTR-13
 #[tokio::test]
 async fn calls_at_the_same_time_get_their_own_answers() {
     for revision in ASKING {
         let count = Arc::new(Mutex::new(0));
-        let builder: ClientBuilder = Client::builder().on_elicit(move |_| {
-            let count = count.clone();
+        let builder: ClientBuilder = Client::builder().on_elicit(move |form| {
+            let (count, message) = (count.clone(), form.message.clone());
             async move {
-                let turn = {
+                // The later a question comes, the earlier it is answered.
+                let turns = {
                     let mut count = count.lock().unwrap();
                     *count += 1;
-                    *count
+                    CALLS - *count
                 };
-                Reply::Accepted(json!({"value": if turn % 2 == 0 { "C" } else { "F" }}))
+                for _ in 0..turns {
+                    tokio::task::yield_now().await;
+                }
+                Reply::Accepted(json!({"value": message.replace("Name of ", "name of ")}))
             }
         });
         let client = client(revision, builder).await;
-        let calls = (0..4).map(|_| async { client.call("asks", ()).await.unwrap().text() });
+        let calls = (0..CALLS).map(|number| {
+            let client = &client;
+            async move {
+                let arguments = json!({"who": number.to_string()});
+                client.call("asks_name", arguments).await.unwrap().text()
+            }
+        });
         let texts = futures_util::future::join_all(calls).await;
-        let metric = texts.iter().filter(|t| t.contains('C')).count();
-        assert_eq!(metric, 2, "{revision}: {texts:?}");
+        for (number, text) in texts.iter().enumerate() {
+            let own = format!("{number} is name of {number}");
+            assert!(text.contains(&own), "{revision}: {texts:?}");
+        }
     }
 }

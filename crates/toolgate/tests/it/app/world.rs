@@ -55,6 +55,11 @@ pub(crate) fn server() -> Server {
         let unit = cx.ask("unit", ask::choice("Which unit?", ["C", "F"]))?;
         Ok(json!({"unit": unit}))
     });
+    let asks_name = tool("asks_name", |args, cx| async move {
+        let who = args["who"].as_str().unwrap_or_default().to_owned();
+        let name = cx.ask("name", ask::text(&format!("Name of {who}")))?;
+        Ok(json!({"said": format!("{who} is {name}")}))
+    });
     let form = tool("form", |_, cx| async move {
         let schema = json!({"type": "object", "properties": {
             "name": {"type": "string", "default": "Ada"}, "age": {"type": "integer", "default": 36}}});
@@ -94,6 +99,7 @@ pub(crate) fn server() -> Server {
         .tool(fail)
         .tool(count)
         .tool(asks)
+        .tool(asks_name)
         .tool(form)
         .tool(model)
         .tool(roots)

@@ -67,7 +67,7 @@ fn answer(method: &str, params: &Value) -> Value {
 /// The revisions in which a user can be asked.
 const ASKING: [&str; 3] = ["2025-06-18", "2025-11-25", MODERN];
 
-/// Holds: MRTR-01, MRTR-03, MRTR-04, ELIC-06, ELIC-13, ELIC-03
+/// Holds: MRTR-01, MRTR-04, ELIC-06, ELIC-13, ELIC-03
 #[tokio::test]
 async fn answers_of_earlier_rounds_are_kept() {
     for revision in ASKING {
@@ -79,6 +79,39 @@ async fn answers_of_earlier_rounds_are_kept() {
             runs.load(Relaxed),
             3,
             "once for each question, and once to the end"
+        );
+    }
+}
+
+/// Holds: MRTR-03
+#[tokio::test]
+async fn input_requests_have_unique_keys_and_known_methods() {
+    let mut peer = Peer::open(&server_of(&Arc::default()), MODERN, able()).await;
+    let called = json!({"name": "all", "arguments": {}});
+    let result = peer.result("tools/call", called).await;
+    assert_eq!(result["resultType"], "input_required", "{result}");
+    let methods: Vec<(&String, &Value)> = result["inputRequests"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(key, request)| (key, &request["method"]))
+        .collect();
+    let [name, roots, said] = ["name", "roots", "said"].map(str::to_owned);
+    assert_eq!(
+        methods,
+        [
+            (&name, &json!("elicitation/create")),
+            (&roots, &json!("roots/list")),
+            (&said, &json!("sampling/createMessage")),
+        ]
+    );
+    // A map of a parsed message has each key once, so count in the text.
+    let text = peer.texts().pop().unwrap();
+    for key in [name, roots, said] {
+        assert_eq!(
+            text.matches(&format!("\"{key}\":{{\"method\"")).count(),
+            1,
+            "{text}"
         );
     }
 }

@@ -319,7 +319,28 @@ async fn prompts_in_every_revision() {
     }
 }
 
-/// Holds: COMP-01, COMP-02, COMP-03
+/// Holds: COMP-01
+#[tokio::test]
+async fn declares_completions_where_something_is_completed() {
+    let bare = Server::new("bare", "1").build().unwrap();
+    for revision in REVISIONS {
+        for (server, completes) in [(server(), true), (bare.clone(), false)] {
+            let opened = match revision {
+                MODERN => {
+                    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+                    peer.result("server/discover", json!({})).await
+                }
+                old => Peer::opened(&server, old).await,
+            };
+            // 2024-11-05 has no such capability.
+            let declared = completes && revision != "2024-11-05";
+            let there = opened["capabilities"].get("completions").is_some();
+            assert_eq!(there, declared, "{revision}: {opened}");
+        }
+    }
+}
+
+/// Holds: COMP-02, COMP-03
 #[tokio::test]
 async fn completion_has_at_most_a_hundred_values() {
     let server = server();

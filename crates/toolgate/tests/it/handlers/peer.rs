@@ -10,7 +10,8 @@ use toolgate::edge;
 use toolgate_testkit as kit;
 pub(crate) use toolgate_testkit::{MODERN, REVISIONS};
 
-pub(crate) struct Peer(kit::Peer, Arc<Mutex<Vec<Value>>>);
+/// The peer, and every line of the server.
+pub(crate) struct Peer(kit::Peer, Arc<Mutex<Vec<String>>>);
 
 impl Peer {
     pub(crate) async fn open(
@@ -19,15 +20,13 @@ impl Peer {
         abilities: Value,
     ) -> Peer {
         let mut talk = Talk::of(Side::Server);
-        let heard: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
         let kept = heard.clone();
         let watch = move |side: kit::Side, line: &str| match side {
             kit::Side::Testing => talk.heard(line),
             kit::Side::Tested => {
                 talk.said(line);
-                kept.lock()
-                    .unwrap()
-                    .push(serde_json::from_str(line).unwrap());
+                kept.lock().unwrap().push(line.to_owned());
             }
         };
         let peer = kit::Peer::watched(server, revision, abilities, Some(Box::new(watch))).await;
@@ -36,6 +35,14 @@ impl Peer {
 
     /// All that the server said.
     pub(crate) fn heard(self) -> Vec<Value> {
+        let texts = self.texts().into_iter();
+        texts
+            .map(|line| serde_json::from_str(&line).unwrap())
+            .collect()
+    }
+
+    /// The same, as it was written.
+    pub(crate) fn texts(&self) -> Vec<String> {
         self.1.lock().unwrap().clone()
     }
 

@@ -261,7 +261,27 @@ async fn a_question_is_an_outcome_and_its_answer_goes_back_with_the_state() {
     );
 }
 
-/// Holds: BASE-16, BASE-17
+/// Holds: BASE-16
+#[tokio::test(start_paused = true)]
+async fn a_result_without_a_type_is_complete() {
+    let (remote, mut peer) = modern(json!({})).await;
+    for result in [
+        text("fine"),
+        json!({"resultType": "complete", "content": []}),
+    ] {
+        let (outcome, _) = answered(&remote, &mut peer, call("a", "{}"), result.clone()).await;
+        assert!(
+            matches!(outcome, Ok(Outcome::Done(_))),
+            "{result}: {outcome:?}"
+        );
+    }
+    // The same members with another type are no complete result.
+    let other = json!({"resultType": "partial", "content": []});
+    let (outcome, _) = answered(&remote, &mut peer, call("a", "{}"), other).await;
+    assert!(outcome.is_err(), "{outcome:?}");
+}
+
+/// Holds: BASE-17
 #[tokio::test(start_paused = true)]
 async fn results_that_are_none_are_errors_of_the_server() {
     let ask = |method: &str| json!({"resultType": "input_required", "inputRequests": {"k": {"method": method}}});
@@ -320,7 +340,27 @@ async fn the_trace_of_a_call_is_passed_on() {
     outcome.unwrap();
 }
 
-/// Holds: TOOL-20, BASE-19
+/// Holds: BASE-19
+#[tokio::test(start_paused = true)]
+async fn codes_of_the_implementation_defined_range_have_no_meaning() {
+    let (remote, mut peer) = modern(json!({})).await;
+    // Data that would mean something beside -32021 and -32022.
+    let data = json!({"requiredCapabilities": {"sampling": {}}, "supported": ["2025-11-25"], "requested": "x"});
+    for code in -32019..=-32000_i64 {
+        if code == -32002 {
+            continue;
+        }
+        let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
+            let request = peer.read().await;
+            peer.refuse(&request, code, "no such thing", data.clone())
+                .await;
+        });
+        assert_eq!(*outcome.unwrap_err().kind(), Kind::Answered(code));
+        assert!(peer.is_left_alone().await, "{code}: nothing is sent again");
+    }
+}
+
+/// Holds: TOOL-20
 #[tokio::test(start_paused = true)]
 async fn errors_keep_the_words_of_the_server_and_get_their_kind() {
     let (remote, mut peer) = modern(json!({})).await;

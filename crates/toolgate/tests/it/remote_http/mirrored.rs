@@ -3,7 +3,7 @@
 use super::{
     super::remote::peer::{all, call},
     posts::done,
-    server::{Server, legacy, modern, soon},
+    server::{Asked, Server, legacy, modern, soon},
 };
 use serde_json::{Value, json};
 use toolgate::{Catalog, Kind, NoteAction, Service, client::Remote};
@@ -22,6 +22,34 @@ async fn listed(remote: &Remote, server: &Server, tools: Value) -> Catalog {
     })
     .await;
     list.unwrap()
+}
+
+/// Holds: HTTPM-07.
+#[tokio::test]
+async fn every_post_has_the_metadata_headers() {
+    let (remote, server) = modern(json!({"tools": {}, "resources": {}})).await;
+    let has = |asked: &Asked, method: &str, name: Option<&str>| {
+        assert_eq!(asked.method, "POST");
+        assert_eq!(asked.header("mcp-protocol-version"), Some("2026-07-28"));
+        assert_eq!(asked.header("mcp-method"), Some(method));
+        assert_eq!(asked.header("mcp-name"), name, "{method}");
+    };
+    let list = tokio::join!(soon(remote.list(all())), async {
+        let asked = server.next().await;
+        has(&asked, "tools/list", None);
+        asked
+            .result(json!({"tools": [marked("echo", json!({}))], "ttlMs": 60000}))
+            .await;
+    });
+    list.0.unwrap();
+    for _ in 0..2 {
+        let called = tokio::join!(soon(remote.call(call("echo", "{}"))), async {
+            let asked = server.next().await;
+            has(&asked, "tools/call", Some("echo"));
+            asked.result(done("x")).await;
+        });
+        called.0.unwrap();
+    }
 }
 
 /// Holds: HTTPM-26, HTTPM-28, HTTPM-29.

@@ -123,7 +123,24 @@ async fn a_closed_modern_stream_cancels_the_call() {
     assert_eq!(running.load(Ordering::SeqCst), 0);
 }
 
-/// Holds: HTTPL-01, HTTPL-13
+/// Holds: HTTPL-01
+#[tokio::test]
+async fn one_endpoint_takes_post_and_get() {
+    let endpoint = endpoint(Scripted::new());
+    let opened = send(&endpoint, "POST", &[], OPEN).await;
+    assert_eq!(opened.status(), 200);
+    let session = opened.headers()["mcp-session-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let with = [("mcp-session-id", session.as_str())];
+    let stream = send(&endpoint, "GET", &with, "").await;
+    assert_eq!(stream.status(), 200);
+    assert_eq!(stream.headers()["content-type"], "text/event-stream");
+    assert_eq!(send(&endpoint, "PUT", &with, "").await.status(), 405);
+}
+
+/// Holds: HTTPL-13
 #[tokio::test]
 async fn a_lost_connection_of_a_session_ends_nothing_but_delete_does() {
     let scripted = Scripted::new();
@@ -176,7 +193,45 @@ async fn a_lost_connection_of_a_session_ends_nothing_but_delete_does() {
     );
 }
 
-/// Holds: HTTPL-16, HTTPL-17
+/// Holds: HTTPL-17
+#[tokio::test]
+async fn the_stream_of_a_session_has_no_answers() {
+    let scripted = Scripted::new();
+    let endpoint = endpoint(scripted.clone());
+    let opened = send(&endpoint, "POST", &[], OPEN).await;
+    let session = opened.headers()["mcp-session-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let with = [("mcp-session-id", session.as_str())];
+    let mut stream = send(&endpoint, "GET", &with, "").await.into_body();
+    stream.frame().await.unwrap().unwrap();
+    for id in 1..=20 {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#);
+        let answer = text(send(&endpoint, "POST", &with, &body).await).await;
+        assert!(answer.contains(&format!("\"id\":{id}")), "{answer}");
+    }
+    // Whatever reached the stream came before a change that was told later.
+    let mut seen = String::new();
+    let told = async {
+        while !seen.contains("list_changed") {
+            scripted.change();
+            let frame = tokio::time::timeout(Duration::from_millis(20), stream.frame()).await;
+            if let Ok(Some(Ok(frame))) = frame {
+                seen += &String::from_utf8_lossy(&frame.into_data().unwrap());
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), told)
+        .await
+        .unwrap();
+    assert!(
+        !seen.contains("\"result\"") && !seen.contains("\"id\":"),
+        "{seen}"
+    );
+}
+
+/// Holds: HTTPL-16
 #[tokio::test]
 async fn list_changes_reach_the_stream_of_the_session() {
     let scripted = Scripted::new();

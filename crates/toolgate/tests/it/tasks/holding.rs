@@ -37,7 +37,7 @@ pub(super) async fn asked(
 
 /// T06: another caller is answered byte for byte as if there were no such task.
 ///
-/// Holds: TASK4-11, SEC-01, SEC-02
+/// Holds: SEC-01, SEC-02
 #[tokio::test]
 async fn t06_a_task_is_good_for_its_caller_only() {
     let (server, hand) = served(limits());
@@ -71,6 +71,69 @@ async fn t06_a_task_is_good_for_its_caller_only() {
     hand.runs(1).await;
     asked(&endpoint, "a", "tasks/cancel", json!({"taskId": id})).await;
     hand.runs(0).await;
+}
+
+/// One request in a session of 2025-11-25 over HTTP.
+async fn in_session(
+    endpoint: &Endpoint,
+    (caller, session): (&str, &str),
+    method: &str,
+    params: Value,
+) -> Value {
+    let headers = [
+        ("mcp-protocol-version", "2025-11-25"),
+        ("mcp-session-id", session),
+    ];
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let answer = request(endpoint, caller, "POST", &headers, &body.to_string()).await;
+    answer.json()
+}
+
+/// Opens such a session; its id, and what the server declares.
+async fn open_session(endpoint: &Endpoint, caller: &str) -> (String, Value) {
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    let opened = request(endpoint, caller, "POST", &[], &body.to_string()).await;
+    let session = opened.headers["mcp-session-id"].to_str().unwrap();
+    (
+        session.to_owned(),
+        opened.json()["result"]["capabilities"].take(),
+    )
+}
+
+/// Holds: TASK4-11
+#[tokio::test]
+async fn tasks_of_2025_11_25_are_bound_to_their_caller_and_not_listed_to_anonymous_ones() {
+    let (server, hand) = served(limits());
+    let endpoint = Endpoint::new(server, HttpLimits::default());
+    let (own, _) = open_session(&endpoint, "key:a").await;
+    let call = json!({"name": "slow", "task": {"ttl": 60_000}});
+    let mut ids = std::collections::BTreeSet::new();
+    for _ in 0..3 {
+        let created = in_session(&endpoint, ("key:a", &own), "tools/call", call.clone()).await;
+        let id = created["result"]["task"]["taskId"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        // 32 characters of an alphabet of 32: 160 bits.
+        assert!(id.len() >= 32, "{id}");
+        ids.insert(id);
+    }
+    assert_eq!(ids.len(), 3);
+    hand.runs(3).await;
+    let (other, _) = open_session(&endpoint, "key:b").await;
+    for id in &ids {
+        let id = json!({"taskId": id});
+        let seen = in_session(&endpoint, ("key:b", &other), "tasks/get", id.clone()).await;
+        assert_eq!(seen["error"]["code"], -32602, "{seen}");
+        let seen = in_session(&endpoint, ("key:a", &own), "tasks/get", id).await;
+        assert_eq!(seen["result"]["status"], "working", "{seen}");
+    }
+    let (anonymous, declared) = open_session(&endpoint, "anonymous@http").await;
+    assert!(declared["tasks"].get("list").is_none(), "{declared}");
+    let session = ("anonymous@http", anonymous.as_str());
+    let listed = in_session(&endpoint, session, "tasks/list", json!({})).await;
+    assert_eq!(listed["error"]["code"], -32601, "{listed}");
 }
 
 /// Holds: TASK4-12
