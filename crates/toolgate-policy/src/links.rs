@@ -8,10 +8,12 @@ use toolgate_core::{
 };
 use toolgate_wire::json::ArrayWriter;
 
-/// Takes out links whose scheme makes a program of them.
+/// Removes links by which a program or a script runs.
 ///
-/// A link to a resource may have any scheme of the server's own, but none that a browser or a system runs. An icon is at
-/// `https:` or `http:`, or a picture in `data:` that is not SVG.
+/// A `resource_link` in a result is a link: a host may show it and open it in a browser. The URI of a resource, a template or
+/// an embedded resource is a name that only `resources/read` uses, so servers may choose any scheme for it; only schemes of
+/// scripts are withheld there, since a host that renders a list of resources as links would run them. An icon is at
+/// `https:` or `http:`, or an image in `data:` that is not SVG.
 #[derive(Clone, Debug)]
 pub struct Links {
     /// Whether it looks, by server.
@@ -30,25 +32,27 @@ impl Default for Links {
     }
 }
 
-/// Schemes by which something runs, or by which one document reaches into another.
-const RUNS: [&str; 16] = [
-    "javascript",
-    "vbscript",
-    "livescript",
-    "mocha",
-    "data",
-    "blob",
-    "filesystem",
-    "view-source",
-    "jar",
-    "about",
-    "chrome",
-    "resource",
+/// Schemes that run the rest of the URI as a script. No server needs one for a resource.
+const SCRIPTS: [&str; 4] = ["javascript", "vbscript", "livescript", "mocha"];
+
+/// Schemes that start a program of the system, or that wrap another link.
+const LAUNCHERS: [&str; 6] = [
     "shell",
     "search-ms",
-    "mhtml",
     "intent",
+    "view-source",
+    "jar",
+    "mhtml",
 ];
+
+/// Where a URI stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Use {
+    /// In a `resource_link`, which a host may open.
+    Link,
+    /// As the name of a resource, for `resources/read`.
+    Name,
+}
 
 /// The scheme of a link as a browser reads it: blanks, tabs and line ends do not count.
 pub(crate) fn scheme(link: &str) -> Option<String> {
@@ -65,10 +69,24 @@ pub(crate) fn scheme(link: &str) -> Option<String> {
     None
 }
 
-fn runs(link: &str) -> Option<String> {
-    let scheme = scheme(link)?;
-    let bad = RUNS.contains(&scheme.as_str()) || scheme.starts_with("ms-");
-    bad.then_some(scheme)
+/// The scheme of a URI that must not be passed on.
+fn dangerous(uri: &str, used: Use) -> Option<String> {
+    let scheme = scheme(uri)?;
+    let script = SCRIPTS.contains(&scheme.as_str());
+    let opened = || {
+        LAUNCHERS.contains(&scheme.as_str())
+            || scheme.starts_with("ms-")
+            || (scheme == "data" && has_payload(uri))
+    };
+    (script || (used == Use::Link && opened())).then_some(scheme)
+}
+
+/// Whether a `data:` URI holds a document (RFC 2397): a media type, a comma, and the data. `data://config` is a name.
+fn has_payload(uri: &str) -> bool {
+    let visible = uri.chars().filter(|c| *c > ' ' && *c != '\u{7f}');
+    let text: String = visible.collect();
+    let rest = text.split_once(':').map_or("", |(_, rest)| rest);
+    !rest.starts_with("//") && rest.contains(',')
 }
 
 /// Whether an icon may stay.
@@ -122,9 +140,9 @@ impl Links {
         }
         let mut taken: Vec<String> = Vec::new();
         let only = from.and_then(|from| self.only.get(&*from.server));
-        let bad = |link: &str| match only {
-            None => runs(link),
-            Some(only) => outside(link, only),
+        let bad = |uri: &str, used: Use| match only {
+            None => dangerous(uri, used),
+            Some(only) => outside(uri, only),
         };
         match value {
             Returned::Item(item) => definition(item, &bad)?,
@@ -136,7 +154,7 @@ impl Links {
                 taken.extend(blocks.filter_map(|b| block(b, &bad)));
             }
             Returned::Output(Output::Resource(result)) => {
-                let bad = |part: &Json| bad(&part.get("uri")?.string()?);
+                let bad = |part: &Json| bad(&part.get("uri")?.string()?, Use::Name);
                 taken.extend(result.contents.iter().filter_map(bad));
                 result.contents.retain(|part| bad(part).is_none());
             }
@@ -158,13 +176,19 @@ fn outside(link: &str, only: &[String]) -> Option<String> {
     (!only.contains(&scheme)).then_some(scheme)
 }
 
-fn block(block: &mut Content, bad: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    let uri = match block.kind {
-        ContentKind::ResourceLink => block.json.get("uri"),
-        ContentKind::Resource => block.json.get("resource").and_then(|r| r.get("uri")),
+/// Judges a URI by its place: the scheme that must not be passed on.
+type Judge<'a> = &'a dyn Fn(&str, Use) -> Option<String>;
+
+fn block(block: &mut Content, bad: Judge<'_>) -> Option<String> {
+    let (uri, used) = match block.kind {
+        ContentKind::ResourceLink => (block.json.get("uri"), Use::Link),
+        ContentKind::Resource => {
+            let resource = block.json.get("resource");
+            (resource.and_then(|r| r.get("uri")), Use::Name)
+        }
         _ => return None,
     };
-    if let Some(scheme) = uri.and_then(|uri| bad(&uri.string()?)) {
+    if let Some(scheme) = uri.and_then(|uri| bad(&uri.string()?, used)) {
         let scheme = words::shown(&scheme);
         *block = Content::text(&format!(
             "[withheld by this gateway: a link of the scheme {scheme}:]"
@@ -178,9 +202,9 @@ fn block(block: &mut Content, bad: &dyn Fn(&str) -> Option<String>) -> Option<St
     None
 }
 
-fn definition(item: &mut Arc<Item>, bad: &dyn Fn(&str) -> Option<String>) -> Result<(), Error> {
+fn definition(item: &mut Arc<Item>, bad: Judge<'_>) -> Result<(), Error> {
     let linked = !matches!(item.kind(), ItemKind::Tool | ItemKind::Prompt);
-    if let Some(scheme) = bad(item.def.name()).filter(|_| linked) {
+    if let Some(scheme) = bad(item.def.name(), Use::Name).filter(|_| linked) {
         let text = format!("its URI has the scheme {}:", words::shown(&scheme));
         return Err(Error::new(Kind::Upstream, text));
     }
@@ -214,23 +238,35 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn schemes_as_a_browser_reads_them() {
-        for (link, bad) in [
-            ("javascript:alert(1)", true),
-            ("JaVaScRiPt:alert(1)", true),
-            (" java\nscript\t:alert(1)", true),
-            ("\u{1}javascript:1", true),
-            ("vbscript:x", true),
-            ("data:text/html,<script>", true),
-            ("view-source:javascript:1", true),
-            ("ms-msdt:/id", true),
-            ("https://example.com/javascript:1", false),
-            ("file:///srv/docs/a", false),
-            ("github://repo/x", false),
-            ("demo:note/1", false),
-            ("note", false),
+    fn withholds_links_that_run_something_and_names_that_are_scripts() {
+        for (uri, link, name) in [
+            ("javascript:alert(1)", true, true),
+            ("JaVaScRiPt:alert(1)", true, true),
+            (" java\nscript\t:alert(1)", true, true),
+            ("\u{1}javascript:1", true, true),
+            ("vbscript:x", true, true),
+            ("data:text/html,<script>", true, false),
+            ("da\nta:text/html;base64,PHNjcmlwdD4=", true, false),
+            ("data:,x", true, false),
+            ("view-source:javascript:1", true, false),
+            ("ms-msdt:/id", true, false),
+            ("shell:startup", true, false),
+            ("https://example.com/javascript:1", false, false),
+            ("file:///srv/docs/a", false, false),
+            ("github://repo/x", false, false),
+            ("demo:note/1", false, false),
+            ("note", false, false),
+            ("resource://example", false, false),
+            ("resource://greeting", false, false),
+            ("data://config", false, false),
+            ("data://table,with,commas", false, false),
+            ("data:config", false, false),
+            ("about://server", false, false),
+            ("chrome://tabs/1", false, false),
+            ("blob://store/1", false, false),
         ] {
-            assert_eq!(runs(link).is_some(), bad, "{link:?}");
+            assert_eq!(dangerous(uri, Use::Link).is_some(), link, "{uri:?}");
+            assert_eq!(dangerous(uri, Use::Name).is_some(), name, "{uri:?}");
         }
     }
 
@@ -273,14 +309,28 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_link_becomes_a_text() {
+    fn a_dangerous_link_becomes_a_text() {
         for json in [
             json!({"type": "resource_link", "uri": "javascript:alert(1)", "name": "x"}),
-            json!({"type": "resource", "resource": {"uri": "data:text/html,x", "text": "x"}}),
+            json!({"type": "resource_link", "uri": "data:text/html,x", "name": "x"}),
+            json!({"type": "resource", "resource": {"uri": "javascript:alert(1)", "text": "x"}}),
         ] {
             let mut link = Content::read(Json::from_value(&json)).unwrap();
-            assert!(block(&mut link, &runs).is_some());
+            assert!(block(&mut link, &dangerous).is_some());
             assert!(link.kind == ContentKind::Text && link.json.as_str().contains("withheld"));
+        }
+    }
+
+    #[test]
+    fn a_uri_that_only_the_server_reads_stays() {
+        for json in [
+            json!({"type": "resource", "resource": {"uri": "resource://example", "text": "x"}}),
+            json!({"type": "resource", "resource": {"uri": "data://config", "text": "x"}}),
+            json!({"type": "resource_link", "uri": "resource://example", "name": "x"}),
+        ] {
+            let mut link = Content::read(Json::from_value(&json)).unwrap();
+            assert_eq!(block(&mut link, &dangerous), None);
+            assert_eq!(link.json.to_value(), json);
         }
     }
 }
