@@ -53,6 +53,11 @@ pub trait Rule: Send + Sync + 'static {
         None
     }
 
+    /// Whether a caller that may read the resource at a URI may also subscribe to it.
+    fn hears(&self, _item: &Item, _uri: &str) -> bool {
+        true
+    }
+
     /// Judges a call.
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a>;
 
@@ -82,6 +87,10 @@ impl Rule for Arc<dyn Rule> {
 
     fn hides_at(&self, caller: &Caller, template: &Item, uri: &str) -> Option<String> {
         self.as_ref().hides_at(caller, template, uri)
+    }
+
+    fn hears(&self, item: &Item, uri: &str) -> bool {
+        self.as_ref().hears(item, uri)
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
@@ -243,6 +252,11 @@ impl Gate {
         rules.find_map(|rule| Some((rule.name(), rule.hides_at(caller, item, uri)?)))
     }
 
+    /// Whether every rule lets a caller who sees the item subscribe to it under that URI.
+    fn hears(&self, item: &Item, uri: &str) -> bool {
+        self.rules.iter().all(|rule| rule.hears(item, uri))
+    }
+
     /// The item behind a URI, as this caller sees it.
     async fn find(
         &self,
@@ -373,7 +387,8 @@ impl Layer for Gate {
         Box::pin(async move {
             let mut seen = Vec::new();
             for uri in std::mem::take(&mut want.uris) {
-                if let Some(item) = self.find(&next, &want.caller, &uri).await? {
+                let item = self.find(&next, &want.caller, &uri).await?;
+                if let Some(item) = item.filter(|item| self.hears(item, &uri)) {
                     want.owners.insert(uri.clone(), item.origin.server.clone());
                     seen.push(uri);
                 }

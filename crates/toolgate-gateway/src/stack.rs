@@ -20,7 +20,7 @@ use toolgate_policy::{
     self as policy, Access, AccessRule, Arguments, Asking, AtOnce, Bounds, Broken, Caps,
     CircuitBreaker, Cleaning, Contents, Deadline, DeskLimits, ErrorText, OnForm, OnLeak, OnSample,
     OnSecret, OutputSchema, Pattern, PerServer, Persons, PersonsRule, Quota, RateRule, Route,
-    Schemas, ScopeRule, Scopes, Size, Then, ViaClient,
+    Schemas, ScopeRule, Scopes, Size, Then, UriSpelling, ViaClient,
 };
 use toolgate_wire::{
     json,
@@ -176,6 +176,7 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
         rate,
         arguments: Arguments {
             unknown: per_server(config, false, |s| s.unknown_arguments == Unknown::Allow),
+            uris: per_server(config, UriSpelling::Canonical, |s| s.uris),
         },
         via_client: ViaClient::default(),
         persons: persons(config),

@@ -13,14 +13,18 @@ use fixed::Fixed;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use toolgate_core::{
-    Call, Caller, Decision, Error, Item, Json, Kind, Op, Problem, Refusal, Rule, Verdict, View,
+    Call, Caller, Decision, Error, Item, ItemKind, Json, Kind, Op, Problem, Refusal, Rule, Verdict,
+    View,
 };
+pub use uri::UriSpelling;
 
 /// Checks arguments: of a tool against its `inputSchema`, of a prompt against what it names, and URIs of resources.
 #[derive(Clone, Debug)]
 pub struct Arguments {
     /// Whether arguments that a schema does not name are let through.
     pub unknown: PerServer<bool>,
+    /// Which spellings of the URIs of resources are let through.
+    pub uris: PerServer<UriSpelling>,
 }
 
 impl Default for Arguments {
@@ -28,6 +32,7 @@ impl Default for Arguments {
     fn default() -> Arguments {
         Arguments {
             unknown: PerServer::all(false),
+            uris: PerServer::default(),
         }
     }
 }
@@ -59,9 +64,22 @@ impl Arguments {
         Ok(Checked::Now(match call.op {
             Op::Tool => return self.of_tool(call, item),
             Op::Prompt => prompt::problems(&item.def, call.arguments().raw()),
-            Op::Resource => uri::problems(call.name()),
+            Op::Resource => self.of_uri(item, call.name()),
+            // A reference to a resource names a template, or a URI that fits one.
+            Op::Complete(_)
+                if item.kind() == ItemKind::Template && call.name() != item.def.name() =>
+            {
+                joined(
+                    self.of_uri(item, call.name()),
+                    prompt::completed(&item.def, call.arguments().raw()),
+                )
+            }
             Op::Complete(_) => prompt::completed(&item.def, call.arguments().raw()),
         }))
+    }
+
+    fn of_uri(&self, item: &Item, uri: &str) -> Vec<Problem> {
+        uri::problems(uri, self.uris.of(&item.origin.server))
     }
 
     fn of_tool(&self, call: &Call, item: &Item) -> Result<Checked, Error> {
@@ -151,6 +169,10 @@ impl Rule for Arguments {
 
     fn hides_some(&self) -> bool {
         false
+    }
+
+    fn hears(&self, item: &Item, uri: &str) -> bool {
+        self.of_uri(item, uri).is_empty()
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {

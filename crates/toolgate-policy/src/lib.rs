@@ -40,11 +40,12 @@ mod standard;
 mod stop;
 mod store;
 mod text;
+mod whatwg;
 mod when;
 mod words;
 
 pub use access::{Access, AccessRule, ArgumentReads, Then};
-pub use arguments::{Arguments, is_closed};
+pub use arguments::{Arguments, UriSpelling, is_closed};
 pub use asking::{Asking, OnForm, OnSample};
 pub use at_once::{AtOnce, Caps};
 pub use circuit_breaker::CircuitBreaker;

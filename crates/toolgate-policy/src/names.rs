@@ -1,6 +1,7 @@
 //! The names by which rules speak of a use: of a resource that a template has, also those of its URI.
 
-use crate::Pattern;
+use crate::{Pattern, whatwg};
+use std::cell::OnceCell;
 use toolgate_core::{Item, ItemKind};
 
 /// All names of a thing, or of the resource at a URI that fits a template or is of a skill.
@@ -10,8 +11,14 @@ pub(crate) struct Names {
     /// Those of the thing: of a resource the URI's as it came, and the one of the same URI without escapes and detours, so
     /// that no rule is got round by them.
     own: Vec<String>,
-    /// One more for what holds back: many servers leave the query, the fragment and a step at the end that says nothing away.
-    cut: Option<String>,
+    /// What stands before the URI in a full name.
+    prefix: String,
+    /// The URI, or the text of a template.
+    uri: Option<String>,
+    /// Whether the URI also counts without query, fragment and a step at the end that says nothing.
+    cut: bool,
+    /// More for what holds back, made when the first such rule is asked: what URL parsers make of the URI, and the cut ones.
+    others: OnceCell<Vec<Vec<String>>>,
 }
 
 pub(crate) fn of(item: &Item, uri: Option<&str>) -> Names {
@@ -27,14 +34,35 @@ pub(crate) fn of(item: &Item, uri: Option<&str>) -> Names {
         ItemKind::Skill => (Some(&full), Some(uri.unwrap_or(&item.local))),
     };
     let of = of.cloned();
-    let cut = uri.filter(|uri| of.is_some() && *uri != item.def.name());
-    let cut = cut.map(|uri| name(&shortened(uri)));
+    let cut = of.is_some() && uri.is_some_and(|uri| uri != item.def.name());
     let mut own = match at {
         Some(uri) => vec![name(uri), name(&plain(uri))],
         None => vec![full],
     };
     own.dedup();
-    Names { of, own, cut }
+    // A template is listed under its own text, which has other spellings as a URI has.
+    let listed = (item.kind() == ItemKind::Template).then_some(item.local.as_str());
+    Names {
+        of,
+        own,
+        prefix: name(""),
+        uri: at.or(listed).map(str::to_owned),
+        cut,
+        others: OnceCell::new(),
+    }
+}
+
+/// What URL parsers make of a URI, and with `cut` also the URI and each of these without what many servers leave away:
+/// the texts of each.
+fn other_spellings(uri: &str, cut: bool) -> Vec<Vec<String>> {
+    let mut all = whatwg::readings(uri);
+    if cut {
+        let short = |texts: &Vec<String>| texts.iter().map(|uri| shortened(uri)).collect();
+        let cut: Vec<Vec<String>> = all.iter().map(short).collect();
+        all.push(vec![shortened(uri)]);
+        all.extend(cut);
+    }
+    all
 }
 
 impl Names {
@@ -52,8 +80,12 @@ impl Names {
         let of = |globs| self.of.as_ref().is_some_and(|name| any(globs, name));
         let named = |name: &String| those.iter().any(|glob| glob.as_str() == name);
         let (all, none) = (of(these), self.of.as_ref().is_some_and(named));
-        let mut spellings = self.own.iter().chain(&self.cut);
-        !none && spellings.any(|name| (all || any(these, name)) && !any(those, name))
+        let holds = |texts: &[String]| {
+            let fits = |globs| texts.iter().any(|name| any(globs, name));
+            (all || fits(these)) && !fits(those)
+        };
+        let mut own = self.own.iter().map(std::slice::from_ref);
+        !none && (own.any(holds) || self.others().iter().any(|texts| holds(texts)))
     }
 
     #[cfg(test)]
@@ -61,12 +93,29 @@ impl Names {
         Names {
             of: None,
             own: vec![name.to_owned()],
-            cut: None,
+            prefix: String::new(),
+            uri: None,
+            cut: false,
+            others: OnceCell::new(),
         }
     }
 
+    fn others(&self) -> &[Vec<String>] {
+        self.others.get_or_init(|| {
+            let Some(uri) = &self.uri else {
+                return Vec::new();
+            };
+            let full = |uri: String| [&self.prefix, uri.as_str()].concat();
+            let spellings = other_spellings(uri, self.cut).into_iter();
+            let names = spellings.map(|texts| texts.into_iter().map(full).collect());
+            let known = |texts: &Vec<String>| texts.iter().all(|name| self.own.contains(name));
+            names.filter(|texts| !known(texts)).collect()
+        })
+    }
+
     fn all(&self) -> impl Iterator<Item = &String> {
-        self.of.iter().chain(&self.own).chain(&self.cut)
+        let others = self.others().iter().flatten();
+        self.of.iter().chain(&self.own).chain(others)
     }
 }
 
@@ -74,10 +123,14 @@ fn any(globs: &[Pattern], name: &str) -> bool {
     globs.iter().any(|glob| glob.matches(name))
 }
 
-/// Other spellings of a URI that a condition is judged on as well: the plain one, and the one without query, fragment and
-/// steps at the end that say nothing.
-pub(crate) fn spellings(uri: &str) -> [String; 2] {
-    [plain(uri), shortened(uri)]
+/// Other spellings of a URI that a condition is judged on as well: the plain one, those that URL parsers make of it, and
+/// each without query, fragment and steps at the end that say nothing.
+pub(crate) fn spellings(uri: &str) -> Vec<String> {
+    let mut all = other_spellings(uri, true).concat();
+    all.push(plain(uri));
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 fn shortened(uri: &str) -> String {
@@ -90,7 +143,7 @@ fn shortened(uri: &str) -> String {
 }
 
 /// The same URI with a small scheme and host, without escapes, empty steps and `.`; `file` is on this machine.
-fn plain(uri: &str) -> String {
+pub(crate) fn plain(uri: &str) -> String {
     let uri = unescaped(uri);
     let Some((scheme, rest)) = uri.split_once(':') else {
         return uri;
@@ -109,7 +162,8 @@ fn plain(uri: &str) -> String {
     let mut steps: Vec<&str> = path.split('/').skip(1).collect();
     let last = steps.pop();
     steps.retain(|step| !matches!(*step, "" | "."));
-    steps.extend(last);
+    // A dot at the end is the folder itself (RFC 3986, section 5.2.4).
+    steps.extend(last.map(|step| if step == "." { "" } else { step }));
     let root = if path.is_empty() { "" } else { "/" };
     format!("{scheme}://{host}{root}{}", steps.join("/"))
 }
@@ -166,6 +220,7 @@ mod tests {
             ("urn:A:b", "urn:A:b"),
             ("test://x", "test://x"),
             ("test://x/", "test://x/"),
+            ("test://x/a/.", "test://x/a/"),
             ("a:%zz%", "a:%zz%"),
             ("a:%ff", "a:%ff"),
             ("file:///%73ecret/a?%ff", "file:///secret/a?%ff"),

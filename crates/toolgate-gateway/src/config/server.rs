@@ -20,7 +20,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
 };
-use toolgate_policy::{First, OnChange};
+use toolgate_policy::{First, OnChange, UriSpelling};
 
 /// A server that the gateway starts, or reaches.
 #[derive(Clone)]
@@ -51,6 +51,8 @@ pub(crate) struct Server {
     pub(crate) rate: Option<Rate>,
     /// What happens to arguments that no schema names.
     pub(crate) unknown_arguments: Unknown,
+    /// Which spellings of the URIs of its resources it gets.
+    pub(crate) uris: UriSpelling,
     /// What happens to its definitions at first sight, where it is not as `[pins]` says.
     pub(crate) pins_first: Option<First>,
     /// What happens to them after a change, where it is not as `[pins]` says.
@@ -111,6 +113,7 @@ const KEYS: &[&str] = &[
     "calls",
     "rate",
     "unknown_arguments",
+    "uris",
     "output",
     "tools",
     "secrets",
@@ -162,6 +165,7 @@ impl Server {
             rate: None,
             unknown_arguments: Unknown::Refuse,
             pins_first: None,
+            uris: UriSpelling::Canonical,
             pins_change: None,
             output: Output::Block,
             cleaning: Cleaning::default(),
@@ -268,6 +272,12 @@ impl Server {
                 field.word(&[("refuse", Unknown::Refuse), ("allow", Unknown::Allow)])?;
         }
         self.cleaning = Cleaning::read(section)?;
+        if let Some(field) = section.get("uris") {
+            self.uris = field.word(&[
+                ("canonical", UriSpelling::Canonical),
+                ("verbatim", UriSpelling::Verbatim),
+            ])?;
+        }
         self.recorded = OwnRecorded::read(section)?;
         self.asking = Asking::read(section)?;
         self.pins_first = pins::first(section, "pins_first")?;

@@ -6,7 +6,7 @@ mod shown;
 mod wrong;
 
 use super::*;
-use toolgate_policy::{Held, Waits};
+use toolgate_policy::{Held, UriSpelling, Waits};
 
 /// The reference of the config, whose example and tables are held to the code.
 const REFERENCE: &str = include_str!("../../../../docs/config.md");
@@ -73,6 +73,7 @@ fn every_key_of_a_server() {
         start_seconds = 5
         call_seconds = 7
         unknown_arguments = "allow"
+        uris = "verbatim"
         output = "warn"
         audit_mode = "strict"
         audit_arguments = "redacted"
@@ -101,6 +102,7 @@ fn every_key_of_a_server() {
         (server.unknown_arguments, server.output),
         (Unknown::Allow, Output::Warn)
     );
+    assert_eq!(server.uris, UriSpelling::Verbatim);
     assert_eq!(server.recorded.mode, Some(Waits::Strict));
     assert_eq!(
         (server.recorded.arguments, server.recorded.results),
@@ -129,6 +131,7 @@ fn the_defaults_are_the_safe_ones() {
         (server.unknown_arguments, server.output),
         (Unknown::Refuse, Output::Block)
     );
+    assert_eq!(server.uris, UriSpelling::Canonical);
 }
 
 #[test]

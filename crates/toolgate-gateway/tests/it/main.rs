@@ -74,6 +74,7 @@ mod skills;
 mod stdio;
 mod tasks;
 mod turns;
+mod uris;
 mod users;
 mod walkthrough;
 mod who_may_reach;

@@ -1,20 +1,53 @@
 //! URIs of resources: of the form of RFC 3986, and without a way out of a folder.
 
+use crate::{
+    schema,
+    text::clean,
+    whatwg::{self, UriForm},
+};
 use toolgate_core::Problem;
+
+/// Which spellings of a URI a server gets.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum UriSpelling {
+    /// Only those that the URL Standard leaves as they are, but for escapes and what cannot mean another resource.
+    #[default]
+    Canonical,
+    /// All: this server compares texts.
+    Verbatim,
+}
 
 /// The longest URI that is taken, in bytes.
 const LONGEST: usize = 8 * 1024;
 
 /// What is wrong with the URI of a resource.
-pub(super) fn problems(uri: &str) -> Vec<Problem> {
-    wrong(uri)
-        .map(|(expected, got)| Problem {
-            path: "/uri".to_owned(),
-            expected: expected.to_owned(),
-            got: got.to_owned(),
-        })
-        .into_iter()
-        .collect()
+pub(super) fn problems(uri: &str, spelling: UriSpelling) -> Vec<Problem> {
+    let found = match (wrong(uri), spelling) {
+        (Some((expected, got)), _) => Some((expected.to_owned(), got)),
+        (None, UriSpelling::Canonical) => misspelled(uri),
+        (None, UriSpelling::Verbatim) => None,
+    };
+    let problem = |(expected, got): (String, &str)| Problem {
+        path: "/uri".to_owned(),
+        expected,
+        got: got.to_owned(),
+    };
+    found.map(problem).into_iter().collect()
+}
+
+/// Says what URL parsers make of a URI that they take for another one than its text says.
+fn misspelled(uri: &str) -> Option<(String, &'static str)> {
+    match whatwg::form(uri) {
+        UriForm::Canonical => None,
+        UriForm::Rewritten(read) => Some((
+            schema::short(&clean(&format!("the URI as URL parsers write it: {read}"))),
+            "a spelling that readers take for different resources",
+        )),
+        UriForm::Unparsable => Some((
+            "a URI that URL parsers accept".to_owned(),
+            "one that they refuse",
+        )),
+    }
 }
 
 fn wrong(uri: &str) -> Option<(&'static str, &'static str)> {

@@ -24,5 +24,6 @@ mod schemas;
 mod secrets;
 mod small_stack;
 mod trace;
+mod url_readings;
 mod waits;
 mod world;

@@ -302,3 +302,25 @@ async fn a_withheld_resource_is_not_reached_by_a_template() {
     let withheld = read(&world, "file:///kept").await;
     assert!(withheld.starts_with("unknown"), "{withheld}");
 }
+
+/// A server would subscribe to what it understands, not to what the text says.
+#[tokio::test]
+async fn changes_are_not_heard_under_an_ambiguous_uri() {
+    let rules = vec![
+        rule("files.*", Then::Allow),
+        rule("files.resource:file:///private/*", Then::Deny),
+    ];
+    let world = world(rules, true);
+    let mut want = Interest::lists(world.caller.clone());
+    let uris = [
+        "file:///docs/a",
+        "file:///docs\\b",
+        "file:///docs/../b",
+        "file:///private/k",
+        "file:/private/k",
+        "file:///%70rivate/k",
+    ];
+    want.uris = uris.map(str::to_owned).to_vec();
+    let changes = world.pipeline().changes(want).await.unwrap();
+    assert_eq!(changes.told().unwrap().uris, ["file:///docs/a"]);
+}

@@ -233,6 +233,10 @@ fn cleaning() {
             "9: \"leaks\" in [server.s] is \"allow\"; write \"ask\" or \"deny\" or \"warn\" or \"off\"",
         ),
         (
+            "uris = \"as they come\"",
+            "8: \"uris\" in [server.s] is \"as they come\"; write \"canonical\" or \"verbatim\"",
+        ),
+        (
             "media = \"on\"",
             "9: \"media\" in [server.s] is \"on\"; write \"check\" or \"off\"",
         ),
