@@ -1,6 +1,6 @@
 //! Every call leaves a trace: refused, late and abandoned ones too.
 
-use crate::{CallView, Contents, End, Observer, Recorder, clean, intent, record, secrets};
+use crate::{CallView, Contents, End, Observer, Recorder, clean, intent, record, secrets, text};
 use std::{sync::Arc, time::Instant};
 use toolgate_core::{
     AskKind, BoxFuture, Call, Error, Event, Item, Json, Kind, Layer, Next, Outcome, Report,
@@ -155,6 +155,10 @@ impl Open<'_> {
         let redactions = secrets::counts(&self.trail);
         if !redactions.is_empty() {
             record = record.with("redactions", redactions);
+        }
+        match text::removed(&self.trail) {
+            0 => {}
+            removed => record = record.with("removed_chars", removed),
         }
         if !begun {
             record.event = Happened::DENY;

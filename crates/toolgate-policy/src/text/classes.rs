@@ -43,6 +43,16 @@ pub(super) const fn of(c: char) -> Class {
     }
 }
 
+/// The same for the content of results, which an agent may write back: what an ordinary file has and what neither hides nor
+/// steers stays. That is the form feed, and private use characters as icon fonts use them (Font Awesome in the first
+/// range, Nerd Fonts also in plane 15): each shows as a glyph or a box. Plane 16 has no such use.
+pub(super) const fn of_content(c: char) -> Class {
+    match c as u32 {
+        0x0C | 0xE000..=0xF8FF | 0xF0000..=0xFFFFD => Class::Keep,
+        _ => of(c),
+    }
+}
+
 /// Whether all characters of two bytes are kept that begin with a byte, by its lower five bits.
 pub(super) const KEPT: [bool; 32] = {
     let mut kept = [false; 32];

@@ -4,46 +4,97 @@
 //! overrides, characters without a meaning. The second judges the invisible characters that some script or emoji
 //! needs, each by its neighbours. A neighbour counts only if the first pass leaves it, so cleaning twice changes
 //! nothing more.
+//!
+//! Names, definitions and messages are cleaned strictly. The content of results also keeps what files have and what neither
+//! hides nor steers: `\r` before `\n`, form feeds, a byte order mark at the start, and private use characters.
 
 use super::classes::{self, Class};
 use std::borrow::Cow;
 
 /// The text without what a person would not see; borrowed if there was nothing to do.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    if at_a_glance(text) {
+    cleaned(text, Kind::Message, &mut 0)
+}
+
+/// Which characters stay.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    /// Those of names and messages.
+    Message,
+    /// Those of names and messages, and what files have.
+    Content,
+    /// Those of content but the byte order mark: two keys could differ in it alone.
+    Key,
+}
+
+impl Kind {
+    fn class(self, c: char) -> Class {
+        match self {
+            Kind::Message => classes::of(c),
+            Kind::Content | Kind::Key => classes::of_content(c),
+        }
+    }
+}
+
+/// The byte order mark, with which some editors begin a file.
+const BOM: char = '\u{feff}';
+
+/// The text without what a person would not see. Adds the characters that were removed, or replaced by a line feed, to
+/// `removed`.
+pub(super) fn cleaned<'a>(text: &'a str, kind: Kind, removed: &mut u64) -> Cow<'a, str> {
+    let (mark, rest) = match (kind, text.strip_prefix(BOM)) {
+        (Kind::Content, Some(rest)) => (&text[..BOM.len_utf8()], rest),
+        _ => ("", text),
+    };
+    if at_a_glance(rest, kind) {
         return Cow::Borrowed(text);
     }
-    let first = without_controls(text);
-    let second = without_strays(&first);
-    if second == text {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(second)
+    let first = without_controls(rest, kind, removed);
+    let second = without_strays(&first, removed);
+    match second == rest {
+        true => Cow::Borrowed(text),
+        false if mark.is_empty() => Cow::Owned(second),
+        false => Cow::Owned([mark, &second].concat()),
     }
 }
 
 /// Whether each character of a text stays.
-pub(super) fn at_a_glance(text: &str) -> bool {
-    kept(text, false)
+pub(super) fn at_a_glance(text: &str, kind: Kind) -> bool {
+    let scan = Scan {
+        kind,
+        escapes: false,
+    };
+    kept(text, scan)
 }
 
-/// Whether nothing in the strings of a JSON text has to be taken out. `false` also where an escape could stand for something.
-pub(super) fn is_clean(raw: &str) -> bool {
-    kept(raw, true)
+/// Whether nothing in the strings of a JSON text has to be removed. `false` also where an escape could stand for something.
+pub(super) fn is_clean(raw: &str, kind: Kind) -> bool {
+    let scan = Scan {
+        kind,
+        escapes: true,
+    };
+    kept(raw, scan)
 }
 
-/// Whether each character is one that stays: nearly all text, found out block by block. With `escapes`, of a text with the
-/// escapes of JSON.
-fn kept(text: &str, escapes: bool) -> bool {
+/// How a text is scanned.
+#[derive(Clone, Copy)]
+struct Scan {
+    kind: Kind,
+    /// Whether it has the escapes of JSON.
+    escapes: bool,
+}
+
+/// Whether each character is one that stays: nearly all text, found out block by block.
+fn kept(text: &str, scan: Scan) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
     loop {
         // There a character begins that is no part of an escape.
-        at = plain_end(bytes, at, escapes);
+        at = plain_end(bytes, at, scan.escapes);
         if at >= bytes.len() {
             return true;
         }
-        match kept_up_to(text, at, bytes.len().min(at + STEP), escapes) {
+        match kept_up_to(text, at, bytes.len().min(at + STEP), scan) {
             Some(end) => at = end,
             None => return false,
         }
@@ -120,16 +171,16 @@ const fn is_kept_escape(letter: u8) -> bool {
 
 /// Whether each character from there up to `end` stays, found out eight bytes at a time; how far it went, which is a little
 /// further where a character or an escape stands across the end.
-fn kept_up_to(text: &str, mut at: usize, end: usize, escapes: bool) -> Option<usize> {
+fn kept_up_to(text: &str, mut at: usize, end: usize, scan: Scan) -> Option<usize> {
     let bytes = text.as_bytes();
     while at + 8 <= end
         && let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>)
     {
-        let mut hits = hits(u64::from_le_bytes(*eight), escapes);
+        let mut hits = hits(u64::from_le_bytes(*eight), scan.escapes);
         let mut next = at + 8;
         while hits != 0 {
             let place = hits.trailing_zeros() as usize / 8;
-            let length = kept_at(text, at + place, escapes)?;
+            let length = kept_at(text, at + place, scan)?;
             // What belongs to it is no character of its own.
             match place + length {
                 behind @ 0..8 => hits &= u64::MAX << (8 * behind),
@@ -142,30 +193,34 @@ fn kept_up_to(text: &str, mut at: usize, end: usize, escapes: bool) -> Option<us
         at = next;
     }
     while at < end {
-        at += kept_at(text, at, escapes)?;
+        at += kept_at(text, at, scan)?;
     }
     Some(at)
 }
 
 /// How many bytes to go on after the character at `at`; `None` where it does not stay, or may not.
 #[inline]
-fn kept_at(text: &str, at: usize, escapes: bool) -> Option<usize> {
+fn kept_at(text: &str, at: usize, scan: Scan) -> Option<usize> {
     let bytes = text.as_bytes();
+    let content = scan.kind != Kind::Message;
     match bytes.get(at)? {
-        b'\\' if escapes => match bytes.get(at + 1) {
+        b'\\' if scan.escapes => match bytes.get(at + 1) {
             Some(letter) if is_kept_escape(*letter) => Some(2),
+            Some(b'f') if content => Some(2),
+            Some(b'r') if content && bytes[at + 2..].starts_with(b"\\n") => Some(4),
             _ => None,
         },
         b' '..=b'~' | b'\n' | b'\t' => Some(1),
+        b'\r' if content && bytes.get(at + 1) == Some(&b'\n') => Some(2),
         lead @ 0xc0..=0xdf if classes::KEPT[usize::from(lead & 0x1f)] => Some(2),
-        _ => kept_char(text.get(at..)?),
+        _ => kept_char(text.get(at..)?, scan.kind),
     }
 }
 
 #[inline(never)]
-fn kept_char(text: &str) -> Option<usize> {
+fn kept_char(text: &str, kind: Kind) -> Option<usize> {
     let c = text.chars().next()?;
-    (classes::of(c) == Class::Keep).then_some(c.len_utf8())
+    (kind.class(c) == Class::Keep).then_some(c.len_utf8())
 }
 
 const ONES: u64 = u64::from_le_bytes([1; 8]);
@@ -184,23 +239,33 @@ fn hits(eight: u64, escapes: bool) -> u64 {
     (!fine | eight) & HIGHS
 }
 
-fn without_controls(text: &str) -> String {
+fn without_controls(text: &str, kind: Kind, removed: &mut u64) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut escapes = Escapes::default();
     while let Some(c) = rest.chars().next() {
         let after = &rest[c.len_utf8()..];
-        rest = match classes::of(c) {
-            Class::Escape => &rest[escapes.length(rest)..],
-            Class::Line => {
-                out.push('\n');
-                if c == '\r' {
-                    after.strip_prefix('\n').unwrap_or(after)
-                } else {
+        rest = match kind.class(c) {
+            Class::Escape => {
+                let (sequence, after) = rest.split_at(escapes.length(rest));
+                *removed += sequence.chars().count() as u64;
+                after
+            }
+            Class::Line => match after.strip_prefix('\n').filter(|_| c == '\r') {
+                Some(after) if kind != Kind::Message => {
+                    out.push_str("\r\n");
                     after
                 }
+                after_both => {
+                    *removed += 1;
+                    out.push('\n');
+                    after_both.unwrap_or(after)
+                }
+            },
+            Class::Drop => {
+                *removed += 1;
+                after
             }
-            Class::Drop => after,
             Class::Keep | Class::Stray => {
                 out.push(c);
                 after
@@ -273,7 +338,7 @@ fn short(rest: &[u8]) -> usize {
     }
 }
 
-fn without_strays(text: &str) -> String {
+fn without_strays(text: &str, removed: &mut u64) -> String {
     let right_to_left = text.chars().any(classes::right_to_left);
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -289,6 +354,8 @@ fn without_strays(text: &str) -> String {
             || classes::belongs(before, c, after.chars().next(), right_to_left)
         {
             out.push(c);
+        } else {
+            *removed += 1;
         }
         rest = after;
     }
@@ -301,10 +368,10 @@ mod tests {
     use proptest::prelude::*;
 
     /// The same, character by character.
-    fn slowly_kept(text: &str, escapes: bool) -> bool {
+    fn slowly_kept(text: &str, scan: Scan) -> bool {
         let mut at = 0;
         while at < text.len() {
-            let Some(length) = kept_at(text, at, escapes) else {
+            let Some(length) = kept_at(text, at, scan) else {
                 return false;
             };
             at += length;
@@ -312,9 +379,16 @@ mod tests {
         true
     }
 
-    const PIECES: [&str; 20] = [
-        r"\\", r#"\""#, r"\/", r"\n", r"\t", r"\r", r"\u202e", "é", "ß", "中", "😀", "\\u", "\n",
-        "\\", "\u{ad}", "\u{61c}", "\u{34f}", "\u{202e}", "\u{7f}", "\r",
+    /// Both kinds of text, with escapes and without.
+    fn scans() -> impl Iterator<Item = Scan> {
+        let kinds = [Kind::Message, Kind::Content].into_iter();
+        kinds.flat_map(|kind| [false, true].map(|escapes| Scan { kind, escapes }))
+    }
+
+    const PIECES: [&str; 24] = [
+        r"\\", r#"\""#, r"\/", r"\n", r"\t", r"\r", r"\r\n", r"\f", "\r\n", "\u{e000}", r"\u202e",
+        "é", "ß", "中", "😀", "\\u", "\n", "\\", "\u{ad}", "\u{61c}", "\u{34f}", "\u{202e}",
+        "\u{7f}", "\r",
     ];
 
     /// One piece, or two, wherever they stand in blocks.
@@ -325,9 +399,9 @@ mod tests {
                 for two in PIECES {
                     for behind in [0, 1, BLOCK, 3 * BLOCK] {
                         let text = [&"a".repeat(before), one, two, &"a".repeat(behind)].concat();
-                        for escapes in [false, true] {
-                            let expected = slowly_kept(&text, escapes);
-                            assert_eq!(kept(&text, escapes), expected, "{escapes} {text:?}");
+                        for scan in scans() {
+                            let expected = slowly_kept(&text, scan);
+                            assert_eq!(kept(&text, scan), expected, "{text:?}");
                         }
                     }
                 }
@@ -344,8 +418,8 @@ mod tests {
                 ["a".repeat(plain), r"\\".repeat(run), PIECES.get(nth).copied().unwrap_or("x").to_owned()].concat()
             });
             let text: String = parts.collect();
-            for escapes in [false, true] {
-                prop_assert_eq!(kept(&text, escapes), slowly_kept(&text, escapes), "{} {:?}", escapes, text);
+            for scan in scans() {
+                prop_assert_eq!(kept(&text, scan), slowly_kept(&text, scan), "{:?}", text);
             }
         }
     }

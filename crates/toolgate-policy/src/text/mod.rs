@@ -8,14 +8,19 @@ mod tests;
 pub use clean::clean;
 
 use crate::edit::{Edit, Place, edit};
+use clean::Kind;
 use std::{borrow::Cow, sync::Arc};
-use toolgate_core::{Error, Item, Json, Origin, Returned, Scrub};
+use toolgate_core::{Asked, Error, Item, Json, Origin, Returned, Scrub, Trail};
 
-/// Takes control characters, terminal sequences and invisible characters out of all that comes back.
+/// Removes control characters, terminal sequences and invisible characters from all that comes back.
 ///
-/// What may stay though it is invisible is told in the tests: joiners, marks of direction and variation selectors
-/// where a script or an emoji needs them. Private use characters are taken out, German ligature breaks too.
+/// Joiners, marks of direction and variation selectors stay where a script or an emoji needs them. The content of results
+/// also keeps line ends of Windows, form feeds, a byte order mark at the start and private use characters: an agent that
+/// reads a file and writes it back must not change it.
 pub struct Text;
+
+/// The counter of a call for the characters that were removed from its result.
+const REMOVED: &str = "removed_chars";
 
 impl Scrub for Text {
     fn name(&self) -> &'static str {
@@ -28,28 +33,70 @@ impl Scrub for Text {
         _: Option<&Arc<Item>>,
         value: Returned<'_>,
     ) -> Result<(), Error> {
-        edit(value, &mut Cleaning)
+        edit(value, &mut Cleaning::default())
+    }
+
+    fn scrub_for(
+        &self,
+        asked: &Asked,
+        _: Option<&Origin>,
+        _: Option<&Arc<Item>>,
+        value: Returned<'_>,
+    ) -> Result<(), Error> {
+        let of_result = matches!(value, Returned::Output(_) | Returned::Error(_));
+        let mut cleaning = Cleaning::default();
+        let edited = edit(value, &mut cleaning);
+        if of_result && cleaning.removed > 0 {
+            asked.trail.count(REMOVED, cleaning.removed);
+        }
+        edited
     }
 }
 
-struct Cleaning;
+/// How many characters were removed from the result of a call, or replaced by a line feed.
+pub(crate) fn removed(trail: &Trail) -> u64 {
+    let counts = trail.counts().into_iter();
+    let ours = counts.filter(|(name, _)| name == REMOVED);
+    ours.map(|(_, count)| count).sum()
+}
 
-impl Edit for Cleaning {
-    fn text(&mut self, text: &str) -> Option<String> {
-        match clean(text) {
+/// A value that is being cleaned.
+#[derive(Default)]
+struct Cleaning {
+    /// Characters that were removed so far.
+    removed: u64,
+}
+
+impl Cleaning {
+    fn string(&mut self, text: &str, kind: Kind) -> Option<String> {
+        match clean::cleaned(text, kind, &mut self.removed) {
             Cow::Borrowed(_) => None,
             Cow::Owned(text) => Some(text),
         }
     }
+}
 
-    fn json(&mut self, _: Place, json: &Json) -> Option<(Json, bool)> {
+impl Edit for Cleaning {
+    fn text(&mut self, text: &str) -> Option<String> {
+        self.string(text, Kind::Message)
+    }
+
+    fn json(&mut self, place: Place, json: &Json) -> Option<(Json, bool)> {
+        let kind = match place {
+            Place::Block(_) | Place::Contents | Place::Structured => Kind::Content,
+            Place::Definition | Place::Other => Kind::Message,
+        };
         // Nearly all there is.
-        if clean::is_clean(json.as_str()) {
+        if clean::is_clean(json.as_str(), kind) {
             return None;
         }
         let mut keys = false;
         let clean = json.map_strings(&mut |at| {
-            let clean = self.text(at.text)?;
+            let kind = match kind {
+                Kind::Content if at.key => Kind::Key,
+                kind => kind,
+            };
+            let clean = self.string(at.text, kind)?;
             keys |= at.key;
             Some(clean)
         });

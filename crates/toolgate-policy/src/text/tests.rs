@@ -1,6 +1,6 @@
 //! Nothing invisible gets through, and no script is hurt.
 
-use super::clean;
+use super::{clean, clean::Kind};
 use proptest::prelude::*;
 
 fn check(dirty: &str, expected: &str) {
@@ -127,6 +127,48 @@ fn every_script_stays() {
     }
 }
 
+/// The text as it is in a result.
+fn content(text: &str) -> (String, u64) {
+    let mut removed = 0;
+    let text = super::clean::cleaned(text, Kind::Content, &mut removed).into_owned();
+    (text, removed)
+}
+
+#[test]
+fn content_of_files_comes_back_byte_for_byte() {
+    for text in [
+        "a\r\nb\r\n",
+        "\r\n\r\n",
+        "page one\u{c}page two\n",
+        "\u{feff}a,b\r\n1,2\r\n",
+        "\u{feff}",
+        "icon: \u{e0b0} \u{f8ff} \u{f0001}",
+        "می\u{200c}خواهم\r\n",
+    ] {
+        assert_eq!(content(text), (text.to_owned(), 0), "{text:?}");
+    }
+}
+
+#[test]
+fn content_loses_what_hides_or_steers_and_it_is_counted() {
+    for (dirty, clean, removed) in [
+        ("a\rb", "a\nb", 1),
+        ("a\r\r\nb", "a\n\r\nb", 1),
+        ("a\u{feff}b", "ab", 1),
+        ("\u{feff}\u{feff}b", "\u{feff}b", 1),
+        ("pass\u{ad}word", "password", 1),
+        ("pass\u{2060}word", "password", 1),
+        ("a\u{2066}b\u{2069}", "ab", 2),
+        ("a\u{202e}b", "ab", 1),
+        ("\u{1b}[31mred\u{1b}[0m\r\n", "red\r\n", 9),
+        ("a\u{100000}b\u{e0041}", "ab", 2),
+        ("a\u{200b}b\u{0}", "ab", 2),
+        ("a\u{2028}b", "a\nb", 1),
+    ] {
+        assert_eq!(content(dirty), (clean.to_owned(), removed), "{dirty:?}");
+    }
+}
+
 /// Written down a second time, by hand, so that a slip in the classes shows.
 fn forbidden(c: char) -> bool {
     let c = c as u32;
@@ -195,6 +237,7 @@ fn mixed() -> impl Strategy<Value = String> {
         '\u{202e}',
         '\u{feff}',
         '\u{e000}',
+        '\u{c}',
         ' ',
     ]);
     let any = prop_oneof![9 => special, 1 => any::<char>()];
@@ -202,8 +245,9 @@ fn mixed() -> impl Strategy<Value = String> {
 }
 
 /// Pieces of strings in JSON, some of which hide something.
-const PIECES: [&str; 24] = [
+const PIECES: [&str; 25] = [
     r"\n",
+    r"\r\n",
     r"\t",
     r#"\""#,
     r"\\",
@@ -233,7 +277,7 @@ proptest! {
     /// What is found at a glance is what is found string by string.
     #[test]
     fn json_that_is_left_has_nothing_to_take_out(
-        parts in prop::collection::vec((0_usize..24, "[a-z é]{0,9}"), 0..12),
+        parts in prop::collection::vec((0_usize..25, "[a-z é]{0,9}"), 0..12),
         space in "[ \t\n\r]{0,2}",
     ) {
         let text: String = parts.iter().flat_map(|(n, plain)| [PIECES[*n], plain]).collect();
@@ -244,11 +288,18 @@ proptest! {
                 std::borrow::Cow::Borrowed(_) => None,
                 std::borrow::Cow::Owned(clean) => Some(clean),
             });
-            if super::clean::is_clean(json.as_str()) {
+            if super::clean::is_clean(json.as_str(), Kind::Message) {
+                prop_assert_eq!(cleaned, None);
+            }
+            let cleaned = json.map_strings(&mut |at| {
+                let (clean, removed) = content(at.text);
+                (removed > 0).then_some(clean)
+            });
+            if super::clean::is_clean(json.as_str(), Kind::Content) {
                 prop_assert_eq!(cleaned, None);
             }
         }
-        let glance = super::clean::at_a_glance(&text);
+        let glance = super::clean::at_a_glance(&text, Kind::Message);
         let slowly = text.chars().all(|c| super::classes::of(c) == super::classes::Class::Keep);
         prop_assert_eq!(glance, slowly);
     }
@@ -262,6 +313,17 @@ proptest! {
         let once = clean(&text).into_owned();
         prop_assert_eq!(&*clean(&once), &*once);
         prop_assert!(matches!(clean(&once), std::borrow::Cow::Borrowed(_)) || clean(&once) == once);
+    }
+
+    #[test]
+    fn content_is_cleaned_at_once_and_counted(text in mixed()) {
+        let (once, removed) = content(&text);
+        prop_assert_eq!(content(&once), (once.clone(), 0));
+        prop_assert_eq!(removed > 0, once != text);
+        let hidden = |c: char| forbidden(c) && !matches!(c, '\r' | '\u{c}' | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}');
+        let after_mark = once.strip_prefix('\u{feff}').unwrap_or(&once);
+        prop_assert!(!after_mark.chars().any(hidden), "{:?}", once);
+        prop_assert!(!once.replace("\r\n", "").contains('\r'), "{:?}", once);
     }
 
     #[test]

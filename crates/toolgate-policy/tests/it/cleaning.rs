@@ -8,7 +8,7 @@ use toolgate_core::{
     Questions, Report, Reporter, Service, ToolResult,
 };
 
-const DIRTY: &str = "a\u{1b}[31mb\u{200b}c\u{202e}d\u{e0041}e\r\n";
+const DIRTY: &str = "a\u{1b}[31mb\u{200b}c\u{202e}d\u{e0041}e\r";
 const CLEAN: &str = "abcde\n";
 
 fn dirty() -> Json {
@@ -276,4 +276,34 @@ async fn instructions() {
         .await
         .unwrap();
     assert_eq!(listed.instructions().as_deref(), Some(CLEAN));
+}
+
+/// An agent that writes back what it read must not convert a file.
+#[tokio::test]
+async fn the_line_ends_of_a_file_come_back_and_the_record_counts_what_does_not() {
+    for (text, clean, removed) in [
+        ("a\r\nb\u{c}\r\n", "a\r\nb\u{c}\r\n", None),
+        ("\u{feff}a\r\n\u{e0b0}", "\u{feff}a\r\n\u{e0b0}", None),
+        ("a\u{200b}\r\n\u{1b}[31mb", "a\r\nb", Some(6)),
+    ] {
+        let world = World::new();
+        world.handle(move |_| Box::pin(async move { Ok(Outcome::Done(Output::text(text))) }));
+        let Ok(Outcome::Done(output)) = world.go(world.call("look", json!({}))).await else {
+            panic!()
+        };
+        let block = output
+            .into_tool()
+            .unwrap()
+            .content
+            .remove(0)
+            .json
+            .to_value();
+        assert_eq!(block["text"], clean);
+        let end = world.events("call.end")[0].clone();
+        assert_eq!(
+            end.get("removed_chars").and_then(|n| n.as_u64()),
+            removed,
+            "{end}"
+        );
+    }
 }

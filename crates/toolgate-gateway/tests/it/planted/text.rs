@@ -43,7 +43,7 @@ const HIDDEN: [&str; 22] = [
     "\u{fe01}",
     "\u{feff}",
     "\u{fff9}",
-    "\u{e000}",
+    "\u{100000}",
     "\u{e0041}\u{e0042}",
     "\u{1b}[31;1m",
     "\u{1b}]8;;https://evil.test/\u{7}",

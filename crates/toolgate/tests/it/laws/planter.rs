@@ -28,7 +28,7 @@ pub(super) const HIDDEN: [char; 16] = [
     '\u{fdd0}',
     '\u{feff}',
     '\u{fff9}',
-    '\u{e000}',
+    '\u{100000}',
     '\u{e0041}',
 ];
 
