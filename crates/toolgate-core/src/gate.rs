@@ -6,7 +6,7 @@ use crate::{
     Kind, Layer, List, Next, Op, Outcome, Output, Questions, Refusal,
 };
 use std::sync::Arc;
-use toolgate_wire::json::Json;
+use toolgate_wire::{json::Json, placeholder};
 
 /// What a rule says to a call.
 #[derive(Debug)]
@@ -139,11 +139,6 @@ pub enum Confirmed {
 
 /// The name of the slot that [`Confirmed::Yes`] fills.
 const SLOT: &str = "confirm";
-
-/// What a model reads behind the result of a call whose arguments a person changed. Not what they are now: they may be
-/// for the server alone.
-const EDITED: &str =
-    "[a person changed the arguments of this call before it ran: the result is of those]";
 
 pub(crate) struct Gate {
     pub(crate) rules: Vec<Box<dyn Rule>>,
@@ -425,7 +420,7 @@ impl Layer for Gate {
             }
             if let (Outcome::Done(Output::Tool(result)), true) = (&mut outcome, edited) {
                 // The model asked for something else, and should not take this for the answer to that.
-                result.content.push(Content::text(EDITED));
+                result.content.push(Content::text(placeholder::EDITED));
             }
             Ok(outcome)
         })

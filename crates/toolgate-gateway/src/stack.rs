@@ -18,9 +18,9 @@ use toolgate::{
 };
 use toolgate_policy::{
     self as policy, Access, AccessRule, Arguments, Asking, AtOnce, Bounds, Broken, Caps,
-    CircuitBreaker, Cleaning, Contents, Deadline, DeskLimits, ErrorText, OnForm, OnLeak, OnSample,
-    OnSecret, OutputSchema, Pattern, PerServer, Persons, PersonsRule, Quota, RateRule, Route,
-    Schemas, ScopeRule, Scopes, Size, Then, UriSpelling, ViaClient,
+    CircuitBreaker, Cleaning, Contents, Deadline, DeskLimits, ErrorText, OnForm, OnLeak,
+    OnPlaceholder, OnSample, OnSecret, OutputSchema, Pattern, PerServer, Persons, PersonsRule,
+    Quota, RateRule, Route, Schemas, ScopeRule, Scopes, Size, Then, UriSpelling, ViaClient,
 };
 use toolgate_wire::{
     json,
@@ -265,6 +265,8 @@ fn cleaning(config: &Config) -> Cleaning {
     let mut cleaning = Cleaning::default();
     cleaning.secrets.found = per_server(config, OnSecret::Redact, |s| s.cleaning.secrets);
     cleaning.leaks.found = per_server(config, OnLeak::Ask, |s| s.cleaning.leaks);
+    cleaning.placeholders.found =
+        per_server(config, OnPlaceholder::Ask, |s| s.cleaning.placeholders);
     cleaning.media.check = per_server(config, true, |s| s.cleaning.media);
     cleaning.media.bytes = config.limits.media_bytes;
     cleaning.links.check = per_server(config, true, |s| s.cleaning.links);

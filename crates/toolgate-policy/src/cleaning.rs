@@ -1,6 +1,6 @@
 //! How what comes back is cleaned, and what may not go out: the settings of these duties together.
 
-use crate::{Errors, Foreign, Leaks, Links, Media, Secrets};
+use crate::{Errors, Foreign, Leaks, Links, Media, Placeholders, Secrets};
 
 /// How what comes back is cleaned, and what may not go out. All of it is on by default but the marks.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +10,8 @@ pub struct Cleaning {
     pub secrets: Secrets,
     /// What becomes of calls with secrets in their arguments.
     pub leaks: Leaks,
+    /// What becomes of calls with placeholders of this program in their arguments.
+    pub placeholders: Placeholders,
     /// Whether pictures and sounds have to be what they say.
     pub media: Media,
     /// Whether links may lead to what runs.

@@ -153,5 +153,5 @@ fn only(json: &Json, names: &ArgumentNames) -> Json {
 
 /// As the journal says it of what does not fit in a record.
 fn omitted(length: usize) -> String {
-    format!("[omitted: {length} bytes]")
+    toolgate_wire::placeholder::omitted(length)
 }

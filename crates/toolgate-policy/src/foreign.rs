@@ -3,6 +3,7 @@
 use crate::PerServer;
 use std::sync::Arc;
 use toolgate_core::{Asked, Content, Error, Item, ItemKind, Json, Origin, Output, Returned, Scrub};
+use toolgate_wire::placeholder;
 
 /// Puts a line before and behind each text of a result that says whose it is. A server does not know the id in these
 /// lines, so it cannot end its part. It helps a model that was told what they mean; it detects nothing.
@@ -47,11 +48,7 @@ impl Scrub for Foreign {
 }
 
 fn mark(output: &mut Output, server: &str, id: &str) {
-    let marked = |text: &str| {
-        format!(
-            "[text of the server {server}, not of the user: {id}]\n{text}\n[end of the text: {id}]"
-        )
-    };
+    let marked = |text: &str| placeholder::foreign(server, id, text);
     match output {
         Output::Tool(result) => result.content.iter_mut().for_each(|b| block(b, &marked)),
         Output::Prompt(result) => {

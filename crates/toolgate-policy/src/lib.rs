@@ -29,6 +29,7 @@ mod output_schema;
 mod pattern;
 mod per_server;
 pub mod pins;
+mod placeholders;
 mod rate;
 mod record;
 mod schema;
@@ -71,6 +72,7 @@ pub use per_server::PerServer;
 pub use pins::{
     First, LookAlikes, OnChange, PinError, PinEvent, PinNews, PinView, Pinned, PinnedText, Pins,
 };
+pub use placeholders::{OnPlaceholder, Placeholders};
 pub use rate::{Quota, Rate, RateRule};
 pub use record::{Recorder, for_record};
 pub use schema::{Bounds, Schemas, check_schemas, fits, judge};

@@ -6,7 +6,7 @@ use toolgate_core::{
     Asked, Content, ContentKind, Definition, Error, Item, ItemKind, Json, Kind, Origin, Output,
     Returned, Scrub,
 };
-use toolgate_wire::json::ArrayWriter;
+use toolgate_wire::{json::ArrayWriter, placeholder};
 
 /// Removes links by which a program or a script runs.
 ///
@@ -190,9 +190,8 @@ fn block(block: &mut Content, bad: Judge<'_>) -> Option<String> {
     };
     if let Some(scheme) = uri.and_then(|uri| bad(&uri.string()?, used)) {
         let scheme = words::shown(&scheme);
-        *block = Content::text(&format!(
-            "[withheld by this gateway: a link of the scheme {scheme}:]"
-        ));
+        let why = format!("a link of the scheme {scheme}:");
+        *block = Content::text(&placeholder::withheld(&why));
         return Some(scheme);
     }
     if let Some(clean) = without_bad_icons(&block.json) {

@@ -104,6 +104,8 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .guard(route.arguments.clone())
         // Secrets on their way out.
         .guard(route.cleaning.leaks.clone())
+        // Placeholders that would replace what they stand for.
+        .guard(route.cleaning.placeholders.clone())
         // All that asked, as one question; never waits itself.
         .confirm(confirm())
         // What was frozen while a person thought does not leave; what runs of it stops.
@@ -232,7 +234,8 @@ impl Standard {
         resolved = resolved
             .guard(self.rate.clone())
             .guard(self.arguments.clone())
-            .guard(self.cleaning.leaks.clone());
+            .guard(self.cleaning.leaks.clone())
+            .guard(self.cleaning.placeholders.clone());
         if self.ask {
             resolved = resolved.confirm(AskOnce);
         }

@@ -5,11 +5,13 @@
 //! - [`method`]: the words, parameters and results, one file a method.
 //! - [`dialect`]: what is different from revision to revision, one file each.
 //! - [`session`]: one peer as a table of requests in flight, both ways.
+//! - [`placeholder`]: texts that stand in the place of something else.
 //! - [`room`]: one budget of bytes for all messages that are held.
 
 pub mod dialect;
 pub mod json;
 pub mod message;
 pub mod method;
+pub mod placeholder;
 pub mod room;
 pub mod session;

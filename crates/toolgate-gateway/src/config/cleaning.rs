@@ -4,7 +4,7 @@ use super::{
     error::ConfigError,
     section::{Field, Section},
 };
-use toolgate_policy::{ErrorText, OnLeak, OnSecret};
+use toolgate_policy::{ErrorText, OnLeak, OnPlaceholder, OnSecret};
 
 /// How what a server sends and gets is cleaned.
 #[derive(Clone, Debug)]
@@ -13,6 +13,8 @@ pub(crate) struct Cleaning {
     pub(crate) secrets: OnSecret,
     /// What becomes of calls that would send it secrets.
     pub(crate) leaks: OnLeak,
+    /// What becomes of calls that would send it placeholders of this gateway.
+    pub(crate) placeholders: OnPlaceholder,
     /// Whether its pictures and sounds have to be what they say.
     pub(crate) media: bool,
     /// Whether its links may not lead to what runs.
@@ -30,6 +32,7 @@ impl Default for Cleaning {
         Cleaning {
             secrets: OnSecret::Redact,
             leaks: OnLeak::Ask,
+            placeholders: OnPlaceholder::Ask,
             media: true,
             links: true,
             schemes: None,
@@ -56,6 +59,13 @@ impl Cleaning {
                 ("deny", OnLeak::Deny),
                 ("warn", OnLeak::Warn),
                 ("off", OnLeak::Pass),
+            ])?;
+        }
+        if let Some(field) = section.get("placeholders") {
+            cleaning.placeholders = field.word(&[
+                ("ask", OnPlaceholder::Ask),
+                ("deny", OnPlaceholder::Deny),
+                ("allow", OnPlaceholder::Allow),
             ])?;
         }
         let check = [("check", true), ("off", false)];

@@ -118,6 +118,7 @@ const KEYS: &[&str] = &[
     "tools",
     "secrets",
     "leaks",
+    "placeholders",
     "media",
     "links",
     "error_text",
@@ -164,8 +165,8 @@ impl Server {
             calls: None,
             rate: None,
             unknown_arguments: Unknown::Refuse,
-            pins_first: None,
             uris: UriSpelling::Canonical,
+            pins_first: None,
             pins_change: None,
             output: Output::Block,
             cleaning: Cleaning::default(),
@@ -271,13 +272,13 @@ impl Server {
             self.unknown_arguments =
                 field.word(&[("refuse", Unknown::Refuse), ("allow", Unknown::Allow)])?;
         }
-        self.cleaning = Cleaning::read(section)?;
         if let Some(field) = section.get("uris") {
             self.uris = field.word(&[
                 ("canonical", UriSpelling::Canonical),
                 ("verbatim", UriSpelling::Verbatim),
             ])?;
         }
+        self.cleaning = Cleaning::read(section)?;
         self.recorded = OwnRecorded::read(section)?;
         self.asking = Asking::read(section)?;
         self.pins_first = pins::first(section, "pins_first")?;

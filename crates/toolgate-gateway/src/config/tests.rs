@@ -6,7 +6,7 @@ mod shown;
 mod wrong;
 
 use super::*;
-use toolgate_policy::{Held, UriSpelling, Waits};
+use toolgate_policy::{Held, OnPlaceholder, UriSpelling, Waits};
 
 /// The reference of the config, whose example and tables are held to the code.
 const REFERENCE: &str = include_str!("../../../../docs/config.md");
@@ -74,6 +74,7 @@ fn every_key_of_a_server() {
         call_seconds = 7
         unknown_arguments = "allow"
         uris = "verbatim"
+        placeholders = "deny"
         output = "warn"
         audit_mode = "strict"
         audit_arguments = "redacted"
@@ -102,7 +103,10 @@ fn every_key_of_a_server() {
         (server.unknown_arguments, server.output),
         (Unknown::Allow, Output::Warn)
     );
-    assert_eq!(server.uris, UriSpelling::Verbatim);
+    assert_eq!(
+        (server.uris, server.cleaning.placeholders),
+        (UriSpelling::Verbatim, OnPlaceholder::Deny)
+    );
     assert_eq!(server.recorded.mode, Some(Waits::Strict));
     assert_eq!(
         (server.recorded.arguments, server.recorded.results),
@@ -131,7 +135,10 @@ fn the_defaults_are_the_safe_ones() {
         (server.unknown_arguments, server.output),
         (Unknown::Refuse, Output::Block)
     );
-    assert_eq!(server.uris, UriSpelling::Canonical);
+    assert_eq!(
+        (server.uris, server.cleaning.placeholders),
+        (UriSpelling::Canonical, OnPlaceholder::Ask)
+    );
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn let_out(trail: &Trail) -> Decided {
 /// Who refused a call; none where that was no rule of a config, but a rate, a freeze, a pin, a name that nobody knows,
 /// or what went wrong.
 fn refused(trail: &Trail) -> Option<Decided> {
-    let rules = ["access", "arguments", "leaks"];
+    let rules = ["access", "arguments", "leaks", "placeholders"];
     let refused = trail
         .iter()
         .rev()

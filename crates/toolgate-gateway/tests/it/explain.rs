@@ -61,6 +61,7 @@ fn a_call_is_explained_and_nothing_happens() {
         "rate told 3 per minute; 3 left now".to_owned(),
         "arguments allow".to_owned(),
         "leaks allow".to_owned(),
+        "placeholders allow".to_owned(),
         "confirm allow nobody is asked".to_owned(),
         "so: allow (as a running gateway has it; nothing was called)".to_owned(),
     ];

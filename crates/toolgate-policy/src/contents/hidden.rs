@@ -6,7 +6,7 @@ use toolgate_core::{Item, Json};
 use toolgate_wire::json::{ArrayWriter, Kind, ObjectWriter};
 
 /// What stands in the place of such an argument.
-const MARK: &str = "[redacted:schema]";
+const MARK: &str = toolgate_wire::placeholder::REDACTED_BY_SCHEMA;
 
 /// The names of arguments that a schema marks `writeOnly` or `format: password`, wherever they stand in it.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use toolgate_core::{
     Asked, Content, ContentKind, Error, Item, Json, Origin, Output, Returned, Scrub,
 };
-use toolgate_wire::json::ObjectWriter;
+use toolgate_wire::{json::ObjectWriter, placeholder};
 
 /// Withholds pictures and sounds that are not what their `mimeType` says, are no Base64, or are too large. A text that
 /// says what was withheld, and why, stands in the place of such a block.
@@ -168,5 +168,5 @@ impl Media {
 }
 
 fn note(why: &str) -> String {
-    format!("[withheld by this gateway: {why}]")
+    placeholder::withheld(why)
 }

@@ -23,7 +23,7 @@ use std::{borrow::Cow, sync::Arc};
 use toolgate_core::{Asked, Error, Item, Json, Origin, Returned, Scrub, Trail};
 
 /// How the place of a secret begins; the name of the rule and a `]` follow.
-const MARK: &str = "[redacted:";
+const MARK: &str = toolgate_wire::placeholder::REDACTED;
 
 /// What the counts of a trail begin with that are of secrets.
 const COUNT: &str = "secret:";

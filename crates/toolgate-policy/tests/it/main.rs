@@ -17,6 +17,7 @@ mod heard;
 mod limits;
 mod orders;
 mod pins;
+mod placeholders;
 mod questions;
 mod resources;
 mod rules;

@@ -59,7 +59,15 @@ async fn every_rule_of_the_table_is_explained() {
     let rules = pipeline.rules();
     assert_eq!(
         rules,
-        ["freeze", "pins", "access", "rate", "arguments", "leaks"]
+        [
+            "freeze",
+            "pins",
+            "access",
+            "rate",
+            "arguments",
+            "leaks",
+            "placeholders"
+        ]
     );
     assert_eq!(by, [&["resolve"][..], &rules[..], &["confirm"]].concat());
 }

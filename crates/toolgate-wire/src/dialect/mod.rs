@@ -26,6 +26,7 @@ use crate::{
         tasks::Words,
         tools_call::ToolResult,
     },
+    placeholder,
 };
 use std::borrow::Cow;
 
@@ -331,14 +332,8 @@ impl Dialect {
         };
         let text = match block.kind {
             ContentKind::ResourceLink => format!("[link to {}: {}]", word("name"), word("uri")),
-            ContentKind::Audio => format!(
-                "[audio of type {}, which this revision of the protocol has no word for]",
-                word("mimeType")
-            ),
-            _ => format!(
-                "[content of type {}, which this revision of the protocol has no word for]",
-                word("type")
-            ),
+            ContentKind::Audio => placeholder::unsupported_audio(&word("mimeType")),
+            _ => placeholder::unsupported_content(&word("type")),
         };
         Cow::Owned(Content::text(&text).json)
     }

@@ -20,6 +20,7 @@ use toolgate_wire::{
     json::Json,
     message::Id,
     method::notifications,
+    placeholder,
     session::{Refusal, Session},
 };
 
@@ -51,7 +52,7 @@ pub(crate) fn cancelled(params: Option<&Json>) -> GivenUp {
     let reason = notifications::cancelled_reason(params);
     GivenUp::Caller(reason.map(|reason| match reason.len() {
         0..=REASON => reason.into(),
-        long => format!("[omitted: {long} bytes]").into(),
+        long => placeholder::omitted(long).into(),
     }))
 }
 

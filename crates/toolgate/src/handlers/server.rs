@@ -12,8 +12,8 @@ use crate::{
 use std::{path::PathBuf, sync::Arc};
 use toolgate_core::{CacheHint, Json, Rule};
 use toolgate_policy::{
-    AtOnce, Deadline, OnLeak, OnSecret, OutputSchema, PerServer, Quota, Rate, Recorder, Scopes,
-    Size, Standard,
+    AtOnce, Deadline, OnLeak, OnPlaceholder, OnSecret, OutputSchema, PerServer, Quota, Rate,
+    Recorder, Scopes, Size, Standard,
 };
 use toolgate_wire::method::{initialize::Implementation, meta};
 
@@ -52,6 +52,7 @@ impl Server {
         let mut duties = Standard::default();
         // Arguments have arrived: where they were meant to go.
         duties.cleaning.leaks.found = PerServer::all(OnLeak::Pass);
+        duties.cleaning.placeholders.found = PerServer::all(OnPlaceholder::Allow);
         // Its own pictures and links: whoever receives them has to look.
         duties.cleaning.media.check = PerServer::all(false);
         duties.cleaning.links.check = PerServer::all(false);

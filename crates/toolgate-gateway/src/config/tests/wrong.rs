@@ -233,6 +233,10 @@ fn cleaning() {
             "9: \"leaks\" in [server.s] is \"allow\"; write \"ask\" or \"deny\" or \"warn\" or \"off\"",
         ),
         (
+            "placeholders = \"off\"",
+            "16: \"placeholders\" in [server.s] is \"off\"; write \"ask\" or \"deny\" or \"allow\"",
+        ),
+        (
             "uris = \"as they come\"",
             "8: \"uris\" in [server.s] is \"as they come\"; write \"canonical\" or \"verbatim\"",
         ),

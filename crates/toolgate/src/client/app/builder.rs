@@ -16,8 +16,8 @@ use std::{fmt, future::Future, path::PathBuf, sync::Arc, time::Duration};
 use toolgate_auth::client::Credentials;
 use toolgate_core::{Error, Item, Json, LogMessage, Rule};
 use toolgate_policy::{
-    Access, AccessRule, Asking, Memory, OnLeak, OnSecret, OutputSchema, Pattern, PerServer,
-    PinEvent, Pins, Quota, Rate, Recorder, Size, Standard, Then,
+    Access, AccessRule, Asking, Memory, OnLeak, OnPlaceholder, OnSecret, OutputSchema, Pattern,
+    PerServer, PinEvent, Pins, Quota, Rate, Recorder, Size, Standard, Then,
 };
 use toolgate_wire::{
     dialect::{self, Dialect},
@@ -316,6 +316,13 @@ impl ClientBuilder {
     /// nothing was set to answer.
     pub fn leaks(mut self, found: OnLeak) -> ClientBuilder {
         self.duties.cleaning.leaks.found = PerServer::all(found);
+        self
+    }
+
+    /// What becomes of calls with placeholders such as `[redacted:RULE]` in their arguments, which would replace the
+    /// original; the application is asked, or they are refused if nothing was set to answer.
+    pub fn placeholders(mut self, found: OnPlaceholder) -> ClientBuilder {
+        self.duties.cleaning.placeholders.found = PerServer::all(found);
         self
     }
 

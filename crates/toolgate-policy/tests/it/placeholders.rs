@@ -1,0 +1,99 @@
+//! Placeholders of this program in arguments: they would replace what they stand for.
+
+use crate::world::World;
+use serde_json::{Value, json};
+use toolgate_core::{AskKind, Error, Outcome};
+use toolgate_policy::{OnPlaceholder, PerServer};
+use toolgate_wire::placeholder;
+
+async fn write(found: OnPlaceholder, arguments: Value) -> (World, Result<Outcome, Error>) {
+    let mut world = World::new();
+    world.route.cleaning.placeholders.found = PerServer::all(found);
+    world.route.arguments.unknown = PerServer::all(true);
+    let outcome = world.go(world.call("look", arguments)).await;
+    (world, outcome)
+}
+
+fn reasons(outcome: Result<Outcome, Error>) -> String {
+    let Ok(Outcome::Ask(questions)) = outcome else {
+        panic!("{outcome:?}")
+    };
+    let AskKind::Approve(approval) = &questions.asks[0].kind else {
+        panic!("{questions:?}")
+    };
+    approval.reasons.join(" ")
+}
+
+#[tokio::test]
+async fn a_placeholder_that_would_be_written_back_asks() {
+    for (arguments, at) in [
+        (
+            json!({"text": "user = \"me\"\npassword = [redacted:password]\n"}),
+            "/text ([redacted:",
+        ),
+        (
+            json!({"a": {"list": ["x", placeholder::omitted(70_000)]}}),
+            "/a/list/1 ([omitted: ",
+        ),
+        (
+            json!({"edits": [{"new": placeholder::withheld("it is no PNG")}]}),
+            "/edits/0/new ([withheld",
+        ),
+        (
+            json!({"text": placeholder::foreign("web", "c-1", "x")}),
+            "/text ([text of the server",
+        ),
+        (
+            json!({"text": placeholder::unsupported_audio("audio/wav")}),
+            "/text ([audio of type",
+        ),
+        (
+            json!({"text": placeholder::EDITED}),
+            "/text ([a person changed",
+        ),
+        (
+            json!({"[redacted:github-token]": 1}),
+            "(a name) ([redacted:",
+        ),
+    ] {
+        let (world, outcome) = write(OnPlaceholder::Ask, arguments.clone()).await;
+        let reasons = reasons(outcome);
+        assert!(reasons.contains(at), "{arguments}: {reasons}");
+        assert_eq!(world.reached(), 0);
+    }
+}
+
+/// The bracket may be escaped in the text of the message.
+#[tokio::test]
+async fn an_escape_does_not_hide_a_placeholder() {
+    let mut world = World::new();
+    world.route.arguments.unknown = PerServer::all(true);
+    let mut call = world.call("look", json!({}));
+    let raw = br#"{"text": "\u005bredacted\u003apassword]"}"#.to_vec();
+    let json = toolgate_core::Json::read(raw, &Default::default()).unwrap();
+    call.of.arguments = toolgate_core::Arguments::new(json);
+    assert!(reasons(world.go(call).await).contains("/text"));
+}
+
+#[tokio::test]
+async fn the_setting_denies_or_allows_placeholders() {
+    let arguments = || json!({"text": "[redacted:password]"});
+    let (world, outcome) = write(OnPlaceholder::Deny, arguments()).await;
+    let text = outcome.unwrap_err().public().to_owned();
+    assert!(
+        text.starts_with("refused: the arguments contain placeholders"),
+        "{text}"
+    );
+    assert!(text.contains("setting `placeholders`"), "{text}");
+    assert_eq!(world.reached(), 0);
+    let (world, outcome) = write(OnPlaceholder::Allow, arguments()).await;
+    assert!(outcome.is_ok() && world.reached() == 1);
+}
+
+#[tokio::test]
+async fn ordinary_brackets_pass() {
+    let text =
+        "a[0] = 1; [omitted: for brevity] [link to the docs](https://example.com) [REDACTED]";
+    let (world, outcome) = write(OnPlaceholder::Ask, json!({ "text": text })).await;
+    assert!(outcome.is_ok() && world.reached() == 1);
+}

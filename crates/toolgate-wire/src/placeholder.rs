@@ -1,0 +1,124 @@
+//! Texts that this program writes in the place of something else.
+//!
+//! They stand in results, which a model reads. A model that writes one back, for example with a file that it edited, would
+//! replace what the placeholder stands for. So the arguments of calls are searched for them: [`find`] knows all that the
+//! functions here write, and nothing else writes any.
+
+/// The start of the placeholder of a secret; the name of the rule and `]` follow.
+pub const REDACTED: &str = "[redacted:";
+
+/// The placeholder of an argument that its schema marks as secret.
+pub const REDACTED_BY_SCHEMA: &str = "[redacted:schema]";
+
+/// A note behind the result of a call whose arguments a person changed. It does not say what they are now: they may be for the
+/// server alone.
+pub const EDITED: &str =
+    "[a person changed the arguments of this call before it ran: the result is of those]";
+
+const OMITTED: &str = "[omitted: ";
+const WITHHELD: &str = "[withheld by this gateway: ";
+const AUDIO: &str = "[audio of type ";
+const CONTENT: &str = "[content of type ";
+const UNSUPPORTED: &str = ", which this revision of the protocol has no word for]";
+const FOREIGN: &str = "[text of the server ";
+const FOREIGN_END: &str = "[end of the text: ";
+
+/// A text that is too long, by its length in bytes.
+pub fn omitted(bytes: usize) -> String {
+    format!("{OMITTED}{bytes} bytes]")
+}
+
+/// Content that is not passed on, with the reason.
+pub fn withheld(why: &str) -> String {
+    format!("{WITHHELD}{why}]")
+}
+
+/// A sound for a client whose revision has no audio content.
+pub fn unsupported_audio(mime_type: &str) -> String {
+    format!("{AUDIO}{mime_type}{UNSUPPORTED}")
+}
+
+/// Content of a type that the client's revision does not have.
+pub fn unsupported_content(kind: &str) -> String {
+    format!("{CONTENT}{kind}{UNSUPPORTED}")
+}
+
+/// A text of a server between two lines that say so; `id` is that of the call.
+pub fn foreign(server: &str, id: &str, text: &str) -> String {
+    format!("{FOREIGN}{server}, not of the user: {id}]\n{text}\n{FOREIGN_END}{id}]")
+}
+
+/// Searches a text for a placeholder; its start, or all of it if it is always the same.
+pub fn find(text: &str) -> Option<&'static str> {
+    // Where the last one ends, so that a text full of starts is read once.
+    let unsupported = text.rfind(UNSUPPORTED);
+    text.match_indices('[').find_map(|(at, _)| {
+        let rest = text.get(at..)?;
+        let starts = [REDACTED, WITHHELD, EDITED, FOREIGN, FOREIGN_END];
+        let start = starts.into_iter().find(|start| rest.starts_with(start));
+        start
+            .or_else(|| is_omitted(rest).then_some(OMITTED))
+            .or_else(|| {
+                let starts = [AUDIO, CONTENT].into_iter();
+                let mut found = starts.filter(|start| rest.starts_with(start));
+                found.find(|_| unsupported.is_some_and(|end| end > at))
+            })
+    })
+}
+
+fn is_omitted(rest: &str) -> bool {
+    let Some(rest) = rest.strip_prefix(OMITTED) else {
+        return false;
+    };
+    let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    after.len() < rest.len() && after.starts_with(" bytes]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_every_placeholder_that_is_written() {
+        for text in [
+            format!("{REDACTED}github-token]"),
+            REDACTED_BY_SCHEMA.to_owned(),
+            EDITED.to_owned(),
+            omitted(5002),
+            withheld("a link of the scheme x:"),
+            unsupported_audio("audio/wav"),
+            unsupported_content("resource_link"),
+            foreign("web", "c-1", "x"),
+            foreign("web", "c-1", "x")
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .to_owned(),
+        ] {
+            assert!(find(&text).is_some(), "{text}");
+            assert!(find(&format!("a\n[b] [{text} c")).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn finds_nothing_in_ordinary_text() {
+        for text in [
+            "",
+            "[",
+            "[omitted: for brevity]",
+            "[omitted:  bytes]",
+            "[link to the docs](https://example.com)",
+            "[content of type a]",
+            "[REDACTED]",
+            "a[0] = b[1];",
+        ] {
+            assert_eq!(find(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn takes_time_linear_to_the_text() {
+        let text = CONTENT.repeat(20_000);
+        assert_eq!(find(&text), None);
+    }
+}
