@@ -55,6 +55,7 @@ fn a_call_is_explained_and_nothing_happens() {
     let allowed = [
         format!("resolve found demo.add for {caller}"),
         "freeze allow".to_owned(),
+        "circuit breaker allow".to_owned(),
         "pins allow".to_owned(),
         format!("access passed {}: its condition does not hold", rule(2)),
         format!("access allow {}: when args.a <= 9", rule(1)),

@@ -5,7 +5,7 @@ use toolgate_core::Pipeline;
 use toolgate_policy::{Pins, Standard};
 
 /// What only the gateway does, and why a program of its own does not.
-const GATEWAY_ONLY: [(&str, &str); 2] = [
+const GATEWAY_ONLY: [(&str, &str); 3] = [
     (
         "stop",
         "a program has no operator beside it: who made a call drops its future, and that stops it",
@@ -13,6 +13,10 @@ const GATEWAY_ONLY: [(&str, &str); 2] = [
     (
         "freeze",
         "a freeze is an operator's word to callers and servers of others; a program that wants none ends",
+    ),
+    (
+        "circuit breaker",
+        "a client has one server and sees itself that it fails; a server is not upstream of itself",
     ),
 ];
 

@@ -17,9 +17,32 @@ async fn refused(world: &World, name: &str, arguments: Value) -> Error {
 async fn the_order_of_the_duties() {
     let duties = World::new().pipeline().duties();
     let order = [
-        "entry", "stop", "contain", "in hand", "resolve", "scopes", "at once", "gate", "freeze",
-        "asking", "intent", "deadline", "output", "skills", "schemas", "foreign", "errors", "cut",
-        "media", "links", "secrets", "text", "size", "skills", "pins",
+        "entry",
+        "stop",
+        "contain",
+        "in hand",
+        "resolve",
+        "scopes",
+        "at once",
+        "gate",
+        "freeze",
+        "asking",
+        "intent",
+        "deadline",
+        "output",
+        "skills",
+        "schemas",
+        "foreign",
+        "errors",
+        "cut",
+        "media",
+        "links",
+        "secrets",
+        "text",
+        "size",
+        "skills",
+        "pins",
+        "circuit breaker",
     ];
     assert_eq!(duties, order);
 }
@@ -43,9 +66,29 @@ async fn every_rule_of_the_table_is_explained() {
     let told = ["resolve", "gate"];
     // What these do depends on what runs at that moment, on the token of the caller, or on what comes back.
     let untold = [
-        "entry", "stop", "contain", "in hand", "scopes", "at once", "freeze", "asking", "intent",
-        "deadline", "output", "skills", "schemas", "foreign", "errors", "cut", "media", "links",
-        "secrets", "text", "size", "pins",
+        "entry",
+        "stop",
+        "contain",
+        "in hand",
+        "scopes",
+        "at once",
+        "freeze",
+        "asking",
+        "intent",
+        "deadline",
+        "output",
+        "skills",
+        "schemas",
+        "foreign",
+        "errors",
+        "cut",
+        "media",
+        "links",
+        "secrets",
+        "text",
+        "size",
+        "pins",
+        "circuit breaker",
     ];
     for duty in pipeline.duties() {
         assert!(told.contains(&duty) || untold.contains(&duty), "{duty}");
@@ -61,6 +104,7 @@ async fn every_rule_of_the_table_is_explained() {
         rules,
         [
             "freeze",
+            "circuit breaker",
             "pins",
             "access",
             "rate",
