@@ -309,16 +309,20 @@ pub(crate) enum Audit {
     Verify {
         /// The public key that signed the checkpoints, as `toolgate audit key` printed it; can be given more than once
         ///
+    ///
+    /// Exit code: 0 intact, 1 broken, 2 wrong arguments, 3 cannot tell.
         /// Without it, the key that lies beside the record counts. Who could change the record could change that, too.
         #[arg(long, value_name = "KEY", value_parser = public_key)]
         key: Vec<String>,
-        /// A file or folder with the checkpoints that were kept elsewhere; else `checkpoints` in the data directory
+        /// A checkpoint mirror, file or folder; else `checkpoints` in the data directory and the mirrors that the log names
         #[arg(long, value_name = "PATH")]
         checkpoints: Vec<PathBuf>,
     },
     /// Print the public key that verifies the signed checkpoints
     Key,
 }
+    /// Acknowledge damage to the audit log that a start or a checkpoint found, so that `toolgate status` succeeds again
+    Acknowledge,
 
 /// Which records are wanted: those that fit everything that is given.
 #[derive(Args, Clone, Debug, Default)]

@@ -101,7 +101,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         }
         Some(Command::DemoServer) => demo_server(),
         Some(Command::Check(wanted)) => check::run(&place, wanted),
-        Some(Command::Audit(wanted)) => audit::run(&data()?, wanted),
+        Some(Command::Audit(wanted)) => audit::run(&place, &data()?, wanted),
         Some(Command::Status) => status::run(&Gateways::find(&data()?)?),
         Some(Command::Tools) => offered::run(&Gateways::find(&data()?)?, "tools"),
         Some(Command::Resources) => offered::run(&Gateways::find(&data()?)?, "resources"),

@@ -127,7 +127,7 @@ fn new_id() -> io::Result<String> {
     Ok(format!("{:012x}-{}", utc_us() / 1000, random_hex::<8>()?))
 }
 
-fn is_id(name: &str) -> bool {
+pub(crate) fn is_id(name: &str) -> bool {
     name.len() == 29
         && name.bytes().enumerate().all(|(at, b)| {
             if at == 12 {

@@ -7,14 +7,18 @@ use crate::error::Error;
 use crate::key::Key;
 use crate::left::Left;
 use crate::marks::Marks;
+use crate::notice::{self, Damage, MAC_KEY, Notice};
 use crate::options::{LARGEST_RECORD, Options};
-use crate::place::Place;
+use crate::place::{self, Place};
 use crate::record::{Tip, utc_us};
-use crate::recover::{self, Takeover};
+use crate::recover::{self, Attempt, Takeover};
 use crate::sign::Signer;
+use crate::terms::with_terms;
+use crate::verify;
 use crate::writer::{Answer, Message, Shared, Writer};
 use std::fmt;
 use std::future::Future;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -49,11 +53,26 @@ pub enum Health {
     Closed,
 }
 
+/// How many digits of the digest of `mac.key` are its `key_id`.
+const KEY_ID_DIGITS: usize = 16;
+
+/// How many records of a start may be written together with the introduction.
+const MAX_UNSIGNED_START: usize = 32;
+
+/// What a journal begins with.
+struct Start {
+    chain: Chain,
+    takeover: Takeover,
+    /// Chains that were cut, changed or removed since the last start, the newest first.
+    damage: Vec<Damage>,
+}
+
 /// A chain of audit records that this process writes.
 ///
 /// Share it in an `Arc`. Dropping it closes it: what was queued is written first.
 #[derive(Debug)]
 pub struct Journal {
+    dir: PathBuf,
     chain: Arc<str>,
     key: Key,
     public_key: Arc<str>,
@@ -73,11 +92,16 @@ impl Journal {
     /// [`Error::Open`] for the first file or folder that could not be prepared, [`Error::Entry`] if a field of
     /// `about` cannot be recorded, [`Error::Failed`] if the first records could not be written.
     pub fn open(options: Options) -> Result<Self, Error> {
-        let disk = options.disk.clone();
+        let (disk, dir) = (options.disk.clone(), options.dir.clone());
         chain::make_dir(&options.dir, disk.as_ref())?;
         let key = Key::of(&options.dir, disk.as_ref())?;
         let signer = Signer::of(&options.dir, disk.as_ref())?;
-        let (chain, mut takeover) = find(&options, &signer.public)?;
+        let Start {
+            chain,
+            mut takeover,
+            damage,
+        } = find(&options, &signer.public)?;
+        let exchanged = exchanged(&takeover, &key.digest);
         let left = Left::behind(&options.dir, &signer.public)?;
         takeover.first.extend(left.iter().flat_map(Left::ends));
         let place = options.checkpoints.as_deref();
@@ -95,7 +119,7 @@ impl Journal {
             shared: shared.clone(),
             chain,
             options,
-            key_id: key.id.clone(),
+            mac_key: key.digest.clone(),
             trouble: None,
             owed: Vec::new(),
             left: None,
@@ -103,7 +127,9 @@ impl Journal {
         if takeover.sealed {
             writer.begin_segment()?;
         }
+        let chain_id = writer.chain.id.clone();
         begin(&mut writer, takeover.first)?;
+        tell(&writer.options.dir, &chain_id, &damage, exchanged)?;
         left.iter().for_each(Left::is_closed);
         drop(left);
         writer.retire()?;
@@ -115,6 +141,7 @@ impl Journal {
             .spawn(move || writer.run(&inbox))
             .map_err(|e| Error::open("start the writer of", &home, e))?;
         Ok(Self {
+            dir,
             chain,
             key,
             public_key,
@@ -187,6 +214,14 @@ impl Journal {
     pub fn place_trouble(&self) -> Option<String> {
         let place = self.shared.place.lock();
         place.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The damage to the audit log that no operator has acknowledged.
+    ///
+    /// # Errors
+    /// The folder or a notice cannot be read.
+    pub fn notices(&self) -> std::io::Result<Vec<Notice>> {
+        notice::notices(&self.dir)
     }
 
     /// Whether it records.
@@ -262,15 +297,27 @@ impl Drop for Journal {
 }
 
 /// The newest free chain that can be continued, or a new one.
-fn find(options: &Options, key: &str) -> Result<(Chain, Takeover), Error> {
+fn find(options: &Options, key: &str) -> Result<Start, Error> {
     let (dir, disk) = (&options.dir, options.disk.as_ref());
     let ids = chain::ids(dir).map_err(|e| Error::open("list", dir, e))?;
+    let mut damage = removed(options, &ids, key);
     for id in ids.iter().rev() {
-        if let Some(chain) = Chain::take(dir, id)?
-            && let Some(takeover) =
-                recover::take_over(&chain, disk, key, options.checkpoints.as_deref())?
-        {
-            return Ok((chain, takeover));
+        let Some(chain) = Chain::take(dir, id)? else {
+            continue;
+        };
+        match recover::take_over(&chain, disk, key, options.checkpoints.as_deref())? {
+            Attempt::Ready(takeover) if damage.is_empty() => {
+                return Ok(Start {
+                    chain,
+                    takeover: *takeover,
+                    damage,
+                });
+            }
+            // A new chain states the damage; this one waits for a later start.
+            Attempt::Ready(_) => break,
+            Attempt::Failed => {}
+            Attempt::Damaged(one) if notice::is_known(dir, id) => drop(one),
+            Attempt::Damaged(one) => damage.push(one),
         }
     }
     let chain = Chain::begin(dir, disk)?;
@@ -281,25 +328,96 @@ fn find(options: &Options, key: &str) -> Result<(Chain, Takeover), Error> {
         open: OpenCalls::default(),
         sealed: false,
         torn: 0,
-        first: Vec::new(),
+        first: vec![genesis(damage.first())],
+        mac_key: None,
     };
-    Ok((chain, takeover))
+    Ok(Start {
+        chain,
+        takeover,
+        damage,
+    })
+}
+
+/// The first record of a chain; it names the damaged chain that it follows.
+fn genesis(damage: Option<&Damage>) -> Entry {
+    let genesis = Entry::new(Event::GENESIS);
+    match damage {
+        Some(damage) => genesis
+            .with("after", damage.chain.as_str())
+            .with("after_seq", damage.records)
+            .with("after_head", damage.head.as_str())
+            .with("cause", damage.why.as_str()),
+        None => genesis,
+    }
+}
+
+/// The chains that are gone although the checkpoint mirror has checkpoints of them, signed by the key, newest first.
+fn removed(options: &Options, ids: &[String], key: &str) -> Vec<Damage> {
+    let Some(mirror) = &options.checkpoints else {
+        return Vec::new();
+    };
+    // A mirror that cannot be read is reported when it is opened for writing.
+    let lines = place::lines_of_others(mirror, ids).unwrap_or_default();
+    let marks = verify::last_marks(&lines, key);
+    let gone = marks
+        .into_iter()
+        .rev()
+        .filter(|(chain, _)| !ids.contains(chain) && !notice::is_known(&options.dir, chain));
+    gone.map(|(chain, (records, head))| Damage {
+        chain,
+        records,
+        head,
+        why: format!("the chain is gone; the checkpoint mirror covers {records} records of it"),
+    })
+    .collect()
+}
+
+/// Whether `mac.key` is not the one that the chain stated last.
+fn exchanged(takeover: &Takeover, digest: &str) -> bool {
+    let stated = takeover.mac_key.as_deref();
+    stated.is_some_and(|stated| !digest.starts_with(stated))
+}
+
+/// Leaves a notice for each finding, once the records that state it are on the disk.
+fn tell(dir: &Path, chain: &str, damage: &[Damage], exchanged: bool) -> Result<(), Error> {
+    let put = |about: &str, why: &str| {
+        notice::put(dir, about, why).map_err(|e| Error::open("write a notice in", dir, e))
+    };
+    for one in damage {
+        put(&one.chain, &format!("{}; chain {chain} goes on", one.why))?;
+    }
+    if exchanged {
+        let why = "it is not the key of the records before: digests of equal contents differ from here on";
+        put(MAC_KEY, &format!("{why} (chain {chain})"))?;
+    }
+    Ok(())
 }
 
 /// Writes the records that come before any other, and a checkpoint over them.
 fn begin(writer: &mut Writer, mut first: Vec<Entry>) -> Result<(), Error> {
-    if writer.tip.seq == 0 {
+    if writer.tip.seq == 0
+        && first
+            .first()
+            .is_none_or(|entry| entry.event != Event::GENESIS)
+    {
         first.insert(0, Entry::new(Event::GENESIS));
     }
     let mut records = Vec::new();
     for mut entry in first {
         if matches!(entry.event, Event::GENESIS | Event::RECOVERED) {
-            entry = introduce(entry, &writer.options, &writer.key_id);
+            entry = introduce(entry, &writer.options, &writer.mac_key);
             entry = entry.with("checkpoint_key", writer.marks.signer.public.as_str());
         }
         records.push(Ready::build(entry, limit(&writer.options))?);
     }
-    let mut chunks = records.chunks(writer.options.batch.max(1)).peekable();
+    // Before many records the introduction is signed alone: it states how much may be unsigned.
+    let alone = usize::from(records.len() > MAX_UNSIGNED_START);
+    let (introduction, rest) = records.split_at(alone);
+    if alone > 0 {
+        writer.marks.wanted = true;
+        writer.write(introduction.iter())?;
+    }
+    let mut chunks = rest.chunks(writer.options.batch.max(1)).peekable();
     while let Some(chunk) = chunks.next() {
         writer.marks.wanted = chunks.peek().is_none();
         writer.write(chunk.iter())?;
@@ -308,11 +426,12 @@ fn begin(writer: &mut Writer, mut first: Vec<Entry>) -> Result<(), Error> {
 }
 
 /// Says who writes from here on.
-pub(crate) fn introduce(mut entry: Entry, options: &Options, key_id: &str) -> Entry {
+pub(crate) fn introduce(mut entry: Entry, options: &Options, mac_key: &str) -> Entry {
     let mut fields = options.about.clone();
     fields.append(&mut entry.fields);
     entry.fields = fields;
-    entry
+    let key_id = mac_key.get(..KEY_ID_DIGITS).unwrap_or(mac_key);
+    with_terms(entry, options, mac_key)
         .with("product", options.product.as_str())
         .with("config_hash", options.config_hash.as_str())
         .with("key_id", key_id)

@@ -16,22 +16,17 @@ const NAME: &str = "mac.key";
 #[derive(Debug)]
 pub(crate) struct Key {
     mac: hmac::Key,
-    /// Names the key without giving it away.
-    pub(crate) id: String,
+    /// SHA-256 of the key, 64 hexadecimal digits: names it without giving it away.
+    pub(crate) digest: String,
 }
 
 impl Key {
     /// Reads the key of a folder; the first caller makes it.
     pub(crate) fn of(dir: &Path, disk: &dyn Disk) -> Result<Self, Error> {
         let secret = secret(dir, NAME, disk)?;
-        let id = hex(&digest::digest(
-            &digest::SHA256,
-            &[b"toolgate-journal-key-id\n", &secret[..]].concat(),
-        )
-        .as_ref()[..8]);
         Ok(Self {
+            digest: digest_of(&secret),
             mac: hmac::Key::new(hmac::HMAC_SHA256, &secret),
-            id,
         })
     }
 
@@ -41,6 +36,16 @@ impl Key {
         give(&mut |bytes| context.update(bytes));
         hex(context.sign().as_ref())
     }
+}
+
+/// The digest of the key of a folder, without making one; `None` if none can be read.
+pub(crate) fn existing_digest(dir: &Path) -> Option<String> {
+    read(&dir.join(NAME)).ok().map(|secret| digest_of(&secret))
+}
+
+fn digest_of(secret: &[u8]) -> String {
+    let text = [b"toolgate-journal-key-id\n", secret].concat();
+    hex(digest::digest(&digest::SHA256, &text).as_ref())
 }
 
 /// The 32 secret bytes in a file of the folder; the first caller makes them.

@@ -25,6 +25,7 @@
 //! DIR/CHAIN/lock                              locked (flock) by the process that writes the chain
 //! DIR/CHAIN/seg-00000001.jsonl                the records
 //! DIR/CHAIN/seg-00000001.torn-OFFSET-N        a torn end that recovery cut off at OFFSET
+//! DIR/CHAIN.damaged                           what a start or a checkpoint found; ends with .acknowledged later
 //! DIR/hold                                    while it is there, nothing is retired
 //! DIR/CHAIN/failed                            a sync failed here once: nothing is appended any more
 //! DIR/CHAIN/closed                            and the calls that were open here are closed in another chain
@@ -57,6 +58,10 @@
 //! The journal itself writes `genesis` (first of a chain) and `recovered` (a process continues a chain), both with
 //! `product`, `config_hash`, `key_id` and `pid`; `recovered` also has `bytes` (torn and set aside) and `calls` (how many
 //! it closes as unknown). `call.unknown` with `call` and `begin` (a `seq`) closes a `call.begin` without `call.end`.
+//!
+//! Both also state `batch_records`, `checkpoint_records`, `checkpoint_seconds`, `checkpoint_mirror` (if there is one) and
+//! `mac_key` (its digest), and so does the first checkpoint of each segment. A `genesis` after a damaged chain has `after`,
+//! `after_seq`, `after_head` and `cause`.
 //!
 //! After a failed sync, calls that are open in the chain that ended are closed in another one, with `begin_chain` beside
 //! `begin`: in the chain that follows each of them has a `call.begin` once more, whose end comes there. Where the process
@@ -97,10 +102,12 @@ mod contents;
 mod disk;
 mod entry;
 mod error;
+mod in_place;
 mod journal;
 mod key;
 mod left;
 mod marks;
+mod notice;
 mod options;
 mod place;
 pub mod read;
@@ -111,12 +118,14 @@ mod retire;
 mod rotate;
 mod sign;
 pub mod state;
+mod terms;
 pub mod verify;
 mod writer;
 
-pub use disk::{Disk, Files, Segment};
+pub use disk::{Disk, FileState, Files, Segment};
 pub use entry::{Entry, Event};
 pub use error::Error;
 pub use journal::{Health, Journal, Receipt};
+pub use notice::{Notice, acknowledge, notices};
 pub use options::{LARGEST_RECORD, Options};
 pub use sign::public_key;

@@ -50,11 +50,11 @@ impl Marks {
         (self.unsigned > 0).then(left)
     }
 
-    /// A checkpoint is about to be written with this line.
-    pub(crate) fn signed(&mut self, line: &str) {
+    /// A checkpoint is about to be written with this line; it was begun at that time.
+    pub(crate) fn signed(&mut self, line: &str, at: Instant) {
         self.unsigned = 0;
         self.wanted = false;
-        self.since = Instant::now();
+        self.since = at;
         self.untold = Some(line.to_owned());
     }
 

@@ -76,6 +76,25 @@ pub(crate) fn last_lines(place: &Path, chain: &str) -> io::Result<Vec<Vec<u8>>> 
     Ok(bytes.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect())
 }
 
+/// The last lines of a checkpoint mirror about chains that are not among `ids`, and in a single file those of all.
+pub(crate) fn lines_of_others(place: &Path, ids: &[String]) -> io::Result<Vec<Vec<u8>>> {
+    if !place.is_dir() {
+        return last_lines(place, "");
+    }
+    let mut lines = Vec::new();
+    for entry in fs::read_dir(place)? {
+        let path = entry?.path();
+        let ending = path.extension().is_some_and(|ending| ending == "jsonl");
+        let name = path.file_stem().and_then(|name| name.to_str());
+        if let Some(name) = name.filter(|name| ending && chain::is_id(name))
+            && !ids.iter().any(|id| id == name)
+        {
+            lines.append(&mut last_lines(&path, name)?);
+        }
+    }
+    Ok(lines)
+}
+
 /// Whether nothing half written stands at the end, as after a crash.
 fn ends_a_line(path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;

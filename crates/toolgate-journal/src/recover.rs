@@ -5,9 +5,10 @@ use crate::contents::{Contents, OpenCalls};
 use crate::disk::{Disk, Segment, private};
 use crate::entry::{Entry, Event};
 use crate::error::Error;
+use crate::notice::Damage;
 use crate::place::last_lines;
 use crate::record::{Tip, utc_us};
-use crate::verify::{self, ChainReport, Fault, Found};
+use crate::verify::{self, Bad, ChainReport, Fault, Found};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -23,17 +24,29 @@ pub(crate) struct Takeover {
     /// How many bytes of a torn end were set aside.
     pub(crate) torn: u64,
     pub(crate) first: Vec<Entry>,
+    /// The digest of `mac.key` that the chain stated last, or its first digits.
+    pub(crate) mac_key: Option<String>,
 }
 
-/// Checks the end of a chain and mends it; `None` if it must be left as it is for the verifier to complain about.
+/// What became of the attempt to continue a chain.
+pub(crate) enum Attempt {
+    /// It can be continued.
+    Ready(Box<Takeover>),
+    /// A sync failed in it once; nothing is appended.
+    Failed,
+    /// It does not verify. It is left as it is, for the verifiers to report.
+    Damaged(Damage),
+}
+
+/// Checks the end of a chain and mends it.
 pub(crate) fn take_over(
     chain: &Chain,
     disk: &dyn Disk,
     key: &str,
     place: Option<&Path>,
-) -> Result<Option<Takeover>, Error> {
+) -> Result<Attempt, Error> {
     if chain.has_failed() {
-        return Ok(None);
+        return Ok(Attempt::Failed);
     }
     let kept = match place {
         Some(place) => last_lines(place, &chain.id)
@@ -45,14 +58,14 @@ pub(crate) fn take_over(
         None => 0,
         Some(bad) => match bad.what {
             Fault::Torn { bytes } => bytes,
-            _ => return Ok(None),
+            _ => return Ok(Attempt::Damaged(damage(chain, &report, bad))),
         },
     };
     let segment = open_last(chain, disk, &report, torn)?;
     let last = report.head.clone().map(|head| (report.records, head));
     let calls = report.open.iter().map(|open| (open.call.clone(), open.seg));
     let since = if part.since > 0 { part.since } else { utc_us() };
-    Ok(Some(Takeover {
+    Ok(Attempt::Ready(Box::new(Takeover {
         tip: Tip::new(&chain.id, report.end.0.max(1), last),
         segment,
         file: Contents::resumed(report.end.1, part.first, since, part.digest),
@@ -60,7 +73,17 @@ pub(crate) fn take_over(
         sealed: part.sealed,
         torn,
         first: first_entries(&report, torn),
-    }))
+        mac_key: report.terms.and_then(|terms| terms.mac_key),
+    })))
+}
+
+fn damage(chain: &Chain, report: &ChainReport, bad: &Bad) -> Damage {
+    Damage {
+        chain: chain.id.clone(),
+        records: report.records,
+        head: report.head.clone().unwrap_or_default(),
+        why: format!("record {}: {}", bad.seq, bad.what),
+    }
 }
 
 /// Creates the first segment of a chain that has none.

@@ -11,9 +11,10 @@ use crate::entry::{Entry, Event, Ready};
 use crate::error::Error;
 use crate::journal::introduce;
 use crate::left::Left;
+use crate::notice;
 use crate::place::Place;
 use crate::record::{Tip, utc_us};
-use crate::recover;
+use crate::recover::{self, Attempt};
 use crate::writer::Writer;
 use std::fs;
 use std::io::{self, Write};
@@ -32,6 +33,8 @@ pub(crate) enum Trouble {
     Full,
     /// The file is not to be used again.
     Final,
+    /// The path does not lead to the file any more.
+    Displaced,
 }
 
 impl Trouble {
@@ -58,6 +61,9 @@ impl Writer {
         let (Some(trouble), Some(reason)) = (self.trouble, self.shared.failed()) else {
             return;
         };
+        if trouble == Trouble::Displaced && self.restore_folder().is_err() {
+            return;
+        }
         if has_room(&self.chain.dir).is_err() {
             return;
         }
@@ -65,6 +71,11 @@ impl Writer {
         let gone_on = match trouble {
             Trouble::Full => self.resume(&reason),
             Trouble::Final => self.start_anew(&reason),
+            Trouble::Displaced => match self.restore_segment(&reason) {
+                Err(e) if Trouble::of(&e) == Trouble::Full => Err(Error::Failed(reason.clone())),
+                Err(e) => self.leave_displaced(&format!("{reason}; {e}")),
+                Ok(()) => self.resume(&reason),
+            },
         };
         match gone_on {
             Ok(()) => self.shared.set_failed(None),
@@ -78,9 +89,11 @@ impl Writer {
         let options = &self.options;
         let (disk, place) = (options.disk.as_ref(), options.checkpoints.as_deref());
         let key = &self.marks.signer.public;
-        let Some(found) = recover::take_over(&self.chain, disk, key, place)? else {
+        let attempt = recover::take_over(&self.chain, disk, key, place)?;
+        let Attempt::Ready(found) = attempt else {
             return self.start_anew(reason);
         };
+        let found = *found;
         self.tip = found.tip;
         self.segment = found.segment;
         self.file = found.file;
@@ -96,6 +109,13 @@ impl Writer {
         self.pay(true)?;
         self.rotate()?;
         self.write(std::iter::empty()).map(drop)
+    }
+
+    /// Begins another chain where the records of a displaced segment could not be written back.
+    fn leave_displaced(&mut self, reason: &str) -> Result<(), Error> {
+        // Calls go on either way; the next chain states the reason as well.
+        let _ = notice::put(&self.options.dir, &self.chain.id, reason);
+        self.start_anew(reason)
     }
 
     /// Leaves the chain as it is and begins another one, in which its open calls go on.
@@ -139,7 +159,7 @@ impl Writer {
     }
 
     fn say(&mut self, entry: Entry) -> Result<(), Error> {
-        let entry = introduce(entry, &self.options, &self.key_id)
+        let entry = introduce(entry, &self.options, &self.mac_key)
             .with("checkpoint_key", self.marks.signer.public.as_str());
         let record = Ready::build(entry, crate::options::LARGEST_RECORD)?;
         self.marks.wanted = true;

@@ -18,6 +18,7 @@ impl Writer {
 
     /// Seals the segment and begins the next. Wherever a crash comes, the next start goes on from there.
     pub(crate) fn rotate(&mut self) -> Result<(), Error> {
+        self.check_in_place()?;
         let mut text = String::new();
         self.tip.push_own(self.seal(), &mut text)?;
         self.put(&text)?;

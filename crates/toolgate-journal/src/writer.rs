@@ -3,7 +3,7 @@
 use crate::chain::{self, Chain};
 use crate::contents::{Contents, OpenCalls};
 use crate::disk::Segment;
-use crate::entry::Ready;
+use crate::entry::{Entry, Ready};
 use crate::error::Error;
 use crate::journal::Receipt;
 use crate::left::Left;
@@ -11,6 +11,7 @@ use crate::marks::Marks;
 use crate::options::{LARGEST_WRITE, Options};
 use crate::record::Tip;
 use crate::repair::Trouble;
+use crate::terms::with_terms;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -62,8 +63,8 @@ pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) chain: Chain,
     pub(crate) options: Options,
-    /// Names the key of the keyed digests.
-    pub(crate) key_id: String,
+    /// The digest of the key of the keyed digests.
+    pub(crate) mac_key: String,
     /// Why nothing is written now.
     pub(crate) trouble: Option<Trouble>,
     /// Ends of calls that could not be written.
@@ -198,16 +199,26 @@ impl Writer {
     /// The first record of a segment signs the seal of the one before.
     pub(crate) fn begin_text(&mut self, text: &mut String) -> Result<(), Error> {
         if self.file.is_empty() && text.is_empty() && self.tip.seg > 1 {
-            self.push_checkpoint(text)?;
+            let checkpoint = self.marks.signer.checkpoint(&self.tip);
+            let terms = with_terms(checkpoint, &self.options, &self.mac_key);
+            self.put_checkpoint(terms, text)?;
+            // Retention may take the records before it, so what it states is signed as soon as possible.
+            self.marks.wanted = true;
         }
         Ok(())
     }
 
     fn push_checkpoint(&mut self, text: &mut String) -> Result<(), Error> {
-        let start = text.len();
-        self.tip
-            .push_own(self.marks.signer.checkpoint(&self.tip), text)?;
-        self.marks.signed(text.get(start..).unwrap_or_default());
+        self.check_in_place()?;
+        let checkpoint = self.marks.signer.checkpoint(&self.tip);
+        self.put_checkpoint(checkpoint, text)
+    }
+
+    fn put_checkpoint(&mut self, checkpoint: Entry, text: &mut String) -> Result<(), Error> {
+        let (start, at) = (text.len(), Instant::now());
+        self.tip.push_own(checkpoint, text)?;
+        let line = text.get(start..).unwrap_or_default();
+        self.marks.signed(line, at);
         Ok(())
     }
 

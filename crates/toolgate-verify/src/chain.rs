@@ -1,5 +1,6 @@
 //! From the first record of a chain to its last.
 
+use crate::bounds::End as Tail;
 use crate::json::{self, Value};
 use crate::kept::{self, Heads};
 use crate::segment::{self, LONGEST, Lines};
@@ -11,16 +12,13 @@ use std::path::{Path, PathBuf};
 /// A crash tears no more than this.
 const LONGEST_TEAR: u64 = 2 * LONGEST + 16 * 1024;
 
-/// More records than are ever written without a checkpoint.
-const LONGEST_UNSIGNED: u64 = 100_000;
-
 struct State<'a> {
     against: &'a Against,
     heads: &'a Heads,
     chain: Chain,
     prev: String,
     open: BTreeSet<String>,
-    marks: u64,
+    end: Tail,
     segment: u64,
     /// SHA-256 and length of the segment so far, and the number of its first record.
     digest: digest::Context,
@@ -30,6 +28,9 @@ struct State<'a> {
     /// The record before the first that is there, and whether its segment was retired.
     before: Option<(u64, u64, String, bool)>,
 }
+
+const TOO_LONG: &str =
+    "more records than the chain allows have no signed checkpoint: checkpoints were removed";
 
 enum End {
     Fine,
@@ -52,7 +53,7 @@ pub(crate) fn read(home: &Path, against: &Against, heads: &Heads) -> Chain {
         },
         prev: "0".repeat(64),
         open: BTreeSet::new(),
-        marks: 0,
+        end: Tail::default(),
         segment: 0,
         digest: digest::Context::new(&SHA256),
         bytes: 0,
@@ -74,6 +75,10 @@ pub(crate) fn read(home: &Path, against: &Against, heads: &Heads) -> Chain {
         }
     }
     state.chain.open = state.open.len();
+    state.chain.unsigned = state.end.records;
+    state.chain.stated = state.end.stated.clone();
+    state.chain.unbounded = state.end.is_unbounded();
+    state.chain.covered = !heads.is_empty();
     state.chain.bad = outcome.err().map(|why| Bad {
         file: place.0,
         line: place.1,
@@ -167,6 +172,7 @@ impl State<'_> {
             return Err(format!("record {seq} of the chain should stand here"));
         }
         self.own(event, &record)?;
+        self.end.add(event, &record, seq == self.start);
         match self.heads.get(&seq) {
             Some(head) if *head != hash => {
                 return Err("a checkpoint elsewhere covers another record here".to_owned());
@@ -204,7 +210,10 @@ impl State<'_> {
         if mark.last != self.chain.records || mark.head != self.prev {
             return Err("the checkpoint is of another place".to_owned());
         }
-        self.marks += 1;
+        if !self.against.keys.is_empty() && !self.end.sign() {
+            return Err(TOO_LONG.to_owned());
+        }
+        self.chain.checkpoints += 1;
         self.chain.signed = mark.last;
         self.chain.keys.insert(mark.key);
         Ok(())
@@ -247,10 +256,9 @@ impl State<'_> {
                 "a checkpoint elsewhere covers {covered} records: the end was cut off"
             ));
         }
-        let unsigned = records - self.chain.signed.min(records);
-        let none = self.marks == 0 && self.chain.first == 1 && records > 1;
-        if !self.against.keys.is_empty() && (none || unsigned > LONGEST_UNSIGNED) {
-            return Err("no checkpoint covers the records: they were taken out".to_owned());
+        let none = self.chain.checkpoints == 0 && self.chain.first == 1 && records > 1;
+        if !self.against.keys.is_empty() && (none || self.end.is_too_long()) {
+            return Err(TOO_LONG.to_owned());
         }
         if records == 0 && !self.against.live {
             return Err("the chain has no records".to_owned());

@@ -107,7 +107,7 @@ pub(crate) fn last(heads: &Heads) -> u64 {
     heads.keys().next_back().copied().unwrap_or(0)
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     let small = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     if text.len() % 2 == 1 || !text.chars().all(small) {
         return None;

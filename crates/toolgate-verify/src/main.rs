@@ -1,14 +1,17 @@
-//! `toolgate-verify DIR`: checks an audit log; exit code 0 if it is intact, 1 if not, 2 if it cannot be read.
+//! `toolgate-verify DIR`: checks an audit log; exit code 0 if it is intact, 1 if it is broken, 2 for wrong arguments, 3 if it
+//! cannot tell.
 
 #![allow(clippy::print_stdout, reason = "its report is its output")]
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use toolgate_verify::{Against, Chain, verify};
+use toolgate_verify::{Against, Found, verify};
 
 const USAGE: &str = "usage: toolgate-verify DIR [--key PUBLIC_KEY]... [--checkpoints PATH]... [--live]\n\
-    DIR is the folder `audit` of the data directory. Without --key, who signed is only printed.\n\
-    Without --checkpoints, a cut end cannot be seen. --live: a gateway is writing it now.";
+    DIR is the folder `audit` of the data directory. Without --key, the key that lies in DIR counts.\n\
+    Without --checkpoints, the mirrors DIR/../checkpoints and those that the log names count.\n\
+    --live: a gateway is writing it now.\n\
+    exit code: 0 intact, 1 broken, 2 wrong arguments, 3 cannot tell";
 
 fn main() -> ExitCode {
     let Some((dir, against)) = arguments() else {
@@ -16,13 +19,13 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     match verify(&dir, &against) {
-        Ok((chains, foreign)) => report(&chains, foreign, &against),
+        Ok(found) => report(&found),
         Err(e) => {
             eprintln!(
-                "toolgate-verify: cannot read {} or a place of checkpoints: {e}",
+                "toolgate-verify: cannot read {} or a checkpoint mirror: {e}",
                 dir.display()
             );
-            ExitCode::from(2)
+            ExitCode::from(3)
         }
     }
 }
@@ -43,11 +46,14 @@ fn arguments() -> Option<(PathBuf, Against)> {
     Some((dir?, against))
 }
 
-fn report(chains: &[Chain], foreign: u64, against: &Against) -> ExitCode {
-    for chain in chains {
+fn report(found: &Found) -> ExitCode {
+    for chain in &found.chains {
         let (name, records) = (&chain.name, chain.records);
         match &chain.bad {
-            None => println!("{name}: intact, records {} to {records}", chain.first),
+            None if chain.doubts.is_empty() => {
+                println!("{name}: intact, records {} to {records}", chain.first);
+            }
+            None => println!("{name}: CANNOT TELL, records {} to {records}", chain.first),
             Some(bad) => println!(
                 "{name}: BAD at {} line {}: {}; good up to record {records}",
                 bad.file.display(),
@@ -56,17 +62,32 @@ fn report(chains: &[Chain], foreign: u64, against: &Against) -> ExitCode {
             ),
         }
         println!(
-            "  signed up to {}, covered elsewhere up to {}, {} calls without an outcome",
-            chain.signed, chain.kept, chain.open
+            "  signed up to {}, {} records after the last checkpoint, mirrored up to {}, {} calls without an outcome",
+            chain.signed, chain.unsigned, chain.kept, chain.open
         );
-        for key in chain.keys.iter().filter(|_| against.keys.is_empty()) {
+        chain.doubts.iter().for_each(|doubt| println!("  {doubt}"));
+        for key in chain.keys.iter().filter(|_| found.keys.is_empty()) {
             println!("  signed by {key}, which was not compared");
         }
     }
-    if foreign > 0 {
-        println!("{foreign} lines kept elsewhere are not signed by the key");
+    if found.foreign > 0 {
+        println!(
+            "{} lines of the mirror are not signed by the key",
+            found.foreign
+        );
     }
-    let intact = foreign == 0 && chains.iter().all(|chain| chain.bad.is_none());
-    println!("{}", if intact { "intact" } else { "NOT INTACT" });
-    ExitCode::from(u8::from(!intact))
+    if found.mac_key_exchanged {
+        println!("mac.key is not the key that the records name: it was exchanged");
+    }
+    let signed: Vec<String> = found.chains.iter().map(|c| c.signed.to_string()).collect();
+    match found.code() {
+        0 => println!(
+            "intact: signed up to record {}; later records can be changed or cut off unseen",
+            signed.join(", ")
+        ),
+        1 => println!("NOT INTACT"),
+        _ if found.chains.is_empty() => println!("CANNOT TELL: there are no chains to verify"),
+        _ => println!("CANNOT TELL"),
+    }
+    ExitCode::from(found.code())
 }

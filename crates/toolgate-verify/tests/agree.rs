@@ -5,12 +5,16 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::print_stdout,
+    clippy::disallowed_methods,
     reason = "tests"
 )]
 
+use ring::digest::{SHA256, digest};
+use ring::signature::Ed25519KeyPair;
+use serde_json::{Map, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
-use toolgate_journal::verify::Check;
+use toolgate_journal::verify::{Check, Verdict};
 use toolgate_journal::{Entry, Event, Files, Journal, Options, public_key};
 use toolgate_verify::{Against, verify};
 
@@ -78,9 +82,16 @@ impl Log {
             places,
             live: false,
         };
-        let (ours, foreign) = verify(&self.dir.join("audit"), &against).unwrap();
+        let found = verify(&self.dir.join("audit"), &against).unwrap();
+        let (code, ours, foreign) = (found.code(), found.chains, found.foreign);
         let theirs = check.run().unwrap();
         assert_eq!(theirs.foreign, foreign, "{about}");
+        let verdict = match theirs.verdict() {
+            Verdict::Intact => 0,
+            Verdict::Broken => 1,
+            Verdict::CannotTell => 3,
+        };
+        assert_eq!(verdict, code, "{about}: {theirs}");
         assert_eq!(theirs.chains.len(), ours.len(), "{about}");
         let mine = ours.iter().find_map(|chain| chain.bad.clone());
         let bad = theirs.chains.iter().find_map(|chain| chain.bad.clone());
@@ -199,4 +210,93 @@ fn another_key() {
     other.replace_range(0..1, if other.starts_with('0') { "1" } else { "0" });
     log.key = other;
     assert!(log.bad(false, "another key").is_some());
+}
+
+#[test]
+fn the_program_ends_with_the_documented_codes() {
+    let log = log("codes", 8, None);
+    let code = |words: &[&str]| {
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate-verify"));
+        let out = program.args(words).output().unwrap();
+        (out.status.code(), String::from_utf8(out.stdout).unwrap())
+    };
+    let audit = log.dir.join("audit");
+    let dir = audit.to_str().unwrap();
+    // The mirror is found by its name in the log, the key in the folder.
+    let (intact, said) = code(&[dir]);
+    assert_eq!(intact, Some(0), "{said}");
+    assert!(said.contains("intact: signed up to record "), "{said}");
+    assert_eq!(code(&["--what"]).0, Some(2));
+    assert_eq!(code(&[log.dir.join("none").to_str().unwrap()]).0, Some(3));
+    let last = log.files().pop().unwrap();
+    let sound = fs::read(&last).unwrap();
+    fs::write(&last, &sound[..sound.len() / 2]).unwrap();
+    assert_eq!(code(&[dir]).0, Some(1));
+    fs::write(&last, &sound).unwrap();
+    fs::remove_file(audit.join("checkpoint.key")).unwrap();
+    assert_eq!(code(&[dir]).0, Some(3), "there is no key to compare with");
+    assert_eq!(code(&[dir, "--key", &log.key]).0, Some(0));
+    fs::remove_dir_all(log.dir.join("kept")).unwrap();
+    let (unclear, said) = code(&[dir, "--key", &log.key]);
+    assert_eq!(unclear, Some(3), "{said}");
+}
+
+/// Rewrites a log as an earlier version wrote it: without what a chain states about itself, signed with the same key.
+/// Keeps `keep` records.
+fn as_before(log: &Log, keep: usize) {
+    const STATED: [&str; 5] = [
+        "batch_records",
+        "checkpoint_mirror",
+        "checkpoint_records",
+        "checkpoint_seconds",
+        "mac_key",
+    ];
+    let seed = fs::read_to_string(log.dir.join("audit/checkpoint.key")).unwrap();
+    let byte = |at: usize| u8::from_str_radix(&seed[2 * at..2 * at + 2], 16).unwrap();
+    let seed: Vec<u8> = (0..32).map(byte).collect();
+    let pair = Ed25519KeyPair::from_seed_unchecked(&seed).unwrap();
+    let hex = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
+    let file = log.files().remove(0);
+    let (mut text, mut prev) = (String::new(), "0".repeat(64));
+    for line in fs::read_to_string(&file).unwrap().lines().take(keep) {
+        let mut record: Map<String, Value> = serde_json::from_str(line).unwrap();
+        record.retain(|name, _| name != "h" && !STATED.contains(&name.as_str()));
+        record.insert("prev".into(), prev.clone().into());
+        if record["ev"] == "checkpoint" {
+            let (chain, last) = (record["chain"].as_str().unwrap(), &record["last"]);
+            let lines = format!(
+                "{chain}\n{last}\n{prev}\n{}\n{}",
+                record["count"], record["at"]
+            );
+            let signed = format!("toolgate-journal-checkpoint-v1\n{lines}\n");
+            let sig = hex(pair.sign(signed.as_bytes()).as_ref());
+            record.insert("head".into(), prev.clone().into());
+            record.insert("sig".into(), sig.into());
+        }
+        let body = serde_json::to_string(&record).unwrap();
+        let body = format!("toolgate-journal-record-v1\n{body}");
+        prev = hex(digest(&SHA256, body.as_bytes()).as_ref());
+        record.insert("h".into(), prev.clone().into());
+        text += &(serde_json::to_string(&record).unwrap() + "\n");
+    }
+    for file in log.files() {
+        fs::remove_file(file).unwrap();
+    }
+    fs::write(&file, text).unwrap();
+    let _ = fs::remove_dir_all(log.dir.join("kept"));
+}
+
+#[test]
+fn a_log_of_an_earlier_version_is_intact_as_far_as_it_is_signed_and_else_cannot_be_told() {
+    for (keep, code) in [(8, 0), (7, 3)] {
+        let log = log(&format!("before-{keep}"), 6, None);
+        as_before(&log, keep);
+        assert_eq!(log.bad(false, "an earlier version"), None);
+        let found = verify(&log.dir.join("audit"), &Against::default()).unwrap();
+        let lines = fs::read_to_string(log.files().remove(0)).unwrap();
+        let last = lines.lines().last().unwrap();
+        let signed = last.contains("\"ev\":\"checkpoint\"");
+        assert_eq!(found.code(), code, "{found:?}");
+        assert_eq!(signed, code == 0, "{last}");
+    }
 }

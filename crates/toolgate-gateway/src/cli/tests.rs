@@ -70,6 +70,7 @@ fn the_contract() {
         "audit verify --data d",
         "audit key",
         "audit search --tool a.b --since 7d",
+        "audit acknowledge",
         "audit search --tool a.b --no-index",
         "audit search --json",
         "audit export --format ocsf --since 30m --cursor f",

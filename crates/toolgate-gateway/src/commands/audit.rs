@@ -6,7 +6,7 @@ mod index;
 mod lines;
 mod search;
 
-use super::{Failed, Result, print};
+use super::{Failed, Place, Result, here, print};
 use crate::cli::Audit;
 use std::{
     io,
@@ -14,14 +14,18 @@ use std::{
     process::ExitCode,
     time::{Duration, SystemTime},
 };
+use toolgate::visible;
 use toolgate_journal::{
-    Files, public_key,
+    Entry, Event, Files, acknowledge as acknowledge_notice, notices, public_key,
     read::{self, Follower, Line},
-    verify::Check,
+    verify::{Check, Verdict},
 };
 
+/// The exit code of a verification that found nothing wrong and lacks something that could show it.
+const CANNOT_TELL: u8 = 3;
+
 /// Does one of the things that can be done with the record in a data directory.
-pub(super) fn run(data: &Path, audit: &Audit) -> Result<ExitCode> {
+pub(super) fn run(place: &Place<'_>, data: &Path, audit: &Audit) -> Result<ExitCode> {
     let dir = data.join("audit");
     match audit {
         Audit::Tail {
@@ -35,7 +39,8 @@ pub(super) fn run(data: &Path, audit: &Audit) -> Result<ExitCode> {
             since,
             cursor,
         } => export::run(&dir, *format, *since, cursor.as_deref()),
-        Audit::Verify { key, checkpoints } => verify(data, &dir, key, checkpoints),
+        Audit::Verify { key, checkpoints } => verify(&dir, key, checkpoints),
+        Audit::Acknowledge => acknowledge(place, data, &dir),
         Audit::Key => {
             let key = public_key(&dir, &Files).map_err(|e| e.to_string())?;
             print(&format!("{key}\n"))
@@ -59,21 +64,50 @@ fn unreadable(dir: &Path) -> impl Fn(io::Error) -> Failed + use<'_> {
     }
 }
 
-fn verify(data: &Path, dir: &Path, keys: &[String], places: &[PathBuf]) -> Result<ExitCode> {
+fn verify(dir: &Path, keys: &[String], places: &[PathBuf]) -> Result<ExitCode> {
     let mut check = Check::new(dir);
     check.keys = keys.to_vec();
     check.places = places.to_vec();
-    let usual = data.join("checkpoints");
-    if places.is_empty() && usual.is_dir() {
-        check.places.push(usual);
-    }
-    let report = check.run().map_err(unreadable(dir))?;
-    print(&format!("{report}\n"))?;
-    Ok(if report.is_intact() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    let report = match check.run() {
+        Ok(report) => report,
+        Err(error) => {
+            let dir = dir.display();
+            let why = visible(&error.to_string());
+            eprintln!("toolgate: cannot read the audit log in {dir} or a checkpoint mirror: {why}");
+            return Ok(ExitCode::from(CANNOT_TELL));
+        }
+    };
+    print(&format!("{}\n", visible_lines(&report.to_string())))?;
+    Ok(match report.verdict() {
+        Verdict::Intact => ExitCode::SUCCESS,
+        Verdict::Broken => ExitCode::FAILURE,
+        Verdict::CannotTell => ExitCode::from(CANNOT_TELL),
     })
+}
+
+/// Text of several lines; a name in it cannot steer the terminal.
+fn visible_lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(visible).collect();
+    lines.join("\n")
+}
+
+/// Records that the operator knows of the damage that starts and checkpoints found, and prints it.
+fn acknowledge(place: &Place<'_>, data: &Path, dir: &Path) -> Result<ExitCode> {
+    let open = notices(dir).map_err(unreadable(dir))?;
+    if open.is_empty() {
+        return print("no damage to the audit log waits for an acknowledgement\n");
+    }
+    for notice in open {
+        let entry = Entry::new(Event::from("audit.acknowledged"));
+        let entry = entry.with("about", notice.about.as_str());
+        let entry = entry.with("why", notice.why.as_str());
+        here::record(place, data, entry.with("by", "terminal"))?;
+        acknowledge_notice(dir, &notice)
+            .map_err(|e| format!("cannot acknowledge the damage of {}: {e}", notice.about))?;
+        let about = visible(&notice.about);
+        print(&format!("acknowledged {about}: {}\n", visible(&notice.why)))?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn tail(dir: &Path, count: usize, follow: bool, json: bool) -> Result<ExitCode> {

@@ -1,6 +1,7 @@
 //! Work on a data directory itself, where no gateway runs that could do it, with a record as a gateway would write it.
 
 use super::{Failed, Place, Result, explain::runtime};
+use crate::serve::warn_of_damage;
 use std::{path::Path, sync::Arc};
 use toolgate_journal::{
     Entry, Journal,
@@ -45,5 +46,7 @@ fn journal(place: &Place<'_>, data: &Path) -> Result<Journal> {
     options.product = format!("toolgate {}", env!("CARGO_PKG_VERSION"));
     options.config_hash = config.and_then(|config| config.hash).unwrap_or_default();
     let journal = Journal::open(options);
-    Ok(journal.map_err(|e| format!("cannot open the audit log: {e}"))?)
+    let journal = journal.map_err(|e| format!("cannot open the audit log: {e}"))?;
+    warn_of_damage(&journal);
+    Ok(journal)
 }

@@ -19,14 +19,16 @@ const MAX_NOTES_SHOWN: usize = 20;
 /// From so many seconds on, the lines say that the clock of the data directory is ahead of the system clock.
 const CLOCK_NOTE_SECONDS: u64 = 60;
 
-/// Prints a few lines of each gateway. One that cannot write its record makes this fail.
+/// Prints a few lines of each gateway. Fails if one cannot write its audit log, or if damage to it is not acknowledged.
 pub(super) fn run(gateways: &Gateways) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for answer in gateways.ask_all("status", &json!({}))? {
         match answer {
             Reached::Ok(status) => {
                 print(&text(&status))?;
-                if status["record"]["state"] != "written" {
+                let damaged = status["record"]["damage"].as_array();
+                let damaged = damaged.is_some_and(|all| !all.is_empty());
+                if damaged || status["record"]["state"] != "written" {
                     code = ExitCode::FAILURE;
                 }
             }
@@ -77,6 +79,12 @@ fn text(status: &Value) -> String {
         );
     }
     let flags = status["flags"].as_str().unwrap_or_default();
+    for damage in record["damage"].as_array().into_iter().flatten() {
+        let (about, why) = (word(&damage["about"]), word(&damage["why"]));
+        line("damaged", &format!("{about}: {why}"));
+        let then = "run: toolgate audit verify, then: toolgate audit acknowledge";
+        line("", &format!("{then}{}", visible(flags)));
+    }
     for server in status["servers"].as_array().into_iter().flatten() {
         let state = match server["error"].as_str() {
             Some(why) => format!("{}: {}", word(&server["state"]), visible(why)),
@@ -176,13 +184,16 @@ mod tests {
         assert!(fine.contains("issuer       corp nothing is"), "{fine}");
         status["issuers"][0] =
             json!({"id": "corp", "error": "its keys: no\u{1b} answer", "since": 1});
-        status["record"] = json!({"state": "failed", "why": "no space", "checkpoints": "gone"});
+        let damage = json!([{"about": "c-1", "why": "cut\u{1b} off"}]);
+        status["record"] =
+            json!({"state": "failed", "why": "no space", "checkpoints": "gone", "damage": damage});
         let bad = text(&status);
         assert!(
             bad.contains("NOT WRITTEN: no space; all calls are refused"),
             "{bad}"
         );
         assert!(bad.contains("NOT in their second place: gone"), "{bad}");
+        assert!(bad.contains("damaged      c-1: cut\\u001b off\n"), "{bad}");
         let issuer = "corp cannot be used: its keys: no\\u001b answer, first ";
         assert!(bad.contains(issuer), "{bad}");
     }

@@ -15,7 +15,16 @@ impl Operator {
             Health::Failed(why) => ("failed", Some(why.to_string())),
             _ => ("closed", None),
         };
-        json!({"state": state, "why": why, "checkpoints": self.journal.place_trouble()})
+        json!({"state": state, "why": why, "checkpoints": self.journal.place_trouble(), "damage": self.damage()})
+    }
+
+    /// Damage to the audit log that no operator has acknowledged.
+    fn damage(&self) -> Value {
+        let one = |about: &str, why: &str| json!({"about": about, "why": why});
+        match self.journal.notices() {
+            Ok(notices) => notices.iter().map(|n| one(&n.about, &n.why)).collect(),
+            Err(e) => json!([one("the folder", &format!("it cannot be read: {e}"))]),
+        }
     }
 
     /// How the issuers of tokens stand, as far as that is known from what was asked of them.

@@ -20,6 +20,7 @@ use std::{
     time::Duration,
 };
 use tokio::net::TcpListener;
+use toolgate::visible;
 use toolgate_guardian::Guardian;
 use toolgate_journal::{
     Journal,
@@ -100,7 +101,19 @@ fn open_journal(start: &Start) -> Result<Arc<Journal>, String> {
     options.wait = Duration::from_millis(limits.audit_wait_milliseconds);
     options.config_hash = start.config.hash.clone().unwrap_or_default();
     let journal = Journal::open(options).map_err(|e| format!("cannot open the audit log: {e}"))?;
+    warn_of_damage(&journal);
     Ok(Arc::new(journal))
+}
+
+/// Prints damage to the audit log that no operator has acknowledged.
+pub(crate) fn warn_of_damage(journal: &Journal) {
+    // What cannot be read here is shown by `toolgate status`.
+    for notice in journal.notices().unwrap_or_default() {
+        let (about, why) = (visible(&notice.about), visible(&notice.why));
+        eprintln!(
+            "toolgate: the audit log is damaged: {about}: {why}; run: toolgate audit verify, then: toolgate audit acknowledge"
+        );
+    }
 }
 
 fn make_private(data: &Path) -> io::Result<()> {

@@ -20,6 +20,7 @@ mod clients;
 mod clock;
 mod console_login;
 mod crash;
+mod damaged_log;
 mod deciding;
 mod definitions;
 mod exchange;

@@ -3,15 +3,18 @@
 //! This reader shares no code with the writer: it has its own parser, which accepts only canonical JSON, cuts the
 //! text of `h` out of the line, and hashes the rest as it stands. A fault of the writer is thus found, not repeated.
 
+mod mirrors;
 mod report;
 mod resume;
 mod rules;
 mod scan;
 mod signed;
+mod terms;
 mod walk;
 
-pub use report::{Bad, ChainReport, Fault, OpenCall, Report};
+pub use report::{Bad, ChainReport, Doubt, Fault, OpenCall, Report, Verdict};
 
+use mirrors::{Mirrors, whole};
 pub(crate) use resume::resume;
 use rustix::fs::{FlockOperation, flock};
 use signed::Kept;
@@ -22,7 +25,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use walk::Found;
 use walk::Walk;
 
-/// Reads every chain of a journal folder and says what it found, with the key that lies there and no second place.
+/// Verifies every chain of a journal folder, with the key that lies there and the mirrors that are found.
 ///
 /// # Errors
 /// Only if the folder itself cannot be listed; what is wrong inside is in the report.
@@ -39,7 +42,8 @@ pub struct Check {
     /// Public keys that may have signed checkpoints, 64 hexadecimal digits each. Where there are none, the key that
     /// lies in the folder counts, which proves nothing against those who can read it.
     pub keys: Vec<String>,
-    /// Second places of the checkpoints: files, or folders of files.
+    /// Checkpoint mirrors: files, or folders of files. Where there are none, `checkpoints` beside the folder and the
+    /// mirrors that the chains name count.
     pub places: Vec<PathBuf>,
 }
 
@@ -62,19 +66,30 @@ impl Check {
         if keys.is_empty() {
             keys.extend(crate::sign::existing(&self.dir));
         }
-        // Before the chains: one that grows meanwhile must not seem to be behind.
-        let mut kept = Kept::read(&self.places, &keys)?;
-        let mut homes = Vec::new();
-        for entry in fs::read_dir(&self.dir)? {
-            let entry = entry?;
-            // The second place may be in the folder, though it is better elsewhere.
-            if entry.file_type()?.is_dir() && !self.places.contains(&entry.path()) {
-                homes.push(entry.path());
+        let mut mirrors = Mirrors::of(&self.dir, &self.places);
+        loop {
+            let report = self.against(&mirrors.paths, &keys)?;
+            // A later start may have named another mirror. What it holds is compared as well.
+            let named = report
+                .chains
+                .iter()
+                .filter_map(|chain| chain.named_mirror());
+            if !self.places.is_empty() || !mirrors.add(named) {
+                return Ok(report);
             }
         }
-        homes.sort();
-        let judge = |home: &PathBuf| judge(home, keys.clone(), &mut kept);
+    }
+
+    fn against(&self, mirrors: &[PathBuf], keys: &[String]) -> io::Result<Report> {
+        // Before the chains: one that grows meanwhile must not seem to be behind.
+        let mut kept = Kept::read(mirrors, keys)?;
+        let homes = homes(&self.dir, mirrors)?;
+        let judge = |home: &PathBuf| judge(home, keys.to_vec(), &mut kept);
         let mut chains: Vec<_> = homes.iter().map(judge).collect();
+        for chain in chains.iter_mut().filter(|chain| chain.bad.is_none()) {
+            chain.doubts = doubts(chain, mirrors, keys);
+        }
+        let mac_key_exchanged = exchanged(&self.dir, &chains);
         let gone = std::mem::take(&mut kept.chains);
         chains.extend(
             gone.into_iter()
@@ -82,11 +97,72 @@ impl Check {
         );
         Ok(Report {
             chains,
-            second_place: !self.places.is_empty(),
+            second_place: !mirrors.is_empty(),
             unreadable: kept.unreadable,
             foreign: kept.foreign,
+            mac_key_exchanged,
         })
     }
+}
+
+/// What is missing that could show that something is wrong.
+fn doubts(chain: &ChainReport, mirrors: &[PathBuf], keys: &[String]) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    if keys.is_empty() {
+        doubts.push(Doubt::NoKey);
+    }
+    if chain.unbounded {
+        let records = chain.unsigned;
+        doubts.push(Doubt::Unbounded { records });
+    }
+    let named = chain.named_mirror();
+    // Older versions do not name their mirror, so one that is there counts as theirs.
+    let states = chain
+        .terms
+        .as_ref()
+        .is_some_and(|terms| terms.bounds.is_some());
+    let expected = named.is_some() || (!states && !mirrors.is_empty());
+    // The mirror is read before the chains: one that begins in between has its first checkpoint there later.
+    let begins = chain.live && chain.checkpoints <= 1;
+    if expected && !chain.covered && !begins && chain.records > 0 {
+        doubts.push(Doubt::NoMirror { named });
+    }
+    doubts
+}
+
+/// Whether the `mac.key` of the folder is none that a chain states. A copy of the log does not have it.
+fn exchanged(dir: &Path, chains: &[ChainReport]) -> Option<bool> {
+    let digest = crate::key::existing_digest(dir)?;
+    let stated = chains.iter().filter_map(|chain| chain.terms.as_ref());
+    let mut stated = stated
+        .filter_map(|terms| terms.mac_key.as_deref())
+        .peekable();
+    stated.peek()?;
+    Some(!stated.any(|stated| digest.starts_with(stated)))
+}
+
+/// The folders of the chains. The mirror may be among them, though it is better elsewhere.
+fn homes(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let mut homes = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() && !mirrors.contains(&whole(&entry.path())) {
+            homes.push(entry.path());
+        }
+    }
+    homes.sort();
+    Ok(homes)
+}
+
+/// The last checkpoint of each chain among these lines, signed by the key.
+pub(crate) fn last_marks(lines: &[Vec<u8>], key: &str) -> BTreeMap<String, (u64, String)> {
+    let keys = [key.to_owned()];
+    let mut kept = Kept::default();
+    lines.iter().for_each(|line| kept.line(line, &keys));
+    let chains = kept.chains.into_iter();
+    chains
+        .filter_map(|(chain, mut marks)| Some((chain, marks.pop_last()?)))
+        .collect()
 }
 
 /// Checks one chain, which must not be empty unless somebody is about to write it.

@@ -1,5 +1,6 @@
 //! What was found, for programs and for people.
 
+use super::terms::Terms;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -15,12 +16,77 @@ pub struct Report {
     pub unreadable: u64,
     /// How many of their lines are no checkpoints signed by the key.
     pub foreign: u64,
+    /// Whether `mac.key` was exchanged: no chain states its digest. `None` if there is none to compare.
+    pub mac_key_exchanged: Option<bool>,
+}
+
+/// The result of a verification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing is wrong, and what is signed is stated for each chain.
+    Intact,
+    /// A record, a checkpoint or a key is wrong.
+    Broken,
+    /// Nothing wrong was found, but something that could show it is missing.
+    CannotTell,
+}
+
+/// Why nothing can be said about a chain although nothing wrong was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// Records follow the last checkpoint, and no signed record states how many may.
+    Unbounded {
+        /// How many records.
+        records: u64,
+    },
+    /// No checkpoint of the chain was found in a checkpoint mirror.
+    NoMirror {
+        /// The mirror that the chain names.
+        named: Option<PathBuf>,
+    },
+    /// There is no key to compare the signatures with.
+    NoKey,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unbounded { records } => write!(
+                f,
+                "{records} records after the last checkpoint are unsigned, and no signed record states how many may be"
+            ),
+            Self::NoMirror { named: Some(named) } => write!(
+                f,
+                "the chain has a checkpoint mirror, {}, and no checkpoint of the chain was found in a mirror: it was removed, or it is elsewhere; pass it with --checkpoints",
+                named.display()
+            ),
+            Self::NoMirror { named: None } => f.write_str(
+                "the checkpoint mirror has no checkpoint of the chain: it was removed, or it is elsewhere",
+            ),
+            Self::NoKey => f.write_str(
+                "there is no public key to compare the signatures with; pass it with --key",
+            ),
+        }
+    }
 }
 
 impl Report {
-    /// Whether no chain has a bad record, and no foreign checkpoint is in the second place.
+    /// Whether the log is intact as far as it is signed, and nothing is missing that could show otherwise.
     pub fn is_intact(&self) -> bool {
-        self.foreign == 0 && self.chains.iter().all(|chain| chain.bad.is_none())
+        self.verdict() == Verdict::Intact
+    }
+
+    /// The result for all chains.
+    pub fn verdict(&self) -> Verdict {
+        let bad = self.chains.iter().any(|chain| chain.bad.is_some());
+        if bad || self.foreign > 0 || self.mac_key_exchanged == Some(true) {
+            Verdict::Broken
+        } else if self.chains.is_empty() || self.chains.iter().any(|c| !c.doubts.is_empty()) {
+            Verdict::CannotTell
+        } else {
+            Verdict::Intact
+        }
     }
 }
 
@@ -56,8 +122,25 @@ pub struct ChainReport {
     pub unknown: u64,
     /// How many bytes of torn lines earlier starts have set aside.
     pub set_aside: u64,
+    /// Why nothing can be said although nothing wrong was found.
+    pub doubts: Vec<Doubt>,
+    /// How many records follow the last checkpoint.
+    pub unsigned: u64,
+    /// Whether no signed record states how many may.
+    pub(crate) unbounded: bool,
+    /// Whether a checkpoint mirror has a checkpoint of it.
+    pub(crate) covered: bool,
+    /// What the chain states about itself.
+    pub(crate) terms: Option<Terms>,
     /// Number of the last segment and the end of its good part, for whoever continues the chain.
     pub(crate) end: (u64, u64),
+}
+
+impl ChainReport {
+    /// The checkpoint mirror that the chain names.
+    pub(super) fn named_mirror(&self) -> Option<PathBuf> {
+        self.terms.as_ref().and_then(|terms| terms.mirror.clone())
+    }
 }
 
 /// A call that began and did not end.
@@ -163,7 +246,7 @@ impl fmt::Display for Fault {
             Self::Seal(flaw) => write!(f, "the seal of the segment is wrong: {flaw}"),
             Self::Forked => f.write_str("a checkpoint in the second place covers another record here: the chain was written anew"),
             Self::Cut { kept } => write!(f, "a checkpoint in the second place covers the records up to {kept}: the end was cut off"),
-            Self::Unsigned => f.write_str("no checkpoint covers the records before it: they were taken out"),
+            Self::Unsigned => f.write_str("more records than the chain allows have no signed checkpoint: checkpoints were removed"),
             Self::Unreadable(cause) => write!(f, "the file cannot be read: {cause}"),
         }
     }
@@ -173,7 +256,8 @@ impl fmt::Display for ChainReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "chain {}: ", self.chain)?;
         match &self.bad {
-            None => write!(f, "intact, {} records", self.records)?,
+            None if self.doubts.is_empty() => write!(f, "intact, {} records", self.records)?,
+            None => write!(f, "CANNOT TELL, {} records", self.records)?,
             Some(bad) => {
                 write!(
                     f,
@@ -207,13 +291,22 @@ impl fmt::Display for ChainReport {
             write!(f, ", segments up to {} retired", self.retired)?;
         }
         write!(f, ", signed up to record {}", self.signed)?;
+        if self.unsigned > 0 {
+            write!(
+                f,
+                ", {} records after the last checkpoint unsigned",
+                self.unsigned
+            )?;
+        }
         if let Some(kept) = self.kept {
             write!(f, ", up to {kept} also by the second place")?;
         }
-        match &self.head {
-            Some(head) => write!(f, ", head {head}"),
-            None => Ok(()),
+        if let Some(head) = &self.head {
+            write!(f, ", head {head}")?;
         }
+        self.doubts
+            .iter()
+            .try_for_each(|doubt| write!(f, "; {doubt}"))
     }
 }
 
@@ -222,27 +315,49 @@ impl fmt::Display for Report {
         for chain in &self.chains {
             writeln!(f, "{chain}")?;
         }
-        let bad = self
-            .chains
-            .iter()
-            .filter(|chain| chain.bad.is_some())
-            .count();
-        match (self.chains.len(), bad) {
-            (0, _) => f.write_str("no chains"),
-            (_, 0) if self.foreign > 0 => write!(
+        let chains = self.chains.len();
+        if self.mac_key_exchanged == Some(true) {
+            writeln!(
                 f,
-                "NOT INTACT: {} lines of the second place are not signed by the key",
-                self.foreign
-            ),
-            (all, 0) if self.second_place => write!(
-                f,
-                "intact: {all} chains, none cut off before the last checkpoint of the second place; what came after it cannot be seen from here"
-            ),
-            (all, 0) => write!(
-                f,
-                "intact: {all} chains; records cut off at an end, or whole chains removed, cannot be seen without checkpoints of a second place"
-            ),
-            (all, bad) => write!(f, "NOT INTACT: {bad} of {all} chains"),
+                "mac.key is not the key that the records name: it was exchanged"
+            )?;
         }
+        if self.foreign > 0 {
+            let lines = self.foreign;
+            writeln!(f, "{lines} lines of the mirror are not signed by the key")?;
+        }
+        let bad = self.chains.iter().filter(|chain| chain.bad.is_some());
+        match self.verdict() {
+            Verdict::Broken => write!(f, "NOT INTACT: {} of {chains} chains", bad.count()),
+            Verdict::CannotTell if chains == 0 => {
+                f.write_str("CANNOT TELL: there are no chains to verify")
+            }
+            Verdict::CannotTell => {
+                let unclear = self.chains.iter().filter(|c| !c.doubts.is_empty()).count();
+                write!(f, "CANNOT TELL: {unclear} of {chains} chains")
+            }
+            Verdict::Intact => self.signed_up_to(f),
+        }
+    }
+}
+
+impl Report {
+    /// States what "intact" covers: the signed part of each chain.
+    fn signed_up_to(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.chains.as_slice() {
+            [one] => write!(f, "intact: signed up to record {}", one.signed)?,
+            all => {
+                write!(f, "intact: {} chains, signed up to record", all.len())?;
+                for (at, chain) in all.iter().enumerate() {
+                    let comma = if at > 0 { "," } else { "" };
+                    write!(f, "{comma} {}", chain.signed)?;
+                }
+            }
+        }
+        f.write_str("; later records can be changed or cut off unseen")?;
+        if self.second_place {
+            return Ok(());
+        }
+        f.write_str("; without a checkpoint mirror, so can the end of a chain or a whole chain")
     }
 }

@@ -25,11 +25,23 @@ pub(crate) fn resume(home: &Path, key: &str, kept: &[Vec<u8>]) -> Found {
     let keys = vec![key.to_owned()];
     let mut seen = Kept::default();
     kept.iter().for_each(|line| seen.line(line, &keys));
-    let mut walk = Walk::new(home, false, keys, &mut seen);
+    let mut walk = Walk::new(home, false, keys.clone(), &mut seen);
     if let Err((file, cause)) = from_the_last_seal(&mut walk, home) {
         walk.fail(&file, 0, super::Fault::Unreadable(cause.to_string()));
     }
-    walk.finish()
+    let mut found = walk.finish();
+    // What says how long the unsigned end may be is in an older segment.
+    if found.report.unbounded && found.report.first > 1 {
+        let mut seen = Kept::default();
+        kept.iter().for_each(|line| seen.line(line, &keys));
+        let mut walk = Walk::new(home, false, keys, &mut seen);
+        let files = segment_files(home).map_err(|cause| (home.to_owned(), cause));
+        if let Err((file, cause)) = files.and_then(|files| walk.files(files)) {
+            walk.fail(&file, 0, super::Fault::Unreadable(cause.to_string()));
+        }
+        found = walk.finish();
+    }
+    found
 }
 
 fn from_the_last_seal(walk: &mut Walk, home: &Path) -> Result<(), Trouble> {

@@ -39,6 +39,9 @@ impl Walk {
         if mark.last != self.report.records || mark.head != self.prev {
             return Err(Fault::Signature("it is of another place"));
         }
+        if !self.keys.is_empty() {
+            self.unsigned.sign()?;
+        }
         self.report.checkpoints += 1;
         self.report.signed = mark.last;
         Ok(())
@@ -112,20 +115,23 @@ impl Walk {
     /// Keeps account of what the record says.
     pub(super) fn follow(&mut self, record: &Line<'_>) {
         self.report.records += 1;
+        let event = record.text("ev").unwrap_or_default();
+        let first = self.report.records == self.part.first;
+        self.unsigned.follow(&event, record, first);
         let call = || record.text("call").unwrap_or_default();
-        match record.text("ev").as_deref() {
-            Some("call.begin") => {
+        match event.as_str() {
+            "call.begin" => {
                 let place = (self.report.records, self.report.segments);
                 self.open.entry(call()).or_insert(place);
             }
-            Some("call.end") => {
+            "call.end" => {
                 self.open.remove(&call());
             }
-            Some("call.unknown") => {
+            "call.unknown" => {
                 self.open.remove(&call());
                 self.report.unknown += 1;
             }
-            Some("recovered") => self.report.set_aside += record.number("bytes").unwrap_or(0),
+            "recovered" => self.report.set_aside += record.number("bytes").unwrap_or(0),
             _ => {}
         }
     }

@@ -4,6 +4,7 @@ use super::report::{Bad, ChainReport, Fault, OpenCall};
 use super::rules::check_hash;
 use super::scan::Line;
 use super::signed::Kept;
+use super::terms::Unsigned;
 use ring::digest;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,9 +19,6 @@ const LONGEST_LINE: u64 = 1024 * 1024;
 /// A crash can tear no more than one write of about a mebibyte, one record and a checkpoint.
 const LONGEST_TEAR: u64 = 2 * LONGEST_LINE + 16 * 1024;
 
-/// More records than a journal ever writes without a checkpoint, whatever its settings.
-const LONGEST_UNSIGNED: u64 = 100_000;
-
 /// The state between two records.
 pub(super) struct Walk {
     pub(super) home: PathBuf,
@@ -33,6 +31,7 @@ pub(super) struct Walk {
     pub(super) claim: Option<Claim>,
     pub(super) part: Part,
     pub(super) newest: Option<PathBuf>,
+    pub(super) unsigned: Unsigned,
 }
 
 /// A beginning that nothing before it proves.
@@ -96,6 +95,7 @@ impl Walk {
             claim: None,
             part: Part::new(1),
             newest: None,
+            unsigned: Unsigned::default(),
         }
     }
 
@@ -229,13 +229,12 @@ impl Walk {
         }
         let records = self.report.records;
         let kept = self.kept.keys().next_back().copied().unwrap_or(0);
-        let unsigned = records - self.report.signed.min(records);
         let nothing = self.report.checkpoints == 0 && self.report.first <= 1 && records > 1;
         let what = if self.claim.as_ref().is_some_and(|claim| !claim.confirmed) {
             Fault::Head("the segments before the first are missing, and no record retires them")
         } else if kept > records {
             Fault::Cut { kept }
-        } else if !self.keys.is_empty() && (nothing || unsigned > LONGEST_UNSIGNED) {
+        } else if !self.keys.is_empty() && (nothing || self.unsigned.is_too_long()) {
             Fault::Unsigned
         } else {
             return;
@@ -252,6 +251,10 @@ impl Walk {
             .map(|(call, (seq, seg))| OpenCall { call, seq, seg })
             .collect();
         self.report.open.sort_by_key(|call| call.seq);
+        self.report.unsigned = self.unsigned.records;
+        self.report.unbounded = self.unsigned.is_unbounded();
+        self.report.covered = !self.kept.is_empty();
+        self.report.terms = self.unsigned.stated;
         Found {
             report: self.report,
             part: self.part,

@@ -20,14 +20,18 @@ fn the_first_record_introduces_the_writer() {
     let record = parse(&scratch.lines(journal.chain())[0]);
     let names: Vec<&str> = record.keys().map(String::as_str).collect();
     let mut expected = vec![
+        "batch_records",
         "boot",
         "chain",
         "checkpoint_key",
+        "checkpoint_records",
+        "checkpoint_seconds",
         "config_hash",
         "ev",
         "h",
         "host",
         "key_id",
+        "mac_key",
         "mono",
         "pid",
         "prev",

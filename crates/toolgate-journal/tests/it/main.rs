@@ -21,3 +21,4 @@ mod retention;
 mod rotation;
 mod state;
 mod tamper;
+mod unsigned;

@@ -84,8 +84,9 @@ function drawRecord() {
   const record = state.record ?? {};
   const failed = record.state === "failed" && `The record cannot be written, so all calls are refused: ${visText(record.why ?? "")}`;
   const place = record.checkpoints && `The second place does not take the checkpoints of the record: ${visText(record.checkpoints)}`;
-  attr($("record"), "hidden", !failed && !place);
-  put($("record"), failed || place || "");
+  const damaged = (record.damage ?? []).map((d) => `The audit log is damaged: ${visText(d.about)}: ${visText(d.why)}. Run: toolgate audit verify, then: toolgate audit acknowledge`).join(" ");
+  attr($("record"), "hidden", !failed && !place && !damaged);
+  put($("record"), failed || damaged || place || "");
 }
 
 function drawCounts() {

@@ -1,0 +1,141 @@
+//! Whether the open segment is still the file at its path, and the way back if it is not.
+//!
+//! A program that renames, deletes or replaces the segment does not disturb the open file, so records would go where
+//! no reader finds them. Each checkpoint compares the two. The open file still has every record, so the repair
+//! writes them back to the path and continues the chain: nothing that was answered is lost.
+
+use crate::chain::{self, Chain};
+use crate::disk::{Segment, private};
+use crate::error::Error;
+use crate::notice;
+use crate::repair::Trouble;
+use crate::writer::Writer;
+use ring::digest;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+impl Writer {
+    /// Fails if the path of the segment does not lead to the open file any more.
+    pub(crate) fn check_in_place(&mut self) -> Result<(), Error> {
+        let path = self.chain.segment(self.tip.seg);
+        let Some(why) = displaced(self.segment.as_ref(), &path, self.file.bytes) else {
+            return Ok(());
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let error = self.fail(&io::Error::other(format!("the segment {name} {why}")));
+        self.trouble = Some(Trouble::Displaced);
+        Err(error)
+    }
+
+    /// Makes the folder of the chain again if it is gone.
+    pub(crate) fn restore_folder(&mut self) -> Result<(), Error> {
+        if self.chain.dir.is_dir() {
+            return Ok(());
+        }
+        let disk = self.options.disk.clone();
+        chain::make_dir(&self.chain.dir, disk.as_ref())?;
+        if let Some(chain) = Chain::take(&self.options.dir, &self.chain.id)? {
+            self.chain = chain;
+        }
+        Ok(())
+    }
+
+    /// Writes the records of the open file back to the path of the segment, and leaves a notice.
+    pub(crate) fn restore_segment(&mut self, reason: &str) -> io::Result<()> {
+        let path = self.chain.segment(self.tip.seg);
+        let at_path = fs::symlink_metadata(&path).ok();
+        let open = self.segment.state()?;
+        let same = at_path
+            .as_ref()
+            .zip(open)
+            .is_some_and(|(meta, open)| (meta.dev(), meta.ino()) == (open.device, open.inode));
+        let mut said = reason.to_owned();
+        if !same {
+            if at_path.is_some() {
+                set_aside(&path)?;
+            }
+            self.write_back(&path)?;
+            said.push_str("; its records were written back from the open file");
+        }
+        notice::put(&self.options.dir, &notice::displaced(&self.chain.id), &said)
+    }
+
+    fn write_back(&self, path: &Path) -> io::Result<()> {
+        let beside = path.with_extension("restored");
+        let _ = fs::remove_file(&beside);
+        let mut copy = Copy {
+            file: private(&beside, true)?,
+            left: self.file.bytes,
+            digest: digest::Context::new(&digest::SHA256),
+        };
+        let copied = self.segment.copy_to(&mut copy).and_then(|()| {
+            let digest = crate::record::hex(copy.digest.clone().finish().as_ref());
+            if digest != self.file.sha256() {
+                return Err(io::Error::other("the open file was changed, too"));
+            }
+            copy.file.sync_all()
+        });
+        copied.inspect_err(|_| drop(fs::remove_file(&beside)))?;
+        fs::rename(&beside, path)?;
+        self.options.disk.sync_dir(&self.chain.dir)
+    }
+}
+
+/// The good part of a segment, and its digest.
+struct Copy {
+    file: fs::File,
+    left: u64,
+    digest: digest::Context,
+}
+
+impl Write for Copy {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let good = bytes.get(..most.min(bytes.len())).unwrap_or_default();
+        self.file.write_all(good)?;
+        self.digest.update(good);
+        self.left -= good.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Why the path does not lead to the open file with so many bytes; `None` if it does. More than one name is no
+/// fault: backups by hard link make some.
+fn displaced(segment: &dyn Segment, path: &Path, bytes: u64) -> Option<String> {
+    let open = match segment.state() {
+        Ok(open) => open?,
+        Err(e) => return Some(format!("cannot be examined: {e}")),
+    };
+    let meta = match fs::symlink_metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return Some("was renamed or deleted by another program".to_owned());
+        }
+        Err(e) => return Some(format!("cannot be examined: {e}")),
+        Ok(meta) => meta,
+    };
+    if open.links == 0 || (meta.dev(), meta.ino()) != (open.device, open.inode) {
+        return Some("was replaced by another file".to_owned());
+    }
+    let found = meta.len();
+    (found != bytes)
+        .then(|| format!("was changed by another program: it has {found} bytes instead of {bytes}"))
+}
+
+/// Keeps a file that stands where the segment was.
+fn set_aside(path: &Path) -> io::Result<()> {
+    for attempt in 0..1000 {
+        let aside = path.with_extension(format!("replaced-{attempt}"));
+        if fs::symlink_metadata(&aside).is_err() {
+            return fs::rename(path, aside);
+        }
+    }
+    Err(io::Error::other(
+        "a thousand replaced segments are there already",
+    ))
+}

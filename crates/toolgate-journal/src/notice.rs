@@ -1,0 +1,92 @@
+//! Damage that a start or a checkpoint found, kept beside the chains until an operator acknowledges it.
+
+use crate::disk::private;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const OPEN: &str = "damaged";
+const ACKNOWLEDGED: &str = "acknowledged";
+
+/// What a notice about `mac.key` is about.
+pub(crate) const MAC_KEY: &str = "mac.key";
+
+/// Damage to the audit log that no operator has acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Notice {
+    /// The name of the damaged chain, `CHAIN.segment` for a displaced segment, or `mac.key`.
+    pub about: String,
+    /// What was found, and which chain goes on.
+    pub why: String,
+}
+
+/// What a notice is about if a chain goes on although its segment was displaced.
+pub(crate) fn displaced(chain: &str) -> String {
+    format!("{chain}.segment")
+}
+
+/// A chain that cannot be continued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Damage {
+    pub(crate) chain: String,
+    /// Number of its last good record, or of the last one that the checkpoint mirror covers.
+    pub(crate) records: u64,
+    /// The hash of that record.
+    pub(crate) head: String,
+    pub(crate) why: String,
+}
+
+/// Records that something was found. The chain that follows says the same, signed.
+pub(crate) fn put(dir: &Path, about: &str, why: &str) -> io::Result<()> {
+    let path = file(dir, about, OPEN);
+    let mut file = match private(&path, true) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => private(&path, false)?,
+        other => other?,
+    };
+    writeln!(file, "{why}")?;
+    file.sync_all()
+}
+
+/// Whether damage of that chain was found before, acknowledged or not.
+pub(crate) fn is_known(dir: &Path, about: &str) -> bool {
+    [OPEN, ACKNOWLEDGED].map(|state| file(dir, about, state).exists()) != [false; 2]
+}
+
+/// The damage in a journal folder that nobody acknowledged, in the order of the names.
+///
+/// # Errors
+/// The folder or a notice cannot be read.
+pub fn notices(dir: &Path) -> io::Result<Vec<Notice>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let about = name.and_then(|name| name.strip_suffix(OPEN)?.strip_suffix('.'));
+        if let Some(about) = about {
+            let text = fs::read_to_string(&path)?;
+            let why: Vec<&str> = text.lines().collect();
+            all.push(Notice {
+                about: about.to_owned(),
+                why: why.join("; "),
+            });
+        }
+    }
+    all.sort_by(|a, b| a.about.cmp(&b.about));
+    Ok(all)
+}
+
+/// Marks one notice as acknowledged. The verifiers report the damage all the same.
+///
+/// # Errors
+/// The notice cannot be renamed.
+pub fn acknowledge(dir: &Path, notice: &Notice) -> io::Result<()> {
+    fs::rename(
+        file(dir, &notice.about, OPEN),
+        file(dir, &notice.about, ACKNOWLEDGED),
+    )
+}
+
+fn file(dir: &Path, about: &str, state: &str) -> PathBuf {
+    dir.join(format!("{about}.{state}"))
+}

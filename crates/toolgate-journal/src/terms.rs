@@ -1,0 +1,30 @@
+//! What a chain states about itself, so that a verifier can judge its unsigned end, its mirror and its key.
+
+use crate::entry::Entry;
+use crate::options::Options;
+use std::path::{Path, PathBuf};
+
+/// The largest integer of a record.
+const MAX_NUMBER: u64 = (1 << 53) - 1;
+
+/// Adds the bounds of the unsigned end, the digest of `mac.key` and the path of the checkpoint mirror.
+pub(crate) fn with_terms(entry: Entry, options: &Options, mac_key: &str) -> Entry {
+    let micros = options.checkpoint_every.as_micros();
+    let seconds = u64::try_from(micros.div_ceil(1_000_000)).unwrap_or(MAX_NUMBER);
+    let batch = u64::try_from(options.batch.max(1)).unwrap_or(MAX_NUMBER);
+    let records = options.checkpoint_records.max(1);
+    let entry = entry
+        .with("batch_records", batch.min(MAX_NUMBER))
+        .with("checkpoint_records", records.min(MAX_NUMBER))
+        .with("checkpoint_seconds", seconds.min(MAX_NUMBER))
+        .with("mac_key", mac_key);
+    match &options.checkpoints {
+        Some(mirror) => entry.with("checkpoint_mirror", &*absolute(mirror).to_string_lossy()),
+        None => entry,
+    }
+}
+
+/// The path from the root: a verifier may be started in another folder.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}

@@ -1,0 +1,63 @@
+//! Where checkpoint mirrors are, if nobody says it.
+
+use super::scan::Line;
+use super::segment_files;
+use super::terms::Terms;
+use crate::chain;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// The name of the mirror beside a journal folder.
+const USUAL: &str = "checkpoints";
+
+/// Longest first record of a chain that is read for the mirror it names.
+const MAX_LINE_BYTES: u64 = 1024 * 1024;
+
+/// The mirrors to compare with, each once.
+pub(super) struct Mirrors {
+    pub(super) paths: Vec<PathBuf>,
+}
+
+impl Mirrors {
+    /// The given ones; where there are none, the usual one and those that the chains name, as far as they exist.
+    pub(super) fn of(dir: &Path, given: &[PathBuf]) -> Self {
+        let mut all = Self { paths: Vec::new() };
+        if !given.is_empty() {
+            all.paths.extend(given.iter().map(|path| whole(path)));
+            return all;
+        }
+        all.add([dir.join("..").join(USUAL)].into_iter());
+        let chains = chain::ids(dir).unwrap_or_default();
+        all.add(chains.iter().filter_map(|chain| named(&dir.join(chain))));
+        all
+    }
+
+    /// Adds mirrors that exist; whether there was a new one.
+    pub(super) fn add(&mut self, mirrors: impl Iterator<Item = PathBuf>) -> bool {
+        let before = self.paths.len();
+        for mirror in mirrors {
+            let is_there = mirror.is_dir() || mirror.is_file();
+            let mirror = whole(&mirror);
+            if is_there && !self.paths.contains(&mirror) {
+                self.paths.push(mirror);
+            }
+        }
+        self.paths.len() > before
+    }
+}
+
+/// The mirror that the first record of a chain names.
+fn named(home: &Path) -> Option<PathBuf> {
+    let (_, file) = segment_files(home).ok()?.into_iter().next()?;
+    let mut line = Vec::new();
+    let mut input = BufReader::new(File::open(file).ok()?).take(MAX_LINE_BYTES);
+    input.read_until(b'\n', &mut line).ok()?;
+    let record = Line::read(line.strip_suffix(b"\n")?).ok()?;
+    Terms::read(&record).mirror
+}
+
+/// The path as the system resolves it, so that two spellings are one.
+pub(super) fn whole(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
