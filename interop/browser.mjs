@@ -34,6 +34,12 @@
 //   {do: "gone", name}             waits until the pin of that name is not shown any more
 //   {do: "narrow", width}          makes the window so wide; says how wide the page is
 //   {do: "fetch", url, init, read} asks from a script of the page; says status, text and the header `read`, or why not
+//   {do: "see", at, holds}         waits until what the selector finds is visible with TEXT in it; says its text
+//   {do: "hidden", at}             waits until nothing that the selector finds is visible
+//   {do: "click", at}              presses it
+//   {do: "rows", at, names}        says these attributes and the text of everything that the selector finds
+//   {do: "no_notifications"}       loads the page anew, hidden, with notifications that are allowed and whose constructor throws
+//   {do: "links"}                  says in which states the connection was since then
 //   {do: "wait"}                   prints "waiting" and goes on when a line comes on standard input
 import { createInterface } from 'node:readline';
 import { job, need, say } from './job.mjs';
@@ -286,6 +292,51 @@ const acts = {
         return { refused: String(error) };
       }
     }, { url, init, read });
+  },
+  async see({ at, holds }) {
+    const found = page.locator(at, { hasText: holds ?? '' }).first();
+    await found.waitFor({ state: 'visible' });
+    return { text: await found.innerText() };
+  },
+  async hidden({ at }) {
+    await page.locator(at).first().waitFor({ state: 'hidden' });
+    return {};
+  },
+  async click({ at }) {
+    await page.locator(at).first().click();
+    return {};
+  },
+  async rows({ at, names }) {
+    return {
+      rows: await page.locator(at).evaluateAll((all, names) => all.map(one => ({
+        text: one.innerText, ...Object.fromEntries(names.map(name => [name, one.getAttribute(name)]))
+      })), names)
+    };
+  },
+  async no_notifications() {
+    await page.addInitScript(() => {
+      window.Notification = class {
+        static permission = 'granted';
+        static async requestPermission() { return 'granted'; }
+        constructor() {
+          window.tried = (window.tried ?? 0) + 1;
+          throw new TypeError('Illegal constructor');
+        }
+      };
+      Object.defineProperty(document, 'hidden', { get: () => true });
+      localStorage.setItem('toolgate.notify', '1');
+      window.addEventListener('DOMContentLoaded', () => {
+        const link = document.getElementById('link');
+        window.links = [];
+        new MutationObserver(() => window.links.push(link.dataset.link)).observe(link, { attributes: true });
+      });
+    });
+    await page.reload();
+    await page.locator('#link[data-link="live"]').waitFor();
+    return {};
+  },
+  async links() {
+    return page.evaluate(() => ({ links: window.links, tried: window.tried ?? 0 }));
   },
   async wait() {
     say('waiting');

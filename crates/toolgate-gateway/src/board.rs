@@ -48,6 +48,8 @@ struct Shown {
     masked: usize,
     trail: Trail,
     outcome: Option<&'static str>,
+    /// Of what is refused, the kind of the error.
+    code: Option<&'static str>,
     detail: Option<String>,
     progress: Option<Progress>,
     took: Option<u128>,
@@ -191,6 +193,7 @@ impl Observer for Board {
         self.update(id, |call| {
             call.state = if waits { "waiting" } else { "done" };
             call.outcome = (!waits).then_some(word(end.out));
+            call.code = end.code;
             call.detail.clone_from(&end.public);
             call.took = Some(call.at.elapsed().unwrap_or_default().as_millis());
             call.approval = end.approvals.first().cloned();
@@ -225,6 +228,7 @@ impl Shown {
             masked,
             trail: view.trail.clone(),
             outcome: None,
+            code: None,
             detail: None,
             progress: None,
             took: None,
@@ -238,6 +242,22 @@ impl Shown {
         let why = self.trail.given_up().filter(|_| cancelled)?;
         let reason = why.reason().map(clean);
         Some(json!({"by": why.by(), "reason": reason.as_deref().map(Secrets::without)}))
+    }
+
+    /// Why it was refused, as the console tells reasons apart; `None` if it was not.
+    fn refusal(&self) -> Option<&'static str> {
+        let code = self.code.filter(|_| self.outcome == Some("refused"))?;
+        let by = |rule: &str| self.trail.any(|s| s.by == rule && s.verdict == "refuse");
+        Some(match code {
+            "refused_rule" if by("freeze") => "frozen",
+            "refused_rule" => "rule",
+            "refused_person" => "person",
+            "refused_expired" => "expired",
+            "refused_record" => "record",
+            "refused_result" => "result",
+            "busy" if by("rate") => "rate",
+            other => other,
+        })
     }
 
     fn json(&self) -> Value {
@@ -266,7 +286,7 @@ impl Shown {
             "client": self.seen.client.as_deref().map(Secrets::without), "server": self.server, "tool": self.tool, "method": self.op.method(),
             "revision": self.seen.revision, "transport": self.seen.transport, "state": self.state,
             "arguments": self.arguments, "masked": self.masked, "verdict": verdict,
-            "rule": rule.map(|s| Secrets::without(&s.why)), "trail": trail, "outcome": self.outcome,
+            "rule": rule.map(|s| Secrets::without(&s.why)), "trail": trail, "outcome": self.outcome, "refusal": self.refusal(),
             "detail": self.detail.as_deref().map(Secrets::without), "progress": progress, "took_ms": self.took,
             "approval": self.approval, "cancel": self.given_up(),
         })

@@ -117,6 +117,9 @@ pub(crate) enum Command {
         /// Whom the link is for: what is decided with it is decided by that person
         #[arg(long = "as", value_name = "NAME", default_value = "")]
         name: String,
+        /// End all browser sessions of the data directory instead, and remove links that nobody opened
+        #[arg(long, conflicts_with = "name")]
+        revoke: bool,
     },
     /// Read or verify the record
     #[command(subcommand)]
@@ -306,11 +309,11 @@ pub(crate) enum Audit {
         cursor: Option<PathBuf>,
     },
     /// Check that no record was changed or lost
+    ///
+    /// Exit code: 0 intact, 1 broken, 2 wrong arguments, 3 cannot tell.
     Verify {
         /// The public key that signed the checkpoints, as `toolgate audit key` printed it; can be given more than once
         ///
-    ///
-    /// Exit code: 0 intact, 1 broken, 2 wrong arguments, 3 cannot tell.
         /// Without it, the key that lies beside the record counts. Who could change the record could change that, too.
         #[arg(long, value_name = "KEY", value_parser = public_key)]
         key: Vec<String>,
@@ -318,11 +321,11 @@ pub(crate) enum Audit {
         #[arg(long, value_name = "PATH")]
         checkpoints: Vec<PathBuf>,
     },
+    /// Acknowledge damage to the audit log that a start or a checkpoint found, so that `toolgate status` succeeds again
+    Acknowledge,
     /// Print the public key that verifies the signed checkpoints
     Key,
 }
-    /// Acknowledge damage to the audit log that a start or a checkpoint found, so that `toolgate status` succeeds again
-    Acknowledge,
 
 /// Which records are wanted: those that fit everything that is given.
 #[derive(Args, Clone, Debug, Default)]

@@ -19,6 +19,7 @@ mod tasks;
 use crate::{
     cli::{Cli, Command, Options},
     config::{Config, ConfigError},
+    console::revoke_all,
     control::{Gateways, Reached},
     demo,
     serve::{self, Reach, Start},
@@ -115,7 +116,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(Command::Login(wanted)) => login::run(&place, wanted),
         Some(Command::Logout(wanted)) => logins::forget(&place, wanted),
         Some(Command::Logins { json }) => logins::list(&place, *json),
-        Some(Command::Console { name }) => console(&Gateways::find(&data()?)?, name),
+        Some(Command::Console { revoke: true, .. }) => revoke_console(&data()?),
+        Some(Command::Console { name, .. }) => console(&Gateways::find(&data()?)?, name),
         Some(Command::Approve(approve)) => decide::approve(&data()?, approve),
         Some(Command::Grants(grants)) => decide::grants(&data()?, grants),
         Some(Command::Freeze(freeze)) => decide::freeze(&data()?, freeze),
@@ -227,6 +229,27 @@ fn call(data: &Path, tool: &str, arguments: &str) -> Result<ExitCode> {
 fn console(gateways: &Gateways, name: &str) -> Result<ExitCode> {
     let link = gateways.ask_any("console", &json!({"as": name}))?;
     print(&format!("{}\n", link["link"].as_str().unwrap_or_default()))
+}
+
+/// Ends all browser sessions, through the gateways or, where none runs, in the state itself.
+fn revoke_console(data: &Path) -> Result<ExitCode> {
+    let Ok(gateways) = Gateways::find(data) else {
+        let state = here::state(data)?;
+        let revoked = explain::runtime()?.block_on(revoke_all(&state));
+        return print(&revoked_text(revoked.map_err(Failed::Work)? as u64));
+    };
+    let mut revoked = 0;
+    for answer in gateways.ask_all("console/revoke", &json!({}))? {
+        match answer {
+            Reached::Ok(answer) => revoked += answer["revoked"].as_u64().unwrap_or_default(),
+            Reached::Unknown(why) | Reached::Refused(why) => return Err(Failed::Work(why)),
+        }
+    }
+    print(&revoked_text(revoked))
+}
+
+fn revoked_text(sessions: u64) -> String {
+    format!("ended {sessions} browser sessions; `toolgate console` prints a fresh link\n")
 }
 
 /// What all gateways answer, joined.

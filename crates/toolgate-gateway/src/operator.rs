@@ -32,8 +32,8 @@ use toolgate::{
     Caller, Catalog, Event, ItemKind, Json, List, Output, Report, Reporter, ToolResult,
     edge::{Front, call_here},
 };
-use toolgate_journal::Journal;
-use toolgate_policy::{Desk, Standing, Who};
+use toolgate_journal::{Entry, Event as Happened, Journal};
+use toolgate_policy::{Desk, Standing, Who, for_record};
 use toolgate_wire::dialect;
 
 /// Everything that the operator can see and do.
@@ -146,6 +146,7 @@ impl Operator {
             }
             "calls" => Ok(self.board.json()),
             "console" => self.link(word("as")),
+            "console/revoke" => self.revoke_logins(who).await,
             "servers/signed-in" => self.heard(word("id"), caller, "signed_in", who),
             "servers/signed-out" => self.heard(word("id"), caller, "signed_out", who),
             "reload" => Ok(self.reloader.reload(Because::Wanted(by)).await?),
@@ -190,6 +191,20 @@ impl Operator {
             return Err(NotDone::Unknown(why.to_owned()));
         };
         Ok(json!({"link": logins.link(label)?}))
+    }
+
+    /// Ends all browser sessions of the data directory.
+    async fn revoke_logins(&self, who: &Who) -> Done {
+        let Some(logins) = &self.logins else {
+            return Ok(json!({"revoked": 0}));
+        };
+        let revoked = logins.revoke().await?;
+        let entry = Entry::new(Happened::from("console.revoked")).with("count", revoked);
+        // It has happened. Where it cannot be recorded, calls are refused and the console says so.
+        let _ = self
+            .journal
+            .note(for_record(entry.with("by", who.by.as_str())));
+        Ok(json!({"revoked": revoked}))
     }
 
     /// Stops a call in all that runs of it; one that waits for a person is denied.

@@ -48,11 +48,27 @@ const WITHDRAWN: &str = "this key was revoked meanwhile; ask the operator for a 
 /// Recorded of an address whose further refusals are not recorded.
 const MANY: &str = "too many credentials of this address were refused; what it shows in the next minute is refused without a record";
 
+/// Keeps windows and scripts of other origins from the pages of this program.
+fn isolate(response: &mut Response<Body>) {
+    let headers = response.headers_mut();
+    for name in ["cross-origin-opener-policy", "cross-origin-resource-policy"] {
+        headers.insert(
+            header::HeaderName::from_static(name),
+            HeaderValue::from_static("same-origin"),
+        );
+    }
+}
+
 impl Routes {
     /// Answers one request that came from that address.
     pub(crate) async fn answer(&self, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
         // Not the whole plan: a request may be a stream that lives for long.
         let door = self.live.plan().door.clone();
+        let ours = !matches!(request.uri().path(), MCP | SSE | MESSAGES)
+            && !door
+                .resource
+                .as_ref()
+                .is_some_and(|r| r.is_metadata(request.uri().path()));
         let mut response = match door.guard.check(&request) {
             Ok(()) => self.shared(&door, from, request).await,
             Err(denied) => {
@@ -64,6 +80,9 @@ impl Routes {
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
         );
+        if ours {
+            isolate(&mut response);
+        }
         response
     }
 

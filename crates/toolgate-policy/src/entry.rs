@@ -136,6 +136,7 @@ impl Open<'_> {
             .map(|error| error.public().to_owned());
         End {
             out,
+            code: outcome.as_ref().err().map(|error| code(error.kind())),
             public,
             approvals,
             took: self.start.elapsed(),
@@ -215,6 +216,7 @@ impl Drop for Open<'_> {
         };
         let end = End {
             out,
+            code: None,
             public: None,
             approvals: Vec::new(),
             took: self.start.elapsed(),

@@ -73,6 +73,8 @@ pub enum Stage {
 pub struct End {
     /// The word of the record: `ok`, `tool_error`, `refused`, `timeout`, `waiting` and the like.
     pub out: &'static str,
+    /// The kind of its error in the audit log (`code`), where it failed: `invalid`, `refused_person`, `busy` and the like.
+    pub code: Option<&'static str>,
     /// What the caller was told, where it failed.
     pub public: Option<String>,
     /// The approvals it waits for; then the same call comes again.

@@ -1,40 +1,42 @@
-//! Who may use the console: whoever opened a fresh link that this program printed.
+//! Browser logins of the console: a link that this program printed is exchanged for a session.
 //!
-//! A login is two secrets. Browsers send the cookie to every port of this machine, so another web server on it can learn
-//! it. The key lies in the storage of our own origin, port included, and only our page sends it.
+//! A session is two secrets. Browsers send the cookie to every port of this machine, so another web server on it can learn
+//! it. The key lies in the storage of our own origin, port included, and only our page sends it. The state of the data
+//! directory has their digests, so a session outlives a restart. It is valid at the address whose cookie it has; another
+//! gateway of the data directory has another port, and with it another cookie.
 
-use crate::{control::person, door::same};
+use crate::{board::millis, control::person, door::same};
+use ring::digest::{SHA256, digest};
+use serde_json::{Value, json};
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 use toolgate::ids;
-use toolgate_policy::{By, Who};
+use toolgate_policy::{By, Expect, Row, Store, Who};
 
 /// How long a link is good, if nobody opens it.
 const LINK: Duration = Duration::from_secs(24 * 3600);
 /// How long a browser stays logged in.
 const LOGIN: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Links and logins at once; the oldest goes.
+/// Links at once, and sessions at once; the oldest is removed.
 const MOST: usize = 32;
+/// The table of sessions in the state of the data directory.
+const TABLE: &str = "console_logins";
+/// Longest time between two checks whether a session has expired.
+const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// The links that were printed, and the browsers that opened one.
 pub(crate) struct Logins {
     address: String,
     cookie: String,
     links: Mutex<Vec<(Link, Instant)>>,
-    open: Mutex<Vec<(Secrets, Instant)>>,
+    store: Arc<dyn Store>,
 }
 
 /// A link that was printed: its token, and whom it is for.
 struct Link {
     token: String,
-    label: Option<Arc<str>>,
-}
-
-struct Secrets {
-    cookie: String,
-    key: String,
     label: Option<Arc<str>>,
 }
 
@@ -46,15 +48,24 @@ pub(crate) struct Entered {
     pub(crate) key: String,
 }
 
+/// A session of a browser.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// Its key in the table, a digest of the cookie.
+    id: String,
+    /// Who is logged in.
+    pub(crate) who: Who,
+}
+
 impl Logins {
     /// For a console at this address; browsers share cookies between ports, so the port names ours.
-    pub(crate) fn new(address: std::net::SocketAddr) -> Logins {
+    pub(crate) fn new(address: std::net::SocketAddr, store: Arc<dyn Store>) -> Logins {
         let cookie = format!("toolgate_{}", address.port());
         Logins {
             address: format!("http://{address}/"),
             cookie,
             links: Mutex::default(),
-            open: Mutex::default(),
+            store,
         }
     }
 
@@ -73,52 +84,164 @@ impl Logins {
             token: token.clone(),
             label: (!label.is_empty()).then(|| label.into()),
         };
-        remember(&self.links, link, LINK);
+        remember(&self.links, link);
         Ok(format!("{}#token={token}", self.address))
     }
 
-    /// Trades the token of a link for a login.
-    pub(crate) fn enter(&self, token: &str) -> Option<Entered> {
+    /// Exchanges the token of a link for a session; `None` if no such link is open.
+    ///
+    /// # Errors
+    /// The session cannot be written to the state.
+    pub(crate) async fn enter(&self, token: &str) -> Result<Option<Entered>, String> {
+        let Some(label) = self.redeem(token) else {
+            return Ok(None);
+        };
+        let (secret, key) = (ids::secret(), ids::secret());
+        let now = self.store.clock().now();
+        let session = json!({
+            "console": self.cookie, "key": digest_of("key", &key), "label": label.as_deref(),
+            "since": millis(now), "expires": millis(now + LOGIN),
+        });
+        self.make_room(now).await;
+        let id = self.id(&secret);
+        let written = self.store.write(TABLE, &id, Some(session), Expect::Absent);
+        written.await.map_err(|e| e.public().to_owned())?;
+        Ok(Some(Entered {
+            cookie: self.set_cookie(&secret, LOGIN),
+            key,
+        }))
+    }
+
+    /// The session of a `Cookie` header and a key, if both are of one.
+    pub(crate) fn knows(&self, header: &str, key: &str) -> Option<Session> {
+        let cookies = header.split(';').filter_map(|c| c.trim().split_once('='));
+        let mut ours = cookies.filter(|(name, _)| *name == self.cookie);
+        let key = digest_of("key", key);
+        ours.find_map(|(_, secret)| {
+            let id = self.id(secret);
+            let row = self.store.row(TABLE, &id)?;
+            self.left(&row)?;
+            let known = row.value.get("key").and_then(Value::as_str)?;
+            same(&key, known).then(|| Session {
+                id,
+                who: who(&row.value),
+            })
+        })
+    }
+
+    /// Ends a session. Returns the value of `Set-Cookie` that removes the cookie.
+    ///
+    /// # Errors
+    /// The state cannot be written.
+    pub(crate) async fn leave(&self, session: &Session) -> Result<String, String> {
+        let removed = self.store.write(TABLE, &session.id, None, Expect::Any);
+        removed.await.map_err(|e| e.public().to_owned())?;
+        Ok(self.set_cookie("", Duration::ZERO))
+    }
+
+    /// Ends all sessions of the data directory and removes the links of this gateway; returns how many sessions ended.
+    ///
+    /// # Errors
+    /// The state cannot be written.
+    pub(crate) async fn revoke(&self) -> Result<usize, String> {
+        let links = || self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links().clear();
+        revoke_all(self.store.as_ref()).await
+    }
+
+    /// Resolves once a session was revoked or has expired.
+    pub(crate) async fn ended(&self, session: &Session) {
+        let mut changed = self.store.changed();
+        loop {
+            let row = self.store.row(TABLE, &session.id);
+            let Some(left) = row.and_then(|row| self.left(&row)) else {
+                return;
+            };
+            tokio::select! {
+                () = tokio::time::sleep(left.min(MAX_CHECK_INTERVAL)) => {}
+                changed = changed.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+
+    /// Takes the link with this token out; returns whom it is for.
+    fn redeem(&self, token: &str) -> Option<Option<Arc<str>>> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         let at = links
             .iter()
             .position(|(known, end)| same(token, &known.token) && *end > Instant::now())?;
-        let (link, _) = links.remove(at);
-        let (secret, key) = (ids::secret(), ids::secret());
-        let cookie = format!(
-            "{}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}",
-            self.cookie,
-            LOGIN.as_secs()
-        );
-        let known = Secrets {
-            cookie: secret,
-            key: key.clone(),
-            label: link.label,
-        };
-        remember(&self.open, known, LOGIN);
-        Some(Entered { cookie, key })
+        Some(links.remove(at).0.label)
     }
 
-    /// Who is logged in, where a `Cookie` header and a key are of one login of ours.
-    pub(crate) fn knows(&self, header: &str, key: &str) -> Option<Who> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let cookies = header.split(';').filter_map(|c| c.trim().split_once('='));
-        let ours = cookies
-            .filter(|(name, _)| *name == self.cookie)
-            .map(|(_, value)| value);
-        let good = |given: &str, (known, end): &(Secrets, Instant)| {
-            // Both are always compared, so that the time says nothing about which one was wrong.
-            same(given, &known.cookie) & same(key, &known.key) && *end > Instant::now()
-        };
-        let mut found = None;
-        for given in ours {
-            found = open.iter().find(|login| good(given, login)).or(found);
+    /// How long a session of this console is valid; `None` if it is not.
+    fn left(&self, row: &Row) -> Option<Duration> {
+        let console = row.value.get("console").and_then(Value::as_str);
+        let now = millis(self.store.clock().now());
+        let left = number(row, "expires")?
+            .checked_sub(now)
+            .filter(|left| *left > 0)?;
+        (console == Some(&self.cookie)).then(|| Duration::from_millis(left))
+    }
+
+    /// Removes what has expired, and the oldest session of this console where there are too many.
+    async fn make_room(&self, now: SystemTime) {
+        let mut rows = self.store.entries(TABLE);
+        rows.sort_by_key(|row| number(row, "since"));
+        let over = |row: &Row| number(row, "expires").is_none_or(|end| end <= millis(now));
+        let mut gone: Vec<String> = rows
+            .extract_if(.., |row| over(row))
+            .map(|row| row.key)
+            .collect();
+        rows.retain(|row| row.value.get("console").and_then(Value::as_str) == Some(&self.cookie));
+        let surplus = (rows.len() + 1).saturating_sub(MOST);
+        gone.extend(rows.into_iter().take(surplus).map(|row| row.key));
+        for id in gone {
+            // One that stays is not valid, or is removed at the next login.
+            let _ = self.store.write(TABLE, &id, None, Expect::Any).await;
         }
-        let (login, _) = found?;
-        Some(match &login.label {
-            Some(label) => Who::named(By::Console, label.clone()),
-            None => person::owner(By::Console),
-        })
+    }
+
+    fn id(&self, secret: &str) -> String {
+        digest_of("cookie", &format!("{}={secret}", self.cookie))
+    }
+
+    fn set_cookie(&self, secret: &str, life: Duration) -> String {
+        format!(
+            "{}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}",
+            self.cookie,
+            life.as_secs()
+        )
+    }
+}
+
+/// Ends all sessions of a data directory; returns how many.
+///
+/// # Errors
+/// The state cannot be written.
+pub(crate) async fn revoke_all(store: &dyn Store) -> Result<usize, String> {
+    let rows = store.entries(TABLE);
+    for row in &rows {
+        let removed = store.write(TABLE, &row.key, None, Expect::Any).await;
+        removed.map_err(|e| e.public().to_owned())?;
+    }
+    Ok(rows.len())
+}
+
+/// SHA-256 of a secret, so that the state does not have it.
+fn digest_of(what: &str, secret: &str) -> String {
+    let text = format!("toolgate-console-{what}-v1\n{secret}");
+    let digest = digest(&SHA256, text.as_bytes());
+    digest.as_ref().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn number(row: &Row, name: &str) -> Option<u64> {
+    row.value.get(name)?.as_u64()
+}
+
+fn who(session: &Value) -> Who {
+    match session.get("label").and_then(Value::as_str) {
+        Some(label) => Who::named(By::Console, label),
+        None => person::owner(By::Console),
     }
 }
 
@@ -128,72 +251,126 @@ fn is_label(label: &str) -> bool {
     label.len() <= 64 && label.chars().all(plain) && !matches!(label, "console" | "terminal")
 }
 
-fn remember<T>(list: &Mutex<Vec<(T, Instant)>>, secret: T, life: Duration) {
+fn remember(list: &Mutex<Vec<(Link, Instant)>>, link: Link) {
     let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     list.retain(|(_, end)| *end > now);
     if list.len() >= MOST {
         list.remove(0);
     }
-    list.push((secret, now + life));
+    list.push((link, now + LINK));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toolgate_policy::Memory;
 
-    #[test]
-    fn a_link_is_good_once_and_a_login_stays() {
-        let logins = Logins::new(([127, 0, 0, 1], 8665).into());
+    fn logins(port: u16, store: &Arc<Memory>) -> Logins {
+        Logins::new(([127, 0, 0, 1], port).into(), store.clone())
+    }
+
+    async fn enter(logins: &Logins, label: &str) -> (String, String) {
+        let link = logins.link(label).unwrap();
+        let token = link.split_once("#token=").unwrap().1;
+        let Entered { cookie, key } = logins.enter(token).await.unwrap().unwrap();
+        (cookie.split(';').next().unwrap().to_owned(), key)
+    }
+
+    #[tokio::test]
+    async fn a_link_is_good_once_and_a_login_stays() {
+        let logins = logins(8665, &Arc::default());
         let link = logins.link("").unwrap();
         let token = link.strip_prefix("http://127.0.0.1:8665/#token=").unwrap();
-        assert!(logins.enter("").is_none());
-        assert!(logins.enter("wrong").is_none());
-        let Entered { cookie, key } = logins.enter(token).unwrap();
-        assert!(logins.enter(token).is_none(), "once");
+        assert!(logins.enter("").await.unwrap().is_none());
+        assert!(logins.enter("wrong").await.unwrap().is_none());
+        let Entered { cookie, key } = logins.enter(token).await.unwrap().unwrap();
+        assert!(logins.enter(token).await.unwrap().is_none(), "once");
         let pair = cookie.split(';').next().unwrap();
         assert!(logins.knows(&format!("other=1; {pair}"), &key).is_some());
         assert!(logins.knows("toolgate_8665=wrong", &key).is_none());
         assert!(logins.knows(&pair.replace("8665", "8666"), &key).is_none());
     }
 
-    #[test]
-    fn a_label_says_who_it_is() {
-        let logins = Logins::new(([127, 0, 0, 1], 8665).into());
-        let who = |label: &str| {
-            let link = logins.link(label).unwrap();
-            let Entered { cookie, key } = logins.enter(link.split_once('=').unwrap().1).unwrap();
-            logins.knows(cookie.split(';').next().unwrap(), &key)
-        };
-        assert_eq!(who("ann"), Some(Who::named(By::Console, "ann")));
-        assert_eq!(who(""), Some(person::owner(By::Console)));
+    #[tokio::test]
+    async fn a_label_says_who_it_is() {
+        let logins = logins(8665, &Arc::default());
+        for (label, expected) in [
+            ("ann", Who::named(By::Console, "ann")),
+            ("", person::owner(By::Console)),
+        ] {
+            let (pair, key) = enter(&logins, label).await;
+            assert_eq!(logins.knows(&pair, &key).unwrap().who, expected);
+        }
         for wrong in ["terminal", "console", "a b", "\u{e4}", &"x".repeat(65)] {
             assert!(logins.link(wrong).is_err(), "{wrong}");
         }
     }
 
-    #[test]
-    fn the_cookie_and_the_key_are_of_one_login() {
-        let logins = Logins::new(([127, 0, 0, 1], 8665).into());
-        let enter = || {
-            let link = logins.link("").unwrap();
-            logins.enter(link.split_once('=').unwrap().1).unwrap()
-        };
-        let (one, other) = (enter(), enter());
-        let pair = one.cookie.split(';').next().unwrap();
-        assert!(logins.knows(pair, &one.key).is_some());
-        for wrong in ["", "1", other.key.as_str(), pair] {
-            assert!(logins.knows(pair, wrong).is_none(), "{wrong}");
+    #[tokio::test]
+    async fn the_cookie_and_the_key_are_of_one_login() {
+        let logins = logins(8665, &Arc::default());
+        let (one, other) = (enter(&logins, "").await, enter(&logins, "").await);
+        assert!(logins.knows(&one.0, &one.1).is_some());
+        for wrong in ["", "1", other.1.as_str(), one.0.as_str()] {
+            assert!(logins.knows(&one.0, wrong).is_none(), "{wrong}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_session_outlives_a_restart_at_its_own_address_and_the_state_has_no_secret() {
+        let store = Arc::new(Memory::new());
+        let (pair, key) = enter(&logins(8665, &store), "ann").await;
+        assert!(logins(8665, &store).knows(&pair, &key).is_some());
+        let other = logins(8666, &store);
+        assert!(other.knows(&pair, &key).is_none());
+        assert!(other.knows(&pair.replace("8665", "8666"), &key).is_none());
+        let kept = format!("{:?}", store.entries(TABLE));
+        assert!(!kept.contains(&key) && !kept.contains(pair.split_once('=').unwrap().1));
+    }
+
+    #[tokio::test]
+    async fn a_session_ends_when_it_is_left_revoked_or_expired() {
+        let store = Arc::new(Memory::new());
+        let logins = logins(8665, &store);
+        let (one, two) = (enter(&logins, "").await, enter(&logins, "").await);
+        let session = logins.knows(&one.0, &one.1).unwrap();
+        let gone = logins.leave(&session).await.unwrap();
+        assert!(gone.contains("Max-Age=0"), "{gone}");
+        logins.ended(&session).await;
+        assert!(logins.knows(&one.0, &one.1).is_none());
+        assert!(logins.knows(&two.0, &two.1).is_some());
+        let row = store.entries(TABLE).remove(0);
+        let mut over = row.value.clone();
+        over["since"] = json!(1);
+        over["expires"] = json!(2);
+        let written = store.write(TABLE, &row.key, Some(over), Expect::Any);
+        written.await.unwrap();
+        assert!(logins.knows(&two.0, &two.1).is_none());
+        let (three, link) = (enter(&logins, "").await, logins.link("").unwrap());
+        assert_eq!(logins.revoke().await.unwrap(), 1, "what expired is gone");
+        assert!(logins.knows(&three.0, &three.1).is_none());
+        let token = link.split_once("#token=").unwrap().1;
+        assert!(logins.enter(token).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn the_oldest_session_is_removed_when_there_are_too_many() {
+        let store = Arc::new(Memory::new());
+        let logins = logins(8665, &store);
+        for _ in 0..MOST + 3 {
+            enter(&logins, "").await;
+        }
+        assert_eq!(store.entries(TABLE).len(), MOST);
     }
 }
 
 #[cfg(test)]
 mod unprinted {
-    use super::{Entered, Link, Secrets};
+    use super::{Entered, Link};
 
     #[test]
     fn t62_links_and_logins_cannot_be_printed() {
-        is_unprinted!(Link, Secrets, Entered);
+        is_unprinted!(Link, Entered);
     }
 }

@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{broadcast, mpsc};
 use toolgate::edge::http::Body;
-use toolgate_policy::Who;
 
 pub(crate) use body::{SHORT, body};
-pub(crate) use login::Logins;
+use login::Session;
+pub(crate) use login::{Logins, revoke_all};
 
 /// The console's part of the routes.
 pub(crate) struct Console {
@@ -47,20 +47,21 @@ impl Console {
         let path = request.uri().path().to_owned();
         match (request.method().clone(), path.as_str()) {
             (Method::POST, "/console/login") => self.login(request).await,
+            (Method::POST, "/console/logout") => self.logout(&request).await,
             (Method::GET, "/console/api/state") if self.is_in(&request).is_some() => {
                 answer(Ok(self.operator.snapshot().await))
             }
-            (Method::GET, "/console/api/events") if self.is_in(&request).is_some() => self.events(),
+            (Method::GET, "/console/api/events") => match self.is_in(&request) {
+                Some(session) => self.events(session),
+                None => logged_out(),
+            },
             (Method::POST, path)
                 if path.starts_with("/console/api/") && self.is_in(&request).is_some() =>
             {
                 let action = path.trim_start_matches("/console/api/").to_owned();
                 self.act(&action, request).await
             }
-            (_, path) if path.starts_with("/console/api/") => text(
-                StatusCode::UNAUTHORIZED,
-                "open the link that `toolgate console` prints",
-            ),
+            (_, path) if path.starts_with("/console/api/") => logged_out(),
             (Method::GET, PATH) => self.page("signed-in.html"),
             (Method::GET, path) => self.page(path.trim_start_matches("/console/")),
             _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
@@ -68,7 +69,7 @@ impl Console {
     }
 
     async fn act(&self, action: &str, request: Request<Incoming>) -> Response<Body> {
-        let Some(who) = self.is_in(&request) else {
+        let Some(Session { who, .. }) = self.is_in(&request) else {
             return foreign();
         };
         if let Some(step) = action.strip_prefix("sign-in/") {
@@ -92,11 +93,15 @@ impl Console {
             .get("token")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let Some(entered) = self.logins.enter(token) else {
-            return text(
-                StatusCode::UNAUTHORIZED,
-                "this link was used already or is too old; `toolgate console` prints a fresh one",
-            );
+        let entered = match self.logins.enter(token).await {
+            Ok(Some(entered)) => entered,
+            Ok(None) => {
+                return text(
+                    StatusCode::UNAUTHORIZED,
+                    "this link was used already or is too old; `toolgate console` prints a fresh one",
+                );
+            }
+            Err(why) => return answer(Err(why)),
         };
         let mut response = answer(Ok(json!({"key": entered.key})));
         if let Ok(cookie) = HeaderValue::from_str(&entered.cookie) {
@@ -105,8 +110,24 @@ impl Console {
         response
     }
 
+    /// Ends the session of the request.
+    async fn logout(&self, request: &Request<Incoming>) -> Response<Body> {
+        let Some(session) = self.is_in(request) else {
+            return logged_out();
+        };
+        let cookie = match self.logins.leave(&session).await {
+            Ok(cookie) => cookie,
+            Err(why) => return answer(Err(why)),
+        };
+        let mut response = answer(Ok(json!({"ok": true})));
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+
     /// Who is logged in.
-    fn is_in(&self, request: &Request<Incoming>) -> Option<Who> {
+    fn is_in(&self, request: &Request<Incoming>) -> Option<Session> {
         let key = mark(request)?;
         request
             .headers()
@@ -116,14 +137,15 @@ impl Console {
             .find_map(|c| self.logins.knows(c, key))
     }
 
-    /// A snapshot first, then each change as it happens.
-    fn events(&self) -> Response<Body> {
+    /// A snapshot first, then each change as it happens, until the session ends.
+    fn events(&self, session: Session) -> Response<Body> {
         let (tx, rx) = mpsc::channel(64);
-        let operator = self.operator.clone();
+        let (operator, logins) = (self.operator.clone(), self.logins.clone());
         let work = Box::pin(async move {
             tokio::select! {
                 () = follow(&operator, tx) => {}
                 () = operator.server.closed() => {}
+                () = logins.ended(&session) => {}
             }
         });
         Body::named(rx, work, KEEP_ALIVE).response()
@@ -152,6 +174,13 @@ fn mark(request: &Request<Incoming>) -> Option<&str> {
         (Some(value), None) => value.to_str().ok(),
         _ => None,
     }
+}
+
+fn logged_out() -> Response<Body> {
+    text(
+        StatusCode::UNAUTHORIZED,
+        "open the link that `toolgate console` prints",
+    )
 }
 
 fn foreign() -> Response<Body> {

@@ -85,11 +85,11 @@ impl Operator {
         }
     }
 
-    /// The open questions, the one that expires first on top.
+    /// The open approval requests: first those whose caller waits, then by the time they expire.
     pub(crate) fn pending(&self) -> Value {
         let mut open = self.desk.list();
         open.retain(|view| view.standing == Standing::Open);
-        open.sort_by_key(|view| view.expires);
+        open.sort_by_key(|view| (!view.connected, view.expires));
         open.iter().map(pending).collect()
     }
 

@@ -44,6 +44,7 @@ impl Parts {
         guardian: Arc<Guardian>,
         address: Option<SocketAddr>,
     ) -> Result<Parts, String> {
+        let sessions = store.clone();
         let config = &start.config;
         let recorder = Arc::new(Recorder::new(journal.clone()));
         let board = Arc::new(Board::new());
@@ -99,7 +100,8 @@ impl Parts {
             None => server,
         };
         let server = Arc::new(server.with_witness(witness.clone()));
-        let logins = address.map(|address| Arc::new(Logins::new(reachable(address))));
+        let logins =
+            address.map(|address| Arc::new(Logins::new(reachable(address), sessions.clone())));
         let operator = Arc::new(Operator {
             board,
             desk,

@@ -19,6 +19,7 @@ mod check;
 mod clients;
 mod clock;
 mod console_login;
+mod console_page;
 mod crash;
 mod damaged_log;
 mod deciding;

@@ -1,7 +1,7 @@
 // The gateway's state as this page knows it, and the requests it can make.
 
 /** What the gateway last told; `ready` once a whole snapshot came. */
-export const state = { ready: false, skew: 0, calls: new Map(), pending: new Map(), tools: [], resources: [], prompts: [], servers: [], issuers: [], grants: [], freezes: [], keys: [], pins: [], tasks: [], gone: [] };
+export const state = { ready: false, skew: 0, calls: new Map(), pending: new Map(), tools: [], resources: [], prompts: [], servers: [], issuers: [], grants: [], freezes: [], keys: [], pins: [], tasks: [], policy: null, gone: [] };
 /** Most calls kept on the page. */
 export const KEEP = 500;
 
@@ -19,6 +19,22 @@ let held = null;
 export function keepKey(key) {
   held = key;
   try { localStorage.setItem(STORED, key); } catch { /* then it lasts as long as this page */ }
+}
+
+/** Forgets the key of a login that ended. */
+export function dropKey() {
+  held = null;
+  try { localStorage.removeItem(STORED); } catch { /* no storage */ }
+}
+
+/** Ends the login of this browser. */
+export async function logout() {
+  const res = await post("/console/logout", {});
+  if (!res.ok && res.status !== 401) return res;
+  close();
+  dropKey();
+  tell("login", "");
+  return { ...res, ok: true };
 }
 
 /** The header that says that a request is this page's own. */
@@ -82,7 +98,10 @@ async function listen(body) {
     if (done) return;
     const blocks = (rest + value).split("\n\n");
     rest = blocks.pop();
-    blocks.forEach(heard);
+    for (const block of blocks) {
+      // An error of one view, or of the browser, must not end the stream.
+      try { heard(block); } catch (e) { console.error(e); }
+    }
   }
 }
 
@@ -96,18 +115,18 @@ function heard(block) {
   if (name === "state") { retry = 0; takeState(value); tell("link", "live"); }
   else if (name === "call") { takeCall(value); changed("calls"); }
   else if (name === "pending") { takePending(value); changed("pending"); }
-  else if (["tools", "resources", "prompts", "servers", "issuers", "grants", "freezes", "keys", "pins", "tasks", "record"].includes(name)) { state[name] = value; changed(name); }
+  else if (["tools", "resources", "prompts", "servers", "issuers", "grants", "freezes", "keys", "pins", "tasks", "record", "policy"].includes(name)) { state[name] = value; changed(name); }
 }
 
 function takeState(s) {
   const first = !state.ready;
-  Object.assign(state, { ready: true, version: s.version, endpoint: s.endpoint, data: s.data, record: s.record, skew: s.now - Date.now() });
+  Object.assign(state, { ready: true, version: s.version, endpoint: s.endpoint, data: s.data, record: s.record, policy: s.policy, skew: s.now - Date.now() });
   for (const name of ["tools", "resources", "prompts", "servers", "issuers", "grants", "freezes", "keys", "pins", "tasks"]) state[name] = s[name] ?? [];
   state.calls = new Map((s.calls ?? []).map((c) => [c.id, c]));
   const before = state.pending;
   state.pending = new Map((s.pending ?? []).filter((p) => p.state !== "gone").map((p) => [p.id, p]));
   if (!first) for (const p of state.pending.values()) if (!before.has(p.id)) tell("pending", p);
-  changed("calls", "pending", "tools", "resources", "prompts", "servers", "grants", "freezes", "keys", "pins", "tasks", "record", "about");
+  changed("calls", "pending", "tools", "resources", "prompts", "servers", "grants", "freezes", "keys", "pins", "tasks", "record", "policy", "about");
 }
 
 function takeCall(c) {

@@ -1,7 +1,7 @@
 // The console of the gateway: login, sections, keys and the header. The views draw themselves.
 
-import { state, on, connect, post, keepKey } from "./api.js";
-import { put, attr, say, visText } from "./dom.js";
+import { state, on, connect, post, keepKey, logout } from "./api.js";
+import { h, t, put, attr, button, say, stamp, visText } from "./dom.js";
 import { renderInbox, tickInbox, inboxKey, showPending } from "./view-inbox.js";
 import { renderCalls, tickCalls, callsKey, showCall } from "./view-calls.js";
 import { renderTools, toolsKey } from "./view-tools.js";
@@ -34,10 +34,11 @@ async function login(token) {
 function showLogin(message) {
   attr($("login"), "hidden", message === null);
   attr($("console"), "hidden", message !== null || !state.ready);
+  attr($("logout"), "hidden", message !== null || !state.ready);
   attr($("login-error"), "hidden", !message);
   put($("login-error"), message ?? "");
   if (message === null) return;
-  attr($("banner"), "hidden", true);
+  for (const banner of document.querySelectorAll(".banner[role=alert]")) attr(banner, "hidden", true);
   setLink("out");
   document.title = "Toolgate";
   $("login-token").focus();
@@ -89,6 +90,33 @@ function drawRecord() {
   put($("record"), failed || damaged || place || "");
 }
 
+/** Says that the config on the disk is refused, until a good one is in force. */
+function drawPolicy() {
+  const refused = state.policy?.refused;
+  attr($("policy"), "hidden", !refused);
+  put($("policy"), refused ? `The config was refused, the one before stays in force: ${visText(refused)}` : "");
+}
+
+/** Says on every page that everything is frozen: by whom, since when, why, with Thaw. */
+let frozenDrawn = "";
+function drawFrozen() {
+  const all = state.freezes.find((f) => f.what === "all");
+  attr($("frozen"), "hidden", !all);
+  const key = JSON.stringify(all ?? null);
+  if (key === frozenDrawn) return;
+  frozenDrawn = key;
+  const error = h("span", { class: "error" });
+  const thaw = button("Thaw", { class: "small", "data-act": "thaw-all" }, async () => {
+    thaw.disabled = true;
+    const res = await post("/console/api/thaw", { what: "all" });
+    thaw.disabled = false;
+    put(error, res.error ?? "");
+  });
+  $("frozen").replaceChildren(...(all ? [
+    t("span", {}, `Everything is frozen by ${all.by} since ${stamp(all.since).slice(0, 16)} UTC${all.reason ? ": " + all.reason : ", without a reason"}. All calls are refused. `),
+    thaw, " ", error] : []));
+}
+
 function drawCounts() {
   const down = state.servers.filter((s) => ["failed", "backoff", "sign-in"].includes(s.state)).length;
   const running = [...state.calls.values()].filter((c) => c.state !== "done").length;
@@ -104,10 +132,11 @@ function drawCounts() {
 
 // Notifications ----------------------------------------------------------
 
-const wants = () => "Notification" in window && Notification.permission === "granted" && localStorage.getItem("toolgate.notify") === "1";
+let canNotify = "Notification" in window;
+const wants = () => canNotify && Notification.permission === "granted" && localStorage.getItem("toolgate.notify") === "1";
 
 function drawNotify() {
-  attr($("notify"), "hidden", !("Notification" in window));
+  attr($("notify"), "hidden", !canNotify);
   attr($("notify"), "aria-pressed", wants() ? "true" : "false");
   put($("notify"), wants() ? "Notifying" : "Notify me");
 }
@@ -124,8 +153,14 @@ on("pending", (p) => {
   const name = visText(`${p.server}.${p.tool}`);
   say(`New approval: ${name}, asked by ${visText(p.caller)}`);
   if (!document.hidden || !wants()) return;
-  const n = new Notification("Approval needed: " + name, { body: "Asked by " + visText(p.caller), tag: p.id });
-  n.onclick = () => { window.focus(); location.hash = "#/inbox/" + encodeURIComponent(p.id); n.close(); };
+  try {
+    const n = new Notification("Approval needed: " + name, { body: "Asked by " + visText(p.caller), tag: p.id });
+    n.onclick = () => { window.focus(); location.hash = "#/inbox/" + encodeURIComponent(p.id); n.close(); };
+  } catch {
+    // Chrome on Android has the constructor and throws: it wants a service worker, which this page does not have.
+    canNotify = false;
+    drawNotify();
+  }
 });
 
 // Sections ---------------------------------------------------------------
@@ -191,13 +226,19 @@ document.addEventListener("keydown", (e) => {
   if (used) e.preventDefault();
 });
 $("keys").addEventListener("click", () => $("help").showModal());
+$("logout").addEventListener("click", async () => {
+  const res = await logout();
+  if (!res.ok) say(visText(res.error));
+});
 
 // Drawing ----------------------------------------------------------------
 
-const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, issuers: renderServers, grants: renderGrants, freezes: renderGrants, keys: renderGrants, pins: renderPins, tasks: renderTasks, record: drawRecord };
+const drawFreezes = () => { drawFrozen(); renderGrants(); renderInbox(); };
+
+const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, issuers: renderServers, grants: renderGrants, freezes: drawFreezes, policy: drawPolicy, keys: renderGrants, pins: renderPins, tasks: renderTasks, record: drawRecord };
 
 on("change", (dirty) => {
-  if ($("console").hidden && $("login").hidden && state.ready) { attr($("console"), "hidden", false); dirty.add("first"); }
+  if ($("console").hidden && $("login").hidden && state.ready) { attr($("console"), "hidden", false); attr($("logout"), "hidden", false); dirty.add("first"); }
   for (const [name, draw] of Object.entries(DRAW)) if (dirty.has(name)) draw();
   if (!dirty.has("pending") && state.pending.size === 0) renderInbox();
   drawCounts();

@@ -12,6 +12,10 @@ const GROUPS = {
   refused: ["Refused", (c) => c.outcome === "refused" || c.outcome === "denied"],
 };
 const WORDS = { ok: "ok", tool_error: "tool error", rpc_error: "protocol error", timeout: "timed out", cancelled: "cancelled", upstream_lost: "server lost", refused: "refused", denied: "denied" };
+/** Why a call was refused: one text for each kind. */
+const REFUSED = { invalid: "invalid arguments", rule: "denied by a rule", person: "denied by a person", expired: "approval expired", frozen: "frozen", rate: "rate limited", busy: "too many calls", not_found: "unknown item", scope: "scope missing", unsupported: "client cannot do it", record: "audit log failed", result: "result blocked" };
+const REFUSED_LEVEL = { person: "bad", expired: "idle", invalid: "idle", not_found: "idle" };
+const outcomeOf = (c) => REFUSED[c.refusal] ?? WORDS[c.outcome] ?? c.outcome;
 const LEVEL = { ok: "calm", tool_error: "bad", rpc_error: "bad", timeout: "bad", upstream_lost: "bad", cancelled: "idle", refused: "warn", denied: "warn" };
 const STATES = { judging: "checking rules", waiting: "waiting for approval", running: "running" };
 
@@ -39,7 +43,7 @@ const nameOf = (c) => (c.server ? `${c.server}.${c.tool}` : c.tool) + (c.method 
 /** Who asked for the end of a call, with the reason where one was given. */
 const BY = { caller: "cancelled by its caller", link: "its caller is gone", deadline: "it took too long", operator: "stopped here", stop: "the gateway stopped" };
 const cancelOf = (c) => c.cancel ? (BY[c.cancel.by] ?? c.cancel.by) + (c.cancel.reason ? `: ${c.cancel.reason}` : "") : null;
-const haystack = (c) => `${c.id} ${nameOf(c)} ${c.caller} ${c.client ?? ""} ${c.state} ${WORDS[c.outcome] ?? ""} ${c.detail ?? ""} ${cancelOf(c) ?? ""} ${c.arguments}`.toLowerCase();
+const haystack = (c) => `${c.id} ${nameOf(c)} ${c.caller} ${c.client ?? ""} ${c.state} ${outcomeOf(c) ?? ""} ${c.detail ?? ""} ${cancelOf(c) ?? ""} ${c.arguments}`.toLowerCase();
 
 export function renderCalls() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -98,8 +102,8 @@ function stateMark() {
   const node = h("span", { class: "state" });
   return { node, update(c) {
     const done = c.state === "done";
-    put(node, done ? WORDS[c.outcome] ?? c.outcome ?? "done" : STATES[c.state] ?? c.state);
-    node.className = "state " + (done ? LEVEL[c.outcome] ?? "idle" : c.state);
+    put(node, done ? outcomeOf(c) ?? "done" : STATES[c.state] ?? c.state);
+    node.className = "state " + (done ? REFUSED_LEVEL[c.refusal] ?? LEVEL[c.outcome] ?? "idle" : c.state);
   } };
 }
 
@@ -162,6 +166,7 @@ function makeRow(first) {
     node.dataset.drawn = "1";
     attr(node, "data-state", c.state);
     attr(node, "data-outcome", c.outcome);
+    attr(node, "data-refusal", c.refusal);
     node.classList.toggle("current", c.id === open);
     put(who, c.caller);
     put(args, preview(c.arguments ?? ""));
@@ -192,7 +197,7 @@ function makeDetail(first) {
       box.replaceChildren(textBox("Arguments", args ?? ""));
     }
     const rows = [["Call", c.id], ["Began", stamp(c.at)], ["Caller", c.caller], ["Client", c.client], ["Came by", `${c.transport}, revision ${c.revision ?? "unknown"}`],
-      ["Verdict", c.verdict], ["Rule", c.rule], ["Outcome", WORDS[c.outcome] ?? c.outcome], ["Cancelled", cancelOf(c)], ["Detail", c.detail], ["Approval", c.approval],
+      ["Verdict", c.verdict], ["Rule", c.rule], ["Outcome", outcomeOf(c)], ["Cancelled", cancelOf(c)], ["Detail", c.detail], ["Approval", c.approval],
       ["Masked", c.masked ? `${c.masked} secret${c.masked === 1 ? "" : "s"} in the arguments shown` : null]].filter((r) => r[1]);
     const key = JSON.stringify(rows);
     if (facts.dataset.key === key) return;

@@ -1,4 +1,4 @@
-// The inbox: calls that wait for a person, the one that runs out first on top.
+// The inbox: calls that wait for a person. Those whose caller still waits come first, then the one that expires first.
 
 import { state, now, post } from "./api.js";
 import { h, t, put, attr, keyed, button, copyButton, textBox, hiddenCount, sizeNote, span, clock, stamp, say, visText } from "./dom.js";
@@ -19,7 +19,7 @@ const syncRecent = keyed(recent, (p) => p.id, makeGone);
 /** Draws what changed. */
 export function renderInbox() {
   const before = order;
-  const items = [...state.pending.values()].sort((a, b) => a.expires - b.expires || (a.id < b.id ? -1 : 1));
+  const items = [...state.pending.values()].sort((a, b) => Boolean(b.connected) - Boolean(a.connected) || a.expires - b.expires || (a.id < b.id ? -1 : 1));
   const focusWasIn = list.contains(document.activeElement);
   order = items.map((p) => p.id);
   parts = syncCards(items);
@@ -93,6 +93,10 @@ export function riskTags(hints = {}, trusted = false) {
   return out;
 }
 
+/** The freezes that refuse this call, whatever is decided here. */
+const freezesOf = (p) => state.freezes.filter((f) => f.what === "all" || f.what === "caller " + p.caller || f.what === "server " + p.server);
+const freezeText = (f) => visText(`Frozen: ${f.what === "all" ? "everything" : f.what}, by ${f.by}, since ${stamp(f.since).slice(0, 16)} UTC${f.reason ? ": " + f.reason : ""}. An approved call is refused until it is thawed.`);
+
 const isTool = (p) => (p.kind ?? "tool") === "tool";
 
 /** What a question is about that is no tool. */
@@ -106,6 +110,7 @@ function makeCard(first) {
   const name = t("h3", { id: "name-" + p.id }, `${p.server}.${p.tool}`);
   const title = h("span", { class: "dim title" });
   const tags = h("div", { class: "tags" });
+  const frozen = h("p", { class: "warning frozen", "data-frozen": "", hidden: true });
   const left = h("b", { class: "left" });
   const bar = h("progress", { max: "1", value: "1", "aria-label": "time left" });
   const presence = h("span", { class: "presence" });
@@ -129,7 +134,7 @@ function makeCard(first) {
   });
   const node = h("article", { class: "card", tabindex: "-1", "data-pending": p.id, "aria-labelledby": name.id, on: { focusin: () => select(p.id), pointerdown: () => select(p.id) } },
     h("header", {}, h("div", { class: "what" }, name, title), h("div", { class: "clock" }, h("span", { role: "timer" }, left), bar)),
-    tags,
+    tags, frozen,
     h("div", { class: "body" }, args.node, facts),
     error,
     h("footer", {}, h("div", { class: "yes" }, approve, edit, remember), h("div", { class: "no" }, reason, deny)),
@@ -175,12 +180,17 @@ function makeCard(first) {
   function update(next) {
     p = next;
     tick();
+    const freezes = freezesOf(p).map(freezeText).join(" ");
+    put(frozen, freezes);
+    attr(frozen, "hidden", !freezes);
     const key = JSON.stringify(p);
     if (key === drawn) return;
     drawn = key;
     put(name, `${p.server}.${p.tool}`);
     put(title, p.title ?? "");
-    tags.replaceChildren(...(isTool(p) ? riskTags(p.hints, p.trusted) : kindTags(p)));
+    attr(node, "data-caller", p.connected ? "waits" : "gone");
+    node.classList.toggle("gone", !p.connected);
+    tags.replaceChildren(...(p.connected ? [] : [h("span", { class: "tag bad" }, p.own ? "caller has gone" : "no caller waits here")]), ...(isTool(p) ? riskTags(p.hints, p.trusted) : kindTags(p)));
     drawFacts(facts, p, presence);
     args.update(p);
     attr(edit, "hidden", !p.may_edit);

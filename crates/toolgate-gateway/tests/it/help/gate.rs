@@ -20,6 +20,7 @@ pub(crate) struct Setup {
     env: Vec<(&'static str, &'static str)>,
     wrap: Vec<String>,
     run: Vec<PathBuf>,
+    port: u16,
 }
 
 impl Setup {
@@ -66,6 +67,12 @@ impl Setup {
         self
     }
 
+    /// On this port, for a gateway that comes back where it was.
+    pub(crate) fn at(mut self, port: u16) -> Setup {
+        self.port = port;
+        self
+    }
+
     /// Started by another program, whose command line this is.
     pub(crate) fn wrapped(mut self, by: &[&str]) -> Setup {
         self.wrap = by.iter().map(|&word| word.to_owned()).collect();
@@ -92,7 +99,7 @@ impl Setup {
             .args([
                 if self.run.is_empty() { "serve" } else { "run" },
                 "--listen",
-                "127.0.0.1:0",
+                &format!("127.0.0.1:{}", self.port),
                 "--data",
             ])
             .arg(data.path().join("state"));

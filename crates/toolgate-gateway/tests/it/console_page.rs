@@ -1,0 +1,319 @@
+//! What the console shows a person, in a real browser.
+
+use crate::help::{
+    Gate, Modern, Response, SOON, Script, Setup, TempDir, browser, real, send, shot, until,
+};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, io::Write, net::TcpStream, sync::Arc, thread::JoinHandle};
+
+fn note(port: u16, text: &str) -> JoinHandle<Response> {
+    let arguments = json!({"name": "n", "text": text});
+    std::thread::spawn(move || Modern::call(port, &json!(1), "demo_note", arguments))
+}
+
+#[test]
+fn a_freeze_is_shown_on_every_page_with_thaw_and_at_each_call_that_it_refuses() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let gate = Setup::demo().start();
+    let first = note(gate.port, "one that waits");
+    gate.pending();
+    let steps = json!([
+        {"do": "pending", "holds": "one that waits"},
+        {"do": "hidden", "at": "#frozen"},
+        {"do": "wait"},
+        {"do": "see", "at": "#frozen", "holds": "look into it"},
+        {"do": "see", "at": "[data-pending] [data-frozen]", "holds": "Frozen: everything"},
+        {"do": "shot", "path": shot("frozen.png")},
+        {"do": "click", "at": "[data-tab=calls]"},
+        {"do": "see", "at": "#frozen", "holds": "look into it"},
+        {"do": "click", "at": "[data-tab=tasks]"},
+        {"do": "see", "at": "#frozen", "holds": "look into it"},
+        {"do": "click", "at": "#frozen [data-act=thaw-all]"},
+        {"do": "hidden", "at": "#frozen"},
+        {"do": "click", "at": "[data-tab=inbox]"},
+        {"do": "hidden", "at": "[data-pending] [data-frozen]"},
+        {"do": "wait"},
+        {"do": "see", "at": "[data-pending] [data-frozen]", "holds": "Frozen: server demo"},
+        {"do": "hidden", "at": "#frozen"},
+        {"do": "wait"},
+        {"do": "see", "at": "[data-pending] [data-frozen]", "holds": "Frozen: caller anonymous@http"},
+    ]);
+    let mut page = Script::browser(&real, &gate.console(), steps);
+    page.event("waiting");
+    gate.cli(&["freeze", "all", "--reason", "we look into it"]);
+    page.go_on();
+    let told = page.event("see")["text"].to_string();
+    assert!(told.contains("Everything is frozen by "), "{told}");
+    assert!(
+        told.contains(" since 20") && told.contains("Thaw"),
+        "{told}"
+    );
+    page.event("waiting");
+    assert_eq!(gate.cli(&["freeze", "list"]), "", "nothing is frozen");
+    gate.cli(&["freeze", "server", "demo"]);
+    page.go_on();
+    page.event("waiting");
+    gate.cli(&["thaw", "server", "demo"]);
+    gate.cli(&["freeze", "caller", "anonymous@http"]);
+    page.go_on();
+    page.event("done");
+    first.join().unwrap();
+}
+
+fn config(more: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_toolgate");
+    format!(
+        "{more}\n[server.demo]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\n"
+    )
+}
+
+#[test]
+fn a_refused_config_is_shown_with_its_line_until_a_good_one_is_in_force() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let gate = Setup::config(config("")).start();
+    let steps = json!([
+        {"do": "see", "at": "#link[data-link=live]"},
+        {"do": "hidden", "at": "#policy"},
+        {"do": "wait"},
+        {"do": "see", "at": "#policy", "holds": "toolgate.toml:1"},
+        {"do": "click", "at": "[data-tab=servers]"},
+        {"do": "see", "at": "#policy", "holds": "no_such_key"},
+        {"do": "shot", "path": shot("refused-config.png")},
+        {"do": "reload"},
+        {"do": "see", "at": "#policy", "holds": "no_such_key"},
+        {"do": "wait"},
+        {"do": "hidden", "at": "#policy"},
+    ]);
+    let mut page = Script::browser(&real, &gate.console(), steps);
+    page.event("waiting");
+    gate.configure(&config("no_such_key = 1"));
+    assert!(!gate.run(&["reload"]).status.success());
+    page.go_on();
+    page.event("waiting");
+    gate.configure(&config(""));
+    gate.cli(&["reload"]);
+    page.go_on();
+    page.event("done");
+}
+
+#[test]
+fn a_request_whose_caller_has_gone_is_marked_and_ranks_below_one_that_waits() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let gate = Setup::demo().start();
+    let arguments = json!({"name": "n", "text": "the caller leaves"});
+    let bytes = Modern::request(gate.port, &json!(1), "demo_note", arguments);
+    let mut leaves = TcpStream::connect(("127.0.0.1", gate.port)).unwrap();
+    leaves.write_all(&bytes).unwrap();
+    let old = gate.pending();
+    drop(leaves);
+    until("the caller has gone", SOON, || {
+        (gate.state()["pending"][0]["connected"] == false).then_some(())
+    });
+    let waits = note(gate.port, "the caller waits");
+    until("both are asked", SOON, || {
+        (gate.inbox().len() == 2).then_some(())
+    });
+    assert_eq!(gate.inbox()[1], old, "in the terminal, too");
+    let steps = json!([
+        {"do": "pending", "holds": "the caller waits"},
+        {"do": "see", "at": "[data-pending][data-caller=gone]", "holds": "caller has gone"},
+        {"do": "rows", "at": "[data-pending]", "names": ["data-pending", "data-caller"]},
+        {"do": "shot", "path": shot("caller-gone.png")},
+        {"do": "keys", "keys": ["k"]},
+        {"do": "deny", "reason": "no"},
+    ]);
+    let mut page = Script::browser(&real, &gate.console(), steps);
+    let rows = page.event("rows")["rows"].take();
+    assert_eq!(rows[0]["data-caller"], "waits", "{rows}");
+    assert_eq!(rows[1]["data-caller"], "gone", "{rows}");
+    assert_eq!(rows[1]["data-pending"], json!(old));
+    page.event("done");
+    waits.join().unwrap();
+}
+
+#[test]
+fn a_login_outlives_a_restart_and_ends_by_logout_and_by_revocation() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let data = Arc::new(TempDir::new("logins"));
+    let gate = Setup::demo().start_in(data.clone());
+    let (port, link) = (gate.port, gate.console());
+    let again = gate.console();
+    let steps = json!([
+        {"do": "see", "at": "#link[data-link=live]"},
+        {"do": "wait"},
+        {"do": "see", "at": "#link[data-link=live]"},
+        {"do": "reload"},
+        {"do": "see", "at": "#link[data-link=live]"},
+        {"do": "hidden", "at": "#login"},
+        {"do": "click", "at": "#logout"},
+        {"do": "see", "at": "#login", "holds": "This page needs a link"},
+        {"do": "reload"},
+        {"do": "see", "at": "#login", "holds": "This page needs a link"},
+    ]);
+    let mut page = Script::browser(&real, &link, steps);
+    page.event("waiting");
+    gate.stop();
+    let gate = Setup::demo().at(port).start_in(data);
+    page.go_on();
+    page.event("done");
+    let steps = json!([
+        {"do": "see", "at": "#link[data-link=live]"},
+        {"do": "wait"},
+        {"do": "see", "at": "#login", "holds": "This page needs a link"},
+    ]);
+    let mut page = Script::browser(&real, &gate.console(), steps);
+    page.event("waiting");
+    assert!(
+        gate.cli(&["console", "--revoke"])
+            .contains("ended 1 browser session")
+    );
+    page.go_on();
+    page.event("done");
+    // The link of before the restart was never opened, and is not kept.
+    let token = again.split_once("#token=").unwrap().1.to_owned();
+    let lines = ["Content-Type: application/json", "X-Toolgate-Console: 1"].map(str::to_owned);
+    let body = json!({"token": token}).to_string();
+    let entered = send(gate.port, "POST", "/console/login", &lines, body.as_bytes());
+    assert_eq!(entered.status, 401);
+}
+
+/// A call that is refused, each in its own way.
+fn refusals(gate: &Gate) {
+    let call = |name: &str, tool: &str, arguments: Value| {
+        Modern::call(gate.port, &json!(name), tool, arguments)
+    };
+    call("invalid", "demo_fail", json!({"x": 1}));
+    call("rule", "demo_add", json!({"a": 13, "b": 1}));
+    let waits = note(gate.port, "no");
+    let id = gate.pending();
+    gate.cli(&["deny", &id, "-m", "no"]);
+    waits.join().unwrap();
+    let waits = note(gate.port, "too late");
+    gate.pending();
+    waits.join().unwrap();
+    gate.cli(&["freeze", "all"]);
+    call("frozen", "demo_add", json!({"a": 1, "b": 1}));
+    gate.cli(&["thaw", "all"]);
+    for n in 0..4 {
+        call(&format!("rate-{n}"), "demo_picture", json!({}));
+    }
+}
+
+#[test]
+fn six_kinds_of_refusal_read_differently() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let gate = Setup::config(config(
+        "[limits]\napproval_seconds = 3\n[[rule]]\ntools = [\"demo.add\"]\nwhen = \"args.a == 13\"\nthen = \"deny\"\n[[rule]]\ntools = [\"demo.picture\"]\nthen = \"allow\"\nrate = \"2/h\"\n",
+    ))
+    .start();
+    refusals(&gate);
+    let steps = json!([
+        {"do": "click", "at": "[data-tab=calls]"},
+        {"do": "see", "at": "[data-call][data-refusal=rate]"},
+        {"do": "rows", "at": "[data-call][data-refusal] .state", "names": ["class"]},
+        {"do": "shot", "path": shot("refusals.png")},
+        {"do": "rows", "at": "[data-call][data-refusal]", "names": ["data-refusal"]},
+    ]);
+    let mut page = Script::browser(&real, &gate.console(), steps);
+    let words = page.event("rows")["rows"].take();
+    let rows = page.event("rows")["rows"].take();
+    page.event("done");
+    let all = |rows: &Value, name: &str| -> BTreeSet<String> {
+        let rows = rows.as_array().unwrap().iter();
+        rows.map(|row| row[name].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let kinds = ["expired", "frozen", "invalid", "person", "rate", "rule"];
+    assert_eq!(all(&rows, "data-refusal"), kinds.map(str::to_owned).into());
+    let expected = [
+        "approval expired",
+        "denied by a person",
+        "denied by a rule",
+        "frozen",
+        "invalid arguments",
+        "rate limited",
+    ];
+    assert_eq!(all(&words, "text"), expected.map(str::to_owned).into());
+}
+
+#[test]
+fn a_notification_that_cannot_be_made_does_not_end_the_event_stream() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let gate = Setup::demo().start();
+    let steps = json!([
+        {"do": "see", "at": "#link[data-link=live]"},
+        {"do": "no_notifications"},
+        {"do": "see", "at": "#notify"},
+        {"do": "wait"},
+        {"do": "pending", "holds": "the first"},
+        {"do": "hidden", "at": "#notify"},
+        {"do": "wait"},
+        {"do": "pending", "holds": "the second"},
+        {"do": "links"},
+    ]);
+    let mut page = Script::browser(&real, &gate.console(), steps);
+    page.event("waiting");
+    let first = note(gate.port, "the first");
+    page.go_on();
+    page.event("waiting");
+    let second = note(gate.port, "the second");
+    page.go_on();
+    let links = page.event("links");
+    page.event("done");
+    assert_eq!(links["tried"], 1, "it is tried once: {links}");
+    let seen = links["links"].as_array().unwrap();
+    let live = seen.iter().position(|link| link == "live").unwrap();
+    assert!(!seen[live..].contains(&json!("lost")), "{links}");
+    assert!(page.seen("page_error").is_empty());
+    drop(gate);
+    drop((first.join(), second.join()));
+}
+
+#[test]
+fn every_page_and_answer_of_the_console_is_isolated_from_other_origins() {
+    let gate = Setup::demo().start();
+    let login = gate.log_in("");
+    let isolated = |method: &str, path: &str, lines: &[String]| {
+        let answer = send(gate.port, method, path, lines, b"");
+        for name in ["cross-origin-opener-policy", "cross-origin-resource-policy"] {
+            assert_eq!(answer.header(name), Some("same-origin"), "{method} {path}");
+        }
+        answer.status
+    };
+    assert_eq!(isolated("GET", "/", &[]), 200);
+    assert_eq!(isolated("GET", "/console/app.js", &[]), 200);
+    assert_eq!(isolated("GET", "/console/style.css", &[]), 200);
+    assert_eq!(isolated("GET", "/console/signed-in", &[]), 200);
+    assert_eq!(isolated("GET", "/console/nothing", &[]), 404);
+    assert_eq!(isolated("GET", "/nothing", &[]), 404);
+    assert_eq!(isolated("GET", "/console/api/state", &[]), 401);
+    assert_eq!(isolated("GET", "/console/api/state", login.lines()), 200);
+    assert_eq!(isolated("POST", "/console/login", &[]), 403);
+    assert_eq!(isolated("POST", "/console/logout", &[]), 401);
+    let foreign = ["Origin: http://evil.example".to_owned()];
+    assert_eq!(isolated("GET", "/", &foreign), 403);
+    let Some((real, _)) = real().zip(browser()) else {
+        return;
+    };
+    let steps = json!([
+        {"do": "fetch", "url": "/console/api/state", "read": "cross-origin-resource-policy"},
+        {"do": "fetch", "url": "/", "read": "cross-origin-opener-policy"},
+    ]);
+    let mut page = Script::browser(&real, &gate.console(), steps);
+    for _ in 0..2 {
+        assert_eq!(page.event("fetch")["read"], "same-origin");
+    }
+    page.event("done");
+}
