@@ -4,6 +4,7 @@
 //   interop: FOLDER     where the packages are
 //   package: NAME       which of them
 //   http: true | "sse"  serves HTTP on a free port and prints {"event": "listening", "url": URL}; else stdio
+//   both: true          serves both eras, where the SDK can
 //   picture: true       has a tool that shows a picture, too
 //   notes: FILE         one line for everything that a caller cannot see: "step N", "cancelled", "counted to N"
 import { appendFileSync } from 'node:fs';

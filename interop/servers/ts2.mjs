@@ -1,4 +1,4 @@
-// A server of the TypeScript SDK 2.x that speaks 2026-07-28 and nothing else.
+// A server of the TypeScript SDK 2.x that speaks 2026-07-28 and nothing else, or with `both` in its setting, sessions too.
 import { Tools, greet, listen, need, question, setting } from './tools.mjs';
 
 const { McpServer, createMcpHandler, fromJsonSchema, inputRequired } = need('@modelcontextprotocol/server');
@@ -30,6 +30,7 @@ function serve() {
   return server;
 }
 
-const http = setting.http && createMcpHandler(serve, { legacy: 'reject' });
+const eras = setting.both ? {} : { legacy: 'reject' };
+const http = setting.http && createMcpHandler(serve, eras);
 if (http) listen('/mcp', need('@modelcontextprotocol/node').toNodeHandler(http));
-else serveStdio(serve, { legacy: 'reject' });
+else serveStdio(serve, eras);

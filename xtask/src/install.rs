@@ -50,6 +50,7 @@ pub(crate) fn all() -> Vec<String> {
             "the Python SDK 1.x",
             venv("venv1", "requirements-python1.txt"),
         ),
+        ("FastMCP", venv("venv-fastmcp", "requirements-fastmcp.txt")),
         (
             "the check of licences, bans and sources",
             venv("tools", "requirements-tools.txt"),

@@ -54,6 +54,7 @@ pub(crate) fn specs(
             how: how.clone(),
             pages: pages.filter(|_| a_grant_each(server)).cloned(),
             trusted: server.trust_annotations,
+            revision: server.revision,
             start: seconds(server.start_seconds.unwrap_or(limits.start_seconds)),
             // Nobody waits longer for it than a call of it may take.
             wait: WAIT.min(seconds(server.call_seconds.unwrap_or(limits.call_seconds))),

@@ -111,6 +111,11 @@ impl Tools {
         self.setting["legacy"] == true
     }
 
+    /// Whether it asks by a request of its own, which it can in a session only.
+    fn asks_by_request(&self) -> bool {
+        self.is_legacy() || self.setting["way"] == "request"
+    }
+
     fn note(&self, line: &str) {
         let file = std::fs::OpenOptions::new()
             .create(true)
@@ -157,7 +162,7 @@ impl Tools {
             "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
         }))
         .map_err(internal)?;
-        let answer = if self.is_legacy() {
+        let answer = if self.asks_by_request() {
             let able = cx
                 .client_capabilities()
                 .is_some_and(|can| can.elicitation.is_some());
@@ -193,7 +198,9 @@ impl ServerHandler for Tools {
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        if self.is_legacy() {
+        if self.setting["both"] == true {
+            Cow::Borrowed(&[ProtocolVersion::V_2026_07_28, ProtocolVersion::V_2025_11_25])
+        } else if self.is_legacy() {
             Cow::Borrowed(&[ProtocolVersion::V_2025_11_25])
         } else {
             Cow::Borrowed(&[ProtocolVersion::V_2026_07_28])

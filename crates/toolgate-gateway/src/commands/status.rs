@@ -91,7 +91,12 @@ fn text(status: &Value) -> String {
             None if server["reached"] == false && server["state"] == "running" => {
                 "not used yet".to_owned()
             }
-            None => word(&server["state"]),
+            None => match server["revision"].as_str() {
+                Some(revision) => {
+                    format!("{}, revision {}", word(&server["state"]), visible(revision))
+                }
+                None => word(&server["state"]),
+            },
         };
         line("server", &format!("{} {state}", word(&server["id"])));
         for note in notes(server) {

@@ -14,6 +14,7 @@ use super::{
     pins,
     rate::Rate,
     recorded::OwnRecorded,
+    revision::RevisionChoice,
     section::{Field, Section},
 };
 use std::{
@@ -39,6 +40,8 @@ pub(crate) struct Server {
     pub(crate) address: Option<Address>,
     /// Whether what it says of its tools is believed.
     pub(crate) trust_annotations: bool,
+    /// The revision of the protocol to use with it.
+    pub(crate) revision: RevisionChoice,
     /// What stands before its tools on the wire; empty only where it is the only server.
     pub(crate) prefix: String,
     /// How long it may take to start, where it is not as the limits say.
@@ -107,6 +110,7 @@ const KEYS: &[&str] = &[
     "env_pass",
     "cwd",
     "trust_annotations",
+    "revision",
     "prefix",
     "start_seconds",
     "call_seconds",
@@ -160,6 +164,7 @@ impl Server {
             cwd: None,
             address: None,
             trust_annotations: false,
+            revision: RevisionChoice::default(),
             start_seconds: None,
             call_seconds: None,
             calls: None,
@@ -252,6 +257,7 @@ impl Server {
         if let Some(field) = section.get("trust_annotations") {
             self.trust_annotations = field.boolean()?;
         }
+        self.revision = RevisionChoice::read(section)?;
         if let Some(field) = section.get("prefix") {
             self.prefix = prefix(&field)?;
         }

@@ -6,7 +6,8 @@ mod shown;
 mod wrong;
 
 use super::*;
-use toolgate_policy::{Held, OnPlaceholder, UriSpelling, Waits};
+use toolgate_policy::{Held, Waits};
+use toolgate_wire::dialect;
 
 /// The reference of the config, whose example and tables are held to the code.
 const REFERENCE: &str = include_str!("../../../../docs/config.md");
@@ -58,6 +59,24 @@ fn the_example_of_the_reference() {
         .map(|(_, n)| n)
         .collect();
     assert_eq!(rules, [(Then::Allow, lines[0]), (Then::Deny, lines[1])]);
+}
+
+#[test]
+fn reads_the_revision_of_a_server() {
+    let read = |value: &str| {
+        let text = format!("[server.a]\ncommand = [\"x\"]\nrevision = {value}\n");
+        parse(&text).map(|mut config| config.servers.remove(0).revision)
+    };
+    assert_eq!(read("\"auto\"").unwrap(), RevisionChoice::Auto);
+    assert_eq!(read("\"newest\"").unwrap(), RevisionChoice::Newest);
+    for dialect in dialect::ALL {
+        let one = read(&format!("{:?}", dialect.revision)).unwrap();
+        assert_eq!(one, RevisionChoice::Only(dialect));
+    }
+    let error = read("\"2025-11-26\"").unwrap_err().to_string();
+    let all = r#"is "2025-11-26"; write "auto" or "newest" or "2026-07-28" or "2025-11-25""#;
+    assert!(error.contains(all), "{error}");
+    assert!(read("2025").is_err());
 }
 
 #[test]

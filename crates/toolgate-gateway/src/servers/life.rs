@@ -7,6 +7,7 @@ use super::{
     per_caller,
     reach::reach,
 };
+use crate::config::RevisionChoice;
 use futures_util::future::{Either, select};
 use std::{
     future::{Future, pending},
@@ -20,7 +21,7 @@ use tokio::{
 };
 use toolgate::{
     BoxFuture, Caller, Interest, ItemKind, List, Origin, Service,
-    client::{OpenError, Remote, RemoteOptions},
+    client::{EraPreference, OpenError, Remote, RemoteOptions},
 };
 
 /// How long the last words of a child that exited may take.
@@ -37,8 +38,18 @@ pub(super) enum End {
     Gone(String, Option<Duration>),
     /// It could not be started; whether another try makes sense.
     NotStarted(String, bool),
-    /// It does not bear a probe.
-    Probed,
+    /// It ended after the first request, which another era may not bring about.
+    FirstRequest,
+    /// It asks by results, so it is opened again in the newest revision.
+    AsksByResult,
+}
+
+/// How often a server was tried in a row without success: each try opens in another way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum OpeningAttempt {
+    First,
+    /// The server ended after the first request.
+    Second,
 }
 
 /// Keeps one server running until `stop`.
@@ -47,7 +58,7 @@ pub(super) async fn supervise(
     launch: Arc<dyn Launch>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let (mut backoff, mut probe, mut again) = (Backoff::default(), true, false);
+    let (mut backoff, mut attempt, mut again) = (Backoff::default(), OpeningAttempt::First, false);
     while !*stop.borrow() {
         server.starting(again);
         let life = match &server.spec.address {
@@ -55,16 +66,20 @@ pub(super) async fn supervise(
                 per_caller::serve(&server, address, launch.as_ref(), stop.clone()).await
             }
             Some(address) => reach(&server, address, launch.as_ref(), stop.clone()).await,
-            None => live(&server, launch.as_ref(), probe, stop.clone()).await,
+            None => live(&server, launch.as_ref(), attempt, stop.clone()).await,
         };
         let (state, error, ran) = match life {
-            End::Probed => {
-                (probe, again) = (false, false);
+            End::FirstRequest => {
+                (attempt, again) = (OpeningAttempt::Second, false);
                 continue;
             }
-            // It was tried without a probe and did not come up either: the probe was not to blame.
+            End::AsksByResult => {
+                (attempt, again) = (OpeningAttempt::First, false);
+                continue;
+            }
+            // It did not come up in another way either: the first request was not to blame.
             End::Gone(error, None) => {
-                probe = true;
+                attempt = OpeningAttempt::First;
                 (State::Backoff, error, Duration::ZERO)
             }
             End::Gone(error, Some(ran)) => (State::Backoff, error, ran),
@@ -90,7 +105,7 @@ pub(super) async fn supervise(
 async fn live(
     server: &Supervised,
     launch: &dyn Launch,
-    probe: bool,
+    attempt: OpeningAttempt,
     mut stop: watch::Receiver<bool>,
 ) -> End {
     let started = tokio::select! {
@@ -109,11 +124,11 @@ async fn live(
     else {
         return End::NotStarted("its pipes are missing".to_owned(), true);
     };
-    let opening = Remote::open(stdout, stdin, options(server, probe));
+    let opening = Remote::open(stdout, stdin, options(server, attempt));
     let exited = process.exited();
     let work = pin!(async {
         let end = tokio::select! {
-            end = run(server, exited, opening, probe) => end,
+            end = run(server, exited, opening, attempt) => end,
             _ = stop.wait_for(|stop| *stop) => stopping(),
         };
         server.close();
@@ -147,8 +162,9 @@ pub(super) async fn run(
     server: &Supervised,
     exited: BoxFuture<'static, String>,
     opening: impl Future<Output = Result<Remote, OpenError>>,
-    probe: bool,
+    attempt: OpeningAttempt,
 ) -> End {
+    let first = attempt == OpeningAttempt::First;
     // A child's own children may hold its pipes open, so its exit counts too; a moment later, for its last words.
     let mut exited = pin!(async {
         exited.await;
@@ -156,11 +172,14 @@ pub(super) async fn run(
     });
     let opened = tokio::select! {
         opened = opening => opened,
-        () = &mut exited => Err(if probe { OpenError::ClosedDuringProbe } else { OpenError::Closed("it exited".to_owned()) }),
+        () = &mut exited => Err(if first { OpenError::ClosedDuringProbe } else { OpenError::Closed("it exited".to_owned()) }),
     };
     let remote = match opened {
         Ok(remote) => Arc::new(remote),
-        Err(OpenError::ClosedDuringProbe) => return End::Probed,
+        Err(OpenError::ClosedDuringProbe) if first => return End::FirstRequest,
+        Err(OpenError::ClosedDuringProbe) => {
+            return End::Gone("it ended before the handshake was over".to_owned(), None);
+        }
         Err(OpenError::Unusable(why)) => return End::NotStarted(why, false),
         Err(error) => return End::Gone(error.to_string(), None),
     };
@@ -171,6 +190,10 @@ pub(super) async fn run(
         () = exited => "it exited".to_owned(),
         () = server.signed_in() => "somebody signed in".to_owned(),
         () = watch_tools(server, &remote) => "it is gone".to_owned(),
+        () = server.asks_by_result() => {
+            remote.end().await;
+            return End::AsksByResult;
+        }
     };
     End::Gone(why, Some(began.elapsed()))
 }
@@ -200,14 +223,21 @@ async fn watch_tools(server: &Supervised, remote: &Remote) {
     }
 }
 
-pub(super) fn options(server: &Supervised, probe: bool) -> RemoteOptions {
+pub(super) fn options(server: &Supervised, attempt: OpeningAttempt) -> RemoteOptions {
     let origin = Origin {
         server: server.spec.id.clone(),
         trusted: server.spec.trusted,
     };
     let mut options = RemoteOptions::new(origin);
     options.start = server.spec.start;
-    options.probe = probe;
+    options.revision_setting = RevisionChoice::setting;
+    let second = attempt == OpeningAttempt::Second;
+    match server.revision_now() {
+        RevisionChoice::Auto if second => {}
+        RevisionChoice::Auto => options.era = EraPreference::Session,
+        RevisionChoice::Newest => options.probe = !second,
+        RevisionChoice::Only(dialect) => options.revisions = vec![dialect],
+    }
     // Who waits wants to see progress, and a server that needs tasks has to say so.
     options.tasks = false;
     options.line = server.spec.line;

@@ -5,6 +5,7 @@
 //! - `life`: the loop that starts, opens, watches and ends a child.
 //! - `per_caller`: a server to which each caller has a connection of its own.
 //! - `own_sign_ins`: which callers have a sign-in of their own, and which wait for one.
+//! - `revision`: a change of the revision that is used with a server.
 //! - `launch`: how a child comes to be; by the guardian, or by a test.
 
 mod backoff;
@@ -15,6 +16,7 @@ mod life;
 mod own_sign_ins;
 mod per_caller;
 mod reach;
+mod revision;
 mod spec;
 mod status;
 mod supervised;

@@ -3,7 +3,7 @@
 use super::{
     Supervised,
     launch::{Launch, secret_of},
-    life::{End, options, run, stopping},
+    life::{End, OpeningAttempt, options, run, stopping},
 };
 use crate::{
     config::{Address, SignsIn},
@@ -30,10 +30,10 @@ pub(super) async fn reach(
         Ok(http) => http,
         Err((why, again)) => return End::NotStarted(why, again),
     };
-    let opening = Remote::connect(&address.url, options(server, true), http);
+    let opening = Remote::connect(&address.url, options(server, OpeningAttempt::First), http);
     let mut out = false;
     let end = tokio::select! {
-        end = run(server, Box::pin(pending()), opening, false) => end,
+        end = run(server, Box::pin(pending()), opening, OpeningAttempt::Second) => end,
         () = taken_back => {
             out = true;
             End::Gone("somebody signed out".to_owned(), None)

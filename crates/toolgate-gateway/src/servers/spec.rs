@@ -1,7 +1,7 @@
 //! What the operator says of a server.
 
 use crate::{
-    config::{Address, Given},
+    config::{Address, Given, RevisionChoice},
     signing_in::{How, Pages},
 };
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
@@ -32,6 +32,8 @@ pub(crate) struct ServerSpec {
     pub(crate) pages: Option<Pages>,
     /// Whether the operator believes its annotations.
     pub(crate) trusted: bool,
+    /// The revision of the protocol to use with it.
+    pub(crate) revision: RevisionChoice,
     /// Longest time from the start to the end of the handshake; 30 s.
     pub(crate) start: Duration,
     /// Longest line that it may write, in bytes; 16 MiB.
@@ -72,6 +74,7 @@ impl ServerSpec {
             how: How::default(),
             pages: None,
             trusted: false,
+            revision: RevisionChoice::default(),
             start: Duration::from_secs(30),
             line: 16 << 20,
             json: Limits::default(),

@@ -44,6 +44,8 @@ pub(crate) struct Supervised {
     looked_up: Mutex<[Option<Catalog>; ItemKind::ALL.len()]>,
     /// The connections of callers, where each has one of its own.
     pub(super) callers: Option<PerCaller>,
+    /// Whether it turned out to ask by results, which a session cannot carry.
+    pub(super) asks_by_result: watch::Sender<bool>,
 }
 
 /// The child of the moment.
@@ -91,6 +93,7 @@ impl Supervised {
             known,
             looked_up: Mutex::default(),
             callers,
+            asks_by_result: watch::Sender::new(false),
         }
     }
 
@@ -132,6 +135,7 @@ impl Supervised {
     pub(super) fn starting(&self, again: bool) {
         self.sit(|seat| {
             seat.state = State::Starting;
+            seat.remote = None;
             seat.due = None;
             seat.restarts += u32::from(again);
         });
@@ -248,6 +252,14 @@ impl Supervised {
         }
     }
 
+    /// Is about to be opened again: calls wait for that.
+    pub(super) fn reopens(&self) {
+        match &self.callers {
+            Some(callers) => callers.reconnect(),
+            None => self.starting(false),
+        }
+    }
+
     /// All its lists went stale.
     pub(super) fn stale(&self) {
         let all = [ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
@@ -277,7 +289,7 @@ impl Supervised {
     }
 
     /// The child, after a bounded wait where it starts or is started again soon.
-    async fn remote(&self) -> Result<Arc<Remote>, Error> {
+    pub(super) async fn remote(&self) -> Result<Arc<Remote>, Error> {
         let mut seats = self.seat.subscribe();
         let settled = seats.wait_for(|seat| !seat.may_come_soon());
         let seat = match timeout(self.spec.wait, settled).await {
@@ -299,7 +311,7 @@ impl Supervised {
     }
 
     /// The error, or that a person has to sign in, where that is why.
-    fn why(&self, error: Error) -> Error {
+    pub(super) fn why(&self, error: Error) -> Error {
         self.need.why(&self.spec.id, error)
     }
 
@@ -368,14 +380,15 @@ impl Service for Supervised {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
-            if let Some(callers) = &self.callers {
-                return callers.call(self, call).await;
+            let again = call.clone();
+            match self.called(call).await {
+                Err(error) => match self.opened_by_result(&again, &error) {
+                    Some(true) => self.called(again).await,
+                    Some(false) => Err(self.sent_once(error)),
+                    None => Err(error),
+                },
+                done => done,
             }
-            let called = match self.remote().await {
-                Ok(remote) => remote.call(call).await,
-                Err(down) => Err(down),
-            };
-            called.map_err(|error| self.why(error))
         })
     }
 

@@ -4,6 +4,7 @@ use super::{
     ServerSpec, State, Supervised, Supervisor,
     launch::{Launch, NotStarted, Pipes, Process},
 };
+use crate::config::RevisionChoice;
 use serde_json::{Value, json};
 use std::{
     future::pending,
@@ -27,6 +28,8 @@ enum Act {
     Serve,
     /// Serves, but exits at a request before the handshake.
     NoProbe,
+    /// Serves the newest revision, and exits at a handshake.
+    NoHandshake,
     /// Serves one call and then exits without an answer.
     Once,
     /// Serves for that many seconds.
@@ -174,6 +177,8 @@ impl Server {
             let method = request["method"].as_str().unwrap_or_default();
             match method {
                 _ if self.act == Act::Silent => {}
+                "initialize" if self.act == Act::NoHandshake => return,
+                "server/discover" if self.act == Act::NoHandshake => self.reply(&request, json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})).await,
                 "initialize" => self.reply(&request, json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "resources": {"subscribe": true}}, "serverInfo": {"name": "s", "version": "1"}})).await,
                 "tools/list" => self.reply(&request, json!({"tools": [{"name": "a", "inputSchema": {}}]})).await,
                 "tools/call" => {
@@ -206,8 +211,15 @@ impl Server {
 }
 
 fn start(acts: &[Act]) -> (Arc<Script>, Supervisor, Arc<Supervised>) {
+    start_in(RevisionChoice::Auto, acts)
+}
+
+fn start_in(revision: RevisionChoice, acts: &[Act]) -> (Arc<Script>, Supervisor, Arc<Supervised>) {
     let script = Script::of(acts);
-    let spec = ServerSpec::new("files", vec!["serve".to_owned(), "--all".to_owned()]);
+    let spec = ServerSpec {
+        revision,
+        ..ServerSpec::new("files", vec!["serve".to_owned(), "--all".to_owned()])
+    };
     let supervisor = Supervisor::with(Arc::new(script.clone()));
     let leases = supervisor.lease(vec![spec]);
     let server = leases[0].server();
@@ -275,7 +287,7 @@ async fn a_server_is_started_opened_and_used() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_ends_at_the_probe_is_started_again_at_once_without() {
-    let (script, supervisor, server) = start(&[Act::NoProbe]);
+    let (script, supervisor, server) = start_in(RevisionChoice::Newest, &[Act::NoProbe]);
     let before = Instant::now();
     until(&server, &supervisor, State::Running).await;
     assert!(
@@ -288,12 +300,34 @@ async fn a_server_that_ends_at_the_probe_is_started_again_at_once_without() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_learned_about_the_probe_is_remembered() {
-    let (script, supervisor, server) = start(&[Act::NoProbe, Act::Once, Act::NoProbe]);
+    let acts = [Act::NoProbe, Act::Once, Act::NoProbe];
+    let (script, supervisor, server) = start_in(RevisionChoice::Newest, &acts);
     until(&server, &supervisor, State::Running).await;
     server.call(call()).await.unwrap_err();
     until(&server, &supervisor, State::Backoff).await;
     until(&server, &supervisor, State::Running).await;
     assert_eq!(script.started(), 3, "no further child was lost to a probe");
+}
+
+#[tokio::test(start_paused = true)]
+async fn opens_a_session_first_and_the_newest_revision_where_that_ends_the_server() {
+    let (script, supervisor, server) = start(&[Act::NoProbe]);
+    until(&server, &supervisor, State::Running).await;
+    assert_eq!(script.started(), 1, "no probe comes before the handshake");
+    assert_eq!(server.status().revision, Some("2025-06-18"));
+    let (script, supervisor, server) = start(&[Act::NoHandshake]);
+    until(&server, &supervisor, State::Running).await;
+    assert_eq!((script.started(), server.status().restarts), (2, 0));
+    assert_eq!(server.status().revision, Some("2026-07-28"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chosen_revision_is_the_only_one() {
+    let oldest = *toolgate_wire::dialect::ALL.last().unwrap();
+    let (_, supervisor, server) = start_in(RevisionChoice::Only(oldest), &[Act::Serve]);
+    until(&server, &supervisor, State::Backoff).await;
+    let error = server.status().error.unwrap();
+    assert!(error.contains("it offers 2025-06-18"), "{error}");
 }
 
 /// Holds: STDIO-15, SUB-08

@@ -102,6 +102,13 @@ fn answers(o: &mut ObjectWriter, call: &Call) {
     }
 }
 
+/// Whether a result in a session is a question, which only a revision without sessions has.
+pub(super) fn is_misplaced_question(result: &Json, peer: &Peer) -> bool {
+    let kind = result.get("resultType").filter(|_| !peer.dialect.stateless);
+    kind.and_then(|kind| kind.string())
+        .is_some_and(|kind| kind == "input_required")
+}
+
 /// What a result means.
 ///
 /// # Errors

@@ -236,6 +236,11 @@ impl Link {
         self.transport.is_http()
     }
 
+    /// Whether the handshake opened a session in which the server can send requests.
+    pub(super) fn keeps_session(&self) -> bool {
+        self.transport.keeps_session()
+    }
+
     /// Whether it is known that the revision has no handshake.
     pub(super) fn is_stateless(&self) -> bool {
         self.dialect.get().is_some_and(|dialect| dialect.stateless)

@@ -4,7 +4,7 @@
 //! - `link`: the requests in flight.
 //! - `transport`: what carries them: `stream` is a stream of bytes, `http` is HTTP.
 //! - `incoming`: what a line of the server means.
-//! - `open`: the probe and the handshake.
+//! - `open`: the probe and the handshake. `era`: servers that offer both eras.
 //! - `sending`: a call on its way out.
 //! - `lists`: the lists, joined and cached.
 //! - `logs`: whose a log message is.
@@ -17,6 +17,7 @@
 mod answerer;
 mod app;
 mod call;
+mod era;
 mod hearing;
 pub(crate) mod http;
 mod incoming;
@@ -43,6 +44,7 @@ pub use app::{
     CallEvent, CallResult, CallState, Calling, Client, ClientBuilder, Confirming, Form, IntoServer,
     Listed, Page, Sampled, Sampling,
 };
+pub use era::{AsksByResult, EraPreference, RevisionSetting};
 pub use http::{BadHeader, HttpOptions, check_url};
 pub use open::OpenError;
 pub use options::RemoteOptions;

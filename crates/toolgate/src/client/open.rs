@@ -3,13 +3,14 @@
 //! Source: the pages on versioning and stdio of 2026-07-28.
 
 use super::{
+    era::{EraPreference, suits_session},
     link::{Failure, Link, Purpose},
     options::RemoteOptions,
     stamp::Stamp,
     status::harmless,
     tasks,
 };
-use std::fmt;
+use std::{fmt, future::pending};
 use tokio::time::{Duration, timeout};
 use toolgate_core::Abilities;
 use toolgate_wire::{
@@ -32,8 +33,9 @@ const SECOND_LOOK: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It ended after the probe. Old servers do so on any request before `initialize`: start it again and open it
-    /// with [`RemoteOptions::probe`] off.
+    /// It ended after the first request. Old servers do so on any request before `initialize`: start it again and open
+    /// it with [`RemoteOptions::probe`] off. After a handshake that went first ([`EraPreference::Session`]), open it
+    /// with [`EraPreference::Newest`].
     ClosedDuringProbe,
     /// It ended before the handshake was over.
     Closed(String),
@@ -142,11 +144,15 @@ pub(super) async fn open(link: &Link, options: &RemoteOptions) -> Result<Peer, O
 
 async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> {
     let modern = options.revisions.iter().find(|d| d.stateless);
-    let Some(modern) = modern.filter(|_| options.probe) else {
-        return initialize(link, options)
+    let modern = modern.copied().filter(|_| options.probe);
+    let Some(modern) = modern else {
+        return initialize(link, options, None)
             .await
             .map_err(|failure| failed(link, failure, false));
     };
+    if options.era == EraPreference::Session && options.revisions.iter().any(|d| !d.stateless) {
+        return session_first(link, options, modern).await;
+    }
     let probe = probe(link, modern, options);
     tokio::pin!(probe);
     let early = timeout(options.probe_wait.min(options.start / 2), &mut probe).await;
@@ -158,7 +164,7 @@ async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> 
         Ok(Era::Neither(error)) => return Err(error),
         Ok(Era::Legacy) | Err(_) => {}
     }
-    let error = match initialize(link, options).await {
+    let error = match initialize(link, options, None).await {
         Ok(peer) => return Ok(peer),
         Err(failure) => failed(link, failure, true),
     };
@@ -170,6 +176,71 @@ async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> 
         }
     }
     Err(error)
+}
+
+/// Opens a session, and falls back to the newest revision where the server refuses or keeps none.
+///
+/// The handshake goes first because servers over stdio serve the era of the first request until they end: after the
+/// probe they would refuse it.
+async fn session_first(
+    link: &Link,
+    options: &RemoteOptions,
+    newest: &'static Dialect,
+) -> Result<Peer, OpenError> {
+    // A server that is slow to start answers late; one of 2026-07-28 that ignores the handshake is rare.
+    let wait = options.start.saturating_sub(options.probe_wait);
+    let shaking = initialize(link, options, Some(newest));
+    tokio::pin!(shaking);
+    let failure = match timeout(wait.max(options.start / 2), &mut shaking).await {
+        Ok(Ok(peer)) => return Ok(peer),
+        Ok(Err(failure)) => failure,
+        Err(_) => {
+            let found = async {
+                match newest_of(link, options, newest).await {
+                    Some(peer) => peer,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                peer = found => return Ok(peer),
+                done = shaking => return done.map_err(|failure| failed(link, failure, true)),
+            }
+        }
+    };
+    if is_over(&failure) {
+        return Err(failed(link, failure, true));
+    }
+    match newest_of(link, options, newest).await {
+        Some(peer) => Ok(peer),
+        None => Err(failed(link, failure, true)),
+    }
+}
+
+/// Whether another request to the server has no chance either.
+fn is_over(failure: &Handshake) -> bool {
+    matches!(
+        failure,
+        Handshake::Failed(
+            Failure::Lost { .. }
+                | Failure::NoRoom
+                | Failure::Http {
+                    status: None | Some(401 | 403 | 407 | 429),
+                    ..
+                }
+        )
+    )
+}
+
+/// The server as the newest revision knows it, where it has that.
+async fn newest_of(link: &Link, options: &RemoteOptions, newest: &'static Dialect) -> Option<Peer> {
+    let answer = timeout(options.probe_wait, probe(link, newest, options)).await;
+    let answer = answer.ok()?;
+    let refused = answer.is_err();
+    match era(answer, options) {
+        Era::Modern(peer) if refused => Some(retried(link, options, *peer).await),
+        Era::Modern(peer) => Some(*peer),
+        Era::Legacy | Era::Neither(_) => None,
+    }
 }
 
 async fn probe(
@@ -276,7 +347,7 @@ fn choose(answer: discover::Answer, options: &RemoteOptions) -> Era {
 
 /// Shakes hands once more, after the server ended a session.
 pub(super) async fn again(link: &Link, options: &RemoteOptions) -> Result<(), OpenError> {
-    timeout(options.start, initialize(link, options))
+    timeout(options.start, initialize(link, options, None))
         .await
         .map_err(|_| OpenError::Late(options.start))?
         .map_err(|failure| failed(link, failure, false))?;
@@ -289,7 +360,13 @@ enum Handshake {
     Wrong(OpenError),
 }
 
-async fn initialize(link: &Link, options: &RemoteOptions) -> Result<Peer, Handshake> {
+/// Shakes hands. With `instead`, a server that answers but does not suit a session is opened in that revision, if it
+/// has it.
+async fn initialize(
+    link: &Link,
+    options: &RemoteOptions,
+    instead: Option<&'static Dialect>,
+) -> Result<Peer, Handshake> {
     let Some(best) = options.revisions.iter().find(|d| !d.stateless) else {
         return Err(Handshake::Wrong(OpenError::NoRevision(vec![
             "an older era".to_owned(),
@@ -320,6 +397,12 @@ async fn initialize(link: &Link, options: &RemoteOptions) -> Result<Peer, Handsh
     let Some(dialect) = allowed.filter(same) else {
         return wrong(OpenError::NoRevision(tame_all(&[answer.version])));
     };
+    if let Some(newest) = instead
+        && !suits_session(link.keeps_session(), &answer.capabilities)
+        && let Some(peer) = newest_of(link, options, newest).await
+    {
+        return Ok(peer);
+    }
     // The message that ends the handshake names the revision already, where there is a header for it.
     let _ = link.dialect.set(dialect);
     link.ready(initialize::DONE).await;

@@ -1,6 +1,9 @@
 //! How a server is opened, and what it may send.
 
-use super::Answerer;
+use super::{
+    Answerer,
+    era::{EraPreference, RevisionSetting, builder_setting},
+};
 use std::{sync::Arc, time::Duration};
 use toolgate_core::{Abilities, Origin};
 use toolgate_wire::{
@@ -26,6 +29,10 @@ pub struct RemoteOptions {
     pub probe: bool,
     /// The revisions that may be spoken, the best first; all.
     pub revisions: Vec<&'static Dialect>,
+    /// Which revision is chosen where the server offers both eras; the newest.
+    pub era: EraPreference,
+    /// How errors write the setting for the revision; that of [`ClientBuilder`](super::ClientBuilder).
+    pub revision_setting: RevisionSetting,
     /// What a caller's own abilities are cut down to before the server hears of them; all pass.
     pub abilities: Abilities,
     /// Who answers what a server of the legacy era asks in the middle of a call, where one application uses it alone.
@@ -72,6 +79,8 @@ impl RemoteOptions {
             probe_wait: Duration::from_secs(5),
             probe: true,
             revisions: dialect::ALL.to_vec(),
+            era: EraPreference::default(),
+            revision_setting: builder_setting,
             abilities: Abilities::ALL,
             answerer: None,
             tasks: true,

@@ -7,6 +7,7 @@
 use super::{
     answerer::question,
     call::{self, SLOT},
+    era::EraRefusal,
     link::{Failure, Link, Purpose},
     remote::Remote,
     transport::Mirrored,
@@ -158,7 +159,7 @@ impl Remote {
             tokio::select! {
                 biased;
                 answer = &mut exchange.answer => {
-                    let result = answer.map_err(|failure| self.failed(failure))?;
+                    let result = answer.map_err(|failure| self.call_failed(failure))?;
                     return self.outcome(call, &result, granted);
                 }
                 Some(question) = exchange.questions.recv() => {
@@ -264,7 +265,16 @@ impl Remote {
         granted: &Abilities,
     ) -> Result<Outcome, Error> {
         call.held.hold(result);
-        call::outcome(call.op, result, &self.peer, granted).map_err(|reason| self.invalid(&reason))
+        if call::is_misplaced_question(result, &self.peer) {
+            let error = self.upstream("put a question into the result of a call");
+            return Err(
+                EraRefusal::AsksByResult { at_question: true }.explain(error, &self.options)
+            );
+        }
+        let outcome = call::outcome(call.op, result, &self.peer, granted);
+        let mut outcome = outcome.map_err(|reason| self.invalid(&reason))?;
+        self.advise(&mut outcome, granted);
+        Ok(outcome)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{
     call,
+    era::{self, EraRefusal},
     hearing::{Heard, Renewal},
     http::{self, HttpOptions},
     link::{Failure, Link, Tasks},
@@ -17,11 +18,11 @@ use super::{
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate_core::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, List, Op, Outcome, Service,
+    Abilities, BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, List, Op, Outcome, Service,
 };
 use toolgate_wire::{
     message::{RpcError, code},
-    method::definition::ItemKind,
+    method::{content::Content, definition::ItemKind, output::Output},
 };
 
 /// One server. Dropping it closes the stream, or ends the session.
@@ -200,6 +201,36 @@ impl Remote {
         }
     }
 
+    /// The same of a call, with what to do where the server cannot do it over this connection.
+    pub(super) fn call_failed(&self, failure: Failure) -> Error {
+        let refusal = match &failure {
+            Failure::Rpc(error) => EraRefusal::of_error(self.peer.dialect, error),
+            _ => None,
+        };
+        let error = self.failed(failure);
+        match refusal {
+            Some(refusal) => refusal.explain(error, &self.options),
+            None => error,
+        }
+    }
+
+    /// Adds what to do to a result in which a tool says that it cannot ask over this connection.
+    pub(super) fn advise(&self, outcome: &mut Outcome, granted: &Abilities) {
+        if !self.peer.dialect.stateless || !era::asks_anything(granted) {
+            return;
+        }
+        if let Outcome::Done(Output::Tool(result)) = outcome
+            && result.is_error
+            && let Some(refusal) = result.content.iter().find_map(|block| {
+                let text = block.json.get("text").and_then(|text| text.string());
+                EraRefusal::of_text(&text?)
+            })
+        {
+            let advice = refusal.advice(&self.options);
+            result.content.push(Content::text(&advice));
+        }
+    }
+
     async fn used(&self, call: Call) -> Result<Outcome, Error> {
         if matches!(call.op, Op::Complete(_)) && !self.peer.completes() {
             let words = format!("the server {} completes nothing", self.name());
@@ -216,7 +247,7 @@ impl Remote {
             return self.asked_in(&call, &granted).await;
         }
         let answer = self.sent(&call).await;
-        let result = answer.map_err(|failure| self.failed(failure))?;
+        let result = answer.map_err(|failure| self.call_failed(failure))?;
         if let Some(task) = self.task_of(&call, &result)? {
             return self.follow(call, task).await;
         }

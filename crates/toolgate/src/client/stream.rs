@@ -94,6 +94,10 @@ impl Transport for Stream {
     fn is_http(&self) -> bool {
         false
     }
+
+    fn keeps_session(&self) -> bool {
+        true
+    }
 }
 
 async fn read(link: Arc<Link>, mut lines: Lines<impl AsyncRead + Unpin>) {

@@ -59,4 +59,8 @@ pub(super) trait Transport: Send + Sync {
 
     /// Whether it is HTTP, so that the rules on headers hold.
     fn is_http(&self) -> bool;
+
+    /// Whether the server can send a request in a session that was opened by a handshake: a server without sessions
+    /// cannot match our answer to its request.
+    fn keeps_session(&self) -> bool;
 }

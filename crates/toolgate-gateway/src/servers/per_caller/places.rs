@@ -5,7 +5,10 @@ use super::{
     tokens::{Token, Way, Whose},
 };
 use crate::{
-    servers::{Supervised, life::options},
+    servers::{
+        Supervised,
+        life::{OpeningAttempt, options},
+    },
     signing_in::Watched,
 };
 use futures_util::FutureExt;
@@ -53,7 +56,12 @@ impl PerCaller {
                     need: need.clone(),
                 }),
             };
-            Remote::connect(way.url.as_str(), options(server, true), http).await
+            Remote::connect(
+                way.url.as_str(),
+                options(server, OpeningAttempt::First),
+                http,
+            )
+            .await
         };
         let made = timeout(server.spec.wait, seat.get_or_try_init(|| connect)).await;
         match made {
@@ -117,6 +125,13 @@ impl PerCaller {
             .collect();
         let seats = gone.iter().filter_map(|place| place.seat.get());
         seats.for_each(Remote::close);
+    }
+
+    /// Has all callers connected again; what runs over the connections of now ends by itself.
+    pub(in crate::servers) fn reconnect(&self) {
+        lock(&self.open)
+            .iter_mut()
+            .for_each(|place| place.seat = Arc::default());
     }
 
     /// Has a caller connected anew, with what is granted for it now.

@@ -32,6 +32,7 @@ pub(crate) fn real() -> Option<PathBuf> {
         "node/toolgate-stamp",
         "venv/toolgate-stamp",
         "venv1/toolgate-stamp",
+        "venv-fastmcp/toolgate-stamp",
     ]
     .iter()
     .all(|mark| folder.join(mark).is_file());
@@ -113,6 +114,7 @@ pub(crate) fn runner(real: &Path, file: &str) -> PathBuf {
     match file {
         file if !file.ends_with(".py") => "node".into(),
         file if file.contains("py1_") => real.join("venv1/bin/python"),
+        file if file.contains("fastmcp") => real.join("venv-fastmcp/bin/python"),
         _ => real.join("venv/bin/python"),
     }
 }

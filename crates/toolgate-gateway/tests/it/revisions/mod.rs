@@ -2,6 +2,7 @@
 
 mod approval;
 mod clients;
+mod elicitation;
 mod matrix;
 #[cfg(feature = "rmcp")]
 mod rmcp;

@@ -405,7 +405,7 @@ fn a_child_that_lost_its_task_makes_it_fail() {
     let inner = data.path().join("inner");
     let config = format!(
         "[server.demo]\ncommand = [{program:?}, \"--stdio\", \"--data\", {inner:?}]\ntrust_annotations = true\n\
-         [[rule]]\ntools = [\"*.*\"]\nthen = \"allow\"\n"
+         revision = \"newest\"\n[[rule]]\ntools = [\"*.*\"]\nthen = \"allow\"\n"
     );
     let gate = Setup::config(config.clone()).start();
     let id = begin(

@@ -5,7 +5,7 @@ use super::{
     child::Settings, errors::unusable, roots,
 };
 use crate::{
-    client::HttpOptions,
+    client::{EraPreference, HttpOptions},
     handlers::{
         Level,
         ask::{Reply, Root},
@@ -57,6 +57,7 @@ pub struct ClientBuilder {
     pub(super) client: Option<Implementation>,
     pub(super) id: Option<String>,
     pub(super) revisions: Vec<&'static Dialect>,
+    pub(super) era: EraPreference,
     pub(super) functions: Functions,
     pub(super) duties: Standard,
     pub(super) trusted: bool,
@@ -86,6 +87,7 @@ impl ClientBuilder {
             client: None,
             id: None,
             revisions: Vec::new(),
+            era: EraPreference::default(),
             functions: Functions::default(),
             duties: Standard::default(),
             trusted: false,
@@ -129,6 +131,27 @@ impl ClientBuilder {
             Some(dialect) => self.revisions.push(dialect),
             None => self.fault(format!("{revision:?} is no revision of the protocol")),
         }
+        self
+    }
+
+    /// Uses a session (2025-11-25 or older) with a server that offers one beside the newest revision; the newest is
+    /// the default. Tools of many SDKs can ask their user in a session only. Over HTTP a server that keeps no session
+    /// is used in the newest revision all the same.
+    ///
+    /// ```no_run
+    /// # async fn open() -> Result<(), toolgate::Error> {
+    /// use toolgate::{Client, client::EraPreference};
+    ///
+    /// let client = Client::builder()
+    ///     .prefer_era(EraPreference::Session)
+    ///     .connect("http://127.0.0.1:8000/mcp")
+    ///     .await?;
+    /// # drop(client);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn prefer_era(mut self, era: EraPreference) -> ClientBuilder {
+        self.era = era;
         self
     }
 

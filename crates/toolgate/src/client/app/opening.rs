@@ -10,7 +10,7 @@ use super::{
     in_process,
     unlisted::Unlisted,
 };
-use crate::client::{OpenError, Remote, RemoteOptions};
+use crate::client::{EraPreference, OpenError, Remote, RemoteOptions};
 use std::{
     ffi::OsString,
     sync::{Arc, Mutex},
@@ -76,12 +76,13 @@ impl ClientBuilder {
         let (mut process, reader, writer) = start()?;
         let first = Remote::open(reader, writer, plan.options.clone()).await;
         let remote = match first {
-            // Old servers end on any request before the handshake.
+            // Some servers end on a first request of the era that they do not speak.
             Err(OpenError::ClosedDuringProbe) => {
                 let (again, reader, writer) = start()?;
                 process = again;
                 let options = RemoteOptions {
-                    probe: false,
+                    probe: self.era == EraPreference::Session,
+                    era: EraPreference::Newest,
                     ..plan.options.clone()
                 };
                 Remote::open(reader, writer, options).await
@@ -189,6 +190,7 @@ impl ClientBuilder {
         if !self.revisions.is_empty() {
             options.revisions = self.revisions.clone();
         }
+        options.era = self.era;
         options.start = self.start;
         options.abilities = abilities.clone();
         options.answerer = Some(Arc::new(answers.clone()));

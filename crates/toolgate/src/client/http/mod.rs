@@ -149,4 +149,8 @@ impl Transport for Http {
     fn is_http(&self) -> bool {
         true
     }
+
+    fn keeps_session(&self) -> bool {
+        self.endpoint.get().is_some() || self.sessions.now().id.is_some()
+    }
 }

@@ -3,7 +3,10 @@
 use super::peer::{Opening, Peer, legacy, modern, options, start, welcome};
 use serde_json::{Value, json};
 use std::time::Duration;
-use toolgate::client::OpenError;
+use toolgate::{
+    Client,
+    client::{EraPreference, OpenError},
+};
 
 /// Holds: VER-14, BASE-35, BASE-36
 #[tokio::test(start_paused = true)]
@@ -254,4 +257,85 @@ async fn requests_of_the_server_are_refused_in_the_old_era_and_dropped_in_the_ne
     }
     assert!(peer.is_left_alone().await);
     assert_eq!(remote.status().counters.stray_requests, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_preferred_session_is_opened_without_a_probe() {
+    let mut sessions = options();
+    sessions.era = EraPreference::Session;
+    let (opening, peer) = start(sessions);
+    let revision = handshake(opening, peer, "2025-11-25").await;
+    assert_eq!(revision, Ok("2025-11-25"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_without_sessions_is_probed_after_it_refused_one() {
+    for (code, data) in [
+        (
+            -32022,
+            json!({"supported": ["2026-07-28"], "requested": "2025-11-25"}),
+        ),
+        (-32601, json!(null)),
+    ] {
+        let mut sessions = options();
+        sessions.era = EraPreference::Session;
+        let (opening, mut peer) = start(sessions);
+        let hello = peer.read().await;
+        assert_eq!(hello["method"], "initialize");
+        peer.refuse(&hello, code, "no", data).await;
+        let probe = peer.read().await;
+        assert_eq!(probe["method"], "server/discover");
+        let found = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}});
+        peer.reply(&probe, found).await;
+        let remote = opening.await.unwrap().unwrap();
+        assert_eq!(remote.status().revision, "2026-07-28");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_to_the_handshake_still_opens_the_session() {
+    let mut sessions = options();
+    sessions.era = EraPreference::Session;
+    let (opening, mut peer) = start(sessions);
+    let hello = peer.read().await;
+    // Within the last seconds of its start time the server is asked for the newest revision, too.
+    let probe = peer.read().await;
+    assert_eq!(probe["method"], "server/discover");
+    peer.refuse(&probe, -32601, "method not found", json!(null))
+        .await;
+    peer.reply(&hello, welcome("2025-11-25", json!({}))).await;
+    let remote = opening.await.unwrap().unwrap();
+    assert_eq!(remote.status().revision, "2025-11-25");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_session_without_a_newer_revision_keeps_its_reason() {
+    let mut sessions = options();
+    sessions.era = EraPreference::Session;
+    let (opening, mut peer) = start(sessions);
+    let hello = peer.read().await;
+    peer.refuse(&hello, -32603, "out of order", json!(null))
+        .await;
+    let probe = peer.read().await;
+    peer.refuse(&probe, -32601, "method not found", json!(null))
+        .await;
+    let error = opening.await.unwrap().err().unwrap();
+    assert_eq!(error, OpenError::Refused("out of order".to_owned()));
+}
+
+#[tokio::test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the test plays the other side meanwhile"
+)]
+async fn the_builder_of_clients_can_prefer_sessions() {
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    let (reader, writer) = tokio::io::split(ours);
+    let builder = Client::builder().prefer_era(EraPreference::Session);
+    let opening = tokio::spawn(builder.open(reader, writer));
+    let mut peer = Peer::over(theirs);
+    let hello = peer.read().await;
+    assert_eq!(hello["method"], "initialize");
+    peer.reply(&hello, welcome("2025-11-25", json!({}))).await;
+    opening.await.unwrap().unwrap();
 }

@@ -1,0 +1,62 @@
+//! A change of the revision that is used with a server: one that was opened with a session and turns out to ask by
+//! results, which a session cannot carry, is opened again in the newest revision, until the gateway ends.
+
+use super::Supervised;
+use crate::config::RevisionChoice;
+use std::error::Error as _;
+use toolgate::{Call, Error, Op, Outcome, Service, client::AsksByResult};
+
+impl Supervised {
+    /// The revision to open it with.
+    pub(super) fn revision_now(&self) -> RevisionChoice {
+        match self.spec.revision {
+            RevisionChoice::Auto if *self.asks_by_result.borrow() => RevisionChoice::Newest,
+            choice => choice,
+        }
+    }
+
+    /// Ends once the server turns out to ask by results.
+    pub(super) async fn asks_by_result(&self) {
+        if *self.asks_by_result.borrow() {
+            return std::future::pending().await;
+        }
+        // The sender lives as long as the server does.
+        let _ = self.asks_by_result.subscribe().wait_for(|asks| *asks).await;
+    }
+
+    /// Sends a call over the connection of the moment.
+    pub(super) async fn called(&self, call: Call) -> Result<Outcome, Error> {
+        if let Some(callers) = &self.callers {
+            return callers.call(self, call).await;
+        }
+        let called = match self.remote().await {
+            Ok(remote) => remote.call(call).await,
+            Err(down) => Err(down),
+        };
+        called.map_err(|error| self.why(error))
+    }
+
+    /// Opens the server again where a failed call shows that it asks by results. Whether the call may be sent once
+    /// more; `None` where the failure shows nothing of that kind.
+    pub(super) fn opened_by_result(&self, call: &Call, error: &Error) -> Option<bool> {
+        let asks = error.source()?.downcast_ref::<AsksByResult>()?;
+        if self.spec.revision != RevisionChoice::Auto {
+            return None;
+        }
+        if !self.asks_by_result.send_replace(true) {
+            self.reopens();
+        }
+        let reads = call.op != Op::Tool || call.item().is_some_and(|item| item.hints().read_only);
+        Some(asks.at_question || reads)
+    }
+
+    /// The error of a call that was not sent again, because it may have taken effect.
+    pub(super) fn sent_once(&self, mut error: Error) -> Error {
+        error.set_public(format!(
+            "the server {} gave a result that its session cannot carry; the call may have taken effect; it is now used \
+             in the newest revision, so if another call does no harm, call again",
+            self.spec.id
+        ));
+        error
+    }
+}
