@@ -68,6 +68,24 @@ fn node() -> Result<(), String> {
     npm(&root().join("interop"), &folder().join("node"))
 }
 
+/// Where the published servers are.
+pub(crate) fn published_folder() -> PathBuf {
+    folder().join("published")
+}
+
+/// Installs the published servers that are compared with themselves behind the gateway: one folder of npm packages,
+/// and one Python environment for each set of packages that fit together.
+pub(crate) fn published() -> Result<(), String> {
+    let (source, here) = (root().join("interop/published"), published_folder());
+    npm(&source, &here.join("node"))?;
+    ["python1", "python2", "fastmcp2"]
+        .into_iter()
+        .try_for_each(|set| {
+            let pins = format!("requirements-{set}.txt");
+            environment(&source, &here.join(set), &pins)
+        })
+}
+
 /// Puts into `here` what the manifest and the lock file in `source` pin.
 pub(crate) fn npm(source: &Path, here: &Path) -> Result<(), String> {
     let pins = ["package.json", "package-lock.json", ".npmrc"];
@@ -86,10 +104,13 @@ pub(crate) fn npm(source: &Path, here: &Path) -> Result<(), String> {
 }
 
 fn venv(name: &str, pins: &str) -> Result<(), String> {
-    let here = folder().join(name);
-    let source = root().join("interop");
-    once(&source, &here, &[pins], || {
-        must(command("python3").args(["-m", "venv"]).arg(&here))?;
+    environment(&root().join("interop"), &folder().join(name), pins)
+}
+
+/// Puts into the Python environment `here` what a file in `source` pins.
+fn environment(source: &Path, here: &Path, pins: &str) -> Result<(), String> {
+    once(source, here, &[pins], || {
+        must(command("python3").args(["-m", "venv"]).arg(here))?;
         let pip = here.join("bin/python");
         let quiet = [
             "-m",

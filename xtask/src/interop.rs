@@ -4,13 +4,16 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::install;
+use crate::published;
 use crate::report::{Report, Tests};
 use crate::run::{cargo, each_line, must, root};
 
 /// Where the outcome is kept.
-const PAGE: &str = "docs/interop.md";
+pub(crate) const PAGE: &str = "docs/interop.md";
 /// What stands before the outcome in the page.
 const MARK: &str = "```text\n";
+/// What stands after it.
+const END: &str = "\n```\n";
 
 /// Builds the peers, runs all rows and writes the page.
 pub(crate) fn all(report: &mut Report) {
@@ -33,8 +36,9 @@ pub(crate) fn all(report: &mut Report) {
             rows.extend(row(line));
         })
     });
-    report.tests(tests);
     report.step("the page", || write(rows));
+    report.step("the published servers", || published::all(&mut tests));
+    report.tests(tests);
 }
 
 fn folder() -> PathBuf {
@@ -85,9 +89,12 @@ fn write(mut rows: Vec<String>) -> Result<(), String> {
     rows.sort();
     let page = root().join(PAGE);
     let text = fs::read_to_string(&page).map_err(|error| format!("cannot read {PAGE}: {error}"))?;
-    let (before, _) = text
+    let (before, after) = text
         .split_once(MARK)
         .ok_or_else(|| format!("{PAGE} has no place for the outcome"))?;
-    let text = format!("{before}{MARK}{}\n```\n", rows.join("\n"));
+    let (_, after) = after
+        .split_once(END)
+        .ok_or_else(|| format!("{PAGE} does not end the outcome"))?;
+    let text = format!("{before}{MARK}{}{END}{after}", rows.join("\n"));
     fs::write(&page, text).map_err(|error| format!("cannot write {PAGE}: {error}"))
 }

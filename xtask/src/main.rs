@@ -13,6 +13,7 @@ mod first_use;
 mod install;
 mod interop;
 mod long;
+mod published;
 mod report;
 mod requirements;
 mod run;
@@ -27,7 +28,7 @@ const USAGE: &str = "usage: cargo xtask check | test | install | requirements | 
            docs/requirements.md against the tests; --write puts the tests that were found into it
   long     the rows of attacks with their full counts, which take long
   install  only puts the real clients and servers into the target folder
-  interop  the real clients and servers of every revision, with those of the Rust SDK; writes docs/interop.md
+  interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md
   bench    our server and client beside others and the bare limit, instructions and calls/s; writes docs/performance.md
   conformance [RUN]... [--skip-install] [--url URL] [--client COMMAND]
            the official suite against our server, gateway and client, or those that are given;

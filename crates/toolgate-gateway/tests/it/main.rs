@@ -63,6 +63,8 @@ mod parallel_agents;
 mod pins;
 mod place;
 mod planted;
+#[cfg(feature = "published")]
+mod published;
 mod questions;
 mod real_sign_in;
 mod record;
