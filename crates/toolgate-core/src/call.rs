@@ -1,6 +1,8 @@
 //! One use of one thing, with everything that travels with it.
 
-use crate::{Background, Error, Held, Item, Kind, Principal, Reporter, Trail};
+use crate::{
+    Background, Error, Held, Item, ItemNote, Kind, NoteAction, Principal, Refusal, Reporter, Trail,
+};
 use serde_json::Value;
 use std::{
     borrow::Cow,
@@ -424,6 +426,15 @@ impl Call {
             op => op.kinds().first().map_or("thing", |kind| kind.word()),
         };
         Error::new(Kind::NotFound, format!("unknown {what}: {}", self.name()))
+    }
+
+    /// The error of a call to an item that is withheld, for a caller who may know of it.
+    pub fn withheld(&self, item: &Item) -> Error {
+        let why = item.withheld_for_callers().unwrap_or_default();
+        let note = ItemNote::new(NoteAction::Withheld, why);
+        let (kind, name) = (item.kind().word(), self.name());
+        let text = format!("the {kind} {name} is withheld: {}", note.reason);
+        Error::new(Kind::Refused(Refusal::Withheld), text)
     }
 }
 

@@ -138,16 +138,20 @@ impl Item {
 
     /// All notes on it, with the reason why it is withheld first.
     pub fn all_notes(&self) -> impl Iterator<Item = DefinitionNote> + '_ {
-        let withheld = self
-            .withheld
-            .as_deref()
-            .filter(|why| *why != HIDDEN_BY_CONFIG);
+        let withheld = self.withheld_for_callers();
         let withheld = withheld.map(|why| ItemNote::new(NoteAction::Withheld, why));
         let notes = withheld.into_iter().chain(self.notes.iter().cloned());
         notes.map(|note| {
             let (server, kind) = (self.origin.server.clone(), self.kind());
             DefinitionNote::new(server, kind, self.given(), note.action, &note.reason)
         })
+    }
+
+    /// Why it is withheld, as far as a caller may know who may see the item; `None` where the configuration hides it.
+    pub fn withheld_for_callers(&self) -> Option<&str> {
+        self.withheld
+            .as_deref()
+            .filter(|why| *why != HIDDEN_BY_CONFIG)
     }
 
     /// What it is.

@@ -65,6 +65,8 @@ pub enum Refusal {
     Record,
     /// What came back was not let through.
     Result,
+    /// The item is withheld from all callers, and this one may know that.
+    Withheld,
 }
 
 /// What a caller would have to be able to do.

@@ -160,8 +160,14 @@ impl Gate {
         Some((rule.name(), rule.why_hidden(caller, item)))
     }
 
+    /// Whether all rules let the caller know of the item, whatever withholds it.
+    fn knows(&self, caller: &Caller, item: &Item, uri: &str) -> bool {
+        let sees = self.rules.iter().all(|rule| rule.sees(caller, item));
+        sees && self.hides_at(caller, item, uri).is_none()
+    }
+
     /// The one item, or none if it is hidden; the trail takes down why. Where a hidden template fits, one that the
-    /// caller sees may fit as well.
+    /// caller sees may fit as well. An item that is withheld, and that no rule hides, is returned with the reason.
     async fn one(
         &self,
         next: &Next<'_>,
@@ -175,11 +181,15 @@ impl Gate {
             hidden.extend(listed.await?);
         }
         let mut hiding: Vec<&str> = hidden.iter().map(|server| server.as_ref()).collect();
+        let mut withheld = None;
         for item in catalog.fitting(name) {
             let at = || self.hides_at(&ask.caller, item, name);
             if let Some((by, why)) = self.hides(&ask.caller, item).or_else(at) {
                 ask.trail.add(by, "hide", why);
                 hiding.push(&item.origin.server);
+                let told = item.withheld_for_callers().is_some();
+                let known = told && self.knows(&ask.caller, item, name);
+                withheld = withheld.or(known.then_some(item));
             }
         }
         if hiding.is_empty() {
@@ -188,6 +198,8 @@ impl Gate {
         // A server that hides one of those that fit may take the URI for the hidden one, whichever was meant.
         let mut fitting = catalog.fitting(name);
         let other = fitting.find(|item| !hiding.contains(&item.origin.server.as_ref()));
+        // The caller may know why it is not offered, unless a rule hides something there.
+        let other = other.or(withheld.filter(|_| hidden.is_empty()));
         Ok(catalog.with_items(other.cloned().into_iter().collect()))
     }
 
@@ -263,7 +275,7 @@ impl Gate {
             let ask = List::one(caller.clone(), *kind, uri);
             let catalog = next.fork().list(ask.clone()).await?;
             let seen = self.one(next, &ask, catalog, uri).await?;
-            if let Some(item) = seen.find(uri) {
+            if let Some(item) = seen.find(uri).filter(|item| item.withheld.is_none()) {
                 return Ok(Some(item.clone()));
             }
         }
@@ -420,7 +432,8 @@ impl Layer for Gate {
             }
             if let (Outcome::Done(Output::Tool(result)), true) = (&mut outcome, edited) {
                 // The model asked for something else, and should not take this for the answer to that.
-                result.content.push(Content::text(placeholder::EDITED));
+                result.add_structured_as_text();
+                result.content.push(Content::text(EDITED));
             }
             Ok(outcome)
         })

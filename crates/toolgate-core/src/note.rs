@@ -104,7 +104,8 @@ impl fmt::Display for DefinitionNote {
     }
 }
 
-/// Why an item is withheld that the operator's own configuration hides; such an item has no note.
+/// Why an item is withheld that the operator's own configuration hides; such an item has no note, and callers are told
+/// that it is unknown.
 pub const HIDDEN_BY_CONFIG: &str = "the configuration hides it";
 /// Longest reason of a note, in characters.
 pub(crate) const MAX_REASON_CHARS: usize = 300;

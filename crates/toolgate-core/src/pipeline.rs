@@ -164,6 +164,9 @@ impl Layer for Resolve {
             let Some(item) = found else {
                 return Err(call.unknown());
             };
+            if item.withheld.is_some() {
+                return Err(call.withheld(&item));
+            }
             call.trail.found(item.clone());
             call.item = Some(item);
             next.call(call).await
@@ -172,7 +175,7 @@ impl Layer for Resolve {
 }
 
 /// The item behind a name, as the rest of the pipeline shows it to this caller. What is withheld is not reached by a
-/// template of its server either.
+/// template of its server either; it is returned if nothing else fits.
 async fn find(
     next: &Next<'_>,
     caller: &Caller,
@@ -181,6 +184,7 @@ async fn find(
     trail: &Trail,
 ) -> Result<Option<Arc<Item>>, Error> {
     let mut barred: Vec<Arc<str>> = Vec::new();
+    let mut reason = None;
     let only: Arc<str> = name.into();
     for kind in op.kinds() {
         let ask = List {
@@ -194,11 +198,13 @@ async fn find(
         let skills = *kind == ItemKind::Skill;
         let is = |item: &&Arc<Item>| (item.kind() == ItemKind::Skill) == skills;
         let fitting = || catalog.fitting(name).filter(is);
+        let mut known = fitting().filter(|i| i.withheld_for_callers().is_some());
+        reason = reason.or_else(|| known.next().cloned());
         let withheld = fitting().filter(|i| i.withheld.is_some());
         barred.extend(withheld.map(|item| item.origin.server.clone()));
         if let Some(item) = fitting().find(|item| !barred.contains(&item.origin.server)) {
             return Ok(Some(item.clone()));
         }
     }
-    Ok(None)
+    Ok(reason)
 }

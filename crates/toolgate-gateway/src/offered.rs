@@ -1,8 +1,9 @@
 //! What the servers offer, as the operator sees it: each thing with the verdict that a caller gets.
 
 use serde_json::{Map, Value, json};
-use toolgate::{Caller, Hints, Item, ItemKind};
+use toolgate::{Caller, Hints, Item, ItemKind, ItemNote, NoteAction};
 use toolgate_policy::{Access, Then};
+use toolgate_wire::dialect::{self, Dialect};
 
 /// The lists by their names in the console and on the socket, and what is in them.
 pub(crate) const LISTS: [(&str, &[ItemKind]); 3] = [
@@ -27,11 +28,27 @@ pub(crate) fn item(item: &Item, access: &Access, caller: &Caller) -> Value {
         "kind": item.kind().word(), "server": item.origin.server, "name": item.own_name(), "wire": named(item.def.name()),
         "title": named(&item.def.title()), "description": item.def.description(), "verdict": then_word(then), "rule": rule,
         "hints": hints_json(hints), "trusted": item.origin.trusted, "withheld": withheld(item), "pin": toolgate_policy::pins::state(item),
-        "notes": item.notes.iter().map(|note| json!({"action": note.action.as_str(), "reason": note.reason})).collect::<Value>(),
+        "notes": notes(item),
         "flags": item.pin.as_ref().map(|pin| pin.flags.clone()).unwrap_or_default(),
         "mime": item.def.json().get("mimeType").and_then(|mime| mime.string()),
         "input_schema": schema(item), "output_schema": item.def.output_schema().map(|s| s.to_value()),
     })
+}
+
+/// What was repaired in it or is not checked, and for which clients it is left out.
+fn notes(item: &Item) -> Value {
+    let note = |note: &ItemNote| json!({"action": note.action.as_str(), "reason": note.reason});
+    // Asked once for each item: all revisions would have to be written for each view.
+    let left_out = item.memo(|item| {
+        let why = |dialect: &&Dialect| {
+            let why = dialect.definition(&item.def).err()?;
+            let reason = format!("left out for clients of {}: {why}", dialect.revision);
+            Some(ItemNote::new(NoteAction::Withheld, &reason))
+        };
+        let all = dialect::ALL.iter().filter_map(why);
+        all.collect::<Vec<ItemNote>>()
+    });
+    item.notes.iter().chain(left_out.iter()).map(note).collect()
 }
 
 /// Why callers do not get it.

@@ -272,6 +272,7 @@ fn code(kind: &Kind) -> &'static str {
         Kind::Refused(Refusal::Expired) => "refused_expired",
         Kind::Refused(Refusal::Record) => "refused_record",
         Kind::Refused(Refusal::Result) => "refused_result",
+        Kind::Refused(Refusal::Withheld) => "refused_withheld",
         Kind::Scope(_) => "scope",
         Kind::Unsupported(_) => "unsupported",
         Kind::Answered(_) => "answered",

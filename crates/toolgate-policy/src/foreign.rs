@@ -50,7 +50,11 @@ impl Scrub for Foreign {
 fn mark(output: &mut Output, server: &str, id: &str) {
     let marked = |text: &str| placeholder::foreign(server, id, text);
     match output {
-        Output::Tool(result) => result.content.iter_mut().for_each(|b| block(b, &marked)),
+        Output::Tool(result) => {
+            // As text it would be added later, without a mark.
+            result.add_structured_as_text();
+            result.content.iter_mut().for_each(|b| block(b, &marked));
+        }
         Output::Prompt(result) => {
             let blocks = result.messages.iter_mut().map(|m| &mut m.content);
             blocks.for_each(|b| block(b, &marked));

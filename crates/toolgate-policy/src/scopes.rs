@@ -164,7 +164,7 @@ impl Layer for Scopes {
 async fn found(next: &Next<'_>, caller: &Caller, uri: &str) -> Result<Option<Arc<Item>>, Error> {
     for kind in Op::Resource.kinds() {
         let catalog = next.look(List::one(caller.clone(), *kind, uri)).await?;
-        if let Some(item) = catalog.find(uri) {
+        if let Some(item) = catalog.find(uri).filter(|item| item.withheld.is_none()) {
             return Ok(Some(item.clone()));
         }
     }

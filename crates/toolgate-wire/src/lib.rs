@@ -4,6 +4,7 @@
 //! - [`message`]: the JSON-RPC envelope.
 //! - [`method`]: the words, parameters and results, one file a method.
 //! - [`dialect`]: what is different from revision to revision, one file each.
+//! - [`normalize`]: valid definitions and results, whatever a server sent.
 //! - [`session`]: one peer as a table of requests in flight, both ways.
 //! - [`placeholder`]: texts that stand in the place of something else.
 //! - [`room`]: one budget of bytes for all messages that are held.
@@ -12,6 +13,6 @@ pub mod dialect;
 pub mod json;
 pub mod message;
 pub mod method;
-pub mod placeholder;
+pub mod normalize;
 pub mod room;
 pub mod session;

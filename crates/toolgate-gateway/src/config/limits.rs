@@ -175,7 +175,7 @@ limits! {
     /// The Base64 of one picture, one sound or the data of one resource.
     media_bytes: usize = 8_388_608, 1_024 to 1_073_741_824;
     /// Tools of one server.
-    tools_per_server: usize = 1_000, 1 to 100_000;
+    tools_per_server: usize = 10_000, 1 to 100_000;
     /// All things of one kind of one server together.
     list_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
     /// How long a list of a server is kept, whatever the server says.

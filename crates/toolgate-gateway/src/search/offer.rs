@@ -79,6 +79,7 @@ impl Own {
         o.int("found", i64::try_from(found.len()).unwrap_or(i64::MAX));
         let structured = o.finish();
         Ok(ToolResult {
+            without_text: false,
             content: vec![Content::text(structured.as_str())],
             structured: Some(structured),
             is_error: false,

@@ -1,6 +1,8 @@
 //! Definitions that are not valid, through the whole program: each is named with the reason, and the others stay usable.
 
-use crate::help::{Gate, LONG, SOON, Session, Setup, TempDir, answer_of, output, toolgate, until};
+use crate::help::{
+    Gate, LONG, Modern, SOON, Session, Setup, TempDir, answer_of, output, toolgate, until,
+};
 use serde_json::{Value, json};
 use std::{path::Path, sync::Arc};
 
@@ -13,7 +15,7 @@ struct Canned {
 impl Canned {
     fn new(offer: &Value) -> Canned {
         let data = Arc::new(TempDir::new("definitions"));
-        let good = json!({"tools/list": {"tools": [tool("fine", json!({"type": "object"}))]},
+        let good = json!({"tools/list": {"tools": [tool("fine", &json!({"type": "object"}))]},
             "call": {"fine": {"content": [{"type": "text", "text": "fine"}]}}});
         let server = |name: &str, offer: &Value| {
             let file = data.write(&format!("{name}.json"), &offer.to_string());
@@ -45,7 +47,7 @@ impl Canned {
     }
 }
 
-fn tool(name: &str, schema: Value) -> Value {
+fn tool(name: &str, schema: &Value) -> Value {
     json!({"name": name, "inputSchema": schema, "annotations": {"readOnlyHint": true}})
 }
 
@@ -57,9 +59,10 @@ fn notes(gate: &Gate) -> Vec<Value> {
     odd["notes"].as_array().unwrap().clone()
 }
 
+/// Holds: TOOL-35
 #[test]
 fn a_dropped_tool_is_named_with_the_reason_in_every_place() {
-    let fine = tool("a", json!({"type": "object"}));
+    let fine = tool("a", &json!({"type": "object"}));
     let canned = Canned::new(&json!({"tools/list": {"tools": [fine, fine, {"title": "no name"}]}}));
     let gate = canned.start();
     let noted = until("the notes are there", SOON, || {
@@ -136,4 +139,123 @@ fn a_list_that_fails_is_shown_as_the_failure_of_its_server() {
         );
         gate.stop();
     }
+}
+
+const SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// The answer to a request in a session of a revision, or in 2026-07-28; it is checked against the official schema.
+fn ask(gate: &Gate, revision: &'static str, method: &str, params: Value) -> Value {
+    let id = json!(1);
+    if revision == "2026-07-28" {
+        let name = params["name"].as_str().map(str::to_owned);
+        return Modern::ask(
+            gate.port,
+            name.as_deref(),
+            &Modern::body(&id, method, params),
+        );
+    }
+    let session = Session::of(gate.port, revision);
+    let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    answer_of(&session.post(&request), &id)
+}
+
+fn revisions() -> impl Iterator<Item = &'static str> {
+    SESSIONS.into_iter().chain(["2026-07-28"])
+}
+
+fn names(listed: &Value) -> Vec<&str> {
+    let tools = listed["result"]["tools"].as_array();
+    let tools = tools.unwrap_or_else(|| panic!("{listed}"));
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn one_bad_definition_leaves_all_other_tools_usable_in_every_revision() {
+    let notype = json!({"properties": {"a": {"type": "string"}, "b": true}});
+    let mut ill = tool("ill", &notype);
+    ill["description"] = json!(null);
+    ill["_meta"] = json!("v1");
+    ill["annotations"] = json!({"readOnlyHint": "yes"});
+    let text = json!({"type": "string"});
+    let tools = json!([
+        tool("notype", &notype),
+        ill,
+        tool("string", &text),
+        tool("secret", &text),
+        tool("none", &json!(null))
+    ]);
+    let done = json!({"content": [{"type": "text", "text": "done"}]});
+    let offer = json!({"tools/list": {"tools": tools, "nextCursor": ""}, "call": {
+        "notype": done, "ill": {"content": [], "structuredContent": {"n": 1}},
+        "none": {"content": [], "structuredContent": [1]},
+    }});
+    let gate = Canned::new(&offer).start();
+    let texts = |revision, tool: &str| {
+        let answer = ask(
+            &gate,
+            revision,
+            "tools/call",
+            json!({"name": tool, "arguments": {"a": "x"}}),
+        );
+        match answer["result"]["content"].as_array() {
+            Some(content) => content
+                .iter()
+                .filter_map(|block| block["text"].as_str())
+                .collect(),
+            None => answer["error"]["message"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        }
+    };
+    for revision in revisions() {
+        let listed = ask(&gate, revision, "tools/list", json!({}));
+        let expected = ["odd_notype", "odd_ill", "odd_none", "good_fine"];
+        assert_eq!(names(&listed), expected, "{revision}");
+        assert_eq!(texts(revision, "odd_notype"), "done", "{revision}");
+        assert_eq!(texts(revision, "good_fine"), "fine", "{revision}");
+        // Structured content that a client cannot take is text.
+        let object = if revision < "2025-06-18" {
+            r#"{"n": 1}"#
+        } else {
+            ""
+        };
+        let array = if revision < "2026-07-28" { "[1]" } else { "" };
+        assert_eq!(texts(revision, "odd_ill"), object, "{revision}");
+        assert_eq!(texts(revision, "odd_none"), array, "{revision}");
+        let withheld = texts(revision, "odd_string");
+        let why = "the tool odd_string is withheld: the root \"type\" of its \"inputSchema\" is not \"object\"";
+        assert!(withheld.starts_with(why), "{revision}: {withheld}");
+        assert_eq!(
+            texts(revision, "odd_secret"),
+            "unknown tool: odd_secret",
+            "a rule hides it"
+        );
+        assert_eq!(texts(revision, "odd_absent"), "unknown tool: odd_absent");
+    }
+    let tools = gate.cli(&["tools"]);
+    for line in ["odd.string", "odd.secret"] {
+        let line = tools.lines().find(|one| one.starts_with(line)).unwrap();
+        assert!(line.contains("withheld: the root \"type\""), "{line}");
+    }
+    let ill = tools
+        .lines()
+        .find(|one| one.starts_with("odd.ill"))
+        .unwrap();
+    for repair in [
+        "\"description\" is null",
+        "\"_meta\" is a string",
+        "\"annotations.readOnlyHint\"",
+    ] {
+        assert!(ill.contains(repair), "{repair}: {ill}");
+    }
+    let ends = gate.audit();
+    let withheld = ends
+        .iter()
+        .any(|record| record.to_string().contains("refused_withheld"));
+    assert!(withheld, "the audit log has the class of the error");
+    gate.stop();
 }

@@ -40,6 +40,7 @@ async fn results() {
             structured: Some(dirty()),
             is_error: false,
             meta: Some(dirty()),
+            ..ToolResult::default()
         })))
     };
     let Ok(Outcome::Done(output)) = outcome(made).await else {

@@ -338,9 +338,10 @@ async fn a_tool_that_cannot_be_checked_is_withheld() {
     world.tools(vec![item(
         json!({"name": "odd", "inputSchema": {"$ref": "https://example.com/schema.json"}}),
     )]);
-    assert_eq!(
-        refused(&world, "odd", json!({})).await.public(),
-        "unknown tool: odd"
+    let told = refused(&world, "odd", json!({})).await;
+    assert!(
+        told.public().starts_with("the tool odd is withheld: "),
+        "{told:?}"
     );
     let seen = toolgate_policy::inspect(&world.route, world.script.clone())
         .list(List::all(

@@ -111,6 +111,7 @@ async fn no_channel_lets_a_secret_through() {
                 structured: Some(json_of(&planted())),
                 is_error: false,
                 meta: Some(json_of(&planted())),
+                ..ToolResult::default()
             })))
         }),
         Box::new(|| Ok(Outcome::Done(Output::error(&planted())))),

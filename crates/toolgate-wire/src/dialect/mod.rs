@@ -26,7 +26,7 @@ use crate::{
         tasks::Words,
         tools_call::ToolResult,
     },
-    placeholder,
+    normalize::without_booleans,
 };
 use std::borrow::Cow;
 
@@ -108,13 +108,16 @@ pub fn find(revision: &str) -> Option<&'static Dialect> {
 
 impl Dialect {
     /// A definition in the words of this revision.
-    pub fn definition(&self, definition: &Definition) -> Json {
+    ///
+    /// # Errors
+    /// What in it this revision does not allow; it is left out of the lists of its clients.
+    pub fn definition(&self, definition: &Definition) -> Result<Json, &'static str> {
         let mut json = definition.json().clone();
         for member in self.unknown_members {
             json = without(json, member);
         }
         if definition.kind() != ItemKind::Tool {
-            return json;
+            return Ok(json);
         }
         if !self.tool_annotations {
             json = without(json, "annotations");
@@ -122,7 +125,21 @@ impl Dialect {
         if self.structured == Structured::Object && !describes_object(&json) {
             json = without(json, "outputSchema");
         }
-        json
+        if !self.stateless {
+            if let Some(input) = json.get("inputSchema")
+                && let Some(mended) = without_booleans(&input)?
+            {
+                json = json.with("inputSchema", &mended);
+            }
+            if let Some(output) = json.get("outputSchema") {
+                json = match without_booleans(&output) {
+                    Ok(Some(mended)) => json.with("outputSchema", &mended),
+                    Ok(None) => json,
+                    Err(_) => json.without("outputSchema"),
+                };
+            }
+        }
+        Ok(json)
     }
 
     /// A program in the words of this revision.
@@ -220,13 +237,16 @@ impl Dialect {
     }
 
     fn tool_result<'a>(&self, o: &mut ObjectWriter, result: &'a ToolResult) -> &'a Option<Json> {
+        let structured = result.structured.as_ref().filter(|s| self.takes(s));
+        let text = match structured {
+            Some(_) => None,
+            None => result.structured_as_text(),
+        };
         o.array("content", |a| {
-            result
-                .content
-                .iter()
-                .for_each(|c| a.raw(self.content(c).as_ref()))
+            let blocks = result.content.iter().chain(&text);
+            blocks.for_each(|c| a.raw(self.content(c).as_ref()));
         });
-        if let Some(structured) = result.structured.as_ref().filter(|s| self.takes(s)) {
+        if let Some(structured) = structured {
             o.raw("structuredContent", structured);
         }
         if result.is_error {
@@ -385,8 +405,8 @@ mod tests {
     fn a_definition_keeps_its_bytes_where_the_revision_has_the_words() {
         let text = r#"{"name":"a", "inputSchema":{"type":"object"},"outputSchema":{"type":"array"},"icons":[],"x":1e400}"#;
         let tool = Definition::tool(json(text)).unwrap();
-        assert_eq!(MODERN.definition(&tool).as_str(), text);
-        let older = LEGACY.definition(&tool);
+        assert_eq!(MODERN.definition(&tool).unwrap().as_str(), text);
+        let older = LEGACY.definition(&tool).unwrap();
         assert!(
             older.get("outputSchema").is_none(),
             "only objects before 2026-07-28"
@@ -395,6 +415,7 @@ mod tests {
             find("2024-11-05")
                 .unwrap()
                 .definition(&tool)
+                .unwrap()
                 .get("icons")
                 .is_none()
         );

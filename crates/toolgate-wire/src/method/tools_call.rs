@@ -1,6 +1,9 @@
 //! `tools/call`: using a tool.
 
-use super::{content::Content, meta};
+use super::{
+    content::{Content, ContentKind},
+    meta,
+};
 use crate::json::{Json, Kind};
 
 /// The method.
@@ -13,6 +16,8 @@ pub struct ToolResult {
     pub content: Vec<Content>,
     /// What a program reads; absent and `null` are two things.
     pub structured: Option<Json>,
+    /// Its server sent no text beside `structured`: clients that cannot take that get it as text.
+    pub without_text: bool,
     /// The tool itself failed.
     pub is_error: bool,
     /// The `_meta` of the result without the keys of the protocol.
@@ -32,8 +37,10 @@ impl ToolResult {
             _ => return Err("the result has no \"content\" array"),
         };
         let content: Option<Vec<Content>> = content.items().map(Content::read).collect();
+        let content = content.ok_or("a block of \"content\" has no \"type\"")?;
         Ok(ToolResult {
-            content: content.ok_or("a block of \"content\" has no \"type\"")?,
+            without_text: structured.is_some() && !has_text(&content),
+            content,
             structured,
             is_error: result
                 .get("isError")
@@ -59,6 +66,22 @@ impl ToolResult {
         }
     }
 
+    /// The structured content as a block of text, if there is no text of the server beside it. A sanitizer or a layer
+    /// that adds or changes text calls it first.
+    ///
+    /// Source: the page on tools: servers should repeat structured content as text, for older clients.
+    pub fn structured_as_text(&self) -> Option<Content> {
+        let structured = self.structured.as_ref()?;
+        let lacks = self.without_text || !has_text(&self.content);
+        lacks.then(|| Content::text(structured.as_str()))
+    }
+
+    /// Puts the structured content into the text, if there is none beside it.
+    pub fn add_structured_as_text(&mut self) {
+        self.content.extend(self.structured_as_text());
+        self.without_text = false;
+    }
+
     /// Bytes that the result takes as text, nearly.
     pub fn size(&self) -> usize {
         let blocks: usize = self.content.iter().map(|c| c.json.as_str().len()).sum();
@@ -69,4 +92,8 @@ impl ToolResult {
                 .map(|j| j.as_str().len())
                 .sum::<usize>()
     }
+}
+
+fn has_text(content: &[Content]) -> bool {
+    content.iter().any(|block| block.kind == ContentKind::Text)
 }

@@ -13,6 +13,7 @@ use toolgate_wire::{
         tasks,
         usage::{self, Op},
     },
+    normalize,
 };
 
 /// The slot in which the server's own state waits for the next round.
@@ -114,7 +115,7 @@ pub(super) fn is_misplaced_question(result: &Json, peer: &Peer) -> bool {
 /// # Errors
 /// What is wrong with it.
 pub(super) fn outcome(
-    op: Op,
+    call: &Call,
     result: &Json,
     peer: &Peer,
     granted: &Abilities,
@@ -124,7 +125,7 @@ pub(super) fn outcome(
         .map(|kind| kind.string().unwrap_or_default())
         .as_deref()
     {
-        None | Some("complete") => Ok(Outcome::Done(Output::read(op, result)?)),
+        None | Some("complete") => Ok(Outcome::Done(read_output(call, result)?)),
         Some("input_required") => Ok(Outcome::Ask(questions(
             InputRequired::read(result)?,
             granted,
@@ -134,6 +135,18 @@ pub(super) fn outcome(
             harmless(other, 60)
         )),
     }
+}
+
+/// Reads a complete result, which is made valid first. The decision log has what was repaired.
+///
+/// # Errors
+/// What is missing or wrong.
+pub(super) fn read_output(call: &Call, result: &Json) -> Result<Output, &'static str> {
+    let (result, repairs) = normalize::result(call.op, result, call.name());
+    for repair in repairs {
+        call.trail.add("client", "repair", repair);
+    }
+    Output::read(call.op, &result)
 }
 
 fn questions(required: InputRequired, granted: &Abilities) -> Result<Questions, String> {

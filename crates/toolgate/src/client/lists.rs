@@ -19,6 +19,7 @@ use toolgate_wire::{
     json::{Json, ObjectWriter},
     message::{RpcError, code},
     method::{list::Page, skills},
+    normalize::{self, Normalized},
 };
 
 /// How long a list holds where the server tells nothing of changes.
@@ -277,6 +278,13 @@ impl Remote {
             joined.cut = joined.items.len() > self.options.tools;
             match page.next {
                 None => return Ok(joined),
+                // Servers of older revisions write it at the end; 2026-07-28 says that it is a cursor as any other.
+                Some(next) if is_empty(&next) && !self.peer.dialect.stateless => {
+                    return Ok(joined);
+                }
+                Some(next) if is_empty(&next) && cursors.contains(next.as_str()) => {
+                    return Ok(joined);
+                }
                 Some(_) if joined.cut => return Ok(joined),
                 Some(next) if !cursors.insert(next.as_str().to_owned()) => {
                     return Err(self.upstream(format_args!(
@@ -404,17 +412,22 @@ impl Remote {
         let most = self.options.tools;
         for (at, json) in joined.items.into_iter().take(most).enumerate() {
             // A text that was read before was found good, and is the same thing: it is not read again.
-            let same = old.items().get(items.len());
-            let same = same.filter(|item| *item.def.json() == json);
-            if let Some(item) = same.filter(|item| names.insert(item.def.name().to_owned())) {
+            let same = old
+                .items()
+                .get(items.len())
+                .filter(|item| item.notes.is_empty());
+            let unchanged = same.filter(|item| item.withheld.is_none() && *item.def.json() == json);
+            if let Some(item) = unchanged.filter(|item| names.insert(item.def.name().to_owned())) {
                 items.push(item.clone());
                 continue;
             }
             match self.readable(kind, json.clone(), &mut names) {
-                Ok(def) => items.push(match old.find(def.name()).filter(|item| item.def == def) {
-                    Some(item) => item.clone(),
-                    None => Arc::new(Item::new(self.options.origin.clone(), def)),
-                }),
+                Ok(item) => items.push(
+                    match old.find(item.def.name()).filter(|old| is_same(old, &item)) {
+                        Some(old) => old.clone(),
+                        None => Arc::new(item),
+                    },
+                ),
                 Err(reason) => {
                     let name = json.get(kind.key()).and_then(|name| name.string());
                     let place = || format!("number {}", at + 1);
@@ -434,47 +447,61 @@ impl Remote {
         (items, notes)
     }
 
-    /// A definition that can be used. What a server wants repeated as headers is bound by rules.
+    /// An item with a valid definition; with notes on what was repaired in it, or withheld. What a server wants repeated as
+    /// headers is bound by rules.
     fn readable(
         &self,
         kind: ItemKind,
         json: Json,
         names: &mut HashSet<String>,
-    ) -> Result<Definition, &'static str> {
+    ) -> Result<Item, &'static str> {
         if self.link.apart.load(Relaxed) {
             // One that no strict reader would take hides itself, and none of the others.
             let text = json.as_str().as_bytes().to_vec();
             Json::read(text, &self.link.limits)
                 .map_err(|_| "a key stands twice in it, or has a U+0000")?;
         }
-        let def = read(kind, json, names)?;
+        let Normalized {
+            definition: def,
+            repairs,
+            withheld,
+        } = normalize::definition(kind, json)?;
+        let reads_as_other = [Item::RESOURCE, Item::PROMPT, Item::SKILL]
+            .iter()
+            .any(|prefix| def.name().starts_with(prefix));
+        if kind == ItemKind::Tool && reads_as_other {
+            return Err("its name reads as that of a resource or a prompt");
+        }
         if kind == ItemKind::Tool && self.mirrors() {
             Marks::read(&def.input_schema()).inspect_err(|_| {
                 let words = "a tool breaks the rules on \"x-mcp-header\" and was left out";
                 self.link.notes.say(words);
             })?;
         }
-        Ok(def)
+        if !names.insert(def.name().to_owned()) {
+            return Err("its name stands in the list already; the first one is kept");
+        }
+        let item = Item::new(self.options.origin.clone(), def);
+        let item = repairs.iter().fold(item, |item, line| {
+            item.noted(NoteAction::Repaired, &harmless(line, MAX_REASON_CHARS))
+        });
+        Ok(match withheld {
+            Some(why) => item.withhold(why),
+            None => item,
+        })
     }
 }
 
-/// One definition of a list in which every name stands once.
-fn read(
-    kind: ItemKind,
-    json: Json,
-    names: &mut HashSet<String>,
-) -> Result<Definition, &'static str> {
-    let def = Definition::read(kind, json)?;
-    let reads_as_other = [Item::RESOURCE, Item::PROMPT, Item::SKILL]
-        .iter()
-        .any(|prefix| def.name().starts_with(prefix));
-    if kind == ItemKind::Tool && reads_as_other {
-        return Err("its name reads as that of a resource or a prompt");
-    }
-    if !names.insert(def.name().to_owned()) {
-        return Err("its name stands in the list already");
-    }
-    Ok(def)
+/// Longest reason of a note that is kept, in characters.
+const MAX_REASON_CHARS: usize = 300;
+
+/// Whether an item is the same as one before.
+fn is_same(old: &Item, new: &Item) -> bool {
+    old.def == new.def && old.notes == new.notes && old.withheld == new.withheld
+}
+
+fn is_empty(cursor: &Json) -> bool {
+    cursor.str_cow().is_some_and(|text| text.is_empty())
 }
 
 /// The word for many of them.

@@ -59,7 +59,7 @@ pub struct RemoteOptions {
     pub json: Limits,
     /// What counts the bytes of its messages; nobody.
     pub account: Account,
-    /// Most things of one kind that are taken; 1000.
+    /// Most items of one kind that are accepted; 10,000.
     pub tools: usize,
     /// Most pages that a list may have; 100.
     pub pages: usize,
@@ -92,7 +92,7 @@ impl RemoteOptions {
             line: 16 << 20,
             json: Limits::default(),
             account: Account::default(),
-            tools: 1000,
+            tools: 10_000,
             pages: 100,
             list_bytes: 16 << 20,
             keep: Duration::from_secs(24 * 60 * 60),

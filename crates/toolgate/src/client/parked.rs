@@ -271,7 +271,7 @@ impl Remote {
                 EraRefusal::AsksByResult { at_question: true }.explain(error, &self.options)
             );
         }
-        let outcome = call::outcome(call.op, result, &self.peer, granted);
+        let outcome = call::outcome(call, result, &self.peer, granted);
         let mut outcome = outcome.map_err(|reason| self.invalid(&reason))?;
         self.advise(&mut outcome, granted);
         Ok(outcome)

@@ -20,7 +20,6 @@ use toolgate_wire::{
     message::code,
     method::{
         definition::ItemKind,
-        output::Output,
         tasks::{self, Detail, EXTENSION, Status, Support, Task, Words},
         usage::Op,
     },
@@ -418,7 +417,7 @@ impl Remote {
     }
 
     fn done(&self, call: &Call, result: &Json) -> Result<Outcome, Error> {
-        let output = Output::read(call.op, result);
+        let output = call::read_output(call, result);
         output
             .map(Outcome::Done)
             .map_err(|reason| self.invalid(reason))

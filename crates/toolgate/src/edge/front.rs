@@ -320,26 +320,35 @@ impl Front {
         match self.offers.tasks {
             TaskOffer::None => Support::Forbidden,
             TaskOffer::Marked => Support::of(tool),
+            TaskOffer::Every if Support::is_forbidden_by(tool) => Support::Forbidden,
             // Its server may want a task of every call: that is between that server and us.
             TaskOffer::Every => Support::Optional,
         }
     }
 
     /// A definition in the words of a revision, with what it says of tasks.
-    pub(crate) fn definition(&self, dialect: &Dialect, definition: &Definition) -> Json {
-        let json = dialect.definition(definition);
+    ///
+    /// # Errors
+    /// What in it the revision does not allow.
+    pub(crate) fn definition(
+        &self,
+        dialect: &Dialect,
+        definition: &Definition,
+    ) -> Result<Json, &'static str> {
+        let json = dialect.definition(definition)?;
         if dialect.tasks != Words::Core || definition.kind() != ItemKind::Tool {
-            return json;
+            return Ok(json);
         }
-        match self.support(definition) {
+        Ok(match self.support(definition) {
             Support::Forbidden if json.get("execution").is_none() => json,
+            Support::Forbidden if Support::is_forbidden_by(definition) => json,
             Support::Forbidden => json.without("execution"),
             support => {
                 let mut execution = ObjectWriter::new();
                 execution.str("taskSupport", support.word());
                 json.with("execution", &execution.finish())
             }
-        }
+        })
     }
 
     /// Keeps tasks in a store, so that a client finds them again after a restart: their states and results. `process`

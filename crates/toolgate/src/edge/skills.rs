@@ -42,6 +42,7 @@ async fn entry(server: &Front, context: &Context, uri: &str) -> Result<Json, Rpc
     match catalog.find(uri).filter(|item| item.def.name() == uri) {
         Some(item) => {
             let entry = context.dialect.definition(&item.def);
+            let entry = entry.map_err(|why| RpcError::new(code::INTERNAL, why))?;
             Ok(context.dialect.skill(&entry, catalog.hint(), &server.info))
         }
         None => Err(no(uri, "no skill is served at")),
@@ -81,7 +82,10 @@ async fn directory(
     let page: Vec<Json> = page
         .iter()
         .map(|child| match listed.get(child.0.as_str()) {
-            Some(json) if !child.1 => context.dialect.definition(json),
+            Some(def) if !child.1 => {
+                let json = context.dialect.definition(def);
+                json.unwrap_or_else(|_| resource(child))
+            }
             _ => resource(child),
         })
         .collect();

@@ -90,6 +90,7 @@ fn output() -> impl Strategy<Value = Output> {
                 structured,
                 is_error,
                 meta,
+                ..ToolResult::default()
             })
         }),
         read.prop_map(|(contents, hint, meta)| Output::Resource(ReadResult {
@@ -174,8 +175,14 @@ fn worded(dialect: &Dialect, output: &Output) -> Output {
     let mut output = output.clone();
     match &mut output {
         Output::Tool(result) => {
+            let text = result.structured_as_text();
             result.content = result.content.iter().map(block).collect();
             result.structured = result.structured.take().filter(|s| takes(dialect, s));
+            if result.structured.is_none() {
+                result.content.extend(text);
+            }
+            let has_text = result.content.iter().any(|c| c.kind == ContentKind::Text);
+            result.without_text = result.structured.is_some() && !has_text;
         }
         Output::Prompt(result) => {
             for message in &mut result.messages {

@@ -260,7 +260,7 @@ async fn mirrored(
     let Ok(catalog) = endpoint.server.service.list(ask).await else {
         return Ok(());
     };
-    match catalog.find(name) {
+    match catalog.find(name).filter(|item| item.withheld.is_none()) {
         Some(item) => {
             let marked = item.memo(|item| headers::Marked::of(&item.def.input_schema()));
             marked.agree(headers, params)

@@ -59,7 +59,8 @@ pub(crate) async fn wish(
             let ask = List::one(context.caller.clone(), ItemKind::Tool, call.name());
             let listed = server.service.list(ask).await;
             let listed = listed.map_err(|e| answer::list_failed(&e))?;
-            match listed.find(call.name()) {
+            let found = listed.find(call.name());
+            match found.filter(|item| item.withheld.is_none()) {
                 // What it is told of an unknown tool, others say.
                 None => Ok(None),
                 Some(item) if server.support(&item.def) == Support::Forbidden => {

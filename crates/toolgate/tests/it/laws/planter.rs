@@ -149,6 +149,7 @@ impl Planter {
             structured: Some(Json::from_value(&self.tree("structured"))),
             is_error,
             meta: self.meta(),
+            ..ToolResult::default()
         };
         let ask = |kind| {
             let key = "q".to_owned();

@@ -5,6 +5,7 @@
 mod every;
 mod http;
 mod itself;
+mod odd;
 mod schema;
 mod table;
 mod talk;

@@ -292,7 +292,7 @@ async fn results_that_are_none_are_errors_of_the_server() {
         json!({"resultType": "complete"}),
         json!({"_meta": {}}),
         json!({"content": {}}),
-        json!({"content": [{"text": "no type"}]}),
+        json!({"content": [{"no": "type"}]}),
         json!({"resultType": "input_required"}),
         ask("elicitation/create"),
         ask("sampling/createMessage"),

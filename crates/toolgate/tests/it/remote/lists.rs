@@ -42,7 +42,7 @@ fn names(catalog: &Catalog) -> Vec<&str> {
 /// Holds: PAG-02, PAG-04, PAG-05, PAG-07
 #[tokio::test(start_paused = true)]
 async fn pages_are_joined_and_an_empty_cursor_is_a_cursor() {
-    let (remote, mut peer) = legacy(json!({"tools": {}})).await;
+    let (remote, mut peer) = modern(json!({"tools": {}})).await;
     let pages = [
         json!({"tools": [tool("a")], "nextCursor": ""}),
         json!({"tools": [tool("b")], "nextCursor": "2"}),
@@ -51,6 +51,23 @@ async fn pages_are_joined_and_an_empty_cursor_is_a_cursor() {
     let listed = list(&remote, &mut peer, &pages).await.unwrap();
     assert_eq!(names(&listed), ["a", "b", "c"]);
     assert_eq!(listed.items()[0].full_name(), "files.a");
+}
+
+/// Before 2026-07-28 servers write `""` where there is no next page; one that does so later and repeats its page ends too.
+#[tokio::test(start_paused = true)]
+async fn an_empty_cursor_ends_the_list_of_an_older_server() {
+    let last = json!({"tools": [tool("a")], "nextCursor": ""});
+    let (remote, mut peer) = legacy(json!({"tools": {}})).await;
+    let listed = list(&remote, &mut peer, std::slice::from_ref(&last)).await;
+    assert_eq!(names(&listed.unwrap()), ["a"]);
+    assert!(remote.status().definition_notes.is_empty());
+    let (remote, mut peer) = modern(json!({"tools": {}})).await;
+    let listed = list(&remote, &mut peer, &[last.clone(), last]).await;
+    assert_eq!(
+        names(&listed.unwrap()),
+        ["a"],
+        "the second page is the first"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,7 +97,8 @@ async fn tools_that_cannot_be_read_or_are_too_many_are_left_out_by_name() {
     let mut few = options();
     few.tools = 3;
     let (remote, mut peer) = legacy_with(json!({"tools": {}}), few).await;
-    let tools = json!([tool("a"), {"name": "no\u{7}schema"}, tool("a"), tool("d")]);
+    let nothing = json!({"title": "no\u{7}name"});
+    let tools = json!([tool("a"), nothing, tool("a"), tool("d")]);
     let listed = list(&remote, &mut peer, &[json!({"tools": tools})])
         .await
         .unwrap();
@@ -93,7 +111,7 @@ async fn tools_that_cannot_be_read_or_are_too_many_are_left_out_by_name() {
         .collect();
     assert_eq!(
         out,
-        ["", "noschema", "a"],
+        ["", "number 2", "a"],
         "the list as a whole comes first"
     );
 }
@@ -103,7 +121,7 @@ async fn a_list_that_is_read_again_leaves_out_the_same_and_sees_what_changed() {
     let (remote, mut peer) = legacy(json!({"tools": {}})).await;
     let mut b = tool("b");
     let page = |b: &Value| {
-        let tools = json!([tool("a"), tool("a"), {"name": "no"}, b, tool("c")]);
+        let tools = json!([tool("a"), tool("a"), {"title": "no"}, b, tool("c")]);
         [json!({"tools": tools})]
     };
     let first = list(&remote, &mut peer, &page(&b)).await.unwrap();
@@ -341,4 +359,29 @@ async fn many_who_ask_at_once_make_one_request() {
             .iter()
             .all(|one| one.as_ref().unwrap().items().len() == 1)
     );
+}
+
+/// A definition that is repaired or withheld stays the same object while its server sends the same, with its notes.
+#[tokio::test(start_paused = true)]
+async fn a_repaired_tool_is_listed_with_notes_and_stays_the_same_object() {
+    let (remote, mut peer) = legacy(json!({"tools": {}})).await;
+    let odd = json!({"name": "odd", "description": null, "inputSchema": {"properties": {}}});
+    let text = json!({"name": "text", "inputSchema": {"type": "string"}});
+    let page = [json!({"tools": [odd, text, tool("a")]})];
+    let first = list(&remote, &mut peer, &page).await.unwrap();
+    assert_eq!(names(&first), ["odd", "text", "a"]);
+    assert_eq!(
+        first.items()[0].def.json().to_value(),
+        json!({"name": "odd", "inputSchema": {"properties": {}, "type": "object"}})
+    );
+    let why = first.items()[1].withheld.clone().unwrap();
+    assert!(why.contains("not \"object\""), "{why}");
+    let notes: Vec<String> = first.all_notes().map(|note| note.to_string()).collect();
+    assert_eq!(notes.len(), 3, "{notes:?}");
+    assert_eq!(
+        notes[0],
+        "tool odd: repaired: \"description\" is null; it is left out"
+    );
+    advance(Duration::from_secs(61)).await;
+    assert!(list(&remote, &mut peer, &page).await.unwrap().same(&first));
 }

@@ -1,0 +1,159 @@
+//! Blocks of content and contents of resources.
+
+use super::{
+    Repairs,
+    shape::{self, mend},
+    uri::{escaped, is_uri},
+};
+use crate::{
+    json::{Json, Kind},
+    method::content::Content,
+};
+
+/// A block that is valid in the newest revision. What cannot be one becomes text.
+pub(super) fn block(json: Json, repairs: &mut Repairs) -> Json {
+    if let Some(text) = json.string() {
+        repairs.add("a string in place of a block is read as text".to_owned());
+        return Content::text(&text).json;
+    }
+    let kind = json.get("type").and_then(|kind| kind.string());
+    let Some(kind) = kind else {
+        let text = json.get("text").and_then(|text| text.string());
+        // Without a text nobody knows what is meant: the reader refuses it.
+        let Some(text) = text else { return json };
+        repairs.add("a block without a \"type\" is read as text".to_owned());
+        return Content::text(&text).json;
+    };
+    let json = mend(&json, shape::BLOCK, "", repairs).unwrap_or(json);
+    match kind.as_str() {
+        "text" => with_text(json, repairs),
+        "image" | "audio" => media(json, &kind, repairs),
+        "resource" => embedded(json, repairs),
+        "resource_link" => link(json, repairs),
+        _ => json,
+    }
+}
+
+/// A value with a string as its `text`.
+fn with_text(json: Json, repairs: &mut Repairs) -> Json {
+    let text = json.get("text");
+    if text
+        .as_ref()
+        .is_some_and(|text| text.kind() == Kind::String)
+    {
+        return json;
+    }
+    repairs.add("a \"text\" that is not a string is written as JSON".to_owned());
+    let text = text.filter(|text| !text.is_null());
+    let text = text.map_or_else(String::new, |text| text.as_str().to_owned());
+    json.with("text", &string(&text))
+}
+
+fn media(json: Json, kind: &str, repairs: &mut Repairs) -> Json {
+    let is_text = |key| {
+        json.get(key)
+            .is_some_and(|value| value.kind() == Kind::String)
+    };
+    if !is_text("data") {
+        repairs.add(format!(
+            "a block of type {kind} has no \"data\"; it is replaced by text"
+        ));
+        return Content::text(&format!("[content of type {kind} without data]")).json;
+    }
+    if is_text("mimeType") {
+        return json;
+    }
+    repairs.add(format!("a block of type {kind} has no \"mimeType\""));
+    json.with("mimeType", &string("application/octet-stream"))
+}
+
+fn embedded(json: Json, repairs: &mut Repairs) -> Json {
+    let Some(resource) = json.get("resource").filter(|r| r.kind() == Kind::Object) else {
+        repairs.add("a block of type resource has no \"resource\"".to_owned());
+        return Content::text("[content of type resource without a resource]").json;
+    };
+    match contents(&resource, None, repairs) {
+        Ok(None) => json,
+        Ok(Some(mended)) => json.with("resource", &mended),
+        Err(why) => {
+            repairs.add(format!(
+                "a block of type resource is replaced by text: {why}"
+            ));
+            let text = resource.get("text").and_then(|text| text.string());
+            let text = text.unwrap_or_else(|| format!("[content of type resource: {why}]"));
+            Content::text(&text).json
+        }
+    }
+}
+
+fn link(json: Json, repairs: &mut Repairs) -> Json {
+    let json = mend(&json, shape::RESOURCE, "", repairs).unwrap_or(json);
+    let text = |key: &str| json.get(key).and_then(|value| value.string());
+    let Some(uri) = text("uri") else {
+        repairs.add("a block of type resource_link has no \"uri\"".to_owned());
+        return Content::text("[link without a URI]").json;
+    };
+    let name = text("name");
+    if !is_uri(&uri) {
+        repairs.add(
+            "a block of type resource_link has no valid URI; it is replaced by text".to_owned(),
+        );
+        let name = name.unwrap_or_default();
+        return Content::text(&format!("[link to {name}: {uri}]")).json;
+    }
+    match name {
+        Some(_) => json,
+        None => {
+            repairs
+                .add("a block of type resource_link has no \"name\"; its URI is used".to_owned());
+            json.with("name", &string(&text("title").unwrap_or(uri)))
+        }
+    }
+}
+
+/// Contents of a resource; `None` where they are good. `asked` is the URI that was asked for.
+///
+/// # Errors
+/// What is missing.
+pub(super) fn contents(
+    part: &Json,
+    asked: Option<&str>,
+    repairs: &mut Repairs,
+) -> Result<Option<Json>, &'static str> {
+    if part.kind() != Kind::Object {
+        return Err("it is not an object");
+    }
+    let mut mended = mend(part, shape::CONTENTS, "", repairs);
+    let now = mended.as_ref().unwrap_or(part);
+    let uri = now.get("uri").and_then(|uri| uri.string());
+    let good = match (&uri, asked) {
+        (Some(uri), _) if is_uri(uri) => None,
+        (Some(uri), None) => Some(escaped(uri).ok_or("its \"uri\" is not a URI")?),
+        (None, None) => return Err("it has no \"uri\""),
+        (uri, Some(asked)) => {
+            let escaped = uri.as_deref().and_then(escaped);
+            Some(escaped.unwrap_or_else(|| asked.to_owned()))
+        }
+    };
+    if let Some(uri) = good {
+        repairs.add(
+            "the \"uri\" of contents is not a URI; it is escaped or replaced by the one asked for"
+                .to_owned(),
+        );
+        mended = Some(now.with("uri", &string(&uri)));
+    }
+    let now = mended.as_ref().unwrap_or(part);
+    let (text, blob) = (now.get("text"), now.get("blob"));
+    let is_text = |value: &Option<Json>| value.as_ref().is_some_and(|v| v.kind() == Kind::String);
+    if is_text(&text) || is_text(&blob) {
+        return Ok(mended);
+    }
+    match text.filter(|text| !text.is_null()) {
+        Some(_) => Ok(Some(with_text(now.clone(), repairs))),
+        None => Err("it has neither \"text\" nor \"blob\""),
+    }
+}
+
+fn string(text: &str) -> Json {
+    Json::from_value(&text.into())
+}

@@ -1,0 +1,133 @@
+//! Definitions: repaired, withheld with a reason, or refused with one.
+
+use super::{
+    Repairs, schema,
+    shape::{self, mend},
+    uri::{is_uri, is_uri_template},
+};
+use crate::{
+    json::{ArrayWriter, Json, Kind},
+    method::definition::{Definition, ItemKind},
+};
+
+/// A definition that is valid on the wire.
+#[derive(Debug)]
+pub struct Normalized {
+    /// The definition. Bytes that needed no repair are those that came.
+    pub definition: Definition,
+    /// What was repaired, one line each.
+    pub repairs: Vec<String>,
+    /// Why callers must not get it, if they must not.
+    pub withheld: Option<String>,
+}
+
+/// Makes a definition of a server valid.
+///
+/// # Errors
+/// Why nothing valid can be made of it.
+pub fn definition(kind: ItemKind, json: Json) -> Result<Normalized, &'static str> {
+    if json.kind() != Kind::Object {
+        return Err("the definition is not an object");
+    }
+    let mut repairs = Repairs::default();
+    let members = match kind {
+        ItemKind::Tool => shape::TOOL,
+        ItemKind::Resource => shape::RESOURCE,
+        ItemKind::Template => shape::TEMPLATE,
+        ItemKind::Prompt => shape::PROMPT,
+        ItemKind::Skill => &[],
+    };
+    let mut json = mend(&json, members, "", &mut repairs).unwrap_or(json);
+    let mut withheld = None;
+    match kind {
+        ItemKind::Tool => (json, withheld) = tool(json, &mut repairs),
+        ItemKind::Prompt => json = prompt(json, &mut repairs),
+        ItemKind::Resource | ItemKind::Template => {
+            json = named(json, kind, &mut repairs);
+            withheld = wrong_uri(kind, &json);
+        }
+        ItemKind::Skill => {}
+    }
+    Ok(Normalized {
+        definition: Definition::read(kind, json)?,
+        repairs: repairs.0,
+        withheld,
+    })
+}
+
+fn tool(json: Json, repairs: &mut Repairs) -> (Json, Option<String>) {
+    let came = json.get("inputSchema");
+    let (input, withheld) = schema::input(came.clone(), repairs);
+    let mut json = match came == Some(input.clone()) {
+        true => json,
+        false => json.with("inputSchema", &input),
+    };
+    if let Some(came) = json.get("outputSchema") {
+        json = match schema::output(came.clone(), repairs) {
+            Some(output) if output == came => json,
+            Some(output) => json.with("outputSchema", &output),
+            None => json.without("outputSchema"),
+        };
+    }
+    (json, withheld)
+}
+
+fn prompt(json: Json, repairs: &mut Repairs) -> Json {
+    let Some(arguments) = json.get("arguments") else {
+        return json;
+    };
+    if arguments.kind() != Kind::Array {
+        let nothing = arguments.is_null()
+            || (arguments.kind() == Kind::Object && arguments.members().next().is_none());
+        if nothing {
+            repairs.add("\"arguments\" is not an array; it is left out".to_owned());
+            return json.without("arguments");
+        }
+        return json;
+    }
+    let (mut same, mut mended) = (true, ArrayWriter::new());
+    for (at, argument) in arguments.items().enumerate() {
+        let path = format!("arguments[{at}].");
+        match mend(&argument, shape::ARGUMENT, &path, repairs) {
+            Some(argument) => {
+                same = false;
+                mended.raw(&argument);
+            }
+            None => mended.raw(&argument),
+        }
+    }
+    match same {
+        true => json,
+        false => json.with("arguments", &mended.finish()),
+    }
+}
+
+/// A resource needs a name besides its URI. It is a label only, so the URI can be it.
+fn named(json: Json, kind: ItemKind, repairs: &mut Repairs) -> Json {
+    let is_text = |value: &Json| value.kind() == Kind::String;
+    if json.get("name").as_ref().is_some_and(is_text) {
+        return json;
+    }
+    let label = json.get("title").or_else(|| json.get(kind.key()));
+    match label.filter(is_text) {
+        Some(label) => {
+            repairs.add("\"name\" is missing; its title or URI is used".to_owned());
+            json.with("name", &label)
+        }
+        None => json,
+    }
+}
+
+fn wrong_uri(kind: ItemKind, json: &Json) -> Option<String> {
+    let uri = json.get(kind.key())?.string()?;
+    let why = match kind {
+        ItemKind::Template if !is_uri_template(&uri) => {
+            "its \"uriTemplate\" is not a URI template (RFC 6570)"
+        }
+        ItemKind::Resource if !is_uri(&uri) => {
+            "its \"uri\" is not a URI (RFC 3986): it needs a scheme, and spaces and other characters that URIs do not have must be percent-encoded"
+        }
+        _ => return None,
+    };
+    Some(why.to_owned())
+}

@@ -1,0 +1,32 @@
+//! Normalization of what servers send: valid definitions and results, whatever came.
+//!
+//! [`definition`] and [`result`] are the one place where a definition or a result of a server is repaired, withheld or
+//! refused. What they return is valid in 2026-07-28; a [`Dialect`](crate::dialect::Dialect) translates it for older
+//! revisions. The shapes are those of `schema.json` of all revisions.
+
+mod content;
+mod definition;
+mod result;
+mod schema;
+mod shape;
+mod uri;
+
+pub use definition::{Normalized, definition};
+pub use result::result;
+pub(crate) use schema::without_booleans;
+pub use uri::{is_uri, is_uri_template};
+
+/// What was repaired: one line each, such as `"description" is null; it is left out`.
+#[derive(Debug, Default)]
+pub(crate) struct Repairs(Vec<String>);
+
+impl Repairs {
+    /// Most repairs that one definition or result lists.
+    const MAX_LINES: usize = 8;
+
+    fn add(&mut self, line: String) {
+        if self.0.len() < Repairs::MAX_LINES {
+            self.0.push(line);
+        }
+    }
+}

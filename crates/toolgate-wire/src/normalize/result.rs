@@ -1,0 +1,100 @@
+//! Results of calls: what can be understood in one way only is made valid.
+
+use super::{Repairs, content};
+use crate::{
+    json::{ArrayWriter, Json, Kind},
+    method::usage::Op,
+};
+
+/// A complete result of a call with valid blocks, and what was repaired. `uri` is that of the resource that was read.
+/// What is missing altogether stays missing: the reader of the result names it.
+pub fn result(op: Op, result: &Json, uri: &str) -> (Json, Vec<String>) {
+    let mut repairs = Repairs::default();
+    let mended = match op {
+        Op::Tool => list(result, "content", &mut repairs, |block, repairs| {
+            Some(content::block(block, repairs))
+        }),
+        Op::Resource => list(result, "contents", &mut repairs, |part, repairs| {
+            let mended = content::contents(&part, Some(uri), repairs).ok()?;
+            Some(mended.unwrap_or(part))
+        }),
+        Op::Prompt => list(result, "messages", &mut repairs, |message, repairs| {
+            Some(prompt_message(message, repairs))
+        }),
+        Op::Complete(_) => completion(result, &mut repairs),
+    };
+    let mended = match (op, mended.as_ref().unwrap_or(result).get("isError")) {
+        (Op::Tool, Some(flag)) if flag.str_cow().as_deref() == Some("true") => {
+            repairs.add("\"isError\" is a string; it is read as a boolean".to_owned());
+            let yes = Json::from_value(&true.into());
+            Some(mended.as_ref().unwrap_or(result).with("isError", &yes))
+        }
+        _ => mended,
+    };
+    (mended.unwrap_or_else(|| result.clone()), repairs.0)
+}
+
+/// A result with each element of a list made valid; `None` where all are. One element by itself is a list of one.
+fn list(
+    result: &Json,
+    key: &str,
+    repairs: &mut Repairs,
+    mend: impl Fn(Json, &mut Repairs) -> Option<Json>,
+) -> Option<Json> {
+    let elements = result.get(key)?;
+    let alone = matches!(elements.kind(), Kind::Object | Kind::String);
+    let all: Vec<Json> = match elements.kind() {
+        Kind::Array => elements.items().collect(),
+        _ if alone => vec![elements],
+        _ => return None,
+    };
+    let mut same = !alone;
+    if alone {
+        repairs.add(format!(
+            "\"{key}\" is not an array; it is read as one of one element"
+        ));
+    }
+    let mut mended = ArrayWriter::new();
+    for element in all {
+        // What nothing can be made of stays, and the reader refuses the result with the reason.
+        let new = mend(element.clone(), repairs).unwrap_or_else(|| element.clone());
+        same &= new == element;
+        mended.raw(&new);
+    }
+    (!same).then(|| result.with(key, &mended.finish()))
+}
+
+/// A completion whose values are strings.
+fn completion(result: &Json, repairs: &mut Repairs) -> Option<Json> {
+    let completion = result.get("completion")?;
+    let mended = list(&completion, "values", repairs, |value, repairs| {
+        if !matches!(value.kind(), Kind::Number | Kind::Bool) {
+            return Some(value);
+        }
+        repairs.add("a value of the completion is not a string; it is read as one".to_owned());
+        Some(Json::from_value(&value.as_str().into()))
+    });
+    Some(result.with("completion", &mended?))
+}
+
+fn prompt_message(message: Json, repairs: &mut Repairs) -> Json {
+    let Some(came) = message.get("content") else {
+        return message;
+    };
+    let first = match came.kind() {
+        // Some servers send a list of one block.
+        Kind::Array => {
+            let mut blocks = came.items();
+            match (blocks.next(), blocks.next()) {
+                (Some(block), None) => block,
+                _ => return message,
+            }
+        }
+        _ => came.clone(),
+    };
+    let block = content::block(first, repairs);
+    match block == came {
+        true => message,
+        false => message.with("content", &block),
+    }
+}

@@ -1,0 +1,208 @@
+//! The schemas of tools: a root of the type `object`, and properties that are schemas.
+
+use super::{Repairs, shape::word};
+use crate::json::{ArrayWriter, Json, Kind, ObjectWriter};
+
+/// An input schema that is valid on the wire, and why its tool is withheld where nothing fits it.
+pub(super) fn input(schema: Option<Json>, repairs: &mut Repairs) -> (Json, Option<String>) {
+    let any = || empty().with("type", &text("object"));
+    let Some(schema) = schema else {
+        repairs.add("\"inputSchema\" is missing; it is read as \"type\": \"object\"".to_owned());
+        return (any(), None);
+    };
+    match schema.kind() {
+        Kind::Object => object_root(schema, repairs),
+        Kind::Bool if schema.bool() == Some(false) => {
+            let never = any().with("not", &empty());
+            (
+                never,
+                Some("its \"inputSchema\" is false: no arguments fit".to_owned()),
+            )
+        }
+        Kind::Null | Kind::Bool => {
+            let what = schema.as_str();
+            repairs.add(format!(
+                "\"inputSchema\" is {what}; it is read as \"type\": \"object\""
+            ));
+            (any(), None)
+        }
+        Kind::Array if is_empty(&schema) => {
+            repairs.add("\"inputSchema\" is []; it is read as \"type\": \"object\"".to_owned());
+            (any(), None)
+        }
+        _ => {
+            let why = format!("its \"inputSchema\" is {}, not a schema", word(&schema));
+            (any(), Some(why))
+        }
+    }
+}
+
+fn object_root(schema: Json, repairs: &mut Repairs) -> (Json, Option<String>) {
+    let root = schema.get("type");
+    let object = text("object");
+    let schema = match &root {
+        Some(root) if root.str_cow().as_deref() == Some("object") => schema,
+        Some(root) if allows_object(root) => {
+            repairs.add("the root \"type\" of \"inputSchema\" is read as \"object\"".to_owned());
+            schema.with("type", &object)
+        }
+        None => {
+            repairs
+                .add("\"inputSchema\" has no root \"type\"; it is read as \"object\"".to_owned());
+            schema.with("type", &object)
+        }
+        Some(_) => {
+            let why = "the root \"type\" of its \"inputSchema\" is not \"object\", and arguments are always an object";
+            // The original stays visible below "allOf"; the root is one that all revisions allow.
+            let mut all = ArrayWriter::new();
+            all.raw(&schema);
+            let shown = empty().with("type", &object).with("allOf", &all.finish());
+            return (shown, Some(why.to_owned()));
+        }
+    };
+    let (schema, bad) = members(schema, "inputSchema", repairs);
+    (schema, bad)
+}
+
+/// Whether a root type that is not the word `object` means or includes objects.
+fn allows_object(root: &Json) -> bool {
+    let word = |word: &Json| word.str_cow().is_some_and(|w| w == "object" || w == "any");
+    root.is_null() || word(root) || root.items().any(|one| word(&one))
+}
+
+/// An output schema that is valid on the wire; `None` where it says nothing.
+pub(super) fn output(schema: Json, repairs: &mut Repairs) -> Option<Json> {
+    if schema.kind() != Kind::Object {
+        let what = word(&schema);
+        repairs.add(format!("\"outputSchema\" is {what}; it is left out"));
+        return None;
+    }
+    let (schema, bad) = members(schema, "outputSchema", repairs);
+    match bad {
+        None => Some(schema),
+        Some(why) => {
+            repairs.add(format!("{why}; it is left out"));
+            None
+        }
+    }
+}
+
+/// The members of the root that the protocol itself types: `$schema`, `properties` and `required`.
+fn members(mut schema: Json, of: &str, repairs: &mut Repairs) -> (Json, Option<String>) {
+    if schema
+        .get("$schema")
+        .is_some_and(|s| s.kind() != Kind::String)
+    {
+        repairs.add(format!("\"{of}.$schema\" is not a string; it is left out"));
+        schema = schema.without("$schema");
+    }
+    if let Some(required) = schema.get("required")
+        && let Some(names) = required_names(&required, of, repairs)
+    {
+        schema = match names {
+            Some(names) => schema.with("required", &names),
+            None => schema.without("required"),
+        };
+    }
+    let Some(properties) = schema.get("properties") else {
+        return (schema, None);
+    };
+    match properties.kind() {
+        Kind::Object => {
+            let mended = property_schemas(&properties, of, repairs);
+            let schema = match mended {
+                Some(mended) => schema.with("properties", &mended),
+                None => schema,
+            };
+            (schema, None)
+        }
+        Kind::Null => {
+            repairs.add(format!("\"{of}.properties\" is null; it is left out"));
+            (schema.without("properties"), None)
+        }
+        Kind::Array if is_empty(&properties) => {
+            repairs.add(format!("\"{of}.properties\" is []; it is read as {{}}"));
+            (schema.with("properties", &empty()), None)
+        }
+        _ => {
+            let why = format!(
+                "its \"{of}.properties\" is {}, not an object",
+                word(&properties)
+            );
+            (schema.without("properties"), Some(why))
+        }
+    }
+}
+
+/// `required` as an array of names; `Some(None)` where it is left out, `None` where it is good.
+fn required_names(required: &Json, of: &str, repairs: &mut Repairs) -> Option<Option<Json>> {
+    let is_name = |name: &Json| name.kind() == Kind::String;
+    if required.kind() != Kind::Array {
+        let what = word(required);
+        repairs.add(format!("\"{of}.required\" is {what}; it is left out"));
+        return Some(None);
+    }
+    if required.items().all(|name| is_name(&name)) {
+        return None;
+    }
+    repairs.add(format!(
+        "\"{of}.required\" has elements that are not strings; they are left out"
+    ));
+    let mut names = ArrayWriter::new();
+    required
+        .items()
+        .filter(is_name)
+        .for_each(|name| names.raw(&name));
+    Some(Some(names.finish()))
+}
+
+/// Properties of which each has a schema: an object or a boolean.
+fn property_schemas(properties: &Json, of: &str, repairs: &mut Repairs) -> Option<Json> {
+    let mut mended = None;
+    for (name, schema) in properties.members() {
+        if matches!(schema.kind(), Kind::Object | Kind::Bool) {
+            continue;
+        }
+        let short: String = name.chars().take(64).collect();
+        let what = word(&schema);
+        repairs.add(format!(
+            "the schema of \"{short}\" in \"{of}\" is {what}; it is read as {{}}"
+        ));
+        mended = Some(mended.as_ref().unwrap_or(properties).with(&name, &empty()));
+    }
+    mended
+}
+
+/// A schema whose properties have no booleans, for revisions that allow objects only: `true` becomes `{}`, and `false`
+/// becomes `{"not": {}}`. `None` where there are none; an error where a property has no schema at all.
+pub(crate) fn without_booleans(schema: &Json) -> Result<Option<Json>, &'static str> {
+    let Some(properties) = schema.get("properties") else {
+        return Ok(None);
+    };
+    if properties.kind() != Kind::Object {
+        return Err("the \"properties\" of its schema are not an object");
+    }
+    let mut mended: Option<Json> = None;
+    for (name, property) in properties.members() {
+        let new = match (property.kind(), property.bool()) {
+            (Kind::Object, _) => continue,
+            (_, Some(true)) => empty(),
+            (_, Some(false)) => empty().with("not", &empty()),
+            _ => return Err("the schema of a property is neither an object nor a boolean"),
+        };
+        mended = Some(mended.as_ref().unwrap_or(&properties).with(&name, &new));
+    }
+    Ok(mended.map(|properties| schema.with("properties", &properties)))
+}
+
+fn empty() -> Json {
+    ObjectWriter::new().finish()
+}
+
+fn text(text: &str) -> Json {
+    Json::from_value(&text.into())
+}
+
+fn is_empty(array: &Json) -> bool {
+    array.items().next().is_none()
+}
