@@ -130,7 +130,7 @@ pub(crate) fn joined(
     let joined = each.fold(joined, |joined, (server, overrides)| {
         joined.overriding(&server.id, overrides)
     });
-    Ok(joined.links(links))
+    Ok(joined.links(links).names(config.tool_names))
 }
 
 /// The tools that are known, without asking any server: the operator's view waits for nobody.

@@ -13,7 +13,7 @@ use changes::Joint;
 use futures_util::future::join_all;
 pub use links::LinkLimits;
 use links::{Link, Links};
-pub use names::{BadPrefix, wire_name};
+pub use names::{BadPrefix, NameRules};
 pub use overrides::{Override, Overrides};
 use part::{Naming, Part, Route};
 use std::{
@@ -45,6 +45,8 @@ pub struct Aggregate {
     members: Vec<Member>,
     /// Whether the names of the first member stay as they are.
     around: bool,
+    /// Which names of tools and prompts clients can use.
+    rules: NameRules,
     /// What is shown of the tools of each member instead of what it says.
     overrides: Vec<Overrides>,
     wait: Duration,
@@ -77,6 +79,7 @@ impl Aggregate {
         Ok(Aggregate {
             overrides: members.iter().map(|_| Overrides::default()).collect(),
             around: false,
+            rules: NameRules::default(),
             members,
             wait: WAIT,
             state,
@@ -117,6 +120,12 @@ impl Aggregate {
         self
     }
 
+    /// Other rules for names of tools and prompts; those of the specification.
+    pub fn names(mut self, rules: NameRules) -> Aggregate {
+        self.rules = rules;
+        self
+    }
+
     /// What is shown of the tools of the member of that id instead of what it says.
     pub fn overriding(mut self, id: &str, overrides: Overrides) -> Aggregate {
         if let Some(at) = self.members.iter().position(|member| *member.id == *id) {
@@ -145,12 +154,14 @@ impl Aggregate {
         for (ours, theirs) in state.iter_mut().zip(known.iter()) {
             let part = |(at, from): (usize, &Option<usize>)| {
                 let part = theirs.parts[(*from)?].as_ref()?;
-                match self.overrides[at] == old.overrides[(*from)?] {
+                let same = self.overrides[at] == old.overrides[(*from)?];
+                match same && self.rules == old.rules {
                     true => Some(part.clone()),
                     false => Some(part.again(&Naming {
                         member: &self.members[at],
                         over: &self.overrides[at],
                         plain: self.around && at == 0,
+                        rules: self.rules,
                     })),
                 }
             };
@@ -166,6 +177,7 @@ impl Aggregate {
             member: &self.members[at],
             over: &self.overrides[at],
             plain: self.around && at == 0,
+            rules: self.rules,
         }
     }
 

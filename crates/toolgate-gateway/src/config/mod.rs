@@ -65,7 +65,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
 };
-use toolgate::aggregate::Overrides;
+use toolgate::aggregate::{NameRules, Overrides};
 
 /// What the gateway serves, for whom, and within which limits.
 #[derive(Clone, Debug)]
@@ -88,6 +88,8 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     /// What happens to definitions.
     pub(crate) pins: PinSettings,
+    /// Which names of tools and prompts clients can use.
+    pub(crate) tool_names: NameRules,
     /// The servers, at least one, in the order of the file.
     pub(crate) servers: Vec<Server>,
     /// The rules, in the order of the file.
@@ -286,6 +288,7 @@ impl Config {
             audit: Audit::default(),
             limits,
             pins: PinSettings::default(),
+            tool_names: NameRules::default(),
             servers,
             rules: Vec::new(),
             search: None,

@@ -11,7 +11,7 @@ use super::{
 use serde_json::{Map, Value};
 use std::fmt;
 use toml::de::DeValue;
-use toolgate::{Override, aggregate::wire_name};
+use toolgate::{Override, aggregate::NameRules};
 
 /// What the operator says of one tool of a server.
 #[derive(Clone)]
@@ -162,12 +162,12 @@ fn named(field: &Field<'_>, prefix: &str) -> Result<String, ConfigError> {
         "" => String::new(),
         prefix => format!("{prefix}_"),
     };
-    if wire_name(prefix, name, 0) == format!("{head}{name}") {
+    if NameRules::Specification.keeps(prefix, name) {
         return Ok(name.to_owned());
     }
     Err(field.is(format!(
-        "is {name:?}; write 1 to {} letters, digits, \"_\" and \"-\", and not \"-x\" and 12 letters at its end",
-        64_usize.saturating_sub(head.len())
+        "is {name:?}; write 1 to {} letters, digits, \"_\", \"-\" and \".\"",
+        128_usize.saturating_sub(head.len())
     )))
 }
 

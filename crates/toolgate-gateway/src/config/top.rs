@@ -9,12 +9,13 @@ use super::{
     pins::PinSettings,
     rule::Rule,
     search::Search,
-    section::Section,
+    section::{Field, Section},
     server::Server,
     token::TokenSource,
 };
 use std::path::Path;
 use toml::de::DeTable;
+use toolgate::aggregate::NameRules;
 
 /// Every key at the top.
 pub(super) const KEYS: &[&str] = &[
@@ -30,6 +31,7 @@ pub(super) const KEYS: &[&str] = &[
     "server",
     "rule",
     "search",
+    "tool_names",
 ];
 
 /// Reads a config in TOML; relative paths in it start at `base`.
@@ -48,6 +50,9 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
     }
     let mut config = Config::of(source, servers, limits);
     config.pins = PinSettings::read(top.get("pins"))?;
+    if let Some(field) = top.get("tool_names") {
+        config.tool_names = name_rules(&field)?;
+    }
     let search = top.get("search");
     config.auth = Auth::read(top.get("auth"), &config.servers, search.is_some(), base)?;
     if let Some(field) = search {
@@ -70,6 +75,17 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
     config.audit = Audit::read(top.get("audit"), base)?;
     read_net(&mut config, &top, base)?;
     Ok(config)
+}
+
+/// Which names of tools and prompts clients can use.
+fn name_rules(field: &Field<'_>) -> Result<NameRules, ConfigError> {
+    match field.text()? {
+        "specification" => Ok(NameRules::Specification),
+        "portable" => Ok(NameRules::Portable),
+        other => Err(field.is(format!(
+            "is {other:?}; write \"specification\" or \"portable\""
+        ))),
+    }
 }
 
 fn read_net(config: &mut Config, top: &Section<'_>, base: &Path) -> Result<(), ConfigError> {

@@ -259,3 +259,58 @@ fn one_bad_definition_leaves_all_other_tools_usable_in_every_revision() {
     assert!(withheld, "the audit log has the class of the error");
     gate.stop();
 }
+
+#[test]
+fn names_of_tools_stay_as_the_specification_allows() {
+    let any = json!({"type": "object"});
+    let mut never = tool("admin.tools.list", &any);
+    never["execution"] = json!({"taskSupport": "forbidden"});
+    let long = "n".repeat(90);
+    let tools = json!([
+        never,
+        tool("log/show", &any),
+        tool(&long, &any),
+        tool("secret", &any)
+    ]);
+    let done = json!({"content": [{"type": "text", "text": "done"}]});
+    let call = json!({"admin.tools.list": done, "log/show": done, (long.as_str()): done});
+    let mut canned = Canned::new(&json!({"tools/list": {"tools": tools}, "call": call}));
+    for (setting, dotted, cut) in [
+        ("specification", "odd_admin.tools.list", false),
+        ("portable", "odd_admin-tools-list", true),
+    ] {
+        let config = canned.config.replace("tool_names", "#");
+        canned.config = format!("tool_names = \"{setting}\"\n{}", config);
+        let gate = canned.start();
+        let listed = ask(&gate, "2025-11-25", "tools/list", json!({}));
+        let names = names(&listed);
+        assert_eq!(names[..2], [dotted, "odd_log-show"], "{names:?}");
+        assert_eq!(names[2] != format!("odd_{long}"), cut, "{names:?}");
+        let support: Vec<&Value> = listed["result"]["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| &tool["execution"]["taskSupport"])
+            .collect();
+        assert_eq!(support[..2], ["forbidden", "optional"], "{listed}");
+        for name in &names[..3] {
+            let answer = ask(
+                &gate,
+                "2025-11-25",
+                "tools/call",
+                json!({"name": name, "arguments": {}}),
+            );
+            assert_eq!(
+                answer["result"]["content"][0]["text"], "done",
+                "{name}: {answer}"
+            );
+        }
+        // Rules and commands use the server's own names, whatever clients see.
+        let tools = gate.cli(&["tools"]);
+        assert!(
+            tools.contains("odd.admin.tools.list ") && tools.contains("odd.log/show "),
+            "{tools}"
+        );
+        gate.stop();
+    }
+}

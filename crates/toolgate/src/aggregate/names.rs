@@ -1,12 +1,17 @@
-//! Names that every host takes: `[A-Za-z0-9_-]`, at most 64 characters, and no two tools under one.
+//! Names on the wire: valid for the clients, no two tools under one, and the server's own wherever that is possible.
+//!
+//! A valid name stays as it is behind the prefix. In any other name each character that is not allowed becomes `-`. A
+//! hash of the original is appended only if the name would be too long, or if another tool of the server has or gets
+//! that name. The result depends on the set of names of a server, and not on their order.
 
 use ring::digest::{SHA256, digest};
-use std::{collections::HashSet, fmt};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
-/// Longest name on the wire.
-const LIMIT: usize = 64;
 /// Longest prefix; leaves room for the tool.
-const PREFIX: usize = 32;
+const MAX_PREFIX_CHARS: usize = 32;
 /// What stands before the hash of a name that had to be changed.
 const MARK: &str = "-x";
 /// Characters of the hash, five bits each.
@@ -46,7 +51,7 @@ pub(super) fn check<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), B
         };
         match *prefix {
             "" if prefixes.len() > 1 => return bad("only a single server can do without one"),
-            p if p.len() > PREFIX => return bad("it has more than 32 characters"),
+            p if p.len() > MAX_PREFIX_CHARS => return bad("it has more than 32 characters"),
             p if !p.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') => {
                 return bad("it may only have letters, digits and \"-\"");
             }
@@ -69,48 +74,139 @@ pub(super) fn check_inner<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result
     }
 }
 
-/// The name of a tool on the wire. Names that hosts take stay as they are behind the prefix; all others get
-/// their bad characters replaced and a hash of the original appended, so that no two become one.
-///
-/// `salt` is 0, and is raised where two names of one server should meet all the same.
-pub fn wire_name(prefix: &str, tool: &str, salt: u32) -> String {
-    let head = if prefix.is_empty() {
-        String::new()
-    } else {
-        format!("{prefix}_")
-    };
-    let room = LIMIT.saturating_sub(head.len());
-    if salt == 0 && fits(tool, room) {
-        return head + tool;
-    }
-    let keep = room.saturating_sub(MARK.len() + HASH);
-    let safe = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
-            c
-        } else {
-            '-'
+/// Which names of tools and prompts clients can use.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum NameRules {
+    /// As the specification has them: `[A-Za-z0-9_.-]`, 1 to 128 characters.
+    #[default]
+    Specification,
+    /// As every model API takes them: `[A-Za-z0-9_-]`, 1 to 64 characters.
+    Portable,
+}
+
+impl NameRules {
+    /// Longest name, in characters.
+    fn max_chars(self) -> usize {
+        match self {
+            NameRules::Specification => 128,
+            NameRules::Portable => 64,
         }
-    };
-    let short: String = tool.chars().map(safe).take(keep).collect();
-    head + &short + MARK + &hash(tool, salt)
+    }
+
+    fn allows(self, c: char) -> bool {
+        let dot = c == '.' && self == NameRules::Specification;
+        c.is_ascii_alphanumeric() || c == '_' || c == '-' || dot
+    }
+
+    /// Whether a name stays as it is behind a prefix.
+    pub fn keeps(self, prefix: &str, name: &str) -> bool {
+        let fits = head(prefix).len() + name.len() <= self.max_chars();
+        !name.is_empty() && fits && name.chars().all(|c| self.allows(c))
+    }
 }
 
-/// Whether a name can stay. One that looks as if it had been changed cannot, or it could meet one that was.
-fn fits(tool: &str, room: usize) -> bool {
-    let good = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-    !tool.is_empty() && tool.len() <= room && tool.bytes().all(good) && !looks_changed(tool)
+/// The names on the wire of one server.
+pub(super) struct WireNames {
+    head: String,
+    rules: NameRules,
+    taken: HashSet<String>,
 }
 
-fn looks_changed(tool: &str) -> bool {
-    let Some((_, end)) = tool
-        .len()
-        .checked_sub(HASH + MARK.len())
-        .and_then(|at| tool.split_at_checked(at))
-    else {
-        return false;
-    };
-    end.strip_prefix(MARK)
-        .is_some_and(|hash| hash.bytes().all(|b| LETTERS.contains(&b)))
+/// What a name becomes unless another one has that name.
+enum Candidate {
+    /// The name itself.
+    Own(String),
+    /// The name with other characters.
+    Changed(String),
+    /// It is too long without a hash.
+    Hashed,
+}
+
+impl WireNames {
+    pub(super) fn new(prefix: &str, rules: NameRules) -> WireNames {
+        WireNames {
+            head: head(prefix),
+            rules,
+            taken: HashSet::new(),
+        }
+    }
+
+    /// Names on the wire for these, in their order. Those that were assigned before keep theirs.
+    pub(super) fn assign(&mut self, names: &[&str]) -> Vec<String> {
+        let candidates: Vec<Candidate> = names.iter().map(|name| self.candidate(name)).collect();
+        let mut counts = HashMap::<&str, usize>::new();
+        for candidate in &candidates {
+            if let Candidate::Own(name) | Candidate::Changed(name) = candidate {
+                *counts.entry(name).or_default() += 1;
+            }
+        }
+        // Names that stay come first: no other may get one of them.
+        let mut wire: Vec<Option<String>> = Vec::new();
+        for candidate in &candidates {
+            let stays = match candidate {
+                Candidate::Own(name) => !self.taken.contains(name),
+                Candidate::Changed(name) => {
+                    counts[name.as_str()] == 1 && !self.taken.contains(name)
+                }
+                Candidate::Hashed => false,
+            };
+            let name = match candidate {
+                Candidate::Own(name) | Candidate::Changed(name) if stays => Some(name.clone()),
+                _ => None,
+            };
+            self.taken.extend(name.clone());
+            wire.push(name);
+        }
+        let wire = wire.into_iter().zip(names);
+        wire.map(|(name, own)| name.unwrap_or_else(|| self.hashed(own)))
+            .collect()
+    }
+
+    /// The names as they are; one that is taken gets a hash.
+    pub(super) fn keep(&mut self, names: &[&str]) -> Vec<String> {
+        let keep = |name: &&str| match self.taken.insert((*name).to_owned()) {
+            true => (*name).to_owned(),
+            false => self.hashed(name),
+        };
+        names.iter().map(keep).collect()
+    }
+
+    fn candidate(&self, name: &str) -> Candidate {
+        let whole = |name: &str| [&self.head, name].concat();
+        if self.head.len() + name.len() > self.rules.max_chars() || name.is_empty() {
+            return Candidate::Hashed;
+        }
+        match name.chars().all(|c| self.rules.allows(c)) {
+            true => Candidate::Own(whole(name)),
+            false => Candidate::Changed(whole(&self.replaced(name))),
+        }
+    }
+
+    fn replaced(&self, name: &str) -> String {
+        let allowed = |c: char| if self.rules.allows(c) { c } else { '-' };
+        name.chars().map(allowed).collect()
+    }
+
+    /// A name with a hash, which no other tool has. That two hashes are equal would be a server's own doing.
+    fn hashed(&mut self, name: &str) -> String {
+        let used = self.head.len() + MARK.len() + HASH;
+        let keep = self.rules.max_chars().saturating_sub(used);
+        let short: String = self.replaced(name).chars().take(keep).collect();
+        let made = |salt| [&self.head, &short, MARK, &hash(name, salt)].concat();
+        let mut all = (0..=u32::MAX).map(made);
+        let free = all
+            .find(|name| !self.taken.contains(name))
+            .unwrap_or_default();
+        self.taken.insert(free.clone());
+        free
+    }
+}
+
+fn head(prefix: &str) -> String {
+    match prefix {
+        "" => String::new(),
+        prefix => format!("{prefix}_"),
+    }
 }
 
 fn hash(tool: &str, salt: u32) -> String {
@@ -129,6 +225,17 @@ fn hash(tool: &str, salt: u32) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const RULES: [NameRules; 2] = [NameRules::Specification, NameRules::Portable];
+
+    fn names(prefix: &str, rules: NameRules, names: &[&str]) -> Vec<String> {
+        WireNames::new(prefix, rules).assign(names)
+    }
+
+    fn one(prefix: &str, rules: NameRules, name: &str) -> String {
+        names(prefix, rules, &[name]).remove(0)
+    }
 
     fn pieces() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
@@ -148,54 +255,92 @@ mod tests {
     }
 
     fn prefix() -> impl Strategy<Value = String> {
-        prop::sample::select(vec![
-            "a",
-            "A",
-            "a-x",
-            "files",
-            "a0123456789ab",
-            "a-x0123456789ab",
-            "-",
-        ])
-        .prop_map(str::to_owned)
+        prop::sample::select(vec!["a", "A", "a-x", "files", "a0123456789ab", "-"])
+            .prop_map(str::to_owned)
     }
 
     proptest! {
-        /// Two tools never meet, whatever their servers and names.
+        /// Two tools never meet, whatever their servers and names, and each name can be used.
         ///
         /// Holds: TOOL-28
         #[test]
-        fn names_are_injective_and_fit(one in (prefix(), pieces()), two in (prefix(), pieces())) {
-            let (a, b) = (wire_name(&one.0, &one.1, 0), wire_name(&two.0, &two.1, 0));
-            prop_assert_eq!(one == two, a == b, "{:?} {:?}", one, two);
-            for name in [a, b] {
-                prop_assert!(name.len() <= LIMIT && !name.is_empty());
-                prop_assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'));
+        fn names_are_injective_and_fit(
+            servers in prop::collection::btree_map(prefix(), prop::collection::btree_set(pieces(), 1..8), 1..4)
+        ) {
+            for rules in RULES {
+                let mut seen = HashSet::new();
+                for (prefix, tools) in &servers {
+                    let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+                    for name in names(prefix, rules, &tools) {
+                        prop_assert!((1..=rules.max_chars()).contains(&name.len()), "{}", name);
+                        prop_assert!(name.chars().all(|c| rules.allows(c)), "{}", name);
+                        prop_assert!(seen.insert(name.clone()), "{} stands for two of {:?}", name, servers);
+                    }
+                }
             }
         }
 
-        /// A name made for one tool is never the name that another tool has by itself.
+        /// The order in which a server lists its tools does not matter.
         #[test]
-        fn a_made_name_is_taken_by_nobody(tool in pieces()) {
-            let made = wire_name("", &tool, 0);
-            prop_assert!(made == tool || wire_name("", &made, 0) != made);
+        fn names_do_not_depend_on_the_order(tools in prop::collection::btree_set(pieces(), 1..8), turn in 0usize..8) {
+            let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+            let mut turned = tools.clone();
+            turned.rotate_left(turn % tools.len());
+            for rules in RULES {
+                let pairs = |tools: &[&str]| -> BTreeSet<(String, String)> {
+                    let own = tools.iter().map(|own| (*own).to_owned());
+                    own.zip(names("s", rules, tools)).collect()
+                };
+                prop_assert_eq!(pairs(&tools), pairs(&turned));
+            }
         }
     }
 
     #[test]
-    fn names_that_hosts_take_stay_as_they_are() {
-        assert_eq!(wire_name("files", "read_file", 0), "files_read_file");
-        assert_eq!(wire_name("", "read-File", 0), "read-File");
-        let long = "x".repeat(64 - "files_".len());
-        assert_eq!(wire_name("files", &long, 0), format!("files_{long}"));
+    fn valid_names_stay_as_they_are() {
+        let (spec, portable) = (NameRules::Specification, NameRules::Portable);
+        assert_eq!(one("s", spec, "admin.tools.list"), "s_admin.tools.list");
+        assert_eq!(one("s", portable, "admin.tools.list"), "s_admin-tools-list");
+        for rules in RULES {
+            for name in ["read_file", "read-File", "log-xdud1a0p6s4t3"] {
+                assert_eq!(one("files", rules, name), format!("files_{name}"));
+                assert_eq!(one("", rules, name), name);
+            }
+            let long = "x".repeat(rules.max_chars() - "files_".len());
+            assert_eq!(one("files", rules, &long), format!("files_{long}"));
+            let over = one("files", rules, &format!("{long}x"));
+            assert!(
+                over.len() == rules.max_chars() && over.contains("-x"),
+                "{over}"
+            );
+        }
     }
 
     #[test]
-    fn other_names_say_what_they_were_and_stay_apart() {
-        let dotted = wire_name("git", "log.show", 0);
-        assert!(dotted.starts_with("git_log-show-x"), "{dotted}");
-        assert_ne!(dotted, wire_name("git", "log/show", 0));
-        assert_ne!(wire_name("git", "a.b", 0), wire_name("git", "a.b", 1));
+    fn a_hash_stands_only_where_two_names_meet() {
+        let spec = NameRules::Specification;
+        assert_eq!(
+            names("s", spec, &["log/show", "log.show"]),
+            ["s_log-show", "s_log.show"]
+        );
+        let met = names("s", spec, &["log/show", "log-show", "log show"]);
+        assert_eq!(met[1], "s_log-show", "the valid name stays");
+        assert!(
+            met[0].starts_with("s_log-show-x") && met[2].starts_with("s_log-show-x"),
+            "{met:?}"
+        );
+        assert_ne!(met[0], met[2]);
+        let met = names("s", spec, &["log/show", "log show"]);
+        assert!(
+            met.iter().all(|name| name.starts_with("s_log-show-x")),
+            "neither is first: {met:?}"
+        );
+        // A server that offers the name that another tool of it would get changes nothing for either.
+        let theirs = names("s", spec, &["a/b", "a b"]).remove(0);
+        let theirs = theirs.strip_prefix("s_").unwrap();
+        let all = names("s", spec, &["a/b", "a b", theirs]);
+        assert_eq!(all[2], format!("s_{theirs}"));
+        assert_ne!(all[0], all[2]);
     }
 
     #[test]

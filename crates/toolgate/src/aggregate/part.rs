@@ -1,6 +1,6 @@
 //! The list of one member under the names of the whole, and how the lists are joined.
 
-use super::{Member, Overrides, apps, names::wire_name};
+use super::{Member, NameRules, Overrides, apps, names::WireNames, overrides::Face};
 use std::{collections::HashMap, sync::Arc};
 use toolgate_core::{About, CacheHint, Catalog, DefinitionNote, Item, ItemKind, Json};
 
@@ -10,6 +10,8 @@ pub(super) struct Naming<'a> {
     pub(super) over: &'a Overrides,
     /// Whether names stay as they are.
     pub(super) plain: bool,
+    /// Which names clients can use.
+    pub(super) rules: NameRules,
 }
 
 /// The list of one member under the names of the whole.
@@ -58,9 +60,11 @@ impl Part {
             .enumerate()
             .partition(|(_, (_, face))| !face.is_hidden());
         let mut shown = Vec::new();
+        let mut wire = wire_names(naming, [&seen, &hidden]).into_iter();
         for (at, (item, face)) in seen.into_iter().chain(hidden) {
+            let assigned = wire.next().unwrap_or_default();
             let name = match item.kind() {
-                ItemKind::Tool | ItemKind::Prompt => part.free_name(naming, &face.local),
+                ItemKind::Tool | ItemKind::Prompt => assigned,
                 // Where a URI leads is in the URI, but for pages of tools and skills, which each member names for itself.
                 ItemKind::Resource | ItemKind::Template | ItemKind::Skill => {
                     apps::outward(&part.prefix, item.def.name()).into_owned()
@@ -114,18 +118,6 @@ impl Part {
         self.routes.get(name).cloned()
     }
 
-    /// A name that no other tool of this member has. The hash keeps them apart; that two hashes are equal would
-    /// be a server's own doing, and hides nothing either.
-    fn free_name(&self, naming: &Naming<'_>, tool: &str) -> String {
-        if naming.plain && !self.routes.contains_key(tool) {
-            return tool.to_owned();
-        }
-        let mut names = (0..=u32::MAX).map(|salt| wire_name(&naming.member.prefix, tool, salt));
-        names
-            .find(|name| !self.routes.contains_key(name))
-            .unwrap_or_default()
-    }
-
     /// The renamed items by the member's own, which live as long as `theirs`.
     fn by_origin(&self) -> HashMap<*const Item, &Arc<Item>> {
         self.theirs
@@ -135,6 +127,27 @@ impl Part {
             .zip(&self.items)
             .collect()
     }
+}
+
+/// An item of a member by its place in the list, and how it is shown.
+type Shown<'a> = (usize, (&'a Arc<Item>, Face<'a>));
+
+/// The names of the items of a member on the wire: first of those that are seen, then of those that the configuration
+/// hides, which take no name from the others.
+fn wire_names(naming: &Naming<'_>, groups: [&Vec<Shown<'_>>; 2]) -> Vec<String> {
+    let mut names = WireNames::new(&naming.member.prefix, naming.rules);
+    let mut all = Vec::new();
+    for group in groups {
+        let local: Vec<&str> = group
+            .iter()
+            .map(|(_, (_, face))| face.local.as_str())
+            .collect();
+        match naming.plain {
+            true => all.extend(names.keep(&local)),
+            false => all.extend(names.assign(&local)),
+        }
+    }
+    all
 }
 
 /// Whether two lists of parts are the same objects.

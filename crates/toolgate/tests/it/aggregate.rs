@@ -140,7 +140,7 @@ async fn tools_are_renamed_and_everything_else_stays() {
     assert_eq!(names(&listed)[0], "files_read");
     assert_eq!(names(&listed)[2], "git_read");
     let item = &listed.items()[1];
-    assert!(item.def.name().starts_with("files_a-b-x"), "{item:?}");
+    assert_eq!(item.def.name(), "files_a.b");
     assert_eq!(
         (item.full_name().as_str(), item.origin.trusted),
         ("files.a.b", true)
@@ -161,7 +161,7 @@ async fn tools_are_renamed_and_everything_else_stays() {
 async fn a_call_reaches_the_owner_under_its_own_name() {
     let (a, b) = (
         Script::of(&["read", "git_read"]),
-        Script::of(&["read", "x.y", "a_b"]),
+        Script::of(&["read", "x/y", "a_b"]),
     );
     let both = join(&[("files", &a), ("git", &b)]);
     both.call(call("files_read")).await.unwrap();
@@ -173,11 +173,11 @@ async fn a_call_reaches_the_owner_under_its_own_name() {
         both.call(call(name)).await.unwrap();
     }
     assert_eq!(a.called(), ["read", "git_read"]);
-    assert_eq!(b.called(), ["read", "x.y", "a_b"]);
+    assert_eq!(b.called(), ["read", "x/y", "a_b"]);
     for unknown in [
         "read",
-        "files_x.y",
-        "git_x.y",
+        "files_x-y",
+        "git_x/y",
         "nobody_read",
         "Files_read",
         "",

@@ -9,7 +9,7 @@ use std::{
 };
 use toolgate::{
     ItemKind, Op, Service,
-    aggregate::{Aggregate, Member, wire_name},
+    aggregate::{Aggregate, Member, NameRules},
 };
 
 /// The servers by their prefixes, each with the names of its tools.
@@ -62,9 +62,8 @@ fn servers() -> impl Strategy<Value = Servers> {
         let mut copied = servers.clone();
         // One that is called as another one is on the wire, in full and without the prefix.
         for (prefix, tools) in &servers {
-            for tool in tools {
-                let made = wire_name(prefix, tool, 0);
-                let short = made[prefix.len() + 1..].to_owned();
+            for short in short(tools) {
+                let made = format!("{prefix}_{short}");
                 for (at, other) in copied.values_mut().enumerate() {
                     other.insert(if at % 2 == 0 {
                         made.clone()
@@ -76,6 +75,22 @@ fn servers() -> impl Strategy<Value = Servers> {
         }
         copied
     })
+}
+
+/// The names of tools behind their prefix, as a gateway makes them, with a hash where it makes one.
+fn short(tools: &BTreeSet<String>) -> Vec<String> {
+    let servers = Servers::from([("p".to_owned(), tools.clone())]);
+    let gateway = join(&servers, ItemKind::Tool, false).1;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let listed = runtime.unwrap().block_on(gateway.list(all(ItemKind::Tool)));
+    let listed = listed.unwrap();
+    let names = listed
+        .items()
+        .iter()
+        .map(|item| &item.def.name()["p_".len()..]);
+    names.map(str::to_owned).collect()
 }
 
 fn join(servers: &Servers, kind: ItemKind, bare: bool) -> (Vec<Arc<Offer>>, Aggregate) {
@@ -94,17 +109,25 @@ fn join(servers: &Servers, kind: ItemKind, bare: bool) -> (Vec<Arc<Offer>>, Aggr
 }
 
 /// Lists all, and uses each by the name that was listed, at a gateway that has listed nothing yet.
-async fn forth_and_back(servers: &Servers, kind: ItemKind, op: Op) -> usize {
+async fn forth_and_back(servers: &Servers, kind: ItemKind, op: Op, rules: NameRules) -> usize {
     let bare = servers.len() == 1;
-    let listed = join(servers, kind, bare).1.list(all(kind)).await.unwrap();
+    let joined = join(servers, kind, bare).1.names(rules);
+    let listed = joined.list(all(kind)).await.unwrap();
     let (offers, cold) = join(servers, kind, bare);
+    let cold = cold.names(rules);
     let mut seen = HashSet::new();
     let mut pairs = BTreeSet::new();
     for item in listed.items() {
         let name = item.def.name();
-        let good = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+        let good = |b: u8| b.is_ascii_alphanumeric() || b"_-.".contains(&b);
+        let most = if rules == NameRules::Portable {
+            64
+        } else {
+            128
+        };
+        let dot = name.contains('.') && rules == NameRules::Portable;
         assert!(
-            (1..=64).contains(&name.len()) && name.bytes().all(good),
+            (1..=most).contains(&name.len()) && name.bytes().all(good) && !dot,
             "{name:?}"
         );
         assert!(
@@ -153,11 +176,15 @@ fn t44_names_on_the_wire_map_one_to_one() {
     while tried.get() < least {
         // A runner that had its cases runs no more of them.
         let run = TestRunner::new(config.clone()).run(&servers(), |servers| {
+            let rules = match rounds.get() % 3 {
+                0 => NameRules::Portable,
+                _ => NameRules::Specification,
+            };
             let (kind, op) = match rounds.get() % 4 {
                 0 => (ItemKind::Prompt, Op::Prompt),
                 _ => (ItemKind::Tool, Op::Tool),
             };
-            let pairs = runtime.block_on(forth_and_back(&servers, kind, op));
+            let pairs = runtime.block_on(forth_and_back(&servers, kind, op, rules));
             tried.set(tried.get() + pairs);
             rounds.set(rounds.get() + 1);
             Ok(())
