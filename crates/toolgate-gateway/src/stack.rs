@@ -20,7 +20,7 @@ use toolgate_policy::{
     self as policy, Access, AccessRule, Arguments, Asking, AtOnce, Bounds, Broken, Caps,
     CircuitBreaker, Cleaning, Contents, Deadline, DeskLimits, ErrorText, OnForm, OnLeak,
     OnPlaceholder, OnSample, OnSecret, OutputSchema, Pattern, PerServer, Persons, PersonsRule,
-    Quota, RateRule, Route, Schemas, ScopeRule, Scopes, Size, Then, UriSpelling, ViaClient,
+    Quota, RateRule, RequiredDefaults, Route, Schemas, ScopeRule, Scopes, Size, Then, UriSpelling, ViaClient,
 };
 use toolgate_wire::{
     json,
@@ -178,6 +178,9 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
         arguments: Arguments {
             unknown: per_server(config, false, |s| s.unknown_arguments == Unknown::Allow),
             uris: per_server(config, UriSpelling::Canonical, |s| s.uris),
+            required_defaults: per_server(config, RequiredDefaults::Optional, |s| {
+                s.required_defaults
+            }),
         },
         via_client: ViaClient::default(),
         persons: persons(config),

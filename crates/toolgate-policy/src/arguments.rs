@@ -6,7 +6,7 @@ mod uri;
 
 use crate::{
     PerServer,
-    schema::{self, Bounds, Checked, Compiled, Explained},
+    schema::{self, Bounds, Checked, Compiled, Explained, RequiredDefaults},
     text::clean,
 };
 use fixed::Fixed;
@@ -25,14 +25,18 @@ pub struct Arguments {
     pub unknown: PerServer<bool>,
     /// Which spellings of the URIs of resources are let through.
     pub uris: PerServer<UriSpelling>,
+    /// Whether a required argument may be left out if its schema has a default. What is sent does not change.
+    pub required_defaults: PerServer<RequiredDefaults>,
 }
 
 impl Default for Arguments {
-    /// Unknown arguments are refused where the schema names its arguments and nothing in it leaves it open.
+    /// Unknown arguments are refused where the schema names its arguments and nothing in it leaves it open. Required arguments
+    /// with a default may be left out.
     fn default() -> Arguments {
         Arguments {
             unknown: PerServer::all(false),
             uris: PerServer::default(),
+            required_defaults: PerServer::default(),
         }
     }
 }
@@ -97,6 +101,7 @@ impl Arguments {
             }]));
         }
         let refuses = !self.unknown.of(&item.origin.server);
+        let defaults = self.required_defaults.of(&item.origin.server);
         if let (None, Some(short)) = (item.fixed(), call.arguments().short())
             && !(refuses && schema.closed && has_strangers(&schema.tree, &short))
             && schema::fits_short(&input.0, &short)
@@ -109,7 +114,10 @@ impl Arguments {
                 true => strangers(&schema.tree, value),
                 false => Vec::new(),
             };
-            return Ok(with_strangers(schema::check(&input.0, value), strangers));
+            return Ok(with_strangers(
+                schema::check(&input.0, value, defaults),
+                strangers,
+            ));
         };
         let fixed = Fixed::new(fixed, &schema.tree);
         let mut strangers = fixed.sent(value);
@@ -117,7 +125,7 @@ impl Arguments {
             strangers.extend(unknown(&fixed.seen, &fixed.without(value)));
         }
         let whole = Value::Object(fixed.with(value));
-        let found = match schema::check(&input.0, &whole) {
+        let found = match schema::check(&input.0, &whole, defaults) {
             Checked::Now(found) => Checked::Now(fixed.unsaid(found)),
             Checked::Soon(found) => {
                 Checked::Soon(Box::pin(async move { Ok(fixed.unsaid(found.await?)) }))

@@ -75,7 +75,9 @@ pub use pins::{
 pub use placeholders::{OnPlaceholder, Placeholders};
 pub use rate::{Quota, Rate, RateRule};
 pub use record::{Recorder, for_record};
-pub use schema::{Bounds, Schemas, check_schemas, fits, judge};
+pub use schema::{
+    Bounds, RequiredDefaults, Schemas, check_schemas, fits, judge, unchecked_keywords,
+};
 pub use scopes::{ScopeRule, Scopes};
 pub use secrets::{Leaks, OnLeak, OnSecret, Secrets};
 pub use size::{Cut, Size};

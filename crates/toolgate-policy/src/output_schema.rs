@@ -2,7 +2,7 @@
 
 use crate::{
     PerServer,
-    schema::{self, Bounds, Checked, Compiled, Explained},
+    schema::{self, Bounds, Checked, Compiled, Explained, RequiredDefaults},
     secrets,
 };
 use std::sync::Arc;
@@ -60,10 +60,11 @@ impl OutputSchema {
         let Some(structured) = &output.structured else {
             return Err("it has no structuredContent".to_owned());
         };
-        let found = match schema::check(compiled, &structured.to_value()) {
-            Checked::Now(found) => found,
-            Checked::Soon(found) => found.await?,
-        };
+        let found =
+            match schema::check(compiled, &structured.to_value(), RequiredDefaults::Required) {
+                Checked::Now(found) => found,
+                Checked::Soon(found) => found.await?,
+            };
         if found.is_empty() {
             return Ok(());
         }

@@ -21,7 +21,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
 };
-use toolgate_policy::{First, OnChange, UriSpelling};
+use toolgate_policy::{First, OnChange, RequiredDefaults, UriSpelling};
 
 /// A server that the gateway starts, or reaches.
 #[derive(Clone)]
@@ -56,6 +56,8 @@ pub(crate) struct Server {
     pub(crate) unknown_arguments: Unknown,
     /// Which spellings of the URIs of its resources it gets.
     pub(crate) uris: UriSpelling,
+    /// Whether required arguments with a default may be left out.
+    pub(crate) required_defaults: RequiredDefaults,
     /// What happens to its definitions at first sight, where it is not as `[pins]` says.
     pub(crate) pins_first: Option<First>,
     /// What happens to them after a change, where it is not as `[pins]` says.
@@ -118,6 +120,7 @@ const KEYS: &[&str] = &[
     "rate",
     "unknown_arguments",
     "uris",
+    "required_with_default",
     "output",
     "tools",
     "secrets",
@@ -171,6 +174,7 @@ impl Server {
             rate: None,
             unknown_arguments: Unknown::Refuse,
             uris: UriSpelling::Canonical,
+            required_defaults: RequiredDefaults::Optional,
             pins_first: None,
             pins_change: None,
             output: Output::Block,
@@ -282,6 +286,12 @@ impl Server {
             self.uris = field.word(&[
                 ("canonical", UriSpelling::Canonical),
                 ("verbatim", UriSpelling::Verbatim),
+            ])?;
+        }
+        if let Some(field) = section.get("required_with_default") {
+            self.required_defaults = field.word(&[
+                ("optional", RequiredDefaults::Optional),
+                ("required", RequiredDefaults::Required),
             ])?;
         }
         self.cleaning = Cleaning::read(section)?;

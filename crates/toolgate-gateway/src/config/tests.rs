@@ -6,7 +6,7 @@ mod shown;
 mod wrong;
 
 use super::*;
-use toolgate_policy::{Held, Waits};
+use toolgate_policy::{Held, OnPlaceholder, RequiredDefaults, UriSpelling, Waits};
 use toolgate_wire::dialect;
 
 /// The reference of the config, whose example and tables are held to the code.
@@ -94,6 +94,7 @@ fn every_key_of_a_server() {
         unknown_arguments = "allow"
         uris = "verbatim"
         placeholders = "deny"
+        required_with_default = "required"
         output = "warn"
         audit_mode = "strict"
         audit_arguments = "redacted"
@@ -126,6 +127,7 @@ fn every_key_of_a_server() {
         (server.uris, server.cleaning.placeholders),
         (UriSpelling::Verbatim, OnPlaceholder::Deny)
     );
+    assert_eq!(server.required_defaults, RequiredDefaults::Required);
     assert_eq!(server.recorded.mode, Some(Waits::Strict));
     assert_eq!(
         (server.recorded.arguments, server.recorded.results),
@@ -158,6 +160,7 @@ fn the_defaults_are_the_safe_ones() {
         (server.uris, server.cleaning.placeholders),
         (UriSpelling::Canonical, OnPlaceholder::Ask)
     );
+    assert_eq!(server.required_defaults, RequiredDefaults::Optional);
 }
 
 #[test]

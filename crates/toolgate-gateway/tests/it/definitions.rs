@@ -4,6 +4,7 @@ use crate::help::{
     Gate, LONG, Modern, SOON, Session, Setup, TempDir, answer_of, output, toolgate, until,
 };
 use serde_json::{Value, json};
+use std::borrow::Borrow;
 use std::{path::Path, sync::Arc};
 
 /// A server whose results stand in a file, and one that is in order.
@@ -47,8 +48,8 @@ impl Canned {
     }
 }
 
-fn tool(name: &str, schema: &Value) -> Value {
-    json!({"name": name, "inputSchema": schema, "annotations": {"readOnlyHint": true}})
+fn tool(name: &str, schema: impl Borrow<Value>) -> Value {
+    json!({"name": name, "inputSchema": schema.borrow(), "annotations": {"readOnlyHint": true}})
 }
 
 /// The notes of the server `odd` that the console gets.
@@ -311,6 +312,97 @@ fn names_of_tools_stay_as_the_specification_allows() {
             tools.contains("odd.admin.tools.list ") && tools.contains("odd.log/show "),
             "{tools}"
         );
+        gate.stop();
+    }
+}
+
+/// The answer to a call, and whether it reached the server.
+fn called(session: &Session, tool: &str, arguments: Value) -> Result<(), String> {
+    let id = json!(7);
+    let answer = answer_of(&session.call(&id, tool, arguments), &id);
+    let text = answer["result"]["content"][0]["text"].as_str();
+    match text {
+        Some("reached") => Ok(()),
+        _ => Err(answer.to_string()),
+    }
+}
+
+/// Schemas with look-around, of draft-04 and with a type that does not exist hide no tool.
+#[test]
+fn a_tool_whose_schema_is_checked_in_part_is_used_and_marked() {
+    let of = |x: Value| json!({"type": "object", "properties": {"x": x}, "required": ["x"]});
+    let mail = json!({"type": "string", "pattern": "^(?!\\.)(?!.*\\.\\.)[^@]+@[^@]+$"});
+    let limit = json!({"type": "integer", "minimum": 0, "exclusiveMinimum": true});
+    let broken = json!({"type": "int", "minimum": 1});
+    let tuple = json!({"items": [{"$ref": "#/definitions/s", "maxLength": 3}]});
+    let mut tuple = of(tuple);
+    tuple["definitions"] = json!({"s": {"type": "string"}});
+    let reached = json!({"content": [{"type": "text", "text": "reached"}]});
+    let names = ["mail", "limit", "any", "broken", "tuple"];
+    let call: serde_json::Map<String, Value> = names
+        .iter()
+        .map(|name| ((*name).to_owned(), reached.clone()))
+        .collect();
+    let canned = Canned::new(&json!({"call": call, "tools/list": {"tools": [
+        tool("mail", of(mail)), tool("limit", of(limit)), tool("any", of(json!({"type": "any"}))),
+        tool("broken", of(broken)), tool("tuple", tuple),
+    ]}}));
+    let gate = canned.start();
+    let line = "partly checked: inputSchema at /properties/x/type (it names no type";
+    let noted = until("the note is there", SOON, || {
+        let notes = notes(&gate);
+        (!notes.is_empty()).then_some(notes)
+    });
+    assert_eq!(noted.len(), 1, "{noted:?}");
+    assert_eq!(noted[0]["action"], "partly checked");
+    for command in ["tools", "status"] {
+        let printed = gate.cli(&[command]);
+        let marked = printed.lines().filter(|said| said.contains("broken") && said.contains(line));
+        assert_eq!(marked.count(), 1, "{command}: {printed}");
+    }
+    let records = gate.audit();
+    let marked = records
+        .iter()
+        .filter(|record| record["state"] == "partly checked");
+    assert_eq!(marked.count(), 1, "{records:?}");
+    let session = Session::open(gate.port);
+    for (tool, good, bad) in [
+        ("odd_mail", json!("a@b"), json!("a..b@c")),
+        ("odd_limit", json!(1), json!(0)),
+        ("odd_any", json!([]), Value::Null),
+        ("odd_broken", json!(1), json!(0)),
+        ("odd_tuple", json!(["abc"]), json!(["abcd"])),
+    ] {
+        called(&session, tool, json!({"x": good})).unwrap_or_else(|why| panic!("{tool}: {why}"));
+        if !bad.is_null() {
+            let why = called(&session, tool, json!({"x": bad})).unwrap_err();
+            assert!(why.contains("invalid arguments"), "{tool}: {why}");
+        }
+    }
+    gate.stop();
+}
+
+/// The server fills in what a call leaves out; what is forwarded does not change.
+#[test]
+fn a_required_argument_with_a_default_may_be_left_out() {
+    let schema = json!({"type": "object", "required": ["n", "m"], "properties": {"n": {"type": "integer", "default": 3}, "m": {}}});
+    let reached = json!({"content": [{"type": "text", "text": "reached"}]});
+    let offer = json!({"call": {"fill": reached}, "tools/list": {"tools": [tool("fill", schema)]}});
+    for strict in [false, true] {
+        let mut canned = Canned::new(&offer);
+        if strict {
+            let key = "[server.odd]\nrequired_with_default = \"required\"\n";
+            canned.config = canned.config.replacen("[server.odd]\n", key, 1);
+        }
+        let gate = canned.start();
+        let session = Session::open(gate.port);
+        let sent = called(&session, "odd_fill", json!({"m": 1}));
+        assert_eq!(sent.is_ok(), !strict, "{sent:?}");
+        assert!(called(&session, "odd_fill", json!({"m": 1, "n": 2})).is_ok());
+        for bad in [json!({}), json!({"n": 1}), json!({"m": 1, "n": "x"})] {
+            let why = called(&session, "odd_fill", bad).unwrap_err();
+            assert!(why.contains("invalid arguments"), "{why}");
+        }
         gate.stop();
     }
 }

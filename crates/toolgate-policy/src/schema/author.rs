@@ -1,28 +1,40 @@
 //! For authors: whether definitions can be used, before anybody tries.
 
-use super::{Bounds, Schema, problems};
+use super::{Bounds, Compiled, Schema, problems};
 use crate::{arguments::Input, output_schema::Promised};
 use serde_json::Value;
 use toolgate_core::{Definition, Item, Json, Origin};
 
-/// Whether the schemas of a tool can be checked within bounds.
+/// Whether the schemas of a tool can be checked within bounds, with every keyword.
 ///
 /// # Errors
-/// Which one cannot, and why.
+/// Which one cannot, or not as a whole, and why.
 pub fn check_schemas(tool: &Definition, bounds: &Bounds) -> Result<(), String> {
     let origin = Origin {
         server: "".into(),
         trusted: true,
     };
     let item = Item::new(origin, tool.clone());
-    let wrong = |which: &str, why: &str| Err(format!("its {which} cannot be used: {why}"));
-    if let Err(why) = Input::of(&item, bounds).0.as_ref() {
-        return wrong("inputSchema", why);
+    let whole = |which: &str, compiled: &Compiled| match compiled {
+        Err(why) => Err(format!("its {which} cannot be used: {why}")),
+        Ok(schema) => match schema.skipped.first() {
+            Some(keyword) => Err(format!("its {which} cannot be used: {keyword}")),
+            None => Ok(()),
+        },
+    };
+    whole("inputSchema", &Input::of(&item, bounds).0)?;
+    match Promised::of(&item, bounds).0 {
+        Some(promised) => whole("outputSchema", &promised),
+        None => Ok(()),
     }
-    match Promised::of(&item, bounds).0.as_deref() {
-        Some(Err(why)) => wrong("outputSchema", why),
-        _ => Ok(()),
-    }
+}
+
+/// The keywords of a schema that are not checked, as `/properties/a/type (why)`.
+///
+/// # Errors
+/// Why the schema cannot be used at all.
+pub fn unchecked_keywords(schema: &Json, bounds: &Bounds) -> Result<Vec<String>, String> {
+    Ok(Schema::compile(schema, bounds)?.skipped)
 }
 
 /// Whether a value fits a schema. One that cannot be checked fits nothing.

@@ -1,5 +1,6 @@
 //! The parts of a schema as a flat list, refused where there are too many.
 
+use super::backtracking;
 use crate::words;
 use serde_json::{Map, Value};
 use std::{collections::HashMap, time::Duration};
@@ -141,7 +142,7 @@ fn parts_of<'a>(
     let mut parts = Vec::new();
     for (key, value) in schema {
         match (key.as_str(), value) {
-            ("pattern", Value::String(_)) => *patterns += 1,
+            ("pattern" | backtracking::KEYWORD, Value::String(_)) => *patterns += 1,
             ("properties", Value::Object(map)) => {
                 parts.extend(map.iter().map(|(k, v)| (Place::Member(k), v)))
             }

@@ -3,7 +3,7 @@
 //! A schema is foreign, and so are most values. How long a check takes at most is known before it begins, in nanoseconds of
 //! a processor for a release build: nobody can stop it once it runs.
 
-use super::{Compiled, problems, work::DEEPEST};
+use super::{Compiled, Schema, problems, work::DEEPEST};
 use crate::contain::withheld;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
@@ -43,8 +43,22 @@ pub(crate) fn fits(compiled: &Compiled, value: &View<'_>) -> bool {
         && plain.is_some_and(|plain| plain.takes_text(value))
 }
 
+/// Whether members that have a default may be left out although the schema requires them.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RequiredDefaults {
+    /// They may be left out: the server fills them in.
+    #[default]
+    Optional,
+    /// They may not, as the schema says.
+    Required,
+}
+
 /// Checks a value against a schema; without problems where there is no schema.
-pub(crate) fn check(compiled: &Arc<Compiled>, value: &Value) -> Checked {
+pub(crate) fn check(
+    compiled: &Arc<Compiled>,
+    value: &Value,
+    defaults: RequiredDefaults,
+) -> Checked {
     let Ok(schema) = compiled.as_ref() else {
         return Checked::Now(Vec::new());
     };
@@ -52,8 +66,9 @@ pub(crate) fn check(compiled: &Arc<Compiled>, value: &Value) -> Checked {
     if cost > most {
         return Checked::Now(vec![too_much(schema.time)]);
     }
-    if cost <= HERE {
-        return Checked::Now(problems(schema, value));
+    // How long backtracking takes is not known before.
+    if cost <= HERE && !schema.backtracks {
+        return Checked::Now(judged(schema, value, defaults));
     }
     let (compiled, value, time) = (compiled.clone(), value.clone(), schema.time * PATIENCE);
     let work = async move {
@@ -61,7 +76,7 @@ pub(crate) fn check(compiled: &Arc<Compiled>, value: &Value) -> Checked {
         let judge = move || {
             let _place = place;
             let schema = compiled.as_ref().as_ref().ok()?;
-            Some(withheld(|| problems(schema, &value)))
+            Some(withheld(|| judged(schema, &value, defaults)))
         };
         let found = tokio::task::spawn_blocking(judge).await;
         found.ok().flatten().ok_or(())
@@ -76,6 +91,16 @@ pub(crate) fn check(compiled: &Arc<Compiled>, value: &Value) -> Checked {
             )),
         }
     }))
+}
+
+fn judged(schema: &Schema, value: &Value, defaults: RequiredDefaults) -> Vec<Problem> {
+    let found = problems(schema, value);
+    match schema.relaxed() {
+        Some(relaxed) if !found.is_empty() && defaults == RequiredDefaults::Optional => {
+            problems(relaxed, value)
+        }
+        _ => found,
+    }
 }
 
 fn nanos(time: Duration) -> u64 {

@@ -1,53 +1,86 @@
-//! In which dialect a schema is written.
+//! The dialect of a schema.
 
 use super::bounds::Graph;
 use jsonschema::Draft;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-/// 2020-12, unless `$schema` names draft-07 or keywords appear that only draft-07 has.
-///
-/// Source: the Tools pages of the protocol since 2025-11-25 (2020-12 where nothing is said).
-pub(super) fn of(graph: &Graph<'_>) -> Result<Draft, String> {
-    let mut said = None;
-    for part in &graph.parts {
-        let Some(name) = part.schema.get("$schema").and_then(Value::as_str) else {
-            continue;
-        };
-        let draft = known(name).ok_or_else(|| {
-            format!("its dialect {name:?} is not supported; 2020-12 and draft-07 are")
-        })?;
-        if said.is_some_and(|other| other != draft) {
-            return Err("it mixes two dialects".to_owned());
-        }
-        said = Some(draft);
-    }
-    let old = || graph.parts.iter().any(|part| draft_07_only(part.schema));
-    Ok(said.unwrap_or_else(|| {
-        if old() {
-            Draft::Draft7
-        } else {
-            Draft::Draft202012
-        }
-    }))
+/// A dialect of JSON Schema that can be checked.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Dialect {
+    /// Rewritten to 2020-12.
+    Draft04,
+    Draft06,
+    Draft07,
+    Draft201909,
+    /// Named by `$schema`.
+    Draft202012,
+    /// 2020-12, because no `$schema` names a dialect. Such schemas often come from OpenAPI.
+    Unnamed,
 }
 
-fn known(name: &str) -> Option<Draft> {
+impl Dialect {
+    /// The draft that the rewritten schema is compiled as.
+    pub(super) fn draft(self) -> Draft {
+        match self {
+            Dialect::Draft06 => Draft::Draft6,
+            Dialect::Draft07 => Draft::Draft7,
+            Dialect::Draft201909 => Draft::Draft201909,
+            Dialect::Draft04 | Dialect::Draft202012 | Dialect::Unnamed => Draft::Draft202012,
+        }
+    }
+
+    /// Whether `$ref` makes a validator ignore the keywords beside it.
+    pub(super) fn ignores_siblings_of_ref(self) -> bool {
+        self <= Dialect::Draft07
+    }
+}
+
+/// Returns the dialect that the root names, or 2020-12.
+///
+/// `definitions` says nothing about the dialect: 2020-12 knows it too. A subschema may name an older dialect than a root of
+/// 2020-12, since older keywords are rewritten anyway.
+///
+/// Source: the Tools pages of the protocol since 2025-11-25 (2020-12 where nothing is named).
+pub(super) fn of(graph: &Graph<'_>) -> Result<Dialect, String> {
+    let named = |schema| match schema_uri(schema).map(|uri| (uri, known(uri))) {
+        Some((uri, None)) => Err(format!(
+            "its dialect {uri:?} is not supported; 2020-12, 2019-09, draft-07, draft-06 and draft-04 are"
+        )),
+        Some((_, dialect)) => Ok(dialect),
+        None => Ok(None),
+    };
+    let root = graph.parts.first().map(|part| named(part.schema));
+    let root = root.transpose()?.flatten().unwrap_or(Dialect::Unnamed);
+    for part in graph.parts.iter().skip(1) {
+        let inner = named(part.schema)?.unwrap_or(root);
+        if inner.draft() != root.draft() && root.draft() != Draft::Draft202012 {
+            return Err("it mixes two dialects".to_owned());
+        }
+    }
+    Ok(root)
+}
+
+/// The dialect that this schema itself names, if it is a known one.
+pub(super) fn named_by(schema: &Map<String, Value>) -> Option<Dialect> {
+    schema_uri(schema).and_then(known)
+}
+
+fn schema_uri(schema: &Map<String, Value>) -> Option<&str> {
+    schema.get("$schema").and_then(Value::as_str)
+}
+
+fn known(name: &str) -> Option<Dialect> {
     let name = name.strip_suffix('#').unwrap_or(name);
     let name = name
         .strip_prefix("https://")
         .or_else(|| name.strip_prefix("http://"))?;
-    match name {
-        "json-schema.org/draft/2020-12/schema" => Some(Draft::Draft202012),
-        "json-schema.org/draft-07/schema" => Some(Draft::Draft7),
+    match name.strip_prefix("json-schema.org/")? {
+        // The newest one, whichever it is.
+        "draft/2020-12/schema" | "schema" => Some(Dialect::Draft202012),
+        "draft/2019-09/schema" => Some(Dialect::Draft201909),
+        "draft-07/schema" => Some(Dialect::Draft07),
+        "draft-06/schema" => Some(Dialect::Draft06),
+        "draft-04/schema" => Some(Dialect::Draft04),
         _ => None,
     }
-}
-
-fn draft_07_only(schema: &serde_json::Map<String, Value>) -> bool {
-    let has = |key: &str| schema.contains_key(key);
-    let shaped = |key: &str, shape: fn(&Value) -> bool| schema.get(key).is_some_and(shape);
-    (shaped("definitions", Value::is_object) && !has("$defs"))
-        || shaped("dependencies", Value::is_object)
-        || shaped("items", Value::is_array)
-        || has("additionalItems")
 }

@@ -1,9 +1,9 @@
 //! What is wrong with a value, in words a model can act on and without the value itself.
 
-use super::Schema;
+use super::{Schema, backtracking};
 use crate::text::clean;
 use jsonschema::{
-    ValidationError,
+    ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind as Wrong},
 };
 use serde_json::{Map, Value};
@@ -60,6 +60,20 @@ pub(crate) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
             }];
         }
     };
+    let time = schema.time * backtracking::PATIENCE;
+    let found = backtracking::bounded(time, || found(schema, validator, value));
+    found.unwrap_or_else(|pattern| {
+        vec![Problem {
+            path: String::new(),
+            expected: short(&clean(&format!(
+                "text that the pattern {pattern} can be matched against in bounded time (it has look-around or back-references)"
+            ))),
+            got: "text for which it takes too long".to_owned(),
+        }]
+    })
+}
+
+fn found(schema: &Schema, validator: &Validator, value: &Value) -> Vec<Problem> {
     if validator.is_valid(value) {
         return Vec::new();
     }
@@ -227,6 +241,10 @@ fn expected(wrong: &Wrong) -> String {
         }
         Wrong::Not { .. } => "something else, the schema rules this out".to_owned(),
         Wrong::FalseSchema => "nothing here".to_owned(),
+        Wrong::Custom { message, .. } => message.clone(),
+        Wrong::BacktrackLimitExceeded { .. } => {
+            "names of members that the patterns of the schema can be matched against in bounded time".to_owned()
+        }
         other => format!("what \"{}\" of the schema says", other.keyword()),
     }
 }

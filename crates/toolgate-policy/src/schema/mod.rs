@@ -2,28 +2,35 @@
 //! the compiler only to say why a value does not fit.
 
 mod author;
+mod backtracking;
 mod bounds;
 mod budget;
+mod defaults;
 mod dialect;
+mod ecma;
 mod explain;
 mod kept;
 mod pattern;
 mod plain;
+mod position;
 mod reference;
+mod repair;
+mod rewrite;
 #[cfg(test)]
 mod tests;
 mod withhold;
 mod work;
 
-pub use author::{check_schemas, fits, judge};
+pub use author::{check_schemas, fits, judge, unchecked_keywords};
 pub use bounds::Bounds;
+pub use budget::RequiredDefaults;
 pub(crate) use budget::{Checked, check, fits as fits_short};
 pub(crate) use explain::{Explained, MOST, kind, problems, short, step, stranger};
 pub(crate) use kept::{Compiled, compiled};
 pub use withhold::Schemas;
 
 use crate::arguments::is_closed;
-use jsonschema::{Draft, PatternOptions, Validator};
+use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
 use serde_json::Value;
 use std::{sync::OnceLock, time::Duration};
 use toolgate_core::Json;
@@ -35,6 +42,7 @@ const PATTERNS: usize = 4 * 1024 * 1024;
 
 /// A schema that values can be checked against.
 pub(crate) struct Schema {
+    /// As it is compiled: in the words of its dialect, without the keywords that are not checked.
     pub(crate) tree: Value,
     /// Whether it takes no members but those that it names.
     pub(crate) closed: bool,
@@ -50,10 +58,17 @@ pub(crate) struct Schema {
     pub(crate) cost: work::Cost,
     /// How long a processor may work on one value.
     pub(crate) time: Duration,
+    /// Keywords that are not checked, each with the reason.
+    pub(crate) skipped: Vec<String>,
+    /// Whether a pattern in it is matched by backtracking.
+    pub(crate) backtracks: bool,
+    backtracking_names: bool,
+    /// The same where members with a default may be left out, if that makes a difference.
+    relaxed: Option<Box<Schema>>,
 }
 
 impl Schema {
-    /// Compiles a schema.
+    /// Compiles a schema. A keyword that cannot be checked is skipped.
     ///
     /// # Errors
     /// Why it cannot be checked; then nothing may be checked against it.
@@ -61,27 +76,62 @@ impl Schema {
         #[cfg(test)]
         tests::COMPILED.set(tests::COMPILED.get() + 1);
         bounds::bytes(schema, bounds.bytes)?;
-        let tree = schema.to_value();
+        let original = schema.to_value();
+        let dialect = dialect::of(&bounds::Graph::of(&original, bounds)?)?;
+        let tree = rewrite::rewrite(&original, dialect);
+        let mut schema = Schema::of(tree, dialect.draft(), bounds)?;
+        if schema.plain.is_none() && schema.validator().is_err() {
+            schema = schema.repaired(bounds)?;
+        }
+        schema.closed = is_closed(&original);
+        if let Some(tree) = defaults::optional(&schema.tree) {
+            let mut relaxed = Schema::of(tree, schema.draft, bounds)?;
+            relaxed.backtracks = schema.backtracks;
+            relaxed.backtracking_names = schema.backtracking_names;
+            schema.relaxed = Some(Box::new(relaxed));
+        }
+        Ok(schema)
+    }
+
+    /// A schema that is checked as it stands.
+    fn of(tree: Value, draft: Draft, bounds: &Bounds) -> Result<Schema, String> {
         let graph = bounds::Graph::of(&tree, bounds)?;
-        let draft = dialect::of(&graph)?;
         let edges = reference::resolve(&graph)?;
         let work = work::of(&graph, &edges)?;
-        let plain = plain::Plain::of(&tree, draft);
-        let schema = Schema {
-            plain,
+        Ok(Schema {
+            plain: plain::Plain::of(&tree, draft),
             compiled: OnceLock::new(),
             draft,
             patterns: graph.patterns,
             depth: work.depth,
             cost: work.cost,
             time: bounds.time,
-            closed: is_closed(&tree),
+            closed: false,
+            skipped: Vec::new(),
+            backtracks: false,
+            backtracking_names: false,
+            relaxed: None,
             tree,
-        };
-        if schema.plain.is_none() {
-            schema.validator()?;
-        }
+        })
+    }
+
+    /// The same without the keywords that cannot be checked.
+    fn repaired(self, bounds: &Bounds) -> Result<Schema, String> {
+        let max_bytes = self.max_pattern_bytes();
+        let repaired = repair::repair(self.tree, self.draft, max_bytes);
+        let mut schema = Schema::of(repaired.tree, self.draft, bounds)?;
+        let holds_keyword =
+            |part: &position::Located<'_>| part.schema.contains_key(backtracking::KEYWORD);
+        schema.backtracks = position::schemas(&schema.tree).iter().any(holds_keyword);
+        schema.backtracking_names = repaired.backtracking_names;
+        schema.skipped = repaired.skipped;
+        schema.validator()?;
         Ok(schema)
+    }
+
+    /// The same without the requirement of members that have a default, if that makes a difference.
+    pub(crate) fn relaxed(&self) -> Option<&Schema> {
+        self.relaxed.as_deref()
     }
 
     /// The compiled form, made when it is first asked for: at once where the schema is not plain.
@@ -93,22 +143,43 @@ impl Schema {
         made.as_ref().map_err(Clone::clone)
     }
 
+    fn max_pattern_bytes(&self) -> usize {
+        PATTERN.min(PATTERNS / self.patterns.max(1))
+    }
+
     fn build(&self) -> Result<Validator, String> {
         #[cfg(test)]
         tests::BUILT.set(tests::BUILT.get() + 1);
-        let each = PATTERN.min(PATTERNS / self.patterns.max(1));
-        let patterns = PatternOptions::regex()
-            .size_limit(each)
-            .dfa_size_limit(each);
-        let options = jsonschema::options()
-            .with_draft(self.draft)
-            .offline()
-            // A value that is an expression would be compiled, however large it becomes.
-            .with_format("regex", |_: &str| true)
-            .with_pattern_options(patterns);
+        let max_bytes = self.max_pattern_bytes();
+        let options = options(self.draft, max_bytes);
+        let options = match self.backtracking_names {
+            true => options.with_pattern_options(
+                PatternOptions::fancy_regex()
+                    .backtrack_limit(backtracking::MAX_NAME_STEPS)
+                    .size_limit(max_bytes)
+                    .dfa_size_limit(max_bytes),
+            ),
+            false => options,
+        };
         let built = options.build(&self.tree);
         built.map_err(|error| shorten(&error.to_string()))
     }
+}
+
+/// How schemas are compiled: with regular expressions of so many bytes each, in linear time.
+fn options(draft: Draft, max_pattern_bytes: usize) -> ValidationOptions<'static> {
+    let patterns = PatternOptions::regex()
+        .size_limit(max_pattern_bytes)
+        .dfa_size_limit(max_pattern_bytes);
+    jsonschema::options()
+        .with_draft(draft)
+        .offline()
+        // A value that is an expression would be compiled, however large it becomes.
+        .with_format("regex", |_: &str| true)
+        .with_pattern_options(patterns)
+        .with_keyword(backtracking::KEYWORD, move |_, value, _| {
+            backtracking::keyword(value, max_pattern_bytes)
+        })
 }
 
 /// The first words of a message that may quote the whole schema.

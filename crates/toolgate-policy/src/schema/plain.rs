@@ -47,6 +47,10 @@ const INTEGER: u8 = 1 << 6;
 impl Plain {
     /// The checks of a schema, if all of it is plain and well-formed.
     pub(super) fn of(schema: &Value, draft: Draft) -> Option<Plain> {
+        // The others differ in keywords that are plain here.
+        if !matches!(draft, Draft::Draft202012 | Draft::Draft7) {
+            return None;
+        }
         match schema {
             Value::Object(schema) => read(schema, draft, true),
             schema => part(schema, draft),

@@ -27,6 +27,8 @@ struct Names<'a> {
     anchors: HashMap<(usize, &'a str), usize>,
     /// A dynamic reference can end at any part of that name.
     dynamic: HashMap<&'a str, Vec<usize>>,
+    /// A recursive reference can end at any of these.
+    recursive: Vec<usize>,
 }
 
 impl<'a> Names<'a> {
@@ -35,6 +37,7 @@ impl<'a> Names<'a> {
             ids: HashMap::new(),
             anchors: HashMap::new(),
             dynamic: HashMap::new(),
+            recursive: Vec::new(),
         };
         for (at, part) in graph.parts.iter().enumerate() {
             let word = |key: &str| part.schema.get(key).and_then(Value::as_str);
@@ -51,6 +54,9 @@ impl<'a> Names<'a> {
             {
                 names.anchors.insert((part.base, anchor), at);
             }
+            if part.schema.get("$recursiveAnchor") == Some(&Value::Bool(true)) {
+                names.recursive.push(at);
+            }
             if let Some(anchor) = word("$dynamicAnchor") {
                 names.dynamic.entry(anchor).or_default().push(at);
             }
@@ -65,6 +71,9 @@ impl<'a> Names<'a> {
                 continue;
             };
             edges.push(self.target(graph, part.base, reference)?);
+            if key == "$recursiveRef" {
+                edges.extend(&self.recursive);
+            }
             if key == "$dynamicRef" {
                 let name = reference.rsplit('#').next().unwrap_or_default();
                 edges.extend(self.dynamic.get(name).into_iter().flatten());
@@ -120,7 +129,7 @@ fn pointed(graph: &Graph<'_>, base: usize, pointer: &str) -> Option<usize> {
     }
 }
 
-fn unpercent(text: &str) -> Option<String> {
+pub(super) fn unpercent(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

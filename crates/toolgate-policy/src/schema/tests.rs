@@ -1,11 +1,12 @@
 //! What is compiled, what is withheld, and what is said of a value.
 
+mod defaults;
+mod field;
 mod once;
 mod plain;
 
-use super::{Schema, problems};
+use super::{Schema, dialect::Dialect, problems};
 use crate::Bounds;
-use jsonschema::Draft;
 use serde_json::{Value, json};
 use toolgate_core::Json;
 
@@ -40,7 +41,7 @@ fn said(schema: Value, value: Value) -> Vec<String> {
         .collect()
 }
 
-fn dialect(schema: Value) -> Draft {
+fn dialect(schema: Value) -> Dialect {
     let graph = super::bounds::Graph::of(&schema, &Bounds::default()).unwrap();
     super::dialect::of(&graph).unwrap()
 }
@@ -48,55 +49,228 @@ fn dialect(schema: Value) -> Draft {
 /// Holds: BASE-45
 #[test]
 fn dialects() {
-    assert_eq!(dialect(json!({"type": "object"})), Draft::Draft202012);
-    assert_eq!(
-        dialect(json!({"$defs": {}, "definitions": {}})),
-        Draft::Draft202012
-    );
-    for old in [
+    for unnamed in [
+        json!({"type": "object"}),
         json!({"definitions": {"a": {}}}),
         json!({"properties": {"a": {"items": [{}]}}}),
         json!({"dependencies": {"a": ["b"]}}),
-        json!({"items": {"additionalItems": false}}),
-        json!({"$schema": "http://json-schema.org/draft-07/schema#"}),
-        json!({"$schema": "https://json-schema.org/draft-07/schema"}),
+        json!({"properties": {"a": {"$schema": "http://json-schema.org/draft-07/schema#"}}}),
     ] {
-        assert_eq!(dialect(old.clone()), Draft::Draft7, "{old}");
+        assert_eq!(dialect(unnamed.clone()), Dialect::Unnamed, "{unnamed}");
     }
-    // A property of that name is no keyword.
-    assert_eq!(
-        dialect(json!({"properties": {"definitions": {"type": "object"}}})),
-        Draft::Draft202012
-    );
+    for (name, named) in [
+        (
+            "https://json-schema.org/draft/2020-12/schema",
+            Dialect::Draft202012,
+        ),
+        ("http://json-schema.org/schema#", Dialect::Draft202012),
+        (
+            "https://json-schema.org/draft/2019-09/schema",
+            Dialect::Draft201909,
+        ),
+        ("http://json-schema.org/draft-07/schema#", Dialect::Draft07),
+        ("https://json-schema.org/draft-07/schema", Dialect::Draft07),
+        ("http://json-schema.org/draft-06/schema#", Dialect::Draft06),
+        ("http://json-schema.org/draft-04/schema#", Dialect::Draft04),
+    ] {
+        assert_eq!(dialect(json!({"$schema": name})), named);
+    }
+    for unknown in [
+        "http://json-schema.org/draft-03/schema#",
+        "https://evil.test/schema",
+    ] {
+        refused(json!({"$schema": unknown}), "not supported");
+        refused(
+            json!({"properties": {"a": {"$schema": unknown}}}),
+            "not supported",
+        );
+    }
     refused(
-        json!({"$schema": "http://json-schema.org/draft-04/schema#"}),
-        "draft-04",
+        json!({"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"$schema": "https://json-schema.org/draft/2020-12/schema"}}}),
+        "mixes two dialects",
     );
-    refused(
-        json!({"$schema": "https://json-schema.org/draft/2019-09/schema"}),
-        "not supported",
-    );
-    refused(
-        json!({"$schema": "https://evil.test/schema"}),
-        "not supported",
-    );
-    refused(
-        json!({"properties": {"a": {"$schema": "https://evil.test/schema"}}}),
-        "not supported",
+}
+
+fn fits_all(schema: &Value, good: &[Value], bad: &[Value]) {
+    let compiled = taken(schema.clone());
+    for (values, fits) in [(good, true), (bad, false)] {
+        for value in values {
+            let found = problems(&compiled, value);
+            assert_eq!(found.is_empty(), fits, "{value} in {schema}: {found:?}");
+        }
+    }
+}
+
+/// Holds: BASE-45
+#[test]
+fn definitions_do_not_turn_off_keywords_of_2020_12() {
+    let schema = json!({
+        "type": "object",
+        "definitions": {"s": {"type": "string"}},
+        "properties": {
+            "a": {"$ref": "#/definitions/s", "maxLength": 3},
+            "t": {"type": "array", "prefixItems": [{"type": "integer"}]},
+            "b": {}, "c": {},
+        },
+        "dependentRequired": {"b": ["c"]},
+    });
+    fits_all(
+        &schema,
+        &[json!({"a": "ok", "t": [1], "b": 1, "c": 1})],
+        &[
+            json!({"a": "toolong"}),
+            json!({"t": ["x"]}),
+            json!({"b": 1}),
+        ],
     );
 }
 
 #[test]
-fn dialects_differ_in_what_they_check() {
-    // Lists by position: `items` in draft-07, `prefixItems` in 2020-12.
-    assert_eq!(
-        said(json!({"items": [{"type": "string"}]}), json!([1])),
-        ["/0: a string, the number 1"]
+fn keywords_of_draft_07_apply_beside_those_of_2020_12() {
+    for (schema, good, bad) in [
+        (
+            json!({"items": [{"type": "string"}], "additionalItems": false}),
+            vec![json!(["a"]), json!([])],
+            vec![json!([1]), json!(["a", 1])],
+        ),
+        (
+            json!({"items": [], "additionalItems": {"type": "string"}}),
+            vec![json!(["a"])],
+            vec![json!([1])],
+        ),
+        (
+            json!({"additionalItems": false, "items": {"type": "string"}}),
+            vec![json!(["a", "b"])],
+            vec![json!([1])],
+        ),
+        (
+            json!({"items": [{"minimum": 2}], "prefixItems": [{"maximum": 4}], "additionalItems": false, "allOf": [{"minItems": 1}]}),
+            vec![json!([3])],
+            vec![json!([1]), json!([5]), json!([3, 3]), json!([])],
+        ),
+        (
+            json!({"dependencies": {"a": ["b"], "c": {"required": ["d"]}, "e": false}}),
+            vec![json!({"a": 1, "b": 1}), json!({"c": 1, "d": 1})],
+            vec![json!({"a": 1}), json!({"c": 1}), json!({"e": 1})],
+        ),
+        (
+            json!({"dependencies": {"a": ["b"]}, "dependentRequired": {"a": ["c"]}}),
+            vec![json!({"a": 1, "b": 1, "c": 1})],
+            vec![json!({"a": 1, "b": 1}), json!({"a": 1, "c": 1})],
+        ),
+        // What looks like a keyword but is data, or a name.
+        (
+            json!({"enum": [{"items": [1], "dependencies": {}}]}),
+            vec![json!({"items": [1], "dependencies": {}})],
+            vec![json!({"prefixItems": [1]})],
+        ),
+        (
+            json!({"properties": {"items": {"type": "integer"}, "dependencies": {"type": "string"}}}),
+            vec![json!({"items": 1, "dependencies": "a"})],
+            vec![json!({"items": "a"}), json!({"dependencies": 1})],
+        ),
+        // References into what has moved.
+        (
+            json!({"properties": {"t": {"items": [{"type": "integer"}], "additionalItems": {"type": "null"}},
+                "u": {"$ref": "#/properties/t/items/0"}, "v": {"$ref": "#/properties/t/additionalItems"}}}),
+            vec![json!({"t": [1, null], "u": 1, "v": null})],
+            vec![json!({"u": "a"}), json!({"v": 1}), json!({"t": [1, 1]})],
+        ),
+        (
+            json!({"allOf": [{}], "items": [{"type": "integer"}], "prefixItems": [true], "contains": {"$ref": "#/items/0"},
+                "dependencies": {"x": {"minProperties": 2}}, "$defs": {"y": {"$ref": "#/dependencies/x"}}}),
+            vec![json!([1])],
+            vec![json!(["a"])],
+        ),
+        // Without a loss.
+        (
+            json!({"minimum": 1, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": false}),
+            vec![json!(2), json!(9)],
+            vec![json!(1), json!(10)],
+        ),
+        (json!({"exclusiveMinimum": true}), vec![json!(1)], vec![]),
+        (
+            json!({"type": "any", "maxLength": 1}),
+            vec![json!(1), json!("a")],
+            vec![json!("ab")],
+        ),
+        (json!({"type": ["string", "any"]}), vec![json!(1)], vec![]),
+        (
+            json!({"type": ["string", "string"]}),
+            vec![json!("a")],
+            vec![json!(1)],
+        ),
+        (
+            json!({"required": ["a", "a"]}),
+            vec![json!({"a": 1})],
+            vec![json!({})],
+        ),
+        (
+            json!({"properties": {"a": {"required": false}}}),
+            vec![json!({})],
+            vec![],
+        ),
+        (
+            json!({"type": "string", "nullable": true}),
+            vec![json!("a"), json!(null)],
+            vec![json!(1)],
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"$recursiveRef": "#"}}}),
+            vec![json!({"a": {"a": {}}})],
+            vec![json!({"a": {"a": 1}})],
+        ),
+    ] {
+        assert!(taken(schema.clone()).skipped.is_empty(), "{schema}");
+        fits_all(&schema, &good, &bad);
+    }
+}
+
+#[test]
+fn a_named_dialect_keeps_its_meaning() {
+    let of = |name: &str, mut schema: Value| {
+        schema["$schema"] = json!(format!("http://json-schema.org/{name}/schema#"));
+        schema
+    };
+    // Before 2019-09 nothing beside `$ref` counts, not even another base of references.
+    for name in ["draft-04", "draft-06", "draft-07"] {
+        let schema = json!({"definitions": {"s": {"type": "string"}}, "properties": {"a":
+            {"$ref": "#/definitions/s", "maxLength": 1, "$id": "other", "definitions": {"s": {"type": "integer"}}}}});
+        fits_all(
+            &of(name, schema),
+            &[json!({"a": "long"})],
+            &[json!({"a": 1})],
+        );
+        let tuple = json!({"items": [{"type": "string"}], "additionalItems": false});
+        fits_all(
+            &of(name, tuple),
+            &[json!(["a"])],
+            &[json!([1]), json!(["a", 1])],
+        );
+    }
+    let exclusive = json!({"minimum": 1, "exclusiveMinimum": true});
+    fits_all(&of("draft-04", exclusive), &[json!(2)], &[json!(1)]);
+    let id = json!({"id": "http://x.test/s", "definitions": {"n": {"id": "#n", "type": "number"}}, "properties": {"a": {"$ref": "#n"}}});
+    fits_all(
+        &of("draft-04", id),
+        &[json!({"a": 1})],
+        &[json!({"a": "x"})],
     );
-    assert_eq!(
-        said(json!({"prefixItems": [{"type": "string"}]}), json!([1])),
-        ["/0: a string, the number 1"]
+    fits_all(
+        &of("draft-07", json!({"prefixItems": [{"type": "string"}]})),
+        &[json!([1])],
+        &[],
     );
+    let old = json!({"type": "object", "$recursiveAnchor": true, "properties": {"a": {"$recursiveRef": "#"}, "t": {"items": [{"type": "string"}]}}});
+    fits_all(
+        &of("draft/2019-09", old),
+        &[json!({"a": {}, "t": ["a"]})],
+        &[json!({"a": {"a": 1}}), json!({"t": [1]})],
+    );
+    // A nested schema that a generator wrote as a document of its own.
+    let nested = of("draft-07", json!({"$ref": "#/$defs/s", "maxLength": 1}));
+    let nested = json!({"$defs": {"s": {"type": "string"}}, "properties": {"a": nested}});
+    fits_all(&nested, &[json!({"a": "long"})], &[json!({"a": 1})]);
 }
 
 #[test]
@@ -224,15 +398,221 @@ fn patterns_take_linear_time() {
     );
     assert_eq!(found.len(), 1);
     assert!(start.elapsed().as_secs() < 5);
-    assert!(compile(&json!({"pattern": "(?=a)a"})).is_err());
-    assert!(compile(&json!({"pattern": "((a{1,500}){1,500}){1,500}"})).is_err());
 }
 
 #[test]
-fn broken_schemas_are_refused() {
-    assert!(compile(&json!({"type": "strnig"})).is_err());
-    assert!(compile(&json!({"properties": []})).is_err());
-    assert!(compile(&json!({"pattern": "("})).is_err());
+fn patterns_with_look_around_are_checked() {
+    for (pattern, good, bad) in [
+        ("^(?=.*\\d)(?=.*[a-z]).{8,}$", "abcdefg1", "abcdefgh"),
+        ("^(?!\\s*$).+", "a", "  "),
+        ("^(a|b)\\1$", "aa", "ab"),
+        ("(?<!x)y$", "ay", "xy"),
+        ("^(?<q>['\"]).*\\k<q>$", "'a'", "'a\""),
+    ] {
+        let schema = json!({"pattern": pattern});
+        let compiled = taken(schema.clone());
+        assert!(
+            compiled.skipped.is_empty() && compiled.backtracks,
+            "{pattern}"
+        );
+        assert!(compile(&schema).unwrap().plain.is_none());
+        assert!(problems(&compiled, &json!(good)).is_empty(), "{pattern}");
+        let found = problems(&compiled, &json!(bad));
+        assert!(
+            found[0].expected.starts_with("text that fits the pattern"),
+            "{found:?}"
+        );
+    }
+    let names = json!({"patternProperties": {"^(?!x-).": {"type": "string"}}, "additionalProperties": {"type": "integer"}});
+    fits_all(
+        &names,
+        &[json!({"a": "s", "x-a": 1})],
+        &[json!({"a": 1}), json!({"x-a": "s"})],
+    );
+}
+
+/// However it is built, a pattern is compiled and matched in bounded time.
+#[test]
+fn hostile_patterns_are_bounded() {
+    let start = std::time::Instant::now();
+    for pattern in [
+        "(?=((a{1,100}){1,100}){1,100})b".to_owned(),
+        "((((?=a)a{1,500}){1,500}){1,500}){1,500}b".to_owned(),
+        format!("{}a{}", "(?=".repeat(60), ")".repeat(60)),
+        format!("{}a{}", "(?:(?!b)".repeat(1000), ")*".repeat(1000)),
+        format!("(a*)*{}b", "\\1".repeat(1000)),
+        format!("(?=x|{})(.*)*\\1$", "(.*a|b)*|".repeat(500)),
+        "(?<=(a|aa)*)*b".to_owned(),
+        format!("(?!{})", "[\\p{L}\\p{N}]{500}".repeat(20)),
+    ] {
+        for schema in [
+            json!({"pattern": pattern}),
+            json!({"patternProperties": {pattern.clone(): false}}),
+        ] {
+            let Ok(schema) = compile(&schema) else {
+                continue;
+            };
+            for length in [30, 3000, 300_000] {
+                let text = format!("{}!", "a".repeat(length));
+                problems(&schema, &json!(text));
+                problems(&schema, &json!({text: 1}));
+            }
+        }
+    }
+    assert!(start.elapsed().as_secs() < 300, "{:?}", start.elapsed());
+}
+
+/// Where a match reaches its bound the value is refused, wherever the pattern stands.
+#[test]
+fn a_match_that_reaches_its_bound_is_a_refusal() {
+    let evil = json!({"pattern": "^(?=(a|a)*b)(a|a)*\\1c$"});
+    let value = json!(format!("{}!", "a".repeat(60)));
+    let start = std::time::Instant::now();
+    for schema in [
+        evil.clone(),
+        json!({"not": evil}),
+        json!({"if": evil, "then": false}),
+        json!({"anyOf": [evil, true]}),
+        json!({"not": {"not": evil}}),
+        json!({"oneOf": [evil, {"type": "string"}]}),
+        json!({"properties": {"a": true}, "propertyNames": true, "not": evil}),
+    ] {
+        let found = problems(&taken(schema.clone()), &value);
+        assert_eq!(found.len(), 1, "{schema}");
+        assert!(found[0].expected.contains("bounded time"), "{found:?}");
+    }
+    let names = json!({"patternProperties": {"^(?=(a|a)*b)(a|a)*\\1c$": false}});
+    let found = problems(&taken(names), &json!({value.as_str().unwrap(): 1}));
+    assert!(found[0].expected.contains("bounded time"), "{found:?}");
+    assert!(start.elapsed().as_secs() < 60);
+    // Another value is judged afresh.
+    assert!(problems(&taken(json!({"pattern": "(?=a)a"})), &json!("a")).is_empty());
+}
+
+/// The keyword that cannot be checked is skipped, and the rest is checked.
+#[test]
+fn broken_keywords_are_skipped() {
+    for (schema, at, good, bad) in [
+        (
+            json!({"type": "strnig", "maxLength": 2}),
+            "/type",
+            json!(7),
+            json!("abc"),
+        ),
+        (
+            json!({"properties": [], "minProperties": 1}),
+            "/properties",
+            json!({"a": 1}),
+            json!({}),
+        ),
+        (
+            json!({"pattern": "(", "minLength": 2}),
+            "/pattern",
+            json!("ab"),
+            json!("a"),
+        ),
+        (
+            json!({"pattern": "((a{1,500}){1,500}){1,500}", "type": "string"}),
+            "/pattern",
+            json!("b"),
+            json!(1),
+        ),
+        (
+            json!({"required": "a", "type": "object"}),
+            "/required",
+            json!({}),
+            json!(1),
+        ),
+        (
+            json!({"required": [1], "type": "object"}),
+            "/required",
+            json!({}),
+            json!(1),
+        ),
+        (
+            json!({"minLength": "5", "maxLength": 6}),
+            "/minLength",
+            json!("a"),
+            json!("1234567"),
+        ),
+        (
+            json!({"items": "x", "maxItems": 1}),
+            "/items",
+            json!([1]),
+            json!([1, 2]),
+        ),
+        (
+            json!({"properties": {"a": null, "b": {"type": "string"}}}),
+            "/properties/a",
+            json!({"a": 1}),
+            json!({"b": 1}),
+        ),
+        (
+            json!({"anyOf": [{"type": "string"}, 7], "maxLength": 3}),
+            "/anyOf/1",
+            json!("a"),
+            json!("abcd"),
+        ),
+        (
+            json!({"properties": [], "additionalProperties": false, "type": "object"}),
+            "/properties",
+            json!({"a": 1}),
+            json!(1),
+        ),
+        (
+            json!({"patternProperties": {"(": {}}, "additionalProperties": false, "type": "object"}),
+            "/patternProperties/(",
+            json!({"a": 1}),
+            json!(1),
+        ),
+        (
+            json!({"allOf": [{"properties": []}], "unevaluatedProperties": false, "type": "object"}),
+            "/allOf/0/properties",
+            json!({"a": 1}),
+            json!(1),
+        ),
+        (
+            json!({"properties": {"a": {"type": "int", "maximum": 3}}}),
+            "/properties/a/type",
+            json!({"a": 2}),
+            json!({"a": 4}),
+        ),
+        (
+            json!({"properties": {"a": {"type": "string", "required": true}}}),
+            "/properties/a/required",
+            json!({}),
+            json!({"a": 1}),
+        ),
+    ] {
+        let skipped = taken(schema.clone()).skipped;
+        assert!(
+            skipped[0].starts_with(&format!("{at} (")),
+            "{schema}: {skipped:?}"
+        );
+        fits_all(&schema, &[good], &[bad]);
+    }
+}
+
+/// Less below a negation would refuse more, or everything.
+#[test]
+fn negations_of_what_is_not_checked_are_not_checked() {
+    let broken = json!({"type": "strnig"});
+    for schema in [
+        json!({"not": broken}),
+        json!({"not": {"properties": {"a": broken}}}),
+        json!({"not": {"$ref": "#/$defs/b"}, "$defs": {"b": broken}}),
+        json!({"not": {"allOf": [{"$ref": "#/$defs/c"}]}, "$defs": {"b": broken, "c": {"$ref": "#/$defs/b"}}}),
+        json!({"if": broken, "then": false}),
+        json!({"oneOf": [broken, {"type": "object"}]}),
+        json!({"not": {"$ref": "#b"}, "$defs": {"b": {"$anchor": "b", "type": "strnig"}}}),
+    ] {
+        let compiled = taken(schema.clone());
+        assert_eq!(compiled.skipped.len(), 2, "{:?}", compiled.skipped);
+        assert!(problems(&compiled, &json!({"a": 1})).is_empty(), "{schema}");
+    }
+    // One that does not hold it stays.
+    let other = json!({"not": {"type": "string"}, "properties": {"a": broken}});
+    fits_all(&other, &[json!({"a": 1})], &[json!("a")]);
 }
 
 #[test]

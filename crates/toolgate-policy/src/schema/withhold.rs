@@ -1,11 +1,12 @@
-//! A tool whose schemas cannot be checked is kept from callers.
+//! A tool whose schemas cannot be checked is kept from callers; one of which a part cannot be checked gets a note.
 
 use super::Bounds;
 use crate::{arguments::Input, output_schema::Promised};
 use std::sync::Arc;
-use toolgate_core::{Error, Item, ItemKind, Kind, Origin, Returned, Scrub};
+use toolgate_core::{Error, Item, ItemKind, Kind, NoteAction, Origin, Returned, Scrub};
 
-/// Withholds tools whose `inputSchema` or `outputSchema` cannot be compiled within bounds: nothing is used unchecked.
+/// Withholds tools whose `inputSchema` or `outputSchema` cannot be compiled within bounds: nothing is used unchecked. A keyword
+/// that cannot be checked is skipped, and the tool is marked as partly checked.
 ///
 /// It stands below the rules, so it is the first to compile a schema, and its bounds are the ones that count.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,12 +32,32 @@ impl Scrub for Schemas {
         let wrong = |which: &str, why: &str| {
             Error::new(Kind::Upstream, format!("its {which} cannot be used: {why}"))
         };
-        if let Err(why) = item.memo(|item| Input::of(item, &self.0)).0.as_ref() {
-            return Err(wrong("inputSchema", why));
+        let input = item.memo(|item| Input::of(item, &self.0));
+        let promised = item.memo(|item| Promised::of(item, &self.0));
+        let mut skipped = Vec::new();
+        match input.0.as_ref() {
+            Err(why) => return Err(wrong("inputSchema", why)),
+            Ok(schema) => skipped.extend(schema.skipped.iter().map(|at| ("inputSchema", at))),
         }
-        match item.memo(|item| Promised::of(item, &self.0)).0.as_deref() {
-            Some(Err(why)) => Err(wrong("outputSchema", why)),
-            _ => Ok(()),
+        match promised.0.as_deref() {
+            Some(Err(why)) => return Err(wrong("outputSchema", why)),
+            Some(Ok(schema)) => {
+                skipped.extend(schema.skipped.iter().map(|at| ("outputSchema", at)));
+            }
+            None => {}
         }
+        if skipped.is_empty() {
+            return Ok(());
+        }
+        let mut noted = item.with_def(item.def.clone());
+        for (which, at) in skipped {
+            let reason = format!("{which} at {at}");
+            noted = noted.noted(NoteAction::PartlyChecked, &reason);
+        }
+        // These bounds count for the new item, too.
+        noted.memo(|item| Input::of(item, &self.0));
+        noted.memo(|item| Promised::of(item, &self.0));
+        *item = Arc::new(noted);
+        Ok(())
     }
 }

@@ -5,6 +5,7 @@
 //! what each of them does there. A value is then gone through once, without any schema, to add up what it will cost.
 
 use super::{
+    backtracking,
     bounds::{Graph, Place},
     pattern,
     reference::Edges,
@@ -85,8 +86,10 @@ impl Site {
         let compared = compared.fold(0, u64::saturating_add);
         let divides = if has("multipleOf") { DIVIDE } else { 0 };
         add(&mut self.each, LOOK + COMPARE * compared + divides);
-        if let Some(Value::String(pattern)) = schema.get("pattern") {
-            add(&mut self.text, pattern::cost(pattern));
+        for key in ["pattern", backtracking::KEYWORD] {
+            if let Some(Value::String(pattern)) = schema.get(key) {
+                add(&mut self.text, pattern::cost(pattern));
+            }
         }
         if has("minLength") || has("maxLength") {
             add(&mut self.text, 1);

@@ -417,7 +417,7 @@ async fn a_broken_result_may_pass_with_a_note() {
 #[tokio::test]
 async fn a_promise_that_cannot_be_checked_is_withheld() {
     let world = World::new();
-    world.tools(vec![item(json!({"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": {"type": "strnig"}}))]);
+    world.tools(vec![item(json!({"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": {"$ref": "https://x.test/s"}}))]);
     let seen = toolgate_policy::inspect(&world.route, world.script.clone())
         .list(List::all(
             world.caller.clone(),

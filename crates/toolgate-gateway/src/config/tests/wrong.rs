@@ -407,6 +407,10 @@ fn servers() {
         "unknown_arguments = true",
         "3:21: \"unknown_arguments\" in [server.s] is true or false; write \"refuse\" or \"allow\"",
     );
+    server(
+        "required_with_default = false",
+        "3:25: \"required_with_default\" in [server.s] is true or false; write \"optional\" or \"required\"",
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The plain form says of every value what the compiled one says, and is none of a schema that this one refuses.
 
-use super::{super::budget::fits, BUILT, COMPILED, Schema, compile, problems, refused, taken};
+use super::{super::budget::fits, BUILT, COMPILED, Schema, compile, problems, taken};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value, json};
 use toolgate_core::Json;
@@ -170,6 +170,11 @@ fn leaf() -> impl Strategy<Value = (&'static str, Value)> {
         1 => vec(value(), 0..2).prop_map(|values| ("examples", Value::from(values))),
         1 => select(vec!["email", "regex", "uuid", "odd"]).prop_map(|name| ("format", Value::from(name))),
         1 => any::<bool>().prop_map(|yes| ("writeOnly", Value::from(yes))),
+        1 => any::<bool>().prop_map(|yes| ("nullable", Value::from(yes))),
+        1 => select(vec!["any", "strnig"]).prop_map(|name| ("type", Value::from(name))),
+        1 => (select(vec!["exclusiveMinimum", "exclusiveMaximum"]), any::<bool>().prop_map(Value::from)),
+        1 => vec(name(), 1..3).prop_map(|names| ("dependencies", json!({"a": names}))),
+        1 => vec(kind(), 1..3).prop_map(|kinds| ("items", kinds.into_iter().map(|kind| json!({"type": kind})).collect())),
     ]
 }
 
@@ -210,7 +215,10 @@ fn whole(odd: u32) -> impl Strategy<Value = Value> {
         None,
         None,
         Some("https://json-schema.org/draft/2020-12/schema"),
+        Some("https://json-schema.org/draft/2019-09/schema"),
         Some("http://json-schema.org/draft-07/schema#"),
+        Some("http://json-schema.org/draft-06/schema#"),
+        Some("http://json-schema.org/draft-04/schema#"),
     ];
     let schema = prop_oneof![1 => small(odd), 2 => schema(odd)];
     (schema, select(dialects.to_vec())).prop_map(|(mut schema, dialect)| {
@@ -316,21 +324,19 @@ fn most_real_schemas_are_plain() {
     assert!(plain * 5 > all * 4, "{plain} of {all}");
 }
 
+/// A schema with a broken keyword is compiled at once, so that its tool is marked before anybody calls it.
 #[test]
-fn what_is_not_well_formed_is_refused_at_once() {
+fn what_is_not_well_formed_is_not_plain() {
     let in_member = |schema: &Value| json!({"type": "object", "properties": {"a": schema}});
     for schema in [
         json!({"type": 7}),
         json!({"type": "strnig"}),
         json!({"type": []}),
-        json!({"type": ["string", "string"]}),
         json!({"minimum": "x"}),
-        json!({"exclusiveMaximum": true}),
         json!({"minLength": -1}),
         json!({"maxItems": 1.5}),
         json!({"required": "a"}),
         json!({"required": [1]}),
-        json!({"required": ["a", "a"]}),
         json!({"properties": []}),
         json!({"properties": {"a": 7}}),
         json!({"additionalProperties": "no"}),
@@ -345,8 +351,10 @@ fn what_is_not_well_formed_is_refused_at_once() {
         json!({"writeOnly": "yes"}),
         json!({"format": 7}),
     ] {
-        refused(schema.clone(), "");
-        refused(in_member(&schema), "");
+        for schema in [in_member(&schema), schema] {
+            let skipped = taken(schema.clone()).skipped;
+            assert_eq!(skipped.len(), 1, "{schema}: {skipped:?}");
+        }
     }
 }
 

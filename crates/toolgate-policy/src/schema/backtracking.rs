@@ -1,0 +1,178 @@
+//! Patterns with look-around or back-references, matched by backtracking within bounds.
+//!
+//! They stand in the compiled schema under a keyword of our own. Where a match reaches its bound nobody knows whether the text
+//! fits, so the whole value is refused, also where the pattern stands below `not` or `if`.
+
+use super::ecma;
+use crate::contain::withheld;
+use jsonschema::{Keyword, ValidationError};
+use serde_json::Value;
+use std::{
+    cell::{Cell, RefCell},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+/// The keyword under which such a pattern stands in the compiled schema.
+pub(super) const KEYWORD: &str = "toolgate:pattern";
+/// Backtracking steps for the name of a member, in `patternProperties`.
+pub(super) const MAX_NAME_STEPS: usize = 1000;
+/// How many times the time of a value its matches may take: others have the processor, too.
+pub(super) const PATIENCE: u32 = 10;
+/// Backtracking steps for texts of at most so many bytes: a step may look at all of the text.
+const MAX_STEPS: [(usize, usize); 3] = [(4 * 1024, 10_000), (64 * 1024, 1000), (usize::MAX, 100)];
+
+/// A pattern that can be matched.
+pub(super) enum Pattern {
+    /// In linear time.
+    Linear(regex::Regex),
+    Backtracking(Box<Backtracking>),
+}
+
+/// One compiled form for each row of [`MAX_STEPS`].
+pub(super) struct Backtracking {
+    /// As the schema has it, for messages.
+    pattern: String,
+    translated: String,
+    max_bytes: usize,
+    compiled: [OnceLock<Option<fancy_regex::Regex>>; MAX_STEPS.len()],
+}
+
+impl Pattern {
+    /// Compiles a pattern of ECMA-262, whose compiled form takes at most `max_bytes`.
+    ///
+    /// # Errors
+    /// Why it cannot be compiled.
+    pub(super) fn compile(pattern: &str, max_bytes: usize) -> Result<Pattern, String> {
+        let translated = ecma::translate(pattern)?;
+        if let Ok(regex) = linear(&translated, max_bytes) {
+            return Ok(Pattern::Linear(regex));
+        }
+        let backtracking = Backtracking {
+            pattern: pattern.to_owned(),
+            translated,
+            max_bytes,
+            compiled: Default::default(),
+        };
+        let first = backtracking.build(MAX_STEPS[0].1)?;
+        let _ = backtracking.compiled[0].set(Some(first));
+        Ok(Pattern::Backtracking(Box::new(backtracking)))
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        match self {
+            Pattern::Linear(regex) => regex.is_match(text),
+            Pattern::Backtracking(pattern) => pattern.matches(text),
+        }
+    }
+}
+
+/// Compiles a translated pattern for the engine that needs linear time.
+pub(super) fn linear(translated: &str, max_bytes: usize) -> Result<regex::Regex, regex::Error> {
+    regex::RegexBuilder::new(translated)
+        .size_limit(max_bytes)
+        .dfa_size_limit(max_bytes)
+        .build()
+}
+
+impl Backtracking {
+    fn build(&self, steps: usize) -> Result<fancy_regex::Regex, String> {
+        let build = || {
+            fancy_regex::RegexBuilder::new(&self.translated)
+                .backtrack_limit(steps)
+                .delegate_size_limit(self.max_bytes)
+                .delegate_dfa_size_limit(self.max_bytes)
+                .build()
+        };
+        match catch_unwind(|| withheld(build)) {
+            Ok(built) => built.map_err(|error| error.to_string()),
+            Err(_) => Err("the regular expression engine failed".to_owned()),
+        }
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        if is_over() {
+            return false;
+        }
+        let row = MAX_STEPS.iter().position(|(bytes, _)| text.len() <= *bytes);
+        let row = row.unwrap_or(MAX_STEPS.len() - 1);
+        let compiled = self.compiled[row].get_or_init(|| self.build(MAX_STEPS[row].1).ok());
+        let start = Instant::now();
+        let matched = compiled.as_ref().and_then(|regex| {
+            let matched = catch_unwind(AssertUnwindSafe(|| withheld(|| regex.is_match(text))));
+            matched.ok()?.ok()
+        });
+        spend(start.elapsed(), matched.is_none(), &self.pattern);
+        matched.unwrap_or(false)
+    }
+}
+
+thread_local! {
+    /// The time that is left for the matches of one value.
+    static LEFT: Cell<Duration> = const { Cell::new(Duration::MAX) };
+    /// The pattern at which a bound was reached.
+    static OVER: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+fn is_over() -> bool {
+    OVER.with_borrow(Option::is_some)
+}
+
+fn spend(time: Duration, failed: bool, pattern: &str) {
+    let left = LEFT.get().checked_sub(time);
+    LEFT.set(left.unwrap_or_default());
+    if failed || left.is_none() {
+        OVER.with_borrow_mut(|over| *over = Some(pattern.to_owned()));
+    }
+}
+
+/// Runs a check whose matches may take so long together. `Err` names the pattern that reached its bound; then the outcome of
+/// the check means nothing.
+pub(super) fn bounded<T>(time: Duration, check: impl FnOnce() -> T) -> Result<T, String> {
+    LEFT.set(time);
+    OVER.set(None);
+    let outcome = check();
+    LEFT.set(Duration::MAX);
+    match OVER.take() {
+        Some(pattern) => Err(pattern),
+        None => Ok(outcome),
+    }
+}
+
+/// The keyword [`KEYWORD`].
+struct PatternKeyword {
+    pattern: Pattern,
+    text: String,
+}
+
+/// Makes the keyword from its value, a pattern that was compiled before.
+pub(super) fn keyword<'a>(
+    value: &'a Value,
+    max_bytes: usize,
+) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
+    let text = value.as_str().unwrap_or_default();
+    let pattern = Pattern::compile(text, max_bytes).map_err(ValidationError::custom)?;
+    Ok(Box::new(PatternKeyword {
+        pattern,
+        text: text.to_owned(),
+    }))
+}
+
+impl<'i> Keyword<'i> for PatternKeyword {
+    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
+        match Keyword::is_valid(self, instance) {
+            true => Ok(()),
+            false => {
+                let text = format!("text that fits the pattern {}", self.text);
+                Err(ValidationError::custom(text))
+            }
+        }
+    }
+
+    fn is_valid(&self, instance: &'i Value) -> bool {
+        instance
+            .as_str()
+            .is_none_or(|text| self.pattern.matches(text))
+    }
+}

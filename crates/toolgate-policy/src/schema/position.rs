@@ -1,0 +1,121 @@
+//! Positions in a schema document: which values are schemas, and which are data.
+
+use serde_json::{Map, Value};
+
+/// Keywords whose value is data, not schemas.
+const DATA: [&str; 6] = [
+    "const", "default", "enum", "example", "examples", "required",
+];
+
+/// What the value of a keyword holds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Holds {
+    /// It is a schema, or an unknown object that a reference may use as one.
+    Schema,
+    /// Its items are.
+    List,
+    /// Its members are, by names that are no keywords.
+    Map,
+    /// Nothing in it is a schema.
+    Data,
+}
+
+/// Whether the members of this keyword's value are schemas.
+pub(super) fn is_map(key: &str) -> bool {
+    matches!(
+        key,
+        "properties"
+            | "patternProperties"
+            | "$defs"
+            | "definitions"
+            | "dependentSchemas"
+            | "dependencies"
+    )
+}
+
+/// Whether the value of this keyword is a list of schemas.
+pub(super) fn is_list(key: &str) -> bool {
+    matches!(key, "allOf" | "anyOf" | "oneOf" | "prefixItems")
+}
+
+/// What the value of a keyword holds.
+pub(super) fn holds(key: &str, value: &Value) -> Holds {
+    match value {
+        _ if DATA.contains(&key) => Holds::Data,
+        Value::Object(_) if is_map(key) => Holds::Map,
+        Value::Object(_) | Value::Bool(_) => Holds::Schema,
+        Value::Array(_) => Holds::List,
+        _ => Holds::Data,
+    }
+}
+
+/// One schema in a document.
+pub(super) struct Located<'a> {
+    /// The tokens of its JSON pointer.
+    pub(super) path: Vec<String>,
+    pub(super) schema: &'a Map<String, Value>,
+}
+
+/// All schemas of a document, parents before what they hold.
+pub(super) fn schemas(root: &Value) -> Vec<Located<'_>> {
+    let mut found = Vec::new();
+    collect(root, &mut Vec::new(), &mut found);
+    found
+}
+
+/// The reader bounds the stack.
+fn collect<'a>(value: &'a Value, path: &mut Vec<String>, found: &mut Vec<Located<'a>>) {
+    let Value::Object(schema) = value else {
+        return;
+    };
+    found.push(Located {
+        path: path.clone(),
+        schema,
+    });
+    for (key, value) in schema {
+        path.push(key.clone());
+        match (holds(key, value), value) {
+            (Holds::Schema, value) => collect(value, path, found),
+            (Holds::Map, Value::Object(map)) => {
+                for (name, value) in map {
+                    path.push(name.clone());
+                    collect(value, path, found);
+                    path.pop();
+                }
+            }
+            (Holds::List, Value::Array(list)) => {
+                for (at, value) in list.iter().enumerate() {
+                    path.push(at.to_string());
+                    collect(value, path, found);
+                    path.pop();
+                }
+            }
+            _ => {}
+        }
+        path.pop();
+    }
+}
+
+/// The value at the end of a path.
+pub(super) fn get_mut<'a>(root: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
+    path.iter().try_fold(root, |value, step| match value {
+        Value::Object(map) => map.get_mut(step),
+        Value::Array(list) => list.get_mut(step.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+/// A path as a JSON pointer.
+pub(super) fn pointer(path: &[String]) -> String {
+    path.iter()
+        .map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1")))
+        .collect()
+}
+
+/// The tokens of a JSON pointer, without their escapes.
+pub(super) fn tokens(pointer: &str) -> Vec<String> {
+    let tokens = pointer.split('/').skip(1);
+    tokens
+        .map(|token| token.replace("~1", "/").replace("~0", "~"))
+        .collect()
+}

@@ -1,0 +1,353 @@
+//! A schema that does not compile: patterns go to the other engine, and a keyword that cannot be checked is left out.
+//!
+//! What is left out only ever lets more values pass. A `not`, an `if` or a `oneOf` that holds a schema with less in it would
+//! let fewer pass, so it is left out too, or becomes `anyOf`.
+
+use super::{
+    backtracking::{self, Pattern},
+    ecma,
+    position::{self, get_mut, is_list, is_map, pointer},
+    shorten,
+};
+use jsonschema::Draft;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Times that a schema is validated against its meta-schema, and that its references are followed.
+const MAX_ROUNDS: usize = 16;
+
+/// A schema without the keywords that cannot be checked.
+pub(super) struct Repaired {
+    pub(super) tree: Value,
+    /// Each keyword that is not checked, and why.
+    pub(super) skipped: Vec<String>,
+    /// Whether names in `patternProperties` need backtracking.
+    pub(super) backtracking_names: bool,
+}
+
+/// Repairs a schema that does not compile.
+pub(super) fn repair(tree: Value, draft: Draft, max_pattern_bytes: usize) -> Repaired {
+    let mut repair = Repair {
+        tree,
+        draft,
+        max_pattern_bytes,
+        skipped: Vec::new(),
+        changed: BTreeSet::new(),
+        applicators: false,
+        backtracking_names: false,
+    };
+    repair.values();
+    repair.patterns();
+    repair.negations();
+    repair.unevaluated();
+    Repaired {
+        tree: repair.tree,
+        skipped: repair.skipped,
+        backtracking_names: repair.backtracking_names,
+    }
+}
+
+type Path = Vec<String>;
+
+struct Repair {
+    tree: Value,
+    draft: Draft,
+    max_pattern_bytes: usize,
+    skipped: Vec<String>,
+    /// The schemas that let more values pass than they say.
+    changed: BTreeSet<Path>,
+    /// Whether a keyword is left out that says which members or items are known.
+    applicators: bool,
+    backtracking_names: bool,
+}
+
+impl Repair {
+    /// Leaves out keywords whose value the meta-schema does not allow.
+    fn values(&mut self) {
+        for _ in 0..MAX_ROUNDS {
+            let wrong = meta_errors(self.draft, &self.tree);
+            if wrong.is_empty() {
+                return;
+            }
+            let schemas: BTreeSet<Path> = paths(&self.tree).into_iter().collect();
+            for (path, why) in wrong {
+                self.skip_value(&schemas, &path, &why);
+            }
+        }
+    }
+
+    /// Leaves out the keyword in which the value at this path stands, or the schema that it should be.
+    fn skip_value(&mut self, schemas: &BTreeSet<Path>, path: &[String], why: &str) {
+        let mut holders = (0..path.len()).rev().map(|length| &path[..length]);
+        let Some(holder) = holders.find(|holder| schemas.contains(*holder)) else {
+            return;
+        };
+        let holder = holder.to_vec();
+        let key = path[holder.len()].clone();
+        let part = path.len() == holder.len() + 2 && (is_map(&key) || is_list(&key));
+        let Some(Value::Object(schema)) = get_mut(&mut self.tree, &holder) else {
+            return;
+        };
+        // An earlier error of the same round may have removed it.
+        let Some(value) = schema.get_mut(&key) else {
+            return;
+        };
+        let mut at = holder.clone();
+        at.push(key.clone());
+        match get_mut(value, &path[at.len()..]).filter(|_| part) {
+            Some(part) => {
+                at.push(path[path.len() - 1].clone());
+                *part = Value::Bool(true);
+            }
+            None => self.applicators |= remove(schema, &key),
+        }
+        let why = match key.as_str() {
+            "type" => "it names no type of JSON Schema",
+            _ => why,
+        };
+        self.note(&at, why);
+        self.changed.insert(holder);
+    }
+
+    fn note(&mut self, at: &[String], why: &str) {
+        let at = shorten(&pointer(at));
+        self.skipped.push(format!("{at} ({})", shorten(why)));
+    }
+
+    /// Hands patterns that need it to the engine that backtracks, and leaves out those that no engine can compile.
+    fn patterns(&mut self) {
+        let paths: Vec<Path> = position::schemas(&self.tree)
+            .into_iter()
+            .filter(|one| {
+                one.schema.contains_key("pattern") || one.schema.contains_key("patternProperties")
+            })
+            .map(|one| one.path)
+            .collect();
+        for path in paths {
+            self.pattern(&path);
+            self.pattern_names(&path);
+        }
+    }
+
+    fn pattern(&mut self, path: &[String]) {
+        let Some(Value::Object(schema)) = get_mut(&mut self.tree, path) else {
+            return;
+        };
+        let Some(Value::String(pattern)) = schema.get("pattern").cloned() else {
+            return;
+        };
+        if is_linear(&pattern, self.max_pattern_bytes) {
+            return;
+        }
+        schema.remove("pattern");
+        match Pattern::compile(&pattern, self.max_pattern_bytes) {
+            Ok(_) => {
+                schema.insert(backtracking::KEYWORD.to_owned(), pattern.into());
+            }
+            Err(why) => self.skip_pattern(path, &["pattern"], &why),
+        }
+    }
+
+    /// The same for the names in `patternProperties`. Without one of them nobody knows which members are additional.
+    fn pattern_names(&mut self, path: &[String]) {
+        let max_bytes = self.max_pattern_bytes;
+        let Some(Value::Object(schema)) = get_mut(&mut self.tree, path) else {
+            return;
+        };
+        let Some(Value::Object(named)) = schema.get_mut("patternProperties") else {
+            return;
+        };
+        let mut failed = Vec::new();
+        let taken = std::mem::take(named);
+        let (linear, others): (Map<_, _>, Map<_, _>) = taken
+            .into_iter()
+            .partition(|(name, _)| is_linear(name, max_bytes));
+        *named = linear;
+        for (name, value) in others {
+            match (Pattern::compile(&name, max_bytes), ecma::translate(&name)) {
+                (Ok(pattern), Ok(mut translated)) => {
+                    self.backtracking_names |= matches!(pattern, Pattern::Backtracking(_));
+                    // Two spellings of one pattern both apply.
+                    while named.contains_key(&translated) {
+                        translated.push_str("(?:)");
+                    }
+                    named.insert(translated, value);
+                }
+                (Err(why), _) | (_, Err(why)) => failed.push((name, why)),
+            }
+        }
+        if failed.is_empty() {
+            return;
+        }
+        schema.remove("additionalProperties");
+        self.applicators = true;
+        for (name, why) in failed {
+            self.skip_pattern(path, &["patternProperties", &name], &why);
+        }
+    }
+
+    fn skip_pattern(&mut self, path: &[String], keys: &[&str], why: &str) {
+        let keys = keys.iter().map(|key| (*key).to_owned());
+        let at: Path = path.iter().cloned().chain(keys).collect();
+        self.note(&at, &format!("the pattern cannot be compiled: {why}"));
+        self.changed.insert(path.to_vec());
+    }
+
+    /// Where it is not known which members or items others name, none can be said to be unknown.
+    fn unevaluated(&mut self) {
+        if !self.applicators {
+            return;
+        }
+        for path in paths(&self.tree) {
+            if let Some(Value::Object(schema)) = get_mut(&mut self.tree, &path) {
+                schema.retain(|key, _| !key.starts_with("unevaluated"));
+            }
+        }
+    }
+
+    /// Leaves out negations of schemas that let more values pass than they say.
+    fn negations(&mut self) {
+        if self.changed.is_empty() {
+            return;
+        }
+        let partial = partial(&self.tree, &self.changed);
+        for path in paths(&self.tree) {
+            self.negation(&path, &partial);
+        }
+    }
+
+    fn negation(&mut self, path: &[String], partial: &BTreeSet<Path>) {
+        let below = |keys: &[&str]| {
+            let keys = keys.iter().map(|key| (*key).to_owned());
+            let below: Path = path.iter().cloned().chain(keys).collect();
+            partial
+                .range(below.clone()..)
+                .next()
+                .is_some_and(|one| one.starts_with(&below))
+        };
+        let (not, condition) = (below(&["not"]), below(&["if"]));
+        let (one, contains) = (below(&["oneOf"]), below(&["contains"]));
+        let Some(Value::Object(schema)) = get_mut(&mut self.tree, path) else {
+            return;
+        };
+        self.applicators |= (condition && schema.contains_key("if")) || one;
+        let mut gone = Vec::new();
+        if not && schema.remove("not").is_some() {
+            gone.push("not");
+        }
+        if condition && schema.remove("if").is_some() {
+            gone.push("if");
+        }
+        if contains && schema.remove("maxContains").is_some() {
+            gone.push("maxContains");
+        }
+        if one && let Some(forms) = schema.remove("oneOf") {
+            gone.push("oneOf");
+            match schema.contains_key("anyOf") {
+                true => {}
+                false => {
+                    schema.insert("anyOf".to_owned(), forms);
+                }
+            }
+        }
+        for key in gone {
+            let mut at = path.to_vec();
+            at.push(key.to_owned());
+            self.note(&at, "it holds a keyword that is not checked");
+        }
+    }
+}
+
+/// Removes a keyword, and those whose meaning depends on it. Whether it says which members or items are known.
+fn remove(schema: &mut Map<String, Value>, key: &str) -> bool {
+    schema.remove(key);
+    let depend: &[&str] = match key {
+        "properties" | "patternProperties" => &["additionalProperties"],
+        "prefixItems" => &["items"],
+        "items" => &["additionalItems"],
+        "minContains" | "maxContains" => &["contains"],
+        _ => &[],
+    };
+    depend.iter().for_each(|key| {
+        schema.remove(*key);
+    });
+    let asserts = [
+        "const",
+        "enum",
+        "format",
+        "pattern",
+        "required",
+        "type",
+        "uniqueItems",
+        "multipleOf",
+    ];
+    !asserts.contains(&key) && !key.starts_with("min") && !key.starts_with("max")
+}
+
+fn paths(tree: &Value) -> Vec<Path> {
+    let schemas = position::schemas(tree).into_iter();
+    schemas.map(|one| one.path).collect()
+}
+
+/// The schemas in which something is left out, and those that hold or refer to one.
+fn partial(tree: &Value, changed: &BTreeSet<Path>) -> BTreeSet<Path> {
+    let schemas = position::schemas(tree);
+    let mut partial = BTreeSet::new();
+    changed
+        .iter()
+        .for_each(|path| with_holders(path, &mut partial));
+    for _ in 0..MAX_ROUNDS {
+        let before = partial.len();
+        for one in &schemas {
+            let refers = ["$ref", "$dynamicRef", "$recursiveRef"];
+            let mut targets = refers
+                .iter()
+                .filter_map(|key| one.schema.get(*key)?.as_str());
+            // A reference by name may lead anywhere.
+            if targets.any(|to| match to.strip_prefix("#/") {
+                Some(_) => partial.contains(&position::tokens(&to[1..])),
+                None => true,
+            }) {
+                with_holders(&one.path, &mut partial);
+            }
+        }
+        if partial.len() == before {
+            return partial;
+        }
+    }
+    // A long chain of references: all of them count as partial.
+    schemas.into_iter().map(|one| one.path).collect()
+}
+
+fn with_holders(path: &[String], partial: &mut BTreeSet<Path>) {
+    for length in (0..=path.len()).rev() {
+        if !partial.insert(path[..length].to_vec()) && length < path.len() {
+            return;
+        }
+    }
+}
+
+/// Where the meta-schema says no, and why: it may say so of one place several times.
+fn meta_errors(draft: Draft, tree: &Value) -> BTreeMap<Path, String> {
+    let validator = match draft {
+        Draft::Draft6 => jsonschema::draft6::meta::validator(),
+        Draft::Draft7 => jsonschema::draft7::meta::validator(),
+        Draft::Draft201909 => jsonschema::draft201909::meta::validator(),
+        _ => jsonschema::draft202012::meta::validator(),
+    };
+    let errors = validator.iter_errors(tree);
+    errors
+        .map(|error| {
+            let path = position::tokens(error.instance_path().as_str());
+            (path, error.to_string())
+        })
+        .collect()
+}
+
+/// Whether the compiler's own engine takes the pattern.
+fn is_linear(pattern: &str, max_bytes: usize) -> bool {
+    let schema = serde_json::json!({"pattern": pattern});
+    super::options(Draft::Draft202012, max_bytes)
+        .build(&schema)
+        .is_ok()
+}

@@ -1,0 +1,69 @@
+//! Required members with a default may be left out.
+
+use super::super::{RequiredDefaults, check, compiled};
+use crate::Bounds;
+use serde_json::{Value, json};
+use toolgate_core::Json;
+
+fn passes(schema: &Value, value: &Value, defaults: RequiredDefaults) -> bool {
+    let compiled = compiled(&Json::from_value(schema), &Bounds::default());
+    match check(&compiled, value, defaults) {
+        super::super::Checked::Now(found) => found.is_empty(),
+        super::super::Checked::Soon(_) => panic!("not at once: {schema}"),
+    }
+}
+
+#[test]
+fn required_members_with_a_default_may_be_left_out() {
+    let level = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer", "default": 1}}});
+    for (schema, value) in [
+        (level.clone(), json!({})),
+        (json!({"properties": {"a": level}}), json!({"a": {}})),
+        (json!({"items": level}), json!([{}])),
+        (json!({"allOf": [level]}), json!({})),
+        (json!({"anyOf": [level, {"type": "null"}]}), json!({})),
+        (
+            json!({"$ref": "#/$defs/l", "$defs": {"l": level}}),
+            json!({}),
+        ),
+        (
+            json!({"required": ["a"], "properties": {"a": {"type": "string", "default": null}}}),
+            json!({}),
+        ),
+    ] {
+        assert!(
+            passes(&schema, &value, RequiredDefaults::Optional),
+            "{schema}"
+        );
+        assert!(
+            !passes(&schema, &value, RequiredDefaults::Required),
+            "{schema}"
+        );
+    }
+    // What is sent has to fit, and what has no default has to be there.
+    let other = json!({"required": ["n", "m"], "properties": {"n": {"type": "integer", "default": 1}, "m": {}}});
+    for value in [json!({}), json!({"n": 1}), json!({"m": 1, "n": "x"})] {
+        assert!(
+            !passes(&other, &value, RequiredDefaults::Optional),
+            "{value}"
+        );
+    }
+    assert!(passes(&other, &json!({"m": 1}), RequiredDefaults::Optional));
+}
+
+/// What fits the schema as it stands keeps passing.
+#[test]
+fn no_value_that_fits_is_refused() {
+    let level = json!({"required": ["n"], "properties": {"n": {"default": 1}}});
+    for schema in [
+        json!({"not": level}),
+        json!({"if": level, "then": false}),
+        json!({"oneOf": [level, {"type": "object"}]}),
+        json!({"not": {"$ref": "#/$defs/l"}, "$defs": {"l": level}}),
+    ] {
+        assert!(
+            passes(&schema, &json!({}), RequiredDefaults::Optional),
+            "{schema}"
+        );
+    }
+}
