@@ -47,7 +47,7 @@ mod words;
 
 pub use access::{Access, AccessRule, ArgumentReads, Then};
 pub use arguments::{Arguments, UriSpelling, is_closed};
-pub use asking::{Asking, OnForm, OnSample};
+pub use asking::{Asking, OnForm, OnSample, check_form_answer};
 pub use at_once::{AtOnce, Caps};
 pub use circuit_breaker::CircuitBreaker;
 pub use cleaning::Cleaning;

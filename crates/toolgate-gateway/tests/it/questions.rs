@@ -1,5 +1,6 @@
 //! What a server may ask, through the real gateway, with a real child that asks in the middle of everything.
 
+mod answers;
 mod parked;
 
 use crate::help::{Gate, Modern, SOON, Setup, TempDir, end_politely, lines, toolgate};
@@ -78,6 +79,8 @@ struct Lines {
     stdin: ChildStdin,
     said: Receiver<String>,
     id: u32,
+    /// What it answers when it is asked.
+    reply: Value,
 }
 
 impl Lines {
@@ -99,6 +102,7 @@ impl Lines {
             stdin,
             said,
             id: 0,
+            reply: json!({"action": "decline"}),
         };
         lines.ask("initialize", json!({"protocolVersion": revision, "capabilities": able(), "clientInfo": {"name": "x", "version": "1"}}));
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
@@ -118,8 +122,9 @@ impl Lines {
             match message["method"].as_str() {
                 Some(method) if message.get("id").is_some() => {
                     asked.push(method.to_owned());
-                    let decline = json!({"jsonrpc": "2.0", "id": message["id"], "result": {"action": "decline"}});
-                    writeln!(self.stdin, "{decline}").unwrap();
+                    let reply =
+                        json!({"jsonrpc": "2.0", "id": message["id"], "result": self.reply});
+                    writeln!(self.stdin, "{reply}").unwrap();
                 }
                 None if message["id"] == self.id => return (message, asked),
                 _ => {}

@@ -1,6 +1,9 @@
 //! What a form asks for.
 
-use super::words::{Place, secret};
+use super::{
+    warnings::{refers_back, without_warnings},
+    words::{Place, secret},
+};
 use toolgate_core::Json;
 use toolgate_wire::json::Kind;
 
@@ -13,12 +16,18 @@ pub(super) fn fishes(params: &Json) -> Option<(String, &'static str)> {
     if let Some(schema) = params.get("requestedSchema") {
         seen.look("", &schema, DEPTH);
     }
-    let message = || {
-        let message = params.get("message")?.string()?;
-        Some(("its message".to_owned(), secret(&message, Place::Prose)?))
-    };
-    let takes_text = seen.takes_text;
-    seen.found.or_else(|| message().filter(|_| takes_text))
+    if let Some(message) = params.get("message").and_then(|message| message.string()) {
+        let asked = seen.prose(&message, Place::Prose);
+        if seen.takes_text && seen.found.is_none() {
+            seen.found = asked.map(|what| ("its message".to_owned(), what));
+        }
+    }
+    // What a warning names could be asked for by a word that refers to it.
+    let referred = seen
+        .warned
+        .filter(|_| seen.takes_text && refers_back(&seen.rest));
+    seen.found
+        .or(referred.map(|what| ("a warning that it takes back".to_owned(), what)))
 }
 
 #[derive(Default)]
@@ -26,9 +35,26 @@ struct Seen {
     /// Whether some field takes a text or a number of the user's own.
     takes_text: bool,
     found: Option<(String, &'static str)>,
+    /// A secret that a warning names, which does not ask for it.
+    warned: Option<&'static str>,
+    /// All texts without their warnings.
+    rest: String,
 }
 
 impl Seen {
+    /// The secret that a text asks for, apart from its warnings.
+    fn prose(&mut self, text: &str, place: Place) -> Option<&'static str> {
+        let rest = without_warnings(text);
+        self.rest.push_str(rest.as_deref().unwrap_or(text));
+        self.rest.push('\n');
+        let named = secret(text, place)?;
+        let Some(rest) = rest else {
+            return Some(named);
+        };
+        self.warned = Some(named);
+        secret(&rest, place)
+    }
+
     fn look(&mut self, name: &str, schema: &Json, depth: usize) {
         if self.found.is_some() || depth == 0 {
             return;
@@ -44,13 +70,15 @@ impl Seen {
                 self.look(name, &part, depth - 1);
             }
         }
+        let text = |key: &str| schema.get(key).and_then(|text| text.string());
         if !takes_text(schema) {
+            let texts = ["title", "description"].into_iter().filter_map(text);
+            self.rest.extend(texts.map(|text| text + "\n"));
             return;
         }
         self.takes_text = true;
-        let text = |key: &str| schema.get(key).and_then(|text| text.string());
-        let titled = text("title").and_then(|title| secret(&title, Place::Name));
-        let told = || text("description").and_then(|told| secret(&told, Place::Prose));
+        let titled = text("title").and_then(|title| self.prose(&title, Place::Name));
+        let told = text("description").and_then(|told| self.prose(&told, Place::Prose));
         let hidden = || {
             text("format")
                 .filter(|format| format == "password")
@@ -58,7 +86,7 @@ impl Seen {
         };
         let found = secret(name, Place::Name)
             .or(titled)
-            .or_else(told)
+            .or(told)
             .or_else(hidden);
         self.found = found.map(|what| (format!("the field {:?}", crate::words::shown(name)), what));
     }
@@ -124,6 +152,46 @@ mod tests {
             found("Enter your password", json!({"answer": {"type": "string"}})).unwrap(),
             "its message: password"
         );
+    }
+
+    #[test]
+    fn t51_a_field_may_warn() {
+        let field = |description: &str| json!({"type": "string", "description": description});
+        let warning = field("Do not give us your PIN");
+        assert_eq!(found("What happened?", json!({"comment": warning})), None);
+        let titled = json!({"type": "string", "title": "Comment (no passwords)"});
+        assert_eq!(found("What happened?", json!({"comment": titled})), None);
+        assert_eq!(
+            found(
+                "Never enter your password.",
+                json!({"comment": {"type": "string"}})
+            ),
+            None
+        );
+        // Neither by its name, nor in another field, nor by a word that refers to it.
+        for (message, fields) in [
+            ("Hello", json!({"pin": warning})),
+            ("Hello", json!({"a": warning, "b": field("Your password")})),
+            ("Enter it below", json!({"a": warning})),
+            (
+                "Hello",
+                json!({"a": warning, "b": field("Here you enter it")}),
+            ),
+            (
+                "Hello",
+                json!({"a": warning, "b": {"type": "boolean", "title": "Put it above"}}),
+            ),
+            ("Enter your PIN", json!({"a": warning})),
+            (
+                "Hello",
+                json!({"a": field("Do not give us your PIN, enter your password")}),
+            ),
+        ] {
+            assert!(
+                found(message, fields.clone()).is_some(),
+                "{message} {fields}"
+            );
+        }
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The questions of a server on their way to whoever answers them.
 
-use super::{Asking, NAME, OnSample, held};
+use super::{Asking, NAME, OnSample, answer, held};
 use std::sync::Arc;
 use toolgate_core::{
-    Abilities, Ask, AskKind, BoxFuture, Call, Caller, Error, Item, Layer, Next, Outcome, Questions,
-    Trail,
+    Abilities, Ask, AskKind, BoxFuture, Call, Caller, Error, Item, Kind, Layer, Next, Outcome,
+    Questions, Refusal, Trail,
 };
 
 /// What is needed to judge what comes back of a call.
@@ -33,6 +33,11 @@ impl Layer for Asking {
                 return Box::pin(self.resume(&call, &item, questions)).await;
             }
             let server = item.origin.server.as_ref();
+            if self.answers
+                && let Err(why) = answer::check_answers(&mut call.round).await
+            {
+                return Err(unfit(server, &why, &call.trail));
+            }
             let left = self.offered(server, &call.abilities);
             let looked_at = self.sampling.of(server) == OnSample::Ask && left.sampling;
             let whole = looked_at.then(|| call.clone());
@@ -67,6 +72,15 @@ impl Asking {
         for Ask { kind, .. } in &mut questions.asks {
             self.judge(server, &asked.caller, kind, &asked.trail)?;
         }
+        if self.answers
+            && let Err(why) = answer::keep_forms(&mut questions)
+        {
+            let text = format!(
+                "refused: the server {server} asks by a form whose answers cannot be checked: {why}"
+            );
+            asked.trail.add(NAME, "refuse", text.as_str());
+            return Err(Error::new(Kind::Refused(Refusal::Result), text));
+        }
         match asked.call {
             Some(call) if samples(&questions) => self.hold(&call, &asked.item, questions).await,
             _ => Ok(Outcome::Ask(questions)),
@@ -91,6 +105,15 @@ impl Asking {
         }
         Ok(Outcome::Ask(questions))
     }
+}
+
+/// An answer that does not fit.
+fn unfit(server: &str, why: &str, trail: &Trail) -> Error {
+    let text = format!(
+        "the answer to the form of the server {server} does not fit, so it was not sent: {why}"
+    );
+    trail.add(NAME, "refuse", text.as_str());
+    Error::new(Kind::Invalid(Vec::new()), text)
 }
 
 fn samples(questions: &Questions) -> bool {

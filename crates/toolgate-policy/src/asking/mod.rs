@@ -1,10 +1,14 @@
 //! What servers ask of a caller, its user and its model, in the middle of a call.
 
+mod answer;
 mod form;
 mod held;
 mod layer;
 mod page;
+mod warnings;
 mod words;
+
+pub use answer::check_form_answer;
 
 use crate::{PerServer, Quota, Rate};
 use std::sync::Arc;
@@ -43,6 +47,8 @@ pub enum OnSample {
 pub struct Asking {
     /// Forms.
     pub forms: PerServer<OnForm>,
+    /// Whether an answer that does not fit its form ends the call. Where it does not, whoever asked has to check it.
+    pub answers: bool,
     /// Whether it may lead users to pages: at `https` only.
     pub pages: PerServer<bool>,
     /// Whether a page may be at `http` on a loopback address too, as programs on the user's own machine have it.
@@ -67,6 +73,7 @@ impl Default for Asking {
     fn default() -> Asking {
         Asking {
             forms: PerServer::default(),
+            answers: true,
             pages: PerServer::all(true),
             loopback: true,
             sampling: PerServer::all(OnSample::Free),

@@ -163,6 +163,19 @@ pub(super) fn secret(text: &str, place: Place) -> Option<&'static str> {
     }
 }
 
+/// Which of these words name secrets; `None` where none does.
+pub(super) fn has_secret(words: &[&str]) -> Option<Vec<bool>> {
+    let lists = &*LISTS;
+    let forms: Vec<Word> = words.iter().map(|word| forms(word)).collect();
+    let mut named = vec![false; words.len()];
+    for phrase in lists.strong.iter().chain(&lists.weak) {
+        for at in places(&forms, phrase) {
+            named[at..at + phrase.words.len()].fill(true);
+        }
+    }
+    named.contains(&true).then_some(named)
+}
+
 /// Where the words of a phrase stand one after the other.
 fn places<'a>(words: &'a [Word], phrase: &'a Phrase) -> impl Iterator<Item = usize> + 'a {
     let same = |(a, b): (&Word, &Word)| a.iter().any(|form| b.contains(form));
@@ -204,7 +217,7 @@ fn in_one_piece(text: &str, words: &[Word], lists: &Lists) -> Option<&'static st
 
 /// The words of a text in small letters: `apiKey`, `api_key` and `API key` are two each. Letters that stand alone, one
 /// after the other, are one word.
-fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut before = ' ';
     for c in text.chars() {

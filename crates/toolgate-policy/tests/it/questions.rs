@@ -184,6 +184,66 @@ async fn t51_forms_can_be_let_through_and_kinds_can_be_off() {
     assert!(text(off.go(call(&off, Op::Tool, "look")).await).contains("roots = false"));
 }
 
+/// Holds: ELIC-12
+#[tokio::test]
+async fn an_answer_that_does_not_fit_its_form_ends_the_call() {
+    let fields = json!({"name": {"type": "string"}, "n": {"type": "integer"}});
+    let world = world(move || vec![form(fields.clone())]);
+    for (op, name) in OPS {
+        let first = call(&world, op, name);
+        let questions = world.asked(&first).await;
+        for (answer, says) in [
+            (
+                json!({"action": "accept", "content": {"name": 5}}),
+                Some("at /name expected a string"),
+            ),
+            (
+                json!({"action": "accept", "content": {"nmae": "a"}}),
+                Some("did you mean \"name\"?"),
+            ),
+            (
+                json!({"action": "accept", "content": []}),
+                Some("expected an object"),
+            ),
+            (
+                json!({"action": "maybe"}),
+                Some("none of accept, decline and cancel"),
+            ),
+            (json!(7), Some("none of accept")),
+            (
+                json!({"action": "accept", "content": {"name": "a", "n": 1}}),
+                None,
+            ),
+            (json!({"action": "accept"}), None),
+            (json!({"action": "decline", "content": {"name": 5}}), None),
+            (json!({"action": "cancel"}), None),
+        ] {
+            let reached = world.reached();
+            let mut second = again(&first, &questions);
+            second.round.answers = vec![("q0".to_owned(), json(answer.clone()))];
+            match (world.go(second).await, says) {
+                (Ok(Outcome::Done(_)), None) => assert_eq!(world.reached(), reached + 1),
+                (Err(error), Some(says)) => {
+                    assert!(matches!(error.kind(), Kind::Invalid(_)), "{error}");
+                    assert!(error.public().contains(says), "{answer}: {error}");
+                    assert_eq!(world.reached(), reached, "{answer}");
+                }
+                (other, _) => panic!("{answer}: {other:?}"),
+            }
+        }
+    }
+}
+
+/// Nobody could check an answer to it.
+#[tokio::test]
+async fn a_form_whose_schema_cannot_be_used_is_not_put() {
+    let field = json!({"a": {"$ref": "https://evil.test/schema"}});
+    let world = world(move || vec![form(field.clone())]);
+    let error = world.go(call(&world, Op::Tool, "look")).await.unwrap_err();
+    assert_eq!(error.kind(), &Kind::Refused(Refusal::Result));
+    assert!(error.public().contains("leads out of it"), "{error}");
+}
+
 /// What is off is not offered to the server; where it says that it needs it, the caller hears who is in the way.
 #[tokio::test]
 async fn t52_what_is_off_is_not_offered_to_the_server() {

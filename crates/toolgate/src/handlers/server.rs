@@ -53,6 +53,8 @@ impl Server {
         // Arguments have arrived: where they were meant to go.
         duties.cleaning.leaks.found = PerServer::all(OnLeak::Pass);
         duties.cleaning.placeholders.found = PerServer::all(OnPlaceholder::Allow);
+        // A question checks its answer, and is asked again where it does not fit.
+        duties.asking.answers = false;
         // Its own pictures and links: whoever receives them has to look.
         duties.cleaning.media.check = PerServer::all(false);
         duties.cleaning.links.check = PerServer::all(false);

@@ -143,11 +143,9 @@ impl Answers {
             Reply::Declined => form::result("decline", None),
             Reply::Cancelled => form::result("cancel", None),
             Reply::Accepted(answer) => {
-                let whole = asked.complete(answer).ok_or_else(|| {
-                    Error::new(
-                        Kind::Bug,
-                        "the application's answer does not fit the form of the server; nothing was sent",
-                    )
+                let whole = asked.complete(answer).map_err(|why| {
+                    let text = format!("the application's answer does not fit the form of the server, so it was not sent: {why}");
+                    Error::new(Kind::Bug, text)
                 })?;
                 form::result("accept", Some(&whole))
             }

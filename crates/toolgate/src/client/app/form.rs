@@ -39,18 +39,22 @@ impl Form {
     /// Whether an answer, with the defaults of the form, fits the form. Answers are checked before they are sent; with
     /// this they can be checked while the form is still open.
     pub fn fits(&self, answer: &Value) -> bool {
-        self.complete(answer.clone()).is_some()
+        self.complete(answer.clone()).is_ok()
     }
 
-    /// The answer with what it left out, where it fits.
-    pub(super) fn complete(&self, answer: Value) -> Option<Value> {
+    /// The answer with the defaults of the fields that it left out.
+    ///
+    /// # Errors
+    /// Why it does not fit. A field that the form does not name does not.
+    pub(super) fn complete(&self, answer: Value) -> Result<Value, String> {
         let given = match answer {
             Value::Object(given) => given,
             Value::Null => Map::new(),
-            _ => return None,
+            _ => return Err("expected an object with the fields".to_owned()),
         };
         let whole = Value::Object(self.fill(given));
-        toolgate_policy::fits(&Json::from_value(&self.schema), &whole).then_some(whole)
+        toolgate_policy::check_form_answer(&Json::from_value(&self.schema), &whole)?;
+        Ok(whole)
     }
 
     fn fill(&self, mut given: Map<String, Value>) -> Map<String, Value> {
@@ -107,6 +111,7 @@ mod tests {
             json!({}),
             json!({"name": 1}),
             json!({"name": "a", "age": "x"}),
+            json!({"name": "a", "zzz": 1}),
             json!(7),
         ] {
             assert!(!form().fits(&bad), "{bad}");

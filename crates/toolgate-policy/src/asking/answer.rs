@@ -1,0 +1,137 @@
+//! Answers to forms, checked against the schema that the form asked for.
+
+use super::is_page;
+use crate::{
+    schema::{self, Bounds, Checked, Explained, RequiredDefaults},
+    text::clean,
+};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use toolgate_core::{Ask, AskKind, Json, Problem, Questions, Round};
+use toolgate_wire::{
+    json::{Limits, ObjectWriter},
+    method::elicitation::Answer,
+};
+
+/// The slot with the schemas of the forms that a call waits for.
+const FORMS: &str = "asking-forms";
+
+/// Checks the content of an answer against the `requestedSchema` of its form. A field that has a default may be left out; one
+/// that the form does not name is refused.
+///
+/// # Errors
+/// What is wrong with the answer, or why the schema cannot be used.
+pub fn check_form_answer(requested: &Json, content: &Value) -> Result<(), String> {
+    let compiled = schema::compiled(requested, &Bounds::default());
+    let found = match schema::check(&compiled, content, RequiredDefaults::Optional) {
+        Checked::Now(found) => found,
+        // Nobody waits here: only the caller's own programs ask this way.
+        Checked::Soon(_) => match compiled.as_ref() {
+            Ok(schema) => schema::problems(schema, content),
+            Err(_) => Vec::new(),
+        },
+    };
+    explain(&compiled, content, found)
+}
+
+fn explain(
+    compiled: &schema::Compiled,
+    content: &Value,
+    mut found: Vec<Problem>,
+) -> Result<(), String> {
+    let schema = compiled.as_ref().map_err(|why| unusable(why))?;
+    found.extend(unknown(&schema.tree, content));
+    match found.is_empty() {
+        true => Ok(()),
+        false => Err(Explained { problems: found }.sentence()),
+    }
+}
+
+fn unusable(why: &str) -> String {
+    format!("the schema of the form cannot be used: {why}")
+}
+
+/// Fields that the form does not name.
+fn unknown(requested: &Value, content: &Value) -> Vec<Problem> {
+    let none = Map::new();
+    let known = requested.get("properties").and_then(Value::as_object);
+    let known = known.unwrap_or(&none);
+    let fields = content.as_object().into_iter().flatten();
+    let unknown = fields.filter(|(name, _)| !known.contains_key(*name));
+    unknown
+        .take(schema::MOST)
+        .map(|(name, value)| Problem {
+            path: short(&schema::step("", name)),
+            expected: short(&schema::stranger("field", name, Some(known))),
+            got: schema::kind(value, true),
+        })
+        .collect()
+}
+
+fn short(text: &str) -> String {
+    schema::short(&clean(text))
+}
+
+/// Keeps the schemas of forms with the questions, so that their answers can be checked.
+///
+/// # Errors
+/// A schema cannot be used, so no answer could be checked.
+pub(super) fn keep_forms(questions: &mut Questions) -> Result<(), String> {
+    let mut forms = ObjectWriter::new();
+    let mut some = false;
+    for Ask { key, kind } in &questions.asks {
+        let AskKind::Elicit(params) = kind else {
+            continue;
+        };
+        let Some(requested) = params.get("requestedSchema").filter(|_| !is_page(params)) else {
+            continue;
+        };
+        if let Err(why) = schema::compiled(&requested, &Bounds::default()).as_ref() {
+            return Err(unusable(why));
+        }
+        forms.raw(key, &requested);
+        some = true;
+    }
+    if some {
+        let forms = forms.finish();
+        questions
+            .slots
+            .insert(FORMS.to_owned(), forms.as_str().to_owned());
+    }
+    Ok(())
+}
+
+/// Checks the answers of this round to the forms of the last one.
+///
+/// # Errors
+/// An answer does not fit its form.
+pub(super) async fn check_answers(round: &mut Round) -> Result<(), String> {
+    let Some(forms) = round.slots.remove(FORMS) else {
+        return Ok(());
+    };
+    let limits = Limits {
+        bytes: usize::MAX,
+        ..Limits::default()
+    };
+    let forms = Json::read(forms.into_bytes(), &limits)
+        .map_err(|_| "the form that it answers is not known any more".to_owned())?;
+    for (key, requested) in forms.members() {
+        let Some(answer) = round.answer(&key) else {
+            continue;
+        };
+        let content = match Answer::read(answer) {
+            Some(Answer::Accept(content)) => content,
+            Some(Answer::Decline | Answer::Cancel) => continue,
+            None => return Err("its action is none of accept, decline and cancel".to_owned()),
+        };
+        let content =
+            content.map_or_else(|| Value::Object(Map::new()), |content| content.to_value());
+        let compiled: Arc<_> = schema::compiled(&requested, &Bounds::default());
+        let found = match schema::check(&compiled, &content, RequiredDefaults::Optional) {
+            Checked::Now(found) => found,
+            Checked::Soon(found) => found.await?,
+        };
+        explain(&compiled, &content, found)?;
+    }
+    Ok(())
+}
