@@ -433,7 +433,7 @@ impl Layer for Gate {
             if let (Outcome::Done(Output::Tool(result)), true) = (&mut outcome, edited) {
                 // The model asked for something else, and should not take this for the answer to that.
                 result.add_structured_as_text();
-                result.content.push(Content::text(EDITED));
+                result.content.push(Content::text(placeholder::EDITED));
             }
             Ok(outcome)
         })

@@ -20,7 +20,8 @@ use toolgate_policy::{
     self as policy, Access, AccessRule, Arguments, Asking, AtOnce, Bounds, Broken, Caps,
     CircuitBreaker, Cleaning, Contents, Deadline, DeskLimits, ErrorText, OnForm, OnLeak,
     OnPlaceholder, OnSample, OnSecret, OutputSchema, Pattern, PerServer, Persons, PersonsRule,
-    Quota, RateRule, RequiredDefaults, Route, Schemas, ScopeRule, Scopes, Size, Then, UriSpelling, ViaClient,
+    Quota, RateRule, RequiredDefaults, Route, Schemas, ScopeRule, Scopes, Size, Then, UriSpelling,
+    ViaClient,
 };
 use toolgate_wire::{
     json,

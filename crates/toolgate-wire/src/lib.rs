@@ -14,5 +14,6 @@ pub mod json;
 pub mod message;
 pub mod method;
 pub mod normalize;
+pub mod placeholder;
 pub mod room;
 pub mod session;

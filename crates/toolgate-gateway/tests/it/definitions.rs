@@ -16,7 +16,7 @@ struct Canned {
 impl Canned {
     fn new(offer: &Value) -> Canned {
         let data = Arc::new(TempDir::new("definitions"));
-        let good = json!({"tools/list": {"tools": [tool("fine", &json!({"type": "object"}))]},
+        let good = json!({"tools/list": {"tools": [tool("fine", json!({"type": "object"}))]},
             "call": {"fine": {"content": [{"type": "text", "text": "fine"}]}}});
         let server = |name: &str, offer: &Value| {
             let file = data.write(&format!("{name}.json"), &offer.to_string());
@@ -63,7 +63,7 @@ fn notes(gate: &Gate) -> Vec<Value> {
 /// Holds: TOOL-35
 #[test]
 fn a_dropped_tool_is_named_with_the_reason_in_every_place() {
-    let fine = tool("a", &json!({"type": "object"}));
+    let fine = tool("a", json!({"type": "object"}));
     let canned = Canned::new(&json!({"tools/list": {"tools": [fine, fine, {"title": "no name"}]}}));
     let gate = canned.start();
     let noted = until("the notes are there", SOON, || {
@@ -357,7 +357,9 @@ fn a_tool_whose_schema_is_checked_in_part_is_used_and_marked() {
     assert_eq!(noted[0]["action"], "partly checked");
     for command in ["tools", "status"] {
         let printed = gate.cli(&[command]);
-        let marked = printed.lines().filter(|said| said.contains("broken") && said.contains(line));
+        let marked = printed
+            .lines()
+            .filter(|said| said.contains("broken") && said.contains(line));
         assert_eq!(marked.count(), 1, "{command}: {printed}");
     }
     let records = gate.audit();

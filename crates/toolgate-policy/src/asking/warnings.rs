@@ -55,7 +55,8 @@ const AROUND: &[&str] = &[
 
 /// Words between the names of secrets in a list, and after them.
 const LIST: &[&str] = &[
-    "or", "nor", "and", "your", "any", "a", "the", "in", "into", "this", "field", "form", "box", "here",
+    "or", "nor", "and", "your", "any", "a", "the", "in", "into", "this", "field", "form", "box",
+    "here",
 ];
 
 /// Words by which the rest of a form could still ask for what a warning named, or take the warning back.

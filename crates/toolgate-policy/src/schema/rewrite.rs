@@ -65,7 +65,8 @@ impl<'a> Rewrite<'a> {
         for (key, value) in schema {
             // A subschema without an identifier may not name a dialect; generators that nest schemas do.
             let left_out = key == backtracking::KEYWORD
-                || (is_ref && !BESIDE_REF.contains(&key.as_str())) || (inner && key == "$schema");
+                || (is_ref && !BESIDE_REF.contains(&key.as_str()))
+                || (inner && key == "$schema");
             if left_out {
                 continue;
             }

@@ -27,6 +27,7 @@ use crate::{
         tools_call::ToolResult,
     },
     normalize::without_booleans,
+    placeholder,
 };
 use std::borrow::Cow;
 
