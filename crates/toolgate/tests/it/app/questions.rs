@@ -183,7 +183,7 @@ async fn calls_at_the_same_time_get_their_own_answers() {
             let client = &client;
             async move {
                 let arguments = json!({"who": number.to_string()});
-                client.call("asks_name", arguments).await.unwrap().text()
+                client.call("name_of", arguments).await.unwrap().text()
             }
         });
         let texts = futures_util::future::join_all(calls).await;

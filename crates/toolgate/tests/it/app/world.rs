@@ -55,7 +55,7 @@ pub(crate) fn server() -> Server {
         let unit = cx.ask("unit", ask::choice("Which unit?", ["C", "F"]))?;
         Ok(json!({"unit": unit}))
     });
-    let asks_name = tool("asks_name", |args, cx| async move {
+    let name_of = tool("name_of", |args, cx| async move {
         let who = args["who"].as_str().unwrap_or_default().to_owned();
         let name = cx.ask("name", ask::text(&format!("Name of {who}")))?;
         Ok(json!({"said": format!("{who} is {name}")}))
@@ -99,7 +99,7 @@ pub(crate) fn server() -> Server {
         .tool(fail)
         .tool(count)
         .tool(asks)
-        .tool(asks_name)
+        .tool(name_of)
         .tool(form)
         .tool(model)
         .tool(roots)
