@@ -5,6 +5,7 @@ use super::Supervised;
 use crate::config::RevisionChoice;
 use std::error::Error as _;
 use toolgate::{Call, Error, Op, Outcome, Service, client::AsksByResult};
+use toolgate_wire::dialect;
 
 impl Supervised {
     /// The revision to open it with.
@@ -34,6 +35,16 @@ impl Supervised {
             Err(down) => Err(down),
         };
         called.map_err(|error| self.why(error))
+    }
+
+    /// Whether it is used without a session by now; waits until it is open again.
+    pub(super) async fn is_stateless(&self) -> bool {
+        if self.callers.is_some() {
+            return true;
+        }
+        let remote = self.remote().await.ok();
+        let dialect = remote.and_then(|remote| dialect::find(remote.revision()));
+        dialect.is_some_and(|dialect| dialect.stateless)
     }
 
     /// Opens the server again where a failed call shows that it asks by results. Whether the call may be sent once

@@ -383,7 +383,9 @@ impl Service for Supervised {
             let again = call.clone();
             match self.called(call).await {
                 Err(error) => match self.opened_by_result(&again, &error) {
-                    Some(true) => self.called(again).await,
+                    // A server that has no newer revision would give the same again.
+                    Some(true) if self.is_stateless().await => self.called(again).await,
+                    Some(true) => Err(error),
                     Some(false) => Err(self.sent_once(error)),
                     None => Err(error),
                 },

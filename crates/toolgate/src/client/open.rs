@@ -90,6 +90,8 @@ pub(super) struct Peer {
     pub(super) instructions: Option<String>,
     /// What our requests say of us, where there is no handshake.
     pub(super) stamp: Stamp,
+    /// Whether it is known to have no revision without sessions.
+    pub(super) sessions_only: bool,
 }
 
 impl Peer {
@@ -339,6 +341,7 @@ fn choose(answer: discover::Answer, options: &RemoteOptions) -> Era {
             server: answer.server,
             instructions: answer.instructions,
             stamp: Stamp::of(&options.client),
+            sessions_only: false,
         })),
         Some(_) => Era::Legacy,
         None => Era::Neither(OpenError::NoRevision(tame_all(&answer.versions))),
@@ -397,8 +400,9 @@ async fn initialize(
     let Some(dialect) = allowed.filter(same) else {
         return wrong(OpenError::NoRevision(tame_all(&[answer.version])));
     };
+    let suits = suits_session(link.keeps_session(), &answer.capabilities);
+    let instead = instead.filter(|_| !suits);
     if let Some(newest) = instead
-        && !suits_session(link.keeps_session(), &answer.capabilities)
         && let Some(peer) = newest_of(link, options, newest).await
     {
         return Ok(peer);
@@ -418,6 +422,7 @@ async fn initialize(
         server,
         instructions,
         stamp: Stamp::of(&options.client),
+        sessions_only: instead.is_some(),
     })
 }
 

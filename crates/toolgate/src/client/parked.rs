@@ -267,9 +267,11 @@ impl Remote {
         call.held.hold(result);
         if call::is_misplaced_question(result, &self.peer) {
             let error = self.upstream("put a question into the result of a call");
-            return Err(
-                EraRefusal::AsksByResult { at_question: true }.explain(error, &self.options)
-            );
+            let refusal = EraRefusal::AsksByResult { at_question: true };
+            return Err(match self.peer.sessions_only {
+                true => error,
+                false => refusal.explain(error, &self.options),
+            });
         }
         let outcome = call::outcome(call, result, &self.peer, granted);
         let mut outcome = outcome.map_err(|reason| self.invalid(&reason))?;

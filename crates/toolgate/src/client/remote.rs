@@ -204,7 +204,9 @@ impl Remote {
     /// The same of a call, with what to do where the server cannot do it over this connection.
     pub(super) fn call_failed(&self, failure: Failure) -> Error {
         let refusal = match &failure {
-            Failure::Rpc(error) => EraRefusal::of_error(self.peer.dialect, error),
+            Failure::Rpc(error) if !self.peer.sessions_only => {
+                EraRefusal::of_error(self.peer.dialect, error)
+            }
             _ => None,
         };
         let error = self.failed(failure);

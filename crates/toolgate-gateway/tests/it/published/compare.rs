@@ -98,12 +98,18 @@ impl Known {
         list.as_array().into_iter().flatten().map(read).collect()
     }
 
-    /// Whether it explains a difference.
+    /// Whether it explains a difference. `{direct}` in `through` is the text of the other side.
     pub(super) fn covers(&self, found: &Difference) -> bool {
-        let is = |known: &Option<Value>, value: &Value| known.as_ref().is_none_or(|k| k == value);
-        self.is_at(&found.at)
-            && is(&self.direct, &found.direct)
-            && is(&self.through, &found.through)
+        let filled = |known: &Value| match (known.as_str(), found.direct.as_str()) {
+            (Some(known), Some(direct)) => Value::from(known.replace("{direct}", direct)),
+            _ => known.clone(),
+        };
+        let direct = self
+            .direct
+            .as_ref()
+            .is_none_or(|known| *known == found.direct);
+        let through = self.through.as_ref().map(filled);
+        self.is_at(&found.at) && direct && through.is_none_or(|known| known == found.through)
     }
 
     /// Whether its pattern matches a place. `*` is any run of characters.

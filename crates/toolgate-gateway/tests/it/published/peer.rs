@@ -7,7 +7,7 @@ use std::{
     process::{Child, ChildStdin, Command, Stdio},
     sync::{
         Arc, Mutex,
-        mpsc::{Receiver, channel},
+        mpsc::{Receiver, sync_channel},
     },
     thread,
     time::Duration,
@@ -15,6 +15,8 @@ use std::{
 
 /// Longest time for one answer.
 const ANSWER: Duration = Duration::from_secs(60);
+/// Most messages that wait to be read.
+const MESSAGES: usize = 1024;
 /// Most pages of a list.
 const PAGES: usize = 50;
 /// Most characters of standard error in a failure.
@@ -40,7 +42,7 @@ impl Peer {
             .spawn()
             .map_err(|error| format!("{command:?}: {error}"))?;
         let (stdout, mut errors) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        let (tell, messages) = channel();
+        let (tell, messages) = sync_channel(MESSAGES);
         thread::spawn(move || {
             let lines = BufReader::new(stdout).lines().map_while(Result::ok);
             let read = lines.filter_map(|line| serde_json::from_str::<Value>(&line).ok());
