@@ -36,11 +36,15 @@ fn keys() {
     );
     above(
         "x = 1",
-        "1:1: unknown key \"x\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search",
+        "1:1: unknown key \"x\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names",
     );
     above(
         "[limits]\ncall_second = 1",
         "2:1: unknown key \"call_second\" in [limits]; did you mean \"call_seconds\"?",
+    );
+    above(
+        "tool_names = \"dots\"",
+        "1:14: \"tool_names\" is \"dots\"; write \"specification\" or \"portable\"",
     );
     above("[limits]\nfoo = 1", "2:1: unknown key \"foo\" in [limits]");
     server(
@@ -58,7 +62,7 @@ fn keys() {
     // The first of several, as they stand.
     above(
         "z = 1\ny = 1",
-        "1:1: unknown key \"z\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search",
+        "1:1: unknown key \"z\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names",
     );
 }
 
