@@ -18,6 +18,8 @@ pub struct Error {
 pub enum Kind {
     /// The server behind, or a handler, answered with an error of the protocol; its code.
     Answered(i64),
+    /// The server behind answered, and its answer exceeds a limit or cannot be read.
+    BadAnswer,
     /// A fault of this program, or a panic in a handler.
     Bug,
     /// Too much at once; when to come again, where that is known.

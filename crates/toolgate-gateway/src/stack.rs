@@ -68,6 +68,7 @@ pub(crate) fn specs(
                 seconds(limits.question_seconds),
             ),
             ping: Some(seconds(limits.ping_seconds)).filter(|every| !every.is_zero()),
+            instructions: limits.instructions_bytes,
             tools: limits.tools_per_server,
             list_bytes: limits.list_bytes,
             keep: seconds(limits.list_seconds),

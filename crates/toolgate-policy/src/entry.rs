@@ -248,6 +248,7 @@ fn word(kind: &Kind, begun: bool) -> &'static str {
         Kind::Cancelled if begun => "cancelled_unknown",
         Kind::Cancelled => "cancelled",
         Kind::Answered(_) => "rpc_error",
+        Kind::BadAnswer => "bad_answer",
         Kind::Upstream => "upstream_lost",
         Kind::Bug => "bug",
         Kind::NotFound | Kind::Invalid(_) | Kind::Unsupported(_) | Kind::Busy(_) if begun => {
@@ -261,6 +262,7 @@ fn word(kind: &Kind, begun: bool) -> &'static str {
 fn code(kind: &Kind) -> &'static str {
     use toolgate_core::Refusal;
     match kind {
+        Kind::BadAnswer => "bad_answer",
         Kind::Bug => "bug",
         Kind::Busy(_) => "busy",
         Kind::Cancelled => "cancelled",

@@ -8,6 +8,7 @@
 //! - [`session`]: one peer as a table of requests in flight, both ways.
 //! - [`placeholder`]: texts that stand in the place of something else.
 //! - [`room`]: one budget of bytes for all messages that are held.
+//! - [`unread`]: what a text was meant to be that cannot be read as a message.
 
 pub mod dialect;
 pub mod json;
@@ -17,3 +18,4 @@ pub mod normalize;
 pub mod placeholder;
 pub mod room;
 pub mod session;
+pub mod unread;

@@ -191,7 +191,7 @@ impl Message {
                 reply: false,
             });
         }
-        let parts = Parts::of(json);
+        let parts = Parts::of(json).without_nulls();
         let id = parts.id.as_ref().and_then(Id::read);
         let reply = parts.method.is_none() && (parts.result.is_some() || parts.error.is_some());
         let wrong = |reason| {
@@ -313,6 +313,19 @@ impl Parts {
         parts
     }
 
+    /// In a reply, a `null` beside the other of the two says that this one is absent.
+    fn without_nulls(mut self) -> Parts {
+        let is_null = |part: &Option<Json>| part.as_ref().is_some_and(Json::is_null);
+        if self.method.is_none() && self.result.is_some() && self.error.is_some() {
+            if is_null(&self.error) {
+                self.error = None;
+            } else if is_null(&self.result) {
+                self.result = None;
+            }
+        }
+        self
+    }
+
     fn ask(&self, method: &Json, id: Option<Id>) -> Result<Message, Malformed> {
         let Some(method) = method.string() else {
             return Err(Malformed {
@@ -321,18 +334,16 @@ impl Parts {
                 reply: false,
             });
         };
-        if self
-            .params
-            .as_ref()
-            .is_some_and(|p| p.kind() != Kind::Object)
-        {
+        // Many clients write what they leave out as `null`.
+        let params = self.params.as_ref().filter(|p| !p.is_null());
+        if params.is_some_and(|p| p.kind() != Kind::Object) {
             return Err(Malformed {
                 id,
                 reason: "\"params\" must be an object",
                 reply: false,
             });
         }
-        let params = self.params.clone();
+        let params = params.cloned();
         Ok(match id {
             Some(id) => Message::Request { id, method, params },
             None => Message::Notification { method, params },

@@ -43,31 +43,29 @@ impl<T, R> Session<T, R> {
 
     /// A reply came, or we gave up: what waited for it. `None` for a late or unknown one, which is dropped.
     pub fn settle(&mut self, id: &Id) -> Option<T> {
-        match id.key() {
-            IdKey::Number(n) => self.sent.remove(&n),
-            IdKey::Text(_) => None,
-        }
+        self.sent.remove(&sent_number(id)?)
     }
 
     /// What waits for the reply to a request of ours.
     pub fn waiting(&self, id: &Id) -> Option<&T> {
-        match id.key() {
-            IdKey::Number(n) => self.sent.get(&n),
-            IdKey::Text(_) => None,
-        }
+        self.sent.get(&sent_number(id)?)
     }
 
     /// The same, to be changed.
     pub fn waiting_mut(&mut self, id: &Id) -> Option<&mut T> {
-        match id.key() {
-            IdKey::Number(n) => self.sent.get_mut(&n),
-            IdKey::Text(_) => None,
-        }
+        self.sent.get_mut(&sent_number(id)?)
     }
 
     /// Everything that waits for a reply, in no order.
     pub fn all_waiting(&self) -> impl Iterator<Item = &T> {
         self.sent.values()
+    }
+
+    /// The one request of ours that waits for a reply; `None` where none or more do.
+    pub fn only_waiting(&self) -> Option<Id> {
+        let mut numbers = self.sent.keys();
+        let first = u64::try_from(*numbers.next()?).ok()?;
+        numbers.next().is_none().then(|| Id::number(first))
     }
 
     /// The peer is gone: everything that waited.
@@ -109,6 +107,15 @@ impl<T, R> Session<T, R> {
     /// How many requests of the peer are in flight.
     pub fn working(&self) -> usize {
         self.received.len()
+    }
+}
+
+/// The number of a request of ours. Some servers answer with the number in quotes; all our ids are numbers, so no other
+/// request is meant.
+fn sent_number(id: &Id) -> Option<i64> {
+    match id.key() {
+        IdKey::Number(n) => Some(n),
+        IdKey::Text(text) => text.parse().ok().filter(|n: &i64| n.to_string() == text),
     }
 }
 
@@ -173,6 +180,14 @@ mod tests {
     fn a_reply_to_nothing_is_dropped() {
         let mut s: Session<&str, ()> = Session::new(2);
         assert_eq!(s.settle(&Id::number(9)), None);
+        let quoted = |text: &str| Id::read(&crate::json::Json::from_value(&text.into())).unwrap();
+        let mut s: Session<&str, ()> = Session::new(2);
+        s.open("call");
+        for other in ["01", " 1", "1.0", "+1", "one", ""] {
+            assert_eq!(s.settle(&quoted(other)), None, "{other}");
+        }
+        assert_eq!(s.settle(&quoted("1")), Some("call"));
+        let mut s: Session<&str, ()> = Session::new(2);
         s.open("call");
         assert_eq!(s.lost(), vec!["call"]);
     }

@@ -2,11 +2,14 @@
 
 use super::Parts;
 use crate::{config::Source, servers::State};
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 use toolgate::{Caller, Interest, Service, visible_line};
 
 /// Least time between two tellings of the same thing.
 const CALM: Duration = Duration::from_millis(250);
+
+/// Lines on standard error about messages of one server that could not be used; `toolgate status` has the last one.
+const MAX_UNUSABLE_LINES: usize = 100;
 
 /// How often the record is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -23,6 +26,7 @@ impl Parts {
             self.feed_pins(),
             self.feed_record(),
             self.feed_tasks(),
+            self.announce_unusable(),
             self.feed_keys(),
             self.tell_of_the_only_server()
         );
@@ -129,6 +133,28 @@ impl Parts {
             if now != told {
                 self.operator.board.tell("record", &now);
                 told = now;
+            }
+        }
+    }
+
+    /// Says on standard error which messages of servers could not be used, a few lines for each server.
+    async fn announce_unusable(&self) {
+        let mut announced = HashMap::<String, (u64, usize)>::new();
+        loop {
+            tokio::time::sleep(LOOK).await;
+            for server in self.supervisor.status() {
+                let Some((count, words)) = server.unusable else {
+                    continue;
+                };
+                let (last, lines) = announced.entry(server.id.clone()).or_default();
+                if *last != count && *lines < MAX_UNUSABLE_LINES {
+                    eprintln!(
+                        "toolgate: {}",
+                        visible_line(&format!("{}: {words}", server.id))
+                    );
+                    *lines += 1;
+                }
+                *last = count;
             }
         }
     }

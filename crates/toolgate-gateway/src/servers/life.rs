@@ -249,6 +249,7 @@ pub(super) fn options(server: &Supervised, attempt: OpeningAttempt) -> RemoteOpt
         options.parked_for,
     ) = server.spec.parked;
     options.ping = server.spec.ping;
+    options.instructions = server.spec.instructions;
     options.tools = server.spec.tools;
     options.list_bytes = server.spec.list_bytes;
     options.keep = server.spec.keep;

@@ -46,6 +46,8 @@ pub(crate) struct ServerSpec {
     pub(crate) parked: (usize, usize, Duration),
     /// After which time without a request it is asked whether it is there, if at all.
     pub(crate) ping: Option<Duration>,
+    /// Longest instructions that are kept of it, in bytes; 32 KiB.
+    pub(crate) instructions: usize,
     /// Most tools that are taken of it; 1000.
     pub(crate) tools: usize,
     /// Most bytes of all its things of one kind; 16 MiB.
@@ -81,6 +83,7 @@ impl ServerSpec {
             account: Account::default(),
             parked: (64, 16, Duration::from_secs(10 * 60)),
             ping: None,
+            instructions: 32 << 10,
             tools: 1000,
             list_bytes: 16 << 20,
             keep: Duration::from_secs(24 * 60 * 60),

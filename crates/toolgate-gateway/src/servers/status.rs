@@ -65,4 +65,7 @@ pub(crate) struct ServerStatus {
     pub(crate) failed_lists: Vec<DefinitionNote>,
     /// The last thing that went wrong on its stream.
     pub(crate) note: Option<String>,
+    /// The last message of it that could not be used, in words, and how many there were.
+    #[serde(skip)]
+    pub(crate) unusable: Option<(u64, String)>,
 }

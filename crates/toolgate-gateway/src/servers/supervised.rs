@@ -128,6 +128,7 @@ impl Supervised {
                 Some(callers) => callers.failed_lists(),
                 None => remote.iter().flat_map(failed_lists).collect(),
             },
+            unusable: remote.as_ref().and_then(|r| r.unusable.clone()),
             note: remote.and_then(|r| r.note),
         }
     }

@@ -78,6 +78,7 @@ mod skills;
 mod stdio;
 mod tasks;
 mod turns;
+mod unusable;
 mod uris;
 mod users;
 mod walkthrough;

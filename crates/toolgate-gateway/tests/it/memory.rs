@@ -2,8 +2,8 @@
 //! printed.
 
 use crate::help::{
-    Gate, Modern, SOON, Setup, TempDir, answer_of, peak_from_now, peak_of, request, send, toolgate,
-    until,
+    Gate, LONG, Modern, SOON, Session, Setup, TempDir, answer_of, peak_from_now, peak_of, request,
+    rss_of, send, toolgate, until,
 };
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -34,7 +34,7 @@ fn limits(memory: u64) -> String {
     format!(
         "[limits]\nrate = \"1000000/s\"\nmemory_bytes = {memory}\nbody_bytes = 1048576\nresult_bytes = 1048576\n\
          line_bytes = 1048576\nelements = 20000\ncalls = 64\ncalls_per_caller = 64\nwaiting = 64\nwaiting_per_caller = 64\n\
-         connections = 160\nlisten_streams = 16\nsessions = 16\ndrain_seconds = 1\nlink_callers = 8\n\
+         connections = 160\nlisten_streams = 16\nlisten_streams_per_caller = 16\nsessions = 16\ndrain_seconds = 1\nlink_callers = 8\n\
          audit_queue_bytes = 1048576\nbody_idle_seconds = 60\n"
     )
 }
@@ -210,5 +210,100 @@ fn what_is_printed_at_the_start_is_not_exceeded() {
         stream.write_all(&call(&gate, "s0_text", &text())).unwrap();
         head(&mut stream).starts_with("HTTP/1.1 200").then_some(())
     });
+    gate.stop();
+}
+
+/// A server whose every message has 15 MB: its opening, notifications, lists, questions, errors, and what it writes to
+/// standard error.
+const HOSTILE: &str = r#"fill() { head -c 15000000 /dev/zero | tr '\0' x; }
+around() { printf "$1" "$3"; fill; printf "$2"; }
+tool() { printf '{"name":"%s","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}' "$1"; }
+while IFS= read -r line; do
+id=$(printf '%.300s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\).*/\1/p')
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+over() { around '{"jsonrpc":"2.0","id":%s,"result":'"$1" "$2"'}\n' "$id"; }
+say() { around '{"jsonrpc":"2.0",'"$1" "$2"'}\n'; }
+case "$line" in
+*'"initialize"'*) over '{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{},"resources":{"subscribe":true},"logging":{}},"serverInfo":{"name":"s","version":"1"},"instructions":"' '"}';;
+*'"notifications/initialized"'*) say '"method":"notifications/message","params":{"level":"info","data":"' '"}'; fill >&2; echo >&2;;
+*'"tools/list"'*) answer '{"tools":['"$(tool progress),$(tool log),$(tool update),$(tool elicit),$(tool error),$(tool text)"']}';;
+*'"prompts/list"'*) over '{"prompts":[{"name":"p","description":"' '"}]}';;
+*'"resources/list"'*) over '{"resources":[{"name":"r","uri":"file:///r","description":"' '"}]}';;
+*'"name":"progress"'*) say '"method":"notifications/progress","params":{"progressToken":'"$id"',"progress":1,"message":"' '"}'; answer '{"content":[]}';;
+*'"name":"log"'*) say '"method":"notifications/message","params":{"level":"info","logger":"' '","data":1}'; answer '{"content":[]}';;
+*'"name":"update"'*) say '"method":"notifications/resources/updated","params":{"uri":"file:///' '"}'; answer '{"content":[]}';;
+*'"name":"elicit"'*) say '"id":"q","method":"elicitation/create","params":{"requestedSchema":{"type":"object","properties":{}},"message":"' '"}'; answer '{"content":[]}';;
+*'"name":"error"'*) around '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"' '"}}\n' "$id";;
+*'"name":"text"'*) over '{"content":[{"type":"text","text":"' '"}]}';;
+*'"id":"q"'*) ;;
+*'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id";;
+esac; done"#;
+
+/// Eight servers, each of whose messages is as long as a message may be.
+#[test]
+fn no_kind_of_message_of_hostile_servers_breaks_the_printed_bound() {
+    const SERVERS: usize = 8;
+    let data = Arc::new(TempDir::new("hostile"));
+    let script = data.write("hostile.sh", HOSTILE);
+    let server =
+        |n| format!("[server.s{n}]\ncommand = [\"sh\", {script:?}]\ntrust_annotations = true\n");
+    let servers: String = (0..SERVERS).map(server).collect();
+    let config = format!("[limits]\nrate = \"1000000/s\"\ncall_seconds = 600\n{servers}");
+    let sum = printed(&config, &data);
+    let of = |name: &str| {
+        let found = sum.iter().find(|(what, _)| what.starts_with(name));
+        found.unwrap_or_else(|| panic!("{name} in {sum:?}")).1
+    };
+    let gate = Setup::config(config).start();
+    // Those that find no room for their opening are started again.
+    until("all servers run", LONG, || {
+        let list = Modern::body(&json!(1), "tools/list", json!({}));
+        let listed = Modern::ask(gate.port, None, &list).to_string();
+        let up = |n: usize| listed.contains(&format!("\"s{n}_text\""));
+        (0..SERVERS).all(up).then_some(())
+    });
+    let opened = (peak_of(gate.pid()), rss_of(gate.pid()));
+    thread::scope(|scope| {
+        for n in 0..SERVERS {
+            let port = gate.port;
+            scope.spawn(move || {
+                for (id, tool) in ["progress", "log", "update", "elicit", "error", "text"]
+                    .into_iter()
+                    .enumerate()
+                {
+                    let name = format!("s{n}_{tool}");
+                    let answer = Modern::call(port, &json!(id), &name, json!({}));
+                    answer_of(&answer, &json!(id));
+                }
+            });
+        }
+        for method in ["prompts/list", "resources/list"] {
+            let port = gate.port;
+            scope.spawn(move || {
+                let session = Session::open(port);
+                session.post(&json!({"jsonrpc": "2.0", "id": 1, "method": method}));
+            });
+        }
+    });
+    let after = (peak_of(gate.pid()), rss_of(gate.pid()));
+    let mib = |bytes: u64| bytes / MIB;
+    let most = of("the program") + of("long messages") + of("servers") + of("calls that run");
+    println!(
+        "memory: {SERVERS} servers whose every message has 15 MB: after their opening peak {} MiB, resident {} MiB; after all \
+         kinds of messages peak {} MiB, resident {} MiB; the lines at work {:.0} MiB; printed {:.0} MiB",
+        mib(opened.0),
+        mib(opened.1),
+        mib(after.0),
+        mib(after.1),
+        most / MIB as f64,
+        of("in all") / MIB as f64,
+    );
+    assert!((after.0 as f64) < of("in all"), "{after:?}");
+    assert!((after.0 as f64) < most, "{after:?} of {most}");
+    // Nothing long is kept: what stays resident is what the allocator keeps of it, and less than was in use at once.
+    assert!(
+        opened.1 <= opened.0 && (after.1 as f64) < most,
+        "{opened:?} {after:?}"
+    );
     gate.stop();
 }

@@ -66,6 +66,7 @@ async fn each_way_to_end_has_its_word() {
     let world = World::new();
     for (kind, out) in [
         (Kind::Upstream, "upstream_lost"),
+        (Kind::BadAnswer, "bad_answer"),
         (Kind::Cancelled, "cancelled_unknown"),
         (Kind::Answered(-32603), "rpc_error"),
         (Kind::Bug, "bug"),

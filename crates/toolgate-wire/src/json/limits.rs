@@ -81,6 +81,17 @@ impl ReadError {
         self.offset
     }
 
+    /// Returns the limit that the text exceeds, by the name of its setting, and the limit itself.
+    pub fn exceeded(&self, limits: &Limits) -> Option<(&'static str, usize)> {
+        Some(match self.kind {
+            ReadErrorKind::TooDeep => ("depth", limits.depth.min(Limits::DEEPEST)),
+            ReadErrorKind::TooLarge => ("bytes", limits.bytes),
+            ReadErrorKind::TooManyKeys => ("keys", limits.keys),
+            ReadErrorKind::TooManyElements => ("elements", limits.elements),
+            _ => return None,
+        })
+    }
+
     /// Whether the text is no JSON at all; else it is JSON that is not taken.
     pub fn is_syntax(&self) -> bool {
         use ReadErrorKind as K;

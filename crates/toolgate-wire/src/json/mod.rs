@@ -24,6 +24,7 @@ pub use write::{ArrayWriter, ObjectWriter};
 
 use crate::room::Claim;
 use places::{Found, Places};
+use reader::Leniency;
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 /// One JSON value as text that has passed the strict reader. Cheap to clone; parts share the buffer of the whole, and
@@ -42,6 +43,17 @@ struct Text {
     places: Places,
     /// Whether the reader saw that none of its numbers is lossy.
     short_numbers: bool,
+}
+
+/// What a server wrote, as JSON.
+#[derive(Debug)]
+pub struct ServerText {
+    /// The value.
+    pub json: Json,
+    /// Whether a key that no object may have was passed over within arrays.
+    pub apart: bool,
+    /// Whether lone surrogates were replaced.
+    pub repaired: bool,
 }
 
 /// What a JSON value is.
@@ -89,7 +101,8 @@ impl Json {
     /// # Errors
     /// The same, and [`ReadErrorKind::NoRoom`] where the claim cannot cover the text with a tree of its values.
     pub fn read_for(bytes: Vec<u8>, limits: &Limits, claim: Claim) -> Result<Json, ReadError> {
-        Json::read_text(reader::owned(bytes, limits)?, limits, claim)
+        let text = reader::owned(bytes, limits).map_err(|(error, _)| error)?;
+        Json::read_text(text, limits, claim)
     }
 
     /// The same of bytes that stand in a buffer, where they stay.
@@ -100,31 +113,47 @@ impl Json {
         Json::read_text(reader::copied(bytes, limits)?, limits, claim)
     }
 
-    /// The same for the answer to a list: a key that stands twice, or has a U+0000, is passed over within arrays, and it
-    /// is told that there is one. Whoever reads such a list has to read each of its items with [`Json::read`], so that
-    /// one bad item does not hide the others.
+    /// The same of what a server wrote, with two repairs.
+    ///
+    /// - Lone surrogates become U+FFFD, as in most readers.
+    /// - Where it `lists`, a key that stands twice, or has a U+0000, is passed over within arrays. Whoever reads such a list
+    ///   has to read each of its items with [`Json::read`], so that one bad item does not hide the others.
     ///
     /// # Errors
-    /// The same.
-    pub fn read_list_for(
+    /// The same, with the bytes, so that it can be found out what they were meant to be.
+    pub fn read_server_for(
         bytes: Vec<u8>,
         limits: &Limits,
         claim: Claim,
-    ) -> Result<(Json, bool), ReadError> {
-        let read = reader::read(reader::owned(bytes, limits)?, limits, true)?;
-        let apart = read.apart;
-        Ok((Json::of(read, claim)?, apart))
+        lists: bool,
+    ) -> Result<ServerText, (ReadError, Vec<u8>)> {
+        let lenient = Leniency {
+            apart: lists,
+            surrogates: true,
+        };
+        let read = reader::read(reader::owned(bytes, limits)?, limits, lenient)?;
+        let (apart, repaired) = (read.apart, read.repaired);
+        Ok(ServerText {
+            json: Json::of(read, claim)?,
+            apart,
+            repaired,
+        })
     }
 
     fn read_text(text: String, limits: &Limits, claim: Claim) -> Result<Json, ReadError> {
-        Json::of(reader::read(text, limits, false)?, claim)
+        let read = reader::read(text, limits, Leniency::default());
+        let json = read.and_then(|read| Json::of(read, claim));
+        json.map_err(|(error, _)| error)
     }
 
-    fn of(read: reader::Read, mut claim: Claim) -> Result<Json, ReadError> {
-        claim.cover(read.weight()).map_err(|_| ReadError {
-            kind: ReadErrorKind::NoRoom,
-            offset: 0,
-        })?;
+    fn of(read: reader::Read, mut claim: Claim) -> Result<Json, (ReadError, Vec<u8>)> {
+        if claim.cover(read.weight()).is_err() {
+            let error = ReadError {
+                kind: ReadErrorKind::NoRoom,
+                offset: 0,
+            };
+            return Err((error, read.text.into_bytes()));
+        }
         let claim = (!claim.is_empty()).then(|| Arc::new(claim));
         Ok(Json {
             text: Arc::new(Text {
@@ -259,6 +288,16 @@ impl Json {
     /// The text of a string.
     pub fn string(&self) -> Option<String> {
         self.str_cow().map(Cow::into_owned)
+    }
+
+    /// The beginning of the text of a string: at most so many bytes, in whole characters. No more of it is copied.
+    pub fn string_up_to(&self, max_bytes: usize) -> Option<String> {
+        text::up_to(self.as_str(), max_bytes)
+    }
+
+    /// A copy that keeps nothing alive but itself, and holds no claim: for a small part of a large text that is kept.
+    pub fn detached(&self) -> Json {
+        Json::own(self.as_str().to_owned())
     }
 
     /// The text of a string, without a copy where it has no escapes.

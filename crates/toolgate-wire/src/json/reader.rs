@@ -5,7 +5,7 @@ use super::{
     keys::Keys,
     places::Places,
     scan::{Looks, STEP, hits, is_space, over_blocks},
-    text::unescape,
+    text::{unescape, without_lone_surrogates},
 };
 use crate::room::{COPIES, OBJECT, VALUE};
 use std::{borrow::Cow, ops::Range};
@@ -27,6 +27,8 @@ pub(super) struct Read {
     pub(super) short_numbers: bool,
     /// Whether a key that no object may have was left to whoever reads its item.
     pub(super) apart: bool,
+    /// Whether there were lone surrogates.
+    pub(super) repaired: bool,
     elements: usize,
     objects: usize,
 }
@@ -45,16 +47,24 @@ impl Read {
 /// the standard library takes to judge them where they stand.
 const HELD_TWICE: usize = 256 << 10;
 
+/// Bytes that were not taken, and why.
+pub(super) type Rejected = (ReadError, Vec<u8>);
+
 /// The text that bytes are; a long one as it stands, so that it is not held twice.
-pub(super) fn owned(mut bytes: Vec<u8>, limits: &Limits) -> Result<String, ReadError> {
+pub(super) fn owned(mut bytes: Vec<u8>, limits: &Limits) -> Result<String, Rejected> {
     if bytes.len() <= HELD_TWICE {
-        return copied(&bytes, limits);
+        return copied(&bytes, limits).map_err(|error| (error, bytes));
     }
-    fits(&bytes, limits)?;
+    if let Err(error) = fits(&bytes, limits) {
+        return Err((error, bytes));
+    }
     bytes.shrink_to_fit();
-    String::from_utf8(bytes).map_err(|bad| ReadError {
-        kind: ReadErrorKind::Utf8,
-        offset: bad.utf8_error().valid_up_to(),
+    String::from_utf8(bytes).map_err(|bad| {
+        let error = ReadError {
+            kind: ReadErrorKind::Utf8,
+            offset: bad.utf8_error().valid_up_to(),
+        };
+        (error, bad.into_bytes())
     })
 }
 
@@ -81,8 +91,17 @@ fn fits(bytes: &[u8], limits: &Limits) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// Reads it. Where `apart`, keys that no object may have are passed over within arrays, and it is told that there are some.
-pub(super) fn read(text: String, limits: &Limits, apart: bool) -> Result<Read, ReadError> {
+/// What a reader lets pass that it refuses otherwise.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Leniency {
+    /// Keys that no object may have, within arrays; the outcome says whether there are some.
+    pub(super) apart: bool,
+    /// Lone surrogates, which become U+FFFD.
+    pub(super) surrogates: bool,
+}
+
+/// Reads it.
+pub(super) fn read(text: String, limits: &Limits, lenient: Leniency) -> Result<Read, Rejected> {
     let mut scan = Scan {
         text: &text,
         at: 0,
@@ -94,22 +113,32 @@ pub(super) fn read(text: String, limits: &Limits, apart: bool) -> Result<Read, R
         arrays: 0,
         escaped: false,
         short_numbers: true,
-        passes: apart,
+        lenient,
         passed: false,
+        lone: false,
         places: Places::default(),
     };
-    let range = scan.document().map_err(|kind| ReadError {
-        kind,
-        offset: scan.at,
-    })?;
+    let range = match scan.document() {
+        Ok(range) => range,
+        Err(kind) => {
+            let offset = scan.at;
+            return Err((ReadError { kind, offset }, text.into_bytes()));
+        }
+    };
     let (elements, objects, places) = (scan.elements, scan.objects, scan.places);
-    let (short_numbers, apart) = (scan.short_numbers, scan.passed);
+    let (short_numbers, apart, lone) = (scan.short_numbers, scan.passed, scan.lone);
     Ok(Read {
-        text,
+        // No byte moves, so all places stay.
+        text: if lone {
+            without_lone_surrogates(text)
+        } else {
+            text
+        },
         range,
         places,
         short_numbers,
         apart,
+        repaired: lone,
         elements,
         objects,
     })
@@ -151,9 +180,11 @@ struct Scan<'a> {
     /// Whether the last string had escapes.
     escaped: bool,
     short_numbers: bool,
-    /// Whether keys that no object may have are passed over within arrays, and whether there was one.
-    passes: bool,
+    lenient: Leniency,
+    /// Whether a key that no object may have was passed over.
     passed: bool,
+    /// Whether a lone surrogate was.
+    lone: bool,
     places: Places,
 }
 
@@ -285,7 +316,7 @@ impl<'a> Scan<'a> {
             return Err(ReadErrorKind::Syntax);
         };
         match keys.add(&mut self.keys, key, self.limits.keys) {
-            Err(ReadErrorKind::DuplicateKey) if self.passes && self.arrays > 0 => {
+            Err(ReadErrorKind::DuplicateKey) if self.lenient.apart && self.arrays > 0 => {
                 self.passed = true;
             }
             added => added?,
@@ -371,16 +402,27 @@ impl<'a> Scan<'a> {
         }
         match self.hex()? {
             0xd800..=0xdbff => {
+                let high = self.at;
                 let low = self.text.as_bytes().get(self.at..self.at + 2) == Some(b"\\u");
                 self.at += usize::from(low);
                 if !low || !(0xdc00..=0xdfff).contains(&self.hex()?) {
-                    return Err(ReadErrorKind::LoneSurrogate);
+                    self.lone_surrogate()?;
+                    // What follows it is an escape of its own.
+                    self.at = high;
                 }
             }
-            0xdc00..=0xdfff => return Err(ReadErrorKind::LoneSurrogate),
+            0xdc00..=0xdfff => self.lone_surrogate()?,
             _ => {}
         }
         Ok(())
+    }
+
+    fn lone_surrogate(&mut self) -> Step<()> {
+        self.lone = true;
+        match self.lenient.surrogates {
+            true => Ok(()),
+            false => Err(ReadErrorKind::LoneSurrogate),
+        }
     }
 
     fn hex(&mut self) -> Step<u32> {

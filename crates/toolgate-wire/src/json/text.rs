@@ -21,6 +21,41 @@ pub(super) fn of_string(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
+/// The beginning of the text of a string: at most so many bytes, in whole characters. What follows is not copied.
+pub(super) fn up_to(text: &str, max_bytes: usize) -> Option<String> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    // No escape is longer than six bytes for each byte that it stands for.
+    let reach = max_bytes.saturating_mul(6).min(inner.len());
+    let mut end = floor_boundary(inner, reach);
+    let mut at = 0;
+    while let Some(next) = memchr::memchr(b'\\', inner.as_bytes().get(at..end).unwrap_or_default())
+    {
+        at += next;
+        let escape = inner.get(at..).unwrap_or_default();
+        let used = match escape.as_bytes().get(1) {
+            Some(b'u') => unicode(escape).1,
+            _ => 2,
+        };
+        if at + used > end {
+            end = at;
+        }
+        at += used;
+    }
+    let mut said = unescape(inner.get(..end).unwrap_or_default()).into_owned();
+    said.truncate(floor_boundary(&said, max_bytes));
+    said.shrink_to_fit();
+    Some(said)
+}
+
+/// The last place up to there at which a character begins or the text ends.
+fn floor_boundary(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0)
+}
+
 /// So many bytes are looked at eight at a time, more by a search.
 const SHORT_TEXT: usize = 64;
 
@@ -116,11 +151,42 @@ fn unicode(escape: &str) -> (char, usize) {
         let hex = escape.get(from..from + 4)?;
         u16::from_str_radix(hex, 16).ok()
     };
-    let units = [unit(2), unit(8)].into_iter().flatten();
+    let follows = escape.as_bytes().get(6..8) == Some(b"\\u");
+    let second = follows.then(|| unit(8)).flatten();
+    let units = [unit(2), second].into_iter().flatten();
     match char::decode_utf16(units).next() {
         Some(Ok(sign)) => (sign, 2 + 4 + if sign > '\u{ffff}' { 6 } else { 0 }),
         _ => (char::REPLACEMENT_CHARACTER, 6),
     }
+}
+
+/// The checked text with `\ufffd` in the place of each escape that is half a surrogate pair. Both are six signs long.
+pub(super) fn without_lone_surrogates(text: String) -> String {
+    let mut lone = Vec::new();
+    let mut at = 0;
+    while let Some(next) = memchr::memchr(b'\\', text.as_bytes().get(at..).unwrap_or_default()) {
+        at += next;
+        let escape = text.get(at..).unwrap_or_default();
+        at += match escape.as_bytes().get(1) {
+            Some(b'u') => {
+                let (sign, used) = unicode(escape);
+                let written = escape.get(2..6).map(|hex| u16::from_str_radix(hex, 16));
+                if sign == char::REPLACEMENT_CHARACTER && written != Some(Ok(0xfffd)) {
+                    lone.push(at);
+                }
+                used
+            }
+            _ => 2,
+        };
+    }
+    let mut bytes = text.into_bytes();
+    for at in lone {
+        if let Some(place) = bytes.get_mut(at..at + 6) {
+            place.copy_from_slice(b"\\ufffd");
+        }
+    }
+    // All that was written is ASCII.
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 /// Appends a string in quotes, escaped as little as possible: `\"`, `\\`, and `\u00XX` in lower case for controls. Digests are
@@ -238,6 +304,24 @@ fn escape_one(byte: u8, signs: &Signs, out: &mut [u8], to: usize) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_beginning_of_a_string_is_whole_characters() {
+        for (text, max, expected) in [
+            (r#""abcdef""#, 3, "abc"),
+            (r#""abc""#, 9, "abc"),
+            (r#""a\u00e9b""#, 2, "a"),
+            (r#""a\u00e9b""#, 3, "aé"),
+            (r#""\ud83d\ude00x""#, 3, ""),
+            (r#""\ud83d\ude00x""#, 4, "😀"),
+            (r#""\n\n\n""#, 2, "\n\n"),
+            (r#""é""#, 1, ""),
+            (r#""""#, 0, ""),
+        ] {
+            assert_eq!(up_to(text, max).as_deref(), Some(expected), "{text} {max}");
+        }
+        assert_eq!(up_to("7", 9), None);
+    }
 
     /// Escapes taken off sign by sign.
     fn slowly_unescaped(inner: &str) -> String {

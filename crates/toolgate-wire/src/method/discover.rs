@@ -22,6 +22,11 @@ pub struct Answer {
 impl Answer {
     /// Reads the result; `None` where it is none.
     pub fn read(result: &Json) -> Option<Answer> {
+        Answer::read_within(result, usize::MAX)
+    }
+
+    /// The same, with at most so many bytes of the instructions. No more of them is copied.
+    pub fn read_within(result: &Json, max_instructions_bytes: usize) -> Option<Answer> {
         let versions = result.get("supportedVersions")?;
         Some(Answer {
             versions: versions.items().filter_map(|v| v.string()).collect(),
@@ -31,7 +36,9 @@ impl Answer {
                 .and_then(|m| m.get(meta::SERVER))
                 .as_ref()
                 .and_then(Implementation::read),
-            instructions: result.get("instructions").and_then(|i| i.string()),
+            instructions: result
+                .get("instructions")
+                .and_then(|i| i.string_up_to(max_instructions_bytes)),
         })
     }
 

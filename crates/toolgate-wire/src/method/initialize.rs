@@ -137,6 +137,11 @@ pub struct Answer {
 impl Answer {
     /// Reads the result; `None` where a part that is required is missing.
     pub fn read(result: &Json) -> Option<Answer> {
+        Answer::read_within(result, usize::MAX)
+    }
+
+    /// The same, with at most so many bytes of the instructions. No more of them is copied.
+    pub fn read_within(result: &Json, max_instructions_bytes: usize) -> Option<Answer> {
         Some(Answer {
             version: result.get("protocolVersion")?.string()?,
             capabilities: result.get("capabilities")?,
@@ -144,7 +149,9 @@ impl Answer {
                 .get("serverInfo")
                 .as_ref()
                 .and_then(Implementation::read)?,
-            instructions: result.get("instructions").and_then(|i| i.string()),
+            instructions: result
+                .get("instructions")
+                .and_then(|i| i.string_up_to(max_instructions_bytes)),
         })
     }
 

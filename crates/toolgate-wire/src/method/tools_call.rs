@@ -33,8 +33,9 @@ impl ToolResult {
         let structured = result.get("structuredContent");
         let content = match result.get("content") {
             Some(blocks) if blocks.kind() == Kind::Array => blocks,
-            None if structured.is_some() => Json::from_value(&serde_json::json!([])),
-            _ => return Err("the result has no \"content\" array"),
+            // Servers leave an empty one out, and the official SDKs read it so.
+            None => Json::from_value(&serde_json::json!([])),
+            Some(_) => return Err("the \"content\" of the result is no array"),
         };
         let content: Option<Vec<Content>> = content.items().map(Content::read).collect();
         let content = content.ok_or("a block of \"content\" has no \"type\"")?;

@@ -191,6 +191,7 @@ fn empty() -> Json {
 fn arguments(params: &Said) -> Result<Json, &'static str> {
     match &params.arguments {
         None => Ok(empty()),
+        Some(a) if a.is_null() => Ok(empty()),
         Some(a) if a.kind() == Kind::Object => Ok(a.clone()),
         Some(_) => Err("\"params.arguments\" must be an object"),
     }

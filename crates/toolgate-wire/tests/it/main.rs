@@ -17,6 +17,7 @@ mod limits;
 mod messages;
 mod mutations;
 mod random;
+mod server_text;
 mod tables;
 
 use toolgate_wire::json::{Json, Limits, ReadError};

@@ -1,14 +1,14 @@
-//! What a line of the server means. A bad one is counted and dropped; it never closes the stream.
+//! What a line of the server means. A bad one ends what it answers and never closes the stream.
 
 use super::{
-    lines,
     link::{Failure, Link, Listening, Purpose},
-    status::Trouble,
+    status::{MAX_MESSAGE_BYTES, Trouble, cut},
+    unusable::Unusable,
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 use toolgate_core::Event;
 use toolgate_wire::{
-    json::{Json, Kind, ObjectWriter, ReadError, ReadErrorKind},
+    json::{Json, Kind, ObjectWriter, ReadError},
     message::{self, Id, Malformed, Message, RpcError, code},
     method::{
         PING,
@@ -20,75 +20,83 @@ use toolgate_wire::{
         },
     },
     room::Claim,
+    unread::Unread,
 };
+
+/// What a message came on. Where it names no request, this says which one it can answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Carrier<'a> {
+    /// The one stream of a server: all requests are answered on it.
+    Stream,
+    /// The response to this request.
+    Response(&'a Id),
+    /// A stream on which the server speaks unasked.
+    Unasked,
+}
+
+/// Longest URI of a resource that a server says has changed, in bytes, as it is written.
+const MAX_URI_BYTES: usize = 16 << 10;
+/// The byte order mark in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Link {
     /// Takes one line.
-    pub(super) fn take(&self, line: Vec<u8>, claim: Claim) {
-        self.take_in(line, claim, self.is_stateless(), None);
+    pub(super) fn take(&self, mut line: Vec<u8>, claim: Claim) {
+        if !self.begun.swap(true, Relaxed) && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
+            self.notes.say("its output begins with a byte order mark");
+        }
+        self.take_in(line, claim, self.is_stateless(), Carrier::Stream);
     }
 
     /// Takes one line, where the era is that of the stream it came on: the answer to a probe may come on a modern
-    /// stream before the era of the server is known. `of` is the request whose stream it is, where it has one.
-    pub(super) fn take_in(&self, line: Vec<u8>, claim: Claim, stateless: bool, of: Option<&Id>) {
+    /// stream before the era of the server is known.
+    pub(super) fn take_in(
+        &self,
+        line: Vec<u8>,
+        claim: Claim,
+        stateless: bool,
+        carrier: Carrier<'_>,
+    ) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
-        let answers = lines::answers(&line);
-        let lists = answers.is_some_and(|id| self.lists(id));
-        let json = match self.read(line, lists, claim) {
+        let json = match self.read(line, claim) {
             Ok(json) => json,
-            Err(bad) if bad.kind() == ReadErrorKind::NoRoom => return self.no_room(answers),
-            // The reader's own words may quote the line, so they are not kept.
-            Err(_) => {
-                let from = if self.is_http() {
-                    "an event on its stream was not JSON"
-                } else {
-                    "a line on its standard output was not JSON"
-                };
-                return self.notes.count(Trouble::BadLine, from);
+            Err((bad, line)) => {
+                let unread = Unread::of(&line);
+                if unread.is_no_message() && bad.is_syntax() {
+                    return self.noise(&line, carrier);
+                }
+                return self.unread(Unusable::read(bad, &self.limits), unread, carrier);
             }
         };
         let batches = self.dialect.get().is_some_and(|dialect| dialect.batches);
         if !batches || json.kind() != Kind::Array {
-            return self.one(&json, Message::read(&json), stateless, of);
+            return self.one(&json, Message::read(&json), stateless, carrier);
         }
         match message::batch(&json) {
             Ok(messages) => json
                 .items()
                 .zip(messages)
-                .for_each(|(json, message)| self.one(&json, message, stateless, of)),
-            Err(malformed) => self.malformed(&json, malformed),
+                .for_each(|(json, message)| self.one(&json, message, stateless, carrier)),
+            Err(malformed) => self.malformed(&json, malformed, carrier),
         }
     }
 
-    /// A message as strict JSON. Where it `lists`, what no object may have within is left to who reads the items.
-    pub(super) fn read(
-        &self,
-        bytes: Vec<u8>,
-        lists: bool,
-        claim: Claim,
-    ) -> Result<Json, ReadError> {
-        if !lists {
-            return Json::read_for(bytes, &self.limits, claim);
-        }
-        let (json, apart) = Json::read_list_for(bytes, &self.limits, claim)?;
-        if apart {
+    /// A message as JSON. Where it is a list, what no object may have within is left to who reads the items.
+    pub(super) fn read(&self, bytes: Vec<u8>, claim: Claim) -> Result<Json, (ReadError, Vec<u8>)> {
+        // What it says it answers, not what it is the response to: by that it will be taken.
+        let lists = self.is_listing() && Unread::of(&bytes).replies.iter().any(|id| self.lists(id));
+        let read = Json::read_server_for(bytes, &self.limits, claim, lists)?;
+        if read.apart {
             self.apart.store(true, Relaxed);
         }
-        Ok(json)
-    }
-
-    /// There was no room for a message: what it answers ends at once, instead of leaving it to its deadline.
-    pub(super) fn no_room(&self, answers: Option<u64>) {
-        self.notes.count(
-            Trouble::LongLine,
-            "a message was dropped: too many bytes were in flight",
-        );
-        let id = answers.map(Id::number);
-        if let Some(id) = id.filter(|id| self.purpose(id).is_some()) {
-            self.settle(Some(&id), Err(Failure::NoRoom));
+        if read.repaired {
+            self.notes
+                .say("half a surrogate pair in a message of it became U+FFFD");
         }
+        Ok(read.json)
     }
 
     pub(super) fn one(
@@ -96,29 +104,38 @@ impl Link {
         json: &Json,
         message: Result<Message, Malformed>,
         stateless: bool,
-        of: Option<&Id>,
+        carrier: Carrier<'_>,
     ) {
         match message {
             Ok(Message::Reply { id, answer }) => {
-                self.settle(id.as_ref(), answer.map_err(Failure::Rpc))
+                // An error without an id says that the server could not read one.
+                let id = id.or_else(|| self.meant_on(carrier));
+                let answer = answer.map_err(|mut error| {
+                    cut(&mut error.message, MAX_MESSAGE_BYTES);
+                    Failure::Rpc(error)
+                });
+                self.settle(id.as_ref(), answer)
             }
             Ok(Message::Request { id, method, params }) => {
-                self.asked(&id, &method, params.as_ref(), stateless, of)
+                self.asked(&id, &method, params.as_ref(), stateless, carrier)
             }
             Ok(Message::Notification { method, params }) => self.told(&method, params.as_ref()),
-            Err(malformed) => self.malformed(json, malformed),
+            Err(malformed) => self.malformed(json, malformed, carrier),
         }
     }
 
     /// A reply that is none ends the call it names at once, instead of leaving it to its deadline.
-    fn malformed(&self, json: &Json, malformed: Malformed) {
+    fn malformed(&self, json: &Json, malformed: Malformed, carrier: Carrier<'_>) {
         self.notes.count(
             Trouble::Malformed,
             format!("a message was malformed: {}", malformed.reason),
         );
-        let id = malformed
-            .id
-            .filter(|id| json.get("method").is_none() && self.purpose(id).is_some());
+        let id = match malformed.id {
+            Some(id) => Some(id).filter(|_| json.get("method").is_none()),
+            None if malformed.reply => self.meant_on(carrier),
+            None => None,
+        };
+        let id = id.filter(|id| self.purpose(id).is_some());
         if let Some(id) = id {
             self.settle(Some(&id), Err(Failure::Malformed(malformed.reason)));
         }
@@ -132,8 +149,12 @@ impl Link {
         method: &str,
         params: Option<&Json>,
         stateless: bool,
-        of: Option<&Id>,
+        carrier: Carrier<'_>,
     ) {
+        let of = match carrier {
+            Carrier::Response(of) => Some(of),
+            Carrier::Stream | Carrier::Unasked => None,
+        };
         if stateless {
             return self.notes.count(
                 Trouble::StrayRequest,
@@ -166,8 +187,11 @@ impl Link {
             RESOURCES_CHANGED if self.listened(params) => self.stale(ItemKind::Resource),
             PROMPTS_CHANGED if self.listened(params) => self.stale(ItemKind::Prompt),
             RESOURCE_UPDATED if self.listened(params) => {
-                if let Some(uri) = params.and_then(|p| p.get("uri")).and_then(|u| u.string()) {
-                    self.updated(&uri);
+                let uri = params.and_then(|p| p.get("uri"));
+                let uri = uri.filter(|uri| uri.as_str().len() <= MAX_URI_BYTES);
+                match uri.and_then(|uri| uri.string()) {
+                    Some(uri) => self.updated(&uri),
+                    None => self.stray(),
                 }
             }
             // What changed before the stream was open was not told.
@@ -190,7 +214,11 @@ impl Link {
         let found =
             read.and_then(|(token, progress)| Some((self.purpose(&Id::read(&token)?)?, progress)));
         match found {
-            Some((Purpose::Call(reporter, ..), progress)) => {
+            Some((Purpose::Call(reporter, ..), mut progress)) => {
+                let message = progress.message.as_mut();
+                message
+                    .into_iter()
+                    .for_each(|text| cut(text, MAX_MESSAGE_BYTES));
                 reporter.tell(Event::Progress(progress))
             }
             _ => self.notes.count(

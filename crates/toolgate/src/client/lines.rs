@@ -2,16 +2,26 @@
 
 use std::io;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
-use toolgate_wire::room::{Account, Claim};
+use toolgate_wire::{
+    room::{Account, Claim},
+    unread::{Unread, UnreadScanner},
+};
 
 /// What came up to a line end.
 #[derive(Debug)]
 pub(super) enum Line {
     /// A line without its end, and the room that it takes up.
     Text(Vec<u8>, Claim),
-    /// There was no room for a line; its bytes are gone. What it answers, where that could be seen.
-    NoRoom(Option<u64>),
-    /// A line over the cap; its bytes are gone.
+    /// A line whose bytes are gone; why, and what it was meant to be.
+    Dropped(Dropped, Unread),
+}
+
+/// Why a line is not kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Dropped {
+    /// There was no room for it.
+    NoRoom,
+    /// It is over the cap.
     TooLong,
 }
 
@@ -58,8 +68,8 @@ struct Growing {
     claim: Claim,
     seen: usize,
     bytes: Vec<u8>,
-    /// Its beginning and its end, once there was no room for all of it.
-    ends: Option<(Vec<u8>, Vec<u8>)>,
+    /// Once it is not kept: why, and what reads on to find out what it answers.
+    dropped: Option<(Dropped, UnreadScanner)>,
 }
 
 impl Growing {
@@ -69,75 +79,35 @@ impl Growing {
             claim,
             seen: 0,
             bytes: Vec::new(),
-            ends: None,
+            dropped: None,
         }
     }
 
     fn add(&mut self, part: &[u8]) {
         self.seen = self.seen.saturating_add(part.len());
-        let full = self.ends.is_none() && self.claim.message(self.seen as u64).is_err();
-        if self.seen > self.limit {
-            self.bytes = Vec::new();
-        } else if full {
-            let head = self.bytes.iter().chain(part).take(HEAD).copied().collect();
-            self.ends = Some((head, Vec::new()));
-            self.bytes = Vec::new();
-        } else if self.ends.is_none() {
-            self.bytes.extend_from_slice(part);
+        if let Some((_, scanner)) = &mut self.dropped {
+            return scanner.feed(part);
         }
-        if let Some((_, tail)) = &mut self.ends {
-            tail.extend_from_slice(last(part));
-            tail.drain(..tail.len().saturating_sub(TAIL));
-        }
+        let why = if self.seen > self.limit {
+            Dropped::TooLong
+        } else if self.claim.message(self.seen as u64).is_err() {
+            Dropped::NoRoom
+        } else {
+            return self.bytes.extend_from_slice(part);
+        };
+        let mut scanner = UnreadScanner::default();
+        scanner.feed(&self.bytes);
+        scanner.feed(part);
+        (self.bytes, self.claim) = (Vec::new(), Claim::default());
+        self.dropped = Some((why, scanner));
     }
 
     fn finish(self) -> Line {
-        match self.ends {
-            _ if self.seen > self.limit => Line::TooLong,
-            Some((head, tail)) => Line::NoRoom(answered(&head, &tail)),
+        match self.dropped {
+            Some((why, scanner)) => Line::Dropped(why, scanner.finish()),
             None => Line::Text(self.bytes, self.claim),
         }
     }
-}
-
-/// Bytes at the beginning of a line in which its id is looked for.
-const HEAD: usize = 256;
-/// Bytes at the end.
-const TAIL: usize = 64;
-
-fn last(part: &[u8]) -> &[u8] {
-    &part[part.len().saturating_sub(TAIL)..]
-}
-
-/// The number of the request that a text answers, looked for where most servers write it: before the result, or after it.
-/// For a text that there is no room for, or that may be a list.
-pub(super) fn answers(text: &[u8]) -> Option<u64> {
-    answered(&text[..text.len().min(HEAD)], last(text))
-}
-
-fn answered(head: &[u8], tail: &[u8]) -> Option<u64> {
-    let top = head.trim_ascii_start().strip_prefix(b"{")?;
-    let top = top.split(|byte| matches!(byte, b'{' | b'[')).next()?;
-    if top.windows(METHOD.len()).any(|part| part == METHOD) {
-        return None;
-    }
-    let before = top.split(|byte| *byte == b',').find_map(id);
-    // Within something else there would be a second brace.
-    let after = || {
-        let all = tail.trim_ascii_end().strip_suffix(b"}")?;
-        id(all.rsplit(|byte| *byte == b',').next()?)
-    };
-    before.or_else(after)
-}
-
-/// What a request and a notification have, and a reply does not.
-const METHOD: &[u8] = b"\"method\"";
-
-/// The number of a member that is an id.
-fn id(member: &[u8]) -> Option<u64> {
-    let value = member.trim_ascii().strip_prefix(b"\"id\"")?;
-    let number = value.trim_ascii_start().strip_prefix(b":")?.trim_ascii();
-    std::str::from_utf8(number).ok()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -152,8 +122,11 @@ mod tests {
         while let Some(line) = lines.next().await.unwrap() {
             seen.push(match line {
                 Line::Text(line, _) => text(std::str::from_utf8(&line).unwrap()),
-                Line::TooLong => LONG.to_owned(),
-                Line::NoRoom(id) => format!("no room: {id:?}"),
+                Line::Dropped(Dropped::TooLong, _) => LONG.to_owned(),
+                Line::Dropped(Dropped::NoRoom, unread) => {
+                    let ids = unread.replies.iter().map(|id| id.json().as_str());
+                    format!("no room: {:?}", ids.collect::<Vec<_>>())
+                }
             });
         }
         seen
@@ -182,11 +155,10 @@ mod tests {
             "fits".to_owned(),
         ];
         let seen = read(lines.join("\n").as_bytes(), 1 << 20, account).await;
-        let id = |n: &str| format!("no room: Some({n})");
-        let none = "no room: None".to_owned();
+        let id = |n: &str| format!("no room: [{n:?}]");
+        let none = "no room: []".to_owned();
         assert_eq!(seen, [id("7"), id("8"), none.clone(), none, text("fits")]);
         assert_eq!(room.used(), 0);
-        assert_eq!(answers(br#"{"id":7,"result":{}}"#), Some(7));
     }
 
     #[tokio::test]

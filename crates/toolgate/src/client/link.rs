@@ -44,6 +44,8 @@ pub(super) struct Link {
     pub(super) gave_up: GaveUp,
     /// Whether the answer to a list had a key that no object may have: its items are read once more, one by one.
     pub(super) apart: AtomicBool,
+    /// Whether a line came already.
+    pub(super) begun: AtomicBool,
     /// Whether no stream is open on which a server with a handshake could tell changes.
     pub(super) deaf: AtomicBool,
     /// Who answers the server, where one application uses it alone.
@@ -109,6 +111,8 @@ pub(super) enum Failure {
     Unsent(Error),
     /// There was no room for the reply.
     NoRoom,
+    /// The reply exceeds a limit or cannot be read; why, with the answer as its subject.
+    Unusable(String),
     /// The reply is no reply.
     Malformed(&'static str),
     /// The server is gone; whether it can have seen the request.
@@ -174,6 +178,7 @@ impl Link {
             renewed: watch::Sender::new(0),
             gave_up: GaveUp::default(),
             apart: AtomicBool::new(false),
+            begun: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
             answerer: options.answerer.clone(),
             me: me.clone(),
@@ -296,13 +301,20 @@ impl Link {
             .map(|waiting| waiting.purpose.clone())
     }
 
-    /// Whether the request of that number asks for a list. While no list is asked for, nothing is looked up.
-    pub(super) fn lists(&self, id: u64) -> bool {
-        let is_list = |waiting: &Waiting| matches!(waiting.purpose, Purpose::List);
+    /// Whether any list is asked for. While none is, nothing is looked up.
+    pub(super) fn is_listing(&self) -> bool {
         self.listing.load(Relaxed) > 0
-            && (self.table().session)
-                .waiting(&Id::number(id))
-                .is_some_and(is_list)
+    }
+
+    /// Whether that request asks for a list.
+    pub(super) fn lists(&self, id: &Id) -> bool {
+        let is_list = |waiting: &Waiting| matches!(waiting.purpose, Purpose::List);
+        self.table().session.waiting(id).is_some_and(is_list)
+    }
+
+    /// The one request in flight; `None` where there are more.
+    pub(super) fn only_waiting(&self) -> Option<Id> {
+        self.table().session.only_waiting()
     }
 
     /// What is found in just one purpose of all requests in flight.

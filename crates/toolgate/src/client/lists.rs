@@ -350,6 +350,9 @@ impl Remote {
             Failure::Malformed(reason) => {
                 self.upstream(format_args!("sent a malformed list: {reason}"))
             }
+            Failure::Unusable(reason) => {
+                self.upstream(format_args!("listed its {}; the list {reason}", many(kind)))
+            }
             Failure::NoRoom => self.upstream(format_args!(
                 "listed its {} when there was no room: too many bytes are in flight",
                 many(kind)

@@ -5,7 +5,10 @@
 //! hear such words. Everything else is dropped, because a guess would tell one caller what another does. One application
 //! that uses a server alone hears all of it; see `answerer`.
 
-use super::link::{Link, Purpose};
+use super::{
+    link::{Link, Purpose},
+    status::MAX_MESSAGE_BYTES,
+};
 use std::{
     collections::HashSet,
     sync::{Mutex, PoisonError},
@@ -69,7 +72,9 @@ pub(super) fn read(params: &Json) -> Option<LogMessage> {
     LEVELS.contains(&level.as_str()).then_some(())?;
     Some(LogMessage {
         level,
-        logger: params.get("logger").and_then(|l| l.string()),
+        logger: params
+            .get("logger")
+            .and_then(|l| l.string_up_to(MAX_MESSAGE_BYTES)),
         data: params.get("data")?,
     })
 }

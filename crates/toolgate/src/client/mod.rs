@@ -38,6 +38,7 @@ mod stream;
 mod subscription;
 mod tasks;
 mod transport;
+mod unusable;
 
 pub use answerer::Answerer;
 pub use app::{

@@ -7,10 +7,10 @@ use super::{
     link::{Failure, Link, Purpose},
     options::RemoteOptions,
     stamp::Stamp,
-    status::harmless,
+    status::{cut, harmless},
     tasks,
 };
-use std::{fmt, future::pending};
+use std::{borrow::Cow, fmt, future::pending};
 use tokio::time::{Duration, timeout};
 use toolgate_core::Abilities;
 use toolgate_wire::{
@@ -49,8 +49,10 @@ pub enum OpenError {
     Unusable(String),
     /// It speaks no revision that we may speak; what it offered.
     NoRevision(Vec<String>),
-    /// Its answer to the handshake is malformed.
-    Malformed(&'static str),
+    /// Its answer to the handshake is malformed, or cannot be read.
+    Malformed(Cow<'static, str>),
+    /// It answered no handshake, and wrote something else than messages; what was expected, and a quotation.
+    NotJson(String),
 }
 
 impl fmt::Display for OpenError {
@@ -74,6 +76,7 @@ impl fmt::Display for OpenError {
             OpenError::Malformed(reason) => {
                 write!(f, "its answer to the handshake is malformed: {reason}")
             }
+            OpenError::NotJson(words) => write!(f, "it answered no handshake: {words}"),
         }
     }
 }
@@ -94,7 +97,39 @@ pub(super) struct Peer {
     pub(super) sessions_only: bool,
 }
 
+/// Longest capabilities of a server, in bytes.
+const MAX_CAPABILITIES_BYTES: usize = 256 << 10;
+/// Longest text in which a server says who it is, in bytes; more of it is cut.
+const MAX_INFO_BYTES: usize = 4 << 10;
+/// Longest icons of a server, in bytes; longer ones are left out.
+const MAX_ICONS_BYTES: usize = 64 << 10;
+
+/// What a server says of itself: its capabilities, who it is, and how to use it.
+type PeerDescription = (Json, Option<Implementation>, Option<String>);
+
 impl Peer {
+    /// What is kept of a server for as long as it is open: copies of their own, so that its answer is freed.
+    fn of(
+        dialect: &'static Dialect,
+        (capabilities, server, instructions): PeerDescription,
+        options: &RemoteOptions,
+    ) -> Result<Peer, OpenError> {
+        if capabilities.as_str().len() > MAX_CAPABILITIES_BYTES {
+            let words = format!("its capabilities are larger than {MAX_CAPABILITIES_BYTES} bytes");
+            return Err(OpenError::Malformed(words.into()));
+        }
+        let capabilities = capabilities.detached();
+        Ok(Peer {
+            dialect,
+            tasks: tasks::spoken(dialect, &capabilities),
+            capabilities,
+            server: server.map(within_limits),
+            instructions: instructions.filter(|text| !text.is_empty()),
+            stamp: Stamp::of(&options.client),
+            sessions_only: false,
+        })
+    }
+
     /// Whether it tells when a list changes.
     pub(super) fn tells_changes(&self, kind: ItemKind) -> bool {
         let capability = self.capabilities.get(kind.capability());
@@ -135,11 +170,29 @@ impl Peer {
     }
 }
 
+fn within_limits(mut info: Implementation) -> Implementation {
+    let texts = [&mut info.title, &mut info.description, &mut info.website];
+    let texts = texts.into_iter().flatten();
+    for text in texts.chain([&mut info.name, &mut info.version]) {
+        cut(text, MAX_INFO_BYTES);
+    }
+    let icons = info.icons.take();
+    let short = icons.filter(|icons| icons.as_str().len() <= MAX_ICONS_BYTES);
+    info.icons = short.map(|icons| icons.detached());
+    info
+}
+
 /// Opens a server within the start time.
 pub(super) async fn open(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> {
-    let peer = timeout(options.start, shake(link, options))
-        .await
-        .map_err(|_| OpenError::Late(options.start))??;
+    let peer = timeout(options.start, shake(link, options)).await;
+    let peer = peer.unwrap_or(Err(OpenError::Late(options.start)));
+    let peer = peer.map_err(|error| match error {
+        OpenError::Late(_) | OpenError::Closed(_) => match link.notes.first_noise() {
+            Some(words) => OpenError::NotJson(words),
+            None => error,
+        },
+        error => error,
+    })?;
     let _ = link.dialect.set(peer.dialect);
     Ok(peer)
 }
@@ -280,7 +333,8 @@ enum Era {
 fn era(answer: Result<Json, Failure>, options: &RemoteOptions) -> Era {
     match answer {
         Ok(result) => {
-            match discover::Answer::read(&result).filter(|answer| !answer.versions.is_empty()) {
+            let read = discover::Answer::read_within(&result, 2 * options.instructions);
+            match read.filter(|answer| !answer.versions.is_empty()) {
                 Some(answer) => choose(answer, options),
                 None => Era::Legacy,
             }
@@ -303,6 +357,7 @@ fn era(answer: Result<Json, Failure>, options: &RemoteOptions) -> Era {
             | Failure::Lost { .. }
             | Failure::Http { .. }
             | Failure::NoRoom
+            | Failure::Unusable(_)
             | Failure::Unsent(_),
         ) => Era::Legacy,
     }
@@ -334,15 +389,13 @@ fn bare(versions: Vec<String>) -> discover::Answer {
 fn choose(answer: discover::Answer, options: &RemoteOptions) -> Era {
     let spoken = |d: &&&'static Dialect| answer.versions.iter().any(|v| v == d.revision);
     match options.revisions.iter().find(spoken) {
-        Some(dialect) if dialect.stateless => Era::Modern(Box::new(Peer {
-            dialect,
-            tasks: tasks::spoken(dialect, &answer.capabilities),
-            capabilities: answer.capabilities,
-            server: answer.server,
-            instructions: answer.instructions,
-            stamp: Stamp::of(&options.client),
-            sessions_only: false,
-        })),
+        Some(dialect) if dialect.stateless => {
+            let about = (answer.capabilities, answer.server, answer.instructions);
+            match Peer::of(dialect, about, options) {
+                Ok(peer) => Era::Modern(Box::new(peer)),
+                Err(error) => Era::Neither(error),
+            }
+        }
         Some(_) => Era::Legacy,
         None => Era::Neither(OpenError::NoRevision(tame_all(&answer.versions))),
     }
@@ -385,8 +438,11 @@ async fn initialize(
         .await
         .map_err(Handshake::Failed)?;
     let wrong = |error| Err(Handshake::Wrong(error));
-    let Some(answer) = initialize::Answer::read(&answer) else {
-        return wrong(OpenError::Malformed("a part that is required is missing"));
+    let read = initialize::Answer::read_within(&answer, 2 * options.instructions);
+    let Some(answer) = read else {
+        return wrong(OpenError::Malformed(
+            "a part that is required is missing".into(),
+        ));
     };
     let allowed = options
         .revisions
@@ -410,19 +466,15 @@ async fn initialize(
     // The message that ends the handshake names the revision already, where there is a header for it.
     let _ = link.dialect.set(dialect);
     link.ready(initialize::DONE).await;
-    let (server, capabilities, instructions) = (
-        Some(answer.server),
+    let about = (
         answer.capabilities,
+        Some(answer.server),
         answer.instructions,
     );
+    let peer = Peer::of(dialect, about, options).map_err(Handshake::Wrong)?;
     Ok(Peer {
-        dialect,
-        tasks: tasks::spoken(dialect, &capabilities),
-        capabilities,
-        server,
-        instructions,
-        stamp: Stamp::of(&options.client),
         sessions_only: instead.is_some(),
+        ..peer
     })
 }
 
@@ -430,10 +482,15 @@ fn failed(link: &Link, failure: Handshake, probed: bool) -> OpenError {
     match failure {
         Handshake::Wrong(error) => error,
         Handshake::Failed(Failure::Rpc(error)) => OpenError::Refused(harmless(&error.message, 200)),
-        Handshake::Failed(Failure::Malformed(reason)) => OpenError::Malformed(reason),
+        Handshake::Failed(Failure::Malformed(reason)) => OpenError::Malformed(reason.into()),
+        Handshake::Failed(Failure::Unusable(reason)) => {
+            let noise = link.notes.first_noise();
+            let noise = noise.map_or_else(String::new, |words| format!("; {words}"));
+            OpenError::Malformed(format!("it {reason}{noise}").into())
+        }
         Handshake::Failed(Failure::Unsent(error)) => OpenError::Refused(error.public().to_owned()),
         Handshake::Failed(Failure::NoRoom) => {
-            OpenError::Malformed("there was no room for it: too many bytes are in flight")
+            OpenError::Malformed("there was no room for it: too many bytes are in flight".into())
         }
         Handshake::Failed(Failure::Http {
             words,

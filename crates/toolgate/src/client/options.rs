@@ -59,6 +59,9 @@ pub struct RemoteOptions {
     pub json: Limits,
     /// What counts the bytes of its messages; nobody.
     pub account: Account,
+    /// Longest instructions that are kept, in bytes; 32 KiB. Twice as many are read, so that a secret that their end would
+    /// cut is found whole.
+    pub instructions: usize,
     /// Most items of one kind that are accepted; 10,000.
     pub tools: usize,
     /// Most pages that a list may have; 100.
@@ -92,6 +95,7 @@ impl RemoteOptions {
             line: 16 << 20,
             json: Limits::default(),
             account: Account::default(),
+            instructions: 32 << 10,
             tools: 10_000,
             pages: 100,
             list_bytes: 16 << 20,

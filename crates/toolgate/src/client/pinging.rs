@@ -47,7 +47,15 @@ async fn ping(link: Arc<Link>, every: Duration) {
         let asked = link.request(PING, Purpose::List, |_| ObjectWriter::new().finish());
         let words = match timeout(WAIT, asked).await {
             // That it knows no ping is an answer as well.
-            Ok(Ok(_) | Err(Failure::Rpc(_) | Failure::Malformed(_) | Failure::NoRoom)) => {
+            Ok(
+                Ok(_)
+                | Err(
+                    Failure::Rpc(_)
+                    | Failure::Malformed(_)
+                    | Failure::Unusable(_)
+                    | Failure::NoRoom,
+                ),
+            ) => {
                 (answers, missed) = (true, 0);
                 continue;
             }

@@ -120,6 +120,7 @@ impl Remote {
             definition_notes: self.definition_notes(),
             counters: self.link.notes.counters(),
             note: self.link.notes.last(),
+            unusable: self.link.notes.alerted(),
             parked: self.parked.count(),
             lost: self.link.lost().borrow().clone(),
         }
@@ -158,14 +159,25 @@ impl Remote {
         )
     }
 
+    /// An error for an answer of the server that cannot be used.
+    fn bad_answer(&self, words: impl std::fmt::Display) -> Error {
+        Error::new(
+            Kind::BadAnswer,
+            format!("the server {} {words}", self.name()),
+        )
+    }
+
     /// Why a call has no result, in words for the caller.
     pub(super) fn failed(&self, failure: Failure) -> Error {
         match failure {
             Failure::Rpc(error) => call::refused(&error),
             Failure::Unsent(error) => error,
-            Failure::Malformed(reason) => {
-                self.upstream(format_args!("sent a malformed reply: {reason}"))
-            }
+            Failure::Malformed(reason) => self.bad_answer(format_args!(
+                "sent a malformed reply: {reason}; the call may have taken effect"
+            )),
+            Failure::Unusable(reason) => self.bad_answer(format_args!(
+                "answered; its answer {reason}; the call may have taken effect"
+            )),
             Failure::NoRoom => Error::new(
                 Kind::Busy(None),
                 format!(
@@ -258,7 +270,7 @@ impl Remote {
 
     /// The error for a result that cannot be read.
     pub(super) fn invalid(&self, reason: &str) -> Error {
-        self.upstream(format_args!(
+        self.bad_answer(format_args!(
             "sent an invalid result: {}",
             harmless(reason, 200)
         ))

@@ -24,6 +24,8 @@ pub struct Status {
     pub counters: Counters,
     /// The last thing that went wrong, in words.
     pub note: Option<String>,
+    /// The last message that could not be used, in words, and how many there were.
+    pub unusable: Option<(u64, String)>,
     /// Calls that wait for an answer to a question of the server.
     pub parked: usize,
     /// Why it is gone, where it is.
@@ -70,6 +72,10 @@ pub(super) enum Trouble {
 pub(super) struct Notes {
     counts: [AtomicU64; 8],
     last: Mutex<Option<String>>,
+    /// The last thing that an operator should see, and how many there were.
+    alert: Mutex<Option<(u64, String)>>,
+    /// The first text that was no message.
+    noise: Mutex<Option<String>>,
 }
 
 impl Notes {
@@ -82,6 +88,36 @@ impl Notes {
     /// Keeps the words only.
     pub(super) fn say(&self, words: impl Into<String>) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(words.into());
+    }
+
+    /// Keeps words that are also for the standard error of the program; they must hold no payload.
+    pub(super) fn alert(&self, words: String) {
+        self.say(words.clone());
+        let mut alert = self.alert.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = alert.as_ref().map_or(0, |(count, _)| *count);
+        *alert = Some((count + 1, words));
+    }
+
+    /// Keeps the words on a text that was no message. The first such text is the one that tells most.
+    pub(super) fn noise(&self, words: String) {
+        let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
+        if noise.is_none() {
+            *noise = Some(words.clone());
+            drop(noise);
+            self.alert(words);
+        }
+    }
+
+    /// The last thing that an operator should see, and how many there were.
+    pub(super) fn alerted(&self) -> Option<(u64, String)> {
+        let alert = self.alert.lock().unwrap_or_else(PoisonError::into_inner);
+        alert.clone()
+    }
+
+    /// The words on the first text that was no message.
+    pub(super) fn first_noise(&self) -> Option<String> {
+        let noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
+        noise.clone()
     }
 
     /// The last words.
@@ -105,6 +141,19 @@ impl Notes {
             unsent: n(Trouble::Unsent),
             unanswered: n(Trouble::Unanswered),
         }
+    }
+}
+
+/// Longest message of an error or of progress that is kept, in bytes: more than callers are given, so that a secret that the
+/// end would cut is found whole.
+pub(super) const MAX_MESSAGE_BYTES: usize = 16 << 10;
+
+/// Cuts a text to so many bytes, in whole characters, and frees the rest.
+pub(super) fn cut(text: &mut String, max_bytes: usize) {
+    if text.len() > max_bytes {
+        let end = (0..=max_bytes).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or(0));
+        text.shrink_to_fit();
     }
 }
 

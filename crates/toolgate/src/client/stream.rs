@@ -1,11 +1,12 @@
 //! A server on a stream of bytes: one task reads its lines, one writes ours.
 
 use super::{
-    lines::{Line, Lines},
+    incoming::Carrier,
+    lines::{Dropped, Line, Lines},
     link::{Failure, Link, Tasks},
     options::RemoteOptions,
-    status::Trouble,
     transport::{Outgoing, Transport},
+    unusable::Unusable,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -46,10 +47,8 @@ pub(super) fn start(
     let (out, requests) = mpsc::channel(QUEUE);
     let (urgent, first) = mpsc::channel(URGENT);
     let link = Link::over(Arc::new(Stream { out, urgent }), options);
-    let read = read(
-        link.clone(),
-        Lines::new(reader, options.line, options.account.clone()),
-    );
+    let lines = Lines::new(reader, options.line, options.account.clone());
+    let read = read(link.clone(), lines, options.line);
     let write = write(link.clone(), writer, requests, first);
     #[allow(
         clippy::disallowed_methods,
@@ -100,15 +99,17 @@ impl Transport for Stream {
     }
 }
 
-async fn read(link: Arc<Link>, mut lines: Lines<impl AsyncRead + Unpin>) {
+async fn read(link: Arc<Link>, mut lines: Lines<impl AsyncRead + Unpin>, limit: usize) {
     loop {
         match lines.next().await {
             Ok(Some(Line::Text(line, claim))) => link.take(line, claim),
-            Ok(Some(Line::NoRoom(id))) => link.no_room(id),
-            Ok(Some(Line::TooLong)) => link.notes.count(
-                Trouble::LongLine,
-                "a line was over the limit and was dropped",
-            ),
+            Ok(Some(Line::Dropped(why, unread))) => {
+                let why = match why {
+                    Dropped::NoRoom => Unusable::NoRoom,
+                    Dropped::TooLong => Unusable::over("line_bytes", limit),
+                };
+                link.unread(why, unread, Carrier::Stream);
+            }
             Ok(None) => return link.lose("it closed its output"),
             Err(error) => return link.lose(&format!("its output cannot be read: {error}")),
         }

@@ -137,7 +137,9 @@ async fn listen(
         match ended {
             Ok(_) => {}
             // Then its lists are asked for again from time to time, as with all servers that tell nothing.
-            Err(Failure::Rpc(_) | Failure::Malformed(_) | Failure::Unsent(_)) => {
+            Err(
+                Failure::Rpc(_) | Failure::Malformed(_) | Failure::Unsent(_) | Failure::Unusable(_),
+            ) => {
                 return link.notes.say("it refused to tell changes of its tools");
             }
             Err(Failure::Http {

@@ -45,7 +45,10 @@ fn passes(failure: &Failure) -> bool {
         }
         Failure::NoRoom => true,
         Failure::Rpc(error) => error.code == code::INTERNAL,
-        Failure::Malformed(_) | Failure::Lost { .. } | Failure::Unsent(_) => false,
+        Failure::Malformed(_)
+        | Failure::Lost { .. }
+        | Failure::Unsent(_)
+        | Failure::Unusable(_) => false,
     }
 }
 

@@ -77,7 +77,11 @@ pub(crate) fn failed(
         Kind::Bug => Err(RpcError::new(code::INTERNAL, error.public())),
         Kind::Answered(code) => Err(relayed(*code, error, dialect)),
         Kind::Busy(_) | Kind::Cancelled | Kind::Invalid(_) | Kind::Late => as_result(),
-        Kind::Refused(_) | Kind::Scope(_) | Kind::Unsupported(_) | Kind::Upstream => as_result(),
+        Kind::BadAnswer
+        | Kind::Refused(_)
+        | Kind::Scope(_)
+        | Kind::Unsupported(_)
+        | Kind::Upstream => as_result(),
     }
 }
 

@@ -61,7 +61,11 @@ fn written(
 
 /// A cursor names its place itself, so it needs no memory and survives a change of the list where it can.
 fn start(catalog: &Catalog, cursor: Option<Json>) -> Result<usize, RpcError> {
-    let Some(cursor) = cursor else { return Ok(0) };
+    // Many clients write a cursor that they do not have as `null` or as an empty text.
+    let absent = |c: &Json| c.is_null() || c.str_cow().is_some_and(|text| text.is_empty());
+    let Some(cursor) = cursor.filter(|c| !absent(c)) else {
+        return Ok(0);
+    };
     let name = cursor
         .string()
         .and_then(|c| c.strip_prefix(AFTER).map(str::to_owned));

@@ -8,15 +8,15 @@ const GROUPS = {
   running: ["Running", (c) => c.state === "running" || c.state === "judging"],
   waiting: ["Waiting", (c) => c.state === "waiting"],
   ok: ["Done", (c) => c.outcome === "ok"],
-  failed: ["Failed", (c) => ["tool_error", "rpc_error", "timeout", "upstream_lost", "cancelled"].includes(c.outcome)],
+  failed: ["Failed", (c) => ["tool_error", "rpc_error", "timeout", "bad_answer", "upstream_lost", "cancelled"].includes(c.outcome)],
   refused: ["Refused", (c) => c.outcome === "refused" || c.outcome === "denied"],
 };
-const WORDS = { ok: "ok", tool_error: "tool error", rpc_error: "protocol error", timeout: "timed out", cancelled: "cancelled", upstream_lost: "server lost", refused: "refused", denied: "denied" };
+const WORDS = { ok: "ok", tool_error: "tool error", rpc_error: "protocol error", timeout: "timed out", bad_answer: "unusable answer", cancelled: "cancelled", upstream_lost: "server lost", refused: "refused", denied: "denied" };
 /** Why a call was refused: one text for each kind. */
 const REFUSED = { invalid: "invalid arguments", rule: "denied by a rule", person: "denied by a person", expired: "approval expired", frozen: "frozen", rate: "rate limited", busy: "too many calls", not_found: "unknown item", scope: "scope missing", unsupported: "client cannot do it", record: "audit log failed", result: "result blocked" };
 const REFUSED_LEVEL = { person: "bad", expired: "idle", invalid: "idle", not_found: "idle" };
 const outcomeOf = (c) => REFUSED[c.refusal] ?? WORDS[c.outcome] ?? c.outcome;
-const LEVEL = { ok: "calm", tool_error: "bad", rpc_error: "bad", timeout: "bad", upstream_lost: "bad", cancelled: "idle", refused: "warn", denied: "warn" };
+const LEVEL = { ok: "calm", tool_error: "bad", rpc_error: "bad", timeout: "bad", bad_answer: "bad", upstream_lost: "bad", cancelled: "idle", refused: "warn", denied: "warn" };
 const STATES = { judging: "checking rules", waiting: "waiting for approval", running: "running" };
 
 const root = document.getElementById("view-calls");

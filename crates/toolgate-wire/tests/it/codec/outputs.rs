@@ -217,7 +217,7 @@ proptest! {
 #[test]
 fn what_is_no_result_is_none() {
     for (op, wrong) in [
-        (Op::Tool, tree!({"_meta": {}})),
+        (Op::Tool, tree!({"content": null})),
         (Op::Tool, tree!({"content": "x"})),
         (Op::Tool, tree!({"content": [{"text": "x"}]})),
         (Op::Resource, tree!({"contents": [{"uri": "a:b"}]})),

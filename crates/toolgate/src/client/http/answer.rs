@@ -2,10 +2,11 @@
 
 use super::{
     super::{
-        lines,
+        incoming::Carrier,
         link::{Failure, Link},
-        status::{Trouble, harmless},
+        status::{MAX_MESSAGE_BYTES, Trouble, cut, harmless},
         transport::Outgoing,
+        unusable::Unusable,
     },
     Http,
     connection::Sent,
@@ -14,7 +15,7 @@ use http::{HeaderMap, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use toolgate_wire::{
-    json::{Json, Kind, ReadErrorKind},
+    json::{Json, Kind},
     message::{Message, code},
     room::Claim,
 };
@@ -120,11 +121,24 @@ impl Http {
             let reason = "it is neither JSON nor a stream of events";
             return Err(Failure::Malformed(reason));
         }
-        self.whole(link, response.into_body(), era).await
+        self.whole(link, request, response.into_body(), era).await
     }
 
     /// A reply in one piece.
-    async fn whole(&self, link: &Link, body: Incoming, era: Era) -> Result<(), Failure> {
+    async fn whole(
+        &self,
+        link: &Link,
+        request: &Outgoing<'_>,
+        body: Incoming,
+        era: Era,
+    ) -> Result<(), Failure> {
+        // Whatever is wrong with it: it is the response to this request.
+        let unusable = |why: Unusable, trouble| {
+            let words = format!("its answer to {} {why}", request.method);
+            link.notes.count(trouble, words.clone());
+            link.notes.alert(words);
+            why.failure()
+        };
         let mut claim = self.options.account.claim();
         let body = collected(Limited::new(body, self.options.line), &mut claim).await;
         let body = body.map_err(|broken| {
@@ -132,30 +146,16 @@ impl Http {
                 return Failure::NoRoom;
             };
             if error.is::<http_body_util::LengthLimitError>() {
-                link.notes
-                    .count(Trouble::LongLine, "an answer was over the limit");
-                return Failure::Malformed("it is over the limit");
+                let why = Unusable::over("line_bytes", self.options.line);
+                return unusable(why, Trouble::LongLine);
             }
             Failure::Lost { sent: true }
         })?;
-        // What it says it answers, not what it is the response to: by that it will be taken.
-        let lists = lines::answers(&body).is_some_and(|id| link.lists(id));
-        let json = match link.read(body, lists, claim) {
-            Ok(json) => json,
-            Err(bad) if bad.kind() == ReadErrorKind::NoRoom => return Err(Failure::NoRoom),
-            Err(_) => {
-                link.notes.count(Trouble::BadLine, "an answer was not JSON");
-                return Err(Failure::Malformed("it is not JSON"));
-            }
-        };
-        match Message::read(&json) {
-            // The server could not read the id, or so it says.
-            Ok(Message::Reply {
-                id: None,
-                answer: Err(error),
-            }) => return Err(Failure::Rpc(error)),
-            message => link.one(&json, message, era == Era::Modern, None),
-        }
+        let read = link.read(without_byte_order_mark(body), claim);
+        let json =
+            read.map_err(|(bad, _)| unusable(Unusable::read(bad, &link.limits), Trouble::BadLine))?;
+        let carrier = Carrier::Response(request.id);
+        link.one(&json, Message::read(&json), era == Era::Modern, carrier);
         // Where it was the reply, nobody waits for this any more.
         Err(Failure::Malformed("it is no reply to this request"))
     }
@@ -167,10 +167,11 @@ impl Http {
         let sent = sent.as_ref().map(|Sent(headers)| headers);
         let is_text = is_type(response.headers(), "text/plain");
         let limit = REFUSAL.min(self.options.line);
-        let body = Limited::new(response.into_body(), limit).collect().await;
-        let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+        let mut claim = self.options.account.claim();
+        let body = collected(Limited::new(response.into_body(), limit), &mut claim).await;
+        let body = body.unwrap_or_default();
         let text = is_text.then(|| String::from_utf8_lossy(&body).into_owned());
-        let json = Json::read(body.into(), &self.options.json).ok();
+        let json = Json::read_for(body, &self.options.json, claim).ok();
         let message = json.as_ref().map(Message::read);
         let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         match message {
@@ -178,6 +179,7 @@ impl Http {
                 answer: Err(mut error),
                 ..
             })) if !denied => {
+                cut(&mut error.message, MAX_MESSAGE_BYTES);
                 error.message = self.http.without_secrets(&error.message, sent);
                 Failure::Rpc(error)
             }
@@ -190,6 +192,14 @@ impl Http {
             }
         }
     }
+}
+
+/// A body as clients of the web read it: without the byte order mark that some servers write.
+fn without_byte_order_mark(mut body: Vec<u8>) -> Vec<u8> {
+    if body.starts_with(b"\xef\xbb\xbf") {
+        body.drain(..3);
+    }
+    body
 }
 
 /// Why there is no whole body.

@@ -2,8 +2,10 @@
 
 use super::{
     super::{
+        incoming::Carrier,
         link::{Failure, Link},
         status::Trouble,
+        unusable::Unusable,
     },
     Http,
     answer::{Era, is_type},
@@ -58,16 +60,18 @@ impl Http {
         let mut events = Events::new(body, self.options.line, self.options.account.clone());
         let mut place = Place::default();
         loop {
-            let end = match hear(link, &mut events, Some(id), era).await {
+            let end = match hear(link, &mut events, Carrier::Response(id), era).await {
                 Stop::Settled => {
                     // Its last bytes are read, so that the connection can be used again.
                     let _ = self.jobs.try_send(Job::Drain(events));
                     return Err(Failure::Lost { sent: true });
                 }
                 Stop::End(End::TooBig) => {
+                    let why = Unusable::over("line_bytes", self.options.line);
                     link.notes
                         .count(Trouble::LongLine, "an event was over the limit");
-                    return Err(Failure::Malformed("it is over the limit"));
+                    link.notes.alert(format!("an event of it {why}"));
+                    return Err(why.failure());
                 }
                 Stop::End(End::NoRoom) => return Err(Failure::NoRoom),
                 Stop::End(end) => end,
@@ -138,16 +142,18 @@ pub(super) fn is_final(status: StatusCode) -> bool {
 }
 
 /// Hands over events as long as they come, or until the reply to a request is there.
-pub(super) async fn hear(link: &Link, events: &mut Events, id: Option<&Id>, era: Era) -> Stop {
+pub(super) async fn hear(link: &Link, events: &mut Events, carrier: Carrier<'_>, era: Era) -> Stop {
     loop {
         match events.next().await {
             Ok((event, claim)) if event.is_message() => {
-                link.take_in(event.data, claim, era == Era::Modern, id)
+                link.take_in(event.data, claim, era == Era::Modern, carrier)
             }
             Ok(_) => {}
             Err(end) => return Stop::End(end),
         }
-        if id.is_some_and(|id| link.purpose(id).is_none()) {
+        if let Carrier::Response(id) = carrier
+            && link.purpose(id).is_none()
+        {
             return Stop::Settled;
         }
     }

@@ -1,7 +1,7 @@
 //! The stream on which a server with a handshake speaks unasked.
 
 use super::{
-    super::link::Link,
+    super::{incoming::Carrier, link::Link},
     Http,
     answer::{Ended, Era, ended},
     events::{Events, Place},
@@ -123,7 +123,7 @@ impl Http {
             self.options.line,
             self.options.account.clone(),
         );
-        hear(link, &mut events, None, Era::Legacy).await;
+        hear(link, &mut events, Carrier::Unasked, Era::Legacy).await;
         link.deaf.store(true, Relaxed);
         let end = events.place(place);
         if end.id.is_none() {

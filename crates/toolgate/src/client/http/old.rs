@@ -1,7 +1,10 @@
 //! HTTP with SSE, the transport of 2024-11-05: one stream for all that the server says, one address for all that we say.
 
 use super::{
-    super::link::{Failure, Link},
+    super::{
+        incoming::Carrier,
+        link::{Failure, Link},
+    },
     Http, address,
     answer::Era,
     connection::Leaves,
@@ -64,7 +67,7 @@ impl Http {
 
     /// Hands over all that the server says. The end of the stream is the end of the server.
     pub(super) async fn hear_old(&self, link: &Link, mut events: Events) {
-        hear(link, &mut events, None, Era::Legacy).await;
+        hear(link, &mut events, Carrier::Stream, Era::Legacy).await;
         link.lose("it ended its stream of events");
     }
 }

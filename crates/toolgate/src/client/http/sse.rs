@@ -6,6 +6,8 @@ use std::{mem, time::Duration};
 
 /// Longest id of an event that is kept, in bytes: it goes into a header.
 const ID: usize = 1024;
+/// Longest kind of an event that is kept, in bytes.
+const KIND: usize = 64;
 
 /// One event with data.
 #[derive(Debug, PartialEq)]
@@ -114,7 +116,8 @@ impl Parser {
                 }
                 self.data.extend_from_slice(value);
             }
-            b"event" => self.kind = value.to_vec(),
+            // What is cut is no kind that anybody knows.
+            b"event" => self.kind = value.get(..KIND).unwrap_or(value).to_vec(),
             b"id" if value.len() <= ID && !value.contains(&0) => self.id = Some(value.to_vec()),
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
                 let millis = std::str::from_utf8(value).ok().map(str::parse);

@@ -289,8 +289,7 @@ async fn results_that_are_none_are_errors_of_the_server() {
     let bad = [
         json!({"resultType": "task", "content": []}),
         json!({"resultType": 7, "content": []}),
-        json!({"resultType": "complete"}),
-        json!({"_meta": {}}),
+        json!({"resultType": "complete", "content": null}),
         json!({"content": {}}),
         json!({"content": [{"no": "type"}]}),
         json!({"resultType": "input_required"}),
@@ -304,7 +303,7 @@ async fn results_that_are_none_are_errors_of_the_server() {
         let Err(error) = outcome else {
             panic!("{result}: {outcome:?}")
         };
-        assert_eq!(*error.kind(), Kind::Upstream);
+        assert_eq!(*error.kind(), Kind::BadAnswer);
         assert!(
             error
                 .public()

@@ -13,3 +13,4 @@ mod pings;
 mod tasks;
 mod timeouts;
 mod trouble;
+pub(crate) mod unusable;

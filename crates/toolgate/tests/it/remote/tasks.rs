@@ -169,7 +169,7 @@ async fn what_ends_badly_is_an_error() {
             peer.reply(&request, task("task", "working", json!({})))
                 .await;
         });
-        assert_eq!(*done.unwrap_err().kind(), Kind::Upstream);
+        assert_eq!(*done.unwrap_err().kind(), Kind::BadAnswer);
     }
 }
 

@@ -10,3 +10,4 @@ mod posts;
 mod server;
 mod sessions;
 mod streams;
+mod unusable;

@@ -1,0 +1,314 @@
+//! What a text that is no message was meant to be: a reply, and to which request.
+
+use crate::{
+    json::{Json, Limits},
+    message::Id,
+};
+
+/// Bytes at the beginning of a text that are kept to tell a piece of a message from other text.
+const MAX_HEAD_BYTES: usize = 256;
+/// Longest key that is looked at, in bytes; `jsonrpc` is the longest that counts.
+const MAX_KEY_BYTES: usize = 8;
+/// Replies in one text whose ids are kept, as many as a batch has.
+const MAX_REPLIES: usize = crate::message::BATCH;
+
+/// What a text that cannot be read as a message was meant to be.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Unread {
+    /// The requests that it answers: the one id at the top level of each object that is a reply.
+    pub replies: Vec<Id>,
+    /// Whether there is a reply, or a piece of a message, without an id that can be relied on.
+    pub unnamed: bool,
+    /// Whether there is a request or a notification.
+    pub asks: bool,
+}
+
+impl Unread {
+    /// Scans a whole text.
+    pub fn of(text: &[u8]) -> Unread {
+        let mut scanner = UnreadScanner::default();
+        scanner.feed(text);
+        scanner.finish()
+    }
+
+    /// Whether nothing in it looks like a message: a line of a log, for example.
+    pub fn is_no_message(&self) -> bool {
+        self.replies.is_empty() && !self.unnamed && !self.asks
+    }
+}
+
+/// Reads a text of any length piece by piece, and keeps a few bytes of it.
+///
+/// It follows strings and braces and relies on nothing else, so it goes on where the strict reader stops: beyond a limit, at a
+/// `NaN`, at bytes that are no UTF-8. Only members at the top level of an object count, never what stands within a result.
+#[derive(Debug, Default)]
+pub struct UnreadScanner {
+    head: Vec<u8>,
+    /// How many objects and arrays are open; 0 is the text around them.
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    part: Part,
+    object: Envelope,
+    found: Unread,
+}
+
+/// What is being read at the top level of an object.
+#[derive(Debug, Default)]
+enum Part {
+    /// What stands between members.
+    #[default]
+    Between,
+    /// A key, as far as it is short.
+    Key(Vec<u8>),
+    /// What follows a key.
+    Colon(Vec<u8>),
+    /// The value of the id.
+    Id(Vec<u8>),
+    /// Any other value.
+    Value,
+}
+
+/// What is known of one object.
+#[derive(Debug, Default)]
+struct Envelope {
+    ids: Vec<Vec<u8>>,
+    jsonrpc: bool,
+    method: bool,
+    answer: bool,
+}
+
+impl UnreadScanner {
+    /// Reads the next bytes.
+    pub fn feed(&mut self, mut bytes: &[u8]) {
+        let more = MAX_HEAD_BYTES.saturating_sub(self.head.len());
+        self.head.extend(bytes.iter().take(more));
+        while let Some((byte, rest)) = bytes.split_first() {
+            // Most bytes stand within the strings of a result.
+            if self.in_string && !self.escaped && self.depth > 1 {
+                let Some(at) = memchr::memchr2(b'"', b'\\', bytes) else {
+                    return;
+                };
+                let end = bytes.get(at).copied().unwrap_or_default();
+                (self.in_string, self.escaped) = (end == b'\\', end == b'\\');
+                bytes = bytes.get(at + 1..).unwrap_or_default();
+                continue;
+            }
+            self.step(*byte);
+            bytes = rest;
+        }
+    }
+
+    /// Returns what it was, once all of it is read.
+    pub fn finish(mut self) -> Unread {
+        self.end_of_value();
+        if self.depth > 0 {
+            self.end_of_object();
+        }
+        if self.found.is_no_message() {
+            // A line of a message that was written over many lines.
+            self.found.unnamed = memchr::memmem::find(&self.head, b"\"jsonrpc\"").is_some();
+        }
+        self.found
+    }
+
+    fn step(&mut self, byte: u8) {
+        if self.depth == 0 {
+            if byte == b'{' {
+                (self.depth, self.part) = (1, Part::Between);
+                self.object = Envelope::default();
+            }
+            return;
+        }
+        if self.in_string {
+            self.keep(byte);
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.end_of_string(),
+                _ => {}
+            }
+            return;
+        }
+        match byte {
+            b'"' => self.begin_string(),
+            b'{' | b'[' => {
+                self.value();
+                self.keep(byte);
+                self.depth += 1;
+            }
+            b'}' | b']' => {
+                self.depth -= 1;
+                if self.depth == 0 {
+                    self.end_of_value();
+                    self.end_of_object();
+                }
+            }
+            b',' if self.depth == 1 => self.end_of_value(),
+            b':' if self.depth == 1 => self.end_of_key(),
+            byte if byte.is_ascii_whitespace() => {}
+            _ => self.keep(byte),
+        }
+    }
+
+    fn begin_string(&mut self) {
+        self.in_string = true;
+        match &self.part {
+            Part::Between if self.depth == 1 => self.part = Part::Key(Vec::new()),
+            _ => self.keep(b'"'),
+        }
+    }
+
+    fn end_of_string(&mut self) {
+        self.in_string = false;
+        if let Part::Key(key) = &mut self.part {
+            self.part = Part::Colon(std::mem::take(key));
+        }
+    }
+
+    fn end_of_key(&mut self) {
+        let Part::Colon(key) = &self.part else {
+            return;
+        };
+        let object = &mut self.object;
+        // With the quote that ends it.
+        self.part = match key.as_slice() {
+            b"id\"" => Part::Id(Vec::new()),
+            b"jsonrpc\"" => {
+                object.jsonrpc = true;
+                Part::Value
+            }
+            b"method\"" => {
+                object.method = true;
+                Part::Value
+            }
+            b"result\"" | b"error\"" => {
+                object.answer = true;
+                Part::Value
+            }
+            _ => Part::Value,
+        };
+    }
+
+    /// Something else than a string begins.
+    fn value(&mut self) {
+        if matches!(self.part, Part::Between) {
+            self.part = Part::Value;
+        }
+    }
+
+    fn keep(&mut self, byte: u8) {
+        let (kept, limit) = match &mut self.part {
+            Part::Key(key) => (key, MAX_KEY_BYTES + 1),
+            Part::Id(id) => (id, Id::LIMIT + 1),
+            _ => return,
+        };
+        if kept.len() < limit {
+            kept.push(byte);
+        }
+    }
+
+    fn end_of_value(&mut self) {
+        if let Part::Id(id) = std::mem::take(&mut self.part) {
+            self.object.ids.push(id);
+        }
+    }
+
+    fn end_of_object(&mut self) {
+        let object = &self.object;
+        if object.method {
+            self.found.asks = true;
+            return;
+        }
+        if !object.answer && !object.jsonrpc {
+            return;
+        }
+        let whole = self.depth == 0;
+        let id = match object.ids.as_slice() {
+            [one] if object.answer || whole => read_id(one),
+            _ => None,
+        };
+        match id {
+            Some(id) if self.found.replies.len() < MAX_REPLIES => self.found.replies.push(id),
+            _ => self.found.unnamed = true,
+        }
+    }
+}
+
+fn read_id(text: &[u8]) -> Option<Id> {
+    let json = Json::read(text.to_vec(), &Limits::default()).ok()?;
+    Id::read(&json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> (Vec<String>, bool) {
+        let whole = Unread::of(text.as_bytes());
+        let mut scanner = UnreadScanner::default();
+        text.as_bytes().chunks(1).for_each(|one| scanner.feed(one));
+        assert_eq!(scanner.finish(), whole, "piece by piece: {text}");
+        let ids = whole.replies.iter().map(|id| id.json().as_str().to_owned());
+        (ids.collect(), whole.unnamed)
+    }
+
+    fn answers(text: &str, id: &str) {
+        assert_eq!(of(text), (vec![id.to_owned()], false), "{text}");
+    }
+
+    #[test]
+    fn finds_the_id_of_a_reply_that_cannot_be_read() {
+        answers(r#"{"jsonrpc":"2.0","id":7,"result":{"a":NaN}}"#, "7");
+        answers(
+            r#"{"result":{"id":1,"x":[{"id":2}]},"jsonrpc":"2.0","id" : 8 }"#,
+            "8",
+        );
+        answers(
+            r#"{"jsonrpc":"2.0","id":"7","result":{"a":1,"a":2}}"#,
+            "\"7\"",
+        );
+        answers(r#"INFO 3 done {"jsonrpc":"2.0","id":7,"result":{}}"#, "7");
+        answers(r#"{"jsonrpc":"2.0","id":7,"result":{}} took 3 ms"#, "7");
+        answers(r#"{info} {"jsonrpc":"2.0","id":7,"error":{"code":1}}"#, "7");
+        // A line end within a string: the first half names its request.
+        answers(r#"{"jsonrpc":"2.0","id":7,"result":{"text":"a"#, "7");
+        answers(
+            r#"{"jsonrpc":"2.0","id":7,"result":{"t":"\\\"}],\"id\":9"}}"#,
+            "7",
+        );
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"result":{}}}"#,
+            "[".repeat(99) + &"]".repeat(99)
+        );
+        answers(&deep, "7");
+        let two = r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]"#;
+        assert_eq!(of(two), (vec!["1".to_owned(), "2".to_owned()], false));
+    }
+
+    #[test]
+    fn never_guesses_an_id() {
+        for unnamed in [
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":1}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"id":8,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":{"a":7},"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1.5,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","result":{"x":1,"id":9}"#,
+            r#"{"jsonrpc":"2.0","id":7,"resu"#,
+            r#"  "jsonrpc": "2.0","#,
+        ] {
+            assert_eq!(of(unnamed), (vec![], true), "{unnamed}");
+        }
+        for other in [
+            r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":NaN}}"#,
+            r#"{"method":"notifications/x","params":{"result":1,"id":7}"#,
+            r#"{"level":"info","id":7,"x":NaN}"#,
+            "Server ready on stdio",
+            "{ a: 1 }",
+            "{",
+            "",
+        ] {
+            assert_eq!(of(other), (vec![], false), "{other}");
+        }
+    }
+}
