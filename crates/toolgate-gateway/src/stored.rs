@@ -50,6 +50,7 @@ impl Stored {
     /// It cannot be read.
     pub(crate) async fn open(config: Config, data: &Path, which: Which) -> Result<Stored, String> {
         let store = store(&data.join("state"))?;
+        policy::Secrets::install(&config.secret_rules.files);
         let recorder = Arc::new(Recorder::log());
         // What was used then was not frozen.
         let now: Arc<dyn Store> = match which {

@@ -79,7 +79,7 @@ pub use schema::{
     Bounds, RequiredDefaults, Schemas, check_schemas, fits, judge, unchecked_keywords,
 };
 pub use scopes::{ScopeRule, Scopes};
-pub use secrets::{Leaks, OnLeak, OnSecret, Secrets};
+pub use secrets::{Leaks, OnLeak, OnSecret, SecretRules, SecretRulesError, Secrets};
 pub use size::{Cut, Size};
 pub use skills::{Skills, is_stated};
 pub use standard::{Route, Standard, inspect, keeping, pipeline};

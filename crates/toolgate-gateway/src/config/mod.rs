@@ -30,6 +30,7 @@ mod recorded;
 mod revision;
 mod rule;
 mod search;
+mod secret_rules;
 mod section;
 mod server;
 #[cfg(test)]
@@ -56,6 +57,7 @@ pub(crate) use rate::Rate;
 pub(crate) use revision::RevisionChoice;
 pub(crate) use rule::{Rule, Then};
 pub(crate) use search::Search;
+pub(crate) use secret_rules::SecretRuleFiles;
 pub(crate) use server::{Output, Server, Unknown};
 pub(crate) use token::TokenSource;
 
@@ -96,6 +98,8 @@ pub(crate) struct Config {
     pub(crate) rules: Vec<Rule>,
     /// Whether tools are found instead of listed.
     pub(crate) search: Option<Search>,
+    /// Rules of the operator that find secrets, beside those of Toolgate.
+    pub(crate) secret_rules: SecretRuleFiles,
     /// Where all this comes from.
     pub(crate) source: Source,
     /// Whether secrets stand in the file, as in the JSON of a host.
@@ -292,6 +296,7 @@ impl Config {
             servers,
             rules: Vec::new(),
             search: None,
+            secret_rules: SecretRuleFiles::default(),
             in_clear: false,
             source,
             hash: None,

@@ -1,7 +1,7 @@
 //! Reads `toolgate.toml`.
 
 use super::{
-    Audit, Auth, Config, Source,
+    Audit, Auth, Config, SecretRuleFiles, Source,
     error::{ConfigError, Doc},
     file,
     limits::Limits,
@@ -32,6 +32,7 @@ pub(super) const KEYS: &[&str] = &[
     "rule",
     "search",
     "tool_names",
+    "secret_rules",
 ];
 
 /// Reads a config in TOML; relative paths in it start at `base`.
@@ -73,6 +74,8 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
         .map(|field| file::resolve(&field, base))
         .transpose()?;
     config.audit = Audit::read(top.get("audit"), base)?;
+    config.secret_rules = SecretRuleFiles::read(top.get("secret_rules"), base)?;
+    config.notes.extend(config.secret_rules.notes.clone());
     read_net(&mut config, &top, base)?;
     Ok(config)
 }

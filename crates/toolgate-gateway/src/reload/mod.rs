@@ -21,7 +21,7 @@ use std::{
     time::SystemTime,
 };
 use toolgate_journal::{Entry, Event};
-use toolgate_policy::for_record;
+use toolgate_policy::{Secrets, for_record};
 
 /// Reads the config again.
 pub(crate) struct Reloader {
@@ -185,6 +185,7 @@ impl Reloader {
     fn take(&self, plan: Plan) {
         let leases = plan.leases();
         let policy = plan.hash().to_owned();
+        Secrets::install(&plan.config.secret_rules.files);
         self.live.swap(plan);
         // What waits is judged by the new policy.
         self.shared.kept.desk.policy_changed(&policy);

@@ -23,7 +23,7 @@ use std::{net::SocketAddr, sync::Arc};
 use toolgate::edge::{Front, Offers, TaskOffer, http::Endpoint};
 use toolgate_guardian::Guardian;
 use toolgate_journal::Journal;
-use toolgate_policy::{Desk, Recorder, Store};
+use toolgate_policy::{Desk, Recorder, Secrets, Store};
 use toolgate_wire::room::Room;
 
 /// What runs.
@@ -71,6 +71,7 @@ impl Parts {
         };
         let (supervisor, room) = (shared.supervisor.clone(), shared.room.clone());
         let plan = shared.plan(config.clone(), None).await?;
+        Secrets::install(&plan.config.secret_rules.files);
         supervisor.take(plan.leases());
         let live = Arc::new(Live::new(plan));
         let reloader = Arc::new(Reloader::new(shared, live.clone(), start.listen));

@@ -71,6 +71,7 @@ mod record;
 mod reload;
 mod revisions;
 mod searching;
+mod secret_rules;
 mod server_errors;
 mod sign_in;
 mod sign_in_alone;

@@ -1,34 +1,37 @@
 //! Whether what a rule found is a secret at all, or only stands where one would.
 
+use serde::Deserialize;
+
 /// What a secret must be besides fitting the pattern of its rule.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Check {
     /// Nothing: the pattern says enough.
+    #[default]
     None,
     /// No placeholder.
     Word,
     /// No placeholder, and letters with digits or signs.
     Mixed,
-    /// No placeholder, and as many kinds of characters as chance would give.
-    Random,
+    /// `NAME:PASSWORD` in Base64.
+    Basic,
 }
 
 impl Check {
     pub(super) fn holds(self, found: &str) -> bool {
-        // What was redacted before: cleaning twice changes nothing more.
-        if is_redacted(found) {
-            return false;
-        }
         match self {
             Check::None => true,
             Check::Word => !placeholder(found),
-            Check::Mixed => mixed(found) && !placeholder(found) && !code(found),
-            Check::Random => entropy(found) > 3.0 && !placeholder(found),
+            Check::Mixed => {
+                !is_redacted(found) && mixed(found) && !placeholder(found) && !code(found)
+            }
+            Check::Basic => is_basic(found),
         }
     }
 }
 
-fn is_redacted(text: &str) -> bool {
+/// Returns whether a text is the mark of a redaction.
+pub(super) fn is_redacted(text: &str) -> bool {
     let inner = text
         .strip_prefix(super::MARK)
         .and_then(|t| t.strip_suffix(']'));
@@ -36,6 +39,35 @@ fn is_redacted(text: &str) -> bool {
         rule.bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     })
+}
+
+/// Returns whether a text is `NAME:PASSWORD` in Base64, as HTTP, Docker and npm have it.
+pub(super) fn is_basic(text: &str) -> bool {
+    let text = text.trim_end_matches('=');
+    let (mut bits, mut count, mut plain) = (0_u32, 0, Vec::new());
+    for byte in text.bytes() {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return false,
+        };
+        bits = (bits << 6 | u32::from(value)) & 0xffff;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            plain.push((bits >> count) as u8);
+        }
+    }
+    let Ok(plain) = std::str::from_utf8(&plain) else {
+        return false;
+    };
+    let parts = plain
+        .split_once(':')
+        .filter(|_| !plain.contains(char::is_control));
+    parts.is_some_and(|(name, password)| !name.is_empty() && password.len() >= 3)
 }
 
 /// Words that people write where a secret belongs.
@@ -105,8 +137,8 @@ fn code(text: &str) -> bool {
         || (text.contains("::") && !long)
 }
 
-/// Bits of a character, by how often each comes.
-fn entropy(text: &str) -> f64 {
+/// Returns the Shannon entropy of a text, in bits for each byte.
+pub(super) fn entropy(text: &str) -> f64 {
     let mut seen = [0_u32; 256];
     text.bytes().for_each(|b| seen[usize::from(b)] += 1);
     let all = text.len().max(1) as f64;

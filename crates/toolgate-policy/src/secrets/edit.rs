@@ -1,8 +1,8 @@
 //! Redacts what comes back, string by string.
 
-use super::{find, table::FIELD};
+use super::{field::FIELD, find};
 use crate::edit::{Edit, Place};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 use toolgate_core::{ContentKind, Json};
 use toolgate_wire::json::StringAt;
 
@@ -12,7 +12,7 @@ pub(super) struct Redaction {
     /// Only counts.
     pub(super) dry: bool,
     /// How often each rule found something.
-    pub(super) seen: BTreeMap<&'static str, u64>,
+    pub(super) seen: BTreeMap<Arc<str>, u64>,
 }
 
 impl Redaction {
@@ -57,18 +57,18 @@ impl Redaction {
         if at.key || members == Members::OfSchema || !FIELD.holds(key, at.text) {
             return None;
         }
-        self.count(FIELD.id);
+        self.count(FIELD.id.into());
         Some(find::mark(FIELD.id))
     }
 
     fn prose(&mut self, text: &str) -> Option<String> {
         let mut found = Vec::new();
-        let new = find::redact(text, &mut |rule| found.push(rule));
+        let new = find::redact(text, &mut |rule| found.push(rule.clone()));
         found.into_iter().for_each(|rule| self.count(rule));
         new
     }
 
-    fn count(&mut self, rule: &'static str) {
+    fn count(&mut self, rule: Arc<str>) {
         *self.seen.entry(rule).or_default() += 1;
     }
 }

@@ -1,7 +1,8 @@
 //! Secrets in arguments are seen before they leave.
 
-use super::{find, table::FIELD};
+use super::{field::FIELD, find};
 use crate::PerServer;
+use std::sync::Arc;
 use toolgate_core::{
     Call, Decision, Error, Item, Json, Kind as Failure, Op, Refusal, Rule, Verdict,
 };
@@ -76,7 +77,7 @@ impl Leaks {
 struct Leak {
     /// Where, as a JSON pointer; `URI` for the URI of a resource.
     at: String,
-    rule: &'static str,
+    rule: Arc<str>,
 }
 
 /// Leaks that a reason names.
@@ -132,7 +133,7 @@ fn in_string(at: &str, key: &str, text: &str, found: &mut Vec<Leak>) {
     if found.len() == before && FIELD.holds(key, text) {
         found.push(Leak {
             at: at.to_owned(),
-            rule: FIELD.id,
+            rule: FIELD.id.into(),
         });
     }
 }

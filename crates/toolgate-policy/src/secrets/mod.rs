@@ -1,20 +1,26 @@
 //! Secrets do not come back to a caller, and do not leave unasked.
 //!
-//! What a secret looks like is written in `table.rs`. A text is first searched for the keywords of all rules at once; only
+//! What a secret looks like is written in `rules.toml`, in the format of gitleaks, and in files of the operator. A text is first searched for the keywords of all rules at once; only
 //! the rules whose keywords it holds are tried, each in time linear to the text. Their patterns are compiled then, and not at
 //! the start: most programs never see a text that has a keyword of a given rule.
 
+mod allowlist;
 mod check;
+mod computed;
 mod edit;
+mod field;
 mod find;
+#[cfg(test)]
+mod formats;
 mod keywords;
 mod leaks;
+mod rule_file;
 mod rules;
-mod table;
 #[cfg(test)]
 mod tests;
 
 pub use leaks::{Leaks, OnLeak};
+pub use rule_file::{SecretRules, SecretRulesError};
 
 use self::edit::Redaction;
 use crate::{PerServer, clean};
@@ -48,6 +54,12 @@ pub struct Secrets {
 }
 
 impl Secrets {
+    /// Puts rules of the operator in force beside those of Toolgate, in the whole process: what looks like a secret must not
+    /// stand in an audit log either, whichever server it came from. Rules that were installed before are replaced.
+    pub fn install(rules: &[SecretRules]) {
+        rules::install(rules);
+    }
+
     /// The value with each secret in its strings replaced by `[redacted:RULE]`; all other bytes stay.
     pub fn redact_json(json: &Json) -> Json {
         Redaction::default()
@@ -76,9 +88,9 @@ impl Secrets {
     }
 
     /// The rule by which a text looks like a secret, or by which it is one under that name.
-    pub fn rule_of(name: &str, text: &str) -> Option<&'static str> {
-        let field = &table::FIELD;
-        let by_name = || field.holds(name, text).then_some(field.id);
+    pub fn rule_of(name: &str, text: &str) -> Option<Arc<str>> {
+        let field = &field::FIELD;
+        let by_name = || field.holds(name, text).then(|| field.id.into());
         find::find(text)
             .into_iter()
             .next()
@@ -103,7 +115,7 @@ impl Secrets {
         let edited = crate::edit::edit(value, &mut redaction);
         for (rule, times) in redaction.seen {
             if let Some(trail) = trail {
-                trail.count(&[COUNT, rule].concat(), times);
+                trail.count(&[COUNT, &rule].concat(), times);
             }
         }
         edited

@@ -1,70 +1,130 @@
-//! The rules of the table, ready to search.
+//! The rules in force, ready to search.
 
-use super::{check::Check, table::RULES as TABLE};
+use super::{
+    allowlist::{Allowlist, Matched},
+    check::{Check, entropy, is_redacted},
+    field::FIELD,
+    keywords::Keywords,
+    rule_file::{SecretRules, SecretRulesError},
+};
 use memchr::memmem::Finder;
 use regex::{Regex, RegexBuilder};
-use std::sync::{LazyLock, OnceLock};
+use std::{
+    fmt,
+    ops::Range,
+    sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock},
+};
 
-/// One rule of the table.
-pub(super) struct RuleText {
-    pub(super) id: &'static str,
-    /// The rule is tried only on text that holds one of them, spelled exactly so.
-    pub(super) keywords: &'static [&'static str],
-    /// A regular expression over ASCII without look-around. Where it has named groups, only what they hold is redacted.
-    pub(super) pattern: &'static str,
-    /// What the secret must be besides. A checked secret is none where it is a placeholder.
-    pub(super) check: Check,
-    /// Where the pattern finds something, one of these words stands before a `=` or `:` in any case; none where that is not so.
-    pub(super) assigns: &'static [&'static str],
-}
+/// How far before its keyword a match of our own rules may begin, in bytes.
+const LEAD_BYTES: usize = 128;
 
-/// The rule about members of JSON.
-pub(super) struct FieldText {
-    pub(super) id: &'static str,
-    pub(super) keywords: &'static [&'static str],
-    pub(super) ends: &'static [&'static str],
-    pub(super) check: Check,
-}
-
-/// One rule, compiled when a text first holds a keyword of it.
+/// One rule.
+#[derive(Clone)]
 pub(super) struct Rule {
-    pub(super) text: &'static RuleText,
-    compiled: OnceLock<Compiled>,
+    pub(super) id: Arc<str>,
+    /// A match may begin so many bytes before a keyword.
+    pub(super) lead: usize,
+    regex: String,
+    parts: RuleParts,
+    compiled: Arc<OnceLock<Option<Compiled>>>,
+}
+
+/// What a rule has besides its id and its regex.
+#[derive(Clone, Default)]
+pub(super) struct RuleParts {
+    /// The group that holds the secret; `None` for the first group that took part in the match, else the whole match.
+    pub(super) group: Option<usize>,
+    /// The secret has to have more bits of entropy for each character.
+    pub(super) entropy: Option<f64>,
+    pub(super) check: Check,
+    /// Where the regex matches, one of these words stands before a `=` or `:` in any case. Prose is told apart by it.
+    pub(super) assigns: Vec<String>,
+    /// One is in every match. Those in lower case are found in any case.
+    pub(super) keywords: Vec<String>,
+    pub(super) allow: Vec<Allowlist>,
 }
 
 /// The pattern of a rule.
+#[derive(Clone, Debug)]
 pub(super) struct Compiled {
     pub(super) pattern: Regex,
-    /// The groups of the pattern that hold the secret; none where it is the whole match.
-    pub(super) groups: Vec<usize>,
+    /// The group `judged`: the part of a secret that tells whether it is one, where that is not all of it.
+    judged: Option<usize>,
 }
 
-/// All rules.
+/// All rules in force.
 pub(super) struct Rules {
     pub(super) rules: Vec<Rule>,
+    pub(super) keywords: Keywords,
     /// Find the escapes of JSON that can stand for a sign of a keyword.
     pub(super) hiding: [Finder<'static>; 2],
 }
 
-/// The rules, ready when they are first used.
-pub(super) static RULES: LazyLock<Rules> = LazyLock::new(Rules::new);
+/// The rules in force: our own, and those that were installed.
+static RULES: LazyLock<RwLock<Arc<Rules>>> =
+    LazyLock::new(|| RwLock::new(Arc::new(Rules::with(&[]))));
+
+/// Returns the rules in force.
+pub(super) fn rules() -> Arc<Rules> {
+    RULES.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Puts rules in force beside our own, in place of those that were installed before.
+pub(super) fn install(more: &[SecretRules]) {
+    let new = Arc::new(Rules::with(more));
+    *RULES.write().unwrap_or_else(PoisonError::into_inner) = new;
+}
 
 impl Rules {
-    pub(super) fn new() -> Rules {
-        let rule = |text| Rule {
-            text,
-            compiled: OnceLock::new(),
-        };
+    #[allow(
+        clippy::expect_used,
+        reason = "the file is a part of the program, and a test reads all of it"
+    )]
+    pub(super) fn with(more: &[SecretRules]) -> Rules {
+        let own: Result<SecretRules, SecretRulesError> = SecretRules::built_in();
+        let own = own.expect("the rules of the program");
+        let rules = own.rules.into_iter();
+        let rules: Vec<Rule> = rules
+            .chain(more.iter().flat_map(|m| m.rules.clone()))
+            .collect();
+        let words = rules.iter().map(|rule| rule.parts.keywords.as_slice());
+        let field: Vec<String> = FIELD.keywords.iter().map(|&word| word.to_owned()).collect();
         Rules {
-            rules: TABLE.iter().map(rule).collect(),
+            keywords: Keywords::new(words.chain([field.as_slice()])),
+            rules,
             hiding: [r"\u", r"\/"].map(Finder::new),
         }
     }
 }
 
-impl RuleText {
-    /// Whether the pattern may find something: prose that has a keyword in it is told from an assignment at a glance.
-    pub(super) fn may_find(&self, text: &[u8]) -> bool {
+impl Rule {
+    pub(super) fn new(
+        id: String,
+        regex: String,
+        compiled: Option<Compiled>,
+        parts: RuleParts,
+    ) -> Rule {
+        Rule {
+            id: id.into(),
+            lead: LEAD_BYTES,
+            regex,
+            parts,
+            compiled: Arc::new(match compiled {
+                Some(compiled) => OnceLock::from(Some(compiled)),
+                None => OnceLock::new(),
+            }),
+        }
+    }
+
+    /// The pattern, compiled when a text first holds a keyword of it.
+    pub(super) fn compiled(&self) -> Option<&Compiled> {
+        let compile = || Compiled::new(&self.regex).ok();
+        self.compiled.get_or_init(compile).as_ref()
+    }
+
+    /// Whether the pattern may match: prose that has a keyword in it is told from an assignment at a glance.
+    pub(super) fn may_match(&self, text: &[u8]) -> bool {
+        let words = &self.parts.assigns;
         let assigns = |sign: usize| {
             let before = text.get(..sign).unwrap_or_default();
             let between = |b: &u8| matches!(b, b' ' | 0x9..=0xd | b'"' | b'\'' | b'\\');
@@ -72,25 +132,63 @@ impl RuleText {
                 .iter()
                 .rposition(|b| !between(b))
                 .map_or(0, |at| at + 1);
-            self.assigns.iter().any(|word| {
+            words.iter().any(|word| {
                 let own = end
                     .checked_sub(word.len())
                     .and_then(|from| before.get(from..end));
                 own.is_some_and(|own| own.eq_ignore_ascii_case(word.as_bytes()))
             })
         };
-        self.assigns.is_empty() || memchr::memchr2_iter(b'=', b':', text).any(assigns)
+        words.is_empty() || memchr::memchr2_iter(b'=', b':', text).any(assigns)
     }
-}
 
-impl Rule {
-    #[allow(
-        clippy::expect_used,
-        reason = "the pattern is a part of the program, and a test compiles all of them"
-    )]
-    pub(super) fn compiled(&self) -> &Compiled {
-        self.compiled
-            .get_or_init(|| Compiled::new(self.text.pattern).expect("a pattern of the table"))
+    /// Finds all secrets behind a place of a text.
+    pub(super) fn find(&self, text: &str, mut at: usize, found: &mut dyn FnMut(Range<usize>)) {
+        let Some(compiled) = self.compiled() else {
+            return;
+        };
+        let mut places = compiled.pattern.capture_locations();
+        while at <= text.len() {
+            let Some(whole) = compiled.pattern.captures_read_at(&mut places, text, at) else {
+                return;
+            };
+            let group = match self.parts.group {
+                Some(nth) => places.get(nth),
+                None => (1..places.len()).find_map(|nth| places.get(nth)),
+            };
+            let whole = (whole.start(), whole.end());
+            let (from, to) = group.unwrap_or(whole);
+            let secret = text.get(from..to).unwrap_or_default();
+            let judged = compiled.judged.and_then(|nth| places.get(nth));
+            let judged = judged
+                .and_then(|(from, to)| text.get(from..to))
+                .unwrap_or(secret);
+            if !secret.is_empty()
+                && self.is_secret(
+                    &Matched {
+                        text,
+                        whole,
+                        secret,
+                    },
+                    judged,
+                )
+            {
+                found(from..to);
+            }
+            // A match moves on by one character at least.
+            at = to.max(whole.0 + 1);
+            while !text.is_char_boundary(at) {
+                at += 1;
+            }
+        }
+    }
+
+    fn is_secret(&self, matched: &Matched<'_>, judged: &str) -> bool {
+        // What was redacted before: cleaning twice changes nothing more.
+        !is_redacted(matched.secret)
+            && self.parts.entropy.is_none_or(|bits| entropy(judged) > bits)
+            && self.parts.check.holds(judged)
+            && !self.parts.allow.iter().any(|list| list.holds(matched))
     }
 }
 
@@ -101,37 +199,37 @@ impl Rule {
     }
 }
 
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rule({})", self.id)
+    }
+}
+
 impl Compiled {
-    pub(super) fn new(pattern: &str) -> Result<Compiled, regex::Error> {
-        // Bytes, not characters: word boundaries of Unicode would make the search slow.
-        let pattern = RegexBuilder::new(&unicode_negations(pattern))
+    /// Compiles a regex, in one line if it is wrong.
+    pub(super) fn new(regex: &str) -> Result<Compiled, String> {
+        // Bytes where that is possible, and not characters: word boundaries of Unicode would make the search slow.
+        let bytes = RegexBuilder::new(&unicode_negations(regex))
             .unicode(false)
-            .build()?;
-        let names = pattern.capture_names().enumerate();
-        let groups = names.filter_map(|(nth, name)| name.map(|_| nth)).collect();
-        Ok(Compiled { pattern, groups })
+            .build();
+        let pattern = bytes.or_else(|_| Regex::new(regex));
+        let pattern = pattern.map_err(|why| in_one_line(&why.to_string()))?;
+        let mut names = pattern.capture_names().enumerate();
+        let judged = names.find_map(|(nth, name)| (name == Some("judged")).then_some(nth));
+        Ok(Compiled { pattern, judged })
     }
 }
 
-impl FieldText {
-    /// Whether the string of a member is a secret.
-    pub(super) fn holds(&self, key: &str, value: &str) -> bool {
-        if !(6..=4096).contains(&value.len()) || key.len() > 128 {
-            return false;
-        }
-        if value.contains(char::is_whitespace) || !self.names(key) {
-            return false;
-        }
-        self.check.holds(value)
-    }
-
-    fn names(&self, key: &str) -> bool {
-        let plain = key.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
-        let plain: String = plain.map(|c| c.to_ascii_lowercase()).collect();
-        self.ends.iter().any(|end| plain.ends_with(end))
-    }
+/// The last line of a message about a regex: those before it draw where the fault is.
+pub(super) fn in_one_line(text: &str) -> String {
+    let last = text
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty());
+    let last = last.unwrap_or_default();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
-
 /// Lets `[^…]` stand for characters: as bytes it could cut one in two.
 fn unicode_negations(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());

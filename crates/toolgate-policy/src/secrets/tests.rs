@@ -3,13 +3,15 @@
 #![allow(clippy::print_stdout, reason = "figures for people")]
 
 use super::{
-    Secrets, find,
-    rules::{Compiled, RULES},
-    table,
+    Secrets,
+    field::FIELD,
+    find,
+    rule_file::SecretRules,
+    rules::{Rules, rules},
 };
 use serde::Deserialize;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toolgate_core::Json;
 
 /// `samples.toml`.
@@ -45,12 +47,16 @@ fn file() -> File {
 #[test]
 fn each_rule_has_samples_and_compiles() {
     let file = file();
-    let sampled: Vec<&str> = file.rule.iter().map(|rule| rule.id.as_str()).collect();
-    let rules: Vec<&str> = table::RULES.iter().map(|rule| rule.id).collect();
-    assert_eq!(sampled, rules);
-    assert_eq!(file.field.id, table::FIELD.id);
-    for rule in table::RULES {
-        assert!(Compiled::new(rule.pattern).is_ok(), "{}", rule.id);
+    let sampled: BTreeSet<String> = file.rule.iter().map(|rule| rule.id.clone()).collect();
+    let formats: BTreeMap<String, Vec<String>> =
+        toml::from_str(include_str!("formats.toml")).unwrap();
+    let sampled: BTreeSet<String> = sampled.into_iter().chain(formats.into_keys()).collect();
+    let rules = rules();
+    let known: BTreeSet<String> = rules.rules.iter().map(|rule| rule.id.to_string()).collect();
+    assert_eq!(sampled, known);
+    assert_eq!(file.field.id, FIELD.id);
+    for rule in &rules.rules {
+        assert!(rule.compiled().is_some(), "{}", rule.id);
     }
 }
 
@@ -69,7 +75,7 @@ fn rules_find_their_samples() {
         for text in rule.yes.iter().map(|t| sample(t)) {
             yes += 1;
             let found = find::find(&text);
-            if !found.iter().any(|f| f.rule == rule.id) {
+            if !found.iter().any(|f| *f.rule == *rule.id) {
                 wrong.push(format!("{} misses {text:?}: {found:?}", rule.id));
             }
         }
@@ -120,9 +126,9 @@ proptest::proptest! {
     #[test]
     fn no_assignment_is_overlooked(parts in proptest::collection::vec(0_usize..24, 0..14)) {
         let text: String = parts.iter().map(|n| PIECES[*n]).collect();
-        for rule in RULES.rules.iter().filter(|rule| !rule.text.assigns.is_empty()) {
-            if rule.compiled().pattern.is_match(&text) {
-                proptest::prop_assert!(rule.text.may_find(text.as_bytes()), "{} in {text:?}", rule.text.id);
+        for rule in &rules().rules {
+            if rule.compiled().unwrap().pattern.is_match(&text) {
+                proptest::prop_assert!(rule.may_match(text.as_bytes()), "{} in {text:?}", rule.id);
             }
         }
     }
@@ -130,12 +136,12 @@ proptest::proptest! {
 
 #[test]
 fn a_pattern_is_compiled_when_it_may_find_something() {
-    let rules = super::rules::Rules::new();
+    let rules = Rules::with(&[]);
     let compiled = || rules.rules.iter().filter(|rule| rule.is_compiled()).count();
     let look = |text: &str| find::by_rules(&rules, text).len();
     assert_eq!(look("a broken token of prose: none, and a pwd"), 0);
     assert_eq!(compiled(), 0);
-    assert_eq!(look("auth_token=k3R9vQ2mX7bT1nL5"), 1);
+    assert_eq!(look("passphrase=k3R9vQ2mX7bT1nL5"), 1);
     assert_eq!(compiled(), 1);
 }
 
@@ -174,16 +180,6 @@ fn all_but_the_secret_stays() {
         Secrets::redact_json(&json).as_str(),
         "{ \"a\" : 1.50, \"t\": \"[redacted:github-token] é\" }"
     );
-}
-
-#[test]
-fn ids_are_unique_and_fit_the_mark() {
-    let mut ids = BTreeMap::new();
-    for rule in table::RULES {
-        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-        assert!(rule.id.bytes().all(plain), "{}", rule.id);
-        assert!(ids.insert(rule.id, ()).is_none(), "{}", rule.id);
-    }
 }
 
 /// T49: what is found of the samples in other clothes. Only the plain ones are promised.
@@ -266,5 +262,115 @@ fn cost() {
             assert_eq!(found, 0);
             println!("T49: {each} ns for {} bytes {name}", text.len());
         }
+    }
+}
+
+/// Rules of an operator, and what they find in a text.
+fn found_by(file: &str, text: &str) -> Vec<String> {
+    let rules = Rules::with(&[SecretRules::parse(file).unwrap()]);
+    let found = find::by_rules(&rules, text).into_iter();
+    found
+        .map(|found| format!("{} {}", found.rule, &text[found.range]))
+        .collect()
+}
+
+#[test]
+fn rules_of_an_operator_are_read_as_gitleaks_writes_them() {
+    let file = r#"
+title = "ours"
+[[rules]]
+id = "acme-token"
+description = "Token of Acme"
+regex = '''(?i)acme[a-z_ .,-]{0,20}[=:]\s*["']?([0-9a-f]{16})["']?'''
+secretGroup = 1
+entropy = 2.0
+keywords = ["ACME"]
+[[rules.allowlists]]
+regexTarget = "line"
+regexes = ['''^# ''']
+[[rules.allowlists]]
+stopwords = ["DEADBEEF"]
+
+[[rules]]
+id = "short"
+regex = "zed-[0-9]{8}"
+
+[[rules]]
+id = "of-files"
+regex = "x{10}"
+path = '''\.env$'''
+
+[allowlist]
+paths = ['''vendor/''']
+regexes = ["zed-99"]
+"#;
+    let rules = SecretRules::parse(file).unwrap();
+    assert_eq!(rules.len(), 2);
+    assert_eq!(
+        rules.notes(),
+        ["rule \"of-files\" is left out: it is for files of a path"]
+    );
+    let found = |text: &str| found_by(file, text).join("; ");
+    assert_eq!(
+        found("Acme_Key = 0123456789abcdef"),
+        "acme-token 0123456789abcdef"
+    );
+    for none in [
+        "Acme_Key = 0000000000000000",
+        "# acme_key = 0123456789abcdef",
+        "acme_key = deadbeef01234567",
+        "zed-99999999",
+    ] {
+        assert_eq!(found(none), "", "{none}");
+    }
+    // Far from its keyword, and without one of its own.
+    let far = format!("{} ZED-, zed-12345678", "acme ".repeat(100));
+    assert_eq!(found(&far), "short zed-12345678");
+}
+
+#[test]
+fn a_rule_that_cannot_be_used_is_an_error_that_names_it() {
+    let rule = |more: &str| format!("[[rules]]\nid = \"acme\"\n{more}\n");
+    for (file, at, says) in [
+        (
+            rule("regex = \"a(b\"\nkeywords = [\"abc\"]"),
+            30,
+            "the regex of rule \"acme\" cannot be used: unclosed group",
+        ),
+        (
+            rule("regex = \"a(?=b)\"\nkeywords = [\"abc\"]"),
+            30,
+            "the regex of rule \"acme\" cannot be used: look-around",
+        ),
+        (
+            rule("regex = \"[0-9]{9}\""),
+            30,
+            "rule \"acme\" has no keywords",
+        ),
+        (
+            rule("regex = \"abcd\"\nkeywords = [\"ab\"]"),
+            49,
+            "the keyword \"ab\" of rule \"acme\" has to have 3 to 64",
+        ),
+        (
+            rule("regex = \"abcd\"\nsecretGroup = 1"),
+            51,
+            "secretGroup of rule \"acme\" is 1, and its regex has 0 groups",
+        ),
+        (rule("regx = \"abcd\""), 22, "unknown field `regx`"),
+        (
+            rule("regex = \"abcd\"\n[[rules]]\nid = \"acme\"\nregex = \"x\""),
+            52,
+            "there is another rule \"acme\"",
+        ),
+        (
+            "[[rules]]\nid = \"A b\"\nregex = \"abcd\"".to_owned(),
+            15,
+            "the id \"A b\" cannot stand in a mark",
+        ),
+    ] {
+        let error = SecretRules::parse(&file).unwrap_err();
+        assert!(error.message.contains(says), "{error} for {file}");
+        assert_eq!(error.at, at, "{error} for {file}");
     }
 }

@@ -36,7 +36,7 @@ fn keys() {
     );
     above(
         "x = 1",
-        "1:1: unknown key \"x\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names",
+        "1:1: unknown key \"x\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names, secret_rules",
     );
     above(
         "[limits]\ncall_second = 1",
@@ -62,7 +62,7 @@ fn keys() {
     // The first of several, as they stand.
     above(
         "z = 1\ny = 1",
-        "1:1: unknown key \"z\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names",
+        "1:1: unknown key \"z\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names, secret_rules",
     );
 }
 

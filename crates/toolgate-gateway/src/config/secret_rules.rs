@@ -1,0 +1,57 @@
+//! Files with rules of the operator that find secrets: the key `secret_rules` at the top.
+
+use super::{
+    error::{ConfigError, Doc},
+    file::{self, Privacy},
+    section::Field,
+};
+use std::path::Path;
+use toolgate_policy::SecretRules;
+
+/// Most files.
+const MAX_FILES: usize = 16;
+
+/// Rules of the operator that find secrets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SecretRuleFiles {
+    /// The rules of each file, in the order of the list.
+    pub(crate) files: Vec<SecretRules>,
+    /// The rules that were left out, each with its file and the reason.
+    pub(super) notes: Vec<String>,
+}
+
+impl SecretRuleFiles {
+    /// Reads the files of a list; relative paths start at `base`.
+    pub(super) fn read(
+        field: Option<Field<'_>>,
+        base: &Path,
+    ) -> Result<SecretRuleFiles, ConfigError> {
+        let mut read = SecretRuleFiles::default();
+        let Some(field) = field else {
+            return Ok(read);
+        };
+        let list = field.list("a list of files such as [\"secrets.toml\"]")?;
+        if list.len() > MAX_FILES {
+            return Err(field.is(format!(
+                "has {} files; at most {MAX_FILES} are read",
+                list.len()
+            )));
+        }
+        for one in &list {
+            let path = file::resolve(one, base)?;
+            let name = path.display().to_string();
+            let text = file::read(&path, file::LONGEST, Privacy::Config);
+            let text = text.map_err(|why| ConfigError::new(&name, why))?;
+            let doc = Doc {
+                name: &name,
+                text: &text,
+            };
+            let rules = SecretRules::parse(&text);
+            let rules = rules.map_err(|wrong| doc.error(wrong.at, wrong.message))?;
+            read.notes
+                .extend(rules.notes().iter().map(|note| format!("{name}: {note}")));
+            read.files.push(rules);
+        }
+        Ok(read)
+    }
+}

@@ -1,0 +1,132 @@
+//! Lists of what is no secret although a rule matches it.
+
+use super::rule_file::AllowTable;
+use regex::Regex;
+use std::collections::HashSet;
+
+/// A list of what is no secret.
+#[derive(Clone, Debug)]
+pub(super) struct Allowlist {
+    regexes: Vec<Regex>,
+    target: Target,
+    /// In lower case.
+    stopwords: Vec<String>,
+    /// Whether a regex and a stopword both have to hold.
+    both: bool,
+    /// The ids of the rules that it is for; empty for all of its file.
+    rules: HashSet<String>,
+}
+
+/// What the regexes are searched in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Target {
+    Secret,
+    Match,
+    Line,
+}
+
+/// What a rule matched.
+pub(super) struct Matched<'a> {
+    pub(super) text: &'a str,
+    pub(super) whole: (usize, usize),
+    pub(super) secret: &'a str,
+}
+
+impl Allowlist {
+    /// Reads a list; `None` for one that speaks only of files and commits.
+    pub(super) fn read(table: AllowTable) -> Result<Option<Allowlist>, (usize, String)> {
+        let both = match table.condition.as_ref() {
+            None => false,
+            Some(word) => match word.get_ref().to_ascii_uppercase().as_str() {
+                "AND" | "&&" => true,
+                "OR" | "||" => false,
+                other => {
+                    let text = format!("the condition {other:?} is none; write \"OR\" or \"AND\"");
+                    return Err((word.span().start, text));
+                }
+            },
+        };
+        // A file and a commit are never those of a text: with "AND" the list never holds.
+        let is_of_files = table.paths.is_some() || table.commits.is_some();
+        if (is_of_files && both) || (table.regexes.is_empty() && table.stopwords.is_empty()) {
+            return Ok(None);
+        }
+        let target = match table
+            .regex_target
+            .as_ref()
+            .map(|word| (word, word.get_ref().as_str()))
+        {
+            None | Some((_, "secret" | "")) => Target::Secret,
+            Some((_, "match")) => Target::Match,
+            Some((_, "line")) => Target::Line,
+            Some((word, other)) => {
+                let text = format!(
+                    "the regexTarget {other:?} is none; write \"secret\", \"match\" or \"line\""
+                );
+                return Err((word.span().start, text));
+            }
+        };
+        let compile = |regex: &toml::Spanned<String>| {
+            let text = regex.get_ref();
+            Regex::new(text).map_err(|why| {
+                let why = super::rules::in_one_line(&why.to_string());
+                (
+                    regex.span().start,
+                    format!("the regex {text:?} of an allowlist cannot be used: {why}"),
+                )
+            })
+        };
+        let lower = |word: &String| word.to_ascii_lowercase();
+        Ok(Some(Allowlist {
+            regexes: table
+                .regexes
+                .iter()
+                .map(compile)
+                .collect::<Result<_, _>>()?,
+            target,
+            stopwords: table.stopwords.iter().map(lower).collect(),
+            both,
+            rules: table.target_rules.into_iter().collect(),
+        }))
+    }
+
+    pub(super) fn is_for(&self, id: &str) -> bool {
+        self.rules.is_empty() || self.rules.contains(id)
+    }
+
+    /// Returns whether what was matched is no secret.
+    pub(super) fn holds(&self, matched: &Matched<'_>) -> bool {
+        let by_regex = || {
+            let target = self.target_of(matched);
+            self.regexes.iter().any(|regex| regex.is_match(target))
+        };
+        let by_word = || {
+            let lower = matched.secret.to_ascii_lowercase();
+            self.stopwords.iter().any(|word| lower.contains(word))
+        };
+        match self.both && !self.regexes.is_empty() && !self.stopwords.is_empty() {
+            true => by_regex() && by_word(),
+            false => by_regex() || by_word(),
+        }
+    }
+
+    fn target_of<'a>(&self, matched: &Matched<'a>) -> &'a str {
+        let (from, to) = matched.whole;
+        let text = matched.text;
+        match self.target {
+            Target::Secret => matched.secret,
+            Target::Match => text.get(from..to).unwrap_or_default(),
+            Target::Line => {
+                let begin = text
+                    .get(..from)
+                    .and_then(|t| t.rfind('\n'))
+                    .map_or(0, |at| at + 1);
+                let end = text
+                    .get(to..)
+                    .and_then(|t| t.find('\n'))
+                    .map_or(text.len(), |at| to + at);
+                text.get(begin..end).unwrap_or_default()
+            }
+        }
+    }
+}

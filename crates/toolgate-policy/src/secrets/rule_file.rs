@@ -1,0 +1,307 @@
+//! Reads rules in the format of gitleaks: a TOML file with a `[[rules]]` table for each.
+//!
+//! The rules of Toolgate and those of an operator are read by the same code. Of the format, this reads what speaks of text:
+//! `id`, `description`, `regex`, `secretGroup`, `entropy`, `keywords` and allowlists with `regexes`, `regexTarget`,
+//! `stopwords` and `condition`. Two keys are our own: `check` and `assigns`.
+
+use super::{
+    allowlist::Allowlist,
+    check::Check,
+    computed::computed_keywords,
+    rules::{Compiled, Rule},
+};
+use serde::{Deserialize, de::IgnoredAny};
+use std::{collections::HashSet, fmt};
+use toml::Spanned;
+
+/// Shortest keyword, in bytes: the search compares pairs of bytes at even places.
+pub(super) const MIN_KEYWORD_BYTES: usize = 3;
+/// Longest keyword, in bytes.
+const MAX_KEYWORD_BYTES: usize = 64;
+/// Longest id of a rule, in bytes.
+const MAX_ID_BYTES: usize = 64;
+/// Most rules of one file.
+const MAX_RULES: usize = 1000;
+
+/// Rules that find secrets in text, read from a file of the operator.
+///
+/// ```
+/// use toolgate_policy::SecretRules;
+/// let rules = SecretRules::parse(
+///     "[[rules]]\nid = \"acme-token\"\nregex = '''acme_[0-9a-f]{32}'''\nkeywords = [\"acme_\"]",
+/// )?;
+/// assert_eq!(rules.len(), 1);
+/// # Ok::<(), toolgate_policy::SecretRulesError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct SecretRules {
+    pub(super) rules: Vec<Rule>,
+    notes: Vec<String>,
+}
+
+/// What is wrong with a file of rules.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SecretRulesError {
+    /// Where, as a byte offset into the text.
+    pub at: usize,
+    /// What, with the id of the rule.
+    pub message: String,
+}
+
+impl fmt::Display for SecretRulesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for SecretRulesError {}
+
+impl SecretRules {
+    /// Reads the text of a file. All patterns are compiled.
+    ///
+    /// # Errors
+    /// It is not TOML, has an unknown key, or a rule in it cannot be used.
+    pub fn parse(text: &str) -> Result<SecretRules, SecretRulesError> {
+        let mut rules = SecretRules::read(text, true)?;
+        for rule in &mut rules.rules {
+            // A match may begin anywhere before a keyword of a rule that others wrote.
+            rule.lead = usize::MAX;
+        }
+        Ok(rules)
+    }
+
+    /// Reads our own rules: a test compiles their patterns, a program compiles each when a text first needs it.
+    pub(super) fn built_in() -> Result<SecretRules, SecretRulesError> {
+        SecretRules::read(include_str!("rules.toml"), false)
+    }
+
+    /// Returns how many rules there are.
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Returns the rules that were left out, each with the reason.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn read(text: &str, is_foreign: bool) -> Result<SecretRules, SecretRulesError> {
+        let file: RuleFile = toml::from_str(text).map_err(|error| {
+            let lines: Vec<&str> = error.message().lines().collect();
+            let at = error.span().map_or(0, |span| span.start);
+            wrong(at, lines.join("; "))
+        })?;
+        if file.rules.len() > MAX_RULES {
+            let at = file.rules[MAX_RULES].span().start;
+            return Err(wrong(
+                at,
+                format!("more than {MAX_RULES} rules; split the file"),
+            ));
+        }
+        let shared = file.allowlists.into_iter().chain(file.allowlist);
+        let shared = allowlists(shared)?;
+        let (mut read, mut ids) = (SecretRules::default(), HashSet::new());
+        for rule in file.rules {
+            let (at, rule) = (rule.span().start, rule.into_inner());
+            let id = rule.id.get_ref().clone();
+            check_id(&rule.id)?;
+            if !ids.insert(id.clone()) {
+                let text = format!("there is another rule {id:?}; give this one another id");
+                return Err(wrong(rule.id.span().start, text));
+            }
+            match rule.left_out() {
+                Some(why) => read.notes.push(format!("rule {id:?} is left out: {why}")),
+                None => read.rules.push(rule.build(at, &shared, is_foreign)?),
+            }
+        }
+        Ok(read)
+    }
+}
+
+fn wrong(at: usize, message: impl Into<String>) -> SecretRulesError {
+    let message = message.into();
+    SecretRulesError { at, message }
+}
+
+fn check_id(id: &Spanned<String>) -> Result<(), SecretRulesError> {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    let text = id.get_ref();
+    if (1..=MAX_ID_BYTES).contains(&text.len()) && text.bytes().all(plain) {
+        return Ok(());
+    }
+    let write = "write 1 to 64 lower-case letters, digits and \"-\"";
+    Err(wrong(
+        id.span().start,
+        format!("the id {text:?} cannot stand in a mark; {write}"),
+    ))
+}
+
+/// A file as it is written. What speaks of a repository or of gitleaks itself is read and has no effect.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct RuleFile {
+    #[serde(default, rename = "title")]
+    _title: Option<IgnoredAny>,
+    #[serde(default, rename = "description")]
+    _description: Option<IgnoredAny>,
+    #[serde(default, rename = "minVersion")]
+    _min_version: Option<IgnoredAny>,
+    #[serde(default)]
+    rules: Vec<Spanned<RuleTable>>,
+    #[serde(default)]
+    allowlists: Vec<AllowTable>,
+    #[serde(default)]
+    allowlist: Option<AllowTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct RuleTable {
+    id: Spanned<String>,
+    #[serde(default, rename = "description")]
+    _description: String,
+    #[serde(default)]
+    regex: Option<Spanned<String>>,
+    #[serde(default)]
+    secret_group: Option<Spanned<usize>>,
+    #[serde(default)]
+    entropy: Option<f64>,
+    #[serde(default)]
+    keywords: Vec<Spanned<String>>,
+    #[serde(default)]
+    path: Option<IgnoredAny>,
+    #[serde(default)]
+    required: Option<IgnoredAny>,
+    #[serde(default, rename = "tags")]
+    _tags: Option<IgnoredAny>,
+    #[serde(default)]
+    allowlists: Vec<AllowTable>,
+    #[serde(default)]
+    allowlist: Option<AllowTable>,
+    #[serde(default)]
+    check: Check,
+    #[serde(default)]
+    assigns: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct AllowTable {
+    #[serde(default, rename = "description")]
+    _description: String,
+    #[serde(default)]
+    pub(super) condition: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) regex_target: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) regexes: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub(super) stopwords: Vec<String>,
+    #[serde(default)]
+    pub(super) paths: Option<IgnoredAny>,
+    #[serde(default)]
+    pub(super) commits: Option<IgnoredAny>,
+    /// The rules that a list of the whole file is for.
+    #[serde(default)]
+    pub(super) target_rules: Vec<String>,
+}
+
+fn allowlists(
+    tables: impl Iterator<Item = AllowTable>,
+) -> Result<Vec<Allowlist>, SecretRulesError> {
+    let read = tables.map(|table| Allowlist::read(table).map_err(|(at, text)| wrong(at, text)));
+    read.filter_map(Result::transpose).collect()
+}
+
+impl RuleTable {
+    /// Why the rule has no meaning for text.
+    fn left_out(&self) -> Option<&'static str> {
+        match (&self.regex, &self.path, &self.required) {
+            (_, Some(_), _) => Some("it is for files of a path"),
+            (_, _, Some(_)) => Some("it needs other rules beside it"),
+            (None, ..) => Some("it has no regex"),
+            _ => None,
+        }
+    }
+
+    fn build(
+        self,
+        at: usize,
+        shared: &[Allowlist],
+        is_foreign: bool,
+    ) -> Result<Rule, SecretRulesError> {
+        let id = self.id.into_inner();
+        let Some(regex) = self.regex else {
+            return Err(wrong(at, format!("rule {id:?} has no regex")));
+        };
+        let compiled = match is_foreign {
+            true => Some(Compiled::new(regex.get_ref()).map_err(|why| {
+                let text = format!("the regex of rule {id:?} cannot be used: {why}");
+                wrong(regex.span().start, text)
+            })?),
+            false => None,
+        };
+        let group = self.secret_group.filter(|group| *group.get_ref() > 0);
+        if let (Some(group), Some(compiled)) = (&group, &compiled)
+            && *group.get_ref() >= compiled.pattern.captures_len()
+        {
+            let (is, has) = (group.get_ref(), compiled.pattern.captures_len() - 1);
+            let text =
+                format!("secretGroup of rule {id:?} is {is}, and its regex has {has} groups");
+            return Err(wrong(group.span().start, text));
+        }
+        let keywords = keywords(&id, &self.keywords, &regex, is_foreign)?;
+        let mut allow = allowlists(self.allowlists.into_iter().chain(self.allowlist))?;
+        allow.extend(shared.iter().filter(|list| list.is_for(&id)).cloned());
+        Ok(Rule::new(
+            id,
+            regex.into_inner(),
+            compiled,
+            super::rules::RuleParts {
+                group: group.map(Spanned::into_inner),
+                entropy: self.entropy,
+                check: self.check,
+                assigns: self.assigns,
+                keywords,
+                allow,
+            },
+        ))
+    }
+}
+
+/// The keywords of a rule. Those of others are compared without regard to case, as gitleaks does.
+fn keywords(
+    id: &str,
+    written: &[Spanned<String>],
+    regex: &Spanned<String>,
+    is_foreign: bool,
+) -> Result<Vec<String>, SecretRulesError> {
+    if written.is_empty() {
+        let computed = computed_keywords(regex.get_ref());
+        return computed.ok_or_else(|| {
+            let text = format!(
+                "rule {id:?} has no keywords, and its regex begins with no fixed text; add keywords = [\"…\"], of which one is in every match, in lower case"
+            );
+            wrong(regex.span().start, text)
+        });
+    }
+    let one = |keyword: &Spanned<String>| {
+        let text = keyword.get_ref();
+        match (MIN_KEYWORD_BYTES..=MAX_KEYWORD_BYTES).contains(&text.len()) {
+            true if is_foreign => Ok(text.to_ascii_lowercase()),
+            true => Ok(text.clone()),
+            false => Err(wrong(
+                keyword.span().start,
+                format!(
+                    "the keyword {text:?} of rule {id:?} has to have {MIN_KEYWORD_BYTES} to {MAX_KEYWORD_BYTES} characters"
+                ),
+            )),
+        }
+    };
+    written.iter().map(one).collect()
+}
