@@ -1,5 +1,6 @@
 //! Why a call failed: one answer for code, one for people, and the cause for the log.
 
+use crate::OperatorDetail;
 use std::{borrow::Cow, fmt, time::Duration};
 use toolgate_wire::json::{Json, ObjectWriter};
 
@@ -11,6 +12,7 @@ pub struct Error {
     kind: Kind,
     public: Cow<'static, str>,
     source: Option<BoxError>,
+    detail: Option<OperatorDetail>,
 }
 
 /// What code should make of an error.
@@ -117,6 +119,7 @@ impl Error {
             kind,
             public: public.into(),
             source: None,
+            detail: None,
         }
     }
 
@@ -136,6 +139,17 @@ impl Error {
             cause = error.source();
         }
         false
+    }
+
+    /// The same error with details that only the operator may read.
+    pub fn with_detail(mut self, detail: OperatorDetail) -> Error {
+        self.detail = Some(detail);
+        self
+    }
+
+    /// What only the operator may read of it.
+    pub fn detail(&self) -> Option<&OperatorDetail> {
+        self.detail.as_ref()
     }
 
     /// What code should make of it.

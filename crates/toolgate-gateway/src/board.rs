@@ -8,7 +8,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::broadcast;
-use toolgate::{Caller, Catalog, Item, ItemKind, Op, Progress, Seen, Trail};
+use toolgate::{Caller, Catalog, Item, ItemKind, Op, OperatorDetail, Progress, Seen, Trail};
 use toolgate_policy::{CallView, End, Observer, Secrets, Stage, Stop, clean};
 
 /// Calls that are kept for the console.
@@ -29,6 +29,8 @@ pub(crate) struct Board {
     /// What runs, and the hand on it.
     pub(crate) stop: Stop,
     feed: broadcast::Sender<Told>,
+    /// The details of a failure that were printed last.
+    said: Mutex<Option<OperatorDetail>>,
 }
 
 /// One call as the console shows it.
@@ -63,6 +65,17 @@ impl Board {
             names: Mutex::default(),
             stop: Stop::default(),
             feed: broadcast::Sender::new(BEHIND),
+            said: Mutex::default(),
+        }
+    }
+
+    /// Prints the details of a failure, unless they are those that were printed last.
+    fn say_once(&self, detail: &OperatorDetail) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.as_ref() != Some(detail) {
+            let text = Secrets::without(detail.for_operator());
+            eprintln!("toolgate: a call failed: {}", toolgate::visible_line(&text));
+            *said = Some(detail.clone());
         }
     }
 
@@ -189,12 +202,18 @@ impl Observer for Board {
         if self.stop.runs(id) {
             return;
         }
+        if let Some(detail) = &end.detail {
+            self.say_once(detail);
+        }
         let waits = matches!(end.out, "waiting" | "input_required");
         self.update(id, |call| {
             call.state = if waits { "waiting" } else { "done" };
             call.outcome = (!waits).then_some(word(end.out));
             call.code = end.code;
-            call.detail.clone_from(&end.public);
+            call.detail = match &end.detail {
+                Some(detail) => Some(detail.for_operator().to_owned()),
+                None => end.public.clone(),
+            };
             call.took = Some(call.at.elapsed().unwrap_or_default().as_millis());
             call.approval = end.approvals.first().cloned();
         });

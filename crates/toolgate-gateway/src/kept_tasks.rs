@@ -41,7 +41,8 @@ impl KeptTasks {
             ..StateLimits::default()
         };
         let store = State::open(&dir, limits);
-        let store = store.map_err(|e| format!("cannot open the tasks that are kept: {e}"))?;
+        let store =
+            store.map_err(|e| format!("cannot open the tasks that are kept: {}", e.detail()))?;
         let process = toolgate::ids::secret();
         let lock = lock(&dir, &process);
         let lock = lock.map_err(|e| format!("cannot lock {}: {e}", dir.display()))?;

@@ -318,7 +318,7 @@ fn store(dir: &Path) -> Result<Arc<dyn Store>, String> {
         return Ok(Arc::new(Memory::new()));
     }
     let state = state::State::open(dir, StateLimits::default());
-    let state = state.map_err(|e| format!("cannot open the state: {e}"))?;
+    let state = state.map_err(|e| format!("cannot open the state: {}", e.detail()))?;
     Ok(Arc::new(ReadOnly(state)))
 }
 

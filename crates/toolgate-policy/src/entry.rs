@@ -134,10 +134,12 @@ impl Open<'_> {
             .as_ref()
             .err()
             .map(|error| error.public().to_owned());
+        let detail = outcome.as_ref().err().and_then(Error::detail).cloned();
         End {
             out,
             code: outcome.as_ref().err().map(|error| code(error.kind())),
             public,
+            detail,
             approvals,
             took: self.start.elapsed(),
             size,
@@ -218,6 +220,7 @@ impl Drop for Open<'_> {
             out,
             code: None,
             public: None,
+            detail: None,
             approvals: Vec::new(),
             took: self.start.elapsed(),
             size: 0,

@@ -1,7 +1,7 @@
 //! Who watches calls as they happen.
 
 use std::{sync::Arc, time::Duration};
-use toolgate_core::{Call, Caller, Item, Json, Op, Progress, Seen, Trail};
+use toolgate_core::{Call, Caller, Item, Json, Op, OperatorDetail, Progress, Seen, Trail};
 
 /// Sees every round of every call from its start to its end. Must not block.
 ///
@@ -77,6 +77,8 @@ pub struct End {
     pub code: Option<&'static str>,
     /// What the caller was told, where it failed.
     pub public: Option<String>,
+    /// What only the operator may read of the failure.
+    pub detail: Option<OperatorDetail>,
     /// The approvals it waits for; then the same call comes again.
     pub approvals: Vec<Arc<str>>,
     /// How long the round took.

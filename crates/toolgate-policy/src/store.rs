@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
-use toolgate_core::{BoxFuture, Error, Kind, Refusal};
+use toolgate_core::{BoxFuture, Error, Kind, OperatorDetail, Refusal};
 use toolgate_journal::state::State;
 pub use toolgate_journal::state::{Clock, Expect, Row, Written};
 
@@ -70,7 +70,10 @@ impl Store for State {
         Box::pin(async move {
             written.await.map_err(|cause| {
                 let text = format!("nothing may happen that cannot be kept: {cause}");
-                Error::new(Kind::Refused(Refusal::Record), text).because(cause)
+                let detail = OperatorDetail::new(cause.detail());
+                Error::new(Kind::Refused(Refusal::Record), text)
+                    .because(cause)
+                    .with_detail(detail)
             })
         })
     }

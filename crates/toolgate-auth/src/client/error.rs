@@ -2,12 +2,14 @@
 
 use crate::fetch::FetchError;
 use std::fmt;
+use toolgate_core::OperatorDetail;
 
-/// Why there is no token. Its words can be shown: they hold no secret, and of a peer only cleaned ones.
+/// Why there is no token. Its words can be shown: they hold no secret, no path, and of a peer only cleaned ones.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AuthError {
     kind: AuthErrorKind,
     words: String,
+    detail: Option<OperatorDetail>,
 }
 
 /// The kinds of [`AuthError`].
@@ -36,6 +38,26 @@ impl AuthError {
         AuthError {
             kind,
             words: words.into(),
+            detail: None,
+        }
+    }
+
+    /// The same error with details that only the operator may read, such as the path of a file.
+    pub fn with_detail(mut self, detail: OperatorDetail) -> AuthError {
+        self.detail = Some(detail);
+        self
+    }
+
+    /// What only the operator may read of it.
+    pub fn detail(&self) -> Option<&OperatorDetail> {
+        self.detail.as_ref()
+    }
+
+    /// Returns the words, with the details where there are some: for the operator.
+    pub fn for_operator(&self) -> String {
+        match &self.detail {
+            Some(detail) => format!("{}: {}", self.words, detail.for_operator()),
+            None => self.words.clone(),
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) fn keys<T>(
 /// What is kept of keys, approvals and freezes.
 pub(super) fn state(data: &Path) -> Result<State> {
     let state = State::open(data.join("state"), StateLimits::default());
-    state.map_err(|e| Failed::Work(format!("cannot open the state: {e}")))
+    state.map_err(|e| Failed::Work(format!("cannot open the state: {}", e.detail())))
 }
 
 /// Writes down what has happened.

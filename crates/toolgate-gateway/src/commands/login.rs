@@ -54,7 +54,7 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
     };
     let login: Login = login.sign_in(browser).build();
     let grant = runtime.block_on(login.sign_in());
-    let grant = grant.map_err(|error| Failed::Work(error.to_string()))?;
+    let grant = grant.map_err(|error| Failed::Work(error.for_operator()))?;
     tell(place, &data, Now::In, at.id, for_whom);
     let scopes = match grant.scopes.to_string() {
         none if none.is_empty() => String::new(),

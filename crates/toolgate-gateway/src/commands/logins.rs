@@ -127,7 +127,7 @@ pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
         let (server, _, caller) = callers::parts(key);
         let login = login(&config, &grants, key)?;
         let out = runtime.block_on(login.sign_out());
-        let words = words(out.map_err(|error| Failed::Work(error.to_string()))?);
+        let words = words(out.map_err(|error| Failed::Work(error.for_operator()))?);
         tell(place, &data, Now::Out, server, caller);
         let id = named(&visible_line(server), caller);
         print(&format!("nothing is granted for {id} any more; {words}\n"))?;

@@ -85,7 +85,7 @@ impl Console {
             login.sign_out_telling(told).await
         });
         let out = leaving.await.map_err(|_| "the sign-out was cut off")?;
-        let words = match out.map_err(|error| error.to_string())? {
+        let words = match out.map_err(|error| error.for_operator())? {
             SignedOut::Nothing => {
                 return Err(format!("nothing was granted for {}", caller.unwrap_or(id)));
             }

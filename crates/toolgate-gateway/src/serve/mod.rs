@@ -65,7 +65,8 @@ pub(crate) fn run(start: Start) -> Result<(), String> {
     })?;
     let journal = open_journal(&start)?;
     let store = state::State::open(start.data.join("state"), StateLimits::default());
-    let store: Arc<dyn Store> = Arc::new(store.map_err(|e| format!("cannot open the state: {e}"))?);
+    let store: Arc<dyn Store> =
+        Arc::new(store.map_err(|e| format!("cannot open the state: {}", e.detail()))?);
     // Over stdio the end of the process ends the connection, and that its tasks.
     let tasks = match &start.reach {
         Reach::Http(_) => Some(KeptTasks::open(&start.data, &start.config.limits)?),

@@ -3,6 +3,7 @@
 use super::{
     State, Supervised,
     backoff::Backoff,
+    down_reason::DownReason,
     launch::{Launch, Pipes},
     per_caller,
     reach::reach,
@@ -80,12 +81,15 @@ pub(super) async fn supervise(
             // It did not come up in another way either: the first request was not to blame.
             End::Gone(error, None) => {
                 attempt = OpeningAttempt::First;
-                (State::Backoff, error, Duration::ZERO)
+                (State::Backoff, DownReason::of_server(error), Duration::ZERO)
             }
-            End::Gone(error, Some(ran)) => (State::Backoff, error, ran),
-            End::NotStarted(error, true) => (State::Failed, error, Duration::ZERO),
+            End::Gone(error, Some(ran)) => (State::Backoff, DownReason::of_server(error), ran),
+            End::NotStarted(error, true) => {
+                (State::Failed, DownReason::of_start(error), Duration::ZERO)
+            }
             End::NotStarted(error, false) => {
-                server.down(State::Failed, Some(error), None);
+                let reason = DownReason::of_start(error);
+                server.down(State::Failed, Some(reason), None);
                 return;
             }
         };

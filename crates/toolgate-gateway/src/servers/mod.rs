@@ -9,6 +9,7 @@
 //! - `launch`: how a child comes to be; by the guardian, or by a test.
 
 mod backoff;
+mod down_reason;
 mod hearing;
 mod launch;
 mod lease;

@@ -2,6 +2,7 @@
 
 use super::{
     Known, ServerSpec, ServerStatus, State,
+    down_reason::DownReason,
     hearing::{Hearing, Told},
     per_caller::PerCaller,
     tail::Tail,
@@ -54,7 +55,7 @@ pub(super) struct Seat {
     state: State,
     pub(super) remote: Option<Arc<Remote>>,
     restarts: u32,
-    error: Option<String>,
+    error: Option<DownReason>,
     due: Option<Instant>,
     /// The last child did not come up: nobody waits for the next one.
     open: bool,
@@ -108,7 +109,10 @@ impl Supervised {
             state: need.as_ref().map_or(seat.state, |_| State::SignIn),
             reached: self.callers.as_ref().is_none_or(PerCaller::was_reached),
             restarts: seat.restarts,
-            error: need.map_or(seat.error, |words| Some(words.to_string())),
+            error: match need {
+                Some(words) => Some(words.to_string()),
+                None => seat.error.map(|why| why.detail().for_operator().to_owned()),
+            },
             stderr: self.tail.lines(),
             tools: match &self.callers {
                 Some(callers) => callers.tools(),
@@ -160,7 +164,7 @@ impl Supervised {
     }
 
     /// Its child is gone, for this reason; when the next one is due.
-    pub(super) fn down(&self, state: State, error: Option<String>, due: Option<Instant>) {
+    pub(super) fn down(&self, state: State, error: Option<DownReason>, due: Option<Instant>) {
         self.sit(|seat| {
             seat.open = matches!(seat.state, State::Starting | State::Failed);
             seat.state = state;
@@ -320,13 +324,17 @@ impl Supervised {
         let id = &self.spec.id;
         let why = match (&seat.error, seat.state) {
             (_, State::Stopped) => "the gateway stops".to_owned(),
-            (Some(error), _) => error.clone(),
+            (Some(error), _) => error.public().to_owned(),
             (None, _) => format!("it did not answer within {:?} so far", self.spec.wait),
         };
         let text = format!(
             "the server {id} is not running: {why}; its last lines are in the console, under Servers"
         );
-        Error::new(Kind::Upstream, text).because(NotSent)
+        let error = Error::new(Kind::Upstream, text).because(NotSent);
+        match (&seat.error, seat.state) {
+            (_, State::Stopped) | (None, _) => error,
+            (Some(reason), _) => error.with_detail(reason.detail().clone()),
+        }
     }
 }
 

@@ -475,11 +475,11 @@ async fn a_program_that_cannot_be_started_is_failed_until_it_can() {
     ]);
     until(&server, &supervisor, State::Failed).await;
     let error = server.call(call()).await.unwrap_err();
-    assert!(
-        error.public().contains("no such program: nothing"),
-        "{}",
-        error.public()
-    );
+    let public = error.public();
+    assert!(public.contains("it could not be started"), "{public}");
+    assert!(!public.contains("nothing"), "{public}");
+    let detail = error.detail().unwrap().for_operator();
+    assert!(detail.contains("no such program: nothing"), "{detail}");
     until(&server, &supervisor, State::Running).await;
     assert_eq!(server.status().restarts, 4);
 }

@@ -55,6 +55,7 @@ mod one_address;
 mod one_no;
 mod one_over;
 mod opening;
+mod operator_paths;
 mod orphans;
 mod other_origins;
 mod overrides;

@@ -88,6 +88,8 @@ impl Default for StateLimits {
 }
 
 /// Why the state was not read or written.
+///
+/// Its `Display` has no path: it may reach a caller. [`StateError::detail`] is for the operator.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum StateError {
@@ -125,27 +127,39 @@ impl StateError {
     }
 }
 
-impl fmt::Display for StateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl StateError {
+    /// Returns what happened with paths and what the system said, and what to do: for the operator only.
+    pub fn detail(&self) -> String {
         match self {
-            StateError::File { doing, path, cause } => write!(
-                f,
+            StateError::File { doing, path, cause } => format!(
                 "cannot {doing} {}: {cause}; check the folder, its owner and its mode",
                 path.display()
             ),
-            StateError::Damaged { path, line } => write!(
-                f,
+            StateError::Damaged { path, line } => format!(
                 "{} is damaged in line {line}; put back a copy, or move the file away to begin without what it holds: grants, pins and approvals, or the results of tasks",
                 path.display()
             ),
+            StateError::Failed(reason) => {
+                format!("the state cannot be written ({reason}); repair the disk, then restart")
+            }
+            StateError::Full(_) | StateError::Overloaded => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StateError::File { .. } | StateError::Failed(_) => {
+                f.write_str("the state cannot be written; the operator has to repair it")
+            }
+            StateError::Damaged { .. } => {
+                f.write_str("the state is damaged; the operator has to repair it")
+            }
             StateError::Full(text) => f.write_str(text),
             StateError::Overloaded => {
                 f.write_str("too many changes wait for the disk; try again later")
             }
-            StateError::Failed(reason) => write!(
-                f,
-                "the state cannot be written ({reason}); repair the disk, then restart"
-            ),
         }
     }
 }

@@ -206,7 +206,10 @@ impl Remote {
             } => {
                 let error = self.upstream(words);
                 match no_token {
-                    Some(why) => error.because(why),
+                    Some(why) => match why.detail().cloned() {
+                        Some(detail) => error.with_detail(detail).because(why),
+                        None => error.because(why),
+                    },
                     None => error,
                 }
             }

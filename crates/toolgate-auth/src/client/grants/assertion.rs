@@ -46,8 +46,12 @@ impl From<Secret> for Assertion {
 
 async fn read(path: PathBuf) -> Result<Secret, AuthError> {
     let failed = |why: String| {
-        let words = format!("the file {} with the assertion {why}", path.display());
-        AuthError::new(AuthErrorKind::Store, words)
+        let detail = format!("the file {} with the assertion {why}", path.display());
+        AuthError::new(
+            AuthErrorKind::Store,
+            "the file with the assertion cannot be used",
+        )
+        .with_detail(toolgate_core::OperatorDetail::new(detail))
     };
     let about = tokio::fs::metadata(&path).await;
     let size = about

@@ -226,6 +226,8 @@ impl Store for MemoryStore {
 
 impl From<StoreError> for super::AuthError {
     fn from(error: StoreError) -> super::AuthError {
-        super::AuthError::new(super::AuthErrorKind::Store, error.0)
+        let words = "what was granted cannot be kept or read; the operator has to repair the store";
+        super::AuthError::new(super::AuthErrorKind::Store, words)
+            .with_detail(toolgate_core::OperatorDetail::new(error.0))
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 };
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::time::Instant;
-use toolgate::{Caller, Error, Kind, client::HttpOptions, visible_line};
+use toolgate::{Caller, Error, Kind, OperatorDetail, client::HttpOptions, visible_line};
 use toolgate_auth::{
     Secret, Url,
     client::{Authenticate, Login, OauthClient, OnBehalf, Scopes, TokenExchange},
@@ -139,7 +139,10 @@ impl PerCaller {
         }
         let id = &server.spec.id;
         let kept = callers::granted(grants, id, address, caller.name()).await;
-        let kept = kept.map_err(|bad| down(server, &bad.0))?;
+        let kept = kept.map_err(|bad| {
+            let error = down(server, "what was granted for its callers cannot be read");
+            error.with_detail(OperatorDetail::new(bad.0))
+        })?;
         let Some(kept) = kept else {
             self.forget(caller.name());
             if self.own.tell(caller.shared()) {

@@ -1,0 +1,36 @@
+//! What only the operator may read of a failure.
+
+use std::fmt;
+
+/// Details of a failure for the operator: paths, commands, addresses, what the system said.
+///
+/// It has no `Display`, so it cannot be formatted into the text of an [`Error`](crate::Error), which callers and their
+/// models read. It goes with the error by [`Error::with_detail`](crate::Error::with_detail).
+///
+/// ```
+/// use toolgate_core::{Error, Kind, OperatorDetail};
+/// let detail = OperatorDetail::new("/srv/state is full");
+/// let error = Error::new(Kind::Bug, "the state cannot be written").with_detail(detail);
+/// assert!(!format!("{error} {error:?}").contains("/srv"));
+/// assert_eq!(error.detail().unwrap().for_operator(), "/srv/state is full");
+/// ```
+#[derive(Clone, Eq, PartialEq)]
+pub struct OperatorDetail(String);
+
+impl OperatorDetail {
+    /// Takes a text in one line, without secrets.
+    pub fn new(text: impl Into<String>) -> OperatorDetail {
+        OperatorDetail(text.into())
+    }
+
+    /// Returns the text: for standard error, the console, the terminal of the operator.
+    pub fn for_operator(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for OperatorDetail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OperatorDetail(..)")
+    }
+}
