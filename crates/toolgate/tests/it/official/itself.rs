@@ -45,6 +45,27 @@ fn an_error_is_read_by_its_code() {
     check("2024-11-05", "ping", words, false);
 }
 
+/// In a session an id is never free again, without one it is after its reply.
+#[test]
+fn no_id_of_ours_comes_twice() {
+    let reply = |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+    let mut talk = Talk::of(Side::Client);
+    talk.speaks("2025-11-25");
+    let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
+    assert_eq!(talk.check(ping), Ok(()));
+    talk.heard(&reply(7));
+    let twice = talk.check(ping).unwrap_err();
+    assert!(twice.contains("the id 7"), "{twice}");
+    let mut talk = Talk::of(Side::Client);
+    let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let list =
+        format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{{"_meta":{meta}}}}}"#);
+    assert_eq!(talk.check(&list), Ok(()));
+    assert!(talk.check(&list).is_err());
+    talk.heard(&reply(7));
+    assert_eq!(talk.check(&list), Ok(()));
+}
+
 #[test]
 fn we_send_what_is_ours_to_send() {
     let told = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;

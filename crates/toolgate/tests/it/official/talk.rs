@@ -3,7 +3,7 @@
 pub(crate) use super::table::Side;
 use super::{schema, table};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use toolgate_wire::json::{Json, Limits};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -17,6 +17,8 @@ pub(crate) struct Talk {
     asked: HashMap<(Side, String), (String, &'static str)>,
     /// The methods of the questions of the last result that had some.
     questions: HashMap<String, String>,
+    /// The ids of our requests that no other may have: in a session all of them, else those that wait for a reply.
+    taken: HashSet<String>,
 }
 
 impl Talk {
@@ -27,12 +29,18 @@ impl Talk {
             session: None,
             asked: HashMap::new(),
             questions: HashMap::new(),
+            taken: HashSet::new(),
         }
     }
 
     /// A header says the revision.
     pub(crate) fn speaks(&mut self, revision: &str) {
         self.session = known(&Value::from(revision)).or(self.session);
+    }
+
+    /// The transport took no request with this id.
+    pub(crate) fn refused(&mut self, id: &Value) {
+        self.taken.remove(&id.to_string());
     }
 
     /// The other side sent this, good or bad.
@@ -42,6 +50,10 @@ impl Talk {
         };
         for message in each(&message) {
             self.remember(self.ours.other(), message);
+            let is_reply = message.get("method").is_none();
+            if is_reply && self.session.is_none_or(|spoken| spoken == table::NEWEST) {
+                self.taken.remove(&message["id"].to_string());
+            }
         }
     }
 
@@ -62,10 +74,25 @@ impl Talk {
             return Err(format!("an array of messages in {:?}", self.session));
         }
         for message in each(&whole) {
+            self.take(message)?;
             self.remember(self.ours, message);
             self.message(message)?;
         }
         Ok(())
+    }
+
+    /// Takes the id of a request of ours.
+    fn take(&mut self, message: &Value) -> Result<(), String> {
+        let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else {
+            return Ok(());
+        };
+        if method == "initialize" {
+            self.taken.clear();
+        }
+        match self.taken.insert(id.to_string()) {
+            true => Ok(()),
+            false => Err(format!("a second request with the id {id}")),
+        }
     }
 
     fn remember(&mut self, from: Side, message: &Value) {

@@ -213,6 +213,10 @@ impl Asked {
     }
 
     pub(super) async fn answer(mut self, status: &str, headers: &[(&str, &str)], body: &str) {
+        // What HTTP refuses never was a request of the session, and may come again as it is.
+        if !status.starts_with('2') {
+            self.talk.lock().unwrap().refused(&self.body["id"]);
+        }
         let mut head = format!(
             "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n",
             body.len()
