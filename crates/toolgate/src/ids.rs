@@ -108,7 +108,7 @@ mod tests {
 
     /// T25: no session id comes twice, and each sign of it is as likely as any other.
     ///
-    /// Holds: SEC-02, SEC-08
+    /// Holds: SEC-02, SEC-08, XTASK-13
     #[test]
     fn t25_a_million_ids_are_all_different_and_even() {
         const COUNT: usize = 1_000_000;

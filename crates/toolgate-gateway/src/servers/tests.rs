@@ -247,6 +247,7 @@ fn call() -> Call {
     Call::tool("c1", Caller::new("test"), "a", Json::from_value(&json!({})))
 }
 
+/// Holds: TOOL-29
 #[tokio::test(start_paused = true)]
 async fn a_server_is_started_opened_and_used() {
     let (script, supervisor, server) = start(&[Act::Serve]);

@@ -28,7 +28,7 @@ fn error_of(answer: &Response, id: &Value) -> (Value, u16, bool) {
     (message["error"].clone(), answer.status, challenged)
 }
 
-/// Holds: TOOL-20.
+/// Holds: TOOL-20, BASE-20.
 #[test]
 fn an_error_of_a_server_keeps_its_code_in_every_revision() {
     let gate = gate();

@@ -7,7 +7,7 @@ use crate::help::{
     FOREVER, SHORT, TERM, alive, all, eventually, guardian, numbers, program, send, shell, soon,
 };
 
-/// Holds: STDIO-13
+/// Holds: STDIO-13, LIFE-15
 #[tokio::test]
 async fn a_child_that_leaves_at_the_end_of_its_input_is_not_signalled() {
     let script = "trap 'echo signalled; exit 9' TERM; echo $$; cat; sleep 0.2; echo left; exit 7";
@@ -19,6 +19,7 @@ async fn a_child_that_leaves_at_the_end_of_its_input_is_not_signalled() {
     assert_eq!(all(&mut child.stdout).await, "left\n");
 }
 
+/// Holds: LIFE-15, STDIO-13
 #[tokio::test]
 async fn a_child_that_stays_gets_sigterm() {
     let guardian = guardian();

@@ -46,7 +46,7 @@ fn dialect(schema: Value) -> Dialect {
     super::dialect::of(&graph).unwrap()
 }
 
-/// Holds: BASE-45
+/// Holds: BASE-45, BASE-46
 #[test]
 fn dialects() {
     for unnamed in [
@@ -101,7 +101,7 @@ fn fits_all(schema: &Value, good: &[Value], bad: &[Value]) {
     }
 }
 
-/// Holds: BASE-45
+/// Holds: BASE-45, TOOL-08
 #[test]
 fn definitions_do_not_turn_off_keywords_of_2020_12() {
     let schema = json!({
@@ -226,6 +226,7 @@ fn keywords_of_draft_07_apply_beside_those_of_2020_12() {
     }
 }
 
+/// Holds: BASE-46
 #[test]
 fn a_named_dialect_keeps_its_meaning() {
     let of = |name: &str, mut schema: Value| {

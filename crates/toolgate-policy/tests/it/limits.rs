@@ -65,7 +65,7 @@ async fn silence_ends_a_call() {
     assert_eq!(world.events("call.end")[0]["out"], "timeout");
 }
 
-/// Holds: CANC-14
+/// Holds: CANC-14, LIFE-13
 #[tokio::test(start_paused = true)]
 async fn progress_buys_time_up_to_a_hard_cap() {
     let world = World::new();

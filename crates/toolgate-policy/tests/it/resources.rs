@@ -120,6 +120,7 @@ async fn a_glob_over_names_of_tools_covers_no_resource() {
     assert_eq!(go(&world, Op::Prompt, "greet").await, "ask");
 }
 
+/// Holds: COMP-05
 #[tokio::test]
 async fn a_prompt_has_a_name_of_its_own() {
     let world = world(vec![rule("files.prompt:gr*", Then::Deny)], true);

@@ -19,6 +19,12 @@ use toolgate::{
 };
 use toolgate_wire::json::Limits;
 
+/// The schema of every tool, with all that can stand in one, and spaces where a program would write none.
+const SCHEMA: &str = r##"{"type": "object",  "$anchor": "root", "$defs": {"s": {"$anchor": "s", "type": "string"}},
+ "allOf": [{"properties": {"a": {"$ref": "#s"}}}], "anyOf": [{}], "oneOf": [true], "not": {"required": ["z"]},
+ "if": {"required": ["a"]}, "then": {"required": ["b"]}, "else": {"maxProperties": 1.0},
+ "dependentSchemas": {"b": {"$ref": "#/$defs/s"}}, "unevaluatedProperties": false, "x-own": [null]}"##;
+
 /// A service that has these tools, or none because it is down.
 struct Script {
     catalog: Mutex<Option<Catalog>>,
@@ -41,9 +47,8 @@ impl Script {
 
     fn offer(&self, names: &[&str]) {
         let item = |name: &&str| {
-            let text = format!(
-                r#"{{"x":1.0,"name":"{name}","inputSchema":{{"type": "object"}},"y":{{"name":"n"}}}}"#
-            );
+            let text =
+                format!(r#"{{"x":1.0,"name":"{name}","inputSchema":{SCHEMA},"y":{{"name":"n"}}}}"#);
             let json = Json::read(text.into_bytes(), &Limits::default()).unwrap();
             Arc::new(Item::new(
                 Origin {
@@ -147,7 +152,7 @@ async fn tools_are_renamed_and_everything_else_stays() {
     );
     let json = item.def.json();
     let expected = format!(
-        r#"{{"x":1.0,"name":"{}","inputSchema":{{"type": "object"}},"y":{{"name":"n"}}}}"#,
+        r#"{{"x":1.0,"name":"{}","inputSchema":{SCHEMA},"y":{{"name":"n"}}}}"#,
         item.def.name()
     );
     assert_eq!(json.as_str(), expected);

@@ -304,6 +304,8 @@ fn the_yes_of_a_person_lasts_and_a_later_no_counts() {
 }
 
 /// Its question comes under a key that was never used, is answered once, and only for who began it.
+///
+/// Holds: XTASK-14
 #[test]
 fn its_questions_are_asked_again_under_other_keys_and_answered_once() {
     let far = far("2026-07-28");

@@ -31,7 +31,7 @@ async fn tools_in_every_revision() {
     }
 }
 
-/// Holds: RES-05, RES-09, PROM-04, COMP-02, COMP-04
+/// Holds: RES-05, RES-09, PROM-04, COMP-02
 #[tokio::test]
 async fn resources_prompts_and_completion_in_every_revision() {
     for revision in REVISIONS {
@@ -80,7 +80,7 @@ async fn progress_and_log_in_every_revision() {
     }
 }
 
-/// Holds: LIFE-03, LIFE-16, LIFE-18, VER-01
+/// Holds: LIFE-03, LIFE-16, LIFE-18
 #[tokio::test]
 async fn what_the_server_says_of_itself() {
     for revision in REVISIONS {

@@ -93,7 +93,7 @@ async fn a_call_with_rounds_is_confirmed_once() {
     assert_eq!(*seen.lock().unwrap(), ["asks"]);
 }
 
-/// Holds: TOOL-42
+/// Holds: TOOL-42, TOOL-45
 #[tokio::test]
 async fn only_allowed_tools_are_there() {
     let builder = Client::builder().allow(["a*", "co?nt"]).deny(["asks"]);

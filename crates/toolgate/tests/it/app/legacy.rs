@@ -125,7 +125,7 @@ async fn finish(
     assert_eq!(calling.await.unwrap().unwrap().text(), "ok");
 }
 
-/// Holds: ELIC-01, ELIC-07, ELIC-08, SAMP-01, ROOT-01
+/// Holds: ELIC-01, ELIC-07, ELIC-08, SAMP-01, ROOT-01, ELIC-03
 #[tokio::test]
 async fn a_question_in_the_middle_of_a_call() {
     let builder = Client::builder().on_elicit(|form| async move {
@@ -189,7 +189,27 @@ async fn a_question_may_take_long_and_may_be_taken_back() {
     assert_eq!(peer.read().await["method"], "notifications/cancelled");
 }
 
-/// Holds: ELIC-10, ELIC-16
+/// Holds: COMP-04
+#[tokio::test]
+async fn a_server_without_completions_completes_nothing() {
+    let can = json!({"completions": {}, "prompts": {}});
+    let (client, mut peer, _) = legacy(Client::builder(), can).await;
+    let completing = soon(async move { client.complete_prompt("greet", "who", "A", &[]).await });
+    let mut request = peer.read().await;
+    if request["method"] == "prompts/list" {
+        let prompt = json!({"name": "greet", "arguments": [{"name": "who"}]});
+        peer.reply(&request, json!({"prompts": [prompt]})).await;
+        request = peer.read().await;
+    }
+    assert_eq!(request["method"], "completion/complete");
+    assert_eq!(request["params"]["argument"]["value"], "A");
+    peer.reply(&request, json!({"completion": {"values": []}}))
+        .await;
+    let completed = completing.await.unwrap().unwrap();
+    assert!(completed.values.is_empty(), "{completed:?}");
+}
+
+/// Holds: ELIC-10, ELIC-16, ELIC-03
 #[tokio::test]
 async fn pages_and_their_end() {
     let done = Arc::new(Mutex::new(Vec::new()));
@@ -241,7 +261,7 @@ async fn new_roots_are_told() {
     );
 }
 
-/// Holds: MRTR-11, MRTR-12, ELIC-02
+/// Holds: MRTR-11, MRTR-12, ELIC-02, SAMP-06
 #[tokio::test]
 async fn state_goes_back_unchanged_and_rounds_end() {
     let builder = Client::builder()

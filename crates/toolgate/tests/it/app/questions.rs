@@ -140,7 +140,7 @@ async fn roots_are_named_and_changed() {
     assert!(builder.spawn(["never-started"]).await.is_err());
 }
 
-/// Holds: MRTR-05, SAMP-01, ELIC-01
+/// Holds: MRTR-05, SAMP-01, ELIC-01, ROOT-04
 #[tokio::test]
 async fn what_has_no_function_fails_clearly() {
     for revision in REVISIONS {

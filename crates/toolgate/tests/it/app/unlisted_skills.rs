@@ -79,6 +79,7 @@ async fn played(entry: Value) -> Played {
     }
 }
 
+/// Holds: XSKILL-06
 #[tokio::test]
 async fn a_skill_that_no_list_shows_is_asked_for_and_compared() {
     let played = played(entry(URI)).await;

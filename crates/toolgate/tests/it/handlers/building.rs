@@ -58,6 +58,9 @@ fn wrong_definitions_are_named() {
         "the tool \"a b\": a name has 1 to 128",
     );
     check(server().tool(tool("", object())), "the tool \"\": ");
+    for name in ["a,b", "a/b", "a:b", "é", "a\n"] {
+        check(server().tool(tool(name, object())), ": a name has 1 to 128");
+    }
     check(
         server().tool(tool(&"x".repeat(129), object())),
         "a name has 1 to 128",

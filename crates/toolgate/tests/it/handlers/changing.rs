@@ -1,7 +1,7 @@
 //! What is offered changes while the server runs.
 
 use super::peer::{MODERN, Peer, REVISIONS};
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate::{
     edge::ServerLimits,
     handlers::{Contents, Prompt, Resource, Server, Tool},
@@ -63,6 +63,15 @@ async fn a_stream_tells_what_it_was_opened_for() {
         .await;
     let first = peer.hear().await;
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(
+        first["params"]["notifications"],
+        json!({"promptsListChanged": true, "resourceSubscriptions": ["test://a"]}),
+        "only what it will tell"
+    );
+    let stream = |message: &Value| {
+        message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].clone()
+    };
+    assert_eq!(stream(&first), id);
     registry.set_tool(tool("b")).unwrap();
     registry.updated("test://b");
     registry
@@ -70,12 +79,10 @@ async fn a_stream_tells_what_it_was_opened_for() {
         .unwrap();
     let told = peer.hear().await;
     assert_eq!(told["method"], "notifications/prompts/list_changed");
-    assert_eq!(
-        told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
-        id
-    );
+    assert_eq!(stream(&told), id);
     registry.updated("test://a");
     let told = peer.hear().await;
+    assert_eq!(stream(&told), id);
     assert_eq!(
         (&told["method"], &told["params"]["uri"]),
         (

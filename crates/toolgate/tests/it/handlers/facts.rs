@@ -176,7 +176,7 @@ async fn nothing_of_a_call_follows_its_result() {
     }
 }
 
-/// Holds: LOG-01, LOG-03, LOG-04
+/// Holds: LOG-03, LOG-04, LOG-02
 #[tokio::test]
 async fn logs_are_sent_to_those_who_asked() {
     let call = |level: Option<&str>| {
@@ -220,7 +220,7 @@ async fn logs_are_sent_to_those_who_asked() {
     );
 }
 
-/// Holds: HTTPL-07
+/// Holds: HTTPL-07, HTTPM-09
 #[tokio::test]
 async fn a_notification_over_http_is_accepted_without_a_body() {
     let service = toolgate::Http::new(server(), edge::http::HttpLimits::default());

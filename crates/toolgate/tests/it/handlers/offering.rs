@@ -86,7 +86,7 @@ fn server() -> Arc<edge::Front> {
         .unwrap()
 }
 
-/// Holds: TOOL-01, TOOL-02, TOOL-07, TOOL-12, TOOL-14, TOOL-16, TOOL-17, TOOL-18, LIFE-03, LIFE-08, BASE-15
+/// Holds: TOOL-02, TOOL-07, TOOL-12, TOOL-14, TOOL-16, TOOL-17, TOOL-18, LIFE-03, LIFE-08, BASE-15
 #[tokio::test]
 async fn tools_in_every_revision() {
     let server = server();
@@ -124,7 +124,12 @@ async fn tools_in_every_revision() {
             sum["content"],
             json!([{"type": "text", "text": "{\"sum\":3}"}])
         );
-        assert_eq!(sum.get("structuredContent").is_some(), newer, "{revision}");
+        let structured = newer.then(|| json!({"sum": 3}));
+        assert_eq!(
+            sum.get("structuredContent"),
+            structured.as_ref(),
+            "{revision}"
+        );
         let over = peer
             .result(
                 "tools/call",
@@ -212,7 +217,7 @@ async fn progress_carries_the_callers_token() {
     }
 }
 
-/// Holds: RES-01, RES-02, RES-04, RES-05, RES-06, CACHE-01, CACHE-02, CACHE-03, PAG-01, BASE-21
+/// Holds: RES-02, RES-04, RES-05, RES-06, CACHE-01, CACHE-02, CACHE-03, BASE-21, RES-09
 #[tokio::test]
 async fn resources_in_every_revision() {
     let server = server();
@@ -270,7 +275,7 @@ fn hinted(result: &Value, revision: &str, ttl: Value, scope: &str) {
     }
 }
 
-/// Holds: PROM-01, PROM-03, PROM-04
+/// Holds: PROM-03, PROM-04
 #[tokio::test]
 async fn prompts_in_every_revision() {
     let server = server();
@@ -319,12 +324,12 @@ async fn prompts_in_every_revision() {
     }
 }
 
-/// Holds: COMP-01
+/// Holds: COMP-01, TOOL-01, RES-01, PROM-01, LOG-01
 #[tokio::test]
-async fn declares_completions_where_something_is_completed() {
+async fn declares_its_capabilities_in_every_revision() {
     let bare = Server::new("bare", "1").build().unwrap();
     for revision in REVISIONS {
-        for (server, completes) in [(server(), true), (bare.clone(), false)] {
+        for (server, offers) in [(server(), true), (bare.clone(), false)] {
             let opened = match revision {
                 MODERN => {
                     let mut peer = Peer::open(&server, MODERN, json!({})).await;
@@ -332,10 +337,25 @@ async fn declares_completions_where_something_is_completed() {
                 }
                 old => Peer::opened(&server, old).await,
             };
-            // 2024-11-05 has no such capability.
-            let declared = completes && revision != "2024-11-05";
-            let there = opened["capabilities"].get("completions").is_some();
-            assert_eq!(there, declared, "{revision}: {opened}");
+            let declared = &opened["capabilities"];
+            // A server without tools can get some while it runs, and tells of them.
+            assert_eq!(
+                declared["tools"]["listChanged"], true,
+                "{revision}: {opened}"
+            );
+            for (capability, expected) in [
+                ("logging", true),
+                ("resources", offers),
+                ("prompts", offers),
+                // 2024-11-05 has no such capability.
+                ("completions", offers && revision != "2024-11-05"),
+            ] {
+                assert_eq!(
+                    declared[capability].is_object(),
+                    expected,
+                    "{revision}, {capability}: {opened}"
+                );
+            }
         }
     }
 }
@@ -410,6 +430,7 @@ async fn only_what_is_offered_is_declared() {
     let bare = Server::new("bare", "1").build().unwrap();
     let mut peer = Peer::open(&bare, MODERN, json!({})).await;
     let about = peer.result("server/discover", json!({})).await;
+    assert_eq!(about["supportedVersions"], json!([MODERN]));
     assert_eq!(
         about["capabilities"],
         json!({"logging": {}, "tools": {"listChanged": true}})

@@ -143,7 +143,7 @@ const WORDS: [&str; 14] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
-    /// Holds: TOOL-44.
+    /// Holds: TOOL-44, PROM-05.
     #[test]
     fn nothing_hidden_comes_from_a_service(first in 0..HIDDEN.len()) {
         run(async {

@@ -71,6 +71,9 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for Counted<W> {
     }
 }
 
+/// The peer checks that no id comes twice.
+///
+/// Holds: BASE-05, BASE-06
 #[tokio::test(start_paused = true)]
 async fn calls_that_wait_together_are_written_together() {
     const CALLS: usize = 20;
@@ -216,7 +219,7 @@ async fn a_question_is_an_outcome_and_its_answer_goes_back_with_the_state() {
     first.abilities.elicitation = true;
     let form = json!({"method": "elicitation/create", "params": {"message": "which?", "requestedSchema": {}}});
     let question = json!({"resultType": "input_required", "inputRequests": {"unit": form}, "requestState": "s&\"1"});
-    let (asked, _) = answered(&remote, &mut peer, first.clone(), question).await;
+    let (asked, begun) = answered(&remote, &mut peer, first.clone(), question).await;
     let Ok(Outcome::Ask(questions)) = asked else {
         panic!("{asked:?}")
     };
@@ -254,6 +257,7 @@ async fn a_question_is_an_outcome_and_its_answer_goes_back_with_the_state() {
     )
     .await;
     assert!(matches!(done, Ok(Outcome::Done(_))));
+    assert_ne!(request["id"], begun["id"]);
     assert_eq!(request["params"]["requestState"], "s&\"1");
     assert_eq!(
         request["params"]["inputResponses"],

@@ -228,7 +228,7 @@ async fn a_legacy_server_that_tells_changes_is_asked_when_it_does() {
     assert_eq!(names(&listed), ["b"]);
 }
 
-/// Holds: CACHE-11, STDIO-09, SUB-05
+/// Holds: CACHE-11, STDIO-09, SUB-05, BASE-12
 #[tokio::test(start_paused = true)]
 async fn a_modern_server_tells_changes_by_a_subscription() {
     let (remote, mut peer) = modern(json!({"tools": {"listChanged": true}})).await;
@@ -244,6 +244,12 @@ async fn a_modern_server_tells_changes_by_a_subscription() {
         meta(&listen["id"]),
     )
     .await;
+    assert!(peer.is_left_alone().await);
+    let first = json!({"tools": [tool("a")], "ttlMs": 3_600_000});
+    list(&remote, &mut peer, &[first]).await.unwrap();
+    let (kept, is_left_alone) = join!(remote.list(all()), peer.is_left_alone());
+    assert_eq!(names(&kept.unwrap()), ["a"]);
+    assert!(is_left_alone, "what is fresh is not asked for again");
     let mut changes = remote
         .changes(Interest::lists(Caller::new("test")))
         .await
@@ -260,6 +266,9 @@ async fn a_modern_server_tells_changes_by_a_subscription() {
         "only the one that belongs to the subscription counts"
     );
     assert_eq!(remote.status().counters.stray_notifications, 2);
+    let changed = json!({"tools": [tool("b")], "ttlMs": 3_600_000});
+    let listed = list(&remote, &mut peer, &[changed]).await.unwrap();
+    assert_eq!(names(&listed), ["b"], "what changed is asked for again");
     peer.reply(&listen, json!({"resultType": "complete"})).await;
     let again = peer.read().await;
     assert_eq!(

@@ -7,6 +7,7 @@ use toolgate::{
     Client,
     client::{EraPreference, OpenError},
 };
+use toolgate_wire::dialect;
 
 /// Holds: VER-14, BASE-35, BASE-36
 #[tokio::test(start_paused = true)]
@@ -114,6 +115,7 @@ async fn every_legacy_revision_is_accepted_and_no_other() {
     );
 }
 
+/// Holds: VER-02
 #[tokio::test(start_paused = true)]
 async fn a_modern_error_means_modern() {
     for (code, data) in [
@@ -154,6 +156,7 @@ async fn a_modern_error_means_modern() {
     );
 }
 
+/// Holds: VER-12
 #[tokio::test(start_paused = true)]
 async fn a_server_that_keeps_silent_gets_the_handshake() {
     let (opening, mut peer) = start(options());
@@ -202,7 +205,7 @@ async fn a_server_that_ends_at_the_probe_is_worth_another_try() {
     assert!(matches!(opening.await.unwrap(), Err(OpenError::Closed(_))));
 }
 
-/// Holds: CANC-02
+/// Holds: CANC-02, LIFE-14
 #[tokio::test(start_paused = true)]
 async fn the_handshake_has_an_end() {
     let (opening, mut peer) = start(options());
@@ -257,6 +260,21 @@ async fn requests_of_the_server_are_refused_in_the_old_era_and_dropped_in_the_ne
     }
     assert!(peer.is_left_alone().await);
     assert_eq!(remote.status().counters.stray_requests, 3);
+}
+
+/// Holds: VER-14
+#[tokio::test(start_paused = true)]
+async fn a_client_without_sessions_gives_up_after_its_probe() {
+    let mut modern_only = options();
+    modern_only.revisions = vec![dialect::find("2026-07-28").unwrap()];
+    let (opening, mut peer) = start(modern_only);
+    let probe = peer.read().await;
+    assert_eq!(probe["method"], "server/discover");
+    peer.refuse(&probe, -32601, "method not found", json!(null))
+        .await;
+    let error = opening.await.unwrap().err();
+    assert!(error.is_some(), "it has no other revision");
+    assert_eq!(peer.rest().await, "", "no handshake follows");
 }
 
 #[tokio::test(start_paused = true)]

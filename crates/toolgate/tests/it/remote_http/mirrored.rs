@@ -24,7 +24,7 @@ async fn listed(remote: &Remote, server: &Server, tools: Value) -> Catalog {
     list.unwrap()
 }
 
-/// Holds: HTTPM-07.
+/// Holds: HTTPM-05, HTTPM-06, HTTPM-07, HTTPM-18, BASE-35, BASE-36.
 #[tokio::test]
 async fn every_post_has_the_metadata_headers() {
     let (remote, server) = modern(json!({"tools": {}, "resources": {}})).await;
@@ -33,6 +33,20 @@ async fn every_post_has_the_metadata_headers() {
         assert_eq!(asked.header("mcp-protocol-version"), Some("2026-07-28"));
         assert_eq!(asked.header("mcp-method"), Some(method));
         assert_eq!(asked.header("mcp-name"), name, "{method}");
+        assert_eq!(
+            asked.header("accept"),
+            Some("application/json, text/event-stream")
+        );
+        assert!(asked.body.is_object(), "one message: {}", asked.body);
+        assert_eq!(asked.body["method"], method);
+        let about = |member: &str| {
+            let member = format!("io.modelcontextprotocol/{member}");
+            asked.body["params"]["_meta"][member].clone()
+        };
+        assert_eq!(about("protocolVersion"), "2026-07-28");
+        assert!(about("clientCapabilities").is_object(), "{}", asked.body);
+        assert_eq!(about("clientInfo")["name"], "toolgate");
+        assert!(about("clientInfo")["version"].is_string());
     };
     let list = tokio::join!(soon(remote.list(all())), async {
         let asked = server.next().await;

@@ -74,6 +74,7 @@ async fn a_server_of_the_old_transport_is_found_and_used() {
     assert_eq!(soon(remote.closed()).await, "it ended its stream of events");
 }
 
+/// Holds: HTTPM-43
 #[tokio::test]
 async fn messages_go_nowhere_else() {
     let elsewhere = Server::new().await;
@@ -93,6 +94,7 @@ async fn messages_go_nowhere_else() {
     assert!(elsewhere.next_within(short).await.is_none());
 }
 
+/// Holds: HTTPM-43
 #[tokio::test]
 async fn a_stream_that_does_not_begin_with_the_endpoint_is_none() {
     let (opening, _server, mut told) = fallen_back("400 Bad Request").await;
@@ -102,6 +104,8 @@ async fn a_stream_that_does_not_begin_with_the_endpoint_is_none() {
 }
 
 /// Only 400, 404 and 405 can mean the old transport.
+///
+/// Holds: HTTPM-43
 #[tokio::test]
 async fn other_refusals_are_not_followed_by_a_get() {
     for status in [

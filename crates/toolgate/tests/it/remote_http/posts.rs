@@ -38,7 +38,7 @@ pub(super) fn done(words: &str) -> Value {
     json!({"content": [{"type": "text", "text": words}]})
 }
 
-/// Holds: HTTPM-10, HTTPM-18, HTTPM-24, HTTPL-08, HTTPL-24, HTTPL-29.
+/// Holds: HTTPM-10, HTTPM-18, HTTPM-24, HTTPL-08, HTTPL-24, HTTPL-29, LIFE-12.
 #[tokio::test]
 async fn a_reply_is_json_or_a_stream_in_both_eras() {
     for revision in ["2026-07-28", "2025-11-25", "2025-03-26"] {

@@ -174,6 +174,7 @@ async fn a_legacy_server_tells_changes_on_its_own_stream() {
     let listen = server.next().await;
     assert_eq!(listen.method, "GET");
     assert_eq!(listen.header("mcp-protocol-version"), Some("2025-06-18"));
+    assert_eq!(listen.header("accept"), Some("text/event-stream"));
     assert_eq!(listen.header("last-event-id"), None);
     let mut told = listen.stream().await;
     let mut changes = changes_of(&remote).await;

@@ -22,7 +22,7 @@ const READY: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const FOREVER: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
 
-/// Holds: STDIO-11, STDIO-12, CANC-12
+/// Holds: STDIO-11, STDIO-12, CANC-12, CANC-04
 #[tokio::test]
 async fn a_cancelled_call_is_dropped_and_never_answered() {
     let scripted = Scripted::new();
@@ -101,6 +101,7 @@ async fn a_peer_that_reads_no_more_ends_what_runs() {
     assert!(served.is_err(), "a broken stream is told");
 }
 
+/// Holds: CANC-01
 #[tokio::test(start_paused = true)]
 async fn a_question_that_nobody_answers_ends() {
     let (near, far) = tapped(&[Side::Server]);
@@ -123,6 +124,10 @@ async fn a_question_that_nobody_answers_ends() {
         assert!(question.contains("elicitation/create"), "{question}");
         let withdrawn = lines.next_line().await.unwrap().unwrap();
         assert!(withdrawn.contains("notifications/cancelled"), "{withdrawn}");
+        let read = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        let (question, withdrawn) = (read(&question), read(&withdrawn));
+        assert!(!question["id"].is_null(), "{question}");
+        assert_eq!(withdrawn["params"]["requestId"], question["id"]);
         let answer = lines.next_line().await.unwrap().unwrap();
         assert!(answer.contains("nobody answered"), "{answer}");
     };

@@ -4,6 +4,7 @@ use super::{Scripted, desk::until, server};
 use crate::official::Checked;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
 use std::{sync::atomic::Ordering, time::Duration};
 use toolgate::{
     Caller,
@@ -105,6 +106,7 @@ async fn a_modern_call_is_answered_as_json_and_a_slow_one_as_a_stream() {
     );
     let response = send(&endpoint, "POST", &modern("count"), &body).await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert_eq!(response.headers()["x-accel-buffering"], "no");
     let stream = text(response).await;
     let events: Vec<&str> = stream.lines().filter(|l| l.starts_with("data: ")).collect();
     assert_eq!(events.len(), 4, "{stream}");
@@ -123,7 +125,7 @@ async fn a_closed_modern_stream_cancels_the_call() {
     assert_eq!(running.load(Ordering::SeqCst), 0);
 }
 
-/// Holds: HTTPL-01
+/// Holds: HTTPL-01, HTTPL-16
 #[tokio::test]
 async fn one_endpoint_takes_post_and_get() {
     let endpoint = endpoint(Scripted::new());
@@ -140,7 +142,6 @@ async fn one_endpoint_takes_post_and_get() {
     assert_eq!(send(&endpoint, "PUT", &with, "").await.status(), 405);
 }
 
-/// Holds: HTTPL-13
 #[tokio::test]
 async fn a_lost_connection_of_a_session_ends_nothing_but_delete_does() {
     let scripted = Scripted::new();
@@ -265,14 +266,13 @@ async fn list_changes_reach_the_stream_of_the_session() {
 }
 
 /// One bad request: headers in the place of the good ones, body, and what it gets.
-async fn check(headers: &[(&str, &str)], body: &str, status: u16, code: i64) {
+async fn check(headers: &[(&str, &str)], body: &str, status: u16, code: i64) -> Value {
     let response = send(&endpoint(Scripted::new()), "POST", headers, body).await;
     assert_eq!(response.status().as_u16(), status, "{headers:?} {body}");
     let text = text(response).await;
-    assert!(
-        text.contains(&format!("\"code\":{code}")),
-        "{headers:?} {body}: {text}"
-    );
+    let mut reply: Value = serde_json::from_str(&text).expect(&text);
+    assert_eq!(reply["error"]["code"], code, "{headers:?} {body}: {text}");
+    reply["error"].take()
 }
 
 /// Holds: HTTPM-09, HTTPM-19, HTTPM-20, HTTPM-21, HTTPM-23, HTTPL-31, VER-01
@@ -311,7 +311,11 @@ async fn bad_requests_get_the_right_status_and_code() {
     check(&twice, &call("echo"), 400, -32020).await;
     let later = call("echo").replace("2026-07-28", "2099-01-01");
     let unknown = [("mcp-protocol-version", "2099-01-01")];
-    check(&unknown, &later, 400, -32022).await;
+    let refused = check(&unknown, &later, 400, -32022).await;
+    assert_eq!(
+        refused["data"],
+        json!({"supported": ["2026-07-28"], "requested": "2099-01-01"})
+    );
     check(&unknown, &call("echo"), 400, -32020).await;
     check(&good, &later, 400, -32020).await;
     check(&good, "{", 400, -32700).await;
@@ -359,6 +363,7 @@ async fn bad_requests_get_the_right_status_and_code() {
     check(&[], &large, 413, -32600).await;
 }
 
+/// Holds: HTTPL-31
 #[tokio::test]
 async fn a_session_speaks_one_revision_whatever_the_method() {
     let endpoint = endpoint(Scripted::new());

@@ -22,10 +22,13 @@ use toolgate::{
     edge::http::{Endpoint, HttpLimits, ResumeLimits},
 };
 
+type Taken = Arc<Mutex<Option<mpsc::Receiver<Step>>>>;
+
 /// A tool that does what the test tells it, step by step.
 struct Stepped {
     catalog: Catalog,
-    steps: Mutex<Option<mpsc::Receiver<Step>>>,
+    /// What the next call is told.
+    steps: Taken,
     done: Arc<AtomicUsize>,
 }
 
@@ -77,6 +80,7 @@ impl Service for Stepped {
 struct Slow {
     endpoint: Endpoint,
     steps: mpsc::Sender<Step>,
+    taken: Taken,
     done: Arc<AtomicUsize>,
     session: String,
 }
@@ -91,10 +95,11 @@ async fn slow(limits: HttpLimits, revision: &str) -> Slow {
     let tool = serde_json::json!({"name": "steps", "inputSchema": {"type": "object"}});
     let tool = Item::new(origin, Definition::tool(Json::from_value(&tool)).unwrap());
     let (steps, taken) = mpsc::channel(8);
+    let taken = Arc::new(Mutex::new(Some(taken)));
     let done = Arc::<AtomicUsize>::default();
     let service = Stepped {
         catalog: Catalog::new(vec![Arc::new(tool)]),
-        steps: Mutex::new(Some(taken)),
+        steps: taken.clone(),
         done: done.clone(),
     };
     let limits = HttpLimits {
@@ -106,6 +111,7 @@ async fn slow(limits: HttpLimits, revision: &str) -> Slow {
     Slow {
         endpoint,
         steps,
+        taken,
         done,
         session,
     }
@@ -173,7 +179,7 @@ fn ids(stream: &str) -> Vec<String> {
         .collect()
 }
 
-/// Holds: HTTPL-09, HTTPL-14, HTTPL-19, HTTPL-21
+/// Holds: HTTPL-09, HTTPL-14
 #[tokio::test]
 async fn what_was_missed_comes_when_the_client_comes_back() {
     let slow = slow(HttpLimits::default(), "2025-11-25").await;
@@ -203,6 +209,60 @@ async fn what_was_missed_comes_when_the_client_comes_back() {
         ids(&text(slow.back(&last).await).await),
         Vec::<String>::new()
     );
+}
+
+/// Holds: HTTPL-19, HTTPL-21
+#[tokio::test]
+async fn two_streams_of_a_session_are_kept_apart() {
+    for revision in ["2025-11-25", "2025-06-18", "2025-03-26"] {
+        let slow = slow(HttpLimits::default(), revision).await;
+        let first_call = CALL.replace("\"p\"", "\"first\"");
+        let second_call = CALL
+            .replace("\"id\":1", "\"id\":2")
+            .replace("\"p\"", "\"second\"");
+        let with = [("mcp-session-id", slow.session.as_str())];
+        let (steps, taken) = mpsc::channel(8);
+        let response = send(&slow.endpoint, "POST", &with, &first_call).await;
+        let mut first = response.into_body();
+        slow.tell("one");
+        let one = next(&mut first, "one").await;
+        *slow.taken.lock().unwrap() = Some(taken);
+        let response = send(&slow.endpoint, "POST", &with, &second_call).await;
+        let mut second = response.into_body();
+        steps.try_send(Step::Progress("other".to_owned())).unwrap();
+        let other = next(&mut second, "other").await;
+        drop((first, second));
+        slow.tell("two");
+        steps.try_send(Step::Progress("later".to_owned())).unwrap();
+        slow.finish("first done").await;
+        steps
+            .try_send(Step::Done("second done".to_owned()))
+            .unwrap();
+        until("both are done", || slow.done.load(Ordering::SeqCst) == 2).await;
+        let back = async |event: &str, asked: &str| {
+            let with = [with[0], ("last-event-id", event)];
+            text(exchange(&slow.endpoint, "GET", &with, "", asked).await).await
+        };
+        let missed = back(&id(&one), &first_call).await;
+        let others = back(&id(&other), &second_call).await;
+        for (missed, words, foreign) in [
+            (&missed, ["two", "first done"], ["later", "second"]),
+            (&others, ["later", "second done"], ["two", "first"]),
+        ] {
+            assert!(words.iter().all(|word| missed.contains(word)), "{missed}");
+            assert!(
+                !foreign.iter().any(|word| missed.contains(word)),
+                "{missed}"
+            );
+        }
+        let mut all = ids(&missed);
+        all.extend(ids(&others));
+        all.extend([id(&one), id(&other)]);
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count, "{revision}: {all:?}");
+    }
 }
 
 /// A connection may be dead long before the server sees it.
@@ -333,7 +393,7 @@ async fn nothing_is_kept_for_longer_than_said() {
     }
 }
 
-/// Holds: HTTPL-11
+/// Holds: HTTPL-11, HTTPL-13
 #[tokio::test]
 async fn a_connection_may_end_before_its_stream_where_the_revision_has_that() {
     for (revision, polled) in [
@@ -357,8 +417,12 @@ async fn a_connection_may_end_before_its_stream_where_the_revision_has_that() {
         } else {
             slow.tell("one");
             let one = next(&mut body, "one").await;
-            drop(body);
+            // Four times as long as a stream of 2025-11-25 lasts.
+            let more = tokio::time::timeout(Duration::from_millis(200), body.frame()).await;
+            assert!(more.is_err(), "{revision}: it ended or said more");
             slow.finish("done").await;
+            next(&mut body, "done").await;
+            drop(body);
             assert!(text(slow.back(&id(&one)).await).await.contains("done"));
         }
     }

@@ -116,7 +116,7 @@ async fn post(
     endpoint.messages(caller, request.body(body).unwrap()).await
 }
 
-/// Holds: SSE1-02, SSE1-03, SSE1-04.
+/// Holds: SSE1-02, SSE1-03, SSE1-04, HTTPL-32.
 #[tokio::test]
 async fn the_first_event_says_where_to_post_and_replies_come_on_the_stream() {
     let scripted = Scripted::new();

@@ -3,6 +3,7 @@
 use super::{limits, served, until};
 use crate::handlers::peer::Peer;
 use serde_json::{Value, json};
+use toolgate::handlers::{Server, Tool};
 
 const REVISION: &str = "2025-11-25";
 
@@ -94,7 +95,7 @@ async fn a_tool_says_whether_it_can_be_a_task() {
     assert_eq!(plain["content"][0]["text"], "slow");
 }
 
-/// Holds: TASK4-09
+/// Holds: TASK4-09, TASK4-08
 #[tokio::test]
 async fn its_questions_are_put_to_who_waits_for_the_result() {
     let (mut peer, _) = open().await;
@@ -163,6 +164,42 @@ async fn what_is_over_cannot_be_cancelled() {
         peer.error("tasks/list", json!({"cursor": "x"})).await["code"],
         -32602
     );
+}
+
+/// Holds: CANC-03
+#[tokio::test]
+async fn a_cancelled_request_does_not_end_its_task() {
+    let (mut peer, hand) = open().await;
+    let params = json!({"name": "slow", "task": {"ttl": 60_000}});
+    let call = peer.send("tools/call", params).await;
+    let created = hear(&mut peer).await;
+    assert_eq!(created["id"], call, "{created}");
+    let id = created["result"]["task"]["taskId"].clone();
+    hand.runs(1).await;
+    peer.say(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call}}))
+        .await;
+    // Its reply shows that the notification was read.
+    peer.result("ping", json!({})).await;
+    until(&mut peer, &id, "working").await;
+    hand.go.notify_one();
+    let result = peer.result("tasks/result", json!({"taskId": id})).await;
+    assert_eq!(result["content"][0]["text"], "slow");
+}
+
+/// Holds: TASK4-02
+#[tokio::test]
+async fn a_server_without_slow_tools_ignores_the_wish_for_a_task() {
+    let plain = Tool::dynamic("plain", json!({"type": "object"}), |_, _| async {
+        Ok("plain")
+    });
+    let server = Server::new("s", "1").tool(plain).build().unwrap();
+    let mut peer = Peer::open(&server, REVISION, json!({})).await;
+    let declared = &peer.opened()["capabilities"];
+    assert!(declared.get("tasks").is_none(), "{declared}");
+    let params = json!({"name": "plain", "task": {}});
+    let done = peer.result("tools/call", params).await;
+    assert_eq!(done["content"][0]["text"], "plain");
+    assert!(done.get("task").is_none(), "{done}");
 }
 
 /// Holds: TASK4-02

@@ -175,7 +175,7 @@ async fn what_is_asked_before_leaves_as_the_answer() {
     assert!(created.get("requestState").is_none());
 }
 
-/// Holds: CANC-03, XTASK-10
+/// Holds: XTASK-10
 #[tokio::test]
 async fn only_its_own_method_ends_a_task() {
     let (mut peer, hand) = open(knows()).await;

@@ -37,7 +37,7 @@ pub(super) async fn asked(
 
 /// T06: another caller is answered byte for byte as if there were no such task.
 ///
-/// Holds: SEC-01, SEC-02
+/// Holds: SEC-01, SEC-02, XTASK-13
 #[tokio::test]
 async fn t06_a_task_is_good_for_its_caller_only() {
     let (server, hand) = served(limits());
@@ -124,8 +124,10 @@ async fn tasks_of_2025_11_25_are_bound_to_their_caller_and_not_listed_to_anonymo
     let (other, _) = open_session(&endpoint, "key:b").await;
     for id in &ids {
         let id = json!({"taskId": id});
-        let seen = in_session(&endpoint, ("key:b", &other), "tasks/get", id.clone()).await;
-        assert_eq!(seen["error"]["code"], -32602, "{seen}");
+        for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+            let seen = in_session(&endpoint, ("key:b", &other), method, id.clone()).await;
+            assert_eq!(seen["error"]["code"], -32602, "{method}: {seen}");
+        }
         let seen = in_session(&endpoint, ("key:a", &own), "tasks/get", id).await;
         assert_eq!(seen["result"]["status"], "working", "{seen}");
     }
@@ -189,6 +191,7 @@ async fn where_there_is_no_room_the_caller_waits() {
     assert_eq!(asked["resultType"], "input_required", "{asked}");
 }
 
+/// Holds: TASK4-12
 #[tokio::test]
 async fn a_task_ends_with_its_time() {
     let short = TaskLimits {
@@ -254,6 +257,8 @@ async fn the_end_of_a_stream_ends_its_tasks() {
 }
 
 /// What a client of either revision is told is the same, and the task goes on.
+///
+/// Holds: TASK4-12
 #[tokio::test]
 async fn who_looks_too_often_is_told_when_to_look() {
     let few = TaskLimits {

@@ -3,7 +3,7 @@
 mod offer;
 
 use crate::handlers::peer::{MODERN, Peer, REVISIONS};
-use offer::{object, offer, resource};
+use offer::{PAGE, PROMPTS, RESOURCES, TEMPLATES, TOOLS, object, offer, resource};
 use serde_json::{Value, json};
 use toolgate::handlers::{Prompt, Registry, Tool};
 
@@ -33,32 +33,44 @@ fn answer(method: &str, params: &Value) -> Value {
     }
 }
 
-/// Every page of a list.
-async fn pages(peer: &mut Peer, method: &str, member: &str) -> usize {
-    let (mut params, mut count) = (json!({}), 0);
+/// Every page of a list, of which there are several; what its items are called by that member, in order.
+async fn pages(peer: &mut Peer, method: &str, member: &str, key: &str) -> Vec<String> {
+    let (mut params, mut names, mut count) = (json!({}), Vec::new(), 0);
     loop {
         let page = peer.result(method, params).await;
-        count += page[member].as_array().unwrap().len();
+        let items = page[member].as_array().unwrap();
+        assert!((1..=PAGE).contains(&items.len()), "{method}: {page}");
+        names.extend(items.iter().map(|i| i[key].as_str().unwrap().to_owned()));
+        count += 1;
         let Some(next) = page.get("nextCursor") else {
-            return count;
+            assert!(count > 1, "{method}: one page");
+            names.sort_unstable();
+            return names;
         };
+        assert!(next.is_string(), "{method}: {page}");
         params = json!({"cursor": next});
     }
 }
 
-/// Holds: BASE-15, TOOL-10, TOOL-11, TOOL-16, PROM-03, LOG-02, BASE-01, BASE-09, STDIO-03
+/// Holds: BASE-15, TOOL-10, TOOL-11, TOOL-12, TOOL-16, PROM-03, LOG-02, BASE-01, BASE-09, STDIO-03, PAG-01
 #[tokio::test]
 async fn what_is_used_in_every_revision() {
     let (server, _) = offer();
     for revision in REVISIONS {
         let mut peer = Peer::open(&server, revision, able()).await;
-        for (method, member) in [
-            ("tools/list", "tools"),
-            ("prompts/list", "prompts"),
-            ("resources/list", "resources"),
-            ("resources/templates/list", "resourceTemplates"),
+        for (method, member, key, expected) in [
+            ("tools/list", "tools", "name", &TOOLS[..]),
+            ("prompts/list", "prompts", "name", &PROMPTS),
+            ("resources/list", "resources", "uri", &RESOURCES),
+            (
+                "resources/templates/list",
+                "resourceTemplates",
+                "uriTemplate",
+                &TEMPLATES,
+            ),
         ] {
-            assert!(pages(&mut peer, method, member).await > 0, "{method}");
+            let names = pages(&mut peer, method, member, key).await;
+            assert_eq!(names, expected, "{revision}");
         }
         for tool in [
             "blocks", "object", "list", "null", "typed", "empty", "fails", "missing", "broken",
@@ -66,7 +78,12 @@ async fn what_is_used_in_every_revision() {
         ] {
             let meta = json!({"progressToken": tool, "io.modelcontextprotocol/logLevel": "debug"});
             let params = json!({"name": tool, "arguments": {}, "_meta": meta});
-            peer.ask("tools/call", params).await;
+            let reply = peer.ask("tools/call", params).await;
+            // Before 2025-06-18 a tool promises nothing about its result.
+            if tool == "broken" && revision >= "2025-06-18" {
+                let failed = reply.get("error").is_some() || reply["result"]["isError"] == true;
+                assert!(failed, "{revision}: {reply}");
+            }
         }
         for uri in ["test://text", "test://bytes", "test://parts", "note://1"] {
             peer.result("resources/read", json!({"uri": uri})).await;
@@ -180,7 +197,7 @@ const CHANGES: [&str; 4] = [
     "notifications/tools/list_changed",
 ];
 
-/// Holds: TOOL-05, PROM-02, RES-03, SUB-01, SUB-02
+/// Holds: TOOL-05, PROM-02, RES-03, SUB-01, SUB-02, TOOL-06
 #[tokio::test]
 async fn changes_in_every_revision() {
     for revision in REVISIONS {
@@ -190,10 +207,11 @@ async fn changes_in_every_revision() {
         if revision == MODERN {
             let all = json!({"toolsListChanged": true, "promptsListChanged": true,
                 "resourcesListChanged": true, "resourceSubscriptions": ["test://text"]});
-            let params = json!({"notifications": all});
+            let params = json!({"notifications": all.clone()});
             peer.send("subscriptions/listen", params).await;
             let opened = peer.hear().await;
             assert_eq!(opened["method"], "notifications/subscriptions/acknowledged");
+            assert_eq!(opened["params"]["notifications"], all);
         } else {
             peer.result("resources/subscribe", uri.clone()).await;
         }

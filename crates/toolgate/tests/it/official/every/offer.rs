@@ -13,6 +13,19 @@ use toolgate::{
     },
 };
 
+/// How many items a page of a list has.
+pub(super) const PAGE: usize = 2;
+
+/// What is offered, in order.
+pub(super) const TOOLS: [&str; 27] = [
+    "all", "blocks", "broken", "choice", "empty", "fails", "fields", "form", "list", "many",
+    "meta", "missing", "model", "noisy", "null", "number", "object", "page", "panics", "roots",
+    "sample", "sure", "text", "titled", "tools", "typed", "whole",
+];
+pub(super) const PROMPTS: [&str; 3] = ["blocks", "coded", "typed"];
+pub(super) const RESOURCES: [&str; 3] = ["test://bytes", "test://parts", "test://text"];
+pub(super) const TEMPLATES: [&str; 3] = ["draft://{a}", "note://{a}", "old://{a}"];
+
 pub(super) fn object() -> Value {
     json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"})
 }
@@ -233,6 +246,7 @@ pub(super) fn offer() -> (Arc<edge::Front>, Registry) {
             a => Ok(format!("note {a}")),
         }
     });
+    let plain = |uri: &str| Template::new(uri, "plain", |_, _| async { Ok("x") });
     let mut server = Server::new("s", "1")
         .title("S")
         .description("It is S.")
@@ -241,12 +255,14 @@ pub(super) fn offer() -> (Arc<edge::Front>, Registry) {
         .instructions("Be kind.")
         .cache(60_000, true)
         .limits(ServerLimits {
-            page: 2,
+            page: PAGE,
             ..ServerLimits::default()
         })
         .resource(resource("test://text"))
         .resource(Resource::fixed("test://bytes", "b", Contents::bytes([0])).cache(7, false))
         .resource(parts)
+        .template(plain("draft://{a}"))
+        .template(plain("old://{a}"))
         .template(
             note.title("N")
                 .mime("text/plain")
