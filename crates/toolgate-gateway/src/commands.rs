@@ -146,10 +146,13 @@ fn start(
     let said = config.listen;
     if let Some(listen) = options.listen {
         config.listen = listen;
+        // The listener of the command line may be among the servers too.
+        config.leave_out_own_entries().map_err(usage)?;
     }
     if !options.stdio {
         config.check_listen().map_err(usage)?;
     }
+    crate::nesting::check(&config.source).map_err(Failed::Usage)?;
     // As `check` does: what the environment lacks is a wrong config.
     config.check_tokens().map_err(usage)?;
     config.overrides().map_err(usage)?;

@@ -20,6 +20,7 @@ mod kept_tasks;
 mod keyring;
 mod live;
 mod memory;
+mod nesting;
 mod offered;
 mod operator;
 mod overridden;

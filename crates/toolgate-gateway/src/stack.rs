@@ -1,7 +1,9 @@
 //! From config to pipeline: the members, the aggregate, and the duties over it.
 
 use crate::{
-    config::{Config, Glob, Limits, Output, Rate, Rule, Server, Then as Verdict, Unknown},
+    config::{
+        Config, Given, Glob, Limits, Output, Rate, Rule, Server, Source, Then as Verdict, Unknown,
+    },
     plan::Kept,
     servers::{Lease, ServerSpec},
     signing_in::{How, Pages},
@@ -47,7 +49,7 @@ pub(crate) fn specs(
         .servers
         .iter()
         .map(|server| ServerSpec {
-            env: server.env.clone(),
+            env: environment(server, &config.source),
             pass_env: server.env_pass.clone(),
             cwd: server.cwd.clone(),
             address: server.address.clone(),
@@ -80,6 +82,13 @@ pub(crate) fn specs(
             ..ServerSpec::new(server.id.as_str(), server.command.clone())
         })
         .collect()
+}
+
+/// What is set in its environment, and behind which gateways it is.
+fn environment(server: &Server, source: &Source) -> Vec<(String, Given)> {
+    let (name, value) = crate::nesting::for_servers(source);
+    let set = server.env.iter().cloned();
+    set.chain([(name, Given::Clear(value))]).collect()
 }
 
 /// What servers are told of the extensions that pass through here: pages of tools go to callers as they come.

@@ -38,6 +38,7 @@ pub(super) fn run(place: &Place<'_>, wanted: &Check) -> Result<ExitCode> {
     config.overrides().map_err(usage)?;
     let mut found = Found {
         notes: unreachable::notes(&config.rules),
+        open: config.notes.clone(),
         ..Found::default()
     };
     let stored = stored(&config, place);

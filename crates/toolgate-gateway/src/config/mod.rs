@@ -24,6 +24,7 @@ mod limits;
 mod names;
 mod net;
 mod overrides;
+mod own_entries;
 mod pins;
 mod rate;
 mod recorded;
@@ -161,6 +162,7 @@ impl Config {
             file::read(path, file::LONGEST, Privacy::Secret)
                 .map_err(|text| ConfigError::new(path.display(), text))?;
         }
+        config.leave_out_own_entries()?;
         config.hash = Some(hex(ring::digest::digest(
             &ring::digest::SHA256,
             text.as_bytes(),

@@ -48,6 +48,7 @@ mod logins;
 mod many_tokens;
 mod memory;
 mod misdeeds;
+mod nested_gateways;
 mod no_proxy;
 mod no_spawn;
 mod oauth;

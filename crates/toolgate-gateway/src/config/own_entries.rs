@@ -1,0 +1,145 @@
+//! Entries of a config that lead to the gateway of that same config. A host keeps its entry for toolgate beside its
+//! servers: a gateway that starts all of them would start itself without end.
+
+use super::{Config, ConfigError, Server, Source};
+use crate::cli::{Cli, Command};
+use clap::Parser;
+use std::{
+    ffi::OsStr,
+    net::{IpAddr, SocketAddr},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+/// The name of this program.
+const PROGRAM: &str = "toolgate";
+/// Programs that start the program that their arguments name.
+const WRAPPERS: [&str; 5] = ["env", "nohup", "npx", "bunx", "uvx"];
+
+impl Config {
+    /// Leaves out the servers that are this gateway, each with a note.
+    ///
+    /// # Errors
+    /// No other server is left.
+    pub(crate) fn leave_out_own_entries(&mut self) -> Result<(), ConfigError> {
+        let Source::File(file) = self.source.clone() else {
+            return Ok(());
+        };
+        let listen = self.listen;
+        let is_own = |server: &Server| match &server.address {
+            Some(address) => is_listener(&address.url, listen),
+            None => starts_gateway_of(server, &file),
+        };
+        let own: Vec<String> = self
+            .servers
+            .iter()
+            .filter(|s| is_own(s))
+            .map(|s| s.id.clone())
+            .collect();
+        if own.len() == self.servers.len() && !own.is_empty() {
+            let text = "its only server is toolgate itself with this very config, which would start itself without end; add the servers that it is to serve";
+            return Err(ConfigError::new(file.display(), text));
+        }
+        self.servers.retain(|server| !own.contains(&server.id));
+        self.notes.extend(own.iter().map(|id| {
+            format!("the server {id:?} is left out: it is this gateway itself, which would start itself without end")
+        }));
+        Ok(())
+    }
+}
+
+/// Whether a server is a gateway over that config file.
+fn starts_gateway_of(server: &Server, config: &Path) -> bool {
+    let Some(words) = program_words(&server.command) else {
+        return false;
+    };
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
+    if !is_this_program(program, server) {
+        return false;
+    }
+    let words = [PROGRAM].into_iter().chain(arguments.iter().copied());
+    let Ok(cli) = Cli::try_parse_from(words) else {
+        return false;
+    };
+    if !matches!(cli.command, None | Some(Command::Serve(_))) {
+        return false;
+    }
+    let theirs = match cli.config {
+        Some(path) => Some(server.cwd.as_deref().unwrap_or(Path::new("")).join(path)),
+        None => crate::paths::default_config(),
+    };
+    theirs.is_some_and(|theirs| same_file(&theirs, config))
+}
+
+/// The words of a command from the program that it starts in the end; `None` where that cannot be told.
+fn program_words(command: &[String]) -> Option<Vec<&str>> {
+    let mut words: Vec<&str> = command.iter().map(String::as_str).collect();
+    loop {
+        let name = Path::new(words.first()?)
+            .file_name()
+            .and_then(OsStr::to_str)?;
+        if !WRAPPERS.contains(&name) {
+            return Some(words);
+        }
+        let is_env = name == "env";
+        // Options that take a value of their own are not guessed at.
+        let skipped = |word: &&str| {
+            let plain = ["-i", "-", "--", "-y", "--yes", "-q", "--quiet"].contains(word);
+            plain || (is_env && !word.starts_with('-') && word.contains('='))
+        };
+        let rest = words.iter().skip(1).skip_while(|word| skipped(word));
+        words = rest.copied().collect();
+    }
+}
+
+/// Whether a program is this one, under whatever name, or has its name.
+fn is_this_program(program: &str, server: &Server) -> bool {
+    let path = Path::new(program);
+    // A package of a runner may have a version behind its name.
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    if name.split('@').next() == Some(PROGRAM) {
+        return true;
+    }
+    let Ok(own) = std::env::current_exe() else {
+        return false;
+    };
+    found(path, server).is_some_and(|found| same_file(&found, &own))
+}
+
+/// The file of a program: a path as it is, a name as `PATH` has it.
+fn found(program: &Path, server: &Server) -> Option<PathBuf> {
+    if program.components().count() > 1 || program.is_absolute() {
+        return Some(server.cwd.as_deref().unwrap_or(Path::new("")).join(program));
+    }
+    let path = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&path).map(|folder| folder.join(program));
+    files.find(|file| file.is_file())
+}
+
+/// Whether two paths lead to one file.
+fn same_file(one: &Path, two: &Path) -> bool {
+    match (one.metadata(), two.metadata()) {
+        (Ok(one), Ok(two)) => (one.dev(), one.ino()) == (two.dev(), two.ino()),
+        _ => false,
+    }
+}
+
+/// Whether an address is that of our own listener.
+fn is_listener(url: &str, listen: SocketAddr) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else {
+        return false;
+    };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.replace("localhost", "127.0.0.1");
+    let Ok(address) = host.parse::<SocketAddr>() else {
+        return false;
+    };
+    let here = |ip: IpAddr| ip.is_loopback() || ip == listen.ip();
+    address.port() == listen.port() && listen.port() != 0 && here(address.ip())
+}
+
+#[cfg(test)]
+#[path = "own_entries/tests.rs"]
+mod tests;

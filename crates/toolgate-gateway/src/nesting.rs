@@ -1,0 +1,102 @@
+//! Gateways behind gateways: allowed, but not without end. Each gateway tells its servers by a variable of their
+//! environment which gateways they are behind, so that one that is a server of itself does not start.
+
+use crate::config::Source;
+use ring::digest::{SHA256, digest};
+use std::path::Path;
+
+/// The variable: a digest of the config of each gateway, from the outermost on, `-` where it has no file.
+const VARIABLE: &str = "TOOLGATE_PARENTS";
+/// Gateways that may be behind each other.
+const MAX_NESTED_GATEWAYS: usize = 4;
+/// Characters of a digest.
+const DIGEST: usize = 16;
+
+/// The variable for the servers of a gateway.
+pub(crate) fn for_servers(source: &Source) -> (String, String) {
+    let above = std::env::var(VARIABLE).unwrap_or_default();
+    (VARIABLE.to_owned(), joined(&above, &name(source)))
+}
+
+/// Refuses to start a gateway that is a server of itself, or of too many others.
+///
+/// # Errors
+/// That is so; a sentence that says what to do.
+pub(crate) fn check(source: &Source) -> Result<(), String> {
+    check_behind(&std::env::var(VARIABLE).unwrap_or_default(), source)
+}
+
+fn check_behind(above: &str, source: &Source) -> Result<(), String> {
+    let above: Vec<&str> = above.split(':').filter(|one| !one.is_empty()).collect();
+    if let Source::File(file) = source
+        && above.contains(&name(source).as_str())
+    {
+        return Err(format!(
+            "this gateway was started by a gateway with the same config, {}, and would start itself without end; remove the server that leads back to toolgate from that config",
+            file.display()
+        ));
+    }
+    if above.len() >= MAX_NESTED_GATEWAYS {
+        return Err(format!(
+            "this gateway is behind {} others, and at most {MAX_NESTED_GATEWAYS} can be behind each other; if they start each other without end, remove the server that leads back to toolgate",
+            above.len()
+        ));
+    }
+    Ok(())
+}
+
+fn joined(above: &str, own: &str) -> String {
+    match above {
+        "" => own.to_owned(),
+        above => format!("{above}:{own}"),
+    }
+}
+
+/// What names a config: servers need not know where it is.
+fn name(source: &Source) -> String {
+    let Source::File(file) = source else {
+        return "-".to_owned();
+    };
+    let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.clone());
+    let mut hex = hex(&file);
+    hex.truncate(DIGEST);
+    hex
+}
+
+fn hex(path: &Path) -> String {
+    let digest = digest(&SHA256, path.as_os_str().as_encoded_bytes());
+    digest
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_the_same_config_again_and_more_than_a_few_gateways() {
+        let (a, b) = (
+            Source::File("/a.toml".into()),
+            Source::File("/b.toml".into()),
+        );
+        let behind_a = joined("", &name(&a));
+        assert!(check_behind("", &a).is_ok());
+        assert!(check_behind(&behind_a, &b).is_ok());
+        let error = check_behind(&behind_a, &a).unwrap_err();
+        assert!(error.contains("/a.toml"), "{error}");
+        assert!(check_behind(&joined(&behind_a, &name(&b)), &a).is_err());
+        let single = name(&Source::CommandLine);
+        let mut above = String::new();
+        for _ in 0..MAX_NESTED_GATEWAYS {
+            assert!(
+                check_behind(&above, &Source::CommandLine).is_ok(),
+                "{above}"
+            );
+            above = joined(&above, &single);
+        }
+        assert!(check_behind(&above, &Source::CommandLine).is_err());
+    }
+}
