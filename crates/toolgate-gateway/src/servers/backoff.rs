@@ -9,10 +9,13 @@ use std::{
 const FIRST: Duration = Duration::from_millis(500);
 /// The longest wait.
 const LONGEST: Duration = Duration::from_secs(60);
-/// A server that ran this long is well again.
-const WELL: Duration = Duration::from_secs(60);
+/// Each time that a server ran this long takes back one doubling.
+const DECAY: Duration = Duration::from_secs(5);
+/// Doublings after which the wait no longer grows.
+const MAX_DOUBLINGS: u32 = 7;
 
-/// How long to wait before a server is started again: twice as long each time, up to a minute.
+/// How long to wait before a server is started again: twice as long each time, up to a minute. A run takes back one
+/// doubling for each 5 s, so a server that works most of the time is soon back after each crash.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     failures: u32,
@@ -21,13 +24,11 @@ pub(super) struct Backoff {
 impl Backoff {
     /// The next wait, after a life in which the server ran for that long.
     pub(super) fn next(&mut self, ran: Duration) -> Duration {
-        if ran >= WELL {
-            self.failures = 0;
-        }
-        let whole = FIRST
-            .saturating_mul(1 << self.failures.min(16))
-            .min(LONGEST);
-        self.failures = self.failures.saturating_add(1);
+        let taken_back = ran.as_secs() / DECAY.as_secs();
+        let taken_back = u32::try_from(taken_back).unwrap_or(u32::MAX);
+        self.failures = self.failures.saturating_sub(taken_back);
+        let whole = FIRST.saturating_mul(1 << self.failures).min(LONGEST);
+        self.failures = (self.failures + 1).min(MAX_DOUBLINGS);
         whole.mul_f64(0.8 + 0.2 * fraction())
     }
 }
@@ -42,6 +43,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_server_that_crashes_once_a_minute_is_back_at_once_each_time() {
+        let mut backoff = Backoff::default();
+        for _ in 0..40 {
+            backoff.next(Duration::ZERO);
+        }
+        let ran = Duration::from_secs(50);
+        let waits: Vec<Duration> = (0..20).map(|_| backoff.next(ran)).collect();
+        assert!(waits[2..].iter().all(|wait| *wait <= FIRST), "{waits:?}");
+    }
+
+    #[test]
+    fn a_run_takes_back_as_much_as_it_lasted() {
+        let mut backoff = Backoff::default();
+        let last = |backoff: &mut Backoff, ran| (0..20).map(|_| backoff.next(ran)).last();
+        let crashing = last(&mut backoff, Duration::from_secs(2));
+        assert!(crashing >= Some(LONGEST.mul_f64(0.8)), "{crashing:?}");
+        let working = last(&mut backoff, Duration::from_secs(12));
+        assert!(working <= Some(FIRST), "{working:?}");
+    }
+
+    #[test]
     fn waits_grow_to_a_minute_and_start_anew_after_a_good_run() {
         let mut backoff = Backoff::default();
         let mut waits: Vec<Duration> = (0..40).map(|_| backoff.next(Duration::ZERO)).collect();
@@ -53,6 +75,6 @@ mod tests {
                 .iter()
                 .all(|wait| *wait >= LONGEST.mul_f64(0.8))
         );
-        assert!(backoff.next(WELL) <= FIRST);
+        assert!(backoff.next(DECAY * 7) <= FIRST);
     }
 }
