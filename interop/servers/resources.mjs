@@ -45,7 +45,7 @@ content('embed', { type: 'resource', resource: { uri: 'resource://example', mime
 content('link', { type: 'resource_link', uri: 'resource://linked/t', name: 'linked' });
 content('link_private', { type: 'resource_link', uri: 'file:/srv/private/linked.txt', name: 'private' });
 content('link_script', { type: 'resource_link', uri: 'javascript:alert(1)', name: 'script' });
-content('link_data', { type: 'resource_link', uri: 'data:text/html,<script>', name: 'document' });
+content('link_data', { type: 'resource_link', uri: 'data:text/html,%3Cscript%3E', name: 'document' });
 
 server.server.setRequestHandler(SubscribeRequestSchema, async ({ params }) => {
   note(`subscribed ${new URL(params.uri).href}`);

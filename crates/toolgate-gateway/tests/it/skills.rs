@@ -206,14 +206,17 @@ fn a_skill_that_states_nothing_or_is_denied_is_not_there() {
     let deny = "[[rule]]\ntools = [\"two.resource:skill://two/forms/*\"]\nthen = \"deny\"\n";
     let gate = start(&[("one", &one), ("two", &two)], deny);
     assert_eq!(uris(&ask(&gate, "skills/list", None), "skills"), [""; 0]);
-    for id in ["one", "two"] {
+    // A withheld skill says why, and a denied one is answered like an unknown one.
+    for (id, code) in [("one", -32603), ("two", -32602)] {
         for file in ["SKILL.md", "t/a.md"] {
             let read = ask(
                 &gate,
                 "resources/read",
                 Some(&format!("skill://{id}/forms/{file}")),
             );
-            assert_eq!(read["error"]["code"], -32602, "{id} {file}: {read}");
+            assert_eq!(read["error"]["code"], code, "{id} {file}: {read}");
+            let withheld = read.to_string().contains("withheld");
+            assert_eq!(withheld, id == "one", "{id} {file}: {read}");
         }
     }
     gate.stop();
