@@ -450,6 +450,20 @@ pub struct List {
     pub only: Option<Arc<str>>,
     /// Takes down why that one item is hidden: for the record, never for the asker.
     pub trail: Trail,
+    /// How long servers that are still starting may be waited for.
+    pub wait: StartWait,
+}
+
+/// How long a request may wait for servers that are still starting.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum StartWait {
+    /// As long as a list may: only for servers of which nothing is known.
+    #[default]
+    List,
+    /// As long as a call may.
+    Call,
+    /// Not at all: what is known is returned.
+    None,
 }
 
 impl List {
@@ -460,13 +474,15 @@ impl List {
             kind,
             only: None,
             trail: Trail::default(),
+            wait: StartWait::List,
         }
     }
 
-    /// The one thing of that name.
+    /// The one thing of that name, for somebody who is about to use it.
     pub fn one(caller: Caller, kind: ItemKind, name: impl Into<Arc<str>>) -> List {
         List {
             only: Some(name.into()),
+            wait: StartWait::Call,
             ..List::all(caller, kind)
         }
     }

@@ -1,7 +1,7 @@
 //! Why a call failed: one answer for code, one for people, and the cause for the log.
 
 use crate::OperatorDetail;
-use std::{borrow::Cow, fmt, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 use toolgate_wire::json::{Json, ObjectWriter};
 
 /// The cause of an error.
@@ -13,6 +13,7 @@ pub struct Error {
     public: Cow<'static, str>,
     source: Option<BoxError>,
     detail: Option<OperatorDetail>,
+    starting: Vec<Arc<str>>,
 }
 
 /// What code should make of an error.
@@ -120,6 +121,7 @@ impl Error {
             public: public.into(),
             source: None,
             detail: None,
+            starting: Vec::new(),
         }
     }
 
@@ -150,6 +152,17 @@ impl Error {
     /// What only the operator may read of it.
     pub fn detail(&self) -> Option<&OperatorDetail> {
         self.detail.as_ref()
+    }
+
+    /// The same error; it has this cause that these servers, by their configured ids, are still starting.
+    pub fn while_starting(mut self, servers: impl IntoIterator<Item = Arc<str>>) -> Error {
+        self.starting.extend(servers);
+        self
+    }
+
+    /// The servers that are still starting, where that is the cause.
+    pub fn starting(&self) -> &[Arc<str>] {
+        &self.starting
     }
 
     /// What code should make of it.

@@ -147,7 +147,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    fn sees(&self, caller: &Caller, item: &Item) -> bool {
+    pub(crate) fn sees(&self, caller: &Caller, item: &Item) -> bool {
         item.withheld.is_none() && self.rules.iter().all(|rule| rule.sees(caller, item))
     }
 
@@ -365,8 +365,13 @@ impl Layer for Gate {
         Box::pin(async move {
             let (caller, only) = (ask.caller.clone(), ask.only.clone());
             if let Some(name) = &only {
-                let catalog = next.fork().list(ask.clone()).await?;
-                return self.one(&next, &ask, catalog, name).await;
+                return match next.fork().list(ask.clone()).await {
+                    Ok(catalog) => self.one(&next, &ask, catalog, name).await,
+                    Err(error) if !error.starting().is_empty() => {
+                        self.while_starting(&ask, name, error)
+                    }
+                    Err(error) => Err(error),
+                };
             }
             let kind = ask.kind;
             let catalog = next.fork().list(ask).await?;

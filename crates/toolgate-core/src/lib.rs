@@ -22,6 +22,7 @@ mod question;
 mod reporter;
 mod scrub;
 mod service;
+mod starting;
 mod trail;
 mod visible;
 mod way;
@@ -29,7 +30,7 @@ mod way;
 pub use background::{Background, Pace};
 pub use call::{
     Abilities, Arguments, Call, CallParts, Caller, Interest, LimitSubject, List, Round, Seen,
-    Slots, Use,
+    Slots, StartWait, Use,
 };
 pub use catalog::{About, Catalog, Item, Origin, Own};
 pub use changes::{Changed, Changes, Stale};

@@ -188,10 +188,8 @@ async fn find(
     let only: Arc<str> = name.into();
     for kind in op.kinds() {
         let ask = List {
-            caller: caller.clone(),
-            kind: *kind,
-            only: Some(only.clone()),
             trail: trail.clone(),
+            ..List::one(caller.clone(), *kind, only.clone())
         };
         let catalog = next.fork().list(ask).await?;
         // What was linked to stands beside templates, whatever it is; a skill stands among skills only.

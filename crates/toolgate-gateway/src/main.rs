@@ -18,6 +18,7 @@ mod http_server;
 mod instructions;
 mod kept_tasks;
 mod keyring;
+mod last_lists;
 mod live;
 mod memory;
 mod nesting;

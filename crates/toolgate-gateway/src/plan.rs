@@ -16,7 +16,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
-use toolgate::{Caller, Changes, Interest, Service, aggregate::Aggregate, edge::http::HostGuard};
+use toolgate::{
+    Caller, Changes, Interest, ItemKind, Service, aggregate::Aggregate, edge::http::HostGuard,
+};
 use toolgate_auth::Secret;
 use toolgate_policy::{self as policy, Desk, Pins, Recorder, Route, Store};
 use toolgate_wire::room::Room;
@@ -109,6 +111,13 @@ impl Shared {
             Some(before) => servers.after(&before.servers),
             None => servers,
         });
+        for (server, lease) in config.servers.iter().zip(&leases) {
+            for kind in ItemKind::ALL {
+                if let Some(listed) = lease.last_known(kind) {
+                    servers.seed(&server.id, kind, listed);
+                }
+            }
+        }
         let route = stack::route(&config, &self.kept, before.map(|before| &before.route));
         let known: Arc<dyn Service> = Arc::new(stack::Known(servers.clone()));
         let tools: Arc<dyn Service> = Arc::new(policy::inspect(&route, known));

@@ -32,8 +32,8 @@ use toolgate_wire::{
 
 /// The extension MCP Apps: tools with pages.
 const UI: &str = "io.modelcontextprotocol/ui";
-/// How long a list or a call waits for a server that starts.
-const WAIT: Duration = Duration::from_secs(10);
+/// How long a server that is up may take to list what it has, on top of the time to start.
+const LIST_READ: Duration = Duration::from_secs(10);
 
 /// What the operator says of each server, for the supervisor, what their messages are counted in, and where what they
 /// granted is kept.
@@ -58,9 +58,13 @@ pub(crate) fn specs(
             pages: pages.filter(|_| a_grant_each(server)).cloned(),
             trusted: server.trust_annotations,
             revision: server.revision,
-            start: seconds(server.start_seconds.unwrap_or(limits.start_seconds)),
+            start: seconds(start_seconds(server, limits)),
             // Nobody waits longer for it than a call of it may take.
-            wait: WAIT.min(seconds(server.call_seconds.unwrap_or(limits.call_seconds))),
+            call_wait: seconds(
+                start_seconds(server, limits)
+                    .min(server.call_seconds.unwrap_or(limits.call_seconds)),
+            ),
+            list_wait: seconds(limits.list_wait_seconds),
             line: limits.line_bytes,
             json: json_limits(limits, limits.line_bytes),
             account: Account::of(room, format!("server {}", server.id).into()),
@@ -89,6 +93,19 @@ fn environment(server: &Server, source: &Source) -> Vec<(String, Given)> {
     let (name, value) = crate::nesting::for_servers(source);
     let set = server.env.iter().cloned();
     set.chain([(name, Given::Clear(value))]).collect()
+}
+
+/// How long the slowest server may take to start and to list what it has.
+pub(crate) fn longest_start(config: &Config) -> Duration {
+    let starts = config
+        .servers
+        .iter()
+        .map(|s| start_seconds(s, &config.limits));
+    seconds(starts.max().unwrap_or_default()) + LIST_READ
+}
+
+fn start_seconds(server: &Server, limits: &Limits) -> u64 {
+    server.start_seconds.unwrap_or(limits.start_seconds)
 }
 
 /// What servers are told of the extensions that pass through here: pages of tools go to callers as they come.
@@ -136,6 +153,10 @@ pub(crate) fn joined(
         ..LinkLimits::default()
     };
     let joined = Aggregate::new(members.collect()).map_err(|bad| bad.to_string())?;
+    // Each server waits for itself; these bounds are for what none of them foresees.
+    let joined = joined
+        .wait(seconds(config.limits.list_wait_seconds) + LIST_READ)
+        .call_wait(longest_start(config));
     let overrides = config.overrides().map_err(|bad| bad.to_string())?;
     let each = config.servers.iter().zip(overrides);
     let joined = each.fold(joined, |joined, (server, overrides)| {

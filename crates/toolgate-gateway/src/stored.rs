@@ -5,7 +5,6 @@ use crate::{
     config::Config,
     explained::{self, Asked, nearest},
     plan::Kept,
-    servers::{Known, ServerSpec},
     stack,
 };
 use serde_json::Value;
@@ -245,54 +244,31 @@ fn shelves(config: &Config, pins: &Pins, which: Which) -> Vec<Arc<Shelf>> {
     servers.map(shelf).collect()
 }
 
-/// What a server last offered, from the pins. What is too long to be stored is not in it.
-pub(crate) fn last_known(pins: Pins) -> Arc<Known> {
-    Arc::new(move |spec: &ServerSpec, kind: ItemKind| {
-        let is = crate::pins::identity(spec.address.as_ref(), &spec.command);
-        let pins = pins.clone().identities([(spec.id.to_string(), is)]);
-        let mut shelf = Shelf {
-            server: spec.id.clone(),
-            items: Vec::new(),
-            long: Vec::new(),
-            other: false,
-        };
-        let origin = Origin {
-            server: spec.id.clone(),
-            trusted: spec.trusted,
-        };
-        for one in pins
-            .kept()
-            .iter()
-            .filter(|one| one.ours && one.kind == kind)
-        {
-            shelf.place(one, origin.clone(), Which::Last);
-        }
-        let items = shelf.items.iter().map(|one| one.item.clone());
-        Catalog::new(items.collect())
-    })
-}
-
 impl Shelf {
     fn place(&mut self, one: &KeptPin, origin: Origin, which: Which) {
         let counts: Option<&PinnedText> = match which {
             Which::Last => one.other.as_ref().or(one.accepted.as_ref()),
             Which::Accepted => one.accepted.as_ref().or(one.other.as_ref()),
         };
-        let Some(PinnedText { text, at }) = counts else {
+        let Some(counts) = counts else {
             return;
         };
-        let read = text.as_ref().and_then(|text| {
-            let json = Json::read(text.clone().into_bytes(), &Default::default()).ok()?;
-            Definition::read(one.kind, json).ok()
-        });
-        match read {
-            Some(def) => self.items.push(Placed {
-                item: Arc::new(Item::new(origin, def)),
-                at: *at,
+        match item(one.kind, counts, origin) {
+            Some(item) => self.items.push(Placed {
+                item,
+                at: counts.at,
             }),
             None => self.long.push((one.kind, one.name.clone())),
         }
     }
+}
+
+/// A stored definition as an item; `None` where it is too long to be stored.
+pub(crate) fn item(kind: ItemKind, stored: &PinnedText, origin: Origin) -> Option<Arc<Item>> {
+    let text = stored.text.clone()?;
+    let json = Json::read(text.into_bytes(), &Default::default()).ok()?;
+    let def = Definition::read(kind, json).ok()?;
+    Some(Arc::new(Item::new(origin, def)))
 }
 
 impl Service for Shelf {

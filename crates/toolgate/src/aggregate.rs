@@ -24,11 +24,22 @@ use std::{
 };
 use toolgate_core::{
     Arguments, BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, ItemKind, Json,
-    Kind, List, Op, Origin, Outcome, Service,
+    Kind, List, Op, Origin, Outcome, Service, StartWait,
 };
 
-/// How long a list waits for a member at most.
+/// How long a list, or a call, waits for a member at most.
 const WAIT: Duration = Duration::from_secs(10);
+
+/// Drops the instructions that came with lists from before this program started: a list of the server itself brings those
+/// that hold now.
+fn forget_seeded_instructions(state: &mut [Known], at: usize) {
+    let parts = state
+        .iter_mut()
+        .filter_map(|known| known.parts[at].as_mut());
+    for part in parts.filter(|part| part.seeded && part.has_instructions()) {
+        *part = part.without_instructions();
+    }
+}
 
 /// One of the services that are joined.
 pub struct Member {
@@ -49,7 +60,10 @@ pub struct Aggregate {
     rules: NameRules,
     /// What is shown of the tools of each member instead of what it says.
     overrides: Vec<Overrides>,
+    /// How long a list waits for a member at most.
     wait: Duration,
+    /// How long a call does.
+    call_wait: Duration,
     state: Mutex<[Known; ItemKind::ALL.len()]>,
     joint: Joint,
     links: Links,
@@ -82,6 +96,7 @@ impl Aggregate {
             rules: NameRules::default(),
             members,
             wait: WAIT,
+            call_wait: WAIT,
             state,
             joint: Joint::default(),
             links: Links::default(),
@@ -114,9 +129,10 @@ impl Aggregate {
         Ok(whole)
     }
 
-    /// Another bound on how long a list waits for a member; 10 s.
+    /// Another bound on how long a list or a call waits for a member to list what it has; 10 s.
     pub fn wait(mut self, wait: Duration) -> Aggregate {
         self.wait = wait;
+        self.call_wait = wait;
         self
     }
 
@@ -124,6 +140,25 @@ impl Aggregate {
     pub fn names(mut self, rules: NameRules) -> Aggregate {
         self.rules = rules;
         self
+    }
+
+    /// Another bound on how long a call waits for the member that it goes to: one that starts may need longer than a list
+    /// waits.
+    pub fn call_wait(mut self, wait: Duration) -> Aggregate {
+        self.call_wait = wait;
+        self
+    }
+
+    /// Takes for known what a member listed before this program started, as long as it has not listed anything here.
+    pub fn seed(&self, id: &str, kind: ItemKind, listed: Catalog) {
+        let Some(at) = self.members.iter().position(|member| *member.id == *id) else {
+            return;
+        };
+        let mut state = self.state();
+        let slot = &mut state[kind as usize].parts[at];
+        if slot.is_none() {
+            *slot = Some(Part::of(&self.naming(at), listed, None).seeded());
+        }
     }
 
     /// What is shown of the tools of the member of that id instead of what it says.
@@ -183,34 +218,70 @@ impl Aggregate {
 
     /// All members are asked at once.
     async fn list_all(&self, ask: List) -> Catalog {
+        self.ask_all(ask).await.0
+    }
+
+    /// All members are asked at once. Those that are still starting and have not listed anything are named.
+    async fn ask_all(&self, ask: List) -> (Catalog, Vec<Arc<str>>) {
         let kind = ask.kind;
         let lists = self
             .members
             .iter()
             .enumerate()
             .map(|(at, _)| self.refresh(at, ask.clone()));
-        let parts = join_all(lists).await.into_iter().map(Result::ok).collect();
-        self.join(kind, parts)
+        let (mut parts, mut starting) = (Vec::new(), Vec::new());
+        for listed in join_all(lists).await {
+            match listed {
+                Ok(part) => parts.push(Some(part)),
+                Err(error) => {
+                    starting.extend_from_slice(error.starting());
+                    parts.push(None);
+                }
+            }
+        }
+        (self.join(kind, parts), starting)
     }
 
     /// Only the owner of the name is asked, so that a call to a good server never waits for a bad one. While the
     /// owner is down its last list answers for it: what cannot be seen stays unknown, and a call says why it fails.
-    async fn list_for(&self, name: &str, ask: List) -> Catalog {
+    async fn list_for(&self, name: &str, ask: List) -> Result<Catalog, Error> {
         let kind = ask.kind;
         let Some(at) = self.owner(kind, name) else {
             return match kind {
-                ItemKind::Tool | ItemKind::Prompt => self.known(kind),
+                ItemKind::Tool | ItemKind::Prompt => self.list_unowned(name, ask).await,
                 ItemKind::Resource | ItemKind::Template => self.list_new(name, ask).await,
-                ItemKind::Skill => self.list_skills(name, ask).await,
+                ItemKind::Skill => Ok(self.list_skills(name, ask).await),
             };
         };
         let trail = ask.trail.clone();
         let refreshed = self.refresh(at, ask).await;
-        // Nobody knows yet who may see it: it is unknown, and the cause is for the operator.
         if let (Err(error), None) = (refreshed, self.part(kind, at)) {
+            if !error.starting().is_empty() {
+                let starting = error.starting().to_vec();
+                return Err(Error::not_known_yet(kind, name, starting));
+            }
+            // Nobody knows yet who may see it: it is unknown, and the cause is for the operator.
             trail.add("aggregate", "unknown", error.public());
         }
-        self.known(kind)
+        Ok(self.known(kind))
+    }
+
+    /// The name begins with no member's prefix. Members that have not listed anything are asked; nobody is waited for.
+    async fn list_unowned(&self, name: &str, ask: List) -> Result<Catalog, Error> {
+        let kind = ask.kind;
+        let unlisted = (0..self.members.len()).filter(|at| self.part(kind, *at).is_none());
+        let ask = List {
+            wait: StartWait::None,
+            ..ask
+        };
+        let lists = unlisted.map(|at| self.refresh(at, ask.clone()));
+        let listed = join_all(lists).await;
+        let errors = listed.iter().filter_map(|listed| listed.as_ref().err());
+        let starting: Vec<Arc<str>> = errors.flat_map(|e| e.starting().to_vec()).collect();
+        match starting.is_empty() {
+            true => Ok(self.known(kind)),
+            false => Err(Error::not_known_yet(kind, name, starting)),
+        }
     }
 
     /// Nobody is known to have a skill with that file. Most resources are of none, so only those are asked who may have it:
@@ -228,13 +299,17 @@ impl Aggregate {
             (false, None) if self.is_known(kind) => Vec::new(),
             (false, None) => (0..self.members.len()).collect(),
         };
+        let ask = List {
+            wait: StartWait::List,
+            ..ask
+        };
         join_all(may.into_iter().map(|at| self.refresh(at, ask.clone()))).await;
         self.known(kind)
     }
 
     /// Nobody is known to list that URI: it may be new, unless a template has it. A link that the caller was given
     /// counts last, so that nobody takes the place of a server that lists it.
-    async fn list_new(&self, uri: &str, ask: List) -> Catalog {
+    async fn list_new(&self, uri: &str, ask: List) -> Result<Catalog, Error> {
         let kind = ask.kind;
         let template = || self.owner(ItemKind::Template, uri).is_some();
         let link = self.linked(&ask.caller, uri).map(|(_, link)| link.item());
@@ -243,14 +318,23 @@ impl Aggregate {
             link => link,
         };
         if !template() && (link.is_none() || !self.is_known(kind)) {
-            self.list_all(ask).await;
+            let ask = List {
+                wait: StartWait::List,
+                ..ask
+            };
+            let (listed, starting) = self.ask_all(ask).await;
+            // Templates are what is looked for last.
+            let is_last = kind == ItemKind::Template && link.is_none();
+            if is_last && !starting.is_empty() && listed.find(uri).is_none() {
+                return Err(Error::not_known_yet(ItemKind::Resource, uri, starting));
+            }
         }
-        match link {
+        Ok(match link {
             Some(Some(link)) if kind == ItemKind::Template && !template() => {
                 Catalog::new(vec![link])
             }
             _ => self.known(kind),
-        }
+        })
     }
 
     /// A page that a tool names, and the member that has it: lists need not show it. Tools that nobody asked for yet are
@@ -277,6 +361,10 @@ impl Aggregate {
 
     async fn refresh(&self, at: usize, ask: List) -> Result<Arc<Part>, Error> {
         let (member, kind) = (&self.members[at], ask.kind);
+        let wait = match ask.wait {
+            StartWait::Call => self.call_wait,
+            StartWait::List | StartWait::None => self.wait,
+        };
         let only = ask
             .only
             .as_ref()
@@ -289,17 +377,18 @@ impl Aggregate {
                     "the server {} did not list its {}s within {:?}",
                     member.id,
                     kind.word(),
-                    self.wait
+                    wait
                 ),
             )
         };
-        let catalog = tokio::time::timeout(self.wait, asked)
-            .await
-            .map_err(late)??;
+        let catalog = tokio::time::timeout(wait, asked).await.map_err(late)??;
         let mut state = self.state();
         let slot = &mut state[kind as usize].parts[at];
         let part = Part::of(&self.naming(at), catalog, slot.as_ref());
         *slot = Some(part.clone());
+        if !part.seeded {
+            forget_seeded_instructions(&mut *state, at);
+        }
         Ok(part)
     }
 
@@ -406,8 +495,11 @@ impl Aggregate {
                 continue;
             };
             if self.part(*kind, at).is_none() {
-                self.refresh(at, List::all(call.caller.clone(), *kind))
-                    .await?;
+                let ask = List {
+                    wait: StartWait::Call,
+                    ..List::all(call.caller.clone(), *kind)
+                };
+                self.refresh(at, ask).await?;
             }
             let part = self.part(*kind, at);
             if let Some(inner) = part.and_then(|part| part.route(call.name())) {
@@ -496,7 +588,7 @@ impl Service for Aggregate {
     fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move {
             match ask.only.clone() {
-                Some(name) => Ok(self.list_for(&name, ask).await),
+                Some(name) => self.list_for(&name, ask).await,
                 None => Ok(self.list_all(ask).await),
             }
         })

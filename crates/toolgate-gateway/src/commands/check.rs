@@ -11,7 +11,7 @@ use crate::{
     memory,
     operator::note_lines,
     overridden,
-    servers::Supervisor,
+    servers::{ServerSpec, Supervisor},
     signing_in::{self, How},
     stack,
     stored::{Stored, Which},
@@ -130,8 +130,12 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
     let offered = runtime.block_on(async {
         let supervisor = Supervisor::new(Arc::new(guardian));
         let room = Room::new(config.limits.memory_bytes);
-        let leases = supervisor.lease(stack::specs(config, &room, &signing_in::folder(data), (&How::default(), None)));
+        let specs = stack::specs(config, &room, &signing_in::folder(data), (&How::default(), None));
+        // Each server has the time that it may take to start.
+        let specs = specs.into_iter().map(|spec| ServerSpec { list_wait: spec.start, ..spec });
+        let leases = supervisor.lease(specs.collect());
         let servers = stack::aggregate(config, &leases)?;
+        let servers = servers.wait(stack::longest_start(config));
         let servers = stack::checked(config, Arc::new(servers));
         supervisor.take(leases);
         // Each list has a bound of its own, and so has the end.

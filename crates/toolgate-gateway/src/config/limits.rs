@@ -236,6 +236,8 @@ limits! {
     grant_max_seconds: u64 = 31_622_400, 60 to 31_622_400;
     /// How long a server may take to start.
     start_seconds: u64 = 30, 1 to 3_600;
+    /// How long the first lists wait for servers that are starting and of which nothing is known.
+    list_wait_seconds: u64 = 10, 0 to 3_600;
     /// How long the head of an HTTP request may take.
     header_seconds: u64 = 10, 1 to 300;
     /// How long the body of an HTTP request may take.

@@ -6,6 +6,7 @@ use crate::{
     console::{Console, Logins},
     door::{Attempts, Bearers},
     kept_tasks::KeptTasks,
+    last_lists::PinnedLists,
     live::Live,
     memory,
     operator::{NoteBook, Operator},
@@ -16,7 +17,6 @@ use crate::{
     signing_in::{self, How, Links, Showing, SignIns},
     stack,
     startup::{Ready, flags},
-    stored,
     witness::EdgeWitness,
 };
 use std::{net::SocketAddr, sync::Arc};
@@ -58,10 +58,10 @@ impl Parts {
         let (board, desk) = (kept.board.clone(), kept.desk.clone());
         let bearers = Arc::<Bearers>::default();
         let links = Arc::<Links>::default();
-        let known = stored::last_known(kept.pins.clone());
+        let last = Arc::new(PinnedLists::new(kept.pins.clone(), kept.store.clone()));
         let shared = Shared {
             kept,
-            supervisor: Arc::new(Supervisor::new(guardian).knowing(known, bearers.clone())),
+            supervisor: Arc::new(Supervisor::new(guardian).knowing(last, bearers.clone())),
             room: Room::new(config.limits.memory_bytes),
             address,
             grants: signing_in::folder(&start.data),

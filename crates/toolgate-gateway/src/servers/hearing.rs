@@ -1,6 +1,6 @@
 //! Hearing of single resources of a server for as long as somebody listens, whatever becomes of its child.
 
-use super::supervised::Seat;
+use super::seat::Seat;
 use std::sync::Arc;
 use tokio::{sync::watch, task::JoinHandle};
 use toolgate::{Changes, Interest, Service, Stale, client::Remote};

@@ -1,10 +1,12 @@
 //! A hold on a server.
 
-use super::{Known, ServerSpec, ServerStatus, Supervised};
+use super::{LastLists, ServerSpec, ServerStatus, Supervised};
 use crate::door::Bearers;
 use std::sync::Arc;
 use tokio::sync::watch;
-use toolgate::{BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service};
+use toolgate::{
+    BoxFuture, Call, Catalog, Changes, Error, Interest, ItemKind, List, Outcome, Service,
+};
 
 /// A hold on a server, shared by the configs that name it. The server ends when the last of them lets go: a config that
 /// is no longer in force lets go when the last call is over that it began.
@@ -17,11 +19,11 @@ impl Lease {
     pub(super) fn new(
         spec: ServerSpec,
         shown: watch::Sender<u64>,
-        known: Option<Arc<Known>>,
+        last: Option<Arc<dyn LastLists>>,
         bearers: &Arc<Bearers>,
     ) -> Lease {
         Lease {
-            server: Arc::new(Supervised::new(spec, shown, known, bearers)),
+            server: Arc::new(Supervised::new(spec, shown, last, bearers)),
             stop: watch::Sender::new(false),
         }
     }
@@ -41,6 +43,13 @@ impl Lease {
 
     pub(super) fn stopped(&self) -> watch::Receiver<bool> {
         self.stop.subscribe()
+    }
+
+    /// What it offered when it was last asked, if that is known; asks nobody.
+    pub(crate) fn last_known(&self, kind: ItemKind) -> Option<Catalog> {
+        // What belongs to the account of one caller is not for others.
+        let shared = !self.server.is_of_accounts(kind);
+        shared.then(|| self.server.last_known(kind)).flatten()
     }
 
     /// A line for the console.

@@ -21,7 +21,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use toolgate::{
-    BoxFuture, Caller, Interest, ItemKind, List, Origin, Service,
+    BoxFuture, Caller, Changed, Interest, ItemKind, List, Origin, Service,
     client::{EraPreference, OpenError, Remote, RemoteOptions},
 };
 
@@ -32,6 +32,9 @@ const END: Duration = Duration::from_secs(10);
 
 /// Least time between two lists of our own, however often a server says that its list changed.
 const CALM: Duration = Duration::from_secs(1);
+
+/// How long to wait before a list that took too long is asked for again.
+const LATE_RETRY: Duration = Duration::from_secs(5);
 
 /// How a life ended.
 pub(super) enum End {
@@ -99,6 +102,7 @@ pub(super) async fn supervise(
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => {}
             () = server.woken() => {}
+            () = server.wanted() => {}
             () = sleep(wait) => {}
         }
     }
@@ -198,6 +202,7 @@ pub(super) async fn run(
             remote.end().await;
             return End::AsksByResult;
         }
+        () = read_late_lists(server, &remote) => "it is gone".to_owned(),
     };
     End::Gone(why, Some(began.elapsed()))
 }
@@ -224,6 +229,25 @@ async fn watch_tools(server: &Supervised, remote: &Remote) {
         server.tell(&changed);
         sleep(CALM).await;
         list().await;
+    }
+}
+
+/// Reads the lists that lists of callers did not wait for, until they are there.
+async fn read_late_lists(server: &Supervised, remote: &Remote) {
+    loop {
+        let kind = server.lists.late().await;
+        let ask = List::all(Caller::new("toolgate"), kind);
+        match remote.list(ask).await {
+            Ok(catalog) => {
+                server.lists.remember(&server.spec, kind, &catalog).await;
+                server.lists.came(kind);
+                server.tell(&Changed {
+                    lists: vec![kind],
+                    updated: Vec::new(),
+                });
+            }
+            Err(_) => sleep(LATE_RETRY).await,
+        }
     }
 }
 

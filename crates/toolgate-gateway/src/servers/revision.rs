@@ -4,7 +4,7 @@
 use super::Supervised;
 use crate::config::RevisionChoice;
 use std::error::Error as _;
-use toolgate::{Call, Error, Op, Outcome, Service, client::AsksByResult};
+use toolgate::{Call, Error, Op, Outcome, StartWait, client::AsksByResult};
 use toolgate_wire::dialect;
 
 impl Supervised {
@@ -30,10 +30,7 @@ impl Supervised {
         if let Some(callers) = &self.callers {
             return callers.call(self, call).await;
         }
-        let called = match self.remote().await {
-            Ok(remote) => remote.call(call).await,
-            Err(down) => Err(down),
-        };
+        let called = self.call_shared(call).await;
         called.map_err(|error| self.why(error))
     }
 
@@ -42,7 +39,7 @@ impl Supervised {
         if self.callers.is_some() {
             return true;
         }
-        let remote = self.remote().await.ok();
+        let remote = self.settled(StartWait::Call, true).await.remote;
         let dialect = remote.and_then(|remote| dialect::find(remote.revision()));
         dialect.is_some_and(|dialect| dialect.stateless)
     }

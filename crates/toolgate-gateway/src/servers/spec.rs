@@ -56,8 +56,10 @@ pub(crate) struct ServerSpec {
     pub(crate) keep: Duration,
     /// Callers that are connected to it in their own name at the same time; 256.
     pub(crate) callers: usize,
-    /// Longest time that a list or a call waits for it while it starts; 10 s.
-    pub(crate) wait: Duration,
+    /// Longest time that a call waits for it while it starts; 30 s.
+    pub(crate) call_wait: Duration,
+    /// Longest time that lists wait for it while it starts and nothing is known of it; 10 s.
+    pub(crate) list_wait: Duration,
     /// What it may ask callers for at most; all.
     pub(crate) abilities: Abilities,
 }
@@ -88,7 +90,8 @@ impl ServerSpec {
             list_bytes: 16 << 20,
             keep: Duration::from_secs(24 * 60 * 60),
             callers: 256,
-            wait: Duration::from_secs(10),
+            call_wait: Duration::from_secs(30),
+            list_wait: Duration::from_secs(10),
             abilities: Abilities::ALL,
         }
     }

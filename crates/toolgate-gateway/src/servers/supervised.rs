@@ -1,35 +1,31 @@
 //! One server as a service, whatever state its child is in.
 
 use super::{
-    Known, ServerSpec, ServerStatus, State,
+    LastLists, ServerSpec, ServerStatus, State,
     down_reason::DownReason,
     hearing::{Hearing, Told},
+    lists::Lists,
     per_caller::PerCaller,
+    seat::{Seat, wait_for_call, wait_for_list, wanted},
     tail::Tail,
 };
 use crate::{door::Bearers, signing_in::Need};
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::Arc;
 use tokio::{
     sync::{Notify, watch},
-    time::{Instant, timeout},
+    time::Instant,
 };
 use toolgate::{
     BoxFuture, Call, Catalog, Changed, Changes, DefinitionNote, Error, Interest, ItemKind, Kind,
-    List, NotSent, NoteAction, Outcome, Service, Stale,
+    List, NotSent, NoteAction, Outcome, Service, Stale, StartWait,
     client::{Remote, Status, harmless},
 };
-
-/// A restart that is due so soon is worth waiting for.
-const SOON: Duration = Duration::from_secs(2);
 
 /// One server. A call is never sent twice: one that was lost with a child fails.
 pub(crate) struct Supervised {
     pub(super) spec: ServerSpec,
     pub(super) tail: Tail,
-    seat: watch::Sender<Seat>,
+    pub(super) seat: watch::Sender<Seat>,
     changes: watch::Sender<Stale>,
     /// Raised with everything that the console shows.
     shown: watch::Sender<u64>,
@@ -39,47 +35,25 @@ pub(crate) struct Supervised {
     wake: Notify,
     /// Raised when what was granted for all its callers is taken back.
     taken_back: watch::Sender<u64>,
-    /// What was stored of what it offers.
-    known: Option<Arc<Known>>,
-    /// The same, as it was looked up when a sign-in was needed.
-    looked_up: Mutex<[Option<Catalog>; ItemKind::ALL.len()]>,
+    /// What it lists, also while it cannot be asked.
+    pub(super) lists: Lists,
     /// The connections of callers, where each has one of its own.
     pub(super) callers: Option<PerCaller>,
     /// Whether it turned out to ask by results, which a session cannot carry.
     pub(super) asks_by_result: watch::Sender<bool>,
 }
 
-/// The child of the moment.
-#[derive(Clone)]
-pub(super) struct Seat {
-    state: State,
-    pub(super) remote: Option<Arc<Remote>>,
-    restarts: u32,
-    error: Option<DownReason>,
-    due: Option<Instant>,
-    /// The last child did not come up: nobody waits for the next one.
-    open: bool,
-}
-
 impl Supervised {
     pub(super) fn new(
         spec: ServerSpec,
         shown: watch::Sender<u64>,
-        known: Option<Arc<Known>>,
+        last: Option<Arc<dyn LastLists>>,
         bearers: &Arc<Bearers>,
     ) -> Supervised {
         let each = spec.address.as_ref().filter(|a| a.a_connection_each());
         let callers = each.map(|_| PerCaller::new(spec.callers, bearers.clone()));
-        let seat = Seat {
-            state: State::Starting,
-            remote: None,
-            restarts: 0,
-            error: None,
-            due: None,
-            open: false,
-        };
         let (seat, changes) = (
-            watch::Sender::new(seat),
+            watch::Sender::new(Seat::new()),
             watch::Sender::new(Stale::default()),
         );
         Supervised {
@@ -91,8 +65,7 @@ impl Supervised {
             shown,
             wake: Notify::new(),
             taken_back: watch::Sender::new(0),
-            known,
-            looked_up: Mutex::default(),
+            lists: Lists::new(last),
             callers,
             asks_by_result: watch::Sender::new(false),
         }
@@ -138,40 +111,25 @@ impl Supervised {
     }
 
     pub(super) fn starting(&self, again: bool) {
-        self.sit(|seat| {
-            seat.state = State::Starting;
-            seat.remote = None;
-            seat.due = None;
-            seat.restarts += u32::from(again);
-        });
+        self.sit(|seat| seat.start(again));
     }
 
     pub(super) fn running(&self, remote: Option<Arc<Remote>>) {
         self.sit(|seat| {
-            seat.state = State::Running;
-            seat.open = false;
-            seat.remote = remote;
+            seat.run(remote);
             if self.spec.address.is_some() {
                 // What was wrong elsewhere, or wanted of a person, is over.
                 seat.error = None;
             }
         });
-        self.looked_up
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .fill(None);
+        // What callers list for themselves is not noted here: it is read again from what is stored.
+        self.lists.begin(self.callers.is_some());
         self.stale();
     }
 
     /// Its child is gone, for this reason; when the next one is due.
     pub(super) fn down(&self, state: State, error: Option<DownReason>, due: Option<Instant>) {
-        self.sit(|seat| {
-            seat.open = matches!(seat.state, State::Starting | State::Failed);
-            seat.state = state;
-            seat.remote = None;
-            seat.error = error;
-            seat.due = due;
-        });
+        self.sit(|seat| seat.end(state, error, due));
         self.stale();
     }
 
@@ -230,6 +188,11 @@ impl Supervised {
     /// Ends when somebody wants it to be tried again.
     pub(super) async fn woken(&self) {
         self.wake.notified().await;
+    }
+
+    /// Ends when a call wants it to be started before that is due.
+    pub(super) async fn wanted(&self) {
+        wanted(&self.seat).await;
     }
 
     /// Ends when somebody signed in at a server that is open and takes no token of ours any more.
@@ -293,26 +256,111 @@ impl Supervised {
         self.show();
     }
 
-    /// The child, after a bounded wait where it starts or is started again soon.
-    pub(super) async fn remote(&self) -> Result<Arc<Remote>, Error> {
-        let mut seats = self.seat.subscribe();
-        let settled = seats.wait_for(|seat| !seat.may_come_soon());
-        let seat = match timeout(self.spec.wait, settled).await {
-            Ok(Ok(seat)) => seat.clone(),
-            _ => self.seat.borrow().clone(),
-        };
-        seat.remote.clone().ok_or_else(|| self.is_down(&seat))
+    /// Its state once it is up or is not expected to be, after a bounded wait.
+    pub(super) async fn settled(&self, wait: StartWait, known: bool) -> Seat {
+        match wait {
+            StartWait::Call => {
+                let may_start = self.need.words().is_none();
+                wait_for_call(&self.seat, self.spec.call_wait, may_start).await
+            }
+            StartWait::List if !known => {
+                let deadline = self.lists.first_deadline(self.spec.list_wait);
+                wait_for_list(&self.seat, deadline).await
+            }
+            StartWait::List | StartWait::None => self.seat.borrow().clone(),
+        }
     }
 
-    /// What it offered when it was last asked, by what is stored: a sign-in that is missing takes nothing off the lists.
-    fn last_known(&self, kind: ItemKind) -> Option<Catalog> {
-        let known = self.known.as_ref()?;
-        let mut all = self
-            .looked_up
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let catalog = all[kind as usize].get_or_insert_with(|| known(&self.spec, kind));
-        (!catalog.items().is_empty()).then(|| catalog.clone())
+    /// What it offered when it was last asked, here or in an earlier run: that it cannot be asked now takes nothing off
+    /// the lists.
+    pub(super) fn last_known(&self, kind: ItemKind) -> Option<Catalog> {
+        self.lists.last_known(&self.spec, kind)
+    }
+
+    async fn list_shared(&self, ask: List) -> Result<Catalog, Error> {
+        let (kind, known) = (ask.kind, self.last_known(ask.kind));
+        let seat = self.settled(ask.wait, known.is_some()).await;
+        let (error, stands_in) = match &seat.remote {
+            Some(remote) => match self.list_of(remote, ask).await {
+                Ok(catalog) => return Ok(catalog),
+                Err(error) => (error, self.lists.is_late(kind)),
+            },
+            None => (self.is_down(&seat), seat.comes_up()),
+        };
+        if self.need.words().is_some() {
+            let cannot = || self.why(Error::new(Kind::Upstream, "it cannot be asked"));
+            return known
+                .filter(|known| !known.items().is_empty())
+                .ok_or_else(cannot);
+        }
+        known.filter(|_| stands_in).ok_or(error)
+    }
+
+    /// The list of a server that runs. One that takes too long is waited for once; it is read on in the background.
+    async fn list_of(&self, remote: &Remote, ask: List) -> Result<Catalog, Error> {
+        let (kind, is_call) = (ask.kind, ask.wait == StartWait::Call);
+        let listed = match is_call {
+            true => Some(remote.list(ask).await),
+            false => {
+                self.lists
+                    .in_time(kind, self.spec.list_wait, remote.list(ask))
+                    .await
+            }
+        };
+        let Some(listed) = listed else {
+            let id = &self.spec.id;
+            let text = format!(
+                "the server {id} runs, and has not listed its {}s yet",
+                kind.word()
+            );
+            return Err(Error::new(Kind::Upstream, text).while_starting([id.clone()]));
+        };
+        // The console shows lists that fail.
+        let catalog = listed.inspect_err(|_| self.show())?;
+        self.lists.remember(&self.spec, kind, &catalog).await;
+        Ok(catalog)
+    }
+
+    pub(super) async fn call_shared(&self, call: Call) -> Result<Outcome, Error> {
+        let is_up = self.seat.borrow().remote.is_some();
+        let kind = call.item().map(|item| item.kind());
+        let judged = kind
+            .filter(|_| !is_up)
+            .and_then(|kind| self.last_known(kind));
+        let seat = self.settled(StartWait::Call, true).await;
+        let remote = seat.remote.as_ref().ok_or_else(|| self.is_down(&seat))?;
+        if let Some(judged) = judged {
+            self.still_offers(remote, &call, &judged).await?;
+        }
+        remote.call(call).await
+    }
+
+    /// Whether a server that came up while the call waited offers what was judged: the definition may be another one.
+    async fn still_offers(
+        &self,
+        remote: &Remote,
+        call: &Call,
+        judged: &Catalog,
+    ) -> Result<(), Error> {
+        let Some(item) = call.item() else {
+            return Ok(());
+        };
+        let (kind, name) = (item.kind(), item.given());
+        if !matches!(kind, ItemKind::Tool | ItemKind::Prompt) {
+            return Ok(());
+        }
+        let now = remote
+            .list(List::one(call.caller.clone(), kind, name))
+            .await?;
+        let text = |list: &Catalog| list.find(name).map(|item| item.def.json().canonical());
+        if text(&now) == text(judged) {
+            return Ok(());
+        }
+        let (id, what) = (&self.spec.id, kind.word());
+        let text = format!(
+            "not called: the server {id} was still starting, and its {what} {name} is not the one that was listed; list again"
+        );
+        Err(Error::new(Kind::Upstream, text).because(NotSent))
     }
 
     /// The error, or that a person has to sign in, where that is why.
@@ -325,15 +373,19 @@ impl Supervised {
         let why = match (&seat.error, seat.state) {
             (_, State::Stopped) => "the gateway stops".to_owned(),
             (Some(error), _) => error.public().to_owned(),
-            (None, _) => format!("it did not answer within {:?} so far", self.spec.wait),
+            (None, _) => "it is still starting".to_owned(),
         };
         let text = format!(
             "the server {id} is not running: {why}; its last lines are in the console, under Servers"
         );
         let error = Error::new(Kind::Upstream, text).because(NotSent);
-        match (&seat.error, seat.state) {
+        let error = match (&seat.error, seat.state) {
             (_, State::Stopped) | (None, _) => error,
             (Some(reason), _) => error.with_detail(reason.detail().clone()),
+        };
+        match seat.may_come_up() {
+            true => error.while_starting([id.clone()]),
+            false => error,
         }
     }
 }
@@ -345,18 +397,6 @@ pub(super) fn failed_lists(status: &Status) -> Vec<DefinitionNote> {
     failed.cloned().collect()
 }
 
-impl Seat {
-    fn may_come_soon(&self) -> bool {
-        let soon = |due: Instant| due.saturating_duration_since(Instant::now()) <= SOON;
-        match self.state {
-            _ if self.open => false,
-            State::Starting => true,
-            State::Backoff => self.due.is_some_and(soon),
-            State::Running | State::SignIn | State::Failed | State::Stopped => false,
-        }
-    }
-}
-
 impl Service for Supervised {
     fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move {
@@ -366,24 +406,13 @@ impl Service for Supervised {
                 if self.is_of_accounts(kind) {
                     return listed;
                 }
-                return listed.or_else(|error| self.last_known(kind).ok_or(error));
+                let known = || {
+                    self.last_known(kind)
+                        .filter(|known| !known.items().is_empty())
+                };
+                return listed.or_else(|error| known().ok_or(error));
             }
-            let listed = match self.remote().await {
-                Ok(remote) => {
-                    let listed = remote.list(ask).await;
-                    if listed.is_err() {
-                        self.show();
-                    }
-                    listed
-                }
-                Err(down) => Err(down),
-            };
-            match listed {
-                Err(_) if self.need.words().is_some() => self
-                    .last_known(kind)
-                    .ok_or_else(|| self.why(Error::new(Kind::Upstream, "it cannot be asked"))),
-                listed => listed,
-            }
+            self.list_shared(ask).await
         })
     }
 
@@ -411,9 +440,9 @@ impl Service for Supervised {
                 return Ok(changes);
             }
             // A child that is down is asked once it is back.
-            let told = match self.remote().await {
-                Ok(remote) => Some(Told::by(remote, &want).await),
-                Err(_) => None,
+            let told = match self.settled(StartWait::List, false).await.remote {
+                Some(remote) => Some(Told::by(remote, &want).await),
+                None => None,
             };
             let (seats, to) = (self.seat.subscribe(), self.changes.clone());
             Ok(changes.holding(Hearing::start(seats, to, want, told)))

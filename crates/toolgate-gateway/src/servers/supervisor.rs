@@ -1,7 +1,7 @@
 //! All servers of the gateway.
 
 use super::{
-    Lease, ServerSpec, ServerStatus,
+    LastLists, Lease, ServerSpec, ServerStatus,
     launch::{Launch, secret_of},
     life::supervise,
 };
@@ -16,20 +16,16 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, timeout_at},
 };
-use toolgate::{Catalog, ItemKind};
 use toolgate_auth::Secret;
 use toolgate_guardian::Guardian;
 
 /// How long all children together may take to end.
 const END: Duration = Duration::from_secs(15);
 
-/// What was stored of what a server offers, for when it cannot be asked.
-pub(crate) type Known = dyn Fn(&ServerSpec, ItemKind) -> Catalog + Send + Sync;
-
 /// All servers of the gateway. Dropping it ends their children, without waiting.
 pub(crate) struct Supervisor {
     launch: Arc<dyn Launch>,
-    known: Option<Arc<Known>>,
+    last: Option<Arc<dyn LastLists>>,
     bearers: Arc<Bearers>,
     /// Those of the config in force, in its order.
     current: Mutex<Vec<Arc<Lease>>>,
@@ -53,7 +49,7 @@ impl Supervisor {
     pub(super) fn with(launch: Arc<dyn Launch>) -> Supervisor {
         Supervisor {
             launch,
-            known: None,
+            last: None,
             bearers: Arc::default(),
             current: Mutex::default(),
             tasks: Mutex::default(),
@@ -70,8 +66,8 @@ impl Supervisor {
     }
 
     /// The same, with what was stored of what servers offer, and what callers showed.
-    pub(crate) fn knowing(mut self, known: Arc<Known>, bearers: Arc<Bearers>) -> Supervisor {
-        self.known = Some(known);
+    pub(crate) fn knowing(mut self, last: Arc<dyn LastLists>, bearers: Arc<Bearers>) -> Supervisor {
+        self.last = Some(last);
         self.bearers = bearers;
         self
     }
@@ -138,7 +134,7 @@ impl Supervisor {
         let lease = Arc::new(Lease::new(
             spec,
             self.shown.clone(),
-            self.known.clone(),
+            self.last.clone(),
             &self.bearers,
         ));
         let life = supervise(lease.server(), self.launch.clone(), lease.stopped());

@@ -434,14 +434,15 @@ async fn after_a_good_run_the_wait_is_short_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_has_thirty_seconds_and_a_call_waits_ten() {
+async fn a_silent_server_has_thirty_seconds_and_so_long_a_call_waits() {
     let (script, supervisor, server) = start(&[Act::Silent]);
     let before = Instant::now();
     let error = server.call(call()).await.unwrap_err();
     assert_eq!(
         (error.kind(), before.elapsed().as_secs()),
-        (&Kind::Upstream, 10)
+        (&Kind::Upstream, 30)
     );
+    assert_eq!(error.starting().join(" "), "files");
     until(&server, &supervisor, State::Backoff).await;
     // The child has four seconds to end after that.
     assert!(
@@ -450,6 +451,62 @@ async fn a_silent_server_has_thirty_seconds_and_a_call_waits_ten() {
         before.elapsed()
     );
     assert_eq!(script.started(), 1);
+}
+
+/// A server that is slow once and was never listed delays lists once, and no list after that.
+#[tokio::test(start_paused = true)]
+async fn a_hanging_server_delays_only_the_first_lists() {
+    let (_script, _supervisor, server) = start(&[Act::Silent]);
+    let waited = async || {
+        let before = Instant::now();
+        let error = server.list(all()).await.unwrap_err();
+        assert_eq!(error.starting().join(" "), "files");
+        before.elapsed().as_secs()
+    };
+    assert_eq!(tokio::join!(waited(), waited()), (10, 10));
+    assert_eq!((waited().await, waited().await), (0, 0));
+}
+
+/// A call does not wait for the end of a long backoff, and does not start a broken program again and again.
+#[tokio::test(start_paused = true)]
+async fn a_call_starts_a_server_that_waits_for_its_restart() {
+    let broken = [Act::Exit; 24];
+    let acts = [&broken[..], &[Act::Serve]].concat();
+    let (script, supervisor, server) = start(&acts);
+    // Past the first waits, and in the middle of a long one.
+    while script.started() < 20 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    until(&server, &supervisor, State::Backoff).await;
+    // The last attempt is not that of a moment ago.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let mut tries = 0;
+    let before = Instant::now();
+    while server.call(call()).await.is_err() {
+        tries += 1;
+        let at_once = server.call(call()).await;
+        assert!(at_once.is_err(), "it failed a moment ago");
+        tokio::time::sleep(Duration::from_secs(3)).await;
+    }
+    assert!((1..=2).contains(&tries), "{tries}");
+    assert!(
+        before.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        before.elapsed()
+    );
+    assert_eq!(script.started(), 25, "no start for the calls in between");
+}
+
+/// A server that crashes after most of a minute each time can nearly always be used.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_crashes_about_once_a_minute_answers_nearly_all_calls() {
+    let (_script, _supervisor, server) = start(&[Act::Seconds(50)]);
+    let mut refused = 0;
+    for _ in 0..1200 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        refused += usize::from(server.call(call()).await.is_err());
+    }
+    assert!(refused <= 24, "{refused} of 1200");
 }
 
 #[tokio::test(start_paused = true)]

@@ -78,6 +78,7 @@ mod server_errors;
 mod sign_in;
 mod sign_in_alone;
 mod skills;
+mod slow_servers;
 mod stdio;
 mod tasks;
 mod turns;

@@ -190,6 +190,11 @@ impl fmt::Debug for Pins {
     }
 }
 
+/// What stands before the keys of what is kept of a server that is what it is: its command or address.
+pub fn key_prefix(server: &str, is: &str) -> String {
+    book::prefix(server, &form::digest_of(is))
+}
+
 /// How the definition of an item stands, for rules: `new`, `accepted` or `changed`. What nobody looked at is `new`.
 pub fn state(item: &Item) -> &'static str {
     item.pin.as_ref().map_or("new", |pin| pin.state.as_str())

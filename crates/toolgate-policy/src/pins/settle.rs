@@ -3,9 +3,10 @@
 use super::{
     Difference, Pins, book, diff,
     row::{Accepted, Row, now},
+    sight::INSTRUCTIONS,
 };
 use std::{fmt, sync::Arc};
-use toolgate_core::{Error, ItemKind, PinState};
+use toolgate_core::{Error, ItemKind, Json, PinState};
 use toolgate_journal::Entry;
 
 /// A pin as a person sees it.
@@ -118,6 +119,16 @@ impl Pins {
         let of = |id: &&String| self.book.rows(&format!("{id}/"), |_| true);
         let rows = ids.iter().flat_map(of);
         rows.filter_map(|(_, row)| self.kept_row(&row)).collect()
+    }
+
+    /// What a server that is now what it was then said last of how to use it, where that is kept.
+    pub fn kept_instructions(&self, server: &str) -> Option<String> {
+        let is = |row: &Row| row.kind == INSTRUCTIONS;
+        let (_, row) = self.rows(Some(server), is).into_iter().next()?;
+        let last = row.current_other().map(|one| one.text.clone());
+        let text = last.or_else(|| row.accepted.map(|one| one.text))??;
+        let json = Json::read(text.into_bytes(), &Default::default()).ok()?;
+        json.string()
     }
 
     fn kept_row(&self, row: &Row) -> Option<Kept> {

@@ -15,6 +15,7 @@ pub(super) struct Naming<'a> {
 }
 
 /// The list of one member under the names of the whole.
+#[derive(Clone)]
 pub(super) struct Part {
     /// As the member gave it.
     theirs: Catalog,
@@ -26,6 +27,8 @@ pub(super) struct Part {
     prefix: String,
     /// The pages that its tools name, with the tool.
     pages: HashMap<String, usize>,
+    /// Whether it was listed before this program started.
+    pub(super) seeded: bool,
 }
 
 /// Where a name leads.
@@ -50,6 +53,7 @@ impl Part {
             routes: HashMap::new(),
             prefix: naming.member.prefix.clone(),
             pages: HashMap::new(),
+            seeded: false,
         };
         let faces = naming.over.faces(theirs.items());
         // What nobody may see gives way to what has its name now.
@@ -95,7 +99,31 @@ impl Part {
 
     /// The same list under other names.
     pub(super) fn again(&self, naming: &Naming<'_>) -> Arc<Part> {
-        Part::of(naming, self.theirs.clone(), None)
+        let part = Part::of(naming, self.theirs.clone(), None);
+        match self.seeded {
+            true => part.seeded(),
+            false => part,
+        }
+    }
+
+    /// The same list, marked as listed before this program started.
+    pub(super) fn seeded(&self) -> Arc<Part> {
+        Arc::new(Part {
+            seeded: true,
+            ..self.clone()
+        })
+    }
+
+    pub(super) fn has_instructions(&self) -> bool {
+        !self.theirs.about().is_empty()
+    }
+
+    /// The same list without the instructions of the server.
+    pub(super) fn without_instructions(&self) -> Arc<Part> {
+        Arc::new(Part {
+            theirs: self.theirs.clone().with_about(Vec::new()),
+            ..self.clone()
+        })
     }
 
     /// Whether it is the URI of a resource or of a template.

@@ -263,7 +263,13 @@ impl Legacy {
             // Skills are of 2026-07-28 and later.
             other => match ItemKind::listed_by(other).filter(|kind| *kind != ItemKind::Skill) {
                 Some(kind) => {
-                    let page = lists::page(&self.server, dialect, &caller, kind, params);
+                    let page = lists::page(
+                        &self.server,
+                        dialect,
+                        &caller,
+                        (kind, params),
+                        &self.telling.given,
+                    );
                     Box::pin(page).await.map(Answer::Made)
                 }
                 None => Err(answer::no_method(other)),

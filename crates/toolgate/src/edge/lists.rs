@@ -1,6 +1,6 @@
 //! Lists: pages of what the caller may see.
 
-use super::{Front, answer};
+use super::{Front, answer, given::GivenLists};
 use toolgate_core::{Caller, Catalog, ItemKind, List};
 use toolgate_wire::{
     dialect::Dialect,
@@ -16,15 +16,19 @@ pub(crate) async fn page(
     server: &Front,
     dialect: &Dialect,
     caller: &Caller,
-    kind: ItemKind,
-    params: Option<&Json>,
+    (kind, params): (ItemKind, Option<&Json>),
+    given: &GivenLists,
 ) -> Result<Json, RpcError> {
+    let listing = given.begin(kind);
     let catalog = server
         .service
         .list(List::all(caller.clone(), kind))
         .await
         .map_err(|e| answer::list_failed(&e))?;
     let start = start(&catalog, params.and_then(|p| p.get("cursor")))?;
+    if start == 0 {
+        listing.answered(&catalog);
+    }
     let write = || written(server, dialect, kind, &catalog, start);
     let list = server.pages.page(&catalog, dialect, (kind, start), write);
     // The page, and the message that it becomes.

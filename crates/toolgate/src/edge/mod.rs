@@ -6,6 +6,7 @@ mod batch;
 mod call;
 mod changes;
 mod front;
+mod given;
 pub mod http;
 mod legacy;
 mod lists;

@@ -4,7 +4,9 @@ use super::{
     Front,
     answer::{self, Answer},
     call::{self, Context},
-    changes, lists,
+    changes,
+    given::{ToldLists, add},
+    lists,
     outlet::{Frame, Outlet, level},
     skills, tasks,
 };
@@ -159,7 +161,9 @@ pub(crate) async fn answer(
         }
         other => match ItemKind::listed_by(other).filter(|kind| server.lists(*kind)) {
             Some(kind) => {
-                let page = lists::page(server, context.dialect, &context.caller, kind, params);
+                let given = server.given.of(&context.caller, context.link);
+                let (dialect, caller) = (context.dialect, &context.caller);
+                let page = lists::page(server, dialect, caller, (kind, params), &given);
                 Box::pin(page).await.map(Answer::Made)
             }
             None => Err(answer::no_method(other)),
@@ -190,8 +194,26 @@ pub(crate) async fn listen(
 ) -> Result<Json, RpcError> {
     let (mut changes, of_tasks) = Box::pin(begin(server, context, id, params, outlet)).await?;
     let telling = async {
-        while let Some(changed) = changes.next().await {
-            Box::pin(tell(changed, &mut changes, id, outlet)).await;
+        let given = server.given.of(&context.caller, context.link);
+        let (mut told, mut pending) = (ToldLists::default(), Vec::new());
+        let mut over = false;
+        loop {
+            tokio::select! {
+                changed = changes.next(), if !over => match changed {
+                    Some(changed) => {
+                        let mut changed = changes::gathered(changed, &mut changes).await;
+                        add(&mut pending, std::mem::take(&mut changed.lists));
+                        Box::pin(tell(changed, id, outlet)).await;
+                    }
+                    None => over = true,
+                },
+                lists = Box::pin(given.outdated(server, &context.caller, &pending, &mut told)), if !pending.is_empty() => {
+                    pending.clear();
+                    let changed = Changed { lists, updated: Vec::new() };
+                    Box::pin(tell(changed, id, outlet)).await;
+                }
+                else => break,
+            }
         }
         // Nothing will change any more: the stream stays until the client ends it.
         std::future::pending::<()>().await;
@@ -263,9 +285,8 @@ async fn begin(
     Ok((changes, of_tasks))
 }
 
-/// Tells a change, with those that follow at once.
-async fn tell(first: Changed, changes: &mut Changes, id: &Id, outlet: &Outlet) {
-    let changed = changes::gathered(first, changes).await;
+/// Tells a change.
+async fn tell(changed: Changed, id: &Id, outlet: &Outlet) {
     for (method, params) in changes::told(&changed) {
         let params = params.finish();
         let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));

@@ -3,6 +3,7 @@
 use super::{
     Front, TaskOffer,
     changes::{self, TOGETHER},
+    given::{GivenLists, ToldLists, add},
     outlet::{Frame, Outlet},
     tasks::OfSession,
 };
@@ -31,6 +32,8 @@ pub(super) struct Telling {
     dialect: &'static Dialect,
     /// The tasks of the peer, where its revision has words for them.
     pub(super) tasks: Option<Arc<OfSession>>,
+    /// The lists that the peer was given.
+    pub(super) given: GivenLists,
     state: Mutex<State>,
     /// One listens anew at a time, so that what was wanted last is what is heard last.
     anew: tokio::sync::Mutex<()>,
@@ -67,6 +70,7 @@ impl Telling {
             caller,
             dialect,
             tasks: has_tasks.then(Arc::default),
+            given: GivenLists::of_one(),
             state: Mutex::default(),
             anew: tokio::sync::Mutex::default(),
         })
@@ -161,7 +165,7 @@ impl Telling {
             self.changes().await
         };
         let Ok(mut changes) = first else { return };
-        let mut over = false;
+        let (mut over, mut pending, mut lists) = (false, Vec::new(), ToldLists::default());
         loop {
             let swapped = tokio::select! {
                 new = swaps.recv() => new,
@@ -170,15 +174,24 @@ impl Telling {
                     if let Some(changed) = changed {
                         tokio::time::sleep(TOGETHER).await;
                         let more = changes.next().now_or_never().flatten();
-                        told(outlet, changes::together(changed, more)).await;
+                        let mut changed = changes::together(changed, more);
+                        add(&mut pending, std::mem::take(&mut changed.lists));
+                        told(outlet, changed).await;
                     }
+                    continue;
+                }
+                lists = self.given.outdated(&self.server, &self.caller, &pending, &mut lists), if !pending.is_empty() => {
+                    pending.clear();
+                    told(outlet, Changed { lists, updated: Vec::new() }).await;
                     continue;
                 }
             };
             let Some(new) = swapped else { return };
             // What the old one heard and did not yet tell.
             let last = changes.next().now_or_never().flatten();
-            told(outlet, last.unwrap_or_default()).await;
+            let mut last = last.unwrap_or_default();
+            add(&mut pending, std::mem::take(&mut last.lists));
+            told(outlet, last).await;
             (changes, over) = (new, false);
         }
     }

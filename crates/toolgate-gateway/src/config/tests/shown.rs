@@ -10,6 +10,7 @@ const WHEN: &str = "crates/toolgate-policy/src/when/tests.rs";
 const FAILING_SERVER: &str = "crates/toolgate-gateway/tests/it/failing_server.rs";
 const ONE_OVER: &str = "crates/toolgate-gateway/tests/it/one_over.rs";
 const TURNS: &str = "crates/toolgate-gateway/tests/it/turns.rs";
+const SLOW_SERVERS: &str = "crates/toolgate-gateway/tests/it/slow_servers.rs";
 const AT_ONCE: &str = "crates/toolgate-policy/src/at_once/tests.rs";
 const APPROVALS: &str = "crates/toolgate-policy/tests/it/approvals.rs";
 const MISDEEDS: &str = "crates/toolgate-gateway/tests/it/misdeeds.rs";
@@ -228,6 +229,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "start_seconds",
         ONE_OVER,
         "a_server_that_takes_too_long_to_start",
+    ),
+    (
+        "list_wait_seconds",
+        SLOW_SERVERS,
+        "a_first_start_waits_for_servers_without_pins_once_and_says_which_start",
     ),
     (
         "header_seconds",

@@ -63,7 +63,7 @@ impl PerCaller {
             )
             .await
         };
-        let made = timeout(server.spec.wait, seat.get_or_try_init(|| connect)).await;
+        let made = timeout(server.spec.call_wait, seat.get_or_try_init(|| connect)).await;
         match made {
             Ok(Ok(_)) => {
                 self.reached.store(true, Ordering::Relaxed);
@@ -71,7 +71,7 @@ impl PerCaller {
             }
             Ok(Err(error)) => Err(token.why(server, down(server, &error.to_string()))),
             Err(_) => {
-                let why = format!("it did not answer within {:?}", server.spec.wait);
+                let why = format!("it did not answer within {:?}", server.spec.call_wait);
                 Err(down(server, &why))
             }
         }

@@ -296,6 +296,7 @@ async fn until_there(server: &Front, caller: Caller, tool: &str) {
         // What a list cannot say the call is told.
         match listed {
             Ok(listed) if listed.find(tool).is_none() && !listed.missing().is_empty() => {}
+            Err(error) if !error.starting().is_empty() => {}
             _ => return,
         }
         tokio::time::sleep(LOOK).await;

@@ -34,16 +34,8 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     pub(crate) fn new() -> Arc<Scripted> {
-        let origin = Origin {
-            server: "s".into(),
-            trusted: true,
-        };
         let tool = |name: &str| {
-            let schema = serde_json::json!({"name": name, "inputSchema": {"type": "object"}});
-            Arc::new(Item::new(
-                origin.clone(),
-                Definition::tool(Json::from_value(&schema)).unwrap(),
-            ))
+            tool(&serde_json::json!({"name": name, "inputSchema": {"type": "object"}}))
         };
         let names = [
             "echo", "count", "ask", "forever", "invalid", "busy", "panic",
@@ -56,9 +48,19 @@ impl Scripted {
         })
     }
 
+    /// Changes the list of tools: one more has another description each time.
     pub(crate) fn change(&self) {
         self.stale.send_modify(|stale| stale.tools += 1);
     }
+}
+
+fn tool(definition: &serde_json::Value) -> Arc<Item> {
+    let origin = Origin {
+        server: "s".into(),
+        trusted: true,
+    };
+    let definition = Definition::tool(Json::from_value(definition)).unwrap();
+    Arc::new(Item::new(origin, definition))
 }
 
 pub(crate) fn server(service: Arc<dyn Service>) -> Arc<Front> {
@@ -86,6 +88,13 @@ impl Witness for Seen {
     }
 }
 
+fn changed(times: u64) -> Arc<Item> {
+    let says = format!("changed {times} times");
+    tool(
+        &serde_json::json!({"name": "changed", "description": says, "inputSchema": {"type": "object"}}),
+    )
+}
+
 struct Counted(Arc<std::sync::atomic::AtomicUsize>);
 
 impl Drop for Counted {
@@ -96,7 +105,11 @@ impl Drop for Counted {
 
 impl Service for Scripted {
     fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
-        let tools = (ask.kind == ItemKind::Tool).then(|| self.catalog.clone());
+        let changes = self.stale.borrow().tools;
+        let tools = (ask.kind == ItemKind::Tool).then(|| match changes {
+            0 => self.catalog.clone(),
+            _ => Catalog::new([self.catalog.items(), &[changed(changes)]].concat()),
+        });
         Box::pin(async { Ok(tools.unwrap_or_default()) })
     }
 

@@ -1,0 +1,138 @@
+//! What servers listed when they were last asked, across restarts: which items in which order in a table of its own, and
+//! their definitions from the pins, so that a list from here is judged like one from the server.
+
+use crate::{
+    servers::{LastLists, ServerSpec},
+    stored,
+};
+use serde_json::{Value, json};
+use std::{collections::HashMap, sync::Arc};
+use toolgate::{BoxFuture, Catalog, ItemKind, Origin};
+use toolgate_policy::{Expect, Pins, Store, pins::Kept};
+
+/// The table in the store.
+const TABLE: &str = "lists";
+/// The longest row, in bytes: a longer list is put together from all pins of its kind.
+const MAX_ROW_BYTES: usize = 512 * 1024;
+
+/// What servers listed when they were last asked, from the pins.
+pub(crate) struct PinnedLists {
+    pins: Pins,
+    store: Arc<dyn Store>,
+}
+
+/// What is noted of a list.
+struct Row {
+    /// Names within the server, in its order.
+    names: Vec<String>,
+    /// Whether the server said how to use it.
+    has_instructions: bool,
+}
+
+impl PinnedLists {
+    pub(crate) fn new(pins: Pins, store: Arc<dyn Store>) -> PinnedLists {
+        PinnedLists { pins, store }
+    }
+
+    /// The pins of that server alone, as it is now.
+    fn pins_of(&self, spec: &ServerSpec) -> Pins {
+        let is = crate::pins::identity(spec.address.as_ref(), &spec.command);
+        self.pins.clone().identities([(spec.id.to_string(), is)])
+    }
+}
+
+impl LastLists for PinnedLists {
+    fn read(&self, spec: &ServerSpec, kind: ItemKind) -> Option<Catalog> {
+        let pins = self.pins_of(spec);
+        let kept: Vec<Kept> = pins.kept().into_iter().filter(|one| one.ours).collect();
+        let row = self.store.row(TABLE, &key(spec, kind));
+        let row = row.and_then(|row| Row::read(&row.value));
+        if kept.is_empty() && row.is_none() {
+            return None;
+        }
+        let origin = Origin {
+            server: spec.id.clone(),
+            trusted: spec.trusted,
+        };
+        // What would be met now: the last definition that came, accepted or not.
+        let item = |one: &Kept| {
+            let counts = one.other.as_ref().or(one.accepted.as_ref())?;
+            stored::item(kind, counts, origin.clone())
+        };
+        let of_kind = kept.iter().filter(|one| one.kind == kind);
+        let (items, has_instructions): (Vec<_>, bool) = match &row {
+            Some(row) => {
+                let head = format!("{}.", spec.id);
+                let by_name: HashMap<&str, &Kept> = of_kind
+                    .filter_map(|one| Some((one.name.strip_prefix(&head)?, one)))
+                    .collect();
+                let named = row.names.iter();
+                let items = named.map(|name| item(by_name.get(name.as_str()).copied()?));
+                (items.collect(), row.has_instructions)
+            }
+            None => (of_kind.map(item).collect(), true),
+        };
+        let text = has_instructions
+            .then(|| pins.kept_instructions(&spec.id))
+            .flatten();
+        // Absence of what is too long to be stored must not read as removal.
+        let missing = items.iter().filter(|item| item.is_none());
+        let missing = missing
+            .map(|_| "a definition that is not stored".to_owned())
+            .take(1);
+        let missing = missing.collect();
+        Some(Catalog::of(
+            items.into_iter().flatten().collect(),
+            missing,
+            text,
+        ))
+    }
+
+    fn write<'a>(
+        &'a self,
+        spec: &'a ServerSpec,
+        kind: ItemKind,
+        listed: &'a Catalog,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let key = key(spec, kind);
+            let row = Row {
+                names: listed
+                    .items()
+                    .iter()
+                    .map(|item| item.given_name())
+                    .collect(),
+                has_instructions: !listed.about().is_empty(),
+            };
+            let bytes: usize = row.names.iter().map(|name| name.len() + 3).sum();
+            let row = (bytes <= MAX_ROW_BYTES).then(|| row.to_value());
+            if self.store.row(TABLE, &key).map(|row| row.value) == row {
+                return;
+            }
+            // What cannot be written is asked for again at the next start.
+            let _ = self.store.write(TABLE, &key, row, Expect::Any).await;
+        })
+    }
+}
+
+impl Row {
+    fn to_value(&self) -> Value {
+        json!({"names": self.names, "instructions": self.has_instructions})
+    }
+
+    fn read(value: &Value) -> Option<Row> {
+        let names = value.get("names")?.as_array()?.iter();
+        let names = names.map(|name| Some(name.as_str()?.to_owned()));
+        Some(Row {
+            names: names.collect::<Option<_>>()?,
+            has_instructions: value.get("instructions")?.as_bool()?,
+        })
+    }
+}
+
+/// The key of a list: the configured id, what the server is, and what is listed.
+fn key(spec: &ServerSpec, kind: ItemKind) -> String {
+    let is = crate::pins::identity(spec.address.as_ref(), &spec.command);
+    let prefix = toolgate_policy::pins::key_prefix(&spec.id, &is);
+    format!("{prefix}{}", kind.word())
+}

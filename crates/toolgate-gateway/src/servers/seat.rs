@@ -1,0 +1,141 @@
+//! The state of one server's process or connection, and waiting until it can be used.
+
+use super::{State, down_reason::DownReason};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until, timeout, timeout_at},
+};
+use toolgate::client::Remote;
+
+/// A restart that is due so soon is waited for. Between the end of one attempt and the next that a call asks for there is
+/// at least this time: a model that repeats a call does not start a broken program without end.
+const SOON: Duration = Duration::from_secs(2);
+
+/// The state of one server's process or connection.
+#[derive(Clone)]
+pub(super) struct Seat {
+    pub(super) state: State,
+    pub(super) remote: Option<Arc<Remote>>,
+    pub(super) restarts: u32,
+    pub(super) error: Option<DownReason>,
+    /// When it is started again.
+    due: Option<Instant>,
+    /// When the last process or connection ended.
+    ended: Option<Instant>,
+    /// How many attempts to start it failed so far.
+    failed_starts: u64,
+    /// The last attempt to start it failed.
+    fails: bool,
+    /// A call wants it to be started before it is due.
+    wanted: bool,
+}
+
+impl Seat {
+    pub(super) fn new() -> Seat {
+        Seat {
+            state: State::Starting,
+            remote: None,
+            restarts: 0,
+            error: None,
+            due: None,
+            ended: None,
+            failed_starts: 0,
+            fails: false,
+            wanted: false,
+        }
+    }
+
+    pub(super) fn start(&mut self, again: bool) {
+        self.state = State::Starting;
+        self.remote = None;
+        self.due = None;
+        self.wanted = false;
+        self.restarts += u32::from(again);
+    }
+
+    pub(super) fn run(&mut self, remote: Option<Arc<Remote>>) {
+        self.state = State::Running;
+        self.fails = false;
+        self.remote = remote;
+    }
+
+    pub(super) fn end(&mut self, state: State, error: Option<DownReason>, due: Option<Instant>) {
+        self.fails = matches!(self.state, State::Starting | State::Failed);
+        self.failed_starts += u64::from(self.fails);
+        self.state = state;
+        self.remote = None;
+        self.error = error;
+        self.due = due;
+        self.ended = Some(Instant::now());
+    }
+
+    /// Whether it is expected to come up: it starts, or is started again, and the last attempt did not fail.
+    pub(super) fn comes_up(&self) -> bool {
+        !self.fails && matches!(self.state, State::Starting | State::Backoff)
+    }
+
+    /// Whether it may come up at all without anybody's doing.
+    pub(super) fn may_come_up(&self) -> bool {
+        self.state == State::Starting || self.waits_for_restart()
+    }
+
+    /// Whether it comes up soon enough for a list to wait.
+    fn comes_up_soon(&self) -> bool {
+        let soon = |due: Instant| due.saturating_duration_since(Instant::now()) <= SOON;
+        self.comes_up() && self.due.is_none_or(soon)
+    }
+
+    fn waits_for_restart(&self) -> bool {
+        matches!(self.state, State::Backoff | State::Failed) && self.due.is_some()
+    }
+
+    fn just_failed(&self) -> bool {
+        self.fails && self.ended.is_some_and(|ended| ended.elapsed() < SOON)
+    }
+}
+
+/// Waits for a server on behalf of a list: only while it comes up soon, and until `deadline`.
+pub(super) async fn wait_for_list(seats: &watch::Sender<Seat>, deadline: Instant) -> Seat {
+    let mut changes = seats.subscribe();
+    let settled = changes.wait_for(|seat| !seat.comes_up_soon());
+    match timeout_at(deadline, settled).await {
+        Ok(Ok(seat)) => seat.clone(),
+        _ => seats.borrow().clone(),
+    }
+}
+
+/// Waits for a server on behalf of a call: until it is up, or an attempt to start it failed. If it waits for a restart
+/// and `may_start`, it is started at once.
+pub(super) async fn wait_for_call(
+    seats: &watch::Sender<Seat>,
+    within: Duration,
+    may_start: bool,
+) -> Seat {
+    let mut changes = seats.subscribe();
+    let before = changes.borrow_and_update().clone();
+    if before.waits_for_restart() {
+        if !may_start || before.just_failed() {
+            return before;
+        }
+        seats.send_if_modified(|seat| {
+            seat.wanted = seat.waits_for_restart();
+            seat.wanted
+        });
+    }
+    let settled =
+        changes.wait_for(|seat| !seat.may_come_up() || seat.failed_starts != before.failed_starts);
+    match timeout(within, settled).await {
+        Ok(Ok(seat)) => seat.clone(),
+        _ => seats.borrow().clone(),
+    }
+}
+
+/// Ends when a call wants a server that waits for its restart.
+pub(super) async fn wanted(seats: &watch::Sender<Seat>) {
+    let mut changes = seats.subscribe();
+    let seat = changes.wait_for(|seat| seat.wanted).await;
+    let ended = seat.ok().and_then(|seat| seat.ended);
+    // It waits for a restart, so something ended.
+    sleep_until(ended.unwrap_or_else(Instant::now) + SOON).await;
+}
