@@ -4,7 +4,7 @@ use super::{open::Peer, options::RemoteOptions, status::harmless};
 use toolgate_core::{Abilities, Ask, AskKind, Call, Error, Kind, Need, Outcome, Questions, Slots};
 use toolgate_policy::clean;
 use toolgate_wire::{
-    json::{Json, ObjectWriter},
+    json::{self, Json, ObjectWriter},
     message::{Id, RpcError, code},
     method::{
         elicitation::{self, InputRequired, Request},
@@ -142,6 +142,10 @@ pub(super) fn outcome(
 /// # Errors
 /// What is missing or wrong.
 pub(super) fn read_output(call: &Call, result: &Json) -> Result<Output, &'static str> {
+    // An empty answer would hide that the server sent something else.
+    if result.kind() != json::Kind::Object {
+        return Err("the result is not an object");
+    }
     let (result, repairs) = normalize::result(call.op, result, call.name());
     for repair in repairs {
         call.trail.add("client", "repair", repair);

@@ -291,6 +291,9 @@ async fn results_that_are_none_are_errors_of_the_server() {
     let ask = |method: &str| json!({"resultType": "input_required", "inputRequests": {"k": {"method": method}}});
     let (remote, mut peer) = modern(json!({})).await;
     let bad = [
+        json!("fine"),
+        json!(null),
+        json!([]),
         json!({"resultType": "task", "content": []}),
         json!({"resultType": 7, "content": []}),
         json!({"resultType": "complete", "content": null}),
