@@ -107,7 +107,7 @@ async fn who_waits_too_long_for_another_process_is_told_so() {
     let held = store.turn("far").await.unwrap();
     let error = store.turn("far").await.unwrap_err();
     assert!(
-        error.0.contains("another process") && error.0.contains("try again"),
+        error.to_string().contains("another process") && error.to_string().contains("try again"),
         "{error}"
     );
     drop(held);

@@ -35,7 +35,7 @@ pub(super) fn list(place: &Place<'_>, json: bool) -> Result<ExitCode> {
         let mut kept = Vec::new();
         for key in keys(&grants).await? {
             let grant = FileStore::new(&*grants).grant(&key).await;
-            if let Some(grant) = grant.map_err(|bad| Failed::Work(bad.0))? {
+            if let Some(grant) = grant.map_err(|bad| Failed::Work(bad.to_string()))? {
                 kept.push((key, grant));
             }
         }
@@ -185,5 +185,5 @@ async fn keys(grants: &Path) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let keys = FileStore::new(grants).keys().await;
-    keys.map_err(|bad| Failed::Work(bad.0))
+    keys.map_err(|bad| Failed::Work(bad.to_string()))
 }

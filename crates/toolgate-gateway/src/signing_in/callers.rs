@@ -135,7 +135,9 @@ pub(crate) async fn room(config: &Config, at: At<'_>) -> Result<(), String> {
     };
     may_be(config, caller)?;
     let most = config.limits.callers_per_server;
-    let callers = who(grants, id, address).await.map_err(|bad| bad.0)?;
+    let callers = who(grants, id, address)
+        .await
+        .map_err(|bad| bad.to_string())?;
     if callers.len() < most || callers.iter().any(|known| known == caller) {
         return Ok(());
     }
@@ -186,7 +188,7 @@ pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<Forgotten, S
     forgotten.map_err(|bad| {
         format!(
             "what was granted for key:{name} could not be forgotten: {}",
-            bad.0
+            bad
         )
     })
 }

@@ -27,7 +27,7 @@ impl Room {
             .filter(|other| other.starts_with(begin) && *other != key);
         if others.count() >= most {
             let why = format!("{most} grants are kept there already; sign one of them out");
-            return Err(StoreError(why));
+            return Err(StoreError::refused(why));
         }
         self.store.keep(key, Some(grant)).await
     }
@@ -107,7 +107,10 @@ mod tests {
         let kept: Vec<usize> = (0..6).filter(|n| done[*n].is_ok()).collect();
         assert_eq!(kept.len(), 2, "{done:?}");
         let over = done.iter().find_map(|done| done.as_ref().err()).unwrap();
-        assert!(over.0.contains("2 grants are kept there already"), "{over}");
+        assert!(
+            over.to_string().contains("2 grants are kept there already"),
+            "{over}"
+        );
         // One that has its place may come anew, others have theirs, and a place that is free is given.
         let first = format!("far {}", kept[0]);
         room().keep(&first, Some(grant.clone())).await.unwrap();

@@ -52,9 +52,9 @@ impl SameKey {
         let Some(Begun { name, holder, now }) = &self.0 else {
             return Ok(());
         };
-        match now(name).map_err(StoreError)? == Some(*holder) {
+        match now(name).map_err(StoreError::new)? == Some(*holder) {
             true => Ok(()),
-            false => Err(StoreError(format!(
+            false => Err(StoreError::refused(format!(
                 "the key {name} is not the one that it was when the sign-in began: it was revoked or has expired meanwhile, or is somebody else's now; nothing is kept"
             ))),
         }

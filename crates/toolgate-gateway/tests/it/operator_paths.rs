@@ -7,6 +7,9 @@ use serde_json::json;
 fn an_error_of_the_state_names_its_path_to_the_operator_only() {
     let gate = Setup::demo().start();
     let state = gate.data.path().join("state");
+    // Once a call passed, the definitions are pinned.
+    let added = Modern::call(gate.port, &json!(0), "demo_add", json!({"a": 1, "b": 2}));
+    assert!(added.body.contains('3'), "{}", added.body);
     std::fs::remove_dir_all(&state).unwrap();
     // Its approval cannot be kept.
     let arguments = json!({"name": "n", "text": "x"});

@@ -78,7 +78,9 @@ impl FileStore {
         Box::pin(async move {
             let done = tokio::task::spawn_blocking(move || locked(&directory, work)).await;
             done.unwrap_or_else(|_| {
-                Err(StoreError("the work on the grants was cut off".to_owned()))
+                Err(StoreError::new(
+                    "the work on the grants was cut off".to_owned(),
+                ))
             })
         })
     }
@@ -117,13 +119,13 @@ impl Store for FileStore {
                     Err(Errno::WOULDBLOCK) if Instant::now() < end => sleep(LOOK).await,
                     Err(Errno::WOULDBLOCK) => {
                         let (path, seconds) = (path.display(), TURN.as_secs());
-                        return Err(StoreError(format!(
+                        return Err(StoreError::new(format!(
                             "another process has renewed this sign-in for {seconds} seconds ({path}); try again"
                         )));
                     }
                     Err(error) => {
                         let why = format!("{}: {}", path.display(), io::Error::from(error));
-                        return Err(StoreError(why));
+                        return Err(StoreError::new(why));
                     }
                 }
             }
@@ -179,7 +181,7 @@ fn has_room(kept: &Value) -> Result<(), StoreError> {
     let most = LONGEST as usize - (64 << 10);
     match sizes("grants", SHARE) + sizes("clients", 0) <= most {
         true => Ok(()),
-        false => Err(StoreError(
+        false => Err(StoreError::new(
             "the store of grants is full; sign out somewhere first".to_owned(),
         )),
     }
@@ -200,7 +202,8 @@ fn locked<T>(
     directory: &Path,
     work: impl FnOnce(&mut Value) -> Result<(T, bool), StoreError>,
 ) -> Result<T, StoreError> {
-    let failed = |what: &Path, error: io::Error| StoreError(format!("{}: {error}", what.display()));
+    let failed =
+        |what: &Path, error: io::Error| StoreError::new(format!("{}: {error}", what.display()));
     let sealed = directory.join("grants.sealed");
     make(directory)?;
     let lock = own(&directory.join("grants.lock"))?;
@@ -209,7 +212,7 @@ fn locked<T>(
     let mut kept = match read(&sealed)? {
         Some(bytes) => unseal(&key, bytes).ok_or_else(|| {
             let path = sealed.display();
-            StoreError(format!(
+            StoreError::new(format!(
                 "{path}: it was changed, or its key was, and all sign-ins of this data directory are lost with it; \
                  remove it and sign in again at each server"
             ))
@@ -221,7 +224,7 @@ fn locked<T>(
         let bytes = seal(&key, &kept)?;
         if bytes.len() as u64 > LONGEST {
             // Nobody could read it any more.
-            return Err(StoreError(format!(
+            return Err(StoreError::new(format!(
                 "{}: it would be over {LONGEST} bytes; sign out somewhere first",
                 sealed.display()
             )));
@@ -251,14 +254,14 @@ mod tests {
         put_grant(&mut kept, "good", Some(&grant(1000))).unwrap();
         let most = "at most 32768 are kept";
         let error = put_grant(&mut kept, "evil", Some(&grant(33_000))).unwrap_err();
-        assert!(error.0.contains(most), "{error}");
+        assert!(error.to_string().contains(most), "{error}");
         // Wide ones take little, and have their share set aside; big ones take the rest.
         let value = |access: usize| Some(form::of_grant(&grant(access)));
         for n in 0..400 {
             put(&mut kept, "grants", &format!("wide {n}"), value(10));
         }
         let (big, full) = (grant(32_000), |done: Result<(), StoreError>| {
-            done.is_err_and(|error| error.0.contains("the store of grants is full"))
+            done.is_err_and(|error| error.to_string().contains("the store of grants is full"))
         });
         for n in 0..410 {
             put(&mut kept, "grants", &format!("evil {n}"), value(32_000));

@@ -79,7 +79,7 @@ fn at_most(most: usize, value: &Value, what: &str) -> Result<String, StoreError>
     let text = value.to_string();
     match text.len() <= most {
         true => Ok(text),
-        false => Err(StoreError(format!(
+        false => Err(StoreError::new(format!(
             "{what} has {} bytes, and at most {most} are kept: its authorization server gives too much",
             text.len()
         ))),
@@ -91,7 +91,7 @@ fn text(secret: &Option<Secret>) -> Option<&str> {
 }
 
 fn broken(what: &str) -> StoreError {
-    StoreError(format!(
+    StoreError::new(format!(
         "what is kept of {what} cannot be read; sign in again"
     ))
 }

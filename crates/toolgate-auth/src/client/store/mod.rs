@@ -14,13 +14,34 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Why something cannot be kept or read. Its words hold no secret.
+/// Error of a credential store. Its text contains no secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct StoreError(pub String);
+pub struct StoreError {
+    text: String,
+    refused: bool,
+}
+
+impl StoreError {
+    /// A fault of the store, such as a file that cannot be written. Only the operator reads the text.
+    pub fn new(text: impl Into<String>) -> StoreError {
+        StoreError {
+            text: text.into(),
+            refused: false,
+        }
+    }
+
+    /// A refusal to keep a credential. The person who signs in reads the text, so it contains no path.
+    pub fn refused(text: impl Into<String>) -> StoreError {
+        StoreError {
+            text: text.into(),
+            refused: true,
+        }
+    }
+}
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -63,12 +84,12 @@ impl fmt::Debug for Turn {
 ///
 /// impl Vault {
 ///     fn get(&self, name: String) -> Result<Option<Secret>, StoreError> {
-///         let all = self.0.lock().map_err(|_| StoreError("the vault is broken".to_owned()))?;
+///         let all = self.0.lock().map_err(|_| StoreError::new("the vault is broken".to_owned()))?;
 ///         Ok(all.get(&name).cloned())
 ///     }
 ///
 ///     fn put(&self, name: String, text: Option<Secret>) -> Result<(), StoreError> {
-///         let mut all = self.0.lock().map_err(|_| StoreError("the vault is broken".to_owned()))?;
+///         let mut all = self.0.lock().map_err(|_| StoreError::new("the vault is broken".to_owned()))?;
 ///         match text {
 ///             Some(text) => all.insert(name, text),
 ///             None => all.remove(&name),
@@ -226,8 +247,11 @@ impl Store for MemoryStore {
 
 impl From<StoreError> for super::AuthError {
     fn from(error: StoreError) -> super::AuthError {
+        if error.refused {
+            return super::AuthError::new(super::AuthErrorKind::Store, error.text);
+        }
         let words = "what was granted cannot be kept or read; the operator has to repair the store";
         super::AuthError::new(super::AuthErrorKind::Store, words)
-            .with_detail(toolgate_core::OperatorDetail::new(error.0))
+            .with_detail(toolgate_core::OperatorDetail::new(error.text))
     }
 }

@@ -22,12 +22,12 @@ pub(super) fn make(directory: &Path) -> Result<(), StoreError> {
         .recursive(true)
         .mode(0o700)
         .create(directory);
-    made.map_err(|error| StoreError(format!("{}: {error}", directory.display())))
+    made.map_err(|error| StoreError::new(format!("{}: {error}", directory.display())))
 }
 
 /// Opens a file of ours, making it where there is none: for the owner only, and no link.
 pub(super) fn own(path: &Path) -> Result<File, StoreError> {
-    let failed = |why: String| StoreError(format!("{}: {why}", path.display()));
+    let failed = |why: String| StoreError::new(format!("{}: {why}", path.display()));
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = open(path, flags, Mode::RUSR | Mode::WUSR)
         .map_err(|e| failed(io::Error::from(e).to_string()))?;
@@ -44,7 +44,7 @@ pub(super) fn own(path: &Path) -> Result<File, StoreError> {
 
 /// The key, made where there is none. Only under the lock.
 pub(super) fn key(path: &Path) -> Result<LessSafeKey, StoreError> {
-    let failed = |why: String| StoreError(format!("{}: {why}", path.display()));
+    let failed = |why: String| StoreError::new(format!("{}: {why}", path.display()));
     let mut file = own(path)?;
     let mut bytes = Vec::new();
     let read = (&mut file).take(64).read_to_end(&mut bytes);
@@ -68,7 +68,7 @@ pub(super) fn key(path: &Path) -> Result<LessSafeKey, StoreError> {
 }
 
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    let failed = |why: String| StoreError(format!("{}: {why}", path.display()));
+    let failed = |why: String| StoreError::new(format!("{}: {why}", path.display()));
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -87,7 +87,9 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 /// Nonce, then what is sealed.
 pub(super) fn seal(key: &LessSafeKey, kept: &Value) -> Result<Vec<u8>, StoreError> {
     let failed = |_| {
-        StoreError("the grants cannot be sealed: the system gives no random numbers".to_owned())
+        StoreError::new(
+            "the grants cannot be sealed: the system gives no random numbers".to_owned(),
+        )
     };
     let mut nonce = [0; NONCE_LEN];
     SystemRandom::new().fill(&mut nonce).map_err(failed)?;
@@ -115,7 +117,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = own(&next).map_err(|error| io::Error::other(error.0))?;
+    let mut file = own(&next).map_err(|error| io::Error::other(error.to_string()))?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&next, path)?;

@@ -141,7 +141,7 @@ impl PerCaller {
         let kept = callers::granted(grants, id, address, caller.name()).await;
         let kept = kept.map_err(|bad| {
             let error = down(server, "what was granted for its callers cannot be read");
-            error.with_detail(OperatorDetail::new(bad.0))
+            error.with_detail(OperatorDetail::new(bad.to_string()))
         })?;
         let Some(kept) = kept else {
             self.forget(caller.name());
