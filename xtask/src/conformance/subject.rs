@@ -92,13 +92,13 @@ fn server() -> Result<Subject, String> {
 }
 
 /// The gateway over our server, with a data folder of its own. It lets every call through: what is looked at here is
-/// the protocol.
+/// the protocol, of the newest revision that the server offers.
 fn gateway(server: &str, mut running: Vec<Group>) -> Result<Subject, String> {
     let here = target().join("conformance/gateway");
     let _ = fs::remove_dir_all(&here);
     let config = here.join("toolgate.toml");
     let text = format!(
-        "data = {:?}\n[limits]\nrate = \"100000/s\"\nstream_seconds = 1\n[server.all]\n{server}\nprefix = \"\"\nsampling = \"100000/s\"\n\
+        "data = {:?}\n[limits]\nrate = \"100000/s\"\nstream_seconds = 1\n[server.all]\n{server}\nrevision = \"newest\"\nprefix = \"\"\nsampling = \"100000/s\"\n\
          [[rule]]\ntools = [\"*\"]\nthen = \"allow\"\n",
         here.join("data"),
     );
