@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::Receiver;
 
-struct Pipe {
+pub(crate) struct Pipe {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -17,11 +17,11 @@ struct Pipe {
 }
 
 impl Pipe {
-    fn open() -> Pipe {
+    pub(crate) fn open() -> Pipe {
         Pipe::with(None)
     }
 
-    fn with(config: Option<&str>) -> Pipe {
+    pub(crate) fn with(config: Option<&str>) -> Pipe {
         let data = TempDir::new("pipe");
         let mut start = toolgate();
         start
@@ -47,7 +47,7 @@ impl Pipe {
         }
     }
 
-    fn write(&mut self, line: &str) {
+    pub(crate) fn write(&mut self, line: &str) {
         self.talk.borrow_mut().heard(line);
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(line.as_bytes()).unwrap();
@@ -77,7 +77,7 @@ impl Pipe {
     }
 
     #[track_caller]
-    fn answer(&mut self, request: Value) -> Value {
+    pub(crate) fn answer(&mut self, request: Value) -> Value {
         self.write(&request.to_string());
         loop {
             let message = self.reply();
