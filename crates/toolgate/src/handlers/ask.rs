@@ -128,10 +128,7 @@ pub fn form_with(message: &str, requested: Value) -> Question<Value> {
         read: Box::new(move |answer| {
             elicited(answer, |content| {
                 let value = content.map_or_else(|| json!({}), |content| content.to_value());
-                let requested = Json::from_value(&requested);
-                toolgate_policy::check_form_answer(&requested, &value)
-                    .is_ok()
-                    .then_some(value)
+                toolgate_policy::fits(&Json::from_value(&requested), &value).then_some(value)
             })
         }),
     }
