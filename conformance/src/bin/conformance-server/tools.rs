@@ -130,16 +130,24 @@ async fn missing_capability(_: Value, cx: Cx) -> Done<&'static str> {
     Ok("the client samples")
 }
 
+/// Adds a tool, or removes it again: each call changes the list, as the suite expects.
 async fn change_tools(_: Value, cx: Cx) -> Done<&'static str> {
-    let new = tool("test_that_came_later", nothing(), simple_text);
+    let name = "test_that_came_later";
+    if cx.registry().remove_tool(name) {
+        return Ok("a tool was removed");
+    }
+    let new = tool(name, nothing(), simple_text);
     cx.registry().set_tool(new.description("Came later"))?;
-    Ok("a tool came in")
+    Ok("a tool was added")
 }
 
+/// Adds a prompt, or removes it again.
 async fn change_prompts(_: Value, cx: Cx) -> Done<&'static str> {
-    let new = Prompt::new("test_prompt_that_came_later", |_, _| async {
-        Done::Ok("Later.")
-    });
+    let name = "test_prompt_that_came_later";
+    if cx.registry().remove_prompt(name) {
+        return Ok("a prompt was removed");
+    }
+    let new = Prompt::new(name, |_, _| async { Done::Ok("Later.") });
     cx.registry().set_prompt(new.description("Came later"))?;
-    Ok("a prompt came in")
+    Ok("a prompt was added")
 }
