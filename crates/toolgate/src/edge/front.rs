@@ -2,7 +2,7 @@
 
 use super::{
     QueueLimits, TaskLimits, TaskOffer, TaskView,
-    given::GivenByClient,
+    given::GivenByConnection,
     modern::Senders,
     outlet::{Frames, Outlet},
     pages::Pages,
@@ -42,8 +42,8 @@ pub struct Front {
     room: Option<Arc<Room>>,
     closing: watch::Sender<bool>,
     pub(crate) pages: Pages,
-    /// What clients without a session were given.
-    pub(crate) given: GivenByClient,
+    /// Lists that clients without a session were given.
+    pub(crate) given: GivenByConnection,
     pub(crate) senders: Senders,
     mirrors: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     /// The clock by which sealed state expires.
@@ -123,7 +123,7 @@ impl Front {
             room: None,
             closing: watch::Sender::new(false),
             pages: Pages::default(),
-            given: GivenByClient::default(),
+            given: GivenByConnection::default(),
             senders: Senders::default(),
             mirrors: None,
             clock: Arc::default(),

@@ -1,8 +1,8 @@
-//! Which lists clients were given, so that a client hears that a list changed only if it differs from what it has.
+//! Lists that clients were given: a client is notified that a list changed only if it differs from the one it has.
 
 use super::Front;
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     hash::{BuildHasher, RandomState},
     sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -10,10 +10,8 @@ use std::{
 use tokio::sync::watch;
 use toolgate_core::{Caller, Catalog, Item, ItemKind, List, StartWait};
 
-/// Distinct lists of one kind that are remembered of clients that cannot be told apart.
-const MAX_SHARED_LISTS: usize = 16;
-/// Clients without a session of which something is remembered.
-const MAX_CLIENTS: usize = 1024;
+/// Connections without a session whose lists are remembered.
+const MAX_CONNECTIONS: usize = 1024;
 
 /// How long a change waits for lists that are on their way to the client.
 const MAX_LIST_WAIT: Duration = Duration::from_secs(60);
@@ -21,10 +19,9 @@ const MAX_LIST_WAIT: Duration = Duration::from_secs(60);
 /// A keyed digest of what a client sees of a list.
 type Print = u64;
 
-/// The lists that a client was given, or several clients that cannot be told apart.
+/// The lists that one client was given last.
+#[derive(Default)]
 pub(crate) struct GivenLists {
-    /// How many lists of a kind are remembered: one, the last, where this is one client.
-    most: usize,
     kinds: watch::Sender<[GivenList; ItemKind::ALL.len()]>,
 }
 
@@ -32,11 +29,10 @@ pub(crate) struct GivenLists {
 struct GivenList {
     /// Requests for it that are not answered yet.
     in_flight: usize,
-    /// What was given, with the number of each answer.
-    prints: VecDeque<(u64, Print)>,
+    /// Requests that were answered so far.
     answers: u64,
-    /// The last answer that is not remembered any more.
-    forgotten: u64,
+    /// The list of the last answer.
+    last: Option<Print>,
 }
 
 /// A request for a list that is not answered yet.
@@ -50,23 +46,7 @@ pub(crate) struct Listing<'a> {
 pub(crate) struct ToldLists([Option<(u64, Print)>; ItemKind::ALL.len()]);
 
 impl GivenLists {
-    /// For one client.
-    pub(crate) fn of_one() -> GivenLists {
-        GivenLists::with(1)
-    }
-
-    fn of_several() -> GivenLists {
-        GivenLists::with(MAX_SHARED_LISTS)
-    }
-
-    fn with(most: usize) -> GivenLists {
-        GivenLists {
-            most,
-            kinds: watch::Sender::default(),
-        }
-    }
-
-    /// A client asks for a list.
+    /// Begins a request for a list.
     pub(crate) fn begin(&self, kind: ItemKind) -> Listing<'_> {
         self.change(kind, |list| list.in_flight += 1);
         Listing { given: self, kind }
@@ -81,10 +61,6 @@ impl GivenLists {
         changed: &[ItemKind],
         told: &mut ToldLists,
     ) -> Vec<ItemKind> {
-        // Clients without a session cannot be told apart, so each change is reported to all of them.
-        if self.most > 1 {
-            return changed.to_vec();
-        }
         let mut outdated = Vec::new();
         for kind in changed {
             let mut differs = false;
@@ -109,7 +85,7 @@ impl GivenLists {
         let at = kind as usize;
         let mut kinds = self.kinds.subscribe();
         let answered = kinds.wait_for(|kinds| kinds[at].in_flight == 0);
-        // Several clients together may always have one on its way.
+        // A client with many requests in flight may always wait for one of them.
         if tokio::time::timeout(MAX_LIST_WAIT, answered).await.is_err() {
             return true;
         }
@@ -124,17 +100,11 @@ impl GivenLists {
         let kinds = self.kinds.borrow();
         let list = &kinds[at];
         let since = told.0[at].map_or(0, |(answer, _)| answer);
-        let mut given = list
-            .prints
-            .iter()
-            .filter(|(answer, _)| *answer > since)
-            .peekable();
-        let differs = match (given.peek().is_some(), told.0[at]) {
-            _ if self.most > 1 && list.forgotten > since => true,
-            (true, _) => given.any(|(_, print)| *print != now),
-            (false, Some((_, told))) => told != now,
-            // Who was given none has no item of it.
-            (false, None) => !listed.items().is_empty(),
+        let differs = match (list.last, told.0[at]) {
+            (Some(given), _) if list.answers > since => given != now,
+            (_, Some((_, told))) => told != now,
+            // A client that was given no list has no item of it.
+            (_, None) => !listed.items().is_empty(),
         };
         told.0[at] = Some((list.answers, now));
         differs
@@ -149,15 +119,10 @@ impl GivenLists {
 impl Listing<'_> {
     /// The client is given this list, from its start.
     pub(crate) fn answered(&self, listed: &Catalog) {
-        let (most, print) = (self.given.most, print(listed));
+        let print = print(listed);
         self.given.change(self.kind, |list| {
             list.answers += 1;
-            list.prints.retain(|(_, known)| *known != print);
-            list.prints.push_back((list.answers, print));
-            if list.prints.len() > most {
-                let (answer, _) = list.prints.pop_front().unwrap_or_default();
-                list.forgotten = answer;
-            }
+            list.last = Some(print);
         });
     }
 }
@@ -198,47 +163,30 @@ fn with_parts(kind: ItemKind) -> &'static [ItemKind] {
     }
 }
 
-/// The lists of clients without a session: each by its connection, or all of one caller together.
+/// The lists of clients without a session, by connection.
 #[derive(Default)]
-pub(crate) struct GivenByClient(Mutex<HashMap<ClientKey, (u64, Arc<GivenLists>)>>);
+pub(crate) struct GivenByConnection(Mutex<HashMap<u64, (u64, Arc<GivenLists>)>>);
 
-#[derive(Clone, Eq, Hash, PartialEq)]
-enum ClientKey {
-    Connection(u64),
-    Caller(Arc<str>),
-}
-
-impl GivenByClient {
-    /// Those of a client: of its connection where it has one for itself. The one that was used longest ago is forgotten
-    /// when there are too many.
-    pub(crate) fn of(&self, caller: &Caller, connection: Option<u64>) -> Arc<GivenLists> {
-        let key = match connection {
-            Some(number) => ClientKey::Connection(number),
-            None => ClientKey::Caller(caller.name().into()),
-        };
+impl GivenByConnection {
+    /// Returns the lists of a connection. Where there are too many connections the least recently used one is evicted.
+    pub(crate) fn of(&self, connection: u64) -> Arc<GivenLists> {
         let mut all = self.all();
         let now = all
             .values()
             .map(|(used, _)| used + 1)
             .max()
             .unwrap_or_default();
-        if all.len() >= MAX_CLIENTS && !all.contains_key(&key) {
+        if all.len() >= MAX_CONNECTIONS && !all.contains_key(&connection) {
             let oldest = all.iter().min_by_key(|(_, (used, _))| *used);
-            let oldest = oldest.map(|(key, _)| key.clone());
+            let oldest = oldest.map(|(key, _)| *key);
             oldest.and_then(|key| all.remove(&key));
         }
-        let (used, given) = all.entry(key).or_insert_with(|| {
-            let given = match connection {
-                Some(_) => GivenLists::of_one(),
-                None => GivenLists::of_several(),
-            };
-            (0, Arc::new(given))
-        });
+        let (used, given) = all.entry(connection).or_default();
         *used = now;
         given.clone()
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<ClientKey, (u64, Arc<GivenLists>)>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<u64, (u64, Arc<GivenLists>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -268,7 +268,7 @@ impl Legacy {
                         dialect,
                         &caller,
                         (kind, params),
-                        &self.telling.given,
+                        Some(&self.telling.given),
                     );
                     Box::pin(page).await.map(Answer::Made)
                 }

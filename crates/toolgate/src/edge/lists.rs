@@ -17,16 +17,16 @@ pub(crate) async fn page(
     dialect: &Dialect,
     caller: &Caller,
     (kind, params): (ItemKind, Option<&Json>),
-    given: &GivenLists,
+    given: Option<&GivenLists>,
 ) -> Result<Json, RpcError> {
-    let listing = given.begin(kind);
+    let listing = given.map(|given| given.begin(kind));
     let catalog = server
         .service
         .list(List::all(caller.clone(), kind))
         .await
         .map_err(|e| answer::list_failed(&e))?;
     let start = start(&catalog, params.and_then(|p| p.get("cursor")))?;
-    if start == 0 {
+    if let Some(listing) = listing.filter(|_| start == 0) {
         listing.answered(&catalog);
     }
     let write = || written(server, dialect, kind, &catalog, start);

@@ -5,7 +5,7 @@ use super::{
     answer::{self, Answer},
     call::{self, Context},
     changes,
-    given::{ToldLists, add},
+    given::{GivenLists, ToldLists, add},
     lists,
     outlet::{Frame, Outlet, level},
     skills, tasks,
@@ -161,9 +161,9 @@ pub(crate) async fn answer(
         }
         other => match ItemKind::listed_by(other).filter(|kind| server.lists(*kind)) {
             Some(kind) => {
-                let given = server.given.of(&context.caller, context.link);
+                let given = given_lists(server, context);
                 let (dialect, caller) = (context.dialect, &context.caller);
-                let page = lists::page(server, dialect, caller, (kind, params), &given);
+                let page = lists::page(server, dialect, caller, (kind, params), given.as_deref());
                 Box::pin(page).await.map(Answer::Made)
             }
             None => Err(answer::no_method(other)),
@@ -183,6 +183,26 @@ fn about(server: &Front, context: &Context) -> Json {
     .json()
 }
 
+/// Returns the lists that the client of this connection was given. Clients that share a connection cannot be told apart:
+/// for them nothing is remembered.
+fn given_lists(server: &Front, context: &Context) -> Option<Arc<GivenLists>> {
+    context.link.map(|connection| server.given.of(connection))
+}
+
+/// Returns the changed lists to report: those that differ from what the client has, or all where that is unknown.
+async fn outdated(
+    server: &Front,
+    context: &Context,
+    given: Option<&GivenLists>,
+    changed: &[ItemKind],
+    told: &mut ToldLists,
+) -> Vec<ItemKind> {
+    match given {
+        Some(given) => given.outdated(server, &context.caller, changed, told).await,
+        None => changed.to_vec(),
+    }
+}
+
 /// `subscriptions/listen`: the acknowledgement first, then what was asked for, until the stream ends. Most of the time it
 /// waits, so what it does seldom is in boxes.
 pub(crate) async fn listen(
@@ -194,7 +214,7 @@ pub(crate) async fn listen(
 ) -> Result<Json, RpcError> {
     let (mut changes, of_tasks) = Box::pin(begin(server, context, id, params, outlet)).await?;
     let telling = async {
-        let given = server.given.of(&context.caller, context.link);
+        let given = given_lists(server, context);
         let (mut told, mut pending) = (ToldLists::default(), Vec::new());
         let mut over = false;
         loop {
@@ -207,7 +227,7 @@ pub(crate) async fn listen(
                     }
                     None => over = true,
                 },
-                lists = Box::pin(given.outdated(server, &context.caller, &pending, &mut told)), if !pending.is_empty() => {
+                lists = Box::pin(outdated(server, context, given.as_deref(), &pending, &mut told)), if !pending.is_empty() => {
                     pending.clear();
                     let changed = Changed { lists, updated: Vec::new() };
                     Box::pin(tell(changed, id, outlet)).await;

@@ -70,7 +70,7 @@ impl Telling {
             caller,
             dialect,
             tasks: has_tasks.then(Arc::default),
-            given: GivenLists::of_one(),
+            given: GivenLists::default(),
             state: Mutex::default(),
             anew: tokio::sync::Mutex::default(),
         })
