@@ -2,6 +2,7 @@
 
 mod fixed;
 mod prompt;
+pub(crate) mod search;
 mod uri;
 
 use crate::{

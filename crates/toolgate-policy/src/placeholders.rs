@@ -1,10 +1,12 @@
 //! Placeholders of this program do not overwrite what they stand for.
 
-use crate::PerServer;
-use toolgate_core::{
-    Call, Decision, Error, Item, Json, Kind as Failure, Op, Refusal, Rule, Verdict,
+use crate::{
+    PerServer,
+    arguments::search::{ArgumentSearch, search_arguments},
 };
-use toolgate_wire::{json::Kind, placeholder};
+use std::borrow::Cow;
+use toolgate_core::{Call, Decision, Error, Item, Kind as Failure, Op, Refusal, Rule, Verdict};
+use toolgate_wire::placeholder;
 
 /// What becomes of a call whose arguments contain a placeholder.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -46,13 +48,11 @@ impl Placeholders {
         if action == OnPlaceholder::Allow {
             return Verdict::Allow;
         }
-        let found = found(call);
-        if found.is_empty() {
+        let Some(found) = search_arguments(call, &PlaceholderSearch) else {
             return Verdict::Allow;
-        }
+        };
         let reason = format!(
-            "the arguments contain placeholders of this gateway, which would replace the original: {}",
-            listed(&found)
+            "the arguments contain placeholders of this gateway, which would replace the original: {found}"
         );
         match action {
             // A completion comes with each key; nobody could be asked that often.
@@ -67,69 +67,16 @@ impl Placeholders {
     }
 }
 
-/// A placeholder in arguments.
-struct Found {
-    /// Where, as a JSON pointer; `URI` for the URI of a resource.
-    at: String,
-    placeholder: &'static str,
-}
+struct PlaceholderSearch;
 
-/// Placeholders that a reason names.
-const MAX_NAMED: usize = 8;
-
-fn found(call: &Call) -> Vec<Found> {
-    let mut all = Vec::new();
-    if call.op == Op::Resource {
-        search("URI", call.name(), &mut all);
+impl ArgumentSearch for PlaceholderSearch {
+    /// Every placeholder begins with a bracket, which may be escaped.
+    fn may_match(&self, json: &str) -> bool {
+        memchr::memchr2(b'[', b'\\', json.as_bytes()).is_some()
     }
-    let raw = call.arguments().raw();
-    // Every placeholder begins with a bracket, which may be escaped.
-    if memchr::memchr2(b'[', b'\\', raw.as_str().as_bytes()).is_some() {
-        search_value(raw, &mut all);
-    }
-    all
-}
 
-fn search(at: &str, text: &str, all: &mut Vec<Found>) {
-    all.extend(placeholder::find(text).map(|placeholder| Found {
-        at: at.to_owned(),
-        placeholder,
-    }));
-}
-
-/// Searches all strings and keys of a value, with a list instead of a stack.
-fn search_value(value: &Json, all: &mut Vec<Found>) {
-    let mut open = vec![(String::new(), value.clone())];
-    while let Some((at, value)) = open.pop() {
-        if all.len() > MAX_NAMED {
-            return;
-        }
-        match value.kind() {
-            Kind::Object => {
-                for (key, member) in value.members() {
-                    search(&format!("{at} (a name)"), &key, all);
-                    open.push((crate::schema::step(&at, &key), member));
-                }
-            }
-            Kind::Array => {
-                let items = value.items().enumerate();
-                open.extend(items.map(|(n, item)| (format!("{at}/{n}"), item)));
-            }
-            Kind::String => search(&at, &value.string().unwrap_or_default(), all),
-            _ => {}
-        }
+    fn matches(&self, _key: &str, text: &str) -> Vec<Cow<'static, str>> {
+        let found = placeholder::find(text).map(|placeholder| format!("{placeholder}…").into());
+        found.into_iter().collect()
     }
-}
-
-fn listed(found: &[Found]) -> String {
-    let named = found.iter().take(MAX_NAMED).map(|found| {
-        let at = crate::Secrets::redact_text(&found.at);
-        let at = crate::schema::short(&crate::clean(&at));
-        format!("{at} ({}…)", found.placeholder)
-    });
-    let mut named: Vec<String> = named.collect();
-    if found.len() > MAX_NAMED {
-        named.push("and more".to_owned());
-    }
-    named.join(", ")
 }
