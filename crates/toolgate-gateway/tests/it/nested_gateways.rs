@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 use std::sync::Arc;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_toolgate");
@@ -67,14 +68,7 @@ fn an_entry_for_the_gateway_itself_is_left_out_with_a_note() {
         assert!(noted, "{id}: {:?}", gate.said());
     }
     assert!(Family::of(gate.pid()).len() <= 4, "no gateway behind it");
-    let check = output(
-        toolgate()
-            .arg("check")
-            .arg("--config")
-            .arg(&file)
-            .arg("--data")
-            .arg(data.file("state")),
-    );
+    let check = check_config(&file, &data);
     let said = String::from_utf8_lossy(&check.stderr).into_owned();
     assert!(
         check.status.success() && said.contains("\"toolgate\" is left out"),
@@ -82,19 +76,23 @@ fn an_entry_for_the_gateway_itself_is_left_out_with_a_note() {
     );
 }
 
+fn check_config(file: &Path, data: &TempDir) -> Output {
+    output(
+        toolgate()
+            .arg("check")
+            .arg("--config")
+            .arg(file)
+            .arg("--data")
+            .arg(data.file("state")),
+    )
+}
+
 #[test]
 fn a_config_with_nothing_but_itself_is_refused() {
     let data = TempDir::new("alone");
     let file = host(&data, json!({}));
     let file = host(&data, json!({"toolgate": entry(PROGRAM, &file)}));
-    let out = output(
-        toolgate()
-            .arg("check")
-            .arg("--config")
-            .arg(&file)
-            .arg("--data")
-            .arg(data.file("state")),
-    );
+    let out = check_config(&file, &data);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!(out.status.code(), Some(2), "{said}");
     assert!(said.contains("toolgate itself"), "{said}");
