@@ -307,11 +307,20 @@ fn nothing_hides_in_the_question_to_the_user_of_a_client() {
     let job = json!({"http": gate.endpoint, "mode": "modern", "elicit": [{"action": "decline"}], "steps": [
         {"do": "call", "name": "demo_note", "arguments": {"name": "a", "text": text}},
     ]});
-    let asked = Client::TypeScript2.start(&real, &job).event("asked");
+    let mut script = Client::TypeScript2.start(&real, &job);
+    let asked = script.event("asked");
     let message = asked["message"].as_str().unwrap();
+    assert!(message.contains(" call demo.note?"), "{message}");
     assert!(
         message.contains(r"pay \u202eeve\u202c\u200b now\udb40\udc41"),
         "{message}"
+    );
+    let refused = script.event("result");
+    assert_eq!(refused["is_error"], true, "{refused}");
+    let records = gate.audit();
+    assert!(
+        !records.iter().any(|r| r["ev"] == "call.begin"),
+        "{records:#?}"
     );
 }
 
