@@ -8,6 +8,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 use std::task::{Context, Poll};
+use tokio::time::Instant;
 use toolgate_core::{Event, Report};
 use toolgate_wire::{
     dialect::Dialect,
@@ -213,7 +214,7 @@ pub(crate) struct CallReport {
     dialect: &'static Dialect,
     token: Option<Json>,
     log_level: Option<u8>,
-    last: Mutex<f64>,
+    progress: Mutex<SentProgress>,
     over: Arc<AtomicBool>,
 }
 
@@ -229,7 +230,7 @@ impl CallReport {
             dialect,
             token,
             log_level,
-            last: Mutex::new(f64::NEG_INFINITY),
+            progress: Mutex::new(SentProgress::new()),
             over: Arc::default(),
         }
     }
@@ -245,14 +246,46 @@ impl CallReport {
         Closer(self.over.clone())
     }
 
-    /// Progress grows with each notification, as the protocol wants it; what does not grow is dropped.
-    fn grows(&self, progress: f64) -> bool {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let grows = progress > *last;
-        if grows {
-            *last = progress;
+    /// Whether this progress is sent: it is more than what was sent before, and the rate limit has a token for it.
+    fn admits(&self, progress: f64) -> bool {
+        let mut sent = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        progress > sent.last && sent.take_token(progress)
+    }
+}
+
+/// Progress notifications that one call may send at once.
+const PROGRESS_BURST: f64 = 100.0;
+/// Progress notifications that one call may send each second after a burst.
+const PROGRESS_PER_SECOND: f64 = 50.0;
+
+/// The progress that a call has sent: its last value, and the token bucket of the rate limit.
+struct SentProgress {
+    last: f64,
+    tokens: f64,
+    refilled: Instant,
+}
+
+impl SentProgress {
+    fn new() -> SentProgress {
+        SentProgress {
+            last: f64::NEG_INFINITY,
+            tokens: PROGRESS_BURST,
+            refilled: Instant::now(),
         }
-        grows
+    }
+
+    /// Takes a token and remembers the value; false where the bucket is empty.
+    fn take_token(&mut self, progress: f64) -> bool {
+        let now = Instant::now();
+        let waited = now.saturating_duration_since(self.refilled).as_secs_f64();
+        self.tokens = (self.tokens + waited * PROGRESS_PER_SECOND).min(PROGRESS_BURST);
+        self.refilled = now;
+        if self.tokens < 1.0 {
+            return false;
+        }
+        self.tokens -= 1.0;
+        self.last = progress;
+        true
     }
 }
 
@@ -262,7 +295,7 @@ impl Report for CallReport {
             return;
         }
         match (event, &self.token, self.log_level) {
-            (Event::Progress(mut progress), Some(token), _) if self.grows(progress.progress) => {
+            (Event::Progress(mut progress), Some(token), _) if self.admits(progress.progress) => {
                 if !self.dialect.progress_message {
                     progress.message = None;
                 }

@@ -108,7 +108,8 @@ impl Cx {
     }
 
     /// Tells how far it is. `progress` must grow with each call; what does not is dropped, and so is all of it where
-    /// the caller did not ask for progress.
+    /// the caller did not ask for progress. One call sends at most 100 notifications at once and 50 a second after
+    /// that; more are dropped.
     pub fn progress(&self, progress: f64, total: impl Into<Option<f64>>, message: &str) {
         if self.reporter().listens() {
             self.reporter().tell(Event::Progress(Progress {
