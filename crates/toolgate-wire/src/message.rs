@@ -135,6 +135,8 @@ pub mod code {
     pub const MISSING_CAPABILITY: i64 = -32021;
     /// The revision is not spoken here (2026-07-28).
     pub const UNSUPPORTED_VERSION: i64 = -32022;
+    /// The client has to open the pages that `data.elicitations` lists first (2025-11-25).
+    pub const URL_ELICITATION_REQUIRED: i64 = -32042;
     /// The token of the caller lacks scopes; of our own, and over HTTP the status says the same.
     pub const INSUFFICIENT_SCOPE: i64 = 403;
 }

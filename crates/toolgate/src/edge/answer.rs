@@ -91,7 +91,10 @@ const RESERVED: RangeInclusive<i64> = -32099..=-32020;
 /// The error with which a server behind answered, under its own code. A code that the caller's revision reserves would speak of
 /// this connection (a wrong header, an unsupported revision), so it becomes an internal error with the code in `data`.
 fn relayed(code: i64, error: &Error, dialect: &Dialect) -> RpcError {
-    if !dialect.stateless || !RESERVED.contains(&code) {
+    let reserved = dialect.stateless && RESERVED.contains(&code);
+    // The list of pages is not relayed, and the code means nothing without it.
+    let listless = dialect.elicitation_id && code == code::URL_ELICITATION_REQUIRED;
+    if !reserved && !listless {
         return RpcError::new(code, error.public()).relayed();
     }
     let mut data = ObjectWriter::new();
