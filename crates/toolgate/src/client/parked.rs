@@ -159,7 +159,7 @@ impl Remote {
             tokio::select! {
                 biased;
                 answer = &mut exchange.answer => {
-                    let result = answer.map_err(|failure| self.call_failed(failure))?;
+                    let result = answer.map_err(|failure| self.call_failed(call.op, failure))?;
                     return self.outcome(call, &result, granted);
                 }
                 Some(question) = exchange.questions.recv() => {
@@ -287,10 +287,10 @@ fn may(granted: &Abilities, kind: &AskKind) -> bool {
             Some(mode) if mode == "url" => granted.elicitation_url,
             _ => granted.elicitation,
         },
-        AskKind::Sample(params) => match params.get("tools") {
-            Some(_) => granted.sampling_tools,
-            None => granted.sampling,
-        },
+        AskKind::Sample(params) => {
+            let with_tools = params.get("tools").is_some() || params.get("toolChoice").is_some();
+            granted.sampling && (granted.sampling_tools || !with_tools)
+        }
         _ => false,
     }
 }

@@ -217,14 +217,20 @@ impl Remote {
     }
 
     /// The same of a call, with what to do where the server cannot do it over this connection.
-    pub(super) fn call_failed(&self, failure: Failure) -> Error {
+    pub(super) fn call_failed(&self, op: Op, failure: Failure) -> Error {
         let refusal = match &failure {
             Failure::Rpc(error) if !self.peer.sessions_only => {
                 EraRefusal::of_error(self.peer.dialect, error)
             }
             _ => None,
         };
-        let error = self.failed(failure);
+        // Servers of every revision send this code; since 2026-07-28 they should not.
+        let missing = op == Op::Resource
+            && matches!(&failure, Failure::Rpc(error) if error.code == code::RESOURCE_NOT_FOUND);
+        let error = match self.failed(failure) {
+            error if missing => Error::new(Kind::NotFound, error.public().to_owned()),
+            error => error,
+        };
         match refusal {
             Some(refusal) => refusal.explain(error, &self.options),
             None => error,
@@ -264,7 +270,7 @@ impl Remote {
             return self.asked_in(&call, &granted).await;
         }
         let answer = self.sent(&call).await;
-        let result = answer.map_err(|failure| self.call_failed(failure))?;
+        let result = answer.map_err(|failure| self.call_failed(call.op, failure))?;
         if let Some(task) = self.task_of(&call, &result)? {
             return self.follow(call, task).await;
         }

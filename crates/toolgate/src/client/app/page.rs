@@ -5,8 +5,8 @@ use toolgate_core::Json;
 /// A page that a server wants its user to open, for what must not pass through the application.
 ///
 /// Show the whole address with [`Page::host`] highlighted, say who asks, and open it only after the user said yes, in a
-/// browser into which neither the application nor the model can look. Never fetch it beforehand. A host with `xn--` in
-/// it can look like another one: warn.
+/// browser into which neither the application nor the model can look. Never fetch it beforehand. Warn where
+/// [`Page::has_lookalike_host`] says that the host can look like another one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Page {
@@ -43,6 +43,12 @@ impl Page {
         uri.and_then(|uri| uri.host().map(str::to_owned))
             .unwrap_or_default()
     }
+
+    /// Whether the host can look like another one: a label of it is Punycode, so it has letters beyond ASCII.
+    pub fn has_lookalike_host(&self) -> bool {
+        let host = self.host().to_ascii_lowercase();
+        host.split('.').any(|label| label.starts_with("xn--"))
+    }
 }
 
 #[cfg(test)]
@@ -58,7 +64,16 @@ mod tests {
     /// Holds: ELIC-16.
     #[test]
     fn only_pages_of_the_web_are_opened() {
-        assert_eq!(read("https://a.example/x?y=1").unwrap().host(), "a.example");
+        let plain = read("https://a.example/x?y=1#z").unwrap();
+        assert_eq!(plain.host(), "a.example");
+        assert_eq!(plain.url, "https://a.example/x?y=1#z", "all of it");
+        assert!(!plain.has_lookalike_host());
+        for odd in [
+            "https://xn--bnk-5cd.example/",
+            "https://in.XN--bnk-5cd.example:1/",
+        ] {
+            assert!(read(odd).unwrap().has_lookalike_host(), "{odd}");
+        }
         for bad in [
             "javascript:alert(1)",
             "file:///etc/passwd",

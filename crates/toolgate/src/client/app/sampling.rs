@@ -169,9 +169,14 @@ mod tests {
     /// Holds: SAMP-02.
     #[test]
     fn tools_only_where_they_were_declared() {
-        let params = json!({"messages": [], "maxTokens": 1, "tools": []});
-        assert!(read(params.clone(), false).is_err());
-        assert!(read(params, true).is_ok());
+        for (member, value) in [
+            ("tools", json!([])),
+            ("toolChoice", json!({"mode": "auto"})),
+        ] {
+            let params = json!({"messages": [], "maxTokens": 1, member: value});
+            assert!(read(params.clone(), false).is_err(), "{member}");
+            assert!(read(params, true).is_ok(), "{member}");
+        }
         assert!(read(json!({"messages": []}), true).is_err());
     }
 
