@@ -679,16 +679,26 @@ struct Proof<'a> {
 
 impl Proof<'_> {
     fn new(world: &World) -> Proof<'_> {
-        let key = Signer::es256();
-        let jwk = key.jwk();
+        let mut proof = Proof {
+            world,
+            key: Signer::es256(),
+            token: String::new(),
+        };
+        proof.token = proof.bound_token(RESOURCE);
+        proof
+    }
+
+    /// A token for that audience, bound to the key.
+    fn bound_token(&self, audience: &str) -> String {
+        let jwk = self.key.jwk();
         let thumb = format!(
             "{{\"crv\":\"P-256\",\"kty\":\"EC\",\"x\":{},\"y\":{}}}",
             jwk["x"], jwk["y"]
         );
-        let mut payload = world.payload();
+        let mut payload = self.world.payload();
+        payload["aud"] = json!(audience);
         payload["cnf"] = json!({"jkt": encode(digest(&SHA256, thumb.as_bytes()).as_ref())});
-        let token = world.es.token(&World::header(), &payload);
-        Proof { world, key, token }
+        self.world.es.token(&World::header(), &payload)
     }
 
     fn header(&self) -> Value {
@@ -739,6 +749,10 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
         payload
     };
     let now = super::now();
+    for fresh in [now - 290, now + 290] {
+        let payload = with("iat", json!(fresh));
+        assert_eq!(proof.shown(&server, &header, &payload).await, Ok(()));
+    }
     for wrong in [
         with("htm", json!("GET")),
         with("htm", json!("post")),
@@ -778,6 +792,21 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
                 .is_err(),
             "{wrong}"
         );
+    }
+    // A good proof opens nothing with a token for another server.
+    let mut other = Proof::new(&world);
+    assert_eq!(
+        other
+            .shown(&server, &other.header(), &other.payload("here"))
+            .await,
+        Ok(())
+    );
+    for audience in ["https://other.example.com/mcp", "https://tools.example.com"] {
+        other.token = other.bound_token(audience);
+        let payload = other.payload(audience);
+        let shown = other.shown(&server, &other.header(), &payload).await;
+        let refused = shown.unwrap_err();
+        assert_eq!(refused.status(), StatusCode::UNAUTHORIZED, "{audience}");
     }
     // The token of somebody else, with a proof of one's own key.
     let mallory = Proof {

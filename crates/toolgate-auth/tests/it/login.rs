@@ -37,6 +37,20 @@ async fn a_refusal_leads_to_a_sign_in_and_a_token() {
     );
     let visits = world.visits();
     assert_eq!(visits.len(), 1);
+    // Each request has the token in its header, and no URL has it.
+    let shown = world.shown();
+    let [first, second, third] = shown.as_slice() else {
+        panic!("{shown:?}")
+    };
+    assert!(first.is_empty() && second == third, "{shown:?}");
+    let bearer = second.strip_prefix("Bearer ").unwrap();
+    let urls = visits.iter().map(|url| url.as_str().to_owned());
+    for url in urls.chain(world.paths()) {
+        assert!(
+            !url.contains(bearer) && !url.contains("access_token="),
+            "{url}"
+        );
+    }
     let token = &world.asked("/token")[0];
     let resource = format!("{}/mcp", world.origin());
     assert_eq!(token.field("resource").as_deref(), Some(resource.as_str()));

@@ -32,6 +32,10 @@ enum Act {
     NoHandshake,
     /// Serves one call and then exits without an answer.
     Once,
+    /// The same in the newest revision, where it tells changes of its tools.
+    TellsOnce,
+    /// Serves the newest revision, and tells changes of its tools.
+    Tells,
     /// Serves for that many seconds.
     Seconds(u64),
     /// Exits at once.
@@ -178,12 +182,19 @@ impl Server {
             match method {
                 _ if self.act == Act::Silent => {}
                 "initialize" if self.act == Act::NoHandshake => return,
+                "server/discover" if self.tells() => self.reply(&request, json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": true}}})).await,
+                "subscriptions/listen" if self.tells() => {
+                    self.calls.lock().unwrap().push(request.clone());
+                    let stream = json!({"io.modelcontextprotocol/subscriptionId": request["id"]});
+                    let params = json!({"_meta": stream, "notifications": request["params"]["notifications"]});
+                    self.send(&json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params})).await;
+                }
                 "server/discover" if self.act == Act::NoHandshake => self.reply(&request, json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})).await,
                 "initialize" => self.reply(&request, json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "resources": {"subscribe": true}}, "serverInfo": {"name": "s", "version": "1"}})).await,
                 "tools/list" => self.reply(&request, json!({"tools": [{"name": "a", "inputSchema": {}}]})).await,
                 "tools/call" => {
                     self.calls.lock().unwrap().push(request.clone());
-                    if self.act == Act::Once {
+                    if matches!(self.act, Act::Once | Act::TellsOnce) {
                         return;
                     }
                     self.reply(&request, json!({"content": []})).await;
@@ -197,6 +208,10 @@ impl Server {
                 _ => self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "no"}})).await,
             }
         }
+    }
+
+    fn tells(&self) -> bool {
+        matches!(self.act, Act::Tells | Act::TellsOnce)
     }
 
     async fn reply(&mut self, to: &Value, result: Value) {
@@ -331,7 +346,7 @@ async fn a_chosen_revision_is_the_only_one() {
     assert!(error.contains("it offers 2025-06-18"), "{error}");
 }
 
-/// Holds: STDIO-15, SUB-08
+/// Holds: STDIO-15
 #[tokio::test(start_paused = true)]
 async fn a_lost_call_is_never_sent_again() {
     let (script, supervisor, server) = start(&[Act::Once, Act::Serve]);
@@ -377,6 +392,25 @@ async fn a_new_child_is_asked_to_tell_what_the_last_one_told() {
     assert_eq!(methods(&asked()), expected);
     assert_eq!(asked()[2]["params"]["uri"], "t://a");
     drop(changes);
+}
+
+/// Holds: SUB-08
+#[tokio::test(start_paused = true)]
+async fn a_new_child_of_the_newest_revision_is_listened_to_again() {
+    let (script, supervisor, server) =
+        start_in(RevisionChoice::Newest, &[Act::TellsOnce, Act::Tells]);
+    server.list(all()).await.unwrap();
+    server.call(call()).await.unwrap_err();
+    until(&server, &supervisor, State::Backoff).await;
+    until(&server, &supervisor, State::Running).await;
+    server.list(all()).await.unwrap();
+    server.call(call()).await.unwrap();
+    let asked = script.calls.lock().unwrap().clone();
+    let methods: Vec<&Value> = asked.iter().map(|request| &request["method"]).collect();
+    let expected = ["subscriptions/listen", "tools/call"];
+    assert_eq!(methods, [expected, expected].concat());
+    let filters = [0, 2].map(|at| &asked[at]["params"]["notifications"]);
+    assert_eq!(filters, [&json!({"toolsListChanged": true}); 2]);
 }
 
 #[tokio::test(start_paused = true)]

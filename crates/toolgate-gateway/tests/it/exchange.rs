@@ -40,6 +40,8 @@ struct Seen {
     forms: Vec<String>,
     /// All that came to the server itself.
     bytes: Vec<u8>,
+    /// The target of each request to the server, and whether it had a token in its header.
+    requests: Vec<(String, bool)>,
     /// Whether `hold` goes on.
     released: bool,
     holding: usize,
@@ -95,8 +97,11 @@ fn serve(stream: TcpStream, seen: &(Mutex<Seen>, Condvar)) -> Option<()> {
     let mut to = stream;
     loop {
         let request = Heard::read(&mut from)?;
-        if request.target == "/mcp" {
+        if request.target != "/token" {
             let mut seen = seen.0.lock().unwrap();
+            let token = request.header("authorization");
+            let has_token = token.is_some_and(|token| token.starts_with("Bearer canary-up-"));
+            seen.requests.push((request.target.clone(), has_token));
             seen.bytes.extend_from_slice(request.head.as_bytes());
             seen.bytes.extend_from_slice(request.body.as_bytes());
         }
@@ -258,7 +263,7 @@ fn text(response: &Response) -> String {
     answer_of(response, &json!(1)).to_string()
 }
 
-/// Holds: AUTH-33
+/// Holds: AUTH-29, AUTH-33
 #[test]
 fn t31_each_caller_uses_a_server_in_its_own_name_and_its_token_stays_here() {
     let Some(issuer) = Issuer::start() else {
@@ -317,6 +322,16 @@ fn t31_each_caller_uses_a_server_in_its_own_name_and_its_token_stays_here() {
     ];
     let upstream = far.seen(|seen| String::from_utf8_lossy(&seen.bytes).into_owned());
     assert!(upstream.matches("tools/call").count() > 80);
+    // Each request has the token in its header, and nothing in its URL.
+    let requests = far.seen(|seen| std::mem::take(&mut seen.requests));
+    assert!(requests.len() > 80);
+    for (target, has_token) in &requests {
+        assert_eq!(
+            (target.as_str(), has_token),
+            ("/mcp", &true),
+            "{requests:?}"
+        );
+    }
     let mut looks = 0;
     for (_, token) in &tokens {
         let secret = token.rsplit('.').next().unwrap();

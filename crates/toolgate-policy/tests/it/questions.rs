@@ -137,6 +137,7 @@ async fn t51_a_question_that_fishes_is_refused_whatever_is_used() {
     println!("T51: {refused} questions refused, 0 passed");
 }
 
+/// Holds: ELIC-16, ELIC-17
 #[tokio::test]
 async fn t51_who_asks_and_where_a_page_leads_is_said_first() {
     for (ask, says) in [

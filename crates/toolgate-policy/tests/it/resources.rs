@@ -7,7 +7,7 @@ use toolgate_core::{
     Call, Caller, Definition, Error, Interest, Item, ItemKind, Json, List, Op, Origin, Outcome,
     Output, Principal, Service,
 };
-use toolgate_policy::{AccessRule, Pattern, ScopeRule, Scopes, Then};
+use toolgate_policy::{AccessRule, Pattern, Quota, Rate, ScopeRule, Scopes, Then};
 
 fn thing(kind: ItemKind, name: &str, trusted: bool) -> Arc<Item> {
     let json = json!({kind.key(): name, "name": "n"});
@@ -131,6 +131,22 @@ async fn a_prompt_has_a_name_of_its_own() {
     let completed = go(&world, Op::Complete(ItemKind::Prompt), "greet").await;
     assert_eq!(completed, "unknown prompt: greet");
     assert_eq!(read(&world, "file:///docs/a").await, "ok");
+}
+
+/// Holds: COMP-03, COMP-05
+#[tokio::test(start_paused = true)]
+async fn completions_are_rate_limited() {
+    let mut world = world(vec![rule("files.*", Then::Allow)], true);
+    world.route.rate = Rate::new(Vec::new(), Quota::per_minute(3));
+    let complete = || go(&world, Op::Complete(ItemKind::Prompt), "greet");
+    for _ in 0..3 {
+        assert_eq!(complete().await, "ok");
+    }
+    let refused = complete().await;
+    assert!(refused.starts_with("rate limit of files."), "{refused}");
+    tokio::time::advance(std::time::Duration::from_secs(20)).await;
+    assert_eq!(complete().await, "ok");
+    assert_ne!(complete().await, "ok");
 }
 
 /// A template is no way round a deny, however the URI is spelled, and it reads as if nothing were there.

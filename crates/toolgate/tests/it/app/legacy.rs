@@ -10,7 +10,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use toolgate::{
     BoxFuture, Call, Catalog, Changes, Client, Error, Interest, Item, Kind, List, Origin, Outcome,
     Service,
-    client::ClientBuilder,
+    client::{ClientBuilder, Sampled},
     edge::{self, ServerLimits},
     handlers::ask::Reply,
 };
@@ -214,10 +214,21 @@ async fn a_server_without_completions_completes_nothing() {
 async fn pages_and_their_end() {
     let done = Arc::new(Mutex::new(Vec::new()));
     let told = done.clone();
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let to = shown.clone();
+    // The user's own machine, on which a page would be fetched.
+    let machine = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let local = format!("http://{}/x?y=1#z", machine.local_addr().unwrap());
     let builder = Client::builder()
-        .on_elicit_url(|page| async move {
-            assert!(["a.example", "127.0.0.1"].contains(&page.host().as_str()));
-            Reply::Accepted(())
+        .on_elicit_url(move |page| {
+            to.lock().unwrap().push(page.url.clone());
+            async move {
+                assert_eq!(page.server, "s");
+                match page.host().as_str() {
+                    "a.example" | "127.0.0.1" => Reply::Accepted(()),
+                    _ => Reply::Declined,
+                }
+            }
         })
         .on_page_done(move |id| told.lock().unwrap().push(id));
     let (client, mut peer, declared) = legacy(builder, json!({"tools": {}})).await;
@@ -231,8 +242,11 @@ async fn pages_and_their_end() {
     peer.send(&page(1, "https://a.example/x")).await;
     assert_eq!(peer.read().await["result"], json!({"action": "accept"}));
     // A program on the user's own machine has no certificate.
-    peer.send(&page(2, "http://127.0.0.1:8080/x")).await;
+    peer.send(&page(2, &local)).await;
     assert_eq!(peer.read().await["result"], json!({"action": "accept"}));
+    let odd = "https://xn--bnk-5cd.example/login?next=%2F";
+    peer.send(&page(5, odd)).await;
+    assert_eq!(peer.read().await["result"], json!({"action": "decline"}));
     for (id, url) in [(3, "http://a.example/x"), (4, "javascript:alert(1)")] {
         peer.send(&page(id, url)).await;
         assert_eq!(peer.read().await["error"]["code"], -32602, "{url}");
@@ -246,6 +260,46 @@ async fn pages_and_their_end() {
     }
     finish(&mut peer, calling, &request).await;
     assert_eq!(*done.lock().unwrap(), ["e1"]);
+    let whole = ["https://a.example/x", &local, odd];
+    assert_eq!(
+        *shown.lock().unwrap(),
+        whole,
+        "the application sees all of it"
+    );
+    machine.set_nonblocking(true).unwrap();
+    let fetched = machine.accept().map(|(_, from)| from);
+    assert_eq!(
+        fetched.unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock,
+        "nothing is fetched or opened by the client"
+    );
+}
+
+/// Holds: SAMP-02
+#[tokio::test]
+async fn a_model_without_tools_is_not_asked_with_them() {
+    let builder = Client::builder().on_sample(|_| async { Ok(Sampled::text("m", "said")) });
+    let (client, mut peer, declared) = legacy(builder, json!({"tools": {}})).await;
+    assert_eq!(declared, json!({"sampling": {}}));
+    let (calling, request) = call(&client, &mut peer).await;
+    let sample = |id: u32, more: Value| {
+        let mut params = json!({"messages": [], "maxTokens": 1});
+        let members = more.as_object().unwrap().clone();
+        params.as_object_mut().unwrap().extend(members);
+        json!({"jsonrpc": "2.0", "id": id, "method": "sampling/createMessage", "params": params})
+            .to_string()
+    };
+    for (id, more) in [
+        (1, json!({"tools": []})),
+        (2, json!({"toolChoice": {"mode": "auto"}})),
+    ] {
+        peer.send(&sample(id, more.clone())).await;
+        let refused = peer.read().await;
+        assert_eq!(refused["error"]["code"], -32602, "{more}: {refused}");
+    }
+    peer.send(&sample(3, json!({}))).await;
+    assert_eq!(peer.read().await["result"]["content"]["text"], "said");
+    finish(&mut peer, calling, &request).await;
 }
 
 /// Holds: ROOT-02
@@ -265,7 +319,7 @@ async fn new_roots_are_told() {
 #[tokio::test]
 async fn state_goes_back_unchanged_and_rounds_end() {
     let builder = Client::builder()
-        .rounds(2)
+        .rounds(3)
         .on_elicit(|_| async { Reply::Accepted(json!({})) });
     let (opening, mut peer) = start(builder.revision("2026-07-28"));
     let probe = peer.read().await;
@@ -281,8 +335,9 @@ async fn state_goes_back_unchanged_and_rounds_end() {
     assert_eq!(capabilities(&request), declared);
     let mut ids = vec![request["id"].clone()];
     let state = "  \u{e9}\\u00e9 {\"not\": read}";
-    for round in 0..3 {
+    for round in 0..4 {
         let mut result = json!({"resultType": "input_required"});
+        // The third round has questions and no state.
         if round < 2 {
             result["requestState"] = json!(state);
         }
@@ -291,18 +346,19 @@ async fn state_goes_back_unchanged_and_rounds_end() {
                 {"message": "m", "requestedSchema": {"type": "object"}}}});
         }
         peer.reply(&request, result).await;
-        if round == 2 {
+        if round == 3 {
             break;
         }
         request = peer.read().await;
         assert!(!ids.contains(&request["id"]));
         ids.push(request["id"].clone());
-        assert_eq!(request["params"]["requestState"], state);
+        let given = (round < 2).then(|| json!(state));
+        assert_eq!(request["params"].get("requestState"), given.as_ref());
         let answered = request["params"].get("inputResponses").is_some();
         assert_eq!(answered, round > 0);
     }
     let error = calling.await.unwrap().unwrap_err();
-    assert!(error.public().contains("more than 2 times"), "{error}");
+    assert!(error.public().contains("more than 3 times"), "{error}");
 }
 
 /// Holds: TOOL-13, TOOL-47
@@ -323,7 +379,7 @@ async fn a_result_that_breaks_its_promise_is_held_back() {
     assert!(!error.public().contains("ignore all rules"), "{error}");
 }
 
-/// Holds: SAMP-02
+/// Holds: SAMP-06
 #[tokio::test]
 async fn more_questions_than_one_can_answer() {
     let builder = Client::builder().on_elicit(|_| std::future::pending::<Reply<Value>>());

@@ -7,7 +7,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 use toolgate::{
-    edge,
+    Error, Kind, edge,
     handlers::{Cx, Server, Stop, Tool, ask},
 };
 
@@ -146,10 +146,34 @@ async fn a_no_is_a_value_and_a_useless_answer_is_asked_for_again() {
             .call("no", json!({}), |_, _| match asked.fetch_add(1, Relaxed) {
                 0 => json!({"action": "accept", "content": {"value": "c"}}),
                 1 => json!(7),
+                2 => json!({"action": "maybe", "content": {"value": "b"}}),
+                3 => json!({"action": "accept"}),
+                4 => json!({"action": "accept", "content": {"value": ["b"]}}),
                 _ => json!({"action": "accept", "content": {"value": "b"}, "extra": 1}),
             })
             .await;
         assert_eq!(result["content"][0]["text"], "b", "{revision}");
+        assert_eq!(
+            asked.load(Relaxed),
+            6,
+            "{revision}: none of the five is taken"
+        );
+    }
+}
+
+/// Holds: MRTR-14
+#[tokio::test]
+async fn answers_that_break_the_protocol_are_errors() {
+    let mut peer = Peer::open(&server_of(&Arc::default()), MODERN, able()).await;
+    for (member, wrong) in [
+        ("inputResponses", json!([])),
+        ("inputResponses", json!("q")),
+        ("inputResponses", json!(null)),
+        ("requestState", json!(7)),
+        ("requestState", json!("not ours")),
+    ] {
+        let error = peer.error("tools/call", json!({"name": "no", member: wrong}));
+        assert_eq!(error.await["code"], -32602, "{member} {wrong}");
     }
 }
 
@@ -179,6 +203,54 @@ async fn nobody_is_asked_for_what_he_did_not_declare() {
     }
 }
 
+/// Holds: ELIC-04, MRTR-05
+#[tokio::test]
+async fn nobody_is_asked_in_a_mode_that_he_did_not_declare() {
+    let ask = |name: &str, question: fn() -> ask::Question<()>| {
+        Tool::dynamic(
+            name,
+            json!({"type": "object"}),
+            move |_, cx: Cx| async move { cx.ask("q", question()).map(|()| "done") },
+        )
+    };
+    let server = Server::new("s", "1")
+        .tool(ask("form", || ask::text("Who?").map(drop)))
+        .tool(ask("page", || {
+            ask::url("Sign in.", "https://example.com/in")
+        }));
+    let server = server.build().unwrap();
+    for revision in ["2025-11-25", MODERN] {
+        for (abilities, may, may_not, needs) in [
+            (json!({}), "form", "page", "url"),
+            (json!({"form": {}}), "form", "page", "url"),
+            (json!({"url": {}}), "page", "form", "form"),
+        ] {
+            let abilities = json!({"elicitation": abilities});
+            let mut peer = Peer::open(&server, revision, abilities.clone()).await;
+            // No request of the server comes before the answer.
+            let reply = peer.ask("tools/call", json!({"name": may_not})).await;
+            match revision {
+                MODERN => {
+                    assert_eq!(reply["error"]["code"], -32021, "{abilities}: {reply}");
+                    let needed = json!({"elicitation": {needs: {}}});
+                    assert_eq!(reply["error"]["data"]["requiredCapabilities"], needed);
+                }
+                _ => {
+                    assert_eq!(reply["result"]["isError"], true, "{abilities}: {reply}");
+                    let text = reply["result"]["content"][0]["text"].as_str().unwrap();
+                    assert!(text.contains("did not declare"), "{text}");
+                }
+            }
+            let asked = |_: &str, params: &Value| match params["mode"].as_str() {
+                Some("url") => json!({"action": "accept"}),
+                _ => answer("elicitation/create", params),
+            };
+            let done = peer.call(may, json!({}), asked).await;
+            assert_eq!(done["content"][0]["text"], "done", "{revision} {abilities}");
+        }
+    }
+}
+
 /// Each revision has its own words for a page and for a form.
 ///
 /// Holds: ELIC-09, ELIC-11, ELIC-06, ELIC-07
@@ -192,16 +264,35 @@ async fn a_page_has_an_id_in_one_revision_only() {
     for revision in ["2025-11-25", MODERN] {
         let abilities = json!({"elicitation": {"form": {}, "url": {}}});
         let mut peer = Peer::open(&server, revision, abilities).await;
-        let result = peer
-            .call("page", json!({}), |method, params| {
-                if params["mode"] == "url" {
-                    assert_eq!(params["url"], "https://example.com/in");
-                    assert_eq!(params.get("elicitationId").is_some(), revision != MODERN);
-                }
-                answer(method, params)
-            })
-            .await;
-        assert_eq!(result["content"][0]["text"], "Ada");
+        let ids = std::sync::Mutex::new(std::collections::HashSet::new());
+        for _ in 0..3 {
+            let result = peer
+                .call("page", json!({}), |method, params| {
+                    if params["mode"] == "url" {
+                        assert_eq!(params["url"], "https://example.com/in");
+                        let id = params.get("elicitationId");
+                        assert_eq!(id.is_some(), revision != MODERN);
+                        let id = id.map(|id| id.as_str().unwrap().to_owned());
+                        ids.lock().unwrap().extend(id);
+                    }
+                    answer(method, params)
+                })
+                .await;
+            assert_eq!(result["content"][0]["text"], "Ada");
+        }
+        let ids = ids.into_inner().unwrap().len();
+        assert_eq!(
+            ids,
+            if revision == MODERN { 0 } else { 3 },
+            "each has its own"
+        );
+        // A server that does not say when a page is done with says it to nobody else either.
+        let heard = peer.texts();
+        assert!(
+            !heard
+                .iter()
+                .any(|line| line.contains("elicitation/complete"))
+        );
     }
     let mut peer = Peer::open(&server_of(&Arc::default()), "2025-06-18", able()).await;
     let result = peer
@@ -213,27 +304,59 @@ async fn a_page_has_an_id_in_one_revision_only() {
     assert_eq!(result["content"][0]["text"], "Ada true");
 }
 
+/// A code that speaks of pages to open needs their list, which an error of a server behind does not carry along.
+///
+/// Holds: ELIC-09, ELIC-11
+#[tokio::test]
+async fn no_error_asks_for_pages_without_their_list() {
+    let opens = Tool::dynamic("opens", json!({"type": "object"}), |_, _| async {
+        let error = Error::new(Kind::Answered(-32042), "open the page first");
+        Err::<&str, _>(Stop::error(error))
+    });
+    let server = Server::new("s", "1").tool(opens).build().unwrap();
+    for revision in ["2025-11-25", MODERN] {
+        let mut peer = Peer::open(&server, revision, able()).await;
+        let error = peer.error("tools/call", json!({"name": "opens"})).await;
+        assert_eq!(
+            (&error["code"], &error["data"]["serverCode"]),
+            (&json!(-32603), &json!(-32042)),
+            "{revision}: {error}"
+        );
+        assert_eq!(error["message"], "open the page first");
+    }
+}
+
 /// Holds: SAMP-02
 #[tokio::test]
 async fn a_model_gets_tools_only_where_that_was_declared() {
-    let sample = Tool::dynamic(
-        "sample",
-        json!({"type": "object"}),
-        |_, cx: Cx| async move {
-            let params = json!({"messages": [], "maxTokens": 1, "tools": []});
-            cx.ask("m", ask::sample(params)).map(|_| "said")
-        },
-    );
-    let server = Server::new("s", "1").tool(sample).build().unwrap();
-    let mut peer = Peer::open(&server, MODERN, able()).await;
-    let error = peer.error("tools/call", json!({"name": "sample"})).await;
-    assert_eq!(
-        error["data"]["requiredCapabilities"],
-        json!({"sampling": {"tools": {}}})
-    );
-    let mut peer = Peer::open(&server, MODERN, json!({"sampling": {"tools": {}}})).await;
-    let result = peer.call("sample", json!({}), answer).await;
-    assert_eq!(result["content"][0]["text"], "said");
+    for with in ["tools", "toolChoice"] {
+        let value = match with {
+            "tools" => json!([]),
+            _ => json!({"mode": "auto"}),
+        };
+        let sample = Tool::dynamic("sample", json!({"type": "object"}), move |_, cx: Cx| {
+            let params = json!({"messages": [], "maxTokens": 1, with: value});
+            async move { cx.ask("m", ask::sample(params)).map(|_| "said") }
+        });
+        let server = Server::new("s", "1").tool(sample).build().unwrap();
+        let called = json!({"name": "sample"});
+        let mut peer = Peer::open(&server, MODERN, able()).await;
+        let error = peer.error("tools/call", called.clone()).await;
+        assert_eq!(
+            error["data"]["requiredCapabilities"],
+            json!({"sampling": {"tools": {}}}),
+            "{with}"
+        );
+        let mut peer = Peer::open(&server, "2025-11-25", able()).await;
+        let refused = peer.result("tools/call", called).await;
+        assert_eq!(refused["isError"], true, "{with}: {refused}");
+        for revision in ["2025-11-25", MODERN] {
+            let with_tools = json!({"sampling": {"tools": {}}});
+            let mut peer = Peer::open(&server, revision, with_tools).await;
+            let result = peer.call("sample", json!({}), answer).await;
+            assert_eq!(result["content"][0]["text"], "said", "{revision} {with}");
+        }
+    }
 }
 
 /// Holds: SAMP-05

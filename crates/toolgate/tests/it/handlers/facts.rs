@@ -79,6 +79,37 @@ async fn a_list_is_the_same_on_every_connection() {
     assert_eq!(listed(&mut second).await, before);
 }
 
+/// Holds: RES-02
+#[tokio::test]
+async fn resources_are_the_same_on_every_connection() {
+    let server = server();
+    let mut first = Peer::open(&server, MODERN, json!({})).await;
+    let mut second = Peer::open(&server, MODERN, json!({"sampling": {}, "roots": {}})).await;
+    let all = async |peer: &mut Peer| {
+        let page = peer.result("resources/list", json!({})).await;
+        let next = json!({"cursor": page["nextCursor"]});
+        let rest = peer.result("resources/list", next).await;
+        assert!(rest.get("nextCursor").is_none(), "{rest}");
+        [page, rest]
+    };
+    let before = all(&mut first).await;
+    let uris: Vec<&Value> = before
+        .iter()
+        .map(|page| &page["resources"][0]["uri"])
+        .collect();
+    assert_eq!(uris, ["test://a", "test://b"]);
+    let read = json!({"uri": "test://b"});
+    first.result("resources/read", read).await;
+    first.result("tools/call", json!({"name": "a"})).await;
+    assert_eq!(all(&mut first).await, before);
+    assert_eq!(all(&mut second).await, before);
+    // Whoever offers none still answers.
+    let none = Server::new("s", "1").tool(tool("a")).build().unwrap();
+    let mut peer = Peer::open(&none, MODERN, json!({})).await;
+    let empty = peer.result("resources/list", json!({})).await;
+    assert_eq!(empty["resources"], json!([]));
+}
+
 /// Holds: PAG-08
 #[tokio::test]
 async fn a_cursor_that_is_none_is_refused() {

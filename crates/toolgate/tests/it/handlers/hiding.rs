@@ -25,6 +25,7 @@ impl Rule for Hide {
     }
 }
 
+/// Holds: COMP-05
 #[tokio::test]
 async fn what_is_hidden_is_not_reached_by_a_template_that_fits_too() {
     let admin = Template::new("t://admin/{name}", "admin", |_, _| async { Ok("hidden") });

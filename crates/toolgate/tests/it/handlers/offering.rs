@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate::{
-    Content, PromptMessage, edge,
+    Content, Error, Kind, PromptMessage, edge,
     handlers::{Contents, Cx, Prompt, Resource, Server, Stop, Structured, Template, Tool},
 };
 
@@ -60,6 +60,13 @@ fn server() -> Arc<edge::Front> {
             id => Ok(format!("note {id}")),
         }
     });
+    let broken = Template::new("broken://{how}", "broken", |vars, _| async move {
+        match vars.get("how") {
+            "io" => Ok(std::fs::read_to_string("/nowhere/at/all")?),
+            "bug" => Err(Stop::error(Error::new(Kind::Bug, "a bug"))),
+            _ => Err(Stop::new("it failed")),
+        }
+    });
     Server::new("offering", "1.0.0")
         .instructions("Add first.")
         .cache(60_000, true)
@@ -82,6 +89,7 @@ fn server() -> Arc<edge::Front> {
             Contents::bytes([0, 159]).mime("application/x"),
         ))
         .template(note.mime("text/plain"))
+        .template(broken)
         .build()
         .unwrap()
 }
@@ -217,6 +225,72 @@ async fn progress_carries_the_callers_token() {
     }
 }
 
+/// Holds: PROG-03, PROG-01
+#[tokio::test]
+async fn progress_grows_without_a_total_too() {
+    let steps = Tool::dynamic("steps", json!({"type": "object"}), |_, cx: Cx| async move {
+        for progress in [0.5, 0.5, 0.25, 1.75, 1.0, -1.0, 3.0] {
+            cx.progress(progress, None, "");
+        }
+        Ok("done")
+    });
+    let server = Server::new("s", "1").tool(steps).build().unwrap();
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server, revision, json!({})).await;
+        let params = json!({"name": "steps", "_meta": {"progressToken": 7}});
+        let id = peer.send("tools/call", params).await;
+        let mut heard = Vec::new();
+        loop {
+            let told = peer.hear().await;
+            if told["id"] == id {
+                break;
+            }
+            assert_eq!(told["params"]["progressToken"], 7, "{revision}: {told}");
+            assert!(told["params"].get("total").is_none(), "{told}");
+            heard.push(told["params"]["progress"].as_f64().unwrap());
+        }
+        assert_eq!(heard, [0.5, 1.75, 3.0], "{revision}");
+    }
+}
+
+/// Holds: PROG-05
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_progress_is_limited() {
+    let flood = Tool::dynamic("flood", json!({"type": "object"}), |_, cx: Cx| async move {
+        for second in 0..3 {
+            for n in 0..500 {
+                cx.progress(f64::from(second * 500 + n), None, "");
+                // The peer reads meanwhile, so no queue is full.
+                tokio::task::yield_now().await;
+            }
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        }
+        cx.progress(1e6, None, "last");
+        Ok("done")
+    });
+    let server = Server::new("s", "1").tool(flood).build().unwrap();
+    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+    let params = json!({"name": "flood", "_meta": {"progressToken": "p"}});
+    let id = peer.send("tools/call", params).await;
+    let mut heard = Vec::new();
+    loop {
+        let told = peer.hear().await;
+        if told["id"] == id {
+            break;
+        }
+        heard.push(told["params"]["progress"].as_f64().unwrap());
+    }
+    let of = |from: f64| {
+        heard
+            .iter()
+            .filter(|n| (from..from + 500.0).contains(*n))
+            .count()
+    };
+    // 100 at once, then 50 a second.
+    assert_eq!([of(0.0), of(500.0), of(1000.0)], [100, 50, 50]);
+    assert_eq!(heard.last(), Some(&1e6), "what comes later is told");
+}
+
 /// Holds: RES-02, RES-04, RES-05, RES-06, CACHE-01, CACHE-02, CACHE-03, BASE-21, RES-09
 #[tokio::test]
 async fn resources_in_every_revision() {
@@ -257,6 +331,10 @@ async fn resources_in_every_revision() {
                 (&json!(code), &json!(missing)),
                 "{revision}"
             );
+        }
+        for failing in ["broken://io", "broken://bug", "broken://so"] {
+            let error = peer.error("resources/read", json!({"uri": failing})).await;
+            assert_eq!(error["code"], -32603, "{revision} {failing}: {error}");
         }
         let climbing = peer
             .error("resources/read", json!({"uri": "note://.."}))
@@ -360,7 +438,7 @@ async fn declares_its_capabilities_in_every_revision() {
     }
 }
 
-/// Holds: COMP-02, COMP-03
+/// Holds: COMP-02, COMP-03, COMP-05
 #[tokio::test]
 async fn completion_has_at_most_a_hundred_values() {
     let server = server();
@@ -369,20 +447,32 @@ async fn completion_has_at_most_a_hundred_values() {
         let of = json!({"type": "ref/prompt", "name": "greet"});
         let params = json!({"ref": of, "argument": {"name": "name", "value": "A"}});
         let completed = peer.result("completion/complete", params).await["completion"].take();
-        assert_eq!(completed["values"].as_array().unwrap().len(), 100);
+        let first: Vec<String> = (0..100).map(|n| format!("A{n}")).collect();
         assert_eq!(
-            (
-                &completed["values"][0],
-                &completed["total"],
-                &completed["hasMore"]
-            ),
-            (&json!("A0"), &json!(200), &json!(true))
+            completed["values"],
+            json!(first),
+            "in the order of the author"
         );
-        let strange = json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "name", "value": ""}});
         assert_eq!(
-            peer.error("completion/complete", strange).await["code"],
-            -32602
+            (&completed["total"], &completed["hasMore"]),
+            (&json!(200), &json!(true))
         );
+        let of = json!({"type": "ref/prompt", "name": "greet"});
+        let argument = json!({"name": "name", "value": ""});
+        for wrong in [
+            json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": argument}),
+            json!({"ref": {"type": "ref/resource", "uri": "x://y"}, "argument": argument}),
+            json!({"ref": {"type": "ref/tool", "name": "add"}, "argument": argument}),
+            json!({"ref": {"type": "ref/prompt", "name": 7}, "argument": argument}),
+            json!({"ref": of}),
+            json!({"ref": of, "argument": {"name": "other", "value": ""}}),
+            json!({"ref": of, "argument": {"name": "name"}}),
+            json!({"ref": of, "argument": {"name": "name", "value": 7}}),
+            json!({"ref": of, "argument": argument, "context": []}),
+        ] {
+            let error = peer.error("completion/complete", wrong.clone()).await;
+            assert_eq!(error["code"], -32602, "{revision} {wrong}: {error}");
+        }
     }
 }
 

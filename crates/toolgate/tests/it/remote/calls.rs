@@ -14,8 +14,8 @@ use std::{
 };
 use tokio::{io::AsyncWrite, join};
 use toolgate::{
-    Abilities, AskKind, Call, Error, Event, Json, Kind, Need, Outcome, Output, Report, Reporter,
-    Service, client::Remote,
+    Abilities, AskKind, Call, Caller, Error, Event, Json, Kind, Need, Op, Outcome, Output, Report,
+    Reporter, Service, client::Remote,
 };
 use toolgate_wire::{
     json::Limits,
@@ -209,6 +209,68 @@ async fn progress_reaches_the_call_it_belongs_to_and_only_while_it_runs() {
         (1.0, Some(2.0), Some("half"))
     );
     assert_eq!(remote.status().counters.stray_notifications, 3);
+}
+
+/// Holds: PROG-01
+#[tokio::test(start_paused = true)]
+async fn the_progress_tokens_of_calls_in_flight_differ() {
+    for (remote, mut peer) in [legacy(json!({})).await, modern(json!({})).await] {
+        let heard = [0; 3].map(|_| Arc::new(Heard::default()));
+        let calls = heard.iter().map(|heard| {
+            let mut call = call("slow", "{}");
+            call.reporter = Reporter::new(heard.clone());
+            soon(remote.call(call))
+        });
+        let (done, ()) = join!(join_all(calls), async {
+            let mut requests = Vec::new();
+            for _ in 0..heard.len() {
+                requests.push(peer.read().await);
+            }
+            for (n, request) in requests.iter().enumerate() {
+                let token = &request["params"]["_meta"]["progressToken"];
+                assert!(token.is_i64() || token.is_string(), "{token}");
+                let progress = json!({"progressToken": token, "progress": n});
+                peer.tell("notifications/progress", progress).await;
+            }
+            for request in &requests {
+                peer.reply(request, text("ok")).await;
+            }
+        });
+        assert!(done.iter().all(Result::is_ok), "{done:?}");
+        for (n, heard) in heard.iter().enumerate() {
+            let heard = heard.0.lock().unwrap();
+            let [Event::Progress(progress)] = heard.as_slice() else {
+                panic!("call {n}: {heard:?}")
+            };
+            assert_eq!(progress.progress, n as f64);
+        }
+    }
+}
+
+/// Holds: RES-05
+#[tokio::test(start_paused = true)]
+async fn the_older_code_for_a_missing_resource_is_understood() {
+    for (remote, mut peer) in [legacy(json!({})).await, modern(json!({})).await] {
+        let uri = Json::from_value(&json!({"uri": "t://gone"}));
+        let read = Call::new("c1", Caller::new("test"), Op::Resource, "t://gone", uri);
+        for (call, kind) in [
+            (read, Kind::NotFound),
+            // Of a tool the code has no meaning.
+            (call("a", "{}"), Kind::Answered(-32002)),
+        ] {
+            let (outcome, ()) = join!(soon(remote.call(call)), async {
+                let request = peer.read().await;
+                let data = json!({"uri": "t://gone"});
+                peer.refuse(&request, -32002, "no such resource", data)
+                    .await;
+            });
+            let error = outcome.unwrap_err();
+            assert_eq!(
+                (error.kind(), error.public()),
+                (&kind, "the server answered: no such resource")
+            );
+        }
+    }
 }
 
 /// Holds: MRTR-11, MRTR-12, TOOL-39

@@ -1,7 +1,7 @@
 //! Changes of single resources: who is asked for them, and when that ends.
 
 use super::peer::{Peer, legacy, modern, soon};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 use toolgate::{Caller, Changes, Interest, Service, client::Remote};
 
@@ -185,6 +185,118 @@ async fn an_acknowledgement_of_less_is_noticed() {
             ),
         }
     }
+}
+
+/// The same for the lists that a connection listens to.
+///
+/// Holds: SUB-04
+#[tokio::test(start_paused = true)]
+async fn an_acknowledgement_without_a_list_is_noticed() {
+    let both = json!({"toolsListChanged": true, "promptsListChanged": true});
+    for (filter, missing) in [
+        (both.clone(), None),
+        (
+            json!({"promptsListChanged": true}),
+            Some("toolsListChanged"),
+        ),
+        (
+            json!({"toolsListChanged": false, "promptsListChanged": true}),
+            Some("toolsListChanged"),
+        ),
+        (
+            json!({"toolsListChanged": true}),
+            Some("promptsListChanged"),
+        ),
+        (json!({}), Some("toolsListChanged, promptsListChanged")),
+    ] {
+        let able = json!({"tools": {"listChanged": true}, "prompts": {"listChanged": true}});
+        let (remote, mut peer) = modern(able).await;
+        let listen = peer.read().await;
+        assert_eq!(listen["params"]["notifications"], both);
+        acknowledge(&mut peer, &listen["id"], &filter).await;
+        assert!(peer.is_left_alone().await);
+        let note = remote.status().note;
+        match missing {
+            None => assert_eq!(note, None),
+            Some(missing) => assert!(
+                note.as_ref()
+                    .is_some_and(|n| n.contains(&format!("changes: {missing} will not"))),
+                "{filter}: {note:?}"
+            ),
+        }
+    }
+}
+
+async fn acknowledge(peer: &mut Peer, id: &Value, filter: &Value) {
+    let stream = json!({"io.modelcontextprotocol/subscriptionId": id});
+    let acknowledged = json!({"_meta": stream, "notifications": filter});
+    peer.tell("notifications/subscriptions/acknowledged", acknowledged)
+        .await;
+}
+
+/// Waits until that resource is said to have changed.
+async fn changed(changes: &mut Changes, uri: &str) {
+    loop {
+        let changed = soon(changes.next()).await.unwrap();
+        if changed.updated.iter().any(|updated| **updated == *uri) {
+            return;
+        }
+    }
+}
+
+/// Each stream is acknowledged, told of changes and ended by its own id.
+///
+/// Holds: SUB-05
+#[tokio::test(start_paused = true)]
+async fn subscriptions_that_run_together_are_told_apart_by_their_ids() {
+    let (remote, mut peer) = modern(json!({"resources": {"subscribe": true}})).await;
+    let filter = |uri: &str| json!({"resourceSubscriptions": [uri]});
+    let updated = async |peer: &mut Peer, id: &Value, uri: &str| {
+        let stream = json!({"io.modelcontextprotocol/subscriptionId": id});
+        let told = json!({"_meta": stream, "uri": uri});
+        peer.tell("notifications/resources/updated", told).await;
+    };
+    let (mut first, mut second, (one, two)) = tokio::join!(
+        hear(&remote, &["t://a"]),
+        hear(&remote, &["t://b"]),
+        async {
+            let (one, two) = (peer.read().await, peer.read().await);
+            assert_eq!(one["params"]["notifications"], filter("t://a"));
+            assert_eq!(two["params"]["notifications"], filter("t://b"));
+            acknowledge(&mut peer, &two["id"], &filter("t://b")).await;
+            acknowledge(&mut peer, &one["id"], &filter("t://a")).await;
+            (one["id"].clone(), two["id"].clone())
+        }
+    );
+    assert_ne!(one, two);
+    assert_eq!(
+        remote.status().note,
+        None,
+        "each has its own acknowledgement"
+    );
+    updated(&mut peer, &one, "t://a").await;
+    changed(&mut first, "t://a").await;
+    updated(&mut peer, &two, "t://b").await;
+    changed(&mut second, "t://b").await;
+    // The end of one opens that one again, and the other goes on.
+    let ended =
+        json!({"resultType": "complete", "_meta": {"io.modelcontextprotocol/subscriptionId": one}});
+    peer.reply(&json!({"id": one}), ended).await;
+    let again = soon(peer.read()).await;
+    assert_eq!(again["method"], "subscriptions/listen");
+    assert_eq!(again["params"]["notifications"], filter("t://a"));
+    assert!(again["id"] != one && again["id"] != two);
+    acknowledge(&mut peer, &again["id"], &filter("t://a")).await;
+    assert_eq!(remote.status().counters.stray_notifications, 0);
+    updated(&mut peer, &one, "t://a").await;
+    updated(&mut peer, &two, "t://b").await;
+    changed(&mut second, "t://b").await;
+    assert!(peer.is_left_alone().await);
+    assert_eq!(
+        remote.status().counters.stray_notifications,
+        1,
+        "the stream that ended has no messages any more"
+    );
 }
 
 /// Whoever listens waits for the answer of the server, and not for ever.

@@ -217,6 +217,40 @@ async fn in_2025_only_what_must_be_a_task_is_asked_for_as_one() {
     }
 }
 
+/// A task that another process began is polled as its server asks for, until its result can be fetched.
+///
+/// Holds: TASK4-06
+#[tokio::test(start_paused = true)]
+async fn in_2025_the_poll_interval_of_a_task_is_respected() {
+    let able = json!({"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}});
+    let (remote, mut peer) = legacy(able).await;
+    let mut going_on = call("slow", "{}");
+    let kept = json!({"id": "t-1", "done": [], "poll": 5_000, "server": "files"});
+    let slots = [("upstream_task".to_owned(), kept.to_string())];
+    going_on.round.slots.extend(slots);
+    going_on.under_way = Some(Duration::ZERO);
+    let (done, ()) = join!(soon(remote.call(going_on)), async {
+        for (waited, status, next) in [
+            (5, "working", 7_000),
+            (7, "working", 3_000),
+            (3, "completed", 1),
+        ] {
+            let before = Instant::now();
+            let request = hears(&mut peer, "tasks/get").await;
+            let waited = Duration::from_secs(waited);
+            let took = before.elapsed();
+            // No time passes but where somebody waits.
+            assert!((waited..waited * 2).contains(&took), "{took:?}");
+            let task = json!({"taskId": "t-1", "status": status, "createdAt": "x",
+                "lastUpdatedAt": "x", "ttl": null, "pollInterval": next});
+            peer.reply(&request, task).await;
+        }
+        let request = hears(&mut peer, "tasks/result").await;
+        peer.reply(&request, text("done")).await;
+    });
+    assert!(said(&done.unwrap()).contains("done"));
+}
+
 /// One look that comes to nothing says nothing of the task.
 #[tokio::test(start_paused = true)]
 async fn looks_that_fail_are_made_again() {

@@ -2,7 +2,7 @@
 
 use super::{
     super::remote::peer::{Opening, call, welcome},
-    server::{Server, Told, soon, start},
+    server::{Asked, Server, Told, soon, start},
 };
 use serde_json::json;
 use toolgate::{Service, client::Remote};
@@ -36,8 +36,15 @@ async fn open() -> (Remote, Server, Told) {
         .await;
     let ready = server.next().await;
     assert_eq!(ready.body["method"], "notifications/initialized");
+    posted(&ready);
     ready.answer("202 Accepted", &[], "Accepted").await;
     (soon(opening).await.unwrap().unwrap(), server, told)
+}
+
+/// Fails where a message of the client went elsewhere than to the endpoint.
+fn posted(asked: &Asked) {
+    let at = (asked.method.as_str(), asked.path.as_str());
+    assert_eq!(at, ("POST", "/messages?session=1"));
 }
 
 /// Holds: HTTPM-43, HTTPL-32, SSE1-04.
@@ -48,9 +55,13 @@ async fn a_server_of_the_old_transport_is_found_and_used() {
     let (outcome, ()) = soon(async {
         tokio::join!(remote.call(call("echo", "{}")), async {
             let asked = server.next().await;
-            assert_eq!(asked.path, "/messages?session=1");
+            posted(&asked);
             let id = asked.body["id"].clone();
             asked.answer("202 Accepted", &[], "Accepted").await;
+            // Only events of the kind `message` are messages.
+            let error = json!({"code": -32000, "message": "no"});
+            let other = json!({"jsonrpc": "2.0", "id": id, "error": error});
+            told.raw(&format!("event: other\ndata: {other}\n\n")).await;
             told.message(&json!({"jsonrpc": "2.0", "id": id, "result": {"content": []}}))
                 .await;
         })
@@ -60,7 +71,8 @@ async fn a_server_of_the_old_transport_is_found_and_used() {
     told.message(&json!({"jsonrpc": "2.0", "id": 5, "method": "ping"}))
         .await;
     let pong = server.next().await;
-    assert_eq!(pong.body["id"], 5);
+    assert_eq!(pong.body, json!({"jsonrpc": "2.0", "id": 5, "result": {}}));
+    posted(&pong);
     pong.answer("202 Accepted", &[], "").await;
     let (outcome, ()) = tokio::join!(remote.call(call("echo", "{}")), async {
         server

@@ -8,7 +8,7 @@ use http::Response;
 use serde_json::{Value, json};
 use toolgate::{
     edge::http::{Endpoint, HttpLimits},
-    handlers::{Cx, Server, Tool, ask},
+    handlers::{Cx, Level, Server, Tool, ask},
 };
 
 fn open(revision: &str) -> String {
@@ -143,4 +143,89 @@ async fn names_of_headers_ignore_case_and_values_do_not() {
         assert_eq!(response.status(), 400, "{value}");
         assert!(text(response).await.contains("-32020"));
     }
+}
+
+/// A subscription of 2026-07-28: headers, and body.
+fn listen(id: &str, filter: &Value) -> ([(&'static str, &'static str); 2], String) {
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}, "io.modelcontextprotocol/logLevel": "debug"});
+    let params = json!({"notifications": filter, "_meta": meta});
+    let body =
+        json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params});
+    let headers = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "subscriptions/listen"),
+    ];
+    (headers, body.to_string())
+}
+
+/// Holds: SUB-06
+#[tokio::test]
+async fn the_stream_of_a_subscription_that_we_end_ends_with_its_reply() {
+    let server = super::server(Scripted::new());
+    let endpoint = Endpoint::new(server.clone(), HttpLimits::default());
+    let (headers, body) = listen("l", &json!({"toolsListChanged": true}));
+    let response = send(&endpoint, "POST", &headers, &body).await;
+    server.close();
+    // `text` ends with the stream.
+    let heard = messages(&text(response).await);
+    let (reply, before) = heard.split_last().unwrap();
+    assert_eq!(
+        before[0]["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+    assert_eq!(
+        (&reply["id"], &reply["result"]["resultType"]),
+        (&json!("l"), &json!("complete"))
+    );
+    let stream = &reply["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+    assert_eq!(stream, "l");
+}
+
+/// Holds: LOG-03
+#[tokio::test]
+async fn logs_come_on_the_stream_of_the_request_that_asked_for_them() {
+    let object = json!({"type": "object"});
+    let log = Tool::dynamic("log", object, |_, cx: Cx| async move {
+        cx.log(Level::Error, "logged");
+        cx.progress(1.0, None, "");
+        // The others are open meanwhile.
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        Ok("done")
+    });
+    let server = Server::new("s", "1").tool(log).build().unwrap();
+    let endpoint = Endpoint::new(server.clone(), HttpLimits::default());
+    let (headers, body) = listen("l", &json!({"toolsListChanged": true}));
+    let stream = send(&endpoint, "POST", &headers, &body).await;
+    let call = async |id: u64, level: Option<&str>| {
+        let (headers, body) = modern(id, "log", "p");
+        let mut body: Value = serde_json::from_str(&body).unwrap();
+        if let Some(level) = level {
+            body["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!(level);
+        }
+        let response = send(&endpoint, "POST", &headers, &body.to_string()).await;
+        messages(&text(response).await)
+    };
+    let (asked, quiet) = tokio::join!(call(1, Some("info")), call(2, None));
+    server.close();
+    let methods = |heard: &[Value]| -> Vec<Value> {
+        heard
+            .iter()
+            .map(|message| message["method"].clone())
+            .collect()
+    };
+    let (log, progress) = (
+        json!("notifications/message"),
+        json!("notifications/progress"),
+    );
+    assert_eq!(methods(&asked), [log, progress.clone(), Value::Null]);
+    assert_eq!(methods(&quiet), [progress, Value::Null]);
+    let listened = messages(&text(stream).await);
+    assert_eq!(
+        methods(&listened),
+        [
+            json!("notifications/subscriptions/acknowledged"),
+            Value::Null
+        ]
+    );
 }

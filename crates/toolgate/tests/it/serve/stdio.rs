@@ -149,6 +149,10 @@ async fn a_subscription_that_we_end_is_told_and_answered() {
         answer.contains(r#""id":"l""#) && answer.contains(r#""resultType":"complete""#),
         "{answer}"
     );
+    assert!(
+        answer.contains(r#""io.modelcontextprotocol/subscriptionId":"l""#),
+        "{answer}"
+    );
     assert_eq!(client.next().await, None);
     client.served.await.unwrap().unwrap();
 }

@@ -32,7 +32,23 @@ async fn begin(peer: &mut Peer, name: &str) -> Value {
         (&json!("working"), &json!(60_000)),
         "{created}"
     );
+    is_dated(task);
+    assert!(task["taskId"].is_string(), "{created}");
     task["taskId"].clone()
+}
+
+/// Fails where a task does not say when it began and when it changed last.
+fn is_dated(task: &Value) {
+    let time = |member: &str| {
+        let time = task[member].as_str().unwrap_or_default();
+        let shape: String = time
+            .chars()
+            .map(|c| if c.is_ascii_digit() { '0' } else { c })
+            .collect();
+        assert_eq!(shape, "0000-00-00T00:00:00.000Z", "{member}: {task}");
+        time.to_owned()
+    };
+    assert!(time("createdAt") <= time("lastUpdatedAt"), "{task}");
 }
 
 /// Holds: TASK4-01, TASK4-05, TASK4-06, TASK4-07, TASK4-08
@@ -46,7 +62,11 @@ async fn a_call_is_a_task_where_the_client_wants_it() {
     );
     let id = begin(&mut peer, "slow").await;
     let task = until(&mut peer, &id, "working").await;
-    assert_eq!(task["pollInterval"], 1000);
+    assert_eq!(
+        (&task["pollInterval"], &task["ttl"]),
+        (&json!(1000), &json!(60_000))
+    );
+    is_dated(&task);
     let waiting = peer.send("tasks/result", json!({"taskId": id})).await;
     hand.runs(1).await;
     until(&mut peer, &id, "working").await;
@@ -56,11 +76,55 @@ async fn a_call_is_a_task_where_the_client_wants_it() {
     assert_eq!(reply["result"]["content"][0]["text"], "slow");
     let related = &reply["result"]["_meta"]["io.modelcontextprotocol/related-task"];
     assert_eq!(related["taskId"], id);
-    until(&mut peer, &id, "completed").await;
+    let ended = until(&mut peer, &id, "completed").await;
+    is_dated(&ended);
+    assert_eq!(ended["createdAt"], task["createdAt"]);
+    let first = id;
     let id = begin(&mut peer, "breaks").await;
+    assert_ne!(id, first);
     let error = peer.error("tasks/result", json!({"taskId": id})).await;
     assert_eq!(error["code"], -32603);
     until(&mut peer, &id, "failed").await;
+}
+
+/// Holds: TASK4-05
+#[tokio::test]
+async fn nothing_changes_a_task_that_is_over() {
+    let (mut peer, hand) = open().await;
+    let id = begin(&mut peer, "late").await;
+    hand.go.notify_one();
+    // Its message shows that it goes on.
+    while until(&mut peer, &id, "working").await["statusMessage"] != "half" {}
+    hand.go.notify_one();
+    let ended = until(&mut peer, &id, "completed").await;
+    hand.go.notify_one();
+    hand.told.notified().await;
+    let refused = peer.error("tasks/cancel", json!({"taskId": id})).await;
+    assert_eq!(refused["code"], -32602, "{refused}");
+    assert_eq!(until(&mut peer, &id, "completed").await, ended);
+}
+
+/// Holds: TASK4-06
+#[tokio::test]
+async fn a_task_says_how_long_it_is_really_kept() {
+    let most = json!(3_600_000);
+    for (wanted, ttl) in [
+        (json!({"ttl": 60_000}), json!(60_000)),
+        (json!({"ttl": 3_600_001}), most.clone()),
+        (json!({}), most),
+    ] {
+        let (mut peer, _) = open().await;
+        let params = json!({"name": "slow", "task": wanted});
+        let created = peer.result("tools/call", params).await;
+        let id = json!({"taskId": created["task"]["taskId"]});
+        let seen = peer.result("tasks/get", id.clone()).await;
+        let listed = peer.result("tasks/list", json!({})).await["tasks"][0].take();
+        let cancelled = peer.result("tasks/cancel", id.clone()).await;
+        for task in [&created["task"], &seen, &listed, &cancelled] {
+            is_dated(task);
+            assert_eq!((&task["ttl"], &task["pollInterval"]), (&ttl, &json!(1000)));
+        }
+    }
 }
 
 /// Holds: TASK4-04
@@ -225,15 +289,33 @@ async fn older_revisions_know_no_tasks() {
 #[tokio::test]
 async fn progress_goes_on_until_it_is_over() {
     let (mut peer, hand) = open().await;
-    let params = json!({"name": "slow", "task": {}, "_meta": {"progressToken": "p"}});
+    let level = json!({"level": "emergency"});
+    peer.result("logging/setLevel", level).await;
+    let params = json!({"name": "late", "task": {}, "_meta": {"progressToken": "p"}});
     let created = peer.result("tools/call", params).await;
-    let told = peer.hear().await;
-    assert_eq!(told["method"], "notifications/progress", "{told}");
-    assert_eq!(told["params"]["progressToken"], "p");
-    hand.go.notify_one();
+    for progress in [1, 2] {
+        let told = hear(&mut peer).await;
+        assert_eq!(told["method"], "notifications/progress", "{told}");
+        assert_eq!(
+            (
+                &told["params"]["progressToken"],
+                &told["params"]["progress"]
+            ),
+            (&json!("p"), &json!(progress))
+        );
+        hand.go.notify_one();
+    }
     let id = json!({"taskId": created["task"]["taskId"]});
-    let result = peer.result("tasks/result", id).await;
-    assert_eq!(result["content"][0]["text"], "slow");
+    let sent = peer.send("tasks/result", id).await;
+    let reply = hear(&mut peer).await;
+    assert_eq!(
+        (&reply["id"], &reply["result"]["content"][0]["text"]),
+        (&json!(sent), &json!("late"))
+    );
+    hand.go.notify_one();
+    hand.told.notified().await;
+    let sent = peer.send("ping", json!({})).await;
+    assert_eq!(hear(&mut peer).await["id"], sent, "nothing came before it");
 }
 
 /// Page basic/utilities/tasks (2025-11-25): a tool that failed is a task that failed, and its result says how.
@@ -254,6 +336,7 @@ async fn a_tool_that_fails_is_a_task_that_failed() {
     assert_eq!(waited, error);
 }
 
+/// Holds: TASK4-05
 #[tokio::test]
 async fn its_session_is_told_of_each_new_state() {
     let (mut peer, hand) = open().await;

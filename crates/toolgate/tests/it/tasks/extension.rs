@@ -246,3 +246,38 @@ async fn a_subscription_tells_of_tasks() {
     assert_eq!(told["params"]["result"]["content"][0]["text"], "slow");
     assert!(told["params"].get("resultType").is_none());
 }
+
+/// The call and the stream share a connection, and the call wants to hear of progress and logs.
+///
+/// Holds: XTASK-12
+#[tokio::test]
+async fn the_stream_of_a_task_has_no_progress_and_no_logs() {
+    let (mut peer, hand) = open(knows()).await;
+    let meta = json!({"progressToken": "p", "io.modelcontextprotocol/logLevel": "debug"});
+    let params = json!({"name": "late", "_meta": meta});
+    let created = peer.result("tools/call", params).await;
+    let id = created["taskId"].clone();
+    let listen = json!({"notifications": {"taskIds": [id]}});
+    peer.send("subscriptions/listen", listen).await;
+    let opened = peer.hear().await;
+    assert_eq!(opened["method"], "notifications/subscriptions/acknowledged");
+    let mut messages = Vec::new();
+    loop {
+        let told = peer.hear().await;
+        assert_eq!(told["method"], "notifications/tasks", "{told}");
+        if told["params"]["status"] == "completed" {
+            break;
+        }
+        let message = told["params"]["statusMessage"].clone();
+        if message.is_string() && messages.last() != Some(&message) {
+            // It goes on after each of its words.
+            hand.go.notify_one();
+            messages.push(message);
+        }
+    }
+    assert_eq!(messages, ["begun", "half"]);
+    hand.go.notify_one();
+    hand.told.notified().await;
+    let sent = peer.send("server/discover", json!({})).await;
+    assert_eq!(peer.hear().await["id"], sent, "nothing came before it");
+}

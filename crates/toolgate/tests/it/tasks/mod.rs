@@ -11,13 +11,15 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::{Notify, watch};
 use toolgate::{
     edge::{Front, ServerLimits, TaskLimits},
-    handlers::{Cx, Server, Stop, TaskSupport, Tool, ask},
+    handlers::{Cx, Level, Server, Stop, TaskSupport, Tool, ask},
 };
 
 /// What holds the slow tools until the test lets them go, and sees them end.
 #[derive(Default)]
 pub(crate) struct Hand {
     pub(crate) go: Notify,
+    /// Told when a call has reported progress after its end.
+    pub(crate) told: Notify,
     /// How many run.
     running: watch::Sender<usize>,
 }
@@ -95,6 +97,28 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<Front>, Arc<Hand>) {
         let kind = toolgate::Kind::Answered(-32050);
         Err::<String, _>(Stop::error(toolgate::Error::new(kind, "no such page")))
     });
+    let of = hand.clone();
+    let late = Tool::dynamic("late", object.clone(), move |_, cx: Cx| {
+        let hand = of.clone();
+        async move {
+            for (progress, message) in [(1.0, "begun"), (2.0, "half")] {
+                cx.progress(progress, None, message);
+                cx.log(Level::Error, message);
+                hand.go.notified().await;
+            }
+            #[allow(
+                clippy::disallowed_methods,
+                reason = "a handler that does what it should not"
+            )]
+            tokio::spawn(async move {
+                hand.go.notified().await;
+                cx.progress(3.0, None, "too late");
+                cx.log(Level::Error, "too late");
+                hand.told.notify_one();
+            });
+            Ok::<_, Stop>("late")
+        }
+    });
     let plain = Tool::dynamic("plain", object.clone(), |_, _| async {
         Ok::<_, Stop>("plain")
     });
@@ -111,6 +135,7 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<Front>, Arc<Hand>) {
         .tool(fails.task(TaskSupport::Required))
         .tool(breaks.task(TaskSupport::Required))
         .tool(answers.task(TaskSupport::Optional))
+        .tool(late.task(TaskSupport::Optional))
         .tool(plain);
     (server.build().unwrap(), hand)
 }
