@@ -267,8 +267,24 @@ async fn session_first(
     }
     match newest_of(link, options, newest).await {
         Some(peer) => Ok(peer),
+        // A server that has no sessions may end after it refused one.
+        None if names_newest(&failure, options) && link.lost().borrow().is_some() => {
+            Err(OpenError::ClosedDuringProbe)
+        }
         None => Err(failed(link, failure, true)),
     }
+}
+
+/// Returns whether a refused handshake names a revision without sessions that is allowed here.
+fn names_newest(failure: &Handshake, options: &RemoteOptions) -> bool {
+    let Handshake::Failed(Failure::Rpc(error)) = failure else {
+        return false;
+    };
+    let newer = |version: &String| {
+        let mut allowed = options.revisions.iter().filter(|d| d.stateless);
+        allowed.any(|d| d.revision == version)
+    };
+    supported(error).is_some_and(|versions| versions.iter().any(newer))
 }
 
 /// Whether another request to the server has no chance either.

@@ -311,6 +311,27 @@ async fn a_server_without_sessions_is_probed_after_it_refused_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_a_session_for_the_newest_revision_and_ends_is_worth_another_try() {
+    let mut sessions = options();
+    sessions.era = EraPreference::Session;
+    let (opening, mut peer) = start(sessions.clone());
+    let hello = peer.read().await;
+    let supported = json!({"supported": ["2026-07-28"], "requested": "2025-11-25"});
+    peer.refuse(&hello, -32022, "no", supported).await;
+    drop(peer);
+    let error = opening.await.unwrap().err();
+    assert_eq!(error, Some(OpenError::ClosedDuringProbe));
+
+    // Any other refusal is the reason that a person reads.
+    let (opening, mut peer) = start(sessions);
+    let hello = peer.read().await;
+    peer.refuse(&hello, -32603, "no license", json!(null)).await;
+    drop(peer);
+    let error = opening.await.unwrap().err();
+    assert_eq!(error, Some(OpenError::Refused("no license".to_owned())));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_late_answer_to_the_handshake_still_opens_the_session() {
     let mut sessions = options();
     sessions.era = EraPreference::Session;
