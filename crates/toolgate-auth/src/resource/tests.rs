@@ -793,7 +793,7 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
             "{wrong}"
         );
     }
-    // A good proof opens nothing with a token for another server.
+    // A valid proof does not admit a token for another audience.
     let mut other = Proof::new(&world);
     assert_eq!(
         other

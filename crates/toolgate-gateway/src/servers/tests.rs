@@ -32,10 +32,10 @@ enum Act {
     NoHandshake,
     /// Serves one call and then exits without an answer.
     Once,
-    /// The same in the newest revision, where it tells changes of its tools.
-    TellsOnce,
-    /// Serves the newest revision, and tells changes of its tools.
-    Tells,
+    /// Like `Once`, in the newest revision and with `listChanged`.
+    ListChangedOnce,
+    /// Serves the newest revision with `listChanged`.
+    ListChanged,
     /// Serves for that many seconds.
     Seconds(u64),
     /// Exits at once.
@@ -182,8 +182,8 @@ impl Server {
             match method {
                 _ if self.act == Act::Silent => {}
                 "initialize" if self.act == Act::NoHandshake => return,
-                "server/discover" if self.tells() => self.reply(&request, json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": true}}})).await,
-                "subscriptions/listen" if self.tells() => {
+                "server/discover" if self.has_list_changed() => self.reply(&request, json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": true}}})).await,
+                "subscriptions/listen" if self.has_list_changed() => {
                     self.calls.lock().unwrap().push(request.clone());
                     let stream = json!({"io.modelcontextprotocol/subscriptionId": request["id"]});
                     let params = json!({"_meta": stream, "notifications": request["params"]["notifications"]});
@@ -194,7 +194,7 @@ impl Server {
                 "tools/list" => self.reply(&request, json!({"tools": [{"name": "a", "inputSchema": {}}]})).await,
                 "tools/call" => {
                     self.calls.lock().unwrap().push(request.clone());
-                    if matches!(self.act, Act::Once | Act::TellsOnce) {
+                    if matches!(self.act, Act::Once | Act::ListChangedOnce) {
                         return;
                     }
                     self.reply(&request, json!({"content": []})).await;
@@ -210,8 +210,8 @@ impl Server {
         }
     }
 
-    fn tells(&self) -> bool {
-        matches!(self.act, Act::Tells | Act::TellsOnce)
+    fn has_list_changed(&self) -> bool {
+        matches!(self.act, Act::ListChanged | Act::ListChangedOnce)
     }
 
     async fn reply(&mut self, to: &Value, result: Value) {
@@ -396,9 +396,11 @@ async fn a_new_child_is_asked_to_tell_what_the_last_one_told() {
 
 /// Holds: SUB-08
 #[tokio::test(start_paused = true)]
-async fn a_new_child_of_the_newest_revision_is_listened_to_again() {
-    let (script, supervisor, server) =
-        start_in(RevisionChoice::Newest, &[Act::TellsOnce, Act::Tells]);
+async fn a_restarted_server_is_subscribed_to_again() {
+    let (script, supervisor, server) = start_in(
+        RevisionChoice::Newest,
+        &[Act::ListChangedOnce, Act::ListChanged],
+    );
     server.list(all()).await.unwrap();
     server.call(call()).await.unwrap_err();
     until(&server, &supervisor, State::Backoff).await;

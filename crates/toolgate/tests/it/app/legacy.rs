@@ -216,7 +216,7 @@ async fn pages_and_their_end() {
     let told = done.clone();
     let shown = Arc::new(Mutex::new(Vec::new()));
     let to = shown.clone();
-    // The user's own machine, on which a page would be fetched.
+    // The host that a prefetch would connect to.
     let machine = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let local = format!("http://{}/x?y=1#z", machine.local_addr().unwrap());
     let builder = Client::builder()
@@ -264,7 +264,7 @@ async fn pages_and_their_end() {
     assert_eq!(
         *shown.lock().unwrap(),
         whole,
-        "the application sees all of it"
+        "the application gets the whole URL"
     );
     machine.set_nonblocking(true).unwrap();
     let fetched = machine.accept().map(|(_, from)| from);

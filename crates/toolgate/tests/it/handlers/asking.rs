@@ -153,11 +153,7 @@ async fn a_no_is_a_value_and_a_useless_answer_is_asked_for_again() {
             })
             .await;
         assert_eq!(result["content"][0]["text"], "b", "{revision}");
-        assert_eq!(
-            asked.load(Relaxed),
-            6,
-            "{revision}: none of the five is taken"
-        );
+        assert_eq!(asked.load(Relaxed), 6, "{revision}: all five are rejected");
     }
 }
 
@@ -205,7 +201,7 @@ async fn nobody_is_asked_for_what_he_did_not_declare() {
 
 /// Holds: ELIC-04, MRTR-05
 #[tokio::test]
-async fn nobody_is_asked_in_a_mode_that_he_did_not_declare() {
+async fn a_client_is_asked_only_in_modes_that_it_declared() {
     let ask = |name: &str, question: fn() -> ask::Question<()>| {
         Tool::dynamic(
             name,
@@ -286,7 +282,7 @@ async fn a_page_has_an_id_in_one_revision_only() {
             if revision == MODERN { 0 } else { 3 },
             "each has its own"
         );
-        // A server that does not say when a page is done with says it to nobody else either.
+        // The server sends no completion notifications, so none reach another client.
         let heard = peer.texts();
         assert!(
             !heard
@@ -304,7 +300,7 @@ async fn a_page_has_an_id_in_one_revision_only() {
     assert_eq!(result["content"][0]["text"], "Ada true");
 }
 
-/// A code that speaks of pages to open needs their list, which an error of a server behind does not carry along.
+/// The code asks the client to open pages, and a relayed error does not carry their list.
 ///
 /// Holds: ELIC-09, ELIC-11
 #[tokio::test]

@@ -103,7 +103,7 @@ async fn resources_are_the_same_on_every_connection() {
     first.result("tools/call", json!({"name": "a"})).await;
     assert_eq!(all(&mut first).await, before);
     assert_eq!(all(&mut second).await, before);
-    // Whoever offers none still answers.
+    // A server without resources still answers.
     let none = Server::new("s", "1").tool(tool("a")).build().unwrap();
     let mut peer = Peer::open(&none, MODERN, json!({})).await;
     let empty = peer.result("resources/list", json!({})).await;

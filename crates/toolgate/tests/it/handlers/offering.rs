@@ -288,7 +288,7 @@ async fn a_flood_of_progress_is_limited() {
     };
     // 100 at once, then 50 a second.
     assert_eq!([of(0.0), of(500.0), of(1000.0)], [100, 50, 50]);
-    assert_eq!(heard.last(), Some(&1e6), "what comes later is told");
+    assert_eq!(heard.last(), Some(&1e6), "later progress is sent again");
 }
 
 /// Holds: RES-02, RES-04, RES-05, RES-06, CACHE-01, CACHE-02, CACHE-03, BASE-21, RES-09

@@ -255,7 +255,7 @@ async fn the_older_code_for_a_missing_resource_is_understood() {
         let read = Call::new("c1", Caller::new("test"), Op::Resource, "t://gone", uri);
         for (call, kind) in [
             (read, Kind::NotFound),
-            // Of a tool the code has no meaning.
+            // For a tool call the code has no meaning.
             (call("a", "{}"), Kind::Answered(-32002)),
         ] {
             let (outcome, ()) = join!(soon(remote.call(call)), async {

@@ -187,7 +187,7 @@ async fn an_acknowledgement_of_less_is_noticed() {
     }
 }
 
-/// The same for the lists that a connection listens to.
+/// Compares the acknowledged filter of the connection with the lists that it requested.
 ///
 /// Holds: SUB-04
 #[tokio::test(start_paused = true)]
@@ -234,7 +234,7 @@ async fn acknowledge(peer: &mut Peer, id: &Value, filter: &Value) {
         .await;
 }
 
-/// Waits until that resource is said to have changed.
+/// Waits for a change of that resource.
 async fn changed(changes: &mut Changes, uri: &str) {
     loop {
         let changed = soon(changes.next()).await.unwrap();
@@ -244,11 +244,11 @@ async fn changed(changes: &mut Changes, uri: &str) {
     }
 }
 
-/// Each stream is acknowledged, told of changes and ended by its own id.
+/// Each stream is acknowledged, notified and ended by its own id.
 ///
 /// Holds: SUB-05
 #[tokio::test(start_paused = true)]
-async fn subscriptions_that_run_together_are_told_apart_by_their_ids() {
+async fn concurrent_subscriptions_are_demultiplexed_by_id() {
     let (remote, mut peer) = modern(json!({"resources": {"subscribe": true}})).await;
     let filter = |uri: &str| json!({"resourceSubscriptions": [uri]});
     let updated = async |peer: &mut Peer, id: &Value, uri: &str| {
@@ -278,7 +278,7 @@ async fn subscriptions_that_run_together_are_told_apart_by_their_ids() {
     changed(&mut first, "t://a").await;
     updated(&mut peer, &two, "t://b").await;
     changed(&mut second, "t://b").await;
-    // The end of one opens that one again, and the other goes on.
+    // A stream that ends is opened again; the other one continues.
     let ended =
         json!({"resultType": "complete", "_meta": {"io.modelcontextprotocol/subscriptionId": one}});
     peer.reply(&json!({"id": one}), ended).await;
@@ -295,7 +295,7 @@ async fn subscriptions_that_run_together_are_told_apart_by_their_ids() {
     assert_eq!(
         remote.status().counters.stray_notifications,
         1,
-        "the stream that ended has no messages any more"
+        "a message of the stream that ended is stray"
     );
 }
 

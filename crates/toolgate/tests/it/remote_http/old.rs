@@ -41,7 +41,7 @@ async fn open() -> (Remote, Server, Told) {
     (soon(opening).await.unwrap().unwrap(), server, told)
 }
 
-/// Fails where a message of the client went elsewhere than to the endpoint.
+/// Asserts that a client message was posted to the endpoint.
 fn posted(asked: &Asked) {
     let at = (asked.method.as_str(), asked.path.as_str());
     assert_eq!(at, ("POST", "/messages?session=1"));

@@ -32,13 +32,13 @@ async fn begin(peer: &mut Peer, name: &str) -> Value {
         (&json!("working"), &json!(60_000)),
         "{created}"
     );
-    is_dated(task);
+    has_timestamps(task);
     assert!(task["taskId"].is_string(), "{created}");
     task["taskId"].clone()
 }
 
-/// Fails where a task does not say when it began and when it changed last.
-fn is_dated(task: &Value) {
+/// Asserts that a task has both timestamps.
+fn has_timestamps(task: &Value) {
     let time = |member: &str| {
         let time = task[member].as_str().unwrap_or_default();
         let shape: String = time
@@ -66,7 +66,7 @@ async fn a_call_is_a_task_where_the_client_wants_it() {
         (&task["pollInterval"], &task["ttl"]),
         (&json!(1000), &json!(60_000))
     );
-    is_dated(&task);
+    has_timestamps(&task);
     let waiting = peer.send("tasks/result", json!({"taskId": id})).await;
     hand.runs(1).await;
     until(&mut peer, &id, "working").await;
@@ -77,7 +77,7 @@ async fn a_call_is_a_task_where_the_client_wants_it() {
     let related = &reply["result"]["_meta"]["io.modelcontextprotocol/related-task"];
     assert_eq!(related["taskId"], id);
     let ended = until(&mut peer, &id, "completed").await;
-    is_dated(&ended);
+    has_timestamps(&ended);
     assert_eq!(ended["createdAt"], task["createdAt"]);
     let first = id;
     let id = begin(&mut peer, "breaks").await;
@@ -89,16 +89,16 @@ async fn a_call_is_a_task_where_the_client_wants_it() {
 
 /// Holds: TASK4-05
 #[tokio::test]
-async fn nothing_changes_a_task_that_is_over() {
+async fn a_finished_task_stays_as_it_is() {
     let (mut peer, hand) = open().await;
     let id = begin(&mut peer, "late").await;
     hand.go.notify_one();
-    // Its message shows that it goes on.
+    // The message shows that the tool continued.
     while until(&mut peer, &id, "working").await["statusMessage"] != "half" {}
     hand.go.notify_one();
     let ended = until(&mut peer, &id, "completed").await;
     hand.go.notify_one();
-    hand.told.notified().await;
+    hand.reported_late.notified().await;
     let refused = peer.error("tasks/cancel", json!({"taskId": id})).await;
     assert_eq!(refused["code"], -32602, "{refused}");
     assert_eq!(until(&mut peer, &id, "completed").await, ended);
@@ -121,7 +121,7 @@ async fn a_task_says_how_long_it_is_really_kept() {
         let listed = peer.result("tasks/list", json!({})).await["tasks"][0].take();
         let cancelled = peer.result("tasks/cancel", id.clone()).await;
         for task in [&created["task"], &seen, &listed, &cancelled] {
-            is_dated(task);
+            has_timestamps(task);
             assert_eq!((&task["ttl"], &task["pollInterval"]), (&ttl, &json!(1000)));
         }
     }
@@ -313,7 +313,7 @@ async fn progress_goes_on_until_it_is_over() {
         (&json!(sent), &json!("late"))
     );
     hand.go.notify_one();
-    hand.told.notified().await;
+    hand.reported_late.notified().await;
     let sent = peer.send("ping", json!({})).await;
     assert_eq!(hear(&mut peer).await["id"], sent, "nothing came before it");
 }

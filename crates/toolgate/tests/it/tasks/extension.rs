@@ -247,7 +247,7 @@ async fn a_subscription_tells_of_tasks() {
     assert!(told["params"].get("resultType").is_none());
 }
 
-/// The call and the stream share a connection, and the call wants to hear of progress and logs.
+/// The call and the stream share a connection, and the call requests progress and logs.
 ///
 /// Holds: XTASK-12
 #[tokio::test]
@@ -270,14 +270,14 @@ async fn the_stream_of_a_task_has_no_progress_and_no_logs() {
         }
         let message = told["params"]["statusMessage"].clone();
         if message.is_string() && messages.last() != Some(&message) {
-            // It goes on after each of its words.
+            // The tool continues after each message.
             hand.go.notify_one();
             messages.push(message);
         }
     }
     assert_eq!(messages, ["begun", "half"]);
     hand.go.notify_one();
-    hand.told.notified().await;
+    hand.reported_late.notified().await;
     let sent = peer.send("server/discover", json!({})).await;
     assert_eq!(peer.hear().await["id"], sent, "nothing came before it");
 }

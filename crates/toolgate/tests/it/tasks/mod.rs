@@ -18,8 +18,8 @@ use toolgate::{
 #[derive(Default)]
 pub(crate) struct Hand {
     pub(crate) go: Notify,
-    /// Told when a call has reported progress after its end.
-    pub(crate) told: Notify,
+    /// Signals that a call has reported progress after its end.
+    pub(crate) reported_late: Notify,
     /// How many run.
     running: watch::Sender<usize>,
 }
@@ -97,9 +97,9 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<Front>, Arc<Hand>) {
         let kind = toolgate::Kind::Answered(-32050);
         Err::<String, _>(Stop::error(toolgate::Error::new(kind, "no such page")))
     });
-    let of = hand.clone();
+    let late_hand = hand.clone();
     let late = Tool::dynamic("late", object.clone(), move |_, cx: Cx| {
-        let hand = of.clone();
+        let hand = late_hand.clone();
         async move {
             for (progress, message) in [(1.0, "begun"), (2.0, "half")] {
                 cx.progress(progress, None, message);
@@ -114,7 +114,7 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<Front>, Arc<Hand>) {
                 hand.go.notified().await;
                 cx.progress(3.0, None, "too late");
                 cx.log(Level::Error, "too late");
-                hand.told.notify_one();
+                hand.reported_late.notify_one();
             });
             Ok::<_, Stop>("late")
         }
