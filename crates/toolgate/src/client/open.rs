@@ -329,6 +329,33 @@ async fn probe(
     link.request(discover::NAME, Purpose::Open, params).await
 }
 
+/// Whether a server that was opened without a handshake wants one now. One that does not answer the probe, or fails, does
+/// not say so.
+pub(super) async fn wants_handshake(
+    link: &Link,
+    spoken: &'static Dialect,
+    options: &RemoteOptions,
+) -> bool {
+    let answer = timeout(options.probe_wait, probe(link, spoken, options)).await;
+    let Ok(
+        answer @ (Ok(_)
+        | Err(
+            Failure::Rpc(_)
+            | Failure::Http {
+                status: Some(400..=499),
+                ..
+            },
+        )),
+    ) = answer
+    else {
+        return false;
+    };
+    matches!(
+        era(answer, options),
+        Era::Legacy | Era::Neither(OpenError::NoRevision(_))
+    )
+}
+
 /// Asks once more, in a revision that the refusal named. A server that refuses again has no capabilities to tell.
 async fn retried(link: &Link, options: &RemoteOptions, named: Peer) -> Peer {
     let again = probe(link, named.dialect, options);

@@ -20,8 +20,6 @@ use toolgate_wire::{
     room::Claim,
 };
 
-/// The code by which many servers refuse what comes before a handshake.
-const NO_HANDSHAKE: i64 = -32000;
 /// Most bytes that are read of a refusal.
 const REFUSAL: usize = 256 << 10;
 /// Most characters of a server's words that are repeated.
@@ -75,16 +73,26 @@ pub(super) fn ended(status: StatusCode, refused: &Failure) -> Ended {
     }
 }
 
-/// Whether a refused request without a handshake says that the server has changed its era: it names other revisions,
-/// or it is one of the many that ask for a session by this code.
-pub(super) fn other_era(status: StatusCode, refused: &Failure) -> bool {
-    match refused {
-        Failure::Rpc(error) => {
-            error.code == code::UNSUPPORTED_VERSION
-                || error.code == NO_HANDSHAKE && status == StatusCode::BAD_REQUEST
-        }
-        _ => false,
-    }
+/// Whether the server refuses the revision of a request.
+pub(super) fn refuses_revision(refused: &Failure) -> bool {
+    matches!(refused, Failure::Rpc(error) if error.code == code::UNSUPPORTED_VERSION)
+}
+
+/// Whether a refused request without a handshake may have reached a server of the legacy era: HTTP 400 without an error
+/// that 2026-07-28 sends with it. Codes from -32019 to -32000 have no meaning here, so all others are alike.
+pub(super) fn may_be_legacy(status: StatusCode, refused: &Failure) -> bool {
+    let modern = matches!(
+        refused,
+        Failure::Rpc(error) if matches!(
+            error.code,
+            code::HEADER_MISMATCH
+                | code::INVALID_PARAMS
+                | code::MISSING_CAPABILITY
+                | code::UNSUPPORTED_VERSION
+        )
+    );
+    let answered = matches!(refused, Failure::Rpc(_) | Failure::Http { .. });
+    status == StatusCode::BAD_REQUEST && answered && !modern
 }
 
 /// Whether a response has that type.

@@ -3,6 +3,7 @@
 use super::{
     super::{
         link::{Failure, Link},
+        open,
         status::{Trouble, harmless},
         transport::Outgoing,
     },
@@ -17,7 +18,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use std::time::Duration;
 use tokio::time::timeout;
-use toolgate_wire::method::{initialize, usage};
+use toolgate_wire::method::{discover, initialize, usage};
 
 /// Longest time that a notification may take.
 const NOTICE: Duration = Duration::from_secs(10);
@@ -43,21 +44,37 @@ impl Http {
                 .post(request.line(), headers, self.purpose(request).as_deref())
                 .await?;
             let status = response.status();
-            let refused = self.answered(link, request, response, Era::Modern).await;
-            let known = link.dialect.get().is_some();
-            if known
-                && refused
-                    .as_ref()
-                    .is_err_and(|r| answer::other_era(status, r))
+            let answered = self.answered(link, request, response, Era::Modern).await;
+            if let Err(refused) = &answered
+                && self.left_era(link, request, (status, refused)).await
             {
                 link.lose("it no longer speaks the revision that it was opened with");
             }
-            return refused;
+            return answered;
         }
         if request.method == initialize::NAME {
             return self.shake(link, request, headers).await;
         }
         self.within(link, request, headers).await
+    }
+
+    /// Whether a refusal shows that the server no longer speaks the revision in which it was opened. Where the refusal
+    /// leaves that open, the server is probed again.
+    async fn left_era(
+        &self,
+        link: &Link,
+        request: &Outgoing<'_>,
+        (status, refused): (StatusCode, &Failure),
+    ) -> bool {
+        let Some(dialect) = link.dialect.get() else {
+            return false;
+        };
+        if answer::refuses_revision(refused) {
+            return true;
+        }
+        // The probe is no reason for another probe.
+        let unclear = request.method != discover::NAME && answer::may_be_legacy(status, refused);
+        unclear && Box::pin(open::wants_handshake(link, dialect, &self.options)).await
     }
 
     /// A handshake: without a session, and with the transport of 2024-11-05 where the server knows no other.

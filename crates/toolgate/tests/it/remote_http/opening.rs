@@ -1,12 +1,12 @@
 //! Which era a server is of, and the handshake.
 
 use super::{
-    super::remote::peer::{all, options},
-    server::{discovered, legacy, modern, soon, start, start_with},
+    super::remote::peer::{all, call, options},
+    server::{Asked, discovered, legacy, modern, soon, start, start_with},
 };
 use serde_json::{Value, json};
 use toolgate::{
-    Service,
+    Kind, Service,
     client::{HttpOptions, OpenError, Remote},
 };
 
@@ -95,16 +95,70 @@ async fn any_other_refusal_means_a_handshake() {
         let probe = server.next().await;
         probe.answer(status, &[("content-type", kind)], body).await;
         let hello = server.next().await;
+        is_post(&hello);
         assert_eq!(hello.header("mcp-protocol-version"), None);
         assert_eq!(hello.header("mcp-method"), None);
         hello.welcome("2025-06-18", Some("s1")).await;
         let done = server.next().await;
+        is_post(&done);
         assert_eq!(done.body["method"], "notifications/initialized");
         assert_eq!(done.header("mcp-session-id"), Some("s1"), "{status}");
         assert_eq!(done.header("mcp-protocol-version"), Some("2025-06-18"));
         done.answer("202 Accepted", &[], "").await;
         let status = soon(opening).await.unwrap().unwrap().status();
         assert_eq!(status.revision, "2025-06-18");
+    }
+}
+
+/// One message, sent as the pages on Streamable HTTP want it.
+fn is_post(asked: &Asked) {
+    assert_eq!(asked.method, "POST");
+    assert_eq!(
+        asked.header("accept"),
+        Some("application/json, text/event-stream")
+    );
+    assert_eq!(asked.header("content-type"), Some("application/json"));
+    assert!(asked.body.is_object(), "{}", asked.body);
+}
+
+/// Requests, answers and notifications of a session, two of them at once.
+///
+/// Holds: HTTPL-04
+#[tokio::test]
+async fn each_message_of_a_session_is_its_own_post() {
+    for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let (remote, server) = legacy(revision).await;
+        let calls =
+            async { tokio::join!(remote.call(call("a", "{}")), remote.call(call("b", "{}"))) };
+        let (both, ()) = tokio::join!(calls, async {
+            let (first, second) = (server.next().await, server.next().await);
+            for asked in [&first, &second] {
+                is_post(asked);
+                assert_eq!(asked.body["method"], "tools/call", "{revision}");
+            }
+            assert_ne!(first.body["id"], second.body["id"]);
+            let mut told = first.stream().await;
+            told.message(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}))
+                .await;
+            let pong = server.next().await;
+            is_post(&pong);
+            assert_eq!(pong.body["id"], "p", "{revision}");
+            pong.answer("202 Accepted", &[], "").await;
+            told.result(json!({"content": []})).await;
+            told.end().await;
+            second.result(json!({"content": []})).await;
+        });
+        assert!(both.0.is_ok() && both.1.is_ok(), "{revision}");
+        let mut running = remote.call(call("slow", "{}"));
+        let held = tokio::select! {
+            _ = &mut running => panic!("nobody answered"),
+            asked = server.next() => asked,
+        };
+        drop(running);
+        let cancel = server.next().await;
+        is_post(&cancel);
+        assert_eq!(cancel.body["method"], "notifications/cancelled");
+        assert_eq!(cancel.body["params"]["requestId"], held.body["id"]);
     }
 }
 
@@ -253,23 +307,87 @@ async fn headers_of_the_operator_go_with_every_request() {
     list.unwrap();
 }
 
+/// The server is probed once, and again when its era proves wrong: here by an error that could be of either era.
+///
 /// Holds: VER-08.
 #[tokio::test]
 async fn a_server_that_changes_its_era_has_to_be_opened_anew() {
+    let legacy = |code: i64| json!({"code": code, "message": "no session"});
     let refusals = [
-        (-32022, json!({"supported": ["2027-01-01"]})),
-        (-32000, Value::Null),
+        (-32022, json!({"supported": ["2027-01-01"]}), None),
+        (-32000, Value::Null, Some(legacy(-32000))),
+        (-32600, Value::Null, Some(legacy(-32601))),
+        (7, Value::Null, Some(legacy(7))),
     ];
-    for (code, data) in refusals {
+    for (code, data, probed) in refusals {
         let (remote, server) = modern(json!({})).await;
+        for _ in 0..3 {
+            let (outcome, ()) = tokio::join!(remote.call(call("a", "{}")), async {
+                let asked = server.next().await;
+                assert_eq!(asked.body["method"], "tools/call", "no second probe");
+                asked.result(json!({"content": []})).await;
+            });
+            outcome.unwrap();
+        }
         let (list, ()) = tokio::join!(remote.list(all()), async {
             let asked = server.next().await;
             asked.error("400 Bad Request", code, "no", data).await;
+            if let Some(error) = probed {
+                let probe = server.next().await;
+                assert_eq!(probe.body["method"], "server/discover", "{code}");
+                let body = json!({"jsonrpc": "2.0", "id": probe.body["id"], "error": error});
+                probe.json("400 Bad Request", body).await;
+            }
         });
         assert!(list.is_err());
         let why = soon(remote.closed()).await;
         assert!(why.contains("no longer speaks"), "{code}: {why}");
     }
+}
+
+/// An error says nothing of the era by a code of the range that implementations use as they like: the server is probed, and
+/// stays open where it still answers.
+///
+/// Holds: BASE-19, VER-08
+#[tokio::test]
+async fn codes_of_the_implementation_defined_range_have_no_meaning_over_http() {
+    let (remote, server) = modern(json!({})).await;
+    let data = json!({"requiredCapabilities": {"sampling": {}}, "supported": ["2025-11-25"], "requested": "x"});
+    let range = (-32019..=-32000_i64).filter(|code| *code != -32002);
+    for code in range.chain([7]) {
+        for status in ["200 OK", "400 Bad Request"] {
+            let (outcome, ()) = tokio::join!(remote.call(call("a", "{}")), async {
+                let asked = server.next().await;
+                asked.error(status, code, "no", data.clone()).await;
+                if status != "200 OK" {
+                    let probe = server.next().await;
+                    assert_eq!(probe.body["method"], "server/discover", "{code}");
+                    probe.result(discovered(json!({}))).await;
+                }
+            });
+            assert_eq!(
+                *outcome.unwrap_err().kind(),
+                Kind::Answered(code),
+                "{status}"
+            );
+        }
+    }
+    // A probe that fails says nothing either.
+    for status in [
+        "500 Internal Server Error",
+        "503 Service Unavailable",
+        "403 Forbidden",
+    ] {
+        let (outcome, ()) = tokio::join!(remote.call(call("a", "{}")), async {
+            let asked = server.next().await;
+            asked
+                .error("400 Bad Request", -32000, "no", Value::Null)
+                .await;
+            server.next().await.answer(status, &[], "").await;
+        });
+        assert_eq!(*outcome.unwrap_err().kind(), Kind::Answered(-32000));
+    }
+    assert_eq!(remote.status().lost, None);
 }
 
 /// Holds: HTTPL-28.
