@@ -178,6 +178,15 @@ pub struct Malformed {
     pub reason: &'static str,
     /// Whether it was meant as a reply; those are never answered.
     pub reply: bool,
+    /// Whether it was meant as a notification; those are never answered either.
+    pub notification: bool,
+}
+
+impl Malformed {
+    /// Whether the peer is told what is wrong.
+    pub fn is_answered(&self) -> bool {
+        !self.reply && !self.notification
+    }
 }
 
 impl Message {
@@ -191,6 +200,7 @@ impl Message {
                 id: None,
                 reason: "a message is one JSON object; batches are not taken",
                 reply: false,
+                notification: false,
             });
         }
         let parts = Parts::of(json).without_nulls();
@@ -201,6 +211,7 @@ impl Message {
                 id: id.clone(),
                 reason,
                 reply,
+                notification: false,
             })
         };
         if parts.version.as_ref().and_then(Json::str_cow).as_deref() != Some("2.0") {
@@ -250,6 +261,7 @@ pub fn batch(json: &Json) -> Result<Vec<Result<Message, Malformed>>, Malformed> 
             id: None,
             reason,
             reply: false,
+            notification: false,
         })
     };
     if json.kind() != Kind::Array {
@@ -268,6 +280,7 @@ fn member(json: &Json) -> Result<Message, Malformed> {
             id: None,
             reason: "each message of a batch is one JSON object",
             reply: false,
+            notification: false,
         });
     }
     match Message::read(json)? {
@@ -275,6 +288,7 @@ fn member(json: &Json) -> Result<Message, Malformed> {
             id: Some(id),
             reason: "initialize is never part of a batch",
             reply: false,
+            notification: false,
         }),
         message => Ok(message),
     }
@@ -334,12 +348,14 @@ impl Parts {
                 id,
                 reason: "\"method\" must be a string",
                 reply: false,
+                notification: false,
             });
         };
         // Many clients write what they leave out as `null`.
         let params = self.params.as_ref().filter(|p| !p.is_null());
         if params.is_some_and(|p| p.kind() != Kind::Object) {
             return Err(Malformed {
+                notification: id.is_none(),
                 id,
                 reason: "\"params\" must be an object",
                 reply: false,
@@ -429,7 +445,9 @@ mod tests {
     /// Holds: BASE-07
     /// Of the codes that the protocol keeps for itself only those stand here that it gave a meaning.
     ///
-    /// Holds: BASE-18, BASE-20
+    /// Codes of our own lie outside of all that JSON-RPC keeps.
+    ///
+    /// Holds: BASE-18, BASE-20, BASE-22
     #[test]
     fn no_code_is_made_up() {
         let source = include_str!("message.rs");
@@ -440,8 +458,12 @@ mod tests {
                 .split_once(": i64 = ")?;
             value.strip_suffix(';')?.parse::<i64>().ok()
         });
-        let kept: Vec<i64> = codes.filter(|c| (-32099..=-32000).contains(c)).collect();
-        assert_eq!(kept, [-32002, -32020, -32021, -32022]);
+        let (kept, own): (Vec<i64>, Vec<i64>) =
+            codes.partition(|code| (-32768..=-32000).contains(code));
+        let of_json_rpc = [-32700, -32600, -32601, -32602, -32603];
+        let of_protocol = [-32002, -32020, -32021, -32022, -32042];
+        assert_eq!(kept, [&of_json_rpc[..], &of_protocol].concat());
+        assert_eq!(own, [403]);
     }
 
     #[test]
@@ -486,6 +508,10 @@ mod tests {
         );
         check(r#"{"jsonrpc":"2.0","result":{}}"#, "id");
         check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":"1"}}"#, "code");
+        let told = read(r#"{"jsonrpc":"2.0","method":"x","params":[1]}"#).unwrap_err();
+        assert!(!told.is_answered(), "{told:?}");
+        let asked = read(r#"{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}"#).unwrap_err();
+        assert!(asked.is_answered(), "{asked:?}");
     }
 
     /// Holds: BASE-13, LIFE-02.

@@ -88,20 +88,27 @@ pub(crate) fn failed(
 /// Codes that 2026-07-28 keeps for its own meanings.
 const RESERVED: RangeInclusive<i64> = -32099..=-32020;
 
-/// The error with which a server behind answered, under its own code. A code that the caller's revision reserves would speak of
-/// this connection (a wrong header, an unsupported revision), so it becomes an internal error with the code in `data`.
+/// The error with which a server behind answered, under its own code.
+///
+/// Three kinds of codes are replaced, and `data.serverCode` names them. A code that 2026-07-28 reserves would speak of this
+/// connection (a wrong header, an unsupported revision) and becomes an internal error, as does the demand for a page, whose
+/// data is not passed on. The code for a missing resource becomes the one of the caller's revision.
 fn relayed(code: i64, error: &Error, dialect: &Dialect) -> RpcError {
-    let reserved = dialect.stateless && RESERVED.contains(&code);
-    // The list of pages is not relayed, and the code means nothing without it.
-    let listless = dialect.elicitation_id && code == code::URL_ELICITATION_REQUIRED;
-    if !reserved && !listless {
-        return RpcError::new(code, error.public()).relayed();
+    let replaced = match code {
+        // The list of pages is not relayed, and the code means nothing without it.
+        code::URL_ELICITATION_REQUIRED if dialect.elicitation_id => code::INTERNAL,
+        code if !dialect.stateless => code,
+        code::RESOURCE_NOT_FOUND => dialect.resource_not_found,
+        code if RESERVED.contains(&code) => code::INTERNAL,
+        code => code,
+    };
+    let relayed = RpcError::new(replaced, error.public()).relayed();
+    if replaced == code {
+        return relayed;
     }
     let mut data = ObjectWriter::new();
     data.int("serverCode", code);
-    RpcError::new(code::INTERNAL, error.public())
-        .with(data.finish())
-        .relayed()
+    relayed.with(data.finish())
 }
 
 /// The error of a use that is not of a tool: only tools have a result for what failed.

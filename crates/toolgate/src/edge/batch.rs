@@ -30,7 +30,7 @@ impl Batch {
     pub(crate) fn wants_reply(&self) -> bool {
         self.0.iter().any(|message| match message {
             Ok(message) => matches!(message, Message::Request { .. }),
-            Err(bad) => !bad.reply,
+            Err(bad) => bad.is_answered(),
         })
     }
 
@@ -46,7 +46,7 @@ impl Batch {
         for message in self.0 {
             match message {
                 Ok(message) => legacy.receive_of(caller.clone(), message, &own).await,
-                Err(bad) if bad.reply => {}
+                Err(bad) if !bad.is_answered() => {}
                 Err(bad) => {
                     let wrong = RpcError::new(code::INVALID_REQUEST, bad.reason);
                     own.send(answer::frame(bad.id.as_ref(), &Err(wrong))).await;

@@ -235,8 +235,8 @@ impl Peer {
         }
         let message = match Message::read(json) {
             Ok(message) => message,
-            // A reply is never answered, not even a bad one.
-            Err(bad) if bad.reply => return,
+            // A reply or a notification is never answered, not even a bad one.
+            Err(bad) if !bad.is_answered() => return,
             Err(bad) => {
                 let why = RpcError::new(code::INVALID_REQUEST, bad.reason);
                 return Box::pin(self.reply(bad.id.as_ref(), Err(why))).await;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate::{
     Content, Error, Kind, PromptMessage, edge,
-    handlers::{Contents, Cx, Prompt, Resource, Server, Stop, Structured, Template, Tool},
+    handlers::{Contents, Cx, Prompt, Resource, Server, Stop, Structured, Template, Tool, ask},
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -94,7 +94,7 @@ fn server() -> Arc<edge::Front> {
         .unwrap()
 }
 
-/// Holds: TOOL-02, TOOL-07, TOOL-12, TOOL-14, TOOL-16, TOOL-17, TOOL-18, LIFE-03, LIFE-08, BASE-15
+/// Holds: TOOL-02, TOOL-07, TOOL-12, TOOL-14, TOOL-16, TOOL-17, TOOL-18, TOOL-25, LIFE-03, LIFE-08, BASE-15
 #[tokio::test]
 async fn tools_in_every_revision() {
     let server = server();
@@ -157,11 +157,15 @@ async fn tools_in_every_revision() {
                 .unwrap()
                 .contains("No such file")
         );
-        let unknown = peer.error("tools/call", json!({"name": "nothing"})).await;
-        assert_eq!(
-            (&unknown["code"], &unknown["message"]),
-            (&json!(-32602), &json!("unknown tool: nothing"))
-        );
+        // "Add" is not "add".
+        for name in ["nothing", "Add"] {
+            let called = json!({"name": name, "arguments": {"a": 1, "b": 2}});
+            let unknown = peer.error("tools/call", called).await;
+            assert_eq!(
+                (&unknown["code"], &unknown["message"]),
+                (&json!(-32602), &json!(format!("unknown tool: {name}")))
+            );
+        }
         let panicked = peer.error("tools/call", json!({"name": "panics"})).await;
         assert_eq!(panicked["code"], -32603);
         assert!(!panicked.to_string().contains("secret"), "{panicked}");
@@ -197,8 +201,14 @@ async fn arguments_are_checked_before_the_function_runs() {
             )
             .await;
         let text = match revision >= "2025-11-25" {
-            true => &reply["result"]["content"][0]["text"],
-            false => &reply["error"]["message"],
+            true => {
+                assert_eq!(reply["result"]["isError"], true, "{revision}: {reply}");
+                &reply["result"]["content"][0]["text"]
+            }
+            false => {
+                assert_eq!(reply["error"]["code"], -32602, "{revision}: {reply}");
+                &reply["error"]["message"]
+            }
         };
         assert!(
             text.as_str().unwrap().contains("at /a expected an integer"),
@@ -340,6 +350,58 @@ async fn resources_in_every_revision() {
             .error("resources/read", json!({"uri": "note://.."}))
             .await;
         assert_eq!(climbing["code"], -32602);
+    }
+}
+
+/// Codes of earlier revisions become those of the caller's.
+///
+/// Holds: BASE-21
+#[tokio::test]
+async fn codes_of_earlier_revisions_are_not_sent_in_2026() {
+    let fails = |code: i64| {
+        let error = Error::new(Kind::Answered(code), "no".to_owned());
+        async move { Err::<&str, _>(Stop::error(error)) }
+    };
+    let tool = |name: &str, code: i64| {
+        Tool::dynamic(name, json!({"type": "object"}), move |_, _| fails(code))
+    };
+    let page = Tool::dynamic("page", json!({"type": "object"}), |_, cx: Cx| async move {
+        cx.ask("page", ask::url("Sign in.", "https://example.com/in"))
+    });
+    let server = Server::new("s", "1")
+        .tool(tool("missing", -32002))
+        .tool(tool("page_needed", -32042))
+        .tool(page)
+        .prompt(Prompt::new("missing", move |_, _| fails(-32002)))
+        .resource(Resource::new("test://missing", "missing", move |_| {
+            fails(-32002)
+        }))
+        .build()
+        .unwrap();
+    let calls = [
+        ("tools/call", json!({"name": "missing"}), -32002, -32602),
+        ("tools/call", json!({"name": "page_needed"}), -32042, -32603),
+        ("prompts/get", json!({"name": "missing"}), -32002, -32602),
+        (
+            "resources/read",
+            json!({"uri": "test://missing"}),
+            -32002,
+            -32602,
+        ),
+    ];
+    for revision in ["2025-06-18", MODERN] {
+        let abilities = json!({"elicitation": {"url": {}}});
+        let mut peer = Peer::open(&server, revision, abilities).await;
+        for (method, params, old, new) in &calls {
+            let error = peer.error(method, params.clone()).await;
+            let code = if revision == MODERN { new } else { old };
+            assert_eq!(error["code"], *code, "{revision} {params}: {error}");
+        }
+        if revision == MODERN {
+            let asked = peer.result("tools/call", json!({"name": "page"})).await;
+            assert_eq!(asked["resultType"], "input_required", "{asked}");
+            assert_eq!(asked["inputRequests"]["page"]["params"]["mode"], "url");
+        }
     }
 }
 

@@ -43,6 +43,84 @@ fn an_error_is_read_by_its_code() {
     check("2026-07-28", "tools/call", whole, true);
     let words = r#""error":{"code":"-1","message":"no"}"#;
     check("2024-11-05", "ping", words, false);
+    for (code, good) in [
+        (-32000, false),
+        (-32002, false),
+        (-32019, false),
+        (-32042, false),
+        (-32099, false),
+        (-32768, false),
+        (-32602, true),
+        (403, true),
+        (-32769, true),
+    ] {
+        let error = format!(r#""error":{{"code":{code},"message":"no"}}"#);
+        check("2026-07-28", "tools/call", &error, good);
+        if code != -32042 {
+            check("2025-11-25", "tools/call", &error, true);
+        }
+    }
+    for (code, good) in [(-32000, true), (-32002, false), (-32042, false)] {
+        let error = format!(r#""error":{{"code":{code},"message":"the server answered: no"}}"#);
+        check("2026-07-28", "tools/call", &error, good);
+    }
+}
+
+/// A server of 2026-07-28 cancels a stream of notifications, and no other request.
+#[test]
+fn a_server_cancels_no_request_but_a_subscription() {
+    for (method, good) in [
+        ("subscriptions/listen", true),
+        ("tools/call", false),
+        ("tools/list", false),
+    ] {
+        let mut talk = Talk::of(Side::Server);
+        let meta = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
+        talk.heard(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{meta}}}"#
+        ));
+        let cancel = |id: u32| {
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+            )
+        };
+        assert_eq!(talk.check(&cancel(1)).is_ok(), good, "{method}");
+        assert!(talk.check(&cancel(2)).is_err(), "nobody asked");
+    }
+}
+
+/// The code of every error is named in one place; no source writes one of -32019 to -32001 beside it.
+///
+/// Holds: BASE-18
+#[test]
+fn no_source_makes_up_a_code() {
+    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders: Vec<_> = std::fs::read_dir(crates).unwrap().collect();
+    let (mut files, mut found) = (0, Vec::new());
+    while let Some(entry) = folders.pop() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("tests") {
+            folders.extend(std::fs::read_dir(path).unwrap());
+            continue;
+        }
+        let is_test = path.ends_with("tests.rs");
+        if path.extension().is_none_or(|kind| kind != "rs") || is_test {
+            continue;
+        }
+        files += 1;
+        let text = std::fs::read_to_string(&path).unwrap();
+        let source = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let lines = source.lines().map(|line| line.split("//").next().unwrap());
+        for line in lines {
+            let plain = line.replace('_', "");
+            let codes = (32001..=32019).map(|code| format!("-{code}"));
+            if codes.into_iter().any(|code| plain.contains(&code)) {
+                found.push(line.trim().to_owned());
+            }
+        }
+    }
+    assert!(files > 200, "all sources are read: {files}");
+    assert_eq!(found, ["pub const RESOURCE_NOT_FOUND: i64 = -32002;"]);
 }
 
 /// In a session an id is never free again, without one it is after its reply.

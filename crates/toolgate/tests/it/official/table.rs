@@ -175,6 +175,21 @@ pub(super) fn error_of(revision: &str, code: i64) -> Option<&'static str> {
     }
 }
 
+/// Whether an error reply may have that code. Since 2026-07-28 none is made up where codes are kept for the protocol, and the
+/// codes of earlier revisions are no longer sent. The error of a server behind may have one that implementations used before.
+pub(super) fn may_have_code(revision: &str, code: i64, is_relayed: bool) -> bool {
+    match code {
+        _ if revision != V5 => true,
+        -32002 => false,
+        -32019..=-32000 => is_relayed,
+        -32768..=-32000 => [
+            -32700, -32600, -32601, -32602, -32603, -32020, -32021, -32022,
+        ]
+        .contains(&code),
+        _ => true,
+    }
+}
+
 /// Whether an error reply must name the request: before 2025-11-25 there is no word for one that could not be read.
 pub(super) fn errors_have_ids(revision: &str) -> bool {
     revision < V4

@@ -99,7 +99,9 @@ impl Talk {
         let method = message["method"].as_str();
         if let (Some(method), Some(id)) = (method, message.get("id")) {
             if method == "initialize" {
-                self.session = known(&message["params"]["protocolVersion"]).or(self.session);
+                // The newest has no handshake: the answer names another.
+                let offer = known(&message["params"]["protocolVersion"]);
+                self.session = offer.filter(|r| *r != table::NEWEST).or(self.session);
             }
             let revision = self.revision(from, message);
             self.asked
@@ -151,6 +153,9 @@ impl Talk {
         if row.result.is_none() && message.get("id").is_some() {
             return Err("a notification with an id".to_owned());
         }
+        if revision == table::NEWEST && method == "notifications/cancelled" {
+            self.cancels_what_it_may(message)?;
+        }
         fits(revision, envelope, message)?;
         fits(revision, row.message, message)?;
         for (key, answer) in members(&message["params"]["inputResponses"]) {
@@ -159,6 +164,16 @@ impl Talk {
             fits(revision, answers, answer)?;
         }
         Ok(())
+    }
+
+    /// Since 2026-07-28 a server cancels streams of notifications and nothing else.
+    fn cancels_what_it_may(&self, message: &Value) -> Result<(), String> {
+        let asked = self.asked_by_them(&message["params"]["requestId"]);
+        match asked.map(|(method, _)| method.as_str()) {
+            Some("subscriptions/listen") => Ok(()),
+            _ if self.ours == Side::Client => Ok(()),
+            other => Err(format!("a server cancels {other:?}")),
+        }
     }
 
     fn error(&self, message: &Value) -> Result<(), String> {
@@ -173,6 +188,11 @@ impl Talk {
         }
         fits(revision, table::error_reply(revision), &message)?;
         let code = message["error"]["code"].as_i64().unwrap_or_default();
+        let text = message["error"]["message"].as_str().unwrap_or_default();
+        let is_relayed = text.starts_with("the server ") && text.contains("answered");
+        if !table::may_have_code(revision, code, is_relayed) {
+            return Err(format!("{revision} allows no error with the code {code}"));
+        }
         match table::error_of(revision, code) {
             Some(definition) => fits(revision, definition, &message),
             None => Ok(()),
