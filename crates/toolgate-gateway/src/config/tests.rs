@@ -135,6 +135,7 @@ fn every_key_of_a_server() {
     );
 }
 
+/// Holds: HTTPL-03, HTTPM-03
 #[test]
 fn the_defaults_are_the_safe_ones() {
     let config = parse("[server.b]\ncommand = [\"x\"]\n[server.a]\ncommand = [\"x\"]").unwrap();
@@ -142,6 +143,7 @@ fn the_defaults_are_the_safe_ones() {
         (config.listen, config.token.is_none(), config.rules.len()),
         (net::LISTEN, true, 0)
     );
+    assert!(config.listen.ip().is_loopback());
     assert_eq!(config.limits, Limits::default());
     let server = &config.servers[0];
     assert_eq!(

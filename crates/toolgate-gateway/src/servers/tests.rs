@@ -394,7 +394,7 @@ async fn a_new_child_is_asked_to_tell_what_the_last_one_told() {
     drop(changes);
 }
 
-/// Holds: SUB-08
+/// Holds: STDIO-15, SUB-08
 #[tokio::test(start_paused = true)]
 async fn a_restarted_server_is_subscribed_to_again() {
     let (script, supervisor, server) = start_in(

@@ -173,6 +173,13 @@ fn methods_and_tools_that_are_not_there_and_headers_that_disagree() {
     check(&gate, "unknown tool", recorded(200, -32602), || {
         tool("demo_nothing")
     });
+    assert_eq!(tool("demo_echo").status, 200);
+    check(
+        &gate,
+        "a known tool in other letters",
+        recorded(200, -32602),
+        || tool("demo_Echo"),
+    );
     check(&gate, "hidden tool", recorded(200, -32602), || {
         tool("demo_fail")
     });

@@ -1,6 +1,8 @@
 //! Where the program listens, and what it says when it cannot.
 
-use crate::help::{Modern, SOON, Setup, TempDir, kill_hard, output, send, toolgate, until};
+use crate::help::{
+    Modern, SOON, Setup, TempDir, all_of, kill_hard, output, request, send, toolgate, until,
+};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -24,7 +26,9 @@ fn t03_no_listener_beyond_loopback_without_a_token() {
     }
 }
 
-/// Holds: HTTPM-04
+/// Also of a handshake, and of each request on a connection on which another one had it.
+///
+/// Holds: HTTPM-04, HTTPL-03, BASE-23
 #[test]
 fn a_token_where_one_is_set_is_asked_of_every_request() {
     let token = "correct-horse-battery-staple";
@@ -42,6 +46,54 @@ fn a_token_where_one_is_set_is_asked_of_every_request() {
     assert_eq!(with(Some("Authorization: Bearer wrong".into())), 401);
     assert_eq!(with(Some(format!("Authorization: Basic {token}"))), 401);
     assert_eq!(with(Some(format!("Authorization: Bearer {token}"))), 200);
+    let good = format!("Authorization: Bearer {token}");
+    for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let client = json!({"name": "t", "version": "1"});
+        let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": client});
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        let hello = hello.to_string();
+        let mut headers = Modern::headers("initialize", None)[..2].to_vec();
+        let open = |headers: &[String]| send(gate.port, "POST", "/mcp", headers, hello.as_bytes());
+        let refused = open(&headers);
+        assert_eq!(refused.status, 401, "{revision}");
+        assert_eq!(refused.header("mcp-session-id"), None, "{revision}");
+        headers.push(good.clone());
+        let opened = open(&headers);
+        assert_eq!(opened.status, 200, "{revision}");
+        // The id of a session is no token.
+        let session = opened.header("mcp-session-id").unwrap();
+        headers.pop();
+        headers.push(format!("Mcp-Session-Id: {session}"));
+        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+        let ping = |headers: &[String]| send(gate.port, "POST", "/mcp", headers, ping.as_bytes());
+        assert_eq!(ping(&headers).status, 401, "{revision}");
+        headers.push(good.clone());
+        assert_eq!(ping(&headers).status, 200, "{revision}");
+    }
+    let tokens = [
+        Some(&*good),
+        None,
+        Some("Authorization: Bearer wrong"),
+        Some(&good),
+    ];
+    let mut all = Vec::new();
+    for (at, line) in tokens.iter().enumerate() {
+        let mut headers = Modern::headers("tools/list", None);
+        headers.extend(line.map(str::to_owned));
+        let one = request(gate.port, "POST", "/mcp", &headers, list.as_bytes());
+        let one = String::from_utf8(one).unwrap();
+        let last = at + 1 == tokens.len();
+        let stays = if last {
+            one
+        } else {
+            one.replace("Connection: close\r\n", "")
+        };
+        all.extend(stays.into_bytes());
+    }
+    let answers = all_of(gate.port, &all);
+    let mut statuses = answers.split("HTTP/1.1 ").skip(1);
+    let statuses: Vec<&str> = statuses.by_ref().map(|answer| &answer[..3]).collect();
+    assert_eq!(statuses, ["200", "401", "401", "200"], "{answers}");
     assert!(
         !gate.said().join("\n").contains(token),
         "it is told to nobody"

@@ -1,13 +1,18 @@
 //! One way to ask, in every revision.
 
 use super::peer::{MODERN, Peer};
+use crate::rows::web::request;
 use serde_json::{Value, json};
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 use toolgate::{
-    Error, Kind, edge,
+    Error, Kind,
+    edge::{
+        self,
+        http::{Endpoint, HttpLimits},
+    },
     handlers::{Cx, Server, Stop, Tool, ask},
 };
 
@@ -243,6 +248,34 @@ async fn a_client_is_asked_only_in_modes_that_it_declared() {
             };
             let done = peer.call(may, json!({}), asked).await;
             assert_eq!(done["content"][0]["text"], "done", "{revision} {abilities}");
+        }
+    }
+}
+
+/// Holds: BASE-39
+#[tokio::test]
+async fn a_missing_capability_is_status_400_over_http() {
+    let endpoint = Endpoint::new(server_of(&Arc::default()), HttpLimits::default());
+    let headers = [
+        ("mcp-protocol-version", MODERN),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "chain"),
+    ];
+    for (declared, status) in [
+        (json!({"sampling": {}}), 400),
+        (json!({"elicitation": {}}), 200),
+    ] {
+        let meta = json!({"io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientCapabilities": declared});
+        let params = json!({"name": "chain", "_meta": meta});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let answer = request(&endpoint, "ada", "POST", &headers, &body.to_string()).await;
+        assert_eq!(answer.status, status, "{answer:?}");
+        if status == 400 {
+            let error = answer.json()["error"].take();
+            assert_eq!(error["code"], -32021, "{error}");
+            let required = &error["data"]["requiredCapabilities"];
+            assert!(required["elicitation"].is_object(), "{error}");
         }
     }
 }

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use toolgate::{
     Definition, ItemKind, Json, edge,
-    handlers::{Contents, Cx, Level, Resource, Server, Stop, Tool, ask},
+    handlers::{Contents, Cx, Level, Prompt, Resource, Server, Stop, Template, Tool, ask},
 };
+use toolgate_wire::json::Limits;
 
 fn tool(name: &str) -> Tool {
     Tool::dynamic(name, json!({"type": "object"}), |_, _| async { Ok("x") })
@@ -47,6 +48,10 @@ fn server() -> Arc<edge::Front> {
         .tool(asks)
         .resource(Resource::fixed("test://a", "a", Contents::text("x")))
         .resource(Resource::fixed("test://b", "b", Contents::text("x")))
+        .template(Template::new("note://{id}", "note", |_, _| async {
+            Ok("x")
+        }))
+        .prompt(Prompt::new("greet", |_, _| async { Ok("x") }))
         .build()
         .unwrap()
 }
@@ -115,7 +120,12 @@ async fn resources_are_the_same_on_every_connection() {
 async fn a_cursor_that_is_none_is_refused() {
     for revision in REVISIONS {
         let mut peer = Peer::open(&server(), revision, json!({})).await;
-        for method in ["tools/list", "resources/list"] {
+        for method in [
+            "tools/list",
+            "resources/list",
+            "resources/templates/list",
+            "prompts/list",
+        ] {
             for cursor in [json!("after:nothing"), json!("x"), json!(7)] {
                 let error = peer.error(method, json!({"cursor": cursor})).await;
                 assert_eq!(error["code"], -32602, "{revision} {method} {cursor}");
@@ -130,15 +140,91 @@ async fn a_cursor_that_is_none_is_refused() {
     }
 }
 
+/// Also where the result would have a hint: the contents of that resource hold a minute.
+///
 /// Holds: CACHE-04
 #[tokio::test]
 async fn what_asks_is_not_to_be_kept() {
-    let mut peer = Peer::open(&server(), MODERN, json!({"elicitation": {}})).await;
-    let asked = peer.result("tools/call", json!({"name": "asks"})).await;
-    assert!(
-        asked.get("ttlMs").is_none() && asked.get("cacheScope").is_none(),
-        "{asked}"
+    let asks = Tool::dynamic("asks", json!({"type": "object"}), |_, cx: Cx| async move {
+        cx.ask("q", ask::text("Who?"))
+    });
+    let resource = Resource::new("test://asks", "asks", |cx: Cx| async move {
+        cx.ask("q", ask::text("Who?"))
+    });
+    let prompt = Prompt::new(
+        "asks",
+        |_, cx: Cx| async move { cx.ask("q", ask::text("Who?")) },
     );
+    let server = Server::new("s", "1").tool(asks).prompt(prompt);
+    let server = server.resource(resource.cache(60_000, true));
+    let server = server.build().unwrap();
+    let mut peer = Peer::open(&server, MODERN, json!({"elicitation": {}})).await;
+    let uri = json!({"uri": "test://asks"});
+    for (method, params) in [
+        ("tools/call", json!({"name": "asks"})),
+        ("prompts/get", json!({"name": "asks"})),
+        ("resources/read", uri.clone()),
+    ] {
+        let asked = peer.result(method, params).await;
+        assert_eq!(asked["resultType"], "input_required", "{method}: {asked}");
+        assert!(
+            asked.get("ttlMs").is_none() && asked.get("cacheScope").is_none(),
+            "{method}: {asked}"
+        );
+    }
+    let asked = peer.result("resources/read", uri).await;
+    let answers = json!({"q": {"action": "accept", "content": {"value": "Ada"}}});
+    let again = json!({"uri": "test://asks", "requestState": asked["requestState"], "inputResponses": answers});
+    let read = peer.result("resources/read", again).await;
+    assert_eq!(
+        (&read["ttlMs"], &read["cacheScope"]),
+        (&json!(60_000), &json!("public")),
+        "{read}"
+    );
+}
+
+/// Tools whose names differ only in case are two tools, and a third spelling is none of them.
+///
+/// Holds: TOOL-25
+#[tokio::test]
+async fn names_that_differ_in_case_are_different_tools() {
+    let says = |name: &'static str| {
+        Tool::dynamic(name, json!({"type": "object"}), move |_, _| async move {
+            Ok(name)
+        })
+    };
+    let server = Server::new("s", "1").tool(says("add")).tool(says("Add"));
+    let server = server.build().unwrap();
+    for revision in REVISIONS {
+        let mut peer = Peer::open(&server, revision, json!({})).await;
+        for name in ["add", "Add"] {
+            let said = peer.result("tools/call", json!({"name": name})).await;
+            assert_eq!(said["content"][0]["text"], name, "{revision}");
+        }
+        let error = peer.error("tools/call", json!({"name": "ADD"})).await;
+        assert_eq!(error["code"], -32602, "{revision}");
+    }
+}
+
+/// Text of others that has line breaks between its tokens, in a message of ours.
+///
+/// Holds: STDIO-02
+#[tokio::test]
+async fn a_message_of_the_server_is_one_line() {
+    let pretty = "{\n  \"a\": \"x\\ny\",\r\n  \"b\": [\n1\n]\n}";
+    let settings = Json::read(pretty.as_bytes().to_vec(), &Limits::default()).unwrap();
+    let server = Server::new("s", "1").extension("com.example/x", settings);
+    let server = server.build().unwrap();
+    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+    // A message in several lines would fail to be read.
+    let found = peer.result("server/discover", json!({})).await;
+    assert_eq!(
+        found["capabilities"]["extensions"]["com.example/x"],
+        json!({"a": "x\ny", "b": [1]})
+    );
+    let texts = peer.texts();
+    assert!(texts[0].contains(r#""a": "x\ny""#), "{texts:?}");
+    assert!(!texts[0].contains(['\n', '\r']), "{texts:?}");
 }
 
 /// Holds: BASE-12
@@ -165,13 +251,31 @@ async fn a_notification_is_never_answered() {
 /// Holds: BASE-41
 #[tokio::test]
 async fn a_name_changes_nothing() {
-    let mut results = Vec::new();
-    for name in ["claude", "evil \u{202e}", "inspector"] {
+    let named = |name: &str| json!({"name": name, "version": "1", "title": name});
+    let names = ["claude", "evil \u{202e}", "inspector", "toolgate", ""];
+    let mut clients: Vec<Value> = names.map(named).to_vec();
+    clients.extend([json!(null), json!(7), json!({})]);
+    let mut all = Vec::new();
+    for client in &clients {
         let mut peer = Peer::open(&server(), MODERN, json!({})).await;
-        let meta = json!({"io.modelcontextprotocol/clientInfo": {"name": name, "version": "1"}});
-        results.push(peer.result("tools/list", json!({"_meta": meta})).await);
+        let mut replies = Vec::new();
+        for (method, mut params) in [
+            ("server/discover", json!({})),
+            ("tools/list", json!({})),
+            ("resources/read", json!({"uri": "test://a"})),
+            ("tools/call", json!({"name": "a"})),
+            ("tools/call", json!({"name": "nothing"})),
+            ("tools/call", json!({"name": "asks"})),
+        ] {
+            params["_meta"] = json!({"io.modelcontextprotocol/clientInfo": client});
+            replies.push(peer.ask(method, params).await);
+        }
+        all.push(replies);
     }
-    assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
+    assert!(all[0][3]["result"]["content"].is_array(), "{:?}", all[0]);
+    for (client, replies) in clients.iter().zip(&all) {
+        assert_eq!(replies, &all[0], "{client}");
+    }
 }
 
 /// Holds: BASE-40, VER-04

@@ -1,6 +1,6 @@
 //! Calls: their words, their answers, and their end.
 
-use super::peer::{Peer, call, legacy, legacy_with, modern, options, soon};
+use super::peer::{Peer, call, legacy, legacy_of, legacy_with, modern, options, soon};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::{
@@ -104,7 +104,34 @@ async fn calls_that_wait_together_are_written_together() {
     assert_eq!(writes.load(Relaxed), 1);
 }
 
-/// Holds: STDIO-04, STDIO-02
+/// Arguments that stand on many lines leave on one.
+///
+/// Holds: STDIO-02
+#[tokio::test(start_paused = true)]
+async fn a_message_of_the_client_is_one_line() {
+    for (remote, mut peer) in [legacy(json!({})).await, modern(json!({})).await] {
+        let pretty = "{\n  \"n\": 9007199254740993,\r\n\t\"text\": \"a\\nb\"\n}";
+        let (done, line) = join!(soon(remote.call(call("write", pretty))), async {
+            let line = peer.line().await;
+            let request: Value = serde_json::from_str(&line).expect("all of it on a line");
+            peer.reply(&request, text("ok")).await;
+            line
+        });
+        done.unwrap();
+        assert!(
+            !line.trim_end_matches('\n').contains(['\n', '\r']),
+            "{line:?}"
+        );
+        let on_a_line = r#""n": 9007199254740993,"#;
+        assert!(
+            line.contains(on_a_line) && line.contains(r#""text": "a\nb""#),
+            "{line:?}"
+        );
+        assert!(peer.is_left_alone().await, "no other line came");
+    }
+}
+
+/// Holds: STDIO-04
 #[tokio::test(start_paused = true)]
 async fn the_arguments_are_the_very_bytes_that_came() {
     let (remote, mut peer) = legacy(json!({})).await;
@@ -398,14 +425,76 @@ async fn results_that_are_none_are_errors_of_the_server() {
 async fn the_trace_of_a_call_is_passed_on() {
     let (remote, mut peer) = modern(json!({})).await;
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    let mut traced = call("a", "{}");
-    traced.trace.parent = Some(parent.to_owned());
-    let (outcome, ()) = join!(soon(remote.call(traced)), async {
-        let request = peer.read().await;
-        assert_eq!(request["params"]["_meta"]["traceparent"], parent);
-        peer.reply(&request, json!({"content": []})).await;
-    });
-    outcome.unwrap();
+    for (state, baggage) in [(Some("a=1,b=2"), Some("k=v;p")), (None, None)] {
+        let mut traced = call("a", "{}");
+        traced.trace.parent = Some(parent.to_owned());
+        traced.trace.state = state.map(str::to_owned);
+        traced.trace.baggage = baggage.map(str::to_owned);
+        let (outcome, ()) = join!(soon(remote.call(traced)), async {
+            let request = peer.read().await;
+            let meta = &request["params"]["_meta"];
+            assert_eq!(meta["traceparent"], parent);
+            assert_eq!(meta.get("tracestate"), state.map(Value::from).as_ref());
+            assert_eq!(meta.get("baggage"), baggage.map(Value::from).as_ref());
+            peer.reply(&request, json!({"content": []})).await;
+        });
+        outcome.unwrap();
+    }
+}
+
+/// Keys of the protocol that are unknown here, or of a form that is: the result counts all the same.
+///
+/// Holds: BASE-29
+#[tokio::test(start_paused = true)]
+async fn odd_values_under_reserved_keys_of_a_result_are_no_error() {
+    for (remote, mut peer) in [
+        legacy_of("2025-06-18", json!({}), options()).await,
+        legacy(json!({})).await,
+        modern(json!({})).await,
+    ] {
+        for value in [json!([1]), json!({"a": {}}), json!("x"), json!(7)] {
+            let mut result = text("fine");
+            result["_meta"] = json!({"io.modelcontextprotocol/later": value, "dev.mcp/x": value,
+                "io.modelcontextprotocol/serverInfo": value, "progressToken": value, "traceparent": value});
+            let (outcome, _) = answered(&remote, &mut peer, call("a", "{}"), result).await;
+            let Ok(Outcome::Done(output)) = outcome else {
+                panic!("{value}: {outcome:?}")
+            };
+            assert_eq!(output.blocks(), 1, "{value}");
+        }
+    }
+}
+
+/// A cancellation that names no question of the server, or nothing at all, ends nothing and is not answered.
+///
+/// Holds: CANC-12
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_of_nothing_is_ignored_by_the_client() {
+    for (remote, mut peer) in [legacy(json!({})).await, modern(json!({})).await] {
+        let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
+            let request = peer.read().await;
+            for params in [
+                json!({}),
+                json!({"requestId": null}),
+                json!({"requestId": {}}),
+                json!({"requestId": 1.5}),
+                json!({"requestId": "unknown"}),
+                json!({"requestId": 4711}),
+                json!([request["id"]]),
+            ] {
+                peer.tell("notifications/cancelled", params).await;
+            }
+            peer.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#)
+                .await;
+            assert!(peer.is_left_alone().await);
+            peer.reply(&request, text("done")).await;
+        });
+        assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
+        let finished = json!({"requestId": 1});
+        peer.tell("notifications/cancelled", finished).await;
+        let (again, _) = answered(&remote, &mut peer, call("a", "{}"), text("again")).await;
+        assert!(matches!(again, Ok(Outcome::Done(_))), "{again:?}");
+    }
 }
 
 /// Holds: BASE-19
@@ -500,33 +589,63 @@ async fn a_call_dropped_before_it_left_never_reaches_the_server() {
 /// Holds: BASE-22
 #[tokio::test(start_paused = true)]
 async fn a_lost_server_ends_its_calls_and_says_what_is_known() {
-    let (remote, mut peer) = legacy(json!({})).await;
-    let ((one, two), ()) = join!(
-        async {
-            join!(
-                soon(remote.call(call("a", "{}"))),
-                soon(remote.call(call("b", "{}")))
-            )
-        },
-        async {
-            peer.read().await;
-            peer.read().await;
-            drop(peer);
+    for (remote, mut peer) in [legacy(json!({})).await, modern(json!({})).await] {
+        let ((one, two), ()) = join!(
+            async {
+                join!(
+                    soon(remote.call(call("a", "{}"))),
+                    soon(remote.call(call("b", "{}")))
+                )
+            },
+            async {
+                peer.read().await;
+                peer.read().await;
+                drop(peer);
+            }
+        );
+        for outcome in [one, two] {
+            let error = outcome.unwrap_err();
+            assert_eq!(*error.kind(), Kind::Upstream);
+            assert_eq!(
+                error.public(),
+                "the server files stopped during the call; it is not known whether it took effect"
+            );
         }
-    );
-    for outcome in [one, two] {
-        let error = outcome.unwrap_err();
-        assert_eq!(*error.kind(), Kind::Upstream);
+        let after = remote.call(call("a", "{}")).await.unwrap_err();
+        assert_eq!(*after.kind(), Kind::Upstream);
         assert_eq!(
-            error.public(),
-            "the server files stopped during the call; it is not known whether it took effect"
+            after.public(),
+            "the server files stopped before the call was sent; nothing was done"
         );
     }
-    let after = remote.call(call("a", "{}")).await.unwrap_err();
-    assert_eq!(
-        after.public(),
-        "the server files stopped before the call was sent; nothing was done"
-    );
+}
+
+/// Only what the server sent as an error has the kind of one: not a reply that cannot be read.
+///
+/// Holds: BASE-22
+#[tokio::test(start_paused = true)]
+async fn an_error_of_ours_is_none_of_the_server() {
+    let (remote, mut peer) = modern(json!({})).await;
+    let error = json!({"code": -32603, "message": "no"});
+    for (reply, is_answer) in [
+        (json!({"result": 7}), false),
+        (json!({"result": {"resultType": "nonsense"}}), false),
+        (json!({"result": {}, "error": error}), false),
+        (json!({"error": {"code": "-32603", "message": "no"}}), false),
+        (json!({"error": error}), true),
+    ] {
+        let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
+            let mut message = reply.clone();
+            message["jsonrpc"] = json!("2.0");
+            message["id"] = peer.read().await["id"].clone();
+            peer.send(&message.to_string()).await;
+        });
+        let error = outcome.unwrap_err();
+        let answered = matches!(error.kind(), Kind::Answered(_));
+        assert_eq!(answered, is_answer, "{reply}: {error:?}");
+        let said = error.public().starts_with("the server answered: ");
+        assert_eq!(said, is_answer, "{reply}: {error}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

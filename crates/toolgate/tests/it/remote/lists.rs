@@ -319,6 +319,53 @@ async fn the_time_to_live_of_a_modern_list_is_honoured() {
     list(&remote, &mut peer, &[page(0)]).await.unwrap();
 }
 
+/// Absent, negative or no number: the list is stale at once, and asked for again by the next who wants it. Of several pages the
+/// shortest time counts.
+///
+/// Holds: CACHE-07
+#[tokio::test(start_paused = true)]
+async fn a_list_without_a_time_to_live_is_stale_at_once() {
+    let with = |ttl: Option<Value>, next: Option<&str>| {
+        let mut page =
+            json!({"resultType": "complete", "tools": [tool("a")], "cacheScope": "private"});
+        if let Some(ttl) = ttl {
+            page["ttlMs"] = ttl;
+        }
+        if let Some(next) = next {
+            page["tools"] = json!([tool("b")]);
+            page["nextCursor"] = json!(next);
+        }
+        page
+    };
+    let (remote, mut peer) = modern(json!({"tools": {}})).await;
+    for stale in [
+        None,
+        Some(json!(-1)),
+        Some(json!(-60_000)),
+        Some(json!(null)),
+        Some(json!("60000")),
+        Some(json!(0)),
+    ] {
+        let one = [with(stale.clone(), None)];
+        list(&remote, &mut peer, &one).await.unwrap();
+        let two = [
+            with(Some(json!(60_000)), Some("2")),
+            with(stale.clone(), None),
+        ];
+        // `list` fails where nothing is asked.
+        list(&remote, &mut peer, &two).await.unwrap();
+    }
+    let fresh = [
+        with(Some(json!(60_000)), Some("2")),
+        with(Some(json!(5_000)), None),
+    ];
+    list(&remote, &mut peer, &fresh).await.unwrap();
+    advance(Duration::from_secs(4)).await;
+    soon(remote.list(all())).await.unwrap();
+    assert!(peer.is_left_alone().await, "it is fresh");
+    list(&remote, &mut peer, &fresh).await.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_without_tools_has_an_empty_list() {
     let (remote, mut peer) = legacy(json!({})).await;

@@ -1,10 +1,10 @@
 //! Which era a server is of, and the handshake.
 
-use super::peer::{Opening, Peer, legacy, modern, options, start, welcome};
+use super::peer::{Opening, Peer, all, call, legacy, modern, options, soon, start, welcome};
 use serde_json::{Value, json};
 use std::time::Duration;
 use toolgate::{
-    Client,
+    Client, Service,
     client::{EraPreference, OpenError},
 };
 use toolgate_wire::dialect;
@@ -109,10 +109,65 @@ async fn every_legacy_revision_is_accepted_and_no_other() {
     let probe = peer.read().await;
     peer.refuse(&probe, -32601, "method not found", json!(null))
         .await;
+    let hello = peer.read().await;
+    assert_eq!(hello["method"], "initialize");
+    peer.reply(&hello, welcome("1999-01-01", json!({}))).await;
     assert_eq!(
-        handshake(opening, peer, "1999-01-01").await,
-        Err(OpenError::NoRevision(vec!["1999-01-01".to_owned()]))
+        soon(opening).await.unwrap().err(),
+        Some(OpenError::NoRevision(vec!["1999-01-01".to_owned()]))
     );
+    let rest = soon(peer.rest()).await;
+    assert_eq!(
+        rest, "",
+        "the client closes the stream and says nothing more"
+    );
+}
+
+/// What a server calls itself decides nothing: its tools have the name and the trust of the config.
+///
+/// Holds: BASE-41
+#[tokio::test(start_paused = true)]
+async fn a_name_of_a_server_changes_nothing() {
+    let named = |name: &str| json!({"name": name, "version": "1", "title": name});
+    let mut infos: Vec<Value> = ["files", "toolgate", "evil \u{202e}", ""]
+        .map(named)
+        .to_vec();
+    infos.extend([json!(7), json!(null)]);
+    let mut seen = Vec::new();
+    for info in &infos {
+        let (opening, mut peer) = start(options());
+        let probe = peer.read().await;
+        let found = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+            "serverInfo": info, "_meta": {"io.modelcontextprotocol/serverInfo": info}});
+        peer.reply(&probe, found).await;
+        let remote = soon(opening).await.unwrap().unwrap();
+        let (listed, ()) = tokio::join!(soon(remote.list(all())), async {
+            let request = peer.read().await;
+            let tools = json!([{"name": "a", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}}]);
+            peer.reply(
+                &request,
+                json!({"resultType": "complete", "tools": tools, "ttlMs": 0}),
+            )
+            .await;
+        });
+        let listed = listed.unwrap();
+        let item = &listed.items()[0];
+        let (failed, ()) = tokio::join!(soon(remote.call(call("a", "{}"))), async {
+            let request = peer.read().await;
+            peer.refuse(&request, -32603, "no", json!(null)).await;
+        });
+        seen.push((
+            item.full_name(),
+            item.origin.trusted,
+            failed.unwrap_err().public().to_owned(),
+        ));
+    }
+    let expected = (
+        "files.a".to_owned(),
+        false,
+        "the server answered: no".to_owned(),
+    );
+    assert!(seen.iter().all(|one| *one == expected), "{seen:?}");
 }
 
 /// Holds: VER-02

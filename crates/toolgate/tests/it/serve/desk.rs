@@ -1,6 +1,6 @@
 //! A call that waits for a person: cancel, and a caller that goes away.
 
-use super::{Scripted, server};
+use super::{HANG, Scripted, server};
 use crate::official::{Side, tapped};
 use std::{sync::atomic::Ordering, time::Duration};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -22,40 +22,83 @@ const READY: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const FOREVER: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
 
-/// Holds: STDIO-11, STDIO-12, CANC-12, CANC-04
+/// What cancels nothing: it is malformed, or names no request that runs.
+const CANCEL_NOTHING: [&str; 9] = [
+    "",
+    r#","params":{}"#,
+    r#","params":[1]"#,
+    r#","params":{"requestId":null}"#,
+    r#","params":{"requestId":[1]}"#,
+    r#","params":{"requestId":1.5}"#,
+    r#","params":{"requestId":"1"}"#,
+    r#","params":{"requestId":99}"#,
+    // Finished.
+    r#","params":{"requestId":7}"#,
+];
+
+fn cancel(params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled"{params}}}"#)
+}
+
+/// In a session, and without one.
+///
+/// Holds: STDIO-11, STDIO-12, CANC-12, CANC-04, CANC-08
 #[tokio::test]
 async fn a_cancelled_call_is_dropped_and_never_answered() {
-    let scripted = Scripted::new();
-    let running = scripted.running.clone();
-    let (near, far) = tapped(&[Side::Server]);
-    let (read, write) = tokio::io::split(far);
-    let serving = stdio::serve(server(scripted), Caller::new("test"), read, write);
-    let playing = async {
-        let (read, mut write) = tokio::io::split(near);
-        let mut lines = BufReader::new(read).lines();
-        write
-            .write_all(format!("{OPEN}\n{FOREVER}\n").as_bytes())
-            .await
-            .unwrap();
-        lines.next_line().await.unwrap();
-        until("it runs", || running.load(Ordering::SeqCst) == 1).await;
-        write.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n").await.unwrap();
-        until("it is dropped", || running.load(Ordering::SeqCst) == 0).await;
-        // The id is free again, and the next answer is the next request's.
-        write
-            .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n")
-            .await
-            .unwrap();
-        assert!(
-            lines
-                .next_line()
-                .await
-                .unwrap()
-                .unwrap()
-                .contains("\"id\":2")
-        );
-    };
-    tokio::join!(serving, playing).0.unwrap();
+    for opens in [true, false] {
+        let scripted = Scripted::new();
+        let running = scripted.running.clone();
+        let (near, far) = tapped(&[Side::Server]);
+        let (read, write) = tokio::io::split(far);
+        let serving = stdio::serve(server(scripted), Caller::new("test"), read, write);
+        let meta = if opens {
+            "\"_meta\":{}"
+        } else {
+            super::stdio::MODERN
+        };
+        let call = |id: u32, tool: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"of":{id}}},{meta}}}}}"#
+            )
+        };
+        let playing = async {
+            let (read, mut write) = tokio::io::split(near);
+            let mut lines = BufReader::new(read).lines();
+            let mut send = async |line: &str| {
+                let line = format!("{line}\n");
+                write.write_all(line.as_bytes()).await.unwrap();
+            };
+            let mut next = async || -> serde_json::Value {
+                let line = tokio::time::timeout(HANG, lines.next_line()).await;
+                serde_json::from_str(&line.unwrap().unwrap().unwrap()).unwrap()
+            };
+            if opens {
+                send(OPEN).await;
+                next().await;
+            }
+            send(&call(7, "echo")).await;
+            assert_eq!(next().await["id"], 7);
+            send(&call(1, "forever")).await;
+            until("it runs", || running.load(Ordering::SeqCst) == 1).await;
+            for nothing in CANCEL_NOTHING {
+                send(&cancel(nothing)).await;
+            }
+            send(&call(2, "echo")).await;
+            assert_eq!(next().await["id"], 2, "nothing else is answered");
+            assert_eq!(running.load(Ordering::SeqCst), 1, "it goes on");
+            send(&cancel(r#","params":{"requestId":1}"#)).await;
+            until("it is dropped", || running.load(Ordering::SeqCst) == 0).await;
+            send(&cancel(r#","params":{"requestId":1}"#)).await;
+            // The id is free again, and the next answer is the next request's.
+            send(&call(3, "echo")).await;
+            assert_eq!(next().await["id"], 3);
+            send(&call(1, "echo")).await;
+            let answer = next().await;
+            assert_eq!(answer["id"], 1);
+            assert_eq!(answer["result"]["content"][0]["text"], r#"{"of":1}"#);
+        };
+        tokio::join!(serving, playing).0.unwrap();
+    }
 }
 
 /// Holds: STDIO-14

@@ -1,6 +1,10 @@
 //! What is kept of a handshake: its end, and what was agreed on in it.
 
-use super::{HANG, Scripted, server};
+use super::{
+    HANG, Scripted,
+    http::{endpoint, send, text},
+    server,
+};
 use crate::{
     handlers::peer::{Peer, REVISIONS},
     remote::peer::{Peer as Far, legacy_of, options, soon},
@@ -14,6 +18,29 @@ use toolgate::{
     edge::stdio,
     handlers::{Server, Tool, ask},
 };
+
+/// A server that is offered a revision it has not, or one without sessions, names its newest with sessions.
+///
+/// Holds: LIFE-08
+#[tokio::test]
+async fn an_unknown_revision_is_answered_with_the_newest_of_sessions() {
+    let offers = ["1999-01-01", "2026-07-28", "2099-12-31", "1.0", ""];
+    for offer in offers {
+        let mut peer = Peer::open(&server(Scripted::new()), REVISIONS[4], json!({})).await;
+        let mut hello: Value = serde_json::from_str(&crate::rows::web::hello(offer)).unwrap();
+        peer.say(hello.take()).await;
+        let opened = peer.hear().await;
+        assert_eq!(
+            opened["result"]["protocolVersion"], "2025-11-25",
+            "{offer:?}: {opened}"
+        );
+        let endpoint = endpoint(Scripted::new());
+        let opened = send(&endpoint, "POST", &[], &crate::rows::web::hello(offer)).await;
+        assert_eq!(opened.status(), 200, "{offer:?}");
+        let opened: Value = serde_json::from_str(&text(opened).await).unwrap();
+        assert_eq!(opened["result"]["protocolVersion"], "2025-11-25");
+    }
+}
 
 /// A call may come before the handshake is over; what it asks the client does not.
 ///

@@ -11,7 +11,7 @@ use toolgate::{
 use toolgate_wire::room::Room;
 
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
-const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+pub(super) const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 /// A client of one served stream.
 struct Client {
@@ -128,10 +128,14 @@ async fn calls_that_no_layer_saw_are_on_record_in_a_session() {
     assert_eq!(client.seen.calls(), ["stdio twice", "stdio many"]);
 }
 
+/// A call that runs is not cancelled by the server, and nor is one that its client cancelled.
+///
 /// Holds: SUB-06, SUB-07., CANC-06
 #[tokio::test]
 async fn a_subscription_that_we_end_is_told_and_answered() {
     let mut client = Client::start(8);
+    client.send(&modern(1, "forever")).await;
+    client.runs(1).await;
     let listen = format!(
         r#"{{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true}},{MODERN}}}}}"#
     );
@@ -153,7 +157,11 @@ async fn a_subscription_that_we_end_is_told_and_answered() {
         answer.contains(r#""io.modelcontextprotocol/subscriptionId":"l""#),
         "{answer}"
     );
-    assert_eq!(client.next().await, None);
+    client.runs(1).await;
+    client
+        .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)
+        .await;
+    assert_eq!(client.next().await, None, "nothing else is told");
     client.served.await.unwrap().unwrap();
 }
 
