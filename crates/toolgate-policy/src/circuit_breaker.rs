@@ -78,16 +78,19 @@ impl CircuitBreaker {
         decision_log: Trail,
         now: Instant,
     ) -> Result<CallGuard<'_>, Error> {
+        let mut trial = false;
         if self.failures > 0
             && let Some(circuit) = self.circuits().get_mut(server)
         {
             circuit.check(server, now)?;
-            circuit.trial = circuit.open_until.is_some();
+            trial = circuit.open_until.is_some();
+            circuit.trial = trial;
         }
         Ok(CallGuard {
             breaker: self,
             server: server.clone(),
             decision_log,
+            trial,
             reported: false,
         })
     }
@@ -100,8 +103,18 @@ impl CircuitBreaker {
             trial: false,
         });
         circuit.in_a_row = circuit.in_a_row.saturating_add(1);
-        if circuit.in_a_row >= self.failures {
+        if self.failures > 0 && circuit.in_a_row >= self.failures {
             circuit.open_until = now.checked_add(self.pause);
+        }
+    }
+
+    /// Closes the circuit. While it is open, only the trial call does: a success of a call that began before the
+    /// failures does not show that the server has recovered.
+    fn succeeded(&self, server: &Arc<str>, trial: bool) {
+        let mut circuits = self.circuits();
+        let is_open = |circuit: &Circuit| circuit.open_until.is_some();
+        if trial || !circuits.get(server).is_some_and(is_open) {
+            circuits.remove(server);
         }
     }
 }
@@ -137,6 +150,8 @@ struct CallGuard<'a> {
     breaker: &'a CircuitBreaker,
     server: Arc<str>,
     decision_log: Trail,
+    /// Whether it is the one call after the pause.
+    trial: bool,
     reported: bool,
 }
 
@@ -147,7 +162,7 @@ impl CallGuard<'_> {
             Err(error) if is_failure(error) => self.breaker.failed(&self.server, now),
             // The call never reached the server, or its caller gave up: that says nothing of the server.
             Err(error) if error.was_not_sent() || *error.kind() == Kind::Cancelled => {}
-            _ => _ = self.breaker.circuits().remove(&self.server),
+            _ => self.breaker.succeeded(&self.server, self.trial),
         }
     }
 }
@@ -158,7 +173,9 @@ impl Drop for CallGuard<'_> {
         if !self.reported && self.decision_log.given_up() == Some(GivenUp::Late) {
             self.breaker.failed(&self.server, Instant::now());
         }
-        if let Some(circuit) = self.breaker.circuits().get_mut(&self.server) {
+        if self.trial
+            && let Some(circuit) = self.breaker.circuits().get_mut(&self.server)
+        {
             circuit.trial = false;
         }
     }
@@ -256,6 +273,25 @@ mod tests {
         assert!(breaker.check("s", later).is_err(), "it failed again");
         assert!(run(&breaker, answered(), later + PAUSE));
         assert!(breaker.check("s", later).is_ok());
+    }
+
+    #[test]
+    fn calls_from_before_the_circuit_opened_do_not_end_the_trial() {
+        let (breaker, now) = (breaker(), Instant::now());
+        let server = "s".into();
+        let enter = |at| breaker.enter(&server, Trail::default(), at);
+        let [dropped, early, late] = [(); 3].map(|()| enter(now).unwrap());
+        assert!(run(&breaker, failed(), now) && run(&breaker, failed(), now));
+        early.report(&answered(), now);
+        assert!(breaker.check("s", now).is_err(), "the pause goes on");
+        let later = now + PAUSE;
+        let trial = enter(later).unwrap();
+        drop(dropped);
+        assert!(enter(later).is_err(), "the trial still runs");
+        late.report(&answered(), later);
+        assert!(enter(later).is_err(), "only the trial closes the circuit");
+        trial.report(&answered(), later);
+        assert!(enter(later).is_ok());
     }
 
     #[test]
