@@ -81,10 +81,15 @@ fn dangerous(uri: &str, used: Use) -> Option<String> {
     (script || (used == Use::Link && opened())).then_some(scheme)
 }
 
+/// A URI in lower case without blanks, tabs, line ends and control characters: browsers ignore them.
+fn visible(uri: &str) -> String {
+    let visible = uri.chars().filter(|c| *c > ' ' && *c != '\u{7f}');
+    visible.map(|c| c.to_ascii_lowercase()).collect()
+}
+
 /// Whether a `data:` URI holds a document (RFC 2397): a media type, a comma, and the data. `data://config` is a name.
 fn has_payload(uri: &str) -> bool {
-    let visible = uri.chars().filter(|c| *c > ' ' && *c != '\u{7f}');
-    let text: String = visible.collect();
+    let text = visible(uri);
     let rest = text.split_once(':').map_or("", |(_, rest)| rest);
     !rest.starts_with("//") && rest.contains(',')
 }
@@ -94,7 +99,7 @@ fn icon(link: &str) -> bool {
     match scheme(link).as_deref() {
         Some("https" | "http") => true,
         Some("data") => {
-            let link = link.trim().to_ascii_lowercase();
+            let link = visible(link);
             link.starts_with("data:image/") && !link.starts_with("data:image/svg")
         }
         _ => false,
@@ -292,6 +297,8 @@ mod tests {
             ("https://example.com/a.png", true),
             ("data:image/png;base64,AAAA", true),
             ("data:image/svg+xml,<svg/>", false),
+            ("data:image/\nsvg+xml,<svg/>", false),
+            ("da\tta:im\rage/s\nvg+xml,<svg/>", false),
             ("data:text/html,x", false),
             ("javascript:1", false),
             ("file:///a.png", false),
