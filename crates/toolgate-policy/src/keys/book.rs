@@ -156,14 +156,13 @@ impl Keys {
     /// Keeps when keys were used, each at most once a minute. It is no record: what fails is tried again with the next.
     pub async fn keep_uses(&self) {
         let due = {
-            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
             let mut due = Vec::new();
-            for (name, used) in used.iter_mut() {
+            for (name, used) in used.iter() {
                 let since = used
                     .kept
                     .and_then(|kept| used.last.duration_since(kept).ok());
                 if used.kept.is_none() || since.is_some_and(|since| since >= NOTE) {
-                    used.kept = Some(used.last);
                     due.push((name.clone(), used.last, used.holder));
                 }
             }
@@ -171,10 +170,14 @@ impl Keys {
         };
         for (name, last, holder) in due {
             let value = json!({"at": millis(last), "holder": holder});
-            let _ = self
-                .store
-                .write(USES, &name, Some(value), Expect::Any)
-                .await;
+            let written = self.store.write(USES, &name, Some(value), Expect::Any);
+            if written.await.is_err() {
+                continue;
+            }
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(used) = used.get_mut(&name).filter(|used| used.holder == holder) {
+                used.kept = Some(last);
+            }
         }
     }
 

@@ -158,6 +158,57 @@ fn used(store: &Arc<Memory>, name: &str) -> Option<SystemTime> {
     view.unwrap().used
 }
 
+/// A store whose next write fails.
+struct FailingOnce(Arc<Memory>, std::sync::atomic::AtomicBool);
+
+impl Store for FailingOnce {
+    fn entries(&self, table: &str) -> Vec<crate::Row> {
+        self.0.entries(table)
+    }
+
+    fn write(
+        &self,
+        table: &str,
+        key: &str,
+        value: Option<serde_json::Value>,
+        expect: Expect,
+    ) -> toolgate_core::BoxFuture<'static, Result<crate::Written, toolgate_core::Error>> {
+        match self.1.swap(false, std::sync::atomic::Ordering::SeqCst) {
+            true => Box::pin(async {
+                let kind = toolgate_core::Kind::Bug;
+                Err(toolgate_core::Error::new(kind, "the disk is full"))
+            }),
+            false => self.0.write(table, key, value, expect),
+        }
+    }
+
+    fn changed(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.0.changed()
+    }
+
+    fn clock(&self) -> &Arc<crate::Clock> {
+        self.0.clock()
+    }
+}
+
+#[tokio::test]
+async fn a_use_that_could_not_be_stored_is_stored_later() {
+    let memory = Arc::new(Memory::new());
+    let store = Arc::new(FailingOnce(memory.clone(), false.into()));
+    let keys = Keys::new(Arc::new(Recorder::log()), store.clone());
+    let key = keys.create("ci", None, &who(), MOST).await.unwrap();
+    keys.open(key.reveal()).unwrap();
+    store.1.store(true, std::sync::atomic::Ordering::SeqCst);
+    keys.keep_uses().await;
+    assert_eq!(used(&memory, "ci"), None, "the write failed");
+    keys.keep_uses().await;
+    assert!(used(&memory, "ci").is_some());
+    // Once it is stored, the same use is not written again.
+    let version = memory.row("key_uses", "ci").unwrap().version;
+    keys.keep_uses().await;
+    assert_eq!(memory.row("key_uses", "ci").unwrap().version, version);
+}
+
 #[tokio::test]
 async fn a_key_that_is_made_again_was_never_used() {
     let (store, keys) = book();
