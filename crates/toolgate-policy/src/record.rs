@@ -19,7 +19,8 @@ pub(crate) type Written = BoxFuture<'static, Result<(), Error>>;
 ///
 /// A call that is dropped cannot wait for room. Its end waits here, in memory, and goes before whatever is recorded
 /// next; meanwhile no call begins. Should the program die before that, recovery closes the call as unknown. Refusals
-/// that find no room are counted, and the count is recorded as `overload`: a flood of them must not feed itself.
+/// that find no room are counted, and the count is recorded as `overload`: a flood of them must not feed itself. So are
+/// entries that are dropped because too many wait.
 pub struct Recorder {
     sink: Sink,
     late: Mutex<Late>,
@@ -35,10 +36,13 @@ enum Sink {
 struct Late {
     entries: VecDeque<Entry>,
     refusals: u64,
+    /// Entries that were dropped because too many waited.
+    dropped: u64,
 }
 
 impl Recorder {
-    /// Entries that may wait for room. One more is dropped, and closed as unknown at the next start.
+    /// Entries that may wait for room. One more is dropped and counted; the end of a call is closed as unknown at the
+    /// next start.
     const MOST: usize = 8192;
 
     /// A recorder over a journal.
@@ -159,6 +163,8 @@ impl Recorder {
             late.refusals += 1;
         } else if late.entries.len() < Recorder::MOST {
             late.entries.push_back(entry);
+        } else {
+            late.dropped += 1;
         }
     }
 
@@ -169,9 +175,13 @@ impl Recorder {
             journal.note(entry.clone())?;
             late.entries.pop_front();
         }
-        if late.refusals > 0 {
-            journal.note(Entry::new(Event::OVERLOAD).with("refused", late.refusals))?;
-            late.refusals = 0;
+        if late.refusals > 0 || late.dropped > 0 {
+            let entry = Entry::new(Event::OVERLOAD).with("refused", late.refusals);
+            journal.note(match late.dropped {
+                0 => entry,
+                dropped => entry.with("dropped", dropped),
+            })?;
+            (late.refusals, late.dropped) = (0, 0);
         }
         Ok(())
     }
@@ -296,5 +306,39 @@ fn id(id: &str) -> String {
     match id {
         "" => "unnamed".to_owned(),
         id => id.chars().take(64).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn entries_that_are_dropped_for_want_of_room_are_counted() {
+        let folder = std::env::temp_dir().join(format!("toolgate-recorder-{}", std::process::id()));
+        let recorder = Recorder::in_folder(&folder).unwrap();
+        let elicit = || Entry::new(Event::ELICIT).with("srv", "s");
+        (0..Recorder::MOST + 3).for_each(|_| recorder.keep(elicit()));
+        let journal = recorder.journal().unwrap();
+        let end = Instant::now() + Duration::from_secs(20);
+        while recorder.flush(journal).is_err() {
+            assert!(Instant::now() < end, "the queue never has room");
+            std::thread::yield_now();
+        }
+        journal.close();
+        let lines = toolgate_journal::read::tail(&folder, 2 * Recorder::MOST).unwrap();
+        let records = lines.iter().map(|line| serde_json::from_str(&line.raw));
+        let records: Vec<Value> = records.collect::<Result<_, _>>().unwrap();
+        let of = |event: &str| -> Vec<&Value> {
+            records
+                .iter()
+                .filter(|record| record["ev"] == event)
+                .collect()
+        };
+        assert_eq!(of("elicit").len(), Recorder::MOST);
+        let overload = of("overload");
+        assert_eq!((overload.len(), &overload[0]["dropped"]), (1, &3.into()));
+        let _ = std::fs::remove_dir_all(folder);
     }
 }
