@@ -245,7 +245,7 @@ fn unicode_negations(pattern: &str) -> String {
             ends
         });
         let end = end.map_or(class.len(), |(at, _)| at + 1);
-        out.push_str("(?u-i:");
+        out.push_str("(?u:");
         out.push_str(&class[..end].replace(r"\s", r" \t\r\n"));
         out.push(')');
         rest = &class[end..];

@@ -329,6 +329,13 @@ regexes = ["zed-99"]
 }
 
 #[test]
+fn a_negated_class_ignores_case_where_the_rule_of_an_operator_does() {
+    let file = "[[rules]]\nid = \"acme\"\nregex = \"(?i)acme-[^a-z]{6}\"\nkeywords = [\"acme\"]";
+    assert_eq!(found_by(file, "ACME-123456"), ["acme ACME-123456"]);
+    assert_eq!(found_by(file, "acme-ABCDEF"), [""; 0]);
+}
+
+#[test]
 fn a_rule_that_cannot_be_used_is_an_error_that_names_it() {
     let rule = |more: &str| format!("[[rules]]\nid = \"acme\"\n{more}\n");
     for (file, at, says) in [
