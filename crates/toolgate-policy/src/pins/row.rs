@@ -49,6 +49,21 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// A row with no definition yet, first seen now.
+    pub(super) fn new(server: Arc<str>, identity: Arc<str>, kind: &str, name: &str) -> Row {
+        Row {
+            server,
+            identity,
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            first: now(),
+            accepted: None,
+            other: None,
+            changes: 0,
+            version: 0,
+        }
+    }
+
     /// The other definition, unless the server went back to the accepted one.
     pub(super) fn current_other(&self) -> Option<&Other> {
         self.other.as_ref().filter(|other| !other.withdrawn)

@@ -208,7 +208,8 @@ impl Pins {
     /// # Errors
     /// [`PinError`]; then it is as before.
     pub async fn forget(&self, name: &str, by: &str) -> Result<usize, PinError> {
-        let rows = self.named(name);
+        let mut rows = self.named(name);
+        rows.extend(self.unreadable(name));
         if rows.is_empty() {
             return Err(PinError::Unknown);
         }
@@ -305,6 +306,25 @@ impl Pins {
 
     fn named(&self, name: &str) -> Vec<(String, Row)> {
         self.rows(name.split('.').next(), |row| row.full_name() == name)
+    }
+
+    /// The keys under which a row of that name cannot be read, each with an empty row that names it.
+    fn unreadable(&self, name: &str) -> Vec<(String, Row)> {
+        let Some((server, local)) = name.split_once('.') else {
+            return Vec::new();
+        };
+        if !self.identities.contains_key(server) {
+            return Vec::new();
+        }
+        let identity = self.identity_of(server);
+        let kinds = ItemKind::ALL.into_iter().map(|kind| (kind.word(), local));
+        let instructions = (local == INSTRUCTIONS).then_some((INSTRUCTIONS, ""));
+        let keyed = kinds.chain(instructions).map(|(kind, local)| {
+            let row = Row::new(server.into(), identity.clone(), kind, local);
+            (book::key(server, &identity, kind, local), row)
+        });
+        let torn = |key: &str| matches!(self.book.row(key), Some(None));
+        keyed.filter(|(key, _)| torn(key)).collect()
     }
 
     fn view(&self, row: &Row) -> PinView {

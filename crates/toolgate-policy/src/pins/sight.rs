@@ -80,12 +80,14 @@ impl Pins {
 
     /// Why an item that was looked at before is hidden now.
     pub(super) fn judge_again(&self, item: &Item, pin: &Pinning) -> Option<String> {
+        // An item that no server listed has no row: a resource that the caller reads by a link, for example.
+        if pin.is_unlisted() {
+            return None;
+        }
         let server = &item.origin.server;
         let key = key(item, &self.identity_of(server));
-        self.book.see(&key, |row| {
-            // What has no row is a link that the caller was given.
-            self.judge_row(Some(row?), &pin.digest, server).1
-        })
+        self.book
+            .see(&key, |row| self.judge_row(row, &pin.digest, server).1)
     }
 
     /// How a thing stands, and why it is hidden. Writes nothing.
@@ -193,17 +195,8 @@ impl Pins {
     }
 
     fn at_first(&self, thing: &Thing) -> (Row, News) {
-        let mut row = Row {
-            server: thing.server.clone(),
-            identity: thing.identity.clone(),
-            kind: thing.kind.to_owned(),
-            name: thing.name.clone(),
-            first: now(),
-            accepted: None,
-            other: None,
-            changes: 0,
-            version: 0,
-        };
+        let (server, identity) = (thing.server.clone(), thing.identity.clone());
+        let mut row = Row::new(server, identity, thing.kind, &thing.name);
         match self.first.of(&thing.server) {
             First::Accept => row.accepted = Some(thing.accepted("first sight")),
             First::Ask => row.other = Some(thing.other()),

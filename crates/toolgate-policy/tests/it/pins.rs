@@ -670,3 +670,36 @@ async fn t44_look_alikes_are_flagged_or_hidden() {
         }
     }
 }
+
+/// A row that cannot be read hides its item; `forget` removes it by the name of the item, as the reason says.
+#[tokio::test]
+async fn an_unreadable_pin_is_forgotten_by_name() {
+    let (mut world, _) = world(|pins| pins);
+    let store = Arc::new(Memory::new());
+    world.route.pins = Pins::new(store.clone(), world.route.recorder.clone())
+        .identities([("demo".to_owned(), "a".to_owned())]);
+    let about = About {
+        server: Some("demo".into()),
+        text: "Use it with care.".to_owned(),
+    };
+    let items = vec![item("demo", ItemKind::Tool, tool(1))];
+    world.catalog(Catalog::new(items).with_about(vec![about]));
+    assert_eq!(names(&world, ItemKind::Tool).await, ["tool_1"]);
+    for row in store.entries("pins") {
+        let any = toolgate_policy::Expect::Any;
+        let torn = store.write("pins", &row.key, Some(json!("no row")), any);
+        torn.await.unwrap();
+    }
+    let pins = &world.route.pins;
+    let unknown = pins.forget("demo.tool_2", "terminal").await;
+    assert!(matches!(unknown, Err(PinError::Unknown)), "{unknown:?}");
+    assert_eq!(names(&world, ItemKind::Tool).await, [""; 0]);
+    for name in ["demo.tool_1", "demo.instructions"] {
+        assert_eq!(pins.forget(name, "terminal").await.unwrap(), 1, "{name}");
+    }
+    assert_eq!(store.entries("pins"), []);
+    assert_eq!(names(&world, ItemKind::Tool).await, ["tool_1"]);
+    let forgotten = world.events("tool.settled");
+    let forgotten: Vec<&Value> = forgotten.iter().map(|record| &record["name"]).collect();
+    assert_eq!(forgotten, ["demo.tool_1", "demo.instructions"]);
+}

@@ -13,7 +13,7 @@ use std::{
 };
 use toolgate_core::{BoxFuture, Error, Kind, Outcome, Output, Refusal, Service};
 use toolgate_journal::{Disk, Files, Segment};
-use toolgate_policy::{PerServer, Then, Waits};
+use toolgate_policy::{First, PerServer, Then, Waits};
 
 /// After so long a test that would wait for ever fails.
 const BOUND: Duration = Duration::from_secs(20);
@@ -212,5 +212,29 @@ async fn an_answer_whose_begin_fails_is_not_released() {
             &Kind::Refused(Refusal::Record),
             "{waits:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_pin_is_forgotten_while_it_waits_does_not_leave() {
+    for first in [First::Accept, First::Ask] {
+        let (mut world, slow) = world(Waits::Strict);
+        world.route.pins = world.route.pins.clone().first(PerServer::all(first));
+        let pins = world.route.pins.clone();
+        // What comes first pins the definitions.
+        let _ = world.go(world.call("look", json!({}))).await;
+        pins.accept_all("demo", "console").await.unwrap();
+        world.go(world.call("look", json!({}))).await.unwrap();
+        let (before, reached) = (slow.came(), world.reached());
+        slow.permit(0);
+        let pipeline = world.pipeline();
+        let mut running = pipeline.call(world.call("look", json!({})));
+        assert!(settle(&mut running).await.is_none());
+        slow.comes(before);
+        pins.forget("demo.look", "console").await.unwrap();
+        slow.permit(u32::MAX);
+        let outcome = running.await;
+        assert_eq!(world.reached(), reached, "{first:?} {outcome:?}");
+        assert_eq!(outcome.unwrap_err().kind(), &Kind::NotFound, "{first:?}");
     }
 }
