@@ -256,7 +256,8 @@ fn holds(grant: &grants::Grant, call: &Call, item: &Item, now: SystemTime) -> bo
     })
 }
 
-fn busy() -> Error {
+/// The error of a change that other processes keep overtaking.
+pub(super) fn busy() -> Error {
     Error::new(
         Kind::Busy(None),
         "the approvals change too fast just now; try again",

@@ -1,8 +1,8 @@
 //! What a person says to an approval.
 
 use super::{
-    By, Desk, DeskError, GrantView, Remember, Standing, Who, condition::Condition, grants,
-    harmless, id, slip::Slip,
+    By, Desk, DeskError, GrantView, Remember, Standing, Who, claim::busy, condition::Condition,
+    grants, harmless, id, slip::Slip,
 };
 use crate::{Expect, Written, text};
 use toolgate_core::{Item, ItemKind, Json};
@@ -42,7 +42,7 @@ impl Desk {
     ///
     /// # Errors
     /// It is decided already, unknown, not this person's to decide, or the yes could not be kept or recorded; then
-    /// nothing changed.
+    /// nothing changed. With [`DeskError::GrantUnkept`] the yes counts for this call and only its grant is missing.
     pub async fn approve(
         &self,
         id: &str,
@@ -53,16 +53,42 @@ impl Desk {
         self.sweep();
         let (record, grant) = self.yes(id, &who, &yes)?;
         self.written(record).await?;
-        let standing = self.put(id, &who, &yes).await?;
-        if let Some(grant) = grant {
-            let kept =
-                self.store
-                    .write(grants::TABLE, &grant.id, Some(grant.json()), Expect::Absent);
-            kept.await.map_err(DeskError::Unkept)?;
-            self.sync();
-        }
+        // Recorded before it counts: a yes without a record must not let a call through.
+        let put = self.put(id, &who, &yes).await;
+        let standing = put.inspect_err(|why| self.undone("failed", id, &who, &grant, why))?;
+        let granted = match &grant {
+            Some(grant) => self.grant(grant).await,
+            None => Ok(()),
+        };
         self.touch();
+        granted.inspect_err(|why| self.undone("grant_failed", id, &who, &grant, why))?;
         Ok(standing)
+    }
+
+    /// Stores a grant.
+    async fn grant(&self, grant: &GrantView) -> Result<(), DeskError> {
+        let row = Some(grant.json());
+        let writing = self
+            .store
+            .write(grants::TABLE, &grant.id, row, Expect::Absent);
+        let written = writing.await.map_err(DeskError::GrantUnkept)?;
+        self.sync();
+        match written {
+            Written::Done(_) => Ok(()),
+            Written::Conflict => Err(DeskError::GrantUnkept(busy())),
+        }
+    }
+
+    /// Records that an approval, or only its grant, did not take effect after it was recorded.
+    fn undone(&self, state: &str, id: &str, who: &Who, grant: &Option<GrantView>, why: &DeskError) {
+        let Some(record) = self.book().slip(id).map(|slip| slip.record_by(state, who)) else {
+            return;
+        };
+        let record = record.with("why", why.to_string());
+        self.recorder.note(match grant {
+            Some(grant) => record.with("grant", &*grant.id),
+            None => record,
+        });
     }
 
     /// Whether this person may say this yes to it, what is recorded then, and what is remembered.
@@ -148,7 +174,7 @@ impl Desk {
                 return Ok(next);
             }
         }
-        Err(DeskError::Unknown)
+        Err(DeskError::Unkept(busy()))
     }
 
     /// Says no, with a reason that the model reads. Wins over a yes that was not used yet.
@@ -204,7 +230,7 @@ impl Desk {
                 return Ok(record.with("reason", reason.unwrap_or_default()));
             }
         }
-        Err(DeskError::Unknown)
+        Err(DeskError::Unkept(busy()))
     }
 }
 

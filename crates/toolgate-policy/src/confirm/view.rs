@@ -97,6 +97,8 @@ pub enum DeskError {
     Own,
     /// The decision could not be kept.
     Unkept(Error),
+    /// The approval counts, but its grant could not be kept.
+    GrantUnkept(Error),
     /// The decision could not be recorded.
     Unrecorded(Error),
 }
@@ -118,6 +120,9 @@ impl fmt::Display for DeskError {
             ),
             DeskError::Same => f.write_str("you said yes already; another person has to"),
             DeskError::Own => f.write_str("it is your own call; another person has to decide"),
+            DeskError::GrantUnkept(error) => {
+                write!(f, "it is approved for this call, but the yes is not remembered: {error}")
+            }
             DeskError::Unkept(error) | DeskError::Unrecorded(error) => error.fmt(f),
         }
     }

@@ -185,6 +185,10 @@ struct Slow {
     /// The table of each write, and what lets it happen.
     held: Mutex<Vec<(String, watch::Sender<bool>)>>,
     broken: std::sync::atomic::AtomicBool,
+    /// Whether another process is faster with each write.
+    conflicts: std::sync::atomic::AtomicBool,
+    /// The table whose writes fail.
+    full: Mutex<Option<&'static str>>,
 }
 
 impl Store for Slow {
@@ -199,7 +203,11 @@ impl Store for Slow {
         value: Option<Value>,
         expect: Expect,
     ) -> BoxFuture<'static, Result<Written, Error>> {
-        if self.broken.load(std::sync::atomic::Ordering::SeqCst) {
+        if self.conflicts.load(std::sync::atomic::Ordering::SeqCst) {
+            return Box::pin(async { Ok(Written::Conflict) });
+        }
+        let full = *self.full.lock().unwrap() == Some(table);
+        if full || self.broken.load(std::sync::atomic::Ordering::SeqCst) {
             let error = Error::new(Kind::Refused(Refusal::Record), "the disk is full");
             return Box::pin(async { Err(error) });
         }
@@ -464,4 +472,105 @@ async fn a_freeze_while_the_yes_is_used_wins() {
         "refused: the operator froze the server demo: why"
     );
     assert_eq!(a.reached(), 0);
+}
+
+#[tokio::test]
+async fn a_decision_that_is_always_overtaken_says_so() {
+    let (a, _, slow) = two();
+    let call = a.call("wipe", json!({}));
+    let questions = at_once(&slow, a.asked(&call)).await;
+    let id = approval(&questions);
+    slow.conflicts
+        .store(true, std::sync::atomic::Ordering::SeqCst);
+    let yes = a.route.desk.approve(&id, By::Console, Yes::default()).await;
+    let no = a.route.desk.deny(&id, By::Console, None).await;
+    for error in [yes.unwrap_err(), no.unwrap_err()] {
+        let text = "the approvals change too fast just now; try again";
+        assert_eq!(error.to_string(), text, "{error:?}");
+    }
+}
+
+/// A process with a journal over a slow store.
+fn recorded() -> (World, Arc<Slow>) {
+    let slow = Arc::new(Slow::default());
+    let mut world = World::new();
+    world.route.store = slow.clone();
+    let recorder = world.route.recorder.clone();
+    world.route.desk = Desk::new(recorder, slow.clone(), Default::default());
+    (world, slow)
+}
+
+/// The states of all approvals in the audit log, with the grant that each names.
+fn states(world: &World) -> Vec<(String, bool)> {
+    let records = world.events("approval").into_iter();
+    let state = |record: Value| {
+        let state = record["state"].as_str().unwrap().to_owned();
+        (state, record["grant"].is_string())
+    };
+    records.map(state).collect()
+}
+
+#[tokio::test]
+async fn the_audit_log_says_that_an_approval_lost_to_a_denial() {
+    let (a, slow) = recorded();
+    let call = a.call("add", json!({"a": 1}));
+    let questions = at_once(&slow, a.asked(&call)).await;
+    let id = approval(&questions);
+    let yes = Yes::remembered(Remember::default());
+    let yes = a.route.desk.approve(&id, By::Console, yes);
+    let no = async {
+        // The record of the yes is on the disk, and its row on the way.
+        while slow.held() == 0 {
+            tokio::task::yield_now().await;
+        }
+        a.route.desk.deny(&id, By::Terminal, None).await
+    };
+    let (yes, no) = race(&slow, 1, yes, no).await;
+    no.unwrap();
+    assert!(matches!(yes, Err(DeskError::Decided(_))), "{yes:?}");
+    let mut states = states(&a);
+    assert_eq!(states.remove(0), ("asked".to_owned(), false));
+    states.sort();
+    let [approved, denied, failed] = ["approved", "denied", "failed"].map(str::to_owned);
+    assert_eq!(states, [(approved, true), (denied, false), (failed, true)]);
+    assert_eq!(a.route.desk.grants().len(), 0);
+}
+
+#[tokio::test]
+async fn the_audit_log_says_that_an_approval_could_not_be_kept() {
+    let (a, slow) = recorded();
+    let call = a.call("wipe", json!({}));
+    let questions = at_once(&slow, a.asked(&call)).await;
+    let id = approval(&questions);
+    *slow.full.lock().unwrap() = Some("approvals");
+    let yes = a.route.desk.approve(&id, By::Console, Yes::default()).await;
+    assert!(matches!(yes, Err(DeskError::Unkept(_))), "{yes:?}");
+    let states: Vec<String> = states(&a).into_iter().map(|(state, _)| state).collect();
+    assert_eq!(states, ["asked", "approved", "failed"]);
+}
+
+#[tokio::test]
+async fn a_yes_whose_grant_cannot_be_kept_counts_once_and_says_so() {
+    let (a, slow) = recorded();
+    let call = a.call("add", json!({"a": 1}));
+    let questions = at_once(&slow, a.asked(&call)).await;
+    let id = approval(&questions);
+    *slow.full.lock().unwrap() = Some("grants");
+    let yes = Yes::remembered(Remember::default());
+    let yes = at_once(&slow, a.route.desk.approve(&id, By::Console, yes)).await;
+    assert_eq!(
+        yes.unwrap_err().to_string(),
+        "it is approved for this call, but the yes is not remembered: the disk is full"
+    );
+    assert!(ran(&at_once(&slow, a.go(again(&call, &questions))).await));
+    let [asked, approved, failed, spent] =
+        ["asked", "approved", "grant_failed", "spent"].map(str::to_owned);
+    let all = [
+        (asked, false),
+        (approved, true),
+        (failed, true),
+        (spent, false),
+    ];
+    assert_eq!(states(&a), all);
+    assert_eq!(a.route.desk.grants().len(), 0);
 }
