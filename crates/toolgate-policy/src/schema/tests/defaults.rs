@@ -51,6 +51,43 @@ fn required_members_with_a_default_may_be_left_out() {
     assert!(passes(&other, &json!({"m": 1}), RequiredDefaults::Optional));
 }
 
+/// The default of a referenced schema is one of the property: such schemas come from libraries that name shared types.
+#[test]
+fn a_default_behind_a_reference_counts() {
+    let defs = json!({"page": {"type": "integer", "default": 1}, "size": {"$ref": "#/$defs/page"},
+        "a/b": {"allOf": [{"type": "integer"}, {"default": 2}]}, "plain": {"type": "integer"}});
+    let schema =
+        |property: Value| json!({"required": ["n"], "properties": {"n": property}, "$defs": defs});
+    for filled in [
+        json!({"$ref": "#/$defs/page"}),
+        json!({"$ref": "#/$defs/size"}),
+        json!({"$ref": "#/$defs/a~1b"}),
+        json!({"allOf": [{"$ref": "#/$defs/page"}]}),
+    ] {
+        let schema = schema(filled);
+        assert!(
+            passes(&schema, &json!({}), RequiredDefaults::Optional),
+            "{schema}"
+        );
+        assert!(
+            !passes(&schema, &json!({"n": "x"}), RequiredDefaults::Optional),
+            "{schema}"
+        );
+    }
+    let required = schema(json!({"$ref": "#/$defs/plain"}));
+    assert!(!passes(&required, &json!({}), RequiredDefaults::Optional));
+}
+
+/// Thirty references of a schema to itself would be followed 30 to the power of their depth times.
+#[test]
+fn a_search_for_a_default_ends() {
+    let parts = vec![json!({"$ref": "#/$defs/me"}); 30];
+    let defs = json!({"me": {"allOf": parts}});
+    let schema =
+        json!({"required": ["n"], "properties": {"n": {"$ref": "#/$defs/me"}}, "$defs": defs});
+    assert!(super::super::defaults::optional(&schema).is_none());
+}
+
 /// What fits the schema as it stands keeps passing.
 #[test]
 fn no_value_that_fits_is_refused() {
