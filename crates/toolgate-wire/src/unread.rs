@@ -40,14 +40,18 @@ impl Unread {
 /// Reads a text of any length piece by piece, and keeps a few bytes of it.
 ///
 /// It follows strings and braces and relies on nothing else, so it goes on where the strict reader stops: beyond a limit, at a
-/// `NaN`, at bytes that are no UTF-8. Only members at the top level of an object count, never what stands within a result.
+/// `NaN`, at bytes that are no UTF-8, at single quotes, as Python prints a dictionary. Only members at the top level of an object count, never what stands within a result.
 #[derive(Debug, Default)]
 pub struct UnreadScanner {
     head: Vec<u8>,
     /// How many objects and arrays are open; 0 is the text around them.
     depth: usize,
     in_string: bool,
+    /// The quote that ends the string.
+    quote: u8,
     escaped: bool,
+    /// The last byte that is not white space, outside of strings.
+    last: u8,
     part: Part,
     object: Envelope,
     found: Unread,
@@ -86,7 +90,7 @@ impl UnreadScanner {
         while let Some((byte, rest)) = bytes.split_first() {
             // Most bytes stand within the strings of a result.
             if self.in_string && !self.escaped && self.depth > 1 {
-                let Some(at) = memchr::memchr2(b'"', b'\\', bytes) else {
+                let Some(at) = memchr::memchr2(self.quote, b'\\', bytes) else {
                     return;
                 };
                 let end = bytes.get(at).copied().unwrap_or_default();
@@ -107,7 +111,8 @@ impl UnreadScanner {
         }
         if self.found.is_no_message() {
             // A line of a message that was written over many lines.
-            self.found.unnamed = memchr::memmem::find(&self.head, b"\"jsonrpc\"").is_some();
+            let has = |word: &[u8]| memchr::memmem::find(&self.head, word).is_some();
+            self.found.unnamed = has(b"\"jsonrpc\"") || has(b"'jsonrpc'");
         }
         self.found
     }
@@ -115,23 +120,22 @@ impl UnreadScanner {
     fn step(&mut self, byte: u8) {
         if self.depth == 0 {
             if byte == b'{' {
-                (self.depth, self.part) = (1, Part::Between);
+                (self.depth, self.part, self.last) = (1, Part::Between, byte);
                 self.object = Envelope::default();
             }
             return;
         }
         if self.in_string {
-            self.keep(byte);
-            match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' => self.escaped = true,
-                b'"' => self.end_of_string(),
-                _ => {}
-            }
-            return;
+            return self.step_in_string(byte);
+        }
+        // An apostrophe within a word begins no string.
+        let may_begin = matches!(self.last, b'{' | b'[' | b',' | b':');
+        if !byte.is_ascii_whitespace() {
+            self.last = byte;
         }
         match byte {
-            b'"' => self.begin_string(),
+            b'"' => self.begin_string(byte),
+            b'\'' if may_begin => self.begin_string(byte),
             b'{' | b'[' => {
                 self.value();
                 self.keep(byte);
@@ -151,8 +155,19 @@ impl UnreadScanner {
         }
     }
 
-    fn begin_string(&mut self) {
-        self.in_string = true;
+    fn step_in_string(&mut self, byte: u8) {
+        let ends = byte == self.quote && !self.escaped;
+        self.keep(if ends { b'"' } else { byte });
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' => self.escaped = true,
+            _ if ends => self.end_of_string(),
+            _ => {}
+        }
+    }
+
+    fn begin_string(&mut self, quote: u8) {
+        (self.in_string, self.quote) = (true, quote);
         match &self.part {
             Part::Between if self.depth == 1 => self.part = Part::Key(Vec::new()),
             _ => self.keep(b'"'),
@@ -271,6 +286,15 @@ mod tests {
         answers(r#"INFO 3 done {"jsonrpc":"2.0","id":7,"result":{}}"#, "7");
         answers(r#"{"jsonrpc":"2.0","id":7,"result":{}} took 3 ms"#, "7");
         answers(r#"{info} {"jsonrpc":"2.0","id":7,"error":{"code":1}}"#, "7");
+        answers(
+            r#"{'jsonrpc': '2.0', 'id': 7, 'result': {'t': 'a "b', 'u': "it's", 'id': 8}}"#,
+            "7",
+        );
+        answers(
+            r#"{'id': 'seven', 'jsonrpc': '2.0', 'result': {}}"#,
+            "\"seven\"",
+        );
+        answers(r#"{don't} {"jsonrpc":"2.0","id":7,"result":{}}"#, "7");
         // A line end within a string: the first half names its request.
         answers(r#"{"jsonrpc":"2.0","id":7,"result":{"text":"a"#, "7");
         answers(
@@ -296,6 +320,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","result":{"x":1,"id":9}"#,
             r#"{"jsonrpc":"2.0","id":7,"resu"#,
             r#"  "jsonrpc": "2.0","#,
+            r#"  'jsonrpc': '2.0',"#,
         ] {
             assert_eq!(of(unnamed), (vec![], true), "{unnamed}");
         }
@@ -303,6 +328,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":NaN}}"#,
             r#"{"method":"notifications/x","params":{"result":1,"id":7}"#,
             r#"{"level":"info","id":7,"x":NaN}"#,
+            r#"{'level': 'info', 'id': 7}"#,
             "Server ready on stdio",
             "{ a: 1 }",
             "{",
