@@ -74,6 +74,15 @@ async def call(session, step):
         say("cancelled")
 
 
+WAYS = {
+    "resources/list": lambda session, params: session.list_resources(),
+    "resources/templates/list": lambda session, params: session.list_resource_templates(),
+    "resources/read": lambda session, params: session.read_resource(params["uri"]),
+    "prompts/list": lambda session, params: session.list_prompts(),
+    "prompts/get": lambda session, params: session.get_prompt(params["name"], params.get("arguments")),
+}
+
+
 async def one(session, step, peer):
     if step["do"] == "list":
         tools = (await session.list_tools()).tools
@@ -82,6 +91,9 @@ async def one(session, step, peer):
     elif step["do"] == "changed":
         await peer.changed.wait()
         say("changed")
+    elif step["do"] == "ask":
+        result = await WAYS[step["method"]](session, step["params"])
+        say("answer", result=result.model_dump(by_alias=True, mode="json", exclude_none=True))
     elif step["do"] == "wait":
         say("waiting")
         await anyio.to_thread.run_sync(sys.stdin.readline)
@@ -104,6 +116,8 @@ async def main():
                 await one(session, step, peer)
             except McpError as error:
                 say("error", code=error.error.code, message=error.error.message)
+            except Exception as error:  # what the SDK cannot read ends its step only
+                say("error", code=None, message=f"{type(error).__name__}: {error}")
     say("done")
 
 

@@ -76,6 +76,15 @@ async def call(client, step):
         say("cancelled")
 
 
+WAYS = {
+    "resources/list": lambda client, params: client.list_resources(),
+    "resources/templates/list": lambda client, params: client.list_resource_templates(),
+    "resources/read": lambda client, params: client.read_resource(params["uri"]),
+    "prompts/list": lambda client, params: client.list_prompts(),
+    "prompts/get": lambda client, params: client.get_prompt(params["name"], params.get("arguments")),
+}
+
+
 async def one(client, step, changes):
     if step["do"] == "list":
         tools = (await client.list_tools()).tools
@@ -84,6 +93,9 @@ async def one(client, step, changes):
     elif step["do"] == "changed":
         await changes.heard.wait()
         say("changed")
+    elif step["do"] == "ask":
+        result = await WAYS[step["method"]](client, step["params"])
+        say("answer", result=result.model_dump(by_alias=True, mode="json", exclude_none=True))
     elif step["do"] == "wait":
         say("waiting")
         await anyio.to_thread.run_sync(sys.stdin.readline)
@@ -138,6 +150,8 @@ async def steps(client, changes):
             await one(client, step, changes)
         except MCPError as error:
             say("error", code=error.code, message=error.message)
+        except Exception as error:  # what the SDK cannot read ends its step only
+            say("error", code=None, message=f"{type(error).__name__}: {error}")
 
 
 anyio.run(main)

@@ -119,7 +119,8 @@ def use(method, request):
     if method == "prompts/get":
         message = {"role": "user", "content": {"type": "text", "text": "prompted"}}
         return reply(request, json.dumps(wrapped({"messages": [message]})))
-    ran = "ran " + json.dumps(params.get("arguments"), sort_keys=True)
+    arguments = json.dumps(params.get("arguments"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    ran = "ran " + arguments
     return reply(request, json.dumps(wrapped({"content": [{"type": "text", "text": ran}]})))
 
 

@@ -52,7 +52,6 @@ mod nested_gateways;
 mod no_proxy;
 mod no_spawn;
 mod oauth;
-#[cfg(feature = "odd-servers")]
 mod odd_servers;
 mod one_address;
 mod one_no;

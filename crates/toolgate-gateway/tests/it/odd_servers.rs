@@ -4,100 +4,118 @@
 //! schema of their revision, and by the clients of the official SDKs.
 
 mod corpus;
-mod own_servers;
+mod event_stream;
+mod expectation;
 mod raw_client;
+mod reasons;
 mod sdk_clients;
 
-use crate::help::{Gate, SOON, Setup, TempDir, real, until};
-use corpus::{Case, cases, config, text_of};
-use raw_client::RawClient;
+use crate::help::{Gate, Setup, real, within};
+use corpus::{Case, cases, config};
+use expectation::text_of;
+use raw_client::{Open, RawClient};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::path::Path;
+use std::time::Duration;
 
-/// How many clients of the raw kind run at once.
-const CLIENTS_AT_ONCE: usize = 2;
+/// How long the servers of the corpus may take to start on a machine that has other work.
+const START: Duration = Duration::from_secs(300);
+/// Cases between two calls to the good server.
+const CASES_A_CHECK: usize = 10;
 
-/// A gateway before the corpus, once every server is up.
-fn gate(real: &Path) -> Gate {
+/// A gateway before the corpus, once each server runs, or is down where its case says so.
+fn gate(real: &Path, cases: &[Case]) -> Gate {
     let gate = Setup::config(config(real)).start();
-    until("every server runs", SOON, || {
+    let down: HashSet<&str> = cases
+        .iter()
+        .filter(|case| case.line["state"] == "down")
+        .map(|case| &*case.server)
+        .collect();
+    let is_settled = |server: &Value| match down.contains(server["id"].as_str().unwrap()) {
+        true => server["state"] != "running" && server["error"].is_string(),
+        false => server["state"] == "running",
+    };
+    let mut late = Vec::new();
+    let ready = within(START, || {
         let servers = gate.state()["servers"].clone();
-        let up = |server: &Value| server["state"] == "running";
-        servers.as_array().unwrap().iter().all(up).then_some(())
+        late = servers.as_array().unwrap().clone();
+        late.retain(|server| !is_settled(server));
+        late.is_empty().then_some(())
     });
+    assert!(ready.is_some(), "not as they must be: {late:#?}");
     gate
 }
 
 /// Checks that the good server beside the odd ones works.
-fn good_server_works(client: &mut RawClient, wrong: &mut Vec<String>) {
-    let answer = client.call("good_add", &json!({"a": 1, "b": 2}));
-    if !text_of(&answer).contains('3') {
-        wrong.push(format!("{client}: the good server answered {answer}"));
-    }
+fn good_server_works(client: &mut RawClient) -> Result<(), String> {
+    let answer = client.call("good_add", &json!({"a": 1, "b": 2}))?;
+    let fine = answer["result"]["isError"] != json!(true) && text_of(&answer).contains('3');
+    expectation::expect(fine, || format!("the good server answered {answer}"))
 }
 
-/// Lists everything and uses each case as it says; what is wrong is added.
-fn read_all(client: &mut RawClient, cases: &[Case], wrong: &mut Vec<String>) {
-    let listed = client.lists();
-    good_server_works(client, wrong);
-    for case in cases {
+/// Lists everything and uses each case as it says; returns what is wrong.
+fn read_all(client: &mut RawClient, cases: &[Case]) -> Vec<String> {
+    let (listed, mut wrong) = client.lists();
+    for (number, case) in cases.iter().enumerate() {
         if let Err(why) = case.check(client, &listed) {
             wrong.push(format!("{client}: {}: {}: {why}", case.file, case.name));
         }
+        if number % CASES_A_CHECK == 0
+            && let Err(why) = good_server_works(client)
+        {
+            wrong.push(format!("{client}: after {}: {why}", case.name));
+        }
     }
-    good_server_works(client, wrong);
+    wrong.extend(good_server_works(client).err());
+    wrong
+}
+
+#[track_caller]
+fn nothing_is(wrong: &[String]) {
+    let lines = wrong.join("\n");
+    assert!(wrong.is_empty(), "{} are wrong:\n{lines}", wrong.len());
+}
+
+#[test]
+fn the_corpus_has_many_cases_and_each_has_its_own_name() {
+    let cases = cases();
+    assert!(cases.len() >= 250, "the corpus has {} cases", cases.len());
+    let names: HashSet<(&str, &str)> = cases.iter().map(|case| (case.file, &*case.name)).collect();
+    assert_eq!(names.len(), cases.len(), "two cases have the same name");
 }
 
 #[test]
 fn odd_servers_leave_good_ones_usable_in_every_revision() {
     let Some(real) = real() else { return };
     let cases = cases();
-    assert!(cases.len() >= 250, "the corpus has {} cases", cases.len());
-    let gate = gate(&real);
-    let folder = TempDir::new("odd");
-    let config = folder.write("toolgate.toml", &config(&real));
-    let mut clients = raw_client::every(&gate, &config);
-    let mut wrong = Vec::new();
-    while !clients.is_empty() {
-        let few = clients.split_off(clients.len().saturating_sub(CLIENTS_AT_ONCE));
-        std::thread::scope(|scope| {
-            let running: Vec<_> = few
-                .into_iter()
-                .map(|open| {
-                    let cases = &cases;
-                    scope.spawn(move || {
-                        let mut wrong = Vec::new();
-                        read_all(&mut open(), cases, &mut wrong);
-                        wrong
-                    })
-                })
-                .collect();
-            for one in running {
-                wrong.extend(one.join().expect("a client that reads every message"));
-            }
-        });
-    }
-    assert!(
-        wrong.is_empty(),
-        "{} are wrong:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
-    reasons_are_shown(&gate, &cases);
+    let gate = gate(&real, &cases);
+    let config = config(&real);
+    let mut wrong = reasons::missing(&gate, &cases);
+    let over_http = || each_client(raw_client::over_http(gate.port), &cases);
+    wrong.extend(both(over_http, || {
+        each_client(raw_client::over_stdio(&config), &cases)
+    }));
+    nothing_is(&wrong);
     gate.stop();
 }
 
-/// What is withheld or repaired has a reason that the operator sees.
-#[track_caller]
-fn reasons_are_shown(gate: &Gate, cases: &[Case]) {
-    let shown = gate.cli(&["tools"]) + &gate.cli(&["status"]);
-    let missing: Vec<&str> = cases
-        .iter()
-        .filter(|case| !case.reason_is_in(&shown))
-        .map(|case| case.name.as_str())
-        .collect();
-    assert!(
-        missing.is_empty(),
-        "no reason is shown for {missing:?} in:\n{shown}"
-    );
+/// Reads the corpus with one client after the other.
+fn each_client(clients: Vec<Open<'_>>, cases: &[Case]) -> Vec<String> {
+    let read = |open: Open<'_>| read_all(&mut open(), cases);
+    clients.into_iter().flat_map(read).collect()
+}
+
+/// Runs both at once. Of the clients of one gateway only one reads at a time: an answer with the id `null` can be told to
+/// belong to a call only while no other waits for the same server.
+fn both(
+    one: impl FnOnce() -> Vec<String> + Send,
+    other: impl FnOnce() -> Vec<String>,
+) -> Vec<String> {
+    std::thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let mut wrong = other();
+        wrong.extend(one.join().expect("a client that reads to the end"));
+        wrong
+    })
 }

@@ -87,6 +87,20 @@ impl Pipe {
         }
     }
 
+    /// The answer to a request, and what is wrong with it and with what came before it.
+    pub(crate) fn checked_answer(&mut self, request: &Value) -> (Value, Vec<String>) {
+        self.write(&request.to_string());
+        let mut wrong = Vec::new();
+        loop {
+            let line = self.lines.recv_timeout(LONG).expect("a line");
+            wrong.extend(self.talk.borrow_mut().check(&line).err());
+            let message: Value = serde_json::from_str(&line).unwrap_or_default();
+            if message["id"] == request["id"] && message.get("method").is_none() {
+                return (message, wrong);
+            }
+        }
+    }
+
     /// Ends the input; everything must end by itself.
     fn end(mut self) {
         let family = Family::of(self.child.id());

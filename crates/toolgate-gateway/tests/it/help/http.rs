@@ -1,8 +1,9 @@
 //! HTTP/1.1 by hand, so that a test can send what no decent client would.
 
-use super::{SOON, schemas};
+use super::{LONG, SOON, schemas};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 /// An answer, read to its end.
 #[derive(Debug)]
@@ -48,7 +49,7 @@ pub(crate) fn request(
 /// Sends bytes as they are and reads until the other end closes, or the message is whole.
 #[track_caller]
 pub(crate) fn raw(port: u16, bytes: &[u8]) -> Response {
-    let all = exchange(port, bytes);
+    let all = exchange(port, bytes, SOON);
     let response = parse(&all);
     let response =
         response.unwrap_or_else(|| panic!("no answer but {:?}", String::from_utf8_lossy(&all)));
@@ -58,18 +59,29 @@ pub(crate) fn raw(port: u16, bytes: &[u8]) -> Response {
 
 /// The same towards a gateway that may be killed meanwhile: nothing unless the answer is whole.
 pub(crate) fn try_raw(port: u16, bytes: &[u8]) -> Option<Response> {
-    let all = exchange(port, bytes);
+    let all = exchange(port, bytes, SOON);
     let response = whole(&all).then(|| parse(&all)).flatten()?;
     schemas::check(bytes, &response);
     Some(response)
 }
 
-fn exchange(port: u16, bytes: &[u8]) -> Vec<u8> {
+/// The same, and what is wrong with the messages in the answer, for tests that go on after an invalid one.
+#[track_caller]
+pub(crate) fn checked(port: u16, bytes: &[u8]) -> (Response, Option<String>) {
+    let all = exchange(port, bytes, LONG);
+    let response = whole(&all).then(|| parse(&all)).flatten();
+    let response = response
+        .unwrap_or_else(|| panic!("no whole answer but {:?}", String::from_utf8_lossy(&all)));
+    let wrong = schemas::validate(bytes, &response).err();
+    (response, wrong)
+}
+
+fn exchange(port: u16, bytes: &[u8], bound: Duration) -> Vec<u8> {
     let mut all = Vec::new();
     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else {
         return all;
     };
-    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream.set_read_timeout(Some(bound)).unwrap();
     // The other end may refuse before it has read everything.
     let _ = stream.write_all(bytes);
     let mut buffer = [0; 16 * 1024];

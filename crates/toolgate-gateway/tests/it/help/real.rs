@@ -196,15 +196,28 @@ impl Script {
     /// Waits for the next event of this name or an error: both end a call.
     #[track_caller]
     pub(crate) fn event_or_error(&mut self, name: &str) -> Value {
+        self.next_of(&[name, "error"])
+    }
+
+    /// Waits for the event that ends a step of the job: a list, a result, an answer or an error.
+    #[track_caller]
+    pub(crate) fn end_of_step(&mut self) -> Value {
+        self.next_of(&["tools", "result", "answer", "error"])
+    }
+
+    #[track_caller]
+    fn next_of(&mut self, names: &[&str]) -> Value {
         let end = Instant::now() + LONG;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let line = self.lines.recv_timeout(left).expect("an end of the call");
+            let Ok(line) = self.lines.recv_timeout(left) else {
+                panic!("none of {names:?} came after {:?}", self.seen.last());
+            };
             let Ok(event) = serde_json::from_str::<Value>(&line) else {
                 continue;
             };
             self.seen.push(event.clone());
-            if event["event"] == name || event["event"] == "error" {
+            if names.iter().any(|name| event["event"] == *name) {
                 return event;
             }
         }

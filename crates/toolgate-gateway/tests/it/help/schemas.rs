@@ -22,12 +22,22 @@ static SESSIONS: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex:
 /// Panics where a message in the answer to this request is not what its schema wants.
 #[track_caller]
 pub(super) fn check(request: &[u8], response: &Response) {
+    if let Err(why) = validate(request, response) {
+        panic!("{why}\nin {}", response.body);
+    }
+}
+
+/// Validates each message in the answer to this request.
+///
+/// # Errors
+/// What is not what its schema wants.
+pub(super) fn validate(request: &[u8], response: &Response) -> Result<(), String> {
     let request = String::from_utf8_lossy(request);
     let Some((head, body)) = request.split_once("\r\n\r\n") else {
-        return;
+        return Ok(());
     };
     if !head.contains(" /mcp ") {
-        return;
+        return Ok(());
     }
     let mut talk = Talk::of(Side::Server);
     let mut sessions = SESSIONS.lock().unwrap();
@@ -46,18 +56,18 @@ pub(super) fn check(request: &[u8], response: &Response) {
     drop(sessions);
     talk.heard(body);
     match response.header("content-type") {
-        Some("application/json") => talk.said(&response.body),
+        Some("application/json") => talk.check(&response.body),
         Some("text/event-stream") => {
             // The last event may have been cut off by the test.
             let whole = response
                 .body
                 .rsplit_once("\n\n")
                 .map_or("", |(whole, _)| whole);
-            for event in whole.split("\n\n") {
+            whole.split("\n\n").try_for_each(|event| {
                 let data = event.lines().filter_map(|line| line.strip_prefix("data:"));
-                talk.said(&data.map(str::trim).collect::<Vec<_>>().join("\n"));
-            }
+                talk.check(&data.map(str::trim).collect::<Vec<_>>().join("\n"))
+            })
         }
-        _ => {}
+        _ => Ok(()),
     }
 }

@@ -1,17 +1,26 @@
 //! A client by hand in each revision, over stdio and HTTP. Every message that it reads is validated.
 
-use crate::help::{Gate, LONG, Modern, Session, Side, Talk, answer_of, send};
+use super::event_stream::EventStream;
+use crate::help::{Modern, Session, answer_of, checked, request};
 use crate::stdio::Pipe;
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
-use std::fmt;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
-use std::path::Path;
+use std::{collections::HashMap, fmt};
 
 /// Opens a client, on the thread that uses it.
-pub(super) type Open = Box<dyn FnOnce() -> RawClient + Send>;
+pub(super) type Open<'a> = Box<dyn FnOnce() -> RawClient + Send + 'a>;
+
+const REVISIONS: [&str; 5] = [
+    "2024-11-05",
+    "2025-03-26",
+    "2025-06-18",
+    "2025-11-25",
+    NEWEST,
+];
+const NEWEST: &str = "2026-07-28";
 
 /// What a client was listed.
+#[derive(Default)]
 pub(super) struct Listed {
     pub(super) tools: Vec<Value>,
     pub(super) resources: Vec<Value>,
@@ -21,7 +30,7 @@ pub(super) struct Listed {
 
 enum Wire {
     Stdio(Box<Pipe>),
-    Http(Session),
+    Http(u16, Session),
     HttpOfNewest(u16),
     HttpWithSse(EventStream),
 }
@@ -31,53 +40,47 @@ pub(super) struct RawClient {
     revision: &'static str,
     wire: Wire,
     last_id: u64,
+    /// By the name of a tool, its arguments that are repeated in headers, and the names of the headers.
+    repeated: HashMap<String, Vec<(String, String)>>,
 }
 
-/// One client for each revision and transport.
-pub(super) fn every(gate: &Gate, config_file: &Path) -> Vec<Open> {
-    let port = gate.port;
-    let text = std::fs::read_to_string(config_file).unwrap();
-    let mut all: Vec<Open> = Vec::new();
-    for revision in [
-        "2024-11-05",
-        "2025-03-26",
-        "2025-06-18",
-        "2025-11-25",
-        "2026-07-28",
-    ] {
-        all.push(Box::new(move || RawClient::over_http(revision, port)));
-        let text = text.clone();
-        all.push(Box::new(move || RawClient::over_stdio(revision, &text)));
-    }
-    all
+/// One client for each revision, over HTTP to the same gateway.
+pub(super) fn over_http<'a>(port: u16) -> Vec<Open<'a>> {
+    let open = |revision| -> Open<'a> { Box::new(move || RawClient::over_http(revision, port)) };
+    REVISIONS.map(open).into()
+}
+
+/// One client for each revision, over stdio to a gateway of its own.
+pub(super) fn over_stdio(config: &str) -> Vec<Open<'_>> {
+    let open = |revision| -> Open<'_> { Box::new(move || RawClient::over_stdio(revision, config)) };
+    REVISIONS.map(open).into()
 }
 
 impl RawClient {
-    fn of(revision: &'static str, wire: Wire) -> RawClient {
-        RawClient {
+    pub(super) fn over_http(revision: &'static str, port: u16) -> RawClient {
+        RawClient::open(
+            revision,
+            match revision {
+                NEWEST => Wire::HttpOfNewest(port),
+                "2024-11-05" => Wire::HttpWithSse(EventStream::open(port)),
+                _ => Wire::Http(port, Session::of(port, revision)),
+            },
+        )
+    }
+
+    fn over_stdio(revision: &'static str, config: &str) -> RawClient {
+        RawClient::open(revision, Wire::Stdio(Box::new(Pipe::with(Some(config)))))
+    }
+
+    fn open(revision: &'static str, wire: Wire) -> RawClient {
+        let mut client = RawClient {
             revision,
             wire,
             last_id: 0,
-        }
-    }
-
-    pub(super) fn over_http(revision: &'static str, port: u16) -> RawClient {
-        let wire = match revision {
-            "2026-07-28" => Wire::HttpOfNewest(port),
-            "2024-11-05" => Wire::HttpWithSse(EventStream::open(port)),
-            _ => Wire::Http(Session::of(port, revision)),
+            repeated: HashMap::new(),
         };
-        let mut client = RawClient::of(revision, wire);
-        if revision == "2024-11-05" {
-            client.shake_hands();
-        }
-        client
-    }
-
-    pub(super) fn over_stdio(revision: &'static str, config: &str) -> RawClient {
-        let pipe = Wire::Stdio(Box::new(Pipe::with(Some(config))));
-        let mut client = RawClient::of(revision, pipe);
-        if revision != "2026-07-28" {
+        let has_session = matches!(client.wire, Wire::Http(..) | Wire::HttpOfNewest(_));
+        if revision != NEWEST && !has_session {
             client.shake_hands();
         }
         client
@@ -85,7 +88,7 @@ impl RawClient {
 
     fn shake_hands(&mut self) {
         let hello = json!({"protocolVersion": self.revision, "capabilities": {}, "clientInfo": {"name": "by-hand", "version": "1"}});
-        let opened = self.request("initialize", hello);
+        let opened = self.request("initialize", hello).unwrap();
         assert_eq!(
             opened["result"]["protocolVersion"], self.revision,
             "{opened}"
@@ -94,59 +97,105 @@ impl RawClient {
         match &mut self.wire {
             Wire::Stdio(pipe) => pipe.write(&done),
             Wire::HttpWithSse(stream) => stream.post(&done),
-            Wire::Http(_) | Wire::HttpOfNewest(_) => {}
+            Wire::Http(..) | Wire::HttpOfNewest(_) => {}
         }
     }
 
     /// Sends a request and returns the message that answers it.
-    #[track_caller]
-    pub(super) fn request(&mut self, method: &str, params: Value) -> Value {
-        self.last_id += 1;
-        let id = json!(self.last_id);
-        let name = params["name"]
-            .as_str()
-            .or(params["uri"].as_str())
-            .map(str::to_owned);
-        let body = match self.revision {
-            "2026-07-28" => Modern::body(&id, method, params),
-            _ => json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
-        };
-        match &mut self.wire {
-            Wire::Stdio(pipe) => pipe.answer(body),
-            Wire::Http(session) => answer_of(&session.post(&body), &id),
-            Wire::HttpOfNewest(port) => Modern::ask(*port, name.as_deref(), &body),
-            Wire::HttpWithSse(stream) => stream.answer(&body),
+    ///
+    /// # Errors
+    /// A message that came is not what the schema of the revision wants.
+    pub(super) fn request(&mut self, method: &str, params: Value) -> Result<Value, String> {
+        let (answer, wrong) = self.checked_answer(method, params);
+        match wrong.is_empty() {
+            true => Ok(answer),
+            false => Err(wrong.join("; ")),
         }
     }
 
-    pub(super) fn call(&mut self, name: &str, arguments: &Value) -> Value {
+    /// The answer to a request, and what is wrong with it and with what came before it.
+    fn checked_answer(&mut self, method: &str, params: Value) -> (Value, Vec<String>) {
+        self.last_id += 1;
+        let id = json!(self.last_id);
+        let name = params["name"].as_str().or(params["uri"].as_str());
+        let name = name.map(str::to_owned);
+        let body = match self.revision {
+            NEWEST => Modern::body(&id, method, params),
+            _ => json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
+        };
+        let name = name.as_deref().map(header_value);
+        let repeated = self.repeated_in(&body["params"]);
+        let (port, headers) = match &mut self.wire {
+            Wire::Stdio(pipe) => return pipe.checked_answer(&body),
+            Wire::HttpWithSse(stream) => return stream.checked_answer(&body),
+            Wire::Http(port, session) => (*port, session.headers()),
+            Wire::HttpOfNewest(port) => {
+                let mut headers = Modern::headers(method, name.as_deref());
+                headers.extend(repeated);
+                (*port, headers)
+            }
+        };
+        let bytes = request(port, "POST", "/mcp", &headers, body.to_string().as_bytes());
+        let (answer, wrong) = checked(port, &bytes);
+        (answer_of(&answer, &id), Vec::from_iter(wrong))
+    }
+
+    /// The headers that repeat arguments of a call (2026-07-28).
+    fn repeated_in(&self, params: &Value) -> Vec<String> {
+        let tool = params["name"].as_str().unwrap_or_default();
+        let repeated = self.repeated.get(tool).into_iter().flatten();
+        let line = |(argument, header): &(String, String)| {
+            let value = params["arguments"].get(argument)?;
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            Some(format!("Mcp-Param-{header}: {}", header_value(&text)))
+        };
+        repeated.filter_map(line).collect()
+    }
+
+    /// Calls a tool.
+    ///
+    /// # Errors
+    /// A message that came is not valid.
+    pub(super) fn call(&mut self, name: &str, arguments: &Value) -> Result<Value, String> {
         self.request("tools/call", json!({"name": name, "arguments": arguments}))
     }
 
-    pub(super) fn read(&mut self, uri: &str) -> Value {
-        self.request("resources/read", json!({"uri": uri}))
-    }
-
-    /// Lists everything, page by page.
-    pub(super) fn lists(&mut self) -> Listed {
-        Listed {
-            tools: self.list("tools/list", "tools"),
-            resources: self.list("resources/list", "resources"),
-            templates: self.list("resources/templates/list", "resourceTemplates"),
-            prompts: self.list("prompts/list", "prompts"),
+    /// Lists everything, page by page, and says what is wrong with the lists.
+    pub(super) fn lists(&mut self) -> (Listed, Vec<String>) {
+        let mut wrong = Vec::new();
+        let listed = Listed {
+            tools: self.list("tools/list", "tools", &mut wrong),
+            resources: self.list("resources/list", "resources", &mut wrong),
+            templates: self.list("resources/templates/list", "resourceTemplates", &mut wrong),
+            prompts: self.list("prompts/list", "prompts", &mut wrong),
+        };
+        for tool in &listed.tools {
+            let properties = tool["inputSchema"]["properties"].as_object();
+            let marked = properties
+                .into_iter()
+                .flatten()
+                .filter_map(|(name, schema)| {
+                    Some((
+                        name.clone(),
+                        schema.get("x-mcp-header")?.as_str()?.to_owned(),
+                    ))
+                });
+            let name = tool["name"].as_str().unwrap_or_default();
+            self.repeated.insert(name.to_owned(), marked.collect());
         }
+        (listed, wrong)
     }
 
-    #[track_caller]
-    fn list(&mut self, method: &str, member: &str) -> Vec<Value> {
+    fn list(&mut self, method: &str, member: &str, wrong: &mut Vec<String>) -> Vec<Value> {
         let (mut items, mut params) = (Vec::new(), json!({}));
         loop {
-            let answer = self.request(method, params);
+            let (answer, found) = self.checked_answer(method, params);
+            let found = found.into_iter();
+            wrong.extend(found.map(|why| format!("{self}: {method}: {why}")));
             let page = answer["result"][member].as_array();
-            items.extend(
-                page.unwrap_or_else(|| panic!("{self}: {method}: {answer}"))
-                    .clone(),
-            );
+            items.extend(page.into_iter().flatten().cloned());
             let Some(cursor) = answer["result"].get("nextCursor") else {
                 return items;
             };
@@ -154,7 +203,7 @@ impl RawClient {
         }
     }
 
-    /// Whether results of its revision have structured content.
+    /// Whether results of its revision have structured content, and blocks of all kinds.
     pub(super) fn knows_structured(&self) -> bool {
         self.revision >= "2025-06-18"
     }
@@ -170,65 +219,10 @@ impl fmt::Display for RawClient {
     }
 }
 
-/// HTTP with SSE of 2024-11-05: one stream for what the server says, a POST for each message of the client.
-struct EventStream {
-    port: u16,
-    path: String,
-    events: BufReader<TcpStream>,
-    talk: Talk,
-}
-
-impl EventStream {
-    fn open(port: u16) -> EventStream {
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_read_timeout(Some(LONG)).unwrap();
-        write!(
-            stream,
-            "GET /sse HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: text/event-stream\r\n\r\n"
-        )
-        .unwrap();
-        let mut opened = EventStream {
-            port,
-            path: String::new(),
-            events: BufReader::new(stream),
-            talk: Talk::of(Side::Server),
-        };
-        opened.path = opened.next_data();
-        opened
-    }
-
-    /// The data of the next event. All of it is one line; the sizes of chunks are not data.
-    fn next_data(&mut self) -> String {
-        let mut line = String::new();
-        loop {
-            line.clear();
-            assert_ne!(
-                self.events.read_line(&mut line).unwrap(),
-                0,
-                "the stream ended"
-            );
-            if let Some(data) = line.strip_prefix("data:") {
-                return data.trim().to_owned();
-            }
-        }
-    }
-
-    fn post(&mut self, message: &str) {
-        self.talk.heard(message);
-        let json = ["Content-Type: application/json".to_owned()];
-        let taken = send(self.port, "POST", &self.path, &json, message.as_bytes());
-        assert_eq!(taken.status, 202, "{taken:?}");
-    }
-
-    fn answer(&mut self, body: &Value) -> Value {
-        self.post(&body.to_string());
-        loop {
-            let line = self.next_data();
-            self.talk.said(&line);
-            let message: Value = serde_json::from_str(&line).expect(&line);
-            if message["id"] == body["id"] && message.get("method").is_none() {
-                return message;
-            }
-        }
+/// A text as the value of a header: encoded where a header cannot have it (2026-07-28, transports, "Value Encoding").
+fn header_value(text: &str) -> String {
+    match text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+        true => text.to_owned(),
+        false => format!("=?base64?{}?=", STANDARD.encode(text)),
     }
 }
