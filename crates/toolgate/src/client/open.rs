@@ -49,6 +49,8 @@ pub enum OpenError {
     Unusable(String),
     /// It speaks no revision that we may speak; what it offered.
     NoRevision(Vec<String>),
+    /// It offers no revision that we may speak, and we may not speak one with a handshake.
+    NoHandshake,
     /// Its answer to the handshake is malformed, or cannot be read.
     Malformed(Cow<'static, str>),
     /// It answered no handshake, and wrote something else than messages; what was expected, and a quotation.
@@ -73,6 +75,9 @@ impl fmt::Display for OpenError {
                     offered.join(", ")
                 )
             }
+            OpenError::NoHandshake => f.write_str(
+                "it offers no revision of the protocol that is allowed here, and none with a handshake is allowed",
+            ),
             OpenError::Malformed(reason) => {
                 write!(f, "its answer to the handshake is malformed: {reason}")
             }
@@ -205,12 +210,17 @@ async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> 
             .await
             .map_err(|failure| failed(link, failure, false));
     };
-    if options.era == EraPreference::Session && options.revisions.iter().any(|d| !d.stateless) {
+    let handshake = options.revisions.iter().any(|d| !d.stateless);
+    if options.era == EraPreference::Session && handshake {
         return session_first(link, options, modern).await;
     }
     let probe = probe(link, modern, options);
     tokio::pin!(probe);
-    let early = timeout(options.probe_wait.min(options.start / 2), &mut probe).await;
+    let early = match handshake {
+        true => timeout(options.probe_wait.min(options.start / 2), &mut probe).await,
+        // Nothing else is tried, so a slow server has all of the time.
+        false => Ok((&mut probe).await),
+    };
     let slow = early.is_err();
     let refused = matches!(early, Ok(Err(Failure::Rpc(_))));
     match early.map(|answer| era(answer, options)) {
@@ -467,9 +477,7 @@ async fn initialize(
     instead: Option<&'static Dialect>,
 ) -> Result<Peer, Handshake> {
     let Some(best) = options.revisions.iter().find(|d| !d.stateless) else {
-        return Err(Handshake::Wrong(OpenError::NoRevision(vec![
-            "an older era".to_owned(),
-        ])));
+        return Err(Handshake::Wrong(OpenError::NoHandshake));
     };
     let params = initialize::Params {
         version: best.revision.to_owned(),

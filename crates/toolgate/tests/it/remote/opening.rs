@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use toolgate::{
     Client, Service,
-    client::{EraPreference, OpenError},
+    client::{EraPreference, OpenError, RemoteOptions},
 };
 use toolgate_wire::dialect;
 
@@ -432,4 +432,37 @@ async fn the_builder_of_clients_can_prefer_sessions() {
     assert_eq!(hello["method"], "initialize");
     peer.reply(&hello, welcome("2025-11-25", json!({}))).await;
     opening.await.unwrap().unwrap();
+}
+
+/// Options that allow no revision with a handshake.
+fn newest_only() -> RemoteOptions {
+    let mut options = options();
+    options.revisions.retain(|dialect| dialect.stateless);
+    options
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_legacy_server_is_refused_without_a_handshake_where_none_is_allowed() {
+    let (opening, mut peer) = start(newest_only());
+    let probe = peer.read().await;
+    peer.refuse(&probe, -32601, "method not found", json!(null))
+        .await;
+    let error = soon(opening).await.unwrap().err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "it offers no revision of the protocol that is allowed here, and none with a handshake is allowed"
+    );
+    assert_eq!(soon(peer.rest()).await, "", "no handshake is tried");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_server_is_waited_for_where_no_handshake_is_allowed() {
+    let (opening, mut peer) = start(newest_only());
+    let probe = peer.read().await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let found =
+        json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}});
+    peer.reply(&probe, found).await;
+    let remote = soon(opening).await.unwrap().unwrap();
+    assert_eq!(remote.status().revision, "2026-07-28");
 }
