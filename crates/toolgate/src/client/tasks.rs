@@ -118,6 +118,16 @@ impl Followed {
         });
     }
 
+    /// Reports progress to the caller. The value grows each time: an equal one would be dropped on its way.
+    fn progress(&mut self, call: &Call, message: Option<String>) {
+        call.reporter.tell(Event::Progress(Progress {
+            progress: self.looks,
+            total: None,
+            message,
+        }));
+        self.looks += 1e-6;
+    }
+
     /// Takes what the server says of the wait between two looks.
     fn paced(&mut self, poll_ms: Option<u64>) {
         let said = poll_ms.map_or(POLL, Duration::from_millis);
@@ -169,7 +179,7 @@ impl Remote {
         // The answer to the call never has what goes with the state.
         let task = match task.status {
             Status::Working => task,
-            _ => self.looked(&call, &followed).await?,
+            _ => self.looked(&call, &mut followed).await?,
         };
         self.look(call, followed, task).await
     }
@@ -204,7 +214,7 @@ impl Remote {
             followed.cancel = None;
             return Err(call.lost());
         }
-        let task = match self.seen(&call, &followed, words).await {
+        let task = match self.seen(&call, &mut followed, words).await {
             Ok(task) => task,
             Err(error) if *error.kind() == Kind::Answered(code::INVALID_PARAMS) => {
                 followed.cancel = None;
@@ -228,7 +238,7 @@ impl Remote {
         while task.status == Status::Working {
             followed.paced(task.poll_ms);
             tokio::time::sleep(followed.poll).await;
-            task = self.seen(&call, &followed, Words::Core).await?;
+            task = self.seen(&call, &mut followed, Words::Core).await?;
         }
         if task.status == Status::Cancelled {
             followed.cancel = None;
@@ -305,15 +315,20 @@ impl Remote {
         let told = self.asked(&call, tasks::UPDATE, params).await;
         told.map_err(|failure| self.failed(failure))?;
         followed.tell(&call);
-        let task = self.looked(&call, &followed).await?;
+        let task = self.looked(&call, &mut followed).await?;
         self.look(call, followed, task).await
     }
 
-    async fn looked(&self, call: &Call, followed: &Followed) -> Result<Task, Error> {
+    async fn looked(&self, call: &Call, followed: &mut Followed) -> Result<Task, Error> {
         self.seen(call, followed, Words::Extension).await
     }
 
-    async fn seen(&self, call: &Call, followed: &Followed, words: Words) -> Result<Task, Error> {
+    async fn seen(
+        &self,
+        call: &Call,
+        followed: &mut Followed,
+        words: Words,
+    ) -> Result<Task, Error> {
         let mut missed = 0;
         let result = loop {
             let params = self.about(call, &followed.id, |_| {});
@@ -329,14 +344,11 @@ impl Remote {
                 return Err(self.unseen(&why));
             }
             // The task runs on, whatever becomes of one look: a sign of life for whoever waits.
-            call.reporter.tell(Event::Progress(Progress {
-                progress: followed.looks,
-                total: None,
-                message: Some(format!(
-                    "the server {} did not say how its task is; it is asked again",
-                    self.name()
-                )),
-            }));
+            let message = format!(
+                "the server {} did not say how its task is; it is asked again",
+                self.name()
+            );
+            followed.progress(call, Some(message));
             tokio::time::sleep(after(followed.poll, missed)).await;
         };
         let task = Task::read(words, &result);
@@ -399,14 +411,9 @@ impl Remote {
             }
             followed.paced(task.poll_ms);
             // A sign of life, with what the server says of itself.
-            call.reporter.tell(Event::Progress(Progress {
-                progress: followed.looks,
-                total: None,
-                message: task.message.map(|text| harmless(&text, 500)),
-            }));
-            followed.looks += 1e-6;
+            followed.progress(&call, task.message.map(|text| harmless(&text, 500)));
             tokio::time::sleep(followed.poll).await;
-            task = self.looked(&call, &followed).await?;
+            task = self.looked(&call, &mut followed).await?;
         }
     }
 

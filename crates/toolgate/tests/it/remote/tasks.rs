@@ -2,9 +2,15 @@
 
 use super::peer::{Peer, all, call, legacy, modern, soon, tool};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use tokio::{join, time::Instant};
-use toolgate::{Abilities, Call, Caller, Json, Kind, Op, Outcome, Service, client::Remote};
+use toolgate::{
+    Abilities, Call, Caller, Event, Json, Kind, Op, Outcome, Report, Reporter, Service,
+    client::Remote,
+};
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
@@ -301,4 +307,44 @@ async fn looks_are_not_made_again_for_ever_nor_where_the_task_is_unknown() {
         assert_eq!(*error.kind(), kind);
         assert!(error.public().contains(words), "{}", error.public());
     }
+}
+
+/// Progress of a call, as its caller hears it.
+#[derive(Default)]
+struct ProgressLog(Mutex<Vec<f64>>);
+
+impl Report for ProgressLog {
+    fn report(&self, event: Event) {
+        if let Event::Progress(progress) = event {
+            self.0.lock().unwrap().push(progress.progress);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_grows_with_each_poll_also_with_those_that_fail() {
+    let (remote, mut peer) = knowing().await;
+    let log = Arc::new(ProgressLog::default());
+    let mut slow = call("slow", "{}");
+    slow.reporter = Reporter::new(log.clone());
+    let (done, ()) = join!(soon(remote.call(slow)), async {
+        let request = hears(&mut peer, "tools/call").await;
+        peer.reply(&request, task("task", "working", json!({})))
+            .await;
+        for answer in [None, None, Some("working"), None, Some("completed")] {
+            let request = hears(&mut peer, "tasks/get").await;
+            match answer {
+                None => peer.refuse(&request, -32603, "a hiccup", json!(null)).await,
+                Some("completed") => peer.reply(&request, completed()).await,
+                Some(status) => {
+                    let working = task("complete", status, json!({}));
+                    peer.reply(&request, working).await;
+                }
+            }
+        }
+    });
+    assert!(said(&done.unwrap()).contains("done"));
+    let log = log.0.lock().unwrap().clone();
+    assert_eq!(log.len(), 5, "{log:?}");
+    assert!(log.windows(2).all(|pair| pair[0] < pair[1]), "{log:?}");
 }
