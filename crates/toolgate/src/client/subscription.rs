@@ -90,6 +90,22 @@ impl Wanted {
         o.finish()
     }
 
+    /// The note on a server that refuses the subscription.
+    fn refused(&self) -> String {
+        let kinds: Vec<String> = self
+            .kinds
+            .iter()
+            .map(|k| format!("{}s", k.word()))
+            .collect();
+        let subject = match (kinds.split_last(), self.uris.len()) {
+            (Some((last, [])), _) => format!("its {last}"),
+            (Some((last, rest)), _) => format!("its {} and {last}", rest.join(", ")),
+            (None, 1) => "a resource".to_owned(),
+            (None, count) => format!("{count} resources"),
+        };
+        format!("it refused to tell changes of {subject}")
+    }
+
     /// What was asked for and stands in no acknowledgement, in words.
     fn missing(&self, acknowledged: Option<&Json>) -> Option<String> {
         let told = |key: &str| {
@@ -140,12 +156,12 @@ async fn listen(
             Err(
                 Failure::Rpc(_) | Failure::Malformed(_) | Failure::Unsent(_) | Failure::Unusable(_),
             ) => {
-                return link.notes.say("it refused to tell changes of its tools");
+                return link.notes.say(wanted.refused());
             }
             Err(Failure::Http {
                 status: Some(400..=499),
                 ..
-            }) => return link.notes.say("it refused to tell changes of its tools"),
+            }) => return link.notes.say(wanted.refused()),
             Err(Failure::Lost { .. } | Failure::Http { .. }) if link.is_lost() => {
                 return;
             }

@@ -227,6 +227,26 @@ async fn an_acknowledgement_without_a_list_is_noticed() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_refused_subscription_is_noted_with_its_kinds() {
+    let able = json!({"prompts": {"listChanged": true}, "resources": {"listChanged": true}});
+    let (remote, mut peer) = modern(able).await;
+    let listen = peer.read().await;
+    peer.refuse(&listen, -32601, "no", json!(null)).await;
+    assert!(peer.is_left_alone().await);
+    let note = remote.status().note.unwrap();
+    let said = "it refused to tell changes of its resources and prompts";
+    assert_eq!(note, said);
+
+    let (remote, mut peer) = modern(json!({"resources": {"subscribe": true}})).await;
+    let (_changes, ()) = tokio::join!(hear(&remote, &["t://a", "t://b"]), async {
+        let listen = peer.read().await;
+        peer.refuse(&listen, -32601, "no", json!(null)).await;
+    });
+    let note = remote.status().note.unwrap();
+    assert_eq!(note, "it refused to tell changes of 2 resources");
+}
+
 async fn acknowledge(peer: &mut Peer, id: &Value, filter: &Value) {
     let stream = json!({"io.modelcontextprotocol/subscriptionId": id});
     let acknowledged = json!({"_meta": stream, "notifications": filter});
