@@ -103,13 +103,6 @@ impl Status {
         Status::Cancelled,
     ];
 
-    /// Whether a tool says that it forbids tasks, rather than saying nothing.
-    pub fn is_forbidden_by(tool: &Definition) -> bool {
-        let execution = tool.json().get("execution");
-        let word = execution.and_then(|e| e.get("taskSupport")?.string());
-        word.as_deref() == Some(Support::Forbidden.word())
-    }
-
     /// The word of the protocol.
     pub fn word(self) -> &'static str {
         match self {
