@@ -20,6 +20,8 @@ const WITHHELD: &str = "[withheld by this gateway: ";
 const AUDIO: &str = "[audio of type ";
 const CONTENT: &str = "[content of type ";
 const UNSUPPORTED: &str = ", which this revision of the protocol has no word for]";
+const LINK: &str = "[link of a server to ";
+const INVALID: &str = "[invalid content of type ";
 const FOREIGN: &str = "[text of the server ";
 const FOREIGN_END: &str = "[end of the text: ";
 
@@ -43,6 +45,16 @@ pub fn unsupported_content(kind: &str) -> String {
     format!("{CONTENT}{kind}{UNSUPPORTED}")
 }
 
+/// A link, where the block of a link is invalid or the client's revision has none.
+pub fn link(name: &str, uri: &str) -> String {
+    format!("{LINK}{name}: {uri}]")
+}
+
+/// A block of content that is invalid, with the reason.
+pub fn invalid_content(kind: &str, why: &str) -> String {
+    format!("{INVALID}{kind}: {why}]")
+}
+
 /// A text of a server between two lines that say so; `id` is that of the call.
 pub fn foreign(server: &str, id: &str, text: &str) -> String {
     format!("{FOREIGN}{server}, not of the user: {id}]\n{text}\n{FOREIGN_END}{id}]")
@@ -54,7 +66,15 @@ pub fn find(text: &str) -> Option<&'static str> {
     let unsupported = text.rfind(UNSUPPORTED);
     text.match_indices('[').find_map(|(at, _)| {
         let rest = text.get(at..)?;
-        let starts = [REDACTED, WITHHELD, EDITED, FOREIGN, FOREIGN_END];
+        let starts = [
+            REDACTED,
+            WITHHELD,
+            EDITED,
+            LINK,
+            INVALID,
+            FOREIGN,
+            FOREIGN_END,
+        ];
         let start = starts.into_iter().find(|start| rest.starts_with(start));
         start
             .or_else(|| is_omitted(rest).then_some(OMITTED))
@@ -88,6 +108,8 @@ mod tests {
             withheld("a link of the scheme x:"),
             unsupported_audio("audio/wav"),
             unsupported_content("resource_link"),
+            link("n", "a:b"),
+            invalid_content("image", "it has no data"),
             foreign("web", "c-1", "x"),
             foreign("web", "c-1", "x")
                 .lines()
@@ -108,6 +130,8 @@ mod tests {
             "[omitted: for brevity]",
             "[omitted:  bytes]",
             "[link to the docs](https://example.com)",
+            "[link to the docs: https://example.com]",
+            "[invalid content]",
             "[content of type a]",
             "[REDACTED]",
             "a[0] = b[1];",

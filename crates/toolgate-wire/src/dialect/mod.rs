@@ -352,7 +352,7 @@ impl Dialect {
                 .unwrap_or_default()
         };
         let text = match block.kind {
-            ContentKind::ResourceLink => format!("[link to {}: {}]", word("name"), word("uri")),
+            ContentKind::ResourceLink => placeholder::link(&word("name"), &word("uri")),
             ContentKind::Audio => placeholder::unsupported_audio(&word("mimeType")),
             _ => placeholder::unsupported_content(&word("type")),
         };
@@ -453,7 +453,7 @@ mod tests {
         let old = find("2025-03-26").unwrap().output(&output, &server());
         assert_eq!(
             old.as_str(),
-            r#"{"content":[{"type":"text","text":"[link to n: a:b]"}]}"#
+            r#"{"content":[{"type":"text","text":"[link of a server to n: a:b]"}]}"#
         );
     }
 }

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     json::{Json, Kind},
     method::content::Content,
+    placeholder,
 };
 
 /// A block that is valid in the newest revision. What cannot be one becomes text.
@@ -58,7 +59,7 @@ fn media(json: Json, kind: &str, repairs: &mut Repairs) -> Json {
         repairs.add(format!(
             "a block of type {kind} has no \"data\"; it is replaced by text"
         ));
-        return Content::text(&format!("[content of type {kind} without data]")).json;
+        return Content::text(&placeholder::invalid_content(kind, "it has no \"data\"")).json;
     }
     if is_text("mimeType") {
         return json;
@@ -70,7 +71,8 @@ fn media(json: Json, kind: &str, repairs: &mut Repairs) -> Json {
 fn embedded(json: Json, repairs: &mut Repairs) -> Json {
     let Some(resource) = json.get("resource").filter(|r| r.kind() == Kind::Object) else {
         repairs.add("a block of type resource has no \"resource\"".to_owned());
-        return Content::text("[content of type resource without a resource]").json;
+        let text = placeholder::invalid_content("resource", "it has no \"resource\"");
+        return Content::text(&text).json;
     };
     match contents(&resource, None, repairs) {
         Ok(None) => json,
@@ -80,7 +82,7 @@ fn embedded(json: Json, repairs: &mut Repairs) -> Json {
                 "a block of type resource is replaced by text: {why}"
             ));
             let text = resource.get("text").and_then(|text| text.string());
-            let text = text.unwrap_or_else(|| format!("[content of type resource: {why}]"));
+            let text = text.unwrap_or_else(|| placeholder::invalid_content("resource", why));
             Content::text(&text).json
         }
     }
@@ -91,7 +93,8 @@ fn link(json: Json, repairs: &mut Repairs) -> Json {
     let text = |key: &str| json.get(key).and_then(|value| value.string());
     let Some(uri) = text("uri") else {
         repairs.add("a block of type resource_link has no \"uri\"".to_owned());
-        return Content::text("[link without a URI]").json;
+        let text = placeholder::invalid_content("resource_link", "it has no \"uri\"");
+        return Content::text(&text).json;
     };
     let name = text("name");
     if !is_uri(&uri) {
@@ -99,7 +102,7 @@ fn link(json: Json, repairs: &mut Repairs) -> Json {
             "a block of type resource_link has no valid URI; it is replaced by text".to_owned(),
         );
         let name = name.unwrap_or_default();
-        return Content::text(&format!("[link to {name}: {uri}]")).json;
+        return Content::text(&placeholder::link(&name, &uri)).json;
     }
     match name {
         Some(_) => json,
@@ -136,10 +139,10 @@ pub(super) fn contents(
         }
     };
     if let Some(uri) = good {
-        repairs.add(
-            "the \"uri\" of contents is not a URI; it is escaped or replaced by the one asked for"
-                .to_owned(),
-        );
+        repairs.add(match now.get("uri") {
+            Some(_) => "the \"uri\" of contents is not a URI; it is escaped or replaced by the one asked for".to_owned(),
+            None => "contents have no \"uri\"; the one asked for is used".to_owned(),
+        });
         mended = Some(now.with("uri", &string(&uri)));
     }
     let now = mended.as_ref().unwrap_or(part);
@@ -156,4 +159,52 @@ pub(super) fn contents(
 
 fn string(text: &str) -> Json {
     Json::from_value(&text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        json::{Json, Limits},
+        method::usage::Op,
+        normalize::result,
+        placeholder,
+    };
+
+    fn json(text: &str) -> Json {
+        Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn finds_each_text_that_replaces_an_invalid_block() {
+        for block in [
+            r#"{"type":"image"}"#,
+            r#"{"type":"audio","data":7}"#,
+            r#"{"type":"resource"}"#,
+            r#"{"type":"resource","resource":{"uri":"a:b"}}"#,
+            r#"{"type":"resource_link","name":"n"}"#,
+            r#"{"type":"resource_link","name":"n","uri":"no uri"}"#,
+        ] {
+            let text = format!(r#"{{"content":[{block}]}}"#);
+            let (mended, repairs) = result(Op::Tool, &json(&text), "");
+            let block = mended.get("content").and_then(|list| list.items().next());
+            let text = block.and_then(|block| block.get("text")?.string());
+            let text = text.unwrap_or_default();
+            assert!(placeholder::find(&text).is_some(), "{text} {repairs:?}");
+        }
+    }
+
+    #[test]
+    fn names_a_missing_uri_of_contents_as_missing() {
+        for (uri, note) in [
+            ("", "contents have no \"uri\"; the one asked for is used"),
+            (
+                r#""uri":"no uri","#,
+                "the \"uri\" of contents is not a URI; it is escaped or replaced by the one asked for",
+            ),
+        ] {
+            let text = format!(r#"{{"contents":[{{{uri}"text":"x"}}]}}"#);
+            let (_, repairs) = result(Op::Resource, &json(&text), "a:b");
+            assert_eq!(repairs, [note]);
+        }
+    }
 }

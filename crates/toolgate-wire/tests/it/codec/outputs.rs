@@ -157,7 +157,9 @@ fn worded(dialect: &Dialect, output: &Output) -> Output {
                 .unwrap_or_default()
         };
         Content::text(&match content.kind {
-            ContentKind::ResourceLink => format!("[link to {}: {}]", word("name"), word("uri")),
+            ContentKind::ResourceLink => {
+                format!("[link of a server to {}: {}]", word("name"), word("uri"))
+            }
             ContentKind::Audio => {
                 let mime = word("mimeType");
                 format!(
