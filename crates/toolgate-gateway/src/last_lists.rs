@@ -72,6 +72,12 @@ impl LastLists for PinnedLists {
             }
             None => (of_kind.map(item).collect(), true),
         };
+        // A process may end after a list is noted and before its definitions are pinned. Then nothing is known of the list,
+        // and callers wait for the server; an empty list would be complete.
+        let is_empty = row.as_ref().is_some_and(|row| row.names.is_empty());
+        if !is_empty && items.iter().all(Option::is_none) {
+            return None;
+        }
         let text = has_instructions
             .then(|| pins.kept_instructions(&spec.id))
             .flatten();
@@ -135,4 +141,42 @@ fn key(spec: &ServerSpec, kind: ItemKind) -> String {
     let is = crate::pins::identity(spec.address.as_ref(), &spec.command);
     let prefix = toolgate_policy::pins::key_prefix(&spec.id, &is);
     format!("{prefix}{}", kind.word())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate::{Definition, Item, Json};
+    use toolgate_policy::{Memory, Recorder};
+
+    fn listed(spec: &ServerSpec, tools: &[&str]) -> Catalog {
+        let origin = Origin {
+            server: spec.id.clone(),
+            trusted: false,
+        };
+        let tool = |name: &&str| {
+            let json = Json::from_value(&json!({"name": name, "inputSchema": {"type": "object"}}));
+            let def = Definition::read(ItemKind::Tool, json).unwrap();
+            Arc::new(Item::new(origin.clone(), def))
+        };
+        Catalog::of(tools.iter().map(tool).collect(), Vec::new(), None)
+    }
+
+    /// A gateway that is killed between the two must not answer with an empty list at its next start.
+    #[tokio::test]
+    async fn a_list_whose_definitions_are_not_pinned_yet_is_not_known() {
+        let store: Arc<dyn Store> = Arc::new(Memory::new());
+        let pins = Pins::new(store.clone(), Arc::new(Recorder::log()));
+        let lists = PinnedLists::new(pins, store);
+        let spec = ServerSpec::new("files", vec!["serve".to_owned()]);
+        let tool = ItemKind::Tool;
+        assert!(lists.read(&spec, tool).is_none(), "nothing is noted");
+        lists
+            .write(&spec, tool, &listed(&spec, &["read", "write"]))
+            .await;
+        assert!(lists.read(&spec, tool).is_none(), "nothing is pinned");
+        lists.write(&spec, tool, &listed(&spec, &[])).await;
+        let known = lists.read(&spec, tool).expect("the server has no tools");
+        assert!(known.items().is_empty());
+    }
 }
