@@ -66,6 +66,14 @@ impl LastLists for PinnedLists {
                 let by_name: HashMap<&str, &Kept> = of_kind
                     .filter_map(|one| Some((one.name.strip_prefix(&head)?, one)))
                     .collect();
+                // A process may end while it pins the definitions of a list. The rest is not known then.
+                if row
+                    .names
+                    .iter()
+                    .any(|name| !by_name.contains_key(name.as_str()))
+                {
+                    return None;
+                }
                 let named = row.names.iter();
                 let items = named.map(|name| item(by_name.get(name.as_str()).copied()?));
                 (items.collect(), row.has_instructions)
