@@ -1,4 +1,4 @@
-//! How a call says that it takes long, so that its caller need not wait.
+//! Task control: lets a long call continue as a task, so that its caller need not wait.
 
 use crate::Round;
 use std::{
@@ -10,91 +10,93 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// How long a call takes, as those say who know.
+/// Task mode of a call. The order matters: the mode of a call only ever increases.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Pace {
-    /// Its caller waits for it.
+    /// Not a task: the caller waits for the result.
     #[default]
     Waited,
-    /// It may go on as a task, once it took long.
+    /// May become a task once the call has run for some time.
     Slow,
-    /// It goes on as a task from now on.
+    /// Runs as a task from now on.
     Task,
 }
 
-/// The way to say that a call goes on as a task. Only an edge makes one of it; where the caller knows no tasks it says
-/// so, and the call goes on as ever. Clones are one.
+/// Handle by which a call requests to continue as a task. Clones share one state.
+///
+/// Only an edge turns a call into a task. The default handle belongs to a caller without task support; requests on it
+/// have no effect.
 #[derive(Clone, Default)]
 pub struct Background(Option<Arc<Said>>);
 
-/// What was said of a call.
+/// Shared state of a [`Background`].
 #[derive(Default)]
 struct Said {
     pace: watch::Sender<Pace>,
-    /// The round that would take it up again.
+    /// Round by which the next process can resume the call.
     again: watch::Sender<Option<Round>>,
     is_left: AtomicBool,
 }
 
 impl Background {
-    /// A way, and what is said on it.
+    /// Creates a handle, and a receiver of the task mode for the edge.
     pub fn new() -> (Background, watch::Receiver<Pace>) {
         let said = Said::default();
         let heard = said.pace.subscribe();
         (Background(Some(Arc::new(said))), heard)
     }
 
-    /// Lets the call go on as a task, once it took long.
+    /// Allows the call to become a task once it has run for some time.
     pub fn allow(&self) {
         self.say(Pace::Slow);
     }
 
-    /// Lets the call go on as a task at once; false where its caller knows no tasks.
+    /// Requests that the call become a task at once. Returns false if its caller does not support tasks.
     #[must_use = "a caller that knows no tasks waits, or has to be told"]
     pub fn start(&self) -> bool {
         self.say(Pace::Task);
         self.0.is_some()
     }
 
-    /// Whether its caller knows tasks.
+    /// Returns true if the caller supports tasks.
     pub fn is_possible(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether the call goes on as a task.
+    /// Returns true if the call runs as a task.
     pub fn is_task(&self) -> bool {
         self.0
             .as_ref()
             .is_some_and(|said| *said.pace.borrow() == Pace::Task)
     }
 
-    /// Says that somebody else goes on with the call whatever becomes of this process, and in which round it is found
-    /// there again. What was said last counts.
+    /// Records that the server continues the call even if this process ends, and the round by which the next process
+    /// finds the call there. The last round replaces earlier ones.
     pub fn goes_on_in(&self, round: Round) {
         if let Some(said) = &self.0 {
             said.again.send_replace(Some(round));
         }
     }
 
-    /// The round in which the call can be taken up again, as it is said; none where its caller knows no tasks.
+    /// Subscribes to the round by which the call can be resumed. Returns `None` if the caller does not support tasks.
     pub fn again(&self) -> Option<watch::Receiver<Option<Round>>> {
         Some(self.0.as_ref()?.again.subscribe())
     }
 
-    /// Says that another process takes the call up: what goes on elsewhere is not to be ended with this one.
+    /// Marks the call as handed over to another process: dropping it here must not cancel it at the server.
     pub fn leave(&self) {
         if let Some(said) = &self.0 {
             said.is_left.store(true, Ordering::Release);
         }
     }
 
-    /// Whether another process takes the call up.
+    /// Returns true if another process resumes the call.
     pub fn is_left(&self) -> bool {
         let said = self.0.as_ref();
         said.is_some_and(|said| said.is_left.load(Ordering::Acquire))
     }
 
-    /// What was said never becomes less.
+    /// Raises the task mode; it never decreases.
     fn say(&self, pace: Pace) {
         if let Some(said) = &self.0 {
             said.pace.send_if_modified(|now| {

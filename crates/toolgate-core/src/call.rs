@@ -1,4 +1,4 @@
-//! One use of one thing, with everything that travels with it.
+//! Calls and list requests: one invocation of an item, with its caller, round and context.
 
 use crate::{
     Background, Error, Held, Item, ItemNote, Kind, NoteAction, Principal, Refusal, Reporter, Trail,
@@ -19,8 +19,7 @@ use toolgate_wire::{
     method::{definition::ItemKind, trace::TraceContext, usage::Op},
 };
 
-/// One use of one thing. There is no second argument to lose. What it is made of are the fields of [`CallParts`]; it is one
-/// word to pass on, however much that is.
+/// One call of an item, boxed so that it moves as one pointer. Its fields are those of [`CallParts`].
 #[derive(Clone, Debug)]
 pub struct Call(Box<CallParts>);
 
@@ -38,75 +37,77 @@ impl DerefMut for Call {
     }
 }
 
-/// What a [`Call`] is made of.
+/// Fields of a [`Call`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallParts {
-    /// Names this call in the record, in the console and on the command line; the same in every round.
+    /// Call id in the audit log, in the console and on the command line; the same in every round.
     pub id: Arc<str>,
-    /// What is done with it.
+    /// Operation: which kind of item is called, and how.
     pub op: Op,
-    /// What is used, and with what.
+    /// Name of the called item, and its arguments.
     pub of: Use,
-    /// Who uses it; put here by the edge after authentication. Holds no token.
+    /// Authenticated caller, set by the edge. Contains no token.
     pub caller: Caller,
-    /// Answers and state of a repeated call; empty at first.
+    /// Round of a repeated call: its number, answers and slots; empty in the first round.
     pub round: Round,
-    /// What the other end declared for this very request.
+    /// Capabilities that the client declared for this request.
     pub abilities: Abilities,
-    /// How long the caller waits without an answer or progress, where it says so. The hard limit stays.
+    /// Idle timeout of the caller: the longest time without an answer or progress, if the caller sets one. The hard
+    /// limit of the gateway still applies.
     pub patience: Option<Duration>,
-    /// Progress and log: the only way back before the outcome.
+    /// Reporter of progress and log messages, the only way to reach the caller before the outcome.
     pub reporter: Reporter,
-    /// The way to say that it goes on as a task; off where the caller knows none.
+    /// Task control of the call; disabled if the caller does not support tasks.
     pub background: Background,
-    /// For how long somebody else has worked on it already, where another process began it. It is to be found there by the
-    /// state in its round, and never to be begun anew.
+    /// Time that the call has already run, if another process started it. The server finds the call by the state in its
+    /// round; it must never be started again.
     pub under_way: Option<Duration>,
-    /// The trace that it belongs to; passed on, and nothing decides by it.
+    /// Trace context of the caller: forwarded, and never used for decisions.
     pub trace: TraceContext,
-    /// How the edge saw it. For the record and the console; nothing decides by it.
+    /// Request information from the edge, for the audit log and the console. Never used for decisions.
     pub seen: Arc<Seen>,
-    /// What was decided on the way, step by step.
+    /// Decision log of the call.
     pub trail: Trail,
-    /// What its messages take up, until its answer has left.
+    /// Memory permits of the call's messages, held until the response has been sent.
     pub held: Held,
     pub(crate) item: Option<Arc<Item>>,
 }
 
-/// What is used, and with what.
+/// Called item and its arguments.
 #[derive(Clone, Debug)]
 pub struct Use {
-    /// Its name or URI, as the service at hand calls it.
+    /// Name or URI of the item, as the service that receives the call knows it.
     pub name: String,
-    /// With what; of a resource its `uri`, of a completion all parameters but the reference.
+    /// Arguments; for a resource its `uri`, for a completion all parameters except the reference.
     pub arguments: Arguments,
 }
 
-/// The longest arguments that are looked at as they stand, in bytes: to step over what is nested goes through it once a level.
+/// Maximum size of arguments that are read without building a tree, in bytes. Skipping nested values rescans the text
+/// once a level.
 const SHORT: usize = 4 << 10;
 
-/// The arguments of a call: the very bytes that came, and a tree of them for those who must look inside.
+/// Arguments of a call: the original bytes, and a parsed tree that is built on first use.
 #[derive(Clone)]
 pub struct Arguments(Arc<(Json, OnceLock<(Value, bool)>)>);
 
 impl Arguments {
-    /// Arguments from strict JSON; an object.
+    /// Creates arguments from strict JSON, which must be an object.
     pub fn new(raw: Json) -> Arguments {
         Arguments(Arc::new((raw, OnceLock::new())))
     }
 
-    /// The text that is judged, shown, recorded and sent.
+    /// Returns the original JSON text, which is checked, displayed, audited and sent.
     pub fn raw(&self) -> &Json {
         &self.0.0
     }
 
-    /// A tree of it, made once. Numbers that no machine type holds are rounded here; [`Arguments::lossy`] tells.
+    /// Returns the parsed tree, built once. Numbers that fit no machine type are rounded; see [`Arguments::lossy`].
     pub fn value(&self) -> &Value {
         &self.tree().0
     }
 
-    /// Whether some number does not survive in the tree.
+    /// Returns true if the tree cannot represent some number exactly.
     pub fn lossy(&self) -> bool {
         match self.short() {
             Some(_) => self.raw().lossy(),
@@ -114,7 +115,7 @@ impl Arguments {
         }
     }
 
-    /// They as they stand, where they are short and nobody made the tree: for who can do without it.
+    /// Borrowed view of the raw arguments if they are at most 4 KiB and not yet parsed.
     pub fn short(&self) -> Option<View<'_>> {
         let (raw, tree) = &*self.0;
         (tree.get().is_none() && raw.as_str().len() <= SHORT).then(|| raw.view())
@@ -131,7 +132,7 @@ impl fmt::Debug for Arguments {
     }
 }
 
-/// Who calls: a principal, never a credential. Two are the same where their names are.
+/// Authenticated principal that makes a call, never a credential. Two callers are equal if their names are equal.
 #[derive(Clone)]
 pub struct Caller {
     name: Arc<str>,
@@ -151,7 +152,7 @@ impl Caller {
     /// Name of all callers over HTTP that sent no credentials.
     pub const ANONYMOUS_HTTP: &'static str = "anonymous@http";
 
-    /// A caller of that name, for example `anonymous@http` or `key:ci`.
+    /// Creates a caller with this name, for example `anonymous@http` or `key:ci`.
     pub fn new(name: impl Into<Arc<str>>) -> Caller {
         Caller {
             name: name.into(),
@@ -161,7 +162,7 @@ impl Caller {
         }
     }
 
-    /// Records the session of an anonymous caller, which its [`LimitSubject`] contains. Without effect on other callers.
+    /// Records the session of an anonymous caller, a part of its [`LimitSubject`]. Has no effect on other callers.
     ///
     /// A session is no identity: rules, approvals and audit records see the same caller in every session.
     #[must_use]
@@ -183,8 +184,8 @@ impl Caller {
         }
     }
 
-    /// The same caller, and which of those it is that have the name one after the other: what one of them began is not for
-    /// the next.
+    /// Returns the same caller with a key generation, which distinguishes successive owners of one caller name. A call
+    /// that one owner started is not accessible to the next owner.
     #[must_use]
     pub fn held_by(self, holder: u64) -> Caller {
         Caller {
@@ -193,18 +194,18 @@ impl Caller {
         }
     }
 
-    /// Which of those it is that have the name one after the other, where that is known.
+    /// Key generation: distinguishes successive owners of one caller name. `None` if unknown.
     pub fn holder(&self) -> Option<u64> {
         self.holder
     }
 
-    /// Whether two are the same, and neither has the name after the other.
+    /// Returns true if both denote the same principal: equal names, and no differing generations.
     pub fn is_still(&self, other: &Caller) -> bool {
         let apart = self.holder.is_some() && other.holder.is_some() && self.holder != other.holder;
         self == other && !apart
     }
 
-    /// The same caller, of whom an authorization server says more.
+    /// Returns the same caller with the principal that an authorization server attests.
     #[must_use]
     pub fn with(self, principal: Principal) -> Caller {
         Caller {
@@ -213,17 +214,17 @@ impl Caller {
         }
     }
 
-    /// The same name, shared.
+    /// Returns the name without copying the text.
     pub fn shared(&self) -> Arc<str> {
         self.name.clone()
     }
 
-    /// The name that rules and records use.
+    /// Name of the caller in rules and audit records.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What a checked token says of it; `None` for callers that showed none, which no scope binds.
+    /// Principal from a verified token; `None` for callers without a token, which scopes do not restrict.
     pub fn principal(&self) -> Option<&Principal> {
         self.principal.as_deref()
     }
@@ -267,48 +268,49 @@ impl fmt::Display for Caller {
     }
 }
 
-/// What a layer wants to find again when the call comes back: one slot a layer. The edge seals it when it leaves.
+/// State that layers need when the call is repeated, one slot a layer. The edge seals the slots before they leave the
+/// process.
 pub type Slots = BTreeMap<String, String>;
 
-/// What a repeated call brings along.
+/// Round of a repeated call: its number, the answers of the client, and the slots of the layers.
 #[derive(Clone, Debug, Default)]
 pub struct Round {
-    /// How often the call came before; 0 at first.
+    /// Number of earlier rounds of the call; 0 at first.
     pub number: u32,
-    /// The answers, by the key of the question.
+    /// Answers of the client, by the key of their input request.
     pub answers: Vec<(String, Json)>,
-    /// What the layers left for themselves.
+    /// State that the layers stored in earlier rounds.
     pub slots: Slots,
 }
 
 impl Round {
-    /// The answer to a question.
+    /// Returns the answer to the input request with this key.
     pub fn answer(&self, key: &str) -> Option<&Json> {
         self.answers.iter().find(|(k, _)| k == key).map(|(_, v)| v)
     }
 }
 
-/// What the other end can be asked for.
+/// Client capabilities: the input requests that the client supports.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Abilities {
-    /// To put a form to its user.
+    /// Form elicitation.
     pub elicitation: bool,
-    /// To open a page for its user.
+    /// URL elicitation.
     pub elicitation_url: bool,
-    /// To ask its model.
+    /// Sampling.
     pub sampling: bool,
-    /// To ask its model, which may use tools meanwhile.
+    /// Sampling with tools.
     pub sampling_tools: bool,
-    /// To ask its model with context of servers included.
+    /// Sampling with context of servers.
     pub sampling_context: bool,
-    /// To name its roots.
+    /// Roots.
     pub roots: bool,
-    /// The extensions that it declared: an object of settings by their identifiers.
+    /// Declared extensions: an object of settings, keyed by extension identifier.
     pub extensions: Option<Json>,
 }
 
 impl Abilities {
-    /// All that a caller may be asked for, without extensions.
+    /// All capabilities, without extensions.
     pub const ALL: Abilities = Abilities {
         elicitation: true,
         elicitation_url: true,
@@ -319,30 +321,30 @@ impl Abilities {
         extensions: None,
     };
 
-    /// The settings of an extension that the other end declared.
+    /// Returns the settings of an extension that the client declared.
     pub fn extension(&self, id: &str) -> Option<Json> {
         self.extensions.as_ref()?.get(id)
     }
 }
 
-/// How an edge saw a call: words for the record. The client's name is its own claim.
+/// Request information from the edge, for the audit log. The client's name is its own claim.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The revision that the caller speaks.
+    /// Protocol revision of the caller.
     pub revision: Cow<'static, str>,
-    /// `http`, `stdio` or `console`.
+    /// Transport: `http`, `stdio` or `console`.
     pub transport: &'static str,
-    /// Name and version that the client gives itself; not verified.
+    /// Name and version that the client reports about itself; not verified.
     pub client: Option<Arc<str>>,
-    /// The id of the request as the client wrote it.
+    /// Id of the request as the client wrote it.
     pub request: Option<String>,
 }
 
-/// How nobody saw a call: what most calls begin with, made once.
+/// Empty request information, shared by all new calls.
 static UNSEEN: LazyLock<Arc<Seen>> = LazyLock::new(Arc::default);
 
 impl Call {
-    /// The first round of a use.
+    /// Creates a call in its first round, with a decision log of its own.
     pub fn new(
         id: impl Into<Arc<str>>,
         caller: Caller,
@@ -353,7 +355,7 @@ impl Call {
         Call::on(Trail::default(), id, caller, op, name, arguments)
     }
 
-    /// The same, on a trail that its edge holds too.
+    /// Creates a call in its first round whose decision log the edge shares.
     pub fn on(
         trail: Trail,
         id: impl Into<Arc<str>>,
@@ -384,7 +386,7 @@ impl Call {
         }))
     }
 
-    /// The first round of a use of a tool.
+    /// Creates a call of a tool in its first round.
     pub fn tool(
         id: impl Into<Arc<str>>,
         caller: Caller,
@@ -394,22 +396,22 @@ impl Call {
         Call::new(id, caller, Op::Tool, name, arguments)
     }
 
-    /// The item behind the name, once the pipeline has looked it up.
+    /// Returns the item of that name, once the pipeline has resolved it.
     pub fn item(&self) -> Option<&Arc<Item>> {
         self.item.as_ref()
     }
 
-    /// The name of what is used.
+    /// Returns the name of the called item.
     pub fn name(&self) -> &str {
         &self.of.name
     }
 
-    /// The arguments.
+    /// Returns the arguments.
     pub fn arguments(&self) -> &Arguments {
         &self.of.arguments
     }
 
-    /// The error of a call that another process began, where nothing is known of it.
+    /// Error for a call that another process started, if its state is lost.
     pub fn lost(&self) -> Error {
         let text = format!(
             "{} was called by a process that is gone, and what became of it is not to be found any more; it is not known \
@@ -419,7 +421,7 @@ impl Call {
         Error::new(Kind::Upstream, text)
     }
 
-    /// The error of a use of something that is not there, or that the caller may not see.
+    /// Error for a call of an item that does not exist or that the caller may not see.
     pub fn unknown(&self) -> Error {
         let what = match self.op {
             Op::Resource => ItemKind::Resource.word(),
@@ -428,7 +430,7 @@ impl Call {
         Error::new(Kind::NotFound, format!("unknown {what}: {}", self.name()))
     }
 
-    /// The error of a call to an item that is withheld, for a caller who may know of it.
+    /// Error for a call of a withheld item, if the caller may know that the item exists.
     pub fn withheld(&self, item: &Item) -> Error {
         let why = item.withheld_for_callers().unwrap_or_default();
         let note = ItemNote::new(NoteAction::Withheld, why);
@@ -438,36 +440,36 @@ impl Call {
     }
 }
 
-/// A wish to see what there is of one kind.
+/// Request to list all items of one kind.
 #[derive(Clone, Debug)]
 pub struct List {
-    /// Who asks.
+    /// Caller of the list.
     pub caller: Caller,
-    /// For what.
+    /// Kind of the listed items.
     pub kind: ItemKind,
-    /// Where only this one item matters, its name, or the URI that a template has to fit. Then a layer may leave the
-    /// others as they are.
+    /// Name of the only item that matters, or a URI that a template has to match. A layer may then skip all other
+    /// items.
     pub only: Option<Arc<str>>,
-    /// Takes down why that one item is hidden: for the record, never for the asker.
+    /// Decision log that records why the only item is hidden: for the audit log, never for the caller.
     pub trail: Trail,
-    /// How long servers that are still starting may be waited for.
+    /// Limit on waiting for servers that are still starting.
     pub wait: StartWait,
 }
 
-/// How long a request may wait for servers that are still starting.
+/// Limit on waiting for servers that are still starting.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum StartWait {
-    /// As long as a list may: only for servers of which nothing is known.
+    /// The limit for lists: waits only for servers without a known list.
     #[default]
     List,
-    /// As long as a call may.
+    /// The limit for calls.
     Call,
-    /// Not at all: what is known is returned.
+    /// No wait: returns the lists that are already known.
     None,
 }
 
 impl List {
-    /// All of that kind that the caller may see.
+    /// Creates a request for all items of that kind that the caller may see.
     pub fn all(caller: Caller, kind: ItemKind) -> List {
         List {
             caller,
@@ -478,7 +480,7 @@ impl List {
         }
     }
 
-    /// The one thing of that name, for somebody who is about to use it.
+    /// Creates a request for the item of that name, for a caller that is about to use it.
     pub fn one(caller: Caller, kind: ItemKind, name: impl Into<Arc<str>>) -> List {
         List {
             only: Some(name.into()),
@@ -488,21 +490,22 @@ impl List {
     }
 }
 
-/// What somebody wants to hear about.
+/// Filter of change notifications.
 #[derive(Clone, Debug)]
 pub struct Interest {
-    /// Who asks.
+    /// Caller that subscribes.
     pub caller: Caller,
-    /// Of changes of these lists. Templates and skills change with the resources.
+    /// Lists to report changes of. Templates and skills change together with resources.
     pub lists: Vec<ItemKind>,
-    /// Of changes of these resources, by their URIs.
+    /// URIs of resources to report updates of.
     pub uris: Vec<String>,
-    /// Where resources come from that were looked up for this caller: nobody else is asked about them.
+    /// Servers of the resources in `uris`, by URI, as resolved for this caller. Only the owning server receives the
+    /// subscription.
     pub owners: BTreeMap<String, Arc<str>>,
 }
 
 impl Interest {
-    /// In all lists, and in no resource.
+    /// Creates a filter for changes of all lists, and of no resource.
     pub fn lists(caller: Caller) -> Interest {
         Interest {
             caller,

@@ -1,4 +1,4 @@
-//! What a service offers, as a snapshot.
+//! Items, and catalogs: immutable snapshots of the items that a service offers.
 
 use crate::{
     DefinitionNote, ItemNote, NoteAction, Pinning,
@@ -20,58 +20,58 @@ use toolgate_wire::{
     },
 };
 
-/// Where an item comes from: the configured id of the server, never its self-reported name.
+/// Origin of an item: the configured id of its server, never the server's self-reported name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Origin {
-    /// The configured id.
+    /// Configured id of the server.
     pub server: Arc<str>,
-    /// Whether the operator believes its annotations.
+    /// True if the operator trusts the annotations of the server.
     pub trusted: bool,
 }
 
-/// What a server says of how to use it.
+/// Instructions of a server, as in its `initialize` result.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct About {
-    /// Which one, where there are several.
+    /// Configured id of the server, if several servers are combined.
     pub server: Option<Arc<str>>,
-    /// Its words.
+    /// Text of the instructions.
     pub text: String,
 }
 
-/// What a thing is at the server it comes from, where callers are shown something else.
+/// Original definition of an item at its server, if the gateway shows callers an overridden one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Own {
-    /// Its definition, as it came.
+    /// Original definition, unchanged.
     pub def: Definition,
-    /// Arguments that are put into every call of it, an object. Callers neither see nor send them.
+    /// Fixed arguments, an object: added to every call. Callers neither see nor send them.
     pub fixed: Option<Json>,
 }
 
-/// A few things, of a type each.
+/// Values cached in an item, one per type.
 type Kept = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
 
-/// One thing that can be used.
+/// Item: a tool, resource, template, prompt or skill that a server offers.
 pub struct Item {
-    /// Where it comes from.
+    /// Server that offers the item.
     pub origin: Origin,
-    /// Its definition, under the name that the asker uses.
+    /// Definition under the name that callers use.
     pub def: Definition,
-    /// Its name within its server, as the operator reads and writes it.
+    /// Name without the server's prefix, as the operator reads and writes it.
     pub local: String,
-    /// What it is at its server, where it is shown as something else.
+    /// Original definition at its server, if the item is overridden.
     pub own: Option<Arc<Own>>,
-    /// Why it may be seen by the operator only; `None` for a good item.
+    /// Reason why the item is withheld from callers and visible to the operator only; `None` for an available item.
     pub withheld: Option<String>,
-    /// What is known of the definition as it came; `None` where nobody looked.
+    /// Pin of the original definition; `None` if nothing compared it with its pin.
     pub pin: Option<Arc<Pinning>>,
-    /// What was changed in its definition or is not checked of it.
+    /// Notes on repaired or unchecked parts of the definition.
     pub notes: Vec<ItemNote>,
     memo: Mutex<Kept>,
     full: OnceLock<Arc<str>>,
 }
 
 impl Item {
-    /// An item under the server's own name.
+    /// Creates an item under the server's own name.
     pub fn new(origin: Origin, def: Definition) -> Item {
         Item {
             local: def.name().to_owned(),
@@ -86,7 +86,7 @@ impl Item {
         }
     }
 
-    /// The same item with another definition; what was worked out about the old one is forgotten.
+    /// Returns the same item with another definition and an empty cache.
     pub fn with_def(&self, def: Definition) -> Item {
         Item {
             origin: self.origin.clone(),
@@ -101,7 +101,7 @@ impl Item {
         }
     }
 
-    /// The same item, with what is known of its definition as it came.
+    /// Returns the same item with the pin of its original definition.
     pub fn pinned(&self, pin: Arc<Pinning>) -> Item {
         Item {
             pin: Some(pin),
@@ -109,7 +109,7 @@ impl Item {
         }
     }
 
-    /// The same item, kept from all callers for a reason.
+    /// Returns the same item, withheld from all callers for this reason.
     pub fn withhold(&self, reason: String) -> Item {
         Item {
             withheld: Some(reason),
@@ -117,7 +117,8 @@ impl Item {
         }
     }
 
-    /// The same item with a note for the operator. The same note is kept once; only so many are kept.
+    /// Returns the same item with a note for the operator. Duplicates are ignored, and so are notes beyond the limit of
+    /// an item.
     ///
     /// ```
     /// # use toolgate_core::{Definition, Item, Json, NoteAction, Origin};
@@ -136,7 +137,7 @@ impl Item {
         item
     }
 
-    /// All notes on it, with the reason why it is withheld first.
+    /// Returns all notes on the item; the reason why it is withheld comes first.
     pub fn all_notes(&self) -> impl Iterator<Item = DefinitionNote> + '_ {
         let withheld = self.withheld_for_callers();
         let withheld = withheld.map(|why| ItemNote::new(NoteAction::Withheld, why));
@@ -147,51 +148,52 @@ impl Item {
         })
     }
 
-    /// Why it is withheld, as far as a caller may know who may see the item; `None` where the configuration hides it.
+    /// Returns the reason why the item is withheld, if callers that may see the item may know it. `None` if the
+    /// configuration hides the item.
     pub fn withheld_for_callers(&self) -> Option<&str> {
         self.withheld
             .as_deref()
             .filter(|why| *why != HIDDEN_BY_CONFIG)
     }
 
-    /// What it is.
+    /// Kind of the item.
     pub fn kind(&self) -> ItemKind {
         self.def.kind()
     }
 
-    /// Its name in config, console, record and on the command line: `server.tool`, `server.resource:URI` or
+    /// Full name in config, console, audit log and on the command line: `server.tool`, `server.resource:URI` or
     /// `server.prompt:NAME`.
     pub fn full_name(&self) -> String {
         [&*self.origin.server, ".", self.prefix(), &self.local].concat()
     }
 
-    /// The same, made once: an item that is listed keeps its name.
+    /// Full name, built once and shared.
     pub fn shared_name(&self) -> Arc<str> {
         self.full.get_or_init(|| self.full_name().into()).clone()
     }
 
-    /// The part of its full name behind the server: no two things of one server share it.
+    /// Full name without the server; unique within the server.
     pub fn own_name(&self) -> String {
         [self.prefix(), &self.local].concat()
     }
 
-    /// Its name at its server: what it is pinned and called by.
+    /// Name at its server, by which the item is pinned and called.
     pub fn given(&self) -> &str {
         self.own.as_ref().map_or(&self.local, |own| own.def.name())
     }
 
-    /// [`Item::own_name`] with its name at its server.
+    /// [`Item::own_name`] with the name that the server uses.
     pub fn given_name(&self) -> String {
         [self.prefix(), self.given()].concat()
     }
 
-    /// What its server takes, as a schema.
+    /// Input schema of the original definition, which the server accepts.
     pub fn taken(&self) -> Json {
         let def = self.own.as_ref().map_or(&self.def, |own| &own.def);
         def.input_schema()
     }
 
-    /// The arguments that are put into every call of it.
+    /// Fixed arguments that are added to every call.
     pub fn fixed(&self) -> Option<&Json> {
         self.own.as_ref()?.fixed.as_ref()
     }
@@ -205,14 +207,15 @@ impl Item {
         }
     }
 
-    /// What stands before the URI of a resource in its full name.
+    /// Prefix of resource and template URIs in full names.
     pub const RESOURCE: &str = "resource:";
-    /// What stands before the name of a prompt in its full name.
+    /// Prefix of prompt names in full names.
     pub const PROMPT: &str = "prompt:";
-    /// What stands before the URI of a skill in its full name.
+    /// Prefix of skill URIs in full names.
     pub const SKILL: &str = "skill:";
 
-    /// Whether a URI that is not its own leads to it: one that fits it as a template, or that of a file of it as a skill.
+    /// Returns true if a URI other than the item's own belongs to it: it matches the template, or names a file of the
+    /// skill.
     pub fn has(&self, uri: &str) -> bool {
         match self.kind() {
             ItemKind::Template => uri_template::fits(self.def.name(), uri),
@@ -221,7 +224,7 @@ impl Item {
         }
     }
 
-    /// The files of it, where it is a skill.
+    /// Manifest of the files of a skill; `None` for other kinds.
     pub fn manifest(&self) -> Option<Arc<Manifest>> {
         match self.kind() {
             ItemKind::Skill => self
@@ -232,7 +235,7 @@ impl Item {
         }
     }
 
-    /// What it claims to do, or the most careful reading where its server is not trusted.
+    /// Tool annotations, or the most cautious defaults if the server is not trusted.
     pub fn hints(&self) -> Hints {
         if self.origin.trusted {
             self.def.hints()
@@ -241,7 +244,7 @@ impl Item {
         }
     }
 
-    /// What a duty works out about this item, made once and kept as long as the item.
+    /// Returns a value derived from the item, computed once per type and cached as long as the item.
     pub fn memo<T: Any + Send + Sync>(&self, make: impl FnOnce(&Item) -> T) -> Arc<T> {
         let own = TypeId::of::<T>();
         let kept = self.kept().iter().find(|(of, _)| *of == own).cloned();
@@ -250,7 +253,7 @@ impl Item {
         }
         let made = Arc::new(make(self));
         let mut kept = self.kept();
-        // Two may have made it at once: one of them is kept.
+        // Two threads may have computed the value at once: the last one stays.
         kept.retain(|(of, _)| *of != own);
         kept.push((own, made.clone()));
         made
@@ -276,29 +279,29 @@ impl fmt::Display for About {
     }
 }
 
-/// A snapshot of what is offered of one kind, with an index by name. Cheap to clone.
+/// Immutable snapshot of the items of one kind, with an index by name. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog(Arc<Inner>);
 
 #[derive(Clone, Debug, Default)]
 struct Inner {
     items: Vec<Arc<Item>>,
-    /// By name; each call asks it.
+    /// Position of each item by name; every call uses it.
     index: AHashMap<String, usize>,
     missing: Vec<String>,
     about: Vec<About>,
-    /// Notes on what is not among the items, and on the list itself.
+    /// Notes on dropped definitions and on the list itself.
     notes: Vec<DefinitionNote>,
     hint: CacheHint,
 }
 
 impl Catalog {
-    /// A snapshot of these items. Of two of one name the first is kept.
+    /// Creates a catalog. Of items with the same name the first one stays.
     pub fn new(items: Vec<Arc<Item>>) -> Catalog {
         Catalog::of(items, Vec::new(), None)
     }
 
-    /// A snapshot in which servers that are down are named, so that their absence does not read as removal.
+    /// Creates a catalog with the names of unavailable servers, so that their missing items do not look removed.
     pub fn of(
         items: Vec<Arc<Item>>,
         missing: Vec<String>,
@@ -326,12 +329,12 @@ impl Catalog {
         Catalog(Arc::new(inner))
     }
 
-    /// The items in their order.
+    /// Returns the items in their order.
     pub fn items(&self) -> &[Arc<Item>] {
         &self.0.items
     }
 
-    /// The item of that name, or the first template that a URI fits, or the first skill that has a file of that URI.
+    /// Finds the item of that name, else the first template that the URI matches or the first skill with that file.
     pub fn find(&self, name: &str) -> Option<&Arc<Item>> {
         if let Some(at) = self.0.index.get(name) {
             return self.0.items.get(*at);
@@ -339,7 +342,8 @@ impl Catalog {
         self.0.items.iter().find(|item| item.has(name))
     }
 
-    /// The item of that name, or all templates that a URI fits, or all skills that have such a file: a server may take the URI for any of them.
+    /// Returns the item of that name, else all templates that the URI matches and all skills with that file. A server
+    /// may interpret the URI as any of them.
     pub(crate) fn fitting<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Arc<Item>> {
         let exact = self.0.index.get(name).and_then(|at| self.0.items.get(*at));
         let others = match exact {
@@ -350,40 +354,40 @@ impl Catalog {
         exact.into_iter().chain(others.iter().filter(fits))
     }
 
-    /// Notes on dropped definitions and on the list itself.
+    /// Returns notes on dropped definitions and on the list itself.
     pub fn notes(&self) -> &[DefinitionNote] {
         &self.0.notes
     }
 
-    /// All notes: those on the list, and those on its items.
+    /// Returns all notes: those on the list, then those on its items.
     pub fn all_notes(&self) -> impl Iterator<Item = DefinitionNote> + '_ {
         let items = self.0.items.iter().flat_map(|item| item.all_notes());
         self.0.notes.iter().cloned().chain(items)
     }
 
-    /// How long it may be kept, and for whom.
+    /// Cache hint: how long the list may be cached, and for whom.
     pub fn hint(&self) -> CacheHint {
         self.0.hint
     }
 
-    /// The servers that could not be asked.
+    /// Servers that were unavailable when the catalog was built.
     pub fn missing(&self) -> &[String] {
         &self.0.missing
     }
 
-    /// What the servers say of how to use them.
+    /// Instructions of the servers.
     pub fn about(&self) -> &[About] {
         &self.0.about
     }
 
-    /// How a model should use it all: the words of the servers, each under its name where there are several.
+    /// Instructions of all servers as one text; a server's part begins with its name if there are several servers.
     pub fn instructions(&self) -> Option<String> {
         let words = self.0.about.iter().map(About::to_string);
         let words: Vec<String> = words.collect();
         (!words.is_empty()).then(|| words.join("\n\n"))
     }
 
-    /// The same snapshot with other items.
+    /// Returns the same catalog with other items.
     pub fn with_items(&self, items: Vec<Arc<Item>>) -> Catalog {
         let made = Catalog::made(items, self.0.missing.clone(), self.0.about.clone());
         made.changed(|inner| {
@@ -392,17 +396,17 @@ impl Catalog {
         })
     }
 
-    /// The same snapshot with other words of the servers.
+    /// Returns the same catalog with other instructions.
     pub fn with_about(self, about: Vec<About>) -> Catalog {
         self.changed(|inner| inner.about = about)
     }
 
-    /// The same snapshot with another word on how long it may be kept.
+    /// Returns the same catalog with another cache hint.
     pub fn with_hint(self, hint: CacheHint) -> Catalog {
         self.changed(|inner| inner.hint = hint)
     }
 
-    /// The same snapshot with these notes; of each server the first [`MAX_NOTES_PER_LIST`] are kept.
+    /// Returns the same catalog with these notes, limited to the first [`MAX_NOTES_PER_LIST`] of each server.
     pub fn with_notes(self, mut notes: Vec<DefinitionNote>) -> Catalog {
         let mut counts = AHashMap::<Arc<str>, usize>::new();
         notes.retain(|note| {
@@ -413,7 +417,7 @@ impl Catalog {
         self.changed(|inner| inner.notes = notes)
     }
 
-    /// Another snapshot, which takes over what this one has unless `change` replaces it.
+    /// Applies a change to the catalog, copying its content if it is shared.
     fn changed(mut self, change: impl FnOnce(&mut Inner)) -> Catalog {
         match Arc::get_mut(&mut self.0) {
             Some(inner) => change(inner),
@@ -426,7 +430,7 @@ impl Catalog {
         self
     }
 
-    /// Whether the two are one snapshot, so that what was worked out for one holds for the other.
+    /// Returns true if both are the same snapshot, so that a value derived from one is valid for the other.
     pub fn same(&self, other: &Catalog) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -1,4 +1,4 @@
-//! What went stale, never the new content.
+//! Change notifications: which lists and resources changed, without their new content.
 
 use crate::Interest;
 use futures_util::future::select_all;
@@ -6,21 +6,21 @@ use std::{any::Any, collections::BTreeMap, fmt, sync::Arc};
 use tokio::sync::watch;
 use toolgate_wire::method::definition::ItemKind;
 
-/// How often things changed so far. Kept by whoever offers them.
+/// Counters of changes so far, maintained by the service that offers the items.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Stale {
-    /// The list of tools.
+    /// Changes of the list of tools.
     pub tools: u64,
-    /// The lists of resources, templates and skills.
+    /// Changes of the lists of resources, templates and skills.
     pub resources: u64,
-    /// The list of prompts.
+    /// Changes of the list of prompts.
     pub prompts: u64,
-    /// Single resources, by their URIs: the number of the last change, counted over all of them.
+    /// Last update of each resource, by URI, as a sequence number across all resources.
     pub updated: BTreeMap<Arc<str>, u64>,
 }
 
 impl Stale {
-    /// How many resources are remembered at most; of more, the one that changed longest ago is forgotten.
+    /// Maximum number of resources to remember. Beyond it, the least recently updated one is evicted.
     const MOST: usize = 4096;
 
     /// Counts a change of a list.
@@ -32,19 +32,19 @@ impl Stale {
         }
     }
 
-    /// Counts a change of a resource.
+    /// Counts an update of a resource.
     pub fn update(&mut self, uri: &str) {
         if self.updated.len() >= Stale::MOST && !self.updated.contains_key(uri) {
             let oldest = self.updated.iter().min_by_key(|(_, number)| **number);
             let oldest = oldest.map(|(uri, _)| uri.clone());
             oldest.and_then(|uri| self.updated.remove(&uri));
         }
-        // A number of its own, so that one that was forgotten meanwhile still reads as changed.
+        // A new sequence number makes an evicted resource read as changed when it is updated again.
         let number = self.updated.values().max().map_or(1, |last| last + 1);
         self.updated.insert(uri.into(), number);
     }
 
-    /// What is different from before.
+    /// Returns the differences from an earlier state.
     fn since(&self, before: &Stale) -> Changed {
         let lists = [
             (ItemKind::Tool, self.tools != before.tools),
@@ -65,34 +65,34 @@ impl Stale {
     }
 }
 
-/// What changed since the last look.
+/// Changes since the last report.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Changed {
-    /// These lists. Templates and skills change with the resources.
+    /// Changed lists. Templates and skills change together with resources.
     pub lists: Vec<ItemKind>,
-    /// These resources.
+    /// URIs of updated resources.
     pub updated: Vec<Arc<str>>,
 }
 
-/// Tells when something went stale. Several changes may be told as one.
+/// Stream of change notifications. It may merge several changes into one.
 pub struct Changes {
     sources: Vec<Source>,
-    /// What is told; all where nothing was said.
+    /// Filter of the stream; `None` reports all changes.
     only: Option<Interest>,
     _held: Vec<Box<dyn Any + Send + Sync>>,
 }
 
-/// One that counts changes, and what is heard of it.
+/// One sender of changes, with its own filter and the state that was reported last.
 struct Source {
     from: watch::Receiver<Stale>,
     seen: Stale,
     only: Option<Interest>,
-    /// Other names of its resources.
+    /// URIs that callers see, by the URIs of the sender.
     names: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 impl Changes {
-    /// Changes that a sender counts.
+    /// Creates a stream of the changes that a sender counts.
     pub fn new(mut from: watch::Receiver<Stale>) -> Changes {
         let seen = from.borrow_and_update().clone();
         let source = Source {
@@ -108,19 +108,19 @@ impl Changes {
         }
     }
 
-    /// Keeps something until nobody listens any more, for example a subscription.
+    /// Keeps a value alive until the stream is dropped, for example a subscription.
     pub fn holding(mut self, held: impl Any + Send + Sync) -> Changes {
         self._held.push(Box::new(held));
         self
     }
 
-    /// Tells of these lists and resources only. Said twice, it tells what both name.
+    /// Restricts the stream to these lists and resources. Repeated filters intersect.
     pub fn only(mut self, want: &Interest) -> Changes {
         self.only = Some(both(self.only.as_ref(), want));
         self
     }
 
-    /// Tells what either tells, each no more than it was to tell so far.
+    /// Merges two streams; each one's filter continues to apply to its own changes.
     pub fn and(self, other: Changes) -> Changes {
         let (mut one, other) = (self.settled(), other.settled());
         one.sources.extend(other.sources);
@@ -128,7 +128,7 @@ impl Changes {
         one
     }
 
-    /// Tells of resources by other names.
+    /// Renames the URIs of resources in the stream.
     pub fn renamed(self, names: &BTreeMap<Arc<str>, Arc<str>>) -> Changes {
         let mut changes = self.settled();
         for source in &mut changes.sources {
@@ -147,7 +147,7 @@ impl Changes {
         changes
     }
 
-    /// The same, with what is told said of each source.
+    /// Moves the filter of the stream into each of its sources.
     fn settled(mut self) -> Changes {
         if let Some(only) = self.only.take() {
             for source in &mut self.sources {
@@ -157,12 +157,12 @@ impl Changes {
         self
     }
 
-    /// What is told; `None` for all.
+    /// Returns the filter of the stream; `None` if it reports all changes.
     pub fn told(&self) -> Option<&Interest> {
         self.only.as_ref()
     }
 
-    /// Waits for the next change; `None` when there will be none any more.
+    /// Waits for the next changes. Returns `None` when all senders are gone.
     pub async fn next(&mut self) -> Option<Changed> {
         loop {
             let source = self.changed().await?;
@@ -179,7 +179,7 @@ impl Changes {
         }
     }
 
-    /// The next source with a change. One that will have none any more is forgotten.
+    /// Waits until a source changes and returns it. Sources without a sender are removed.
     async fn changed(&mut self) -> Option<&mut Source> {
         loop {
             if self.sources.is_empty() {
@@ -198,7 +198,7 @@ impl Changes {
 }
 
 impl Source {
-    /// What changed since the last look.
+    /// Returns the changes since the last call.
     fn take(&mut self) -> Changed {
         let now = self.from.borrow_and_update().clone();
         let mut changed = now.since(&self.seen);
@@ -215,7 +215,7 @@ impl Source {
     }
 }
 
-/// What both name.
+/// Returns the intersection of two filters.
 fn both(before: Option<&Interest>, want: &Interest) -> Interest {
     let mut want = want.clone();
     if let Some(before) = before {
@@ -226,7 +226,7 @@ fn both(before: Option<&Interest>, want: &Interest) -> Interest {
 }
 
 impl Changed {
-    /// Leaves what is wanted. Templates and skills change with the resources.
+    /// Removes all changes that the filter excludes. Templates and skills change together with resources.
     fn narrow(&mut self, want: &Interest) {
         let wanted = |kind: &ItemKind| {
             let with = [ItemKind::Template, ItemKind::Skill];

@@ -1,5 +1,5 @@
-//! What callers see of a list, kept while neither the list nor what is seen of it changes: then it is the same snapshot,
-//! and what was worked out for it holds.
+//! Cache of filtered catalogs. As long as neither a list nor a caller's view of it changes, the caller gets the same
+//! snapshot, and values derived from it stay valid.
 
 use crate::Catalog;
 use std::{
@@ -8,22 +8,22 @@ use std::{
 };
 use toolgate_wire::method::list::CacheHint;
 
-/// A list, and what some caller sees of it.
+/// A complete catalog, and the filtered catalog of one visibility pattern.
 struct Cut {
     whole: Catalog,
     sees: Vec<bool>,
     seen: Catalog,
 }
 
-/// The last ones of a gate. Whether a caller sees an item is asked anew each time.
+/// Cache of the most recent filtered catalogs of one gate. Visibility itself is evaluated for every list.
 #[derive(Default)]
 pub(crate) struct Cuts(Mutex<VecDeque<Cut>>);
 
 impl Cuts {
-    /// So many are kept; one more takes the place of the oldest.
+    /// Maximum number of entries; a further one evicts the oldest.
     const MOST: usize = 16;
 
-    /// The items of which `sees` says yes, in the order of the list.
+    /// Returns the catalog of the items that `sees` marks as visible, in the order of the list.
     pub(crate) fn cut(&self, whole: &Catalog, sees: Vec<bool>, public: bool) -> Catalog {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |cut: &&Cut| {

@@ -1,13 +1,13 @@
-//! Why a call failed: one answer for code, one for people, and the cause for the log.
+//! Errors of calls and lists: a kind for code, a public message for people, and a cause for the log.
 
 use crate::OperatorDetail;
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 use toolgate_wire::json::{Json, ObjectWriter};
 
-/// The cause of an error.
+/// Cause of an error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a call or a list failed.
+/// Error of a call or a list.
 pub struct Error {
     kind: Kind,
     public: Cow<'static, str>,
@@ -16,32 +16,32 @@ pub struct Error {
     starting: Vec<Arc<str>>,
 }
 
-/// What code should make of an error.
+/// Error kind, by which code decides how to react.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// The server behind, or a handler, answered with an error of the protocol; its code.
+    /// The upstream server or a handler returned a JSON-RPC error; its code.
     Answered(i64),
-    /// The server behind answered, and its answer exceeds a limit or cannot be read.
+    /// The upstream server's response exceeds a limit or cannot be parsed.
     BadAnswer,
-    /// A fault of this program, or a panic in a handler.
+    /// A bug in this program, or a panic in a handler.
     Bug,
-    /// Too much at once; when to come again, where that is known.
+    /// Too many concurrent calls or requests; the time to retry after, if known.
     Busy(Option<Duration>),
-    /// The caller went away, or somebody stopped the call.
+    /// The caller disconnected, or the call was cancelled.
     Cancelled,
-    /// The arguments do not fit.
+    /// The arguments do not match the input schema.
     Invalid(Vec<Problem>),
-    /// The time was over.
+    /// The call timed out.
     Late,
-    /// There is no such thing, or none that this caller may see: the two are not told apart.
+    /// The item does not exist, or this caller may not see it; the error does not say which.
     NotFound,
-    /// Somebody or something said no.
+    /// The call was refused.
     Refused(Refusal),
-    /// The token of the caller is not good for it; the scopes that the call needs.
+    /// The scopes of the caller's token are insufficient; the scopes that the call needs.
     Scope(Vec<String>),
-    /// The caller lacks an ability that the call needs.
+    /// The client lacks a capability that the call needs.
     Unsupported(Need),
-    /// The server behind failed.
+    /// The upstream server failed.
     Upstream,
 }
 
@@ -57,53 +57,53 @@ impl fmt::Display for NotSent {
 
 impl std::error::Error for NotSent {}
 
-/// Who said no.
+/// Reason of a refusal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Refusal {
-    /// A rule of the operator.
+    /// A rule of the operator denies the call.
     Rule,
-    /// A person, with a reason that the model may read.
+    /// An approver denied the call, with a reason that the model may read.
     Person,
-    /// The time to decide was over.
+    /// The approval request expired.
     Expired,
-    /// A record could not be written, so nothing may happen.
+    /// An audit record could not be written, so nothing may happen.
     Record,
-    /// What came back was not let through.
+    /// A sanitizer blocked the result.
     Result,
-    /// The item is withheld from all callers, and this one may know that.
+    /// The item is withheld from all callers, and this caller may know that.
     Withheld,
 }
 
-/// What a caller would have to be able to do.
+/// Client capability that a call needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Need {
-    /// To put a form to its user.
+    /// Form elicitation.
     Elicitation,
-    /// To open a page for its user.
+    /// URL elicitation.
     ElicitationUrl,
-    /// To ask its model.
+    /// Sampling.
     Sampling,
-    /// To let its model use tools when it is asked.
+    /// Sampling with tools.
     SamplingTools,
-    /// To name its roots.
+    /// Roots.
     Roots,
-    /// To come back for the result: the extension `io.modelcontextprotocol/tasks`, or tasks of 2025-11-25.
+    /// Tasks: the extension `io.modelcontextprotocol/tasks`, or tasks of 2025-11-25.
     Tasks,
 }
 
-/// One thing that is wrong with the arguments.
+/// Violation of the input schema by the arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// Where, as a JSON pointer; empty for the arguments as a whole.
+    /// Location as a JSON pointer; empty for the arguments as a whole.
     pub path: String,
-    /// What was expected.
+    /// Expected value, as a phrase.
     pub expected: String,
-    /// What came, in kind and size; never a secret.
+    /// Kind and size of the received value; never a secret.
     pub got: String,
 }
 
 impl Problem {
-    /// `{path, expected, got}`.
+    /// Returns `{path, expected, got}`.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.str("path", &self.path);
@@ -114,7 +114,7 @@ impl Problem {
 }
 
 impl Error {
-    /// An error with one public sentence: lower case, no full stop, fits after "failed to".
+    /// Creates an error with one public sentence: lower case, no full stop, fits after "failed to".
     pub fn new(kind: Kind, public: impl Into<Cow<'static, str>>) -> Error {
         Error {
             kind,
@@ -125,13 +125,13 @@ impl Error {
         }
     }
 
-    /// The same error with its cause, for the log only.
+    /// Returns the same error with its cause, for the log only.
     pub fn because(mut self, source: impl Into<BoxError>) -> Error {
         self.source = Some(source.into());
         self
     }
 
-    /// Returns whether the call was never sent to its server: whether [`NotSent`] is among the causes.
+    /// Returns true if the call was never sent to its server: [`NotSent`] is among the causes.
     pub fn was_not_sent(&self) -> bool {
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
@@ -143,39 +143,39 @@ impl Error {
         false
     }
 
-    /// The same error with details that only the operator may read.
+    /// Returns the same error with details for the operator only.
     pub fn with_detail(mut self, detail: OperatorDetail) -> Error {
         self.detail = Some(detail);
         self
     }
 
-    /// What only the operator may read of it.
+    /// Returns the details for the operator only.
     pub fn detail(&self) -> Option<&OperatorDetail> {
         self.detail.as_ref()
     }
 
-    /// The same error; it has this cause that these servers, by their configured ids, are still starting.
+    /// Returns the same error, caused by these servers that are still starting, by configured id.
     pub fn while_starting(mut self, servers: impl IntoIterator<Item = Arc<str>>) -> Error {
         self.starting.extend(servers);
         self
     }
 
-    /// The servers that are still starting, where that is the cause.
+    /// Servers that are still starting, if they are the cause.
     pub fn starting(&self) -> &[Arc<str>] {
         &self.starting
     }
 
-    /// What code should make of it.
+    /// Kind of the error, for code.
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
 
-    /// What a person or a model may read.
+    /// Public message, for people and models.
     pub fn public(&self) -> &str {
         &self.public
     }
 
-    /// Puts another text in the place of the public one.
+    /// Replaces the public message.
     pub fn set_public(&mut self, text: String) {
         self.public = Cow::Owned(text);
     }

@@ -1,4 +1,4 @@
-//! Rules decide before a call; one layer asks them all and lets a person settle what they leave open.
+//! Rules, and the layer that evaluates them all before a call and requests approval if a rule asks for it.
 
 use crate::cuts::Cuts;
 use crate::{
@@ -8,61 +8,61 @@ use crate::{
 use std::sync::Arc;
 use toolgate_wire::{json::Json, placeholder};
 
-/// What a rule says to a call.
+/// Decision of a rule on a call.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It may pass.
+    /// Allows the call.
     Allow,
-    /// A person has to look, for this reason.
+    /// Requires approval by a person, for this reason.
     Ask(String),
-    /// It may not pass.
+    /// Denies the call with this error.
     Refuse(Error),
 }
 
-/// A verdict now, or one that has to be waited for. Never waits for a person.
+/// A decision that is ready, or a future of one. Rules never wait for a person.
 pub enum Decision<'a> {
-    /// Now.
+    /// The decision is ready.
     Now(Verdict),
-    /// Later.
+    /// The decision has to be awaited.
     Later(BoxFuture<'a, Verdict>),
 }
 
-/// Decides before the call. One generic layer asks it for lists and calls alike.
+/// Rule that decides before a call. One layer evaluates all rules, for lists and calls alike.
 pub trait Rule: Send + Sync + 'static {
-    /// The duty, one word.
+    /// Name of the rule's policy, one word.
     fn name(&self) -> &'static str;
 
-    /// Whether the caller may know of the item at all. What it may not know, it is told not to exist.
+    /// Returns true if the caller may know of the item. To this caller a hidden item does not exist.
     fn sees(&self, _caller: &Caller, _item: &Item) -> bool {
         true
     }
 
-    /// Whether it may hide from one caller what another one sees. Where a rule does, a list is for one caller only,
-    /// whatever its server says.
+    /// Returns true if the rule may hide items from one caller that another caller sees. Lists are then cacheable for
+    /// one caller only, whatever the server's cache hint says.
     fn hides_some(&self) -> bool {
         true
     }
 
-    /// Why it may not know of it: for the record, never for the caller.
+    /// Reason why the item is hidden: for the audit log, never for the caller.
     fn why_hidden(&self, _caller: &Caller, _item: &Item) -> String {
         String::new()
     }
 
-    /// Why it may not know of the resource at a URI that fits a template which it does see: for the record.
+    /// Reason why the resource at a URI is hidden although the template that matches it is visible: for the audit log.
     fn hides_at(&self, _caller: &Caller, _template: &Item, _uri: &str) -> Option<String> {
         None
     }
 
-    /// Whether a caller that may read the resource at a URI may also subscribe to it.
+    /// Returns true if a caller that may read the resource at a URI may also subscribe to it.
     fn hears(&self, _item: &Item, _uri: &str) -> bool {
         true
     }
 
-    /// Judges a call.
+    /// Decides a call.
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a>;
 
-    /// Judges a call that nobody makes, for whoever wants to know beforehand. It must have no effect: a rule whose
-    /// `decide` has one says here what it would do.
+    /// Decides a call in a dry run. It must have no effect: a rule whose `decide` has side effects overrides this
+    /// method to report what `decide` would do.
     fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
         self.decide(call, item)
     }
@@ -102,9 +102,9 @@ impl Rule for Arc<dyn Rule> {
     }
 }
 
-/// Settles what rules left open. Never waits itself: only edges wait.
+/// Approval step for calls that rules leave to a person. It never waits itself: only edges wait.
 pub trait Confirm: Send + Sync + 'static {
-    /// The reasons why somebody has to look, all of them, as one question.
+    /// Requests one approval for all reasons, or redeems one that was given.
     fn confirm<'a>(
         &'a self,
         call: &'a Call,
@@ -112,32 +112,32 @@ pub trait Confirm: Send + Sync + 'static {
         reasons: Vec<String>,
     ) -> BoxFuture<'a, Result<Confirmed, Error>>;
 
-    /// Who would be asked, in words, for whoever wants to know beforehand.
+    /// Describes, for a dry run, who would be asked.
     fn explain(&self, _call: &Call, _item: &Item) -> String {
         "a person is asked".to_owned()
     }
 }
 
-/// What became of the question.
+/// Result of the approval step.
 #[derive(Debug)]
 pub enum Confirmed {
-    /// A person said yes, now or before. What to find again when the call comes back.
+    /// The call is approved, now or earlier, with state for the next round.
     Yes {
-        /// Put into the slot `confirm`.
+        /// State for the slot `confirm`.
         slot: Option<String>,
     },
-    /// A person said yes to other arguments, which every rule judges anew.
+    /// The approver changed the arguments; all rules evaluate them again.
     Edited {
-        /// Put into the slot `confirm`.
+        /// State for the slot `confirm`.
         slot: Option<String>,
-        /// What he wrote.
+        /// Arguments that the approver wrote.
         arguments: Json,
     },
-    /// A person has to be asked first.
+    /// Input requests to an approver have to be answered first.
     Ask(Questions),
 }
 
-/// The name of the slot that [`Confirmed::Yes`] fills.
+/// Name of the slot that [`Confirmed::Yes`] fills.
 const SLOT: &str = "confirm";
 
 pub(crate) struct Gate {
@@ -151,7 +151,7 @@ impl Gate {
         item.withheld.is_none() && self.rules.iter().all(|rule| rule.sees(caller, item))
     }
 
-    /// Who hides the item, and why.
+    /// Returns the rule that hides the item, and its reason.
     pub(crate) fn hides(&self, caller: &Caller, item: &Item) -> Option<(&'static str, String)> {
         if let Some(why) = &item.withheld {
             return Some((self.name(), why.clone()));
@@ -160,14 +160,15 @@ impl Gate {
         Some((rule.name(), rule.why_hidden(caller, item)))
     }
 
-    /// Whether all rules let the caller know of the item, whatever withholds it.
+    /// Returns true if all rules let the caller know of the item, even if the item is withheld.
     fn knows(&self, caller: &Caller, item: &Item, uri: &str) -> bool {
         let sees = self.rules.iter().all(|rule| rule.sees(caller, item));
         sees && self.hides_at(caller, item, uri).is_none()
     }
 
-    /// The one item, or none if it is hidden; the trail takes down why. Where a hidden template fits, one that the
-    /// caller sees may fit as well. An item that is withheld, and that no rule hides, is returned with the reason.
+    /// Returns a catalog of the one item, or an empty one if it is hidden; the decision log records why. If a matching
+    /// template is hidden, a visible one may still match. A withheld item that no rule hides is returned with its
+    /// reason.
     async fn one(
         &self,
         next: &Next<'_>,
@@ -195,16 +196,17 @@ impl Gate {
         if hiding.is_empty() {
             return Ok(catalog);
         }
-        // A server that hides one of those that fit may take the URI for the hidden one, whichever was meant.
+        // A server that hides one of the matching items may interpret the URI as the hidden one, so all of its items
+        // are excluded.
         let mut fitting = catalog.fitting(name);
         let other = fitting.find(|item| !hiding.contains(&item.origin.server.as_ref()));
-        // The caller may know why it is not offered, unless a rule hides something there.
+        // The caller may learn why the item is not offered, unless a rule hides something at this URI.
         let other = other.or(withheld.filter(|_| hidden.is_empty()));
         Ok(catalog.with_items(other.cloned().into_iter().collect()))
     }
 
-    /// The servers that list a hidden thing of that kind at a URI that something below fits, which would lead to the same:
-    /// a resource below a template, a skill below both.
+    /// Returns the servers that list a hidden item of a more specific kind at a URI that `below` matches. A read
+    /// through the less specific item would reach the hidden one: a resource below a template, a skill below both.
     async fn hidden_listing(
         &self,
         next: &Next<'_>,
@@ -223,7 +225,7 @@ impl Gate {
         Ok(hidden.map(|item| item.origin.server.clone()).collect())
     }
 
-    /// A list without the resources that are files of hidden skills.
+    /// Marks the resources that are files of hidden skills as hidden.
     async fn without_skills(
         &self,
         next: &Next<'_>,
@@ -244,7 +246,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Who hides the resource that a template has there, and why.
+    /// Returns the rule that hides the resource at this URI of a template or skill, and its reason.
     pub(crate) fn hides_at(
         &self,
         caller: &Caller,
@@ -259,12 +261,12 @@ impl Gate {
         rules.find_map(|rule| Some((rule.name(), rule.hides_at(caller, item, uri)?)))
     }
 
-    /// Whether every rule lets a caller who sees the item subscribe to it under that URI.
+    /// Returns true if every rule lets a caller that sees the item subscribe to it under that URI.
     fn hears(&self, item: &Item, uri: &str) -> bool {
         self.rules.iter().all(|rule| rule.hears(item, uri))
     }
 
-    /// The item behind a URI, as this caller sees it.
+    /// Returns the item at a URI, as this caller sees it.
     async fn find(
         &self,
         next: &Next<'_>,
@@ -282,7 +284,8 @@ impl Gate {
         Ok(None)
     }
 
-    /// A refusal stops; every wish to ask is collected.
+    /// Evaluates the rules in order: stops at the first refusal, and collects the reasons of all rules that require
+    /// approval.
     async fn judge(&self, call: &Call, item: &Item) -> Result<Vec<String>, Error> {
         let mut reasons = Vec::new();
         for rule in &self.rules {
@@ -319,7 +322,8 @@ impl Gate {
 }
 
 impl Gate {
-    /// Judges the arguments that a person wrote. He is who would be asked, so wishes to ask are settled.
+    /// Evaluates the rules for arguments that an approver wrote. The approver is the person to ask, so approval is not
+    /// requested again.
     async fn rejudge(&self, call: &mut Call, item: &Item, arguments: Json) -> Result<(), Error> {
         call.of.arguments = Arguments::new(arguments);
         let judged = self.judge(call, item).await;
@@ -333,7 +337,7 @@ impl Gate {
     }
 }
 
-/// The kinds of things that are looked for before that one, and that hide it where they are hidden.
+/// Returns the more specific kinds that take precedence over this kind and hide it if they are hidden.
 fn above(kind: ItemKind) -> &'static [ItemKind] {
     match kind {
         ItemKind::Template => &[ItemKind::Skill, ItemKind::Resource],
@@ -342,7 +346,7 @@ fn above(kind: ItemKind) -> &'static [ItemKind] {
     }
 }
 
-/// Whether the thing is still what a person said yes to: looked up once more, just before the call leaves.
+/// Verifies, just before the call is sent, that the item is still the one that was approved.
 async fn same(next: &Next<'_>, call: &Call, item: &Item) -> Result<(), Error> {
     let ask = List::one(call.caller.clone(), item.kind(), call.name());
     let catalog = next.fork().list(ask).await?;
@@ -390,7 +394,7 @@ impl Layer for Gate {
         })
     }
 
-    /// Nobody hears of changes of a resource that he may not see.
+    /// Subscribes to changes of visible resources only.
     fn changes<'a>(
         &'a self,
         mut want: Interest,
@@ -406,7 +410,7 @@ impl Layer for Gate {
                 }
             }
             want.uris = seen;
-            // Below, all who listen may share one source: what this caller hears is cut here.
+            // Subscribers may share one upstream source, so the caller's filter is applied here.
             Ok(next.changes(want.clone()).await?.only(&want))
         })
     }
@@ -428,7 +432,7 @@ impl Layer for Gate {
             };
             if let Some(slot) = &slot {
                 Box::pin(same(&next, &call, &item)).await?;
-                // Whoever goes on with the call later does so under the same yes.
+                // A task that continues this call later runs under the same approval.
                 call.round.slots.insert(SLOT.to_owned(), slot.clone());
             }
             let mut outcome = next.call(call).await?;
@@ -436,7 +440,7 @@ impl Layer for Gate {
                 questions.slots.insert(SLOT.to_owned(), slot);
             }
             if let (Outcome::Done(Output::Tool(result)), true) = (&mut outcome, edited) {
-                // The model asked for something else, and should not take this for the answer to that.
+                // The model sent other arguments and must not take this for the answer to those.
                 result.add_structured_as_text();
                 result.content.push(Content::text(placeholder::EDITED));
             }

@@ -1,4 +1,4 @@
-//! What is held for a call until its answer has left.
+//! Memory permits that are held for a call until its response has been sent.
 
 use std::{
     fmt,
@@ -6,12 +6,12 @@ use std::{
 };
 use toolgate_wire::{json::Json, room::Claim};
 
-/// The claims to room of the messages that a call is made of. Clones are one.
+/// Memory permits of the messages that a call consists of. Clones share one set.
 #[derive(Clone, Default)]
 pub struct Held(Arc<Mutex<Vec<Arc<Claim>>>>);
 
 impl Held {
-    /// Holds the claim of this text, where it has one.
+    /// Holds the memory permit of this JSON text, if it has one.
     pub fn hold(&self, json: &Json) {
         if let Some(claim) = json.claim() {
             let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);

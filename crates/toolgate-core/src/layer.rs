@@ -1,31 +1,31 @@
-//! Work around a call.
+//! Layers: work around calls, lists and subscriptions.
 
 use crate::{BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service};
 use std::sync::Arc;
 
-/// Work around a call. Every method passes on unless you say otherwise.
+/// Layer around a service. Every method forwards to the next layer by default.
 ///
-/// A layer forwards at most once and never spawns. What it opens, it closes in `Drop`.
+/// A layer forwards at most once and never spawns tasks. It releases its resources in `Drop`.
 pub trait Layer: Send + Sync + 'static {
-    /// The duty, one word.
+    /// Name of the layer's policy, one word.
     fn name(&self) -> &'static str;
 
-    /// The duties, from the caller to the service, where it does several.
+    /// Names of the layer's policies from the caller to the service, if it combines several.
     fn duties(&self) -> Vec<&'static str> {
         vec![self.name()]
     }
 
-    /// Around a list.
+    /// Processes a list.
     fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
         next.list(ask)
     }
 
-    /// Around a call.
+    /// Processes a call.
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         next.call(call)
     }
 
-    /// Around a subscription.
+    /// Processes a subscription to changes.
     fn changes<'a>(
         &'a self,
         want: Interest,
@@ -35,7 +35,7 @@ pub trait Layer: Send + Sync + 'static {
     }
 }
 
-/// The rest of the pipeline. Not `Clone`: a layer forwards at most once.
+/// Remaining layers and the service. Not `Clone`: a layer forwards at most once.
 pub struct Next<'a> {
     rest: &'a [Arc<dyn Layer>],
     end: &'a dyn Service,
@@ -46,12 +46,12 @@ impl<'a> Next<'a> {
         Next { rest, end }
     }
 
-    /// Looks something up below, before anything is passed on.
+    /// Lists items through the remaining layers without using up the one permitted forward.
     pub fn look(&self, ask: List) -> BoxFuture<'a, Result<Catalog, Error>> {
         self.fork().list(ask)
     }
 
-    /// Passes a list on.
+    /// Forwards a list to the next layer.
     pub fn list(self, ask: List) -> BoxFuture<'a, Result<Catalog, Error>> {
         match self.rest.split_first() {
             Some((layer, rest)) => layer.list(
@@ -65,7 +65,7 @@ impl<'a> Next<'a> {
         }
     }
 
-    /// Passes a call on.
+    /// Forwards a call to the next layer.
     pub fn call(self, call: Call) -> BoxFuture<'a, Result<Outcome, Error>> {
         match self.rest.split_first() {
             Some((layer, rest)) => layer.call(
@@ -79,7 +79,7 @@ impl<'a> Next<'a> {
         }
     }
 
-    /// Passes a subscription on.
+    /// Forwards a subscription to the next layer.
     pub fn changes(self, want: Interest) -> BoxFuture<'a, Result<Changes, Error>> {
         match self.rest.split_first() {
             Some((layer, rest)) => layer.changes(
@@ -93,7 +93,7 @@ impl<'a> Next<'a> {
         }
     }
 
-    /// The rest twice over: only `resolve` looks before it calls.
+    /// Returns a second handle to the remaining layers, for a lookup before the call.
     pub(crate) fn fork(&self) -> Next<'a> {
         Next {
             rest: self.rest,

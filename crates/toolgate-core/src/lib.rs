@@ -1,8 +1,9 @@
-//! The spine of Toolgate: everything that offers tools is a [`Service`], and every duty is a [`Layer`] over one.
+//! Core vocabulary of Toolgate: everything that offers tools is a [`Service`], and every policy is a [`Layer`] over
+//! one.
 //!
-//! Inside there is only the modern shape: a call carries everything it needs, and a question to a person is a
-//! result, [`Outcome::Ask`], after which the same call comes again with the answers. Nothing here knows a JSON-RPC
-//! id, a header, a page cursor, a revision or a token: those end at the edges.
+//! The core has a single call model, that of the stateless revision: a call carries everything it needs. Input required
+//! from a person is a result, [`Outcome::Ask`]; the caller then repeats the call with the answers. JSON-RPC ids,
+//! headers, page cursors, protocol revisions and tokens are handled at the edges and do not appear here.
 
 mod background;
 mod call;
@@ -35,7 +36,7 @@ pub use call::{
 pub use catalog::{About, Catalog, Item, Origin, Own};
 pub use changes::{Changed, Changes, Stale};
 pub use error::{BoxError, Error, Kind, Need, NotSent, Problem, Refusal};
-/// A boxed future that can be sent to another thread.
+/// Boxed future that can be sent to another thread.
 pub use futures_util::future::BoxFuture;
 pub use gate::{Confirm, Confirmed, Decision, Rule, Verdict};
 pub use held::Held;

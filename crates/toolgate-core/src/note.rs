@@ -1,4 +1,4 @@
-//! Notes on definitions: what the gateway changed, does not check, withholds or drops, and why.
+//! Notes on definitions that the gateway changed, does not check, withholds or drops, with the reasons.
 //!
 //! A note is for the operator. `toolgate tools`, `toolgate status`, `toolgate check --servers`, the console, standard
 //! error and the audit log show it. A layer that marks an item calls [`Item::noted`](crate::Item::noted).
@@ -6,7 +6,7 @@
 use std::{fmt, sync::Arc};
 use toolgate_wire::method::definition::ItemKind;
 
-/// What happened to a definition, or to a whole list.
+/// Action of the gateway on a definition or on a whole list.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum NoteAction {
     /// The list could not be read. The last good list is used if there is one.
@@ -22,7 +22,7 @@ pub enum NoteAction {
 }
 
 impl NoteAction {
-    /// The word in the console, on the command line and in the audit log.
+    /// Name of the action in the console, on the command line and in the audit log.
     pub fn as_str(self) -> &'static str {
         match self {
             NoteAction::ListFailed => "failed",
@@ -34,17 +34,17 @@ impl NoteAction {
     }
 }
 
-/// A note on one item, as the item carries it.
+/// Note on one item, stored in the item.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct ItemNote {
-    /// What happened.
+    /// Action of the gateway.
     pub action: NoteAction,
-    /// Why; one line without control characters.
+    /// Reason; one line without control characters.
     pub reason: Arc<str>,
 }
 
 impl ItemNote {
-    /// A note; the reason becomes one line of at most 300 characters.
+    /// Creates a note; the reason becomes one line of at most 300 characters.
     pub fn new(action: NoteAction, reason: &str) -> ItemNote {
         ItemNote {
             action,
@@ -53,21 +53,21 @@ impl ItemNote {
     }
 }
 
-/// A note on a definition of a server, or on a whole list of it.
+/// Note on a definition of a server, or on one of its lists.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct DefinitionNote {
     /// The configured id of the server.
     pub server: Arc<str>,
-    /// What kind of item it is, or which list.
+    /// Kind of the item or of the list.
     pub kind: ItemKind,
-    /// Its name at its server, or its place in the list; empty for the list as a whole.
+    /// Name at its server, or position in the list; empty for the list as a whole.
     pub name: Arc<str>,
-    /// What happened, and why.
+    /// Action and reason.
     pub note: ItemNote,
 }
 
 impl DefinitionNote {
-    /// A note; name and reason become one line each, of bounded length.
+    /// Creates a note; name and reason become one line each, of bounded length.
     pub fn new(
         server: Arc<str>,
         kind: ItemKind,
@@ -85,7 +85,7 @@ impl DefinitionNote {
 }
 
 impl fmt::Display for DefinitionNote {
-    /// Without the server: `tool a: dropped: why`, or `tool list: failed: why`.
+    /// Writes the note without the server: `tool a: dropped: why`, or `tool list: failed: why`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, name) = (
             self.kind.word(),
@@ -104,19 +104,19 @@ impl fmt::Display for DefinitionNote {
     }
 }
 
-/// Why an item is withheld that the operator's own configuration hides; such an item has no note, and callers are told
-/// that it is unknown.
+/// Reason of an item that the operator's configuration hides. The item has no note, and callers get the error for
+/// unknown items.
 pub const HIDDEN_BY_CONFIG: &str = "the configuration hides it";
-/// Longest reason of a note, in characters.
+/// Maximum length of a note's reason, in characters.
 pub(crate) const MAX_REASON_CHARS: usize = 300;
-/// Longest name in a note, in characters.
+/// Maximum length of a name in a note, in characters.
 pub(crate) const MAX_NAME_CHARS: usize = 128;
-/// Most notes that one item carries.
+/// Maximum number of notes on one item.
 pub(crate) const MAX_NOTES_PER_ITEM: usize = 8;
-/// Most notes that one list carries besides those of its items.
+/// Maximum number of notes on one list, besides those of its items.
 pub const MAX_NOTES_PER_LIST: usize = 200;
 
-/// Text of a server as one line: control characters become spaces.
+/// Returns a server's text as one line: control characters become spaces.
 fn one_line(text: &str, limit: usize) -> String {
     let mut chars = text.chars();
     let plain = |c: char| if c.is_control() { ' ' } else { c };

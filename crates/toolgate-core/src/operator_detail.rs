@@ -1,8 +1,8 @@
-//! What only the operator may read of a failure.
+//! Details of a failure that only the operator may read.
 
 use std::fmt;
 
-/// Details of a failure for the operator: paths, commands, addresses, what the system said.
+/// Details of a failure for the operator: paths, commands, addresses, messages of the operating system.
 ///
 /// It has no `Display`, so it cannot be formatted into the text of an [`Error`](crate::Error), which callers and their
 /// models read. It goes with the error by [`Error::with_detail`](crate::Error::with_detail).
@@ -18,12 +18,12 @@ use std::fmt;
 pub struct OperatorDetail(String);
 
 impl OperatorDetail {
-    /// Takes a text in one line, without secrets.
+    /// Creates details from one line of text without secrets.
     pub fn new(text: impl Into<String>) -> OperatorDetail {
         OperatorDetail(text.into())
     }
 
-    /// Returns the text: for standard error, the console, the terminal of the operator.
+    /// Returns the text for standard error, the console or the operator's terminal.
     pub fn for_operator(&self) -> &str {
         &self.0
     }

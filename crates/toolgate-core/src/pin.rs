@@ -1,20 +1,20 @@
-//! What is known of a definition as it came from its server.
+//! Pins: comparison of a definition with the accepted one.
 
 use std::sync::Arc;
 
-/// How a definition stands to what was accepted before.
+/// State of a definition in comparison with its pin.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum PinState {
-    /// Nothing of that name was accepted so far.
+    /// No definition of that name has been accepted.
     New,
-    /// It is what was accepted.
+    /// The definition is the accepted one.
     Accepted,
-    /// It is another one than was accepted.
+    /// The definition differs from the accepted one.
     Changed,
 }
 
 impl PinState {
-    /// The word in rules, in the record and in the console.
+    /// Name of the state in rules, in the audit log and in the console.
     pub fn as_str(self) -> &'static str {
         match self {
             PinState::New => "new",
@@ -24,21 +24,21 @@ impl PinState {
     }
 }
 
-/// What is known of a definition as it came from its server, before anything was cleaned or renamed.
+/// Pin state of a server's original definition, before sanitizing and renaming.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Pinning {
-    /// SHA-256 of its canonical form, hexadecimal.
+    /// SHA-256 of the definition's canonical form, hexadecimal.
     pub digest: Arc<str>,
-    /// How it stands to what was accepted.
+    /// Comparison with the accepted definition.
     pub state: PinState,
-    /// Why callers may not know of it; `None` where they may.
+    /// Reason why the item is hidden from callers; `None` if it is visible.
     pub hidden: Option<Arc<str>>,
-    /// What a person should look at: names that look like others and the like.
+    /// Findings for a person to review, for example names that resemble other names.
     pub flags: Vec<String>,
 }
 
 impl Pinning {
-    /// Of an item that no server listed: it was made here, for a URI alone, and nothing in it could change.
+    /// Pin state of an item that no server listed. The gateway created it for a URI, so its definition cannot change.
     pub fn unlisted() -> Pinning {
         Pinning {
             digest: "".into(),
@@ -48,7 +48,7 @@ impl Pinning {
         }
     }
 
-    /// Whether it is that of an item that no server listed.
+    /// Returns true if no server listed the item.
     pub fn is_unlisted(&self) -> bool {
         self.digest.is_empty()
     }

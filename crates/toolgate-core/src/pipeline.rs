@@ -1,4 +1,4 @@
-//! The stack of layers over a service.
+//! Pipeline: the stack of layers over a service.
 
 use crate::{
     BoxFuture, Call, Caller, Catalog, Changes, Confirm, Error, Interest, Item, ItemKind, Layer,
@@ -6,32 +6,32 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Layers over a service; a service itself.
+/// Layers composed over a service; a service itself.
 pub struct Pipeline {
     layers: Vec<Arc<dyn Layer>>,
-    /// Those of the layers that hold rules.
+    /// The layers with rules, from the caller to the service.
     pub(crate) gates: Vec<Arc<Gate>>,
     end: Arc<dyn Service>,
 }
 
-/// A pipeline being built, before the item behind a name is known.
+/// Builder of a pipeline, before the item of a call is resolved.
 pub struct Unresolved {
     layers: Vec<Arc<dyn Layer>>,
 }
 
-/// A pipeline being built, from the place on where the item behind a name is known.
+/// Builder of a pipeline, after the item of a call is resolved.
 ///
-/// [`Resolved::guard`] and [`Resolved::clean`] exist only here, so the order that must not be wrong cannot be.
+/// [`Resolved::guard`] and [`Resolved::clean`] exist only here, so rules and sanitizers always see the item.
 pub struct Resolved {
     layers: Vec<Arc<dyn Layer>>,
     gates: Vec<Arc<Gate>>,
     rules: Vec<Box<dyn Rule>>,
-    /// Those that stand together, the outermost first.
+    /// Adjacent sanitizers, from the caller to the service.
     scrubs: Vec<Arc<dyn Scrub>>,
 }
 
 impl Pipeline {
-    /// An empty pipeline.
+    /// Starts an empty pipeline.
     #[expect(
         clippy::new_ret_no_self,
         reason = "what comes out is a pipeline being built"
@@ -40,7 +40,7 @@ impl Pipeline {
         Unresolved { layers: Vec::new() }
     }
 
-    /// The duties, from the caller to the service.
+    /// Names of the policies, from the caller to the service.
     pub fn duties(&self) -> Vec<&'static str> {
         self.layers
             .iter()
@@ -54,13 +54,13 @@ impl Pipeline {
 }
 
 impl Unresolved {
-    /// Puts a layer around all that follows.
+    /// Adds a layer around all that follow.
     pub fn wrap(mut self, layer: impl Layer) -> Unresolved {
         self.layers.push(Arc::new(layer));
         self
     }
 
-    /// From here on the item behind the name is known; a name that the caller may not see is unknown.
+    /// Resolves the item of each call for the layers below. A name that the caller may not see is unknown.
     pub fn resolve(mut self) -> Resolved {
         self.layers.push(Arc::new(Resolve));
         Resolved {
@@ -73,34 +73,34 @@ impl Unresolved {
 }
 
 impl Resolved {
-    /// Adds a rule. Rules that stand together are asked in one go.
+    /// Adds a rule. Adjacent rules are evaluated together by one layer.
     pub fn guard(mut self, rule: impl Rule) -> Resolved {
         self.close_scrubs();
         self.rules.push(Box::new(rule));
         self
     }
 
-    /// Lets a person settle what the rules above left open.
+    /// Adds an approval step for the adjacent rules above.
     pub fn confirm(mut self, confirm: impl Confirm) -> Resolved {
         self.close(Some(Box::new(confirm)));
         self
     }
 
-    /// Puts a layer around all that follows.
+    /// Adds a layer around all that follow.
     pub fn wrap(mut self, layer: impl Layer) -> Resolved {
         self.close(None);
         self.layers.push(Arc::new(layer));
         self
     }
 
-    /// Adds a scrub. The last one added is the first to see what comes back. Scrubs that stand together are one layer.
+    /// Adds a sanitizer. The last one added sees content first. Adjacent sanitizers share one layer.
     pub fn clean(mut self, scrub: impl Scrub) -> Resolved {
         self.close_rules(None);
         self.scrubs.push(Arc::new(scrub));
         self
     }
 
-    /// Ends the pipeline with a service.
+    /// Completes the pipeline with a service.
     pub fn over(mut self, end: Arc<dyn Service>) -> Pipeline {
         self.close(None);
         Pipeline {
@@ -150,7 +150,7 @@ impl Service for Pipeline {
     }
 }
 
-/// Looks up the item behind the name, as this caller sees it.
+/// Layer that resolves the name of a call to the item that this caller sees.
 struct Resolve;
 
 impl Layer for Resolve {
@@ -174,8 +174,8 @@ impl Layer for Resolve {
     }
 }
 
-/// The item behind a name, as the rest of the pipeline shows it to this caller. What is withheld is not reached by a
-/// template of its server either; it is returned if nothing else fits.
+/// Returns the item of that name, as the remaining layers show it to this caller. A withheld item also excludes the
+/// other matching items of its server; it is returned if no other item matches.
 async fn find(
     next: &Next<'_>,
     caller: &Caller,
@@ -192,7 +192,7 @@ async fn find(
             ..List::one(caller.clone(), *kind, only.clone())
         };
         let catalog = next.fork().list(ask).await?;
-        // What was linked to stands beside templates, whatever it is; a skill stands among skills only.
+        // A linked resource or template may stand in either list; a skill stands in the list of skills only.
         let skills = *kind == ItemKind::Skill;
         let is = |item: &&Arc<Item>| (item.kind() == ItemKind::Skill) == skills;
         let fitting = || catalog.fitting(name).filter(is);

@@ -1,23 +1,23 @@
-//! Who stands behind a caller that an authorization server named.
+//! Principals that an authorization server attests.
 
-/// What a checked token says of a caller. Holds no token.
+/// Principal of a caller, from a verified access token. Contains no token.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Principal {
-    /// The authorization server that says so.
+    /// Issuer: the authorization server that issued the token.
     pub issuer: String,
-    /// Whom it names; unique at that issuer.
+    /// Subject of the token; unique at the issuer.
     pub subject: String,
-    /// The client program that the token was given to, where the issuer says which.
+    /// Client id of the program that obtained the token, if the issuer states it.
     pub client: Option<String>,
-    /// What the token is good for, sorted.
+    /// Scopes of the token, sorted.
     pub scopes: Vec<String>,
-    /// Who acts for the subject, the one that acts now first.
+    /// Actors that act for the subject, the current one first (RFC 8693, section 4.1).
     pub actors: Vec<String>,
 }
 
 impl Principal {
-    /// Somebody whom an issuer names, with no scopes.
+    /// Creates a principal without scopes.
     pub fn new(issuer: impl Into<String>, subject: impl Into<String>) -> Principal {
         Principal {
             issuer: issuer.into(),
@@ -26,7 +26,7 @@ impl Principal {
         }
     }
 
-    /// Whether the token is good for a scope.
+    /// Returns true if the token has this scope.
     pub fn has(&self, scope: &str) -> bool {
         self.scopes.iter().any(|has| has == scope)
     }

@@ -1,4 +1,4 @@
-//! A question to a person is a result: the same call comes again with the answers.
+//! Input requests: a call that needs input returns them as its result, and the caller repeats it with the answers.
 
 use crate::{BoxFuture, Item, Slots};
 use std::{
@@ -8,37 +8,38 @@ use std::{
 };
 use toolgate_wire::json::{Json, ObjectWriter};
 
-/// What has to be answered before a call can go on.
+/// Input requests that have to be answered before a call can continue.
 #[derive(Clone, Debug, Default)]
 pub struct Questions {
-    /// The questions, each with its own key.
+    /// Requests, each with its own key.
     pub asks: Vec<Ask>,
-    /// What the layers want to find again; the edge keeps it, or seals it when it leaves.
+    /// State that the layers need in the next round. The edge stores it, or seals it before it leaves the process.
     pub slots: Slots,
-    /// What stays open at a server until the answers come.
+    /// Cleanup of a call that stays open at a server until the answers arrive.
     pub open: Open,
 }
 
-/// What stays open until the answers to questions come. It ends when nobody holds it any more: a layer that refuses to
-/// ask need not know of it.
+/// Guard of state that stays open until input requests are answered. Dropping the last clone runs the cleanup, so a
+/// layer that rejects a request needs no cleanup of its own.
 #[derive(Clone, Default)]
 pub struct Open(Vec<Arc<End>>);
 
-/// What to do when nobody answers; nothing any more once that is for somebody else to tell.
+/// Cleanup to run on drop; `None` once it was defused.
 struct End(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl Open {
-    /// Open until that is called.
+    /// Creates a guard that runs `end` when its last clone is dropped.
     pub fn until(end: impl FnOnce() + Send + 'static) -> Open {
         Open(vec![Arc::new(End(Mutex::new(Some(Box::new(end)))))])
     }
 
-    /// Holds what is open for the questions of another round, too.
+    /// Adds the guards of another round.
     pub fn join(&mut self, other: Open) {
         self.0.extend(other.0);
     }
 
-    /// The questions left, and whoever answers comes again in a call of its own: it stays open without being held.
+    /// Defuses the guard: the requests were sent, the answers arrive in a call of their own, and the state stays open
+    /// until then.
     pub fn leave(self) {
         for end in self.0 {
             end.take();
@@ -66,43 +67,43 @@ impl fmt::Debug for Open {
     }
 }
 
-/// One question.
+/// One input request.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// Names its answer.
+    /// Key of the answer.
     pub key: String,
-    /// What is asked.
+    /// Kind and content of the request.
     pub kind: AskKind,
 }
 
-/// The kinds of questions.
+/// Kind of an input request.
 #[derive(Clone, Debug)]
 pub enum AskKind {
-    /// A person has to let the call pass.
+    /// Approval of the call by a person.
     Approve(Approval),
-    /// A form or a page for the user: the parameters of `elicitation/create`.
+    /// Elicitation of a form or a URL from the user: the parameters of `elicitation/create`.
     Elicit(Json),
-    /// A question to the model: the parameters of `sampling/createMessage`.
+    /// Sampling of the client's model: the parameters of `sampling/createMessage`.
     Sample(Json),
-    /// The roots of the client.
+    /// Roots of the client.
     Roots,
-    /// A page of this program where the caller's user signs in. No server can ask it.
+    /// Sign-in page of this program for the caller's user. Servers cannot request it.
     SignIn(SignInPage),
 }
 
-/// A page of this program where the user of a caller signs in, so that a server can be used in that caller's name.
+/// Sign-in page of this program, where a caller's user signs in to a server.
 #[derive(Clone)]
 pub struct SignInPage {
-    /// Where it is. It gives nobody anything by itself.
+    /// URL of the page. It grants no access by itself.
     pub url: String,
-    /// What the user is told.
+    /// Message for the user.
     pub message: String,
-    /// Tells when somebody signed in: for a caller whose client says that it opened the page, and that waits now.
+    /// Notification of the completed sign-in, for a client that reports that it opened the page and now waits.
     pub opened: Option<Arc<dyn Waiting>>,
 }
 
 impl SignInPage {
-    /// The parameters of `elicitation/create`.
+    /// Returns the parameters of `elicitation/create`.
     pub fn params(&self) -> Json {
         let mut params = ObjectWriter::new();
         params.str("mode", "url");
@@ -118,22 +119,22 @@ impl fmt::Debug for SignInPage {
     }
 }
 
-/// A call that waits for a person.
+/// Request to approve one call.
 #[derive(Clone)]
 pub struct Approval {
-    /// Names it in the inbox.
+    /// Id of the request in the inbox.
     pub id: Arc<str>,
-    /// What would be used.
+    /// Item that the call uses.
     pub item: Arc<Item>,
-    /// The exact arguments.
+    /// Exact arguments of the call.
     pub arguments: Json,
-    /// Why somebody has to look.
+    /// Reasons why approval is required.
     pub reasons: Vec<String>,
-    /// When it is denied by itself.
+    /// Time at which the request expires, which denies the call.
     pub expires: SystemTime,
-    /// Whether the caller's own client may put the question to its user.
+    /// True if the caller's own client may present the request to its user.
     pub via_client: bool,
-    /// Tells when it was decided.
+    /// Notification of the decision.
     pub waiting: Arc<dyn Waiting>,
 }
 
@@ -143,11 +144,11 @@ impl fmt::Debug for Approval {
     }
 }
 
-/// Somebody waits until a person decides, on whatever channel.
+/// Notification of a decision that a call waits for, on any channel.
 pub trait Waiting: Send + Sync + 'static {
-    /// Ends when it is decided or expired; then the call comes again.
+    /// Completes when the request is decided or expires; the caller then repeats the call.
     fn decided(&self) -> BoxFuture<'static, ()>;
 
-    /// Says that the caller waits; dropping the value says that it went away. The approval stays good.
+    /// Marks the caller as waiting until the returned value is dropped. Dropping it does not invalidate the approval.
     fn attend(&self) -> Box<dyn Send + Sync>;
 }

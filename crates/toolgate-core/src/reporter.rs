@@ -1,45 +1,45 @@
-//! What a call tells before it ends.
+//! Reporter: sends progress and log messages of a call to its caller.
 
 use std::{fmt, sync::Arc};
 use toolgate_wire::{json::Json, method::notifications::Progress};
 
-/// Something that happened during a call.
+/// Event during a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// How far it is.
+    /// Progress notification.
     Progress(Progress),
-    /// A log message.
+    /// Log message notification.
     Log(LogMessage),
 }
 
-/// A log message of a server.
+/// Log message of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogMessage {
-    /// How grave it is, in the words of the protocol.
+    /// Severity, as in the protocol, for example `warning`.
     pub level: String,
-    /// Who says it.
+    /// Name of the logger.
     pub logger: Option<String>,
-    /// What it says.
+    /// Data of the message.
     pub data: Json,
 }
 
-/// Takes the events of one call. Must not block; may drop progress when nobody listens.
+/// Receiver of the events of one call. It must not block, and may drop progress that has no listener.
 pub trait Report: Send + Sync + 'static {
-    /// Something happened.
+    /// Handles an event.
     fn report(&self, event: Event);
 }
 
-/// The way back to the caller before the outcome. Without a listener it does nothing.
+/// Channel for events to the caller before the outcome. Without a listener it does nothing.
 #[derive(Clone, Default)]
 pub struct Reporter {
     to: Option<Arc<dyn Report>>,
-    /// Whether somebody reads what events say.
+    /// True if a listener reads the content of events.
     read: bool,
     logs: Option<&'static str>,
 }
 
 impl Reporter {
-    /// Hands all events to `to`.
+    /// Creates a reporter that sends all events to `to`.
     pub fn new(to: Arc<dyn Report>) -> Reporter {
         Reporter {
             to: Some(to),
@@ -48,15 +48,15 @@ impl Reporter {
         }
     }
 
-    /// The same, where log messages of that level and graver ones are wanted, in the words of the protocol. A server
-    /// somewhere else is asked for none that nobody wants.
+    /// Returns the same reporter for log messages of at least this severity. Upstream servers are asked for log
+    /// messages only if a caller requested them.
     pub fn with_logs(mut self, least: Option<&'static str>) -> Reporter {
         self.logs = least;
         self
     }
 
-    /// Hands all events to `to` instead: for a layer that looks at them on their way, and reads none of their words. What
-    /// is wanted stays the same.
+    /// Returns a reporter that sends all events to `to` instead, for a layer that observes events without reading their
+    /// content. The requested log level and the content flag stay the same.
     pub fn through(&self, to: Arc<dyn Report>) -> Reporter {
         Reporter {
             to: Some(to),
@@ -64,25 +64,25 @@ impl Reporter {
         }
     }
 
-    /// Tells something.
+    /// Sends an event.
     pub fn tell(&self, event: Event) {
         if let Some(to) = &self.to {
             to.report(event);
         }
     }
 
-    /// Whether anybody listens. Where nobody does, making an event is wasted work.
+    /// Returns true if there is a listener. Without one, creating an event is wasted work.
     pub fn listens(&self) -> bool {
         self.to.is_some()
     }
 
-    /// Whether somebody reads what events say. A layer that only counts them listens, and reads nothing: what nobody reads
-    /// needs no cleaning.
+    /// Returns true if a listener reads the content of events. A layer that only counts events listens without reading,
+    /// and unread content needs no sanitizing.
     pub fn is_read(&self) -> bool {
         self.read
     }
 
-    /// The least grave level of log messages that are wanted; `None` where none are.
+    /// Lowest severity of requested log messages; `None` if none are requested.
     pub fn logs(&self) -> Option<&'static str> {
         self.logs
     }

@@ -1,4 +1,4 @@
-//! Cleans what comes back: one generic layer hands it everything.
+//! Sanitizers, and the layer that passes all returned content through them.
 
 use crate::{
     BoxFuture, Call, Catalog, Error, Event, Item, Layer, List, Next, Origin, Outcome, Questions,
@@ -8,33 +8,35 @@ use std::sync::{Arc, Mutex, PoisonError};
 use toolgate_wire::method::definition::ItemKind;
 use toolgate_wire::method::output::Output;
 
-/// Every way by which foreign text can reach the caller. Exhaustive on purpose: a new one breaks every scrub.
+/// Untrusted content on its way to the caller. Exhaustive on purpose: a new variant breaks the build of every
+/// sanitizer.
 #[derive(Debug)]
 pub enum Returned<'a> {
-    /// What servers say of how to use them.
+    /// Instructions of a server.
     About(&'a mut String),
-    /// An error of the server behind.
+    /// Error of the upstream server.
     Error(&'a mut Error),
-    /// Progress or a log message.
+    /// Progress or log message.
     Event(&'a mut Event),
-    /// A definition. To replace it, put another item here.
+    /// Definition. To replace it, assign another item.
     Item(&'a mut Arc<Item>),
-    /// A result.
+    /// Result of a call.
     Output(&'a mut Output),
-    /// Questions to a person.
+    /// Input requests.
     Questions(&'a mut Questions),
 }
 
-/// Cleans what comes back.
+/// Sanitizer: changes or blocks untrusted content from a server.
 pub trait Scrub: Send + Sync + 'static {
-    /// The duty, one word.
+    /// Name of the sanitizer's policy, one word.
     fn name(&self) -> &'static str;
 
-    /// Cleans a value in its place.
+    /// Sanitizes a value in place.
+    ///
     ///
     /// # Errors
-    /// The value must not reach the caller: a definition is left out, a call fails with the error. What became of the
-    /// definition is what the operator sees of it.
+    /// Returns an error if the value must not reach the caller: a call fails with it, and an item is withheld with it.
+    /// The operator sees the withheld item as the sanitizer left it.
     fn scrub(
         &self,
         from: Option<&Origin>,
@@ -42,7 +44,7 @@ pub trait Scrub: Send + Sync + 'static {
         value: Returned<'_>,
     ) -> Result<(), Error>;
 
-    /// Cleans what comes back for a call. Override it to take down in the trail what was done.
+    /// Sanitizes content that belongs to a call. Override it to record changes in the decision log.
     ///
     /// # Errors
     /// As [`Scrub::scrub`].
@@ -57,25 +59,25 @@ pub trait Scrub: Send + Sync + 'static {
     }
 }
 
-/// The call that something comes back for.
+/// Context of the call that the content belongs to.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The id of the call.
+    /// Id of the call.
     pub id: Arc<str>,
-    /// Where to take down what was done.
+    /// Decision log that records changes.
     pub trail: Trail,
 }
 
-/// Scrubs that stand together.
+/// Layer of adjacent sanitizers.
 pub(crate) struct Cleaner {
-    /// The first to see what comes back first.
+    /// Sanitizers in the order in which they see content.
     scrubs: Arc<[Arc<dyn Scrub>]>,
-    /// The last list of each kind and what it was cleaned to: a list is cleaned once, not once per call.
+    /// Last list of each kind and its sanitized form: a list is sanitized once, not once a call.
     last: [Mutex<Option<(Catalog, Catalog)>>; ItemKind::ALL.len()],
 }
 
 impl Cleaner {
-    /// Scrubs, the outermost first.
+    /// Creates the layer from sanitizers in pipeline order, from the caller to the service.
     pub(crate) fn new(mut scrubs: Vec<Arc<dyn Scrub>>) -> Cleaner {
         scrubs.reverse();
         Cleaner {
@@ -121,7 +123,7 @@ fn clean_items(scrub: &Arc<dyn Scrub>, dirty: &Catalog) -> Catalog {
         let mut cleaned = item.clone();
         match scrub.scrub(Some(&item.origin), Some(item), Returned::Item(&mut cleaned)) {
             Ok(()) => cleaned,
-            // With what the scrub has cleaned of it: the operator sees it.
+            // The operator sees the item as the sanitizer left it.
             Err(error) => Arc::new(cleaned.withhold(error.public().to_owned())),
         }
     });

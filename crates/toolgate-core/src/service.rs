@@ -1,27 +1,27 @@
-//! The one trait that everything is.
+//! The service trait.
 
 use crate::{BoxFuture, Call, Catalog, Changes, Error, Interest, List, Questions};
 use toolgate_wire::method::output::Output;
 
-/// Something that offers things to use. Layers, clients and aggregates are services too, so they nest.
+/// Service that offers items. Layers, clients and aggregates are services too, so they nest.
 ///
-/// There are three doors, and every effect goes through [`Service::call`].
+/// It has three methods, and every effect goes through [`Service::call`].
 pub trait Service: Send + Sync + 'static {
-    /// What the asker may see of one kind, whole and in a stable order.
+    /// Lists the items of one kind that the caller may see, complete and in a stable order.
     fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>>;
 
-    /// Uses one of them. Dropping the future cancels the call, all the way down.
+    /// Executes a call. Dropping the future cancels the call, including at the upstream server.
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>>;
 
-    /// Tells what went stale, never the new content.
+    /// Subscribes to change notifications, which never contain the new content.
     fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>>;
 }
 
-/// How a call ended, when it did not fail.
+/// Outcome of a call that did not fail.
 #[derive(Debug)]
 pub enum Outcome {
-    /// A person has to answer first; then the same call comes again with the answers.
+    /// Input is required; the caller repeats the call with the answers.
     Ask(Questions),
-    /// It is done. An error of the tool itself is done too.
+    /// Result of the call. Errors of the tool itself are results too.
     Done(Output),
 }

@@ -1,4 +1,4 @@
-//! Uses of things that a server may offer which is still starting: nobody knows yet, so they are not called unknown.
+//! Calls of items that a starting server may offer. They fail as not yet known, not as unknown.
 
 use crate::{Catalog, Error, Item, ItemKind, Json, Kind, List, Origin, Pinning, gate::Gate};
 use serde_json::json;
@@ -6,8 +6,7 @@ use std::sync::Arc;
 use toolgate_wire::method::definition::Definition;
 
 impl Error {
-    /// The error of a use of something of which nobody knows yet whether it is there, because these servers are still
-    /// starting.
+    /// Error for a call of an item that may exist at one of these servers, which are still starting.
     pub fn not_known_yet(kind: ItemKind, name: &str, servers: Vec<Arc<str>>) -> Error {
         let ids = servers.join(", ");
         let are = match servers.len() {
@@ -23,8 +22,8 @@ impl Error {
 }
 
 impl Gate {
-    /// The error for this caller: it names only servers of which the caller may see something of that name, and where
-    /// there is none it reads as if nothing were there.
+    /// Returns the error for this caller. It names only servers at which the caller could see an item of that name;
+    /// without any, the item is unknown.
     pub(crate) fn while_starting(
         &self,
         ask: &List,
@@ -45,7 +44,7 @@ impl Gate {
     }
 }
 
-/// The item of that name as a server may come to offer it, for rules that ask for names.
+/// Returns a hypothetical item of that name at a server, for rules that match names.
 fn supposed(kind: ItemKind, name: &str, server: &Arc<str>) -> Option<Item> {
     let def = match kind {
         ItemKind::Tool => json!({"name": name, "inputSchema": {"type": "object"}}),

@@ -1,4 +1,4 @@
-//! What was decided on the way of a call, for the record and for whoever asks why.
+//! Decision log of a call, for the audit log and for dry runs.
 
 use crate::Item;
 use std::{
@@ -6,35 +6,35 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// One decision.
+/// One decision on a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Which duty decided.
+    /// Name of the policy that decided.
     pub by: &'static str,
-    /// `allow`, `ask`, `refuse`, `approved` and the like.
+    /// Decision: `allow`, `ask`, `refuse`, `approved` and others.
     pub verdict: &'static str,
-    /// The rule or the reason.
+    /// Matching rule, or the reason.
     pub why: String,
 }
 
-/// Why nobody waits for a call any more.
+/// Reason why the caller no longer waits for a call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum GivenUp {
-    /// Its caller cancelled it, with a reason where it gave one: foreign text.
+    /// The caller cancelled it, with an optional reason, which is untrusted text.
     Caller(Option<Arc<str>>),
-    /// The connection or the session that it belonged to ended.
+    /// Its connection or session ended.
     Link,
-    /// It took too long.
+    /// It timed out.
     Late,
-    /// An operator stopped it.
+    /// An operator cancelled it.
     Operator,
-    /// The program stops.
+    /// The program is shutting down.
     Stop,
 }
 
 impl GivenUp {
-    /// Who gave it up, in the word of the record.
+    /// Name of the reason in the audit log.
     pub fn by(&self) -> &'static str {
         match self {
             GivenUp::Caller(_) => "caller",
@@ -45,7 +45,7 @@ impl GivenUp {
         }
     }
 
-    /// The reason that its caller gave: foreign text.
+    /// Reason that the caller gave, which is untrusted text.
     pub fn reason(&self) -> Option<&str> {
         match self {
             GivenUp::Caller(reason) => reason.as_deref(),
@@ -53,7 +53,7 @@ impl GivenUp {
         }
     }
 
-    /// The reason for whoever works on it. Nothing of what its caller said is in it.
+    /// Reason for the server that executes the call. Contains no text of the caller.
     pub fn words(&self) -> &'static str {
         match self {
             GivenUp::Caller(_) => "the caller cancelled it",
@@ -65,7 +65,7 @@ impl GivenUp {
     }
 }
 
-/// The decisions about one call, in their order, and counts of what was done to its answers; shared by all its rounds.
+/// Decision log of one call in order, with counters of sanitizer actions. All rounds of the call share it.
 #[derive(Clone, Debug, Default)]
 pub struct Trail(Arc<Mutex<Taken>>);
 
@@ -87,7 +87,7 @@ impl Trail {
         });
     }
 
-    /// Counts something that may happen often, for example a redaction by the name of its rule.
+    /// Counts a frequent event, for example a redaction by the name of its rule.
     pub fn count(&self, what: &str, times: u64) {
         let mut taken = self.taken();
         match taken.counts.get_mut(what) {
@@ -96,22 +96,23 @@ impl Trail {
         }
     }
 
-    /// What was counted, by name.
+    /// Returns the counters, by name.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         self.taken().counts.clone()
     }
 
-    /// Nobody waits for the call any more. Said before its future is dropped: what it opened then knows why it closes.
+    /// Records why the caller no longer waits. Call it before dropping the call's future: resources that close then see
+    /// the reason.
     pub fn give_up(&self, why: GivenUp) {
         self.taken().given_up = Some(why);
     }
 
-    /// Why nobody waits for the call any more, where that was said.
+    /// Returns why the caller no longer waits, if it was recorded.
     pub fn given_up(&self) -> Option<GivenUp> {
         self.taken().given_up.clone()
     }
 
-    /// Forgets what was decided: a new round is judged anew.
+    /// Clears the log for a new round, which is decided again. The cancel reason stays.
     pub fn clear(&self) {
         let mut taken = self.taken();
         taken.steps.clear();
@@ -119,22 +120,22 @@ impl Trail {
         taken.item = None;
     }
 
-    /// Takes down which item is behind the name.
+    /// Records the resolved item.
     pub fn found(&self, item: Arc<Item>) {
         self.taken().item = Some(item);
     }
 
-    /// The item behind the name, once the pipeline has looked it up.
+    /// Returns the item of that name, once the pipeline has resolved it.
     pub fn item(&self) -> Option<Arc<Item>> {
         self.taken().item.clone()
     }
 
-    /// All decisions so far.
+    /// Returns all decisions so far.
     pub fn steps(&self) -> Vec<Step> {
         self.taken().steps.clone()
     }
 
-    /// Whether some decision so far is such a one.
+    /// Returns true if a decision so far satisfies the predicate.
     pub fn any(&self, is: impl FnMut(&Step) -> bool) -> bool {
         self.taken().steps.iter().any(is)
     }

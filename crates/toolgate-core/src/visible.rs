@@ -1,9 +1,9 @@
-//! Foreign text for a person: nothing in it hides.
+//! Escaping of untrusted text for people and logs, so that no character is hidden.
 
 use std::borrow::Cow;
 
-/// The text with everything spelled out as `\uXXXX` that cannot be seen, turns other signs around, looks like a plain
-/// space or moves a cursor; line feeds stay. JSON stays the same JSON: a sign beyond U+FFFF is two escapes.
+/// Escapes as `\uXXXX` all characters that are invisible, change the text direction, resemble a plain space or move the
+/// cursor. Line feeds stay. JSON remains the same JSON: a character beyond U+FFFF becomes two escapes.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -16,13 +16,13 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// The same on one line: line feeds are spelled out too.
+/// Escapes as [`visible`] does, and line feeds too, so that the text is one line.
 pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\u000a")
 }
 
-/// The text with that spelled out which ends a line, steers a terminal or turns other signs around: for records, which
-/// keep all else as it is. JSON stays the same JSON.
+/// Escapes only characters that end a line, control a terminal or change the text direction (bidi), for logs that keep
+/// all others unchanged. JSON remains the same JSON.
 pub fn unsteered(text: &str) -> Cow<'_, str> {
     if !text.contains(steers) {
         return Cow::Borrowed(text);
@@ -37,7 +37,7 @@ pub fn unsteered(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Controls that JSON does not escape, line ends, signs of direction, tags.
+/// Returns true for control characters that JSON does not escape, line ends, bidi controls and tag characters.
 fn steers(c: char) -> bool {
     matches!(u32::from(c), 0x7F..=0x9F | 0xAD | 0x61C | 0x200B | 0x200E | 0x200F | 0x2028..=0x202E
         | 0x2060..=0x206F | 0xFEFF | 0xFFF9..=0xFFFB | 0xE0000..=0xE007F)
@@ -49,7 +49,7 @@ fn spell(c: char, out: &mut String) {
     }
 }
 
-/// Control, format and private characters, fillers, odd spaces, and those that will never have a meaning.
+/// Returns true for control, format and private-use characters, fillers, unusual spaces and noncharacters.
 fn hides(c: char) -> bool {
     let other_control = c.is_control() || u32::from(c) & 0xFFFE == 0xFFFE;
     other_control

@@ -1,34 +1,34 @@
-//! What would become of a call that nobody makes.
+//! Dry run of a call: evaluates the rules without executing it.
 
 use crate::{Call, Decision, Item, Pipeline, Rule, Step, Verdict, gate::Gate};
 use std::sync::Arc;
 
-/// What would become of a call, step by step.
+/// Dry run of a call, step by step.
 #[derive(Clone, Debug)]
 pub struct Way {
-    /// What was looked at, in the order of the pipeline.
+    /// Evaluated steps, in pipeline order.
     pub steps: Vec<Step>,
-    /// What comes of it.
+    /// Predicted outcome.
     pub end: Foreseen,
-    /// Who decides that and why; of several who want a person asked, the first.
+    /// Step that determines the outcome; of several rules that require approval, the first.
     pub decided: Option<Step>,
 }
 
-/// What would come of a call.
+/// Predicted outcome of a call.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Foreseen {
-    /// It may pass.
+    /// The call is allowed.
     Allow,
-    /// A person is asked.
+    /// The call requires approval.
     Ask,
-    /// It is refused.
+    /// The call is denied.
     Refuse,
-    /// The caller is told that there is no such thing.
+    /// The item is hidden: the caller gets the error for an unknown item.
     Hide,
 }
 
 impl Foreseen {
-    /// The word for it.
+    /// Name of the outcome.
     pub fn as_str(self) -> &'static str {
         match self {
             Foreseen::Allow => "allow",
@@ -40,14 +40,14 @@ impl Foreseen {
 }
 
 impl Pipeline {
-    /// The way of a call of an item that its service has, whether or not the caller may see it. Every rule of the
-    /// pipeline is asked by [`Rule::explain`]; nothing is called and no person is asked.
+    /// Explains how the rules decide a call of an existing item, whether or not the caller may see it. Every rule is
+    /// evaluated with [`Rule::explain`]; nothing is executed and no approval is requested.
     pub async fn explain(&self, call: &Call, item: &Arc<Item>) -> Way {
         let mut way = Way::new();
         if let Some(why) = &item.withheld {
             return way.hides("resolve", why, format!("withheld: {why}"));
         }
-        // A list passes the innermost first.
+        // A list passes the innermost layer first.
         for gate in self.gates.iter().rev() {
             if let Some((by, why)) = gate.hides_from(call, item) {
                 let text = format!("{} does not see it: {why}", call.caller);
@@ -65,7 +65,7 @@ impl Pipeline {
         way
     }
 
-    /// The rules, in the order in which they are asked.
+    /// Names of the rules, in the order of evaluation.
     pub fn rules(&self) -> Vec<&'static str> {
         let rules = self.gates.iter().flat_map(|gate| &gate.rules);
         rules.map(|rule| rule.name()).collect()
@@ -97,7 +97,7 @@ impl Way {
         self
     }
 
-    /// What a rule says, with what it left in the trail.
+    /// Evaluates a rule and adds its decision, with the entries that it added to the decision log.
     async fn hear(&mut self, rule: &dyn Rule, call: &Call, item: &Item) {
         call.trail.clear();
         let verdict = match rule.explain(call, item) {
@@ -127,7 +127,7 @@ impl Way {
 }
 
 impl Gate {
-    /// Who keeps the caller from knowing of what it names, and why.
+    /// Returns the rule that hides the called item from the caller, and its reason.
     fn hides_from(&self, call: &Call, item: &Item) -> Option<(&'static str, String)> {
         let hides = self.hides(&call.caller, item);
         hides.or_else(|| self.hides_at(&call.caller, item, call.name()))
