@@ -33,7 +33,6 @@ pub trait Scrub: Send + Sync + 'static {
 
     /// Sanitizes a value in place.
     ///
-    ///
     /// # Errors
     /// Returns an error if the value must not reach the caller: a call fails with it, and an item is withheld with it.
     /// The operator sees the withheld item as the sanitizer left it.

@@ -1,14 +1,14 @@
-//! The Model Context Protocol without I/O: no runtime, no clock, no sockets.
+//! Model Context Protocol without I/O: no runtime, no clock, no sockets.
 //!
-//! - [`json`]: the strict reader. Foreign bytes come in here or not at all.
+//! - [`json`]: the strict JSON reader, the only entry for untrusted bytes.
 //! - [`message`]: the JSON-RPC envelope.
-//! - [`method`]: the words, parameters and results, one file a method.
-//! - [`dialect`]: what is different from revision to revision, one file each.
-//! - [`normalize`]: valid definitions and results, whatever a server sent.
-//! - [`session`]: one peer as a table of requests in flight, both ways.
-//! - [`placeholder`]: texts that stand in the place of something else.
-//! - [`room`]: one budget of bytes for all messages that are held.
-//! - [`unread`]: what a text was meant to be that cannot be read as a message.
+//! - [`method`]: method names, parameters and results, one file a method.
+//! - [`dialect`]: differences between protocol revisions, one file a revision.
+//! - [`normalize`]: repair of definitions and results that servers send.
+//! - [`session`]: tables of the requests in flight with one peer, in both directions.
+//! - [`placeholder`]: texts that replace content which cannot be delivered.
+//! - [`room`]: memory budget for all messages that are held.
+//! - [`unread`]: classification of text that cannot be parsed as a message.
 
 pub mod dialect;
 pub mod json;

@@ -1,4 +1,4 @@
-//! What is different from revision to revision: one file each, and this one writer that reads them.
+//! Dialects: one table for each protocol revision, and the writer that applies them.
 
 mod questions;
 mod tasks;
@@ -31,46 +31,47 @@ use crate::{
 };
 use std::borrow::Cow;
 
-/// A revision of the protocol, as a table of what it knows.
+/// Protocol revision, as a table of its features.
 #[derive(Debug)]
 pub struct Dialect {
-    /// Its name on the wire.
+    /// Revision string, for example `2025-11-25`.
     pub revision: &'static str,
-    /// Whether every request carries all it needs (2026-07-28), or a handshake comes first.
+    /// True if every request is self-contained (2026-07-28); false if the session starts with a handshake.
     pub stateless: bool,
-    /// The kinds of content it has.
+    /// Supported kinds of content.
     content: &'static [ContentKind],
-    /// The members of definitions that it does not have.
+    /// Members of definitions that the revision does not define; they are removed.
     unknown_members: &'static [&'static str],
-    /// Whether a tool may say what it claims to do.
+    /// True if the revision has tool annotations.
     tool_annotations: bool,
-    /// What `structuredContent` may be.
+    /// Supported values of `structuredContent`.
     structured: Structured,
-    /// Whether arguments that break the schema are an error of the tool, which a model can read.
+    /// True if arguments that violate the schema are a tool error, which a model can read, and not a protocol error.
     pub bad_arguments_are_tool_errors: bool,
-    /// Whether progress may carry a message.
+    /// True if progress notifications may have a message.
     pub progress_message: bool,
-    /// Whether a form can be put to the user.
+    /// True if the revision has form elicitation.
     pub elicitation: bool,
-    /// Whether a page can be opened for the user.
+    /// True if the revision has URL elicitation.
     pub elicitation_url: bool,
-    /// Whether a page that is opened has an id of its own.
+    /// True if URL elicitation requests have an `elicitationId`.
     pub elicitation_id: bool,
-    /// Whether a form may offer named choices and choices of several as the newer revisions do.
+    /// True if forms may have titled choices (`oneOf`) and multiple choices (arrays).
     form_choices: bool,
-    /// Whether a model that is asked may use tools, in messages of several blocks.
+    /// True if sampling requests may have tools and messages of several blocks.
     pub sampling_tools: bool,
-    /// Whether completion has a capability of its own.
+    /// True if completion has its own capability.
     pub completions: bool,
-    /// Whether a stream of a session begins with an event without data, and may lose its connection on purpose.
+    /// True if an SSE stream begins with an event without data, and the server may close its connection to make the
+    /// client poll.
     pub polled_streams: bool,
-    /// Which words it has for calls that go on after their answer.
+    /// Form of tasks in the revision.
     pub tasks: Words,
-    /// Whether a session may send many messages as one array.
+    /// True if a session may send JSON-RPC batches.
     pub batches: bool,
-    /// What a program says of itself, besides its name and version.
+    /// Supported members of `Implementation` besides name and version.
     about: About,
-    /// The code of the error for a resource that is not there.
+    /// Error code for a resource that does not exist.
     pub resource_not_found: i64,
 }
 
@@ -88,7 +89,7 @@ enum Structured {
     Any,
 }
 
-/// All revisions, the newest first.
+/// All revisions, newest first.
 pub static ALL: [&Dialect; 5] = [
     &v2026_07_28::DIALECT,
     &v2025_11_25::DIALECT,
@@ -97,21 +98,22 @@ pub static ALL: [&Dialect; 5] = [
     &v2024_11_05::DIALECT,
 ];
 
-/// The newest revision without a handshake.
+/// Newest revision without a handshake.
 pub static MODERN: &Dialect = &v2026_07_28::DIALECT;
-/// The newest revision with one.
+/// Newest revision with a handshake.
 pub static LEGACY: &Dialect = &v2025_11_25::DIALECT;
 
-/// The revision of that name.
+/// Returns the dialect of a revision.
 pub fn find(revision: &str) -> Option<&'static Dialect> {
     ALL.into_iter().find(|d| d.revision == revision)
 }
 
 impl Dialect {
-    /// A definition in the words of this revision.
+    /// Writes a definition for this revision.
     ///
     /// # Errors
-    /// What in it this revision does not allow; it is left out of the lists of its clients.
+    /// Returns the reason if the revision does not allow the definition, which is then left out of lists for its
+    /// clients.
     pub fn definition(&self, definition: &Definition) -> Result<Json, &'static str> {
         let mut json = definition.json().clone();
         for member in self.unknown_members {
@@ -143,7 +145,7 @@ impl Dialect {
         Ok(json)
     }
 
-    /// A program in the words of this revision.
+    /// Removes the members of an implementation that this revision does not define.
     pub fn implementation(&self, mut program: Implementation) -> Implementation {
         if self.about == About::Nothing {
             program.title = None;
@@ -159,7 +161,7 @@ impl Dialect {
         program
     }
 
-    /// The result of a list of that kind.
+    /// Writes the result of a list of that kind.
     pub fn list(
         &self,
         kind: ItemKind,
@@ -186,7 +188,7 @@ impl Dialect {
         o.finish()
     }
 
-    /// The entry of one skill, as a result.
+    /// Writes the entry of one skill as a result.
     pub fn skill(&self, entry: &Json, hint: CacheHint, server: &Implementation) -> Json {
         let mut o = ObjectWriter::of(entry.as_str().len() + 512);
         self.begin(&mut o);
@@ -196,7 +198,7 @@ impl Dialect {
         o.finish()
     }
 
-    /// What is in a directory, as a result.
+    /// Writes the content of a directory as a result.
     pub fn directory(
         &self,
         children: &[Json],
@@ -213,15 +215,15 @@ impl Dialect {
         o.finish()
     }
 
-    /// The result of a use. What this revision has no word for becomes text or is left out.
+    /// Writes the result of a call. Content that this revision does not support becomes text or is left out.
     pub fn output(&self, output: &Output, server: &Implementation) -> Json {
         let mut o = ObjectWriter::of(room(output));
         self.write_output(&mut o, output, &server.json());
         o.finish()
     }
 
-    /// The reply with the result of a use, written in one go. `server` is [`Implementation::json`] of it, which is the same for
-    /// each reply.
+    /// Writes the reply with the result of a call into one buffer. `server` is [`Implementation::json`], which is the
+    /// same for all replies.
     pub fn reply(&self, id: &Id, output: &Output, server: &Json) -> String {
         message::reply_with(id, room(output), |o| self.write_output(o, output, server))
     }
@@ -319,7 +321,7 @@ impl Dialect {
         }
     }
 
-    /// An empty result.
+    /// Writes an empty result.
     pub fn empty(&self, server: &Implementation) -> Json {
         let mut o = ObjectWriter::new();
         self.begin(&mut o);
@@ -368,7 +370,7 @@ impl Dialect {
     }
 }
 
-/// Bytes that a result takes, nearly.
+/// Approximate size of a written result, in bytes.
 fn room(output: &Output) -> usize {
     output.size() + 256
 }

@@ -1,4 +1,4 @@
-//! Questions in the words of a revision: what a model is asked, and the form that a user fills in.
+//! Input requests of a revision: sampling messages and elicitation forms.
 
 use super::Dialect;
 use crate::{
@@ -7,8 +7,9 @@ use crate::{
 };
 
 impl Dialect {
-    /// The parameters of `sampling/createMessage`. Before 2025-11-25 a message has one block: one of several becomes
-    /// several messages. `None` where there is no word for what is asked: tools.
+    /// Writes the parameters of `sampling/createMessage`. Before 2025-11-25 a message has one content block, so a
+    /// message of several blocks becomes several messages. Returns `None` if the parameters have tools, which those
+    /// revisions do not support.
     pub fn sampling(&self, params: &Json) -> Option<Json> {
         if self.sampling_tools {
             return Some(params.clone());
@@ -31,8 +32,8 @@ impl Dialect {
         Some(params.with("messages", &messages.finish()))
     }
 
-    /// The `requestedSchema` of a form. Before 2025-11-25 choices have their names beside them, and there is no word for
-    /// a choice of several: `None`.
+    /// Writes the `requestedSchema` of a form. Before 2025-11-25 titles of choices are in `enumNames`. Returns `None`
+    /// for a form with a multiple choice, which those revisions do not support.
     pub fn form(&self, requested: &Json) -> Option<Json> {
         let Some(fields) = requested.get("properties").filter(|_| !self.form_choices) else {
             return Some(requested.clone());
@@ -48,7 +49,7 @@ impl Dialect {
     }
 }
 
-/// A choice whose names stand beside the values.
+/// Returns a single choice in the older form, with `enum` and `enumNames`.
 fn named(field: &Json) -> Option<Json> {
     let choices = field.get("oneOf")?;
     let (mut values, mut names) = (ArrayWriter::new(), ArrayWriter::new());

@@ -1,4 +1,4 @@
-//! Tasks in the words of each revision.
+//! Task results and notifications of each revision.
 
 use super::Dialect;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Dialect {
-    /// The answer to a call that goes on as a task.
+    /// Writes the result of a call that continues as a task.
     pub fn task_created(&self, task: &Task, server: &Implementation) -> Json {
         let mut o = ObjectWriter::new();
         if self.tasks == Words::Extension {
@@ -23,7 +23,7 @@ impl Dialect {
         o.finish()
     }
 
-    /// The answer to a look at a task.
+    /// Writes the result of `tasks/get`.
     pub fn task(&self, task: &Task, server: &Implementation) -> Json {
         let mut o = ObjectWriter::new();
         self.begin(&mut o);
@@ -32,7 +32,7 @@ impl Dialect {
         o.finish()
     }
 
-    /// The answer to `tasks/list`.
+    /// Writes the result of `tasks/list`.
     pub fn task_list(&self, tasks: &[Task], next: Option<&str>) -> Json {
         let mut o = ObjectWriter::new();
         self.begin(&mut o);
@@ -47,7 +47,7 @@ impl Dialect {
         o.finish()
     }
 
-    /// The method of the notification of a task.
+    /// Returns the method of task status notifications.
     pub fn task_notification(&self) -> &'static str {
         match self.tasks {
             Words::Extension => tasks::CHANGED,
@@ -56,7 +56,7 @@ impl Dialect {
     }
 }
 
-/// The same message with the task in its `_meta` that it belongs to (2025-11-25).
+/// Returns the message with the id of its related task in `_meta` (2025-11-25).
 pub fn related(message: &Json, task: &str) -> Json {
     let mut of = ObjectWriter::new();
     of.str("taskId", task);

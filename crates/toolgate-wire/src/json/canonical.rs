@@ -1,4 +1,4 @@
-//! The form that digests are made of.
+//! Canonical JSON, the input of digests.
 
 use super::{
     Kind,
@@ -7,17 +7,17 @@ use super::{
 };
 use std::borrow::Cow;
 
-/// An object or array that is not closed yet.
+/// Object or array that is being written.
 struct Open<'a> {
     object: bool,
-    /// Where its sign is in what was written.
+    /// Position of its opening bracket in the output.
     start: usize,
     empty: bool,
-    /// The keys, and where their members begin in what was written.
+    /// Keys, and the positions of their members in the output.
     members: Vec<(Cow<'a, str>, usize)>,
 }
 
-/// Members are written as they come; an object that is not in order yet is put in order where it closes.
+/// Writes members in their original order; an object that is not sorted is sorted when it closes.
 pub(super) fn canonical(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut open: Vec<Open<'_>> = Vec::new();
@@ -80,9 +80,9 @@ fn close(out: &mut String, open: Option<Open<'_>>) {
     out.push(if open.object { '}' } else { ']' });
 }
 
-/// The members of an object that was just written, in the order of their keys.
+/// Returns the members of a just written object, sorted by key.
 fn sorted(out: &str, open: &Open<'_>) -> String {
-    // Each member ends before the comma of the next.
+    // Each member ends before the comma of the next one.
     let ends = open.members.iter().skip(1).map(|(_, start)| start - 1);
     let ends = ends.chain([out.len()]);
     let mut members: Vec<(&str, &str)> = open

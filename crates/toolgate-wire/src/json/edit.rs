@@ -1,4 +1,4 @@
-//! Changes to checked text that leave all other bytes as they are.
+//! Edits of validated JSON text that leave all other bytes unchanged.
 
 use super::{
     Json,
@@ -7,19 +7,19 @@ use super::{
 };
 use std::fmt;
 
-/// A string on its way through [`Json::map_strings`].
+/// String that [`Json::map_strings`] passes to its callback.
 #[derive(Clone, Copy)]
 pub struct StringAt<'a> {
-    /// What it says.
+    /// Unescaped text.
     pub text: &'a str,
-    /// Whether it is the key of a member.
+    /// True for the key of a member.
     pub key: bool,
-    /// How many objects and arrays it stands in.
+    /// Number of enclosing objects and arrays.
     pub depth: usize,
 }
 
 impl fmt::Debug for StringAt<'_> {
-    /// Its length, never the text: it may hold secrets.
+    /// Writes the length, never the text, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.key { "key" } else { "value" };
         write!(f, "StringAt({what}, {} bytes)", self.text.len())
@@ -65,7 +65,7 @@ pub(super) fn map_strings(
     })
 }
 
-/// The text with the value of `key` replaced in its place, or added behind the last member.
+/// Returns the text with the value of `key` replaced, or the member appended.
 pub(super) fn with(text: &str, key: &str, value: &Json) -> String {
     let mut end = None;
     for member in members(text) {
@@ -93,7 +93,7 @@ fn splice(text: &str, from: usize, to: usize, new: &str) -> String {
     [before, new, behind].concat()
 }
 
-/// The text without a member; `None` when there is no such member.
+/// Returns the text without a member; `None` if there is no member of that key.
 pub(super) fn without(text: &str, key: &str) -> Option<String> {
     let all: Vec<Member<'_>> = members(text).collect();
     let (first, last) = (all.first()?, all.last()?);
@@ -108,7 +108,7 @@ pub(super) fn without(text: &str, key: &str) -> Option<String> {
     out.push_str(piece(0, first.start));
     for (nth, at) in kept.iter().enumerate() {
         let Some(member) = all.get(*at) else { continue };
-        // What parts two members stays behind the first of them.
+        // The separator of two members stays with the first one.
         let end = match all.get(at + 1) {
             Some(next) if nth + 1 < kept.len() => next.start,
             _ => member.value.end,

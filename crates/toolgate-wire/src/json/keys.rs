@@ -1,16 +1,16 @@
-//! Finds a key that stands twice.
+//! Detection of duplicate keys.
 
 use super::ReadErrorKind;
 use std::{borrow::Cow, collections::HashSet};
 
-/// So many keys are compared one by one, more by hash.
+/// Maximum number of keys to compare one by one; more are hashed.
 const FEW: usize = 16;
 
-/// The keys of one object so far. The hash is seeded, so nobody can choose keys that collide.
+/// Keys of one object so far. The hash is seeded, so an attacker cannot choose colliding keys.
 pub(super) struct Keys<'a> {
-    /// Where its keys begin among those of all objects that are open; it is the innermost one while keys are added.
+    /// Index of its first key among those of all open objects. Keys are only added to the innermost object.
     from: usize,
-    /// All of them, once there are many. In a box, for few objects have so many.
+    /// Hash set of all keys, once there are many. Boxed, because few objects have so many.
     #[expect(
         clippy::box_collection,
         reason = "one word in each object that is open"
@@ -19,13 +19,13 @@ pub(super) struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// The keys of an object that opens now.
+    /// Starts the keys of a new object.
     pub(super) fn new(few: &[Cow<'a, str>]) -> Keys<'a> {
         let from = few.len();
         Keys { from, many: None }
     }
 
-    /// The object ends.
+    /// Ends the object and removes its keys.
     #[inline]
     pub(super) fn end(&self, few: &mut Vec<Cow<'a, str>>) {
         few.truncate(self.from);
@@ -38,7 +38,7 @@ impl<'a> Keys<'a> {
         key: Cow<'a, str>,
         limit: usize,
     ) -> Result<(), ReadErrorKind> {
-        // Readers in C end a key at U+0000. Only an escape can bring one here.
+        // C libraries end a key at U+0000, which only an escape can produce here.
         if matches!(&key, Cow::Owned(key) if key.contains('\0')) {
             return Err(ReadErrorKind::DuplicateKey);
         }
@@ -57,7 +57,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// One more of many; whether it is new.
+    /// Adds a key to the hash set. Returns true if it is new.
     #[cold]
     fn add_to_many(
         &mut self,

@@ -1,4 +1,4 @@
-//! Cuts checked text into tokens, without a stack.
+//! Lexer for validated JSON text, without a stack.
 
 use super::{
     Kind,
@@ -6,7 +6,7 @@ use super::{
 };
 use std::{borrow::Cow, ops::Range};
 
-/// A piece of checked text. Strings and keys are as they stand between their quotes.
+/// Token of validated text. Strings and keys are raw: between their quotes, with escapes.
 #[derive(Clone, Copy)]
 pub(super) enum Token<'a> {
     /// `{` or `[`
@@ -19,7 +19,7 @@ pub(super) enum Token<'a> {
     Scalar(&'a str),
 }
 
-/// All tokens of a text and where they are, quotes included; commas, colons and white space are left out.
+/// Iterator over the tokens of a text and their ranges, quotes included. It skips commas, colons and white space.
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
@@ -30,7 +30,7 @@ impl<'a> Lexer<'a> {
         Lexer { text, at: 0 }
     }
 
-    /// Steps over the object or array that was opened at `start`; its text.
+    /// Skips the object or array that starts at `start`, and returns its text.
     pub(super) fn over(&mut self, start: usize) -> &'a str {
         self.at = nested_end(self.text.as_bytes(), start);
         self.text.get(start..self.at).unwrap_or_default()
@@ -72,27 +72,27 @@ impl<'a> Iterator for Lexer<'a> {
     }
 }
 
-/// How many bytes at `at` only part values from each other.
+/// Number of separator bytes at `at`: white space, commas and colons.
 fn between(text: &str, at: usize) -> usize {
     let rest = text.as_bytes().get(at..).unwrap_or_default();
     let parts = |b: &u8| is_space(*b) || matches!(b, b',' | b':');
     rest.iter().position(|b| !parts(b)).unwrap_or(rest.len())
 }
 
-/// A member of an object.
+/// Member of an object.
 pub(super) struct Member<'a> {
-    /// The key as it stands between its quotes.
+    /// Raw key, between its quotes.
     pub(super) key: &'a str,
-    /// Where the key begins, with its quote.
+    /// Position of the key's opening quote.
     pub(super) start: usize,
-    /// Where the value is.
+    /// Range of the value.
     pub(super) value: Range<usize>,
-    /// Whether it is known that the key has no escapes.
+    /// True if the key is known to have no escapes.
     pub(super) plain: bool,
 }
 
 impl<'a> Member<'a> {
-    /// The key without its escapes.
+    /// Returns the key without its escapes.
     pub(super) fn said(&self) -> Cow<'a, str> {
         match self.plain {
             true => Cow::Borrowed(self.key),
@@ -101,11 +101,11 @@ impl<'a> Member<'a> {
     }
 }
 
-/// The parts of one object or array, one level deep.
+/// Iterator over the members or items of one object or array, without descending.
 pub(super) struct Parts<'a>(Lexer<'a>);
 
 impl<'a> Parts<'a> {
-    /// `None` when the text is of another kind.
+    /// Returns `None` if the text is not of this kind.
     pub(super) fn of(text: &'a str, kind: Kind) -> Option<Parts<'a>> {
         let open = if kind == Kind::Object { '{' } else { '[' };
         text.starts_with(open)
@@ -136,23 +136,23 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The members of an object; none for anything else.
+/// Returns the members of an object; none for other values.
 pub(super) fn members(text: &str) -> impl Iterator<Item = Member<'_>> {
     let mut parts = Parts::of(text, Kind::Object);
     std::iter::from_fn(move || parts.as_mut()?.member())
 }
 
-/// Where the items of an array are; none for anything else.
+/// Returns the ranges of the items of an array; none for other values.
 pub(super) fn items(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut parts = Parts::of(text, Kind::Array);
     std::iter::from_fn(move || parts.as_mut()?.item())
 }
 
-/// Whether a key as it stands between its quotes says `key`.
+/// Returns true if a raw key equals `key` after removing its escapes.
 pub(super) fn says(inner: &str, key: &str) -> bool {
     match memchr::memchr(b'\\', inner.as_bytes()) {
         None => inner == key,
-        // Up to its first escape a key is what it says, so two that part before it are not the same.
+        // Before its first escape, a raw key equals its text, so a difference there is final.
         Some(at) if inner.as_bytes().get(..at) == key.as_bytes().get(..at) => {
             super::text::unescape(inner) == key
         }
@@ -176,7 +176,7 @@ mod tests {
             (r"a\u0062", "ab", true),
             (r"a\u0062", "ac", false),
             (r"a\u0062", "a", false),
-            // The letters of an escape are not what it says.
+            // Here the letter of the escape must not match literally.
             (r"\n", "\\n", false),
             (r"\n", "\n", true),
             (r"\\n", "\\n", true),

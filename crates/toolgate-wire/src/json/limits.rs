@@ -1,22 +1,22 @@
-//! What the reader takes, and how it says no.
+//! Limits of the JSON reader, and its errors.
 
 use std::fmt;
 
-/// What is taken of one message.
+/// Limits of one message.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Limits {
-    /// Bytes of the whole text; 4 MiB unless set.
+    /// Size of the text in bytes; default 4 MiB.
     pub bytes: usize,
-    /// Levels that objects and arrays may nest; 64 unless set. More than [`Limits::DEEPEST`] counts as that.
+    /// Nesting depth of objects and arrays; default 64, at most [`Limits::DEEPEST`].
     pub depth: usize,
-    /// Members of one object; 4096 unless set.
+    /// Members of one object; default 4096.
     pub keys: usize,
-    /// Values in all, those inside others too, keys not; 100 000 unless set.
+    /// Values in total, including nested ones but not keys; default 100 000.
     pub elements: usize,
 }
 
 impl Limits {
-    /// Levels that no setting goes beyond: trees of others are built and dropped by recursion.
+    /// Upper bound of [`Limits::depth`]: `serde_json` trees are built and dropped recursively.
     pub const DEEPEST: usize = 128;
 }
 
@@ -31,52 +31,52 @@ impl Default for Limits {
     }
 }
 
-/// Why bytes are not taken.
+/// Error of the JSON reader: a reason and a position.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReadError {
     pub(super) kind: ReadErrorKind,
     pub(super) offset: usize,
 }
 
-/// The kinds of [`ReadError`].
+/// Kind of a [`ReadError`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ReadErrorKind {
-    /// Nothing is there.
+    /// The text is empty.
     Empty,
-    /// It is no UTF-8.
+    /// The text is not UTF-8.
     Utf8,
-    /// It begins with a byte order mark.
+    /// The text begins with a byte order mark.
     ByteOrderMark,
-    /// It breaks the grammar.
+    /// The text violates the JSON grammar.
     Syntax,
-    /// A number of more than 400 signs.
+    /// A number has more than 400 characters.
     Number,
-    /// Half a pair of surrogates.
+    /// A string has a lone surrogate.
     LoneSurrogate,
-    /// More than one value.
+    /// Other text follows the value.
     TrailingBytes,
-    /// One key twice in an object, or a key with U+0000.
+    /// A duplicate key in an object, or a key with U+0000.
     DuplicateKey,
-    /// Over [`Limits::depth`].
+    /// The nesting exceeds [`Limits::depth`].
     TooDeep,
-    /// Over [`Limits::bytes`].
+    /// The size exceeds [`Limits::bytes`].
     TooLarge,
-    /// Over [`Limits::keys`].
+    /// An object exceeds [`Limits::keys`].
     TooManyKeys,
-    /// Over [`Limits::elements`].
+    /// The number of values exceeds [`Limits::elements`].
     TooManyElements,
-    /// There is no room for it right now.
+    /// The memory budget is exhausted; the sender may retry.
     NoRoom,
 }
 
 impl ReadError {
-    /// What is wrong.
+    /// Kind of the error.
     pub fn kind(&self) -> ReadErrorKind {
         self.kind
     }
 
-    /// Where, in bytes from the start: the sign that breaks the grammar, the start of the number, object or array that
-    /// is not taken, or the end of such a key.
+    /// Byte offset of the error: the character that violates the grammar, the start of a rejected number, object or
+    /// array, or the end of a rejected key.
     pub fn offset(&self) -> usize {
         self.offset
     }
@@ -92,7 +92,7 @@ impl ReadError {
         })
     }
 
-    /// Whether the text is no JSON at all; else it is JSON that is not taken.
+    /// Returns true if the text is not JSON; false if it is JSON that the limits or stricter rules reject.
     pub fn is_syntax(&self) -> bool {
         use ReadErrorKind as K;
         matches!(

@@ -1,18 +1,18 @@
-//! The members of an object for who asks for many of them.
+//! Index of an object's members, for many lookups.
 
 use super::{Json, lex, places::Found};
 use std::ops::Range;
 
-/// Where the members of an object are. [`Json::get`] goes through the text each time; this went through it once.
+/// Index of an object's members. [`Json::get`] scans the text each time; the index scans it once.
 #[derive(Clone, Debug, Default)]
 pub struct Members {
     of: Option<Json>,
-    /// Keys as they stand between their quotes, and values; `None` where the reader took them down already.
+    /// Ranges of raw keys and of values; `None` if the reader has recorded them in its own index.
     list: Option<Vec<(Range<usize>, Range<usize>)>>,
 }
 
 impl Members {
-    /// Those of an object; none of anything else.
+    /// Indexes an object; the index of any other value is empty.
     pub(super) fn of(json: &Json) -> Members {
         let range = |m: lex::Member<'_>| (m.start + 1..m.start + 1 + m.key.len(), m.value);
         let found = json.found();
@@ -23,7 +23,7 @@ impl Members {
         }
     }
 
-    /// A member.
+    /// Returns a member.
     pub fn get(&self, key: &str) -> Option<Json> {
         let of = self.of.as_ref()?;
         let Some(list) = &self.list else {
@@ -37,7 +37,7 @@ impl Members {
         Some(of.part(value.clone()))
     }
 
-    /// The text of a member that is a string.
+    /// Returns the text of a member that is a string.
     pub fn string(&self, key: &str) -> Option<String> {
         self.get(key)?.string()
     }

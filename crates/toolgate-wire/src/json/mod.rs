@@ -1,4 +1,4 @@
-//! Strict JSON: foreign bytes come in through [`Json::read`] or not at all.
+//! Strict JSON: untrusted bytes enter only through [`Json::read`] and its variants.
 
 mod canonical;
 mod edit;
@@ -27,36 +27,36 @@ use places::{Found, Places};
 use reader::Leniency;
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
-/// One JSON value as text that has passed the strict reader. Cheap to clone; parts share the buffer of the whole, and
-/// keep it alive.
+/// JSON value as text that has passed the strict reader. Cheap to clone; parts share the buffer of the whole and keep
+/// it alive.
 #[derive(Clone)]
 pub struct Json {
     text: Arc<Text>,
     range: Range<usize>,
 }
 
-/// A text, and the room that it takes up, where it is counted. What is made of it shares the claim.
+/// Text with the memory permit that covers it, if it is counted. Values derived from it share the permit.
 struct Text {
     text: String,
     claim: Option<Arc<Claim>>,
-    /// Where members are, as far as the reader took them down.
+    /// Positions of members, as far as the reader recorded them.
     places: Places,
-    /// Whether the reader saw that none of its numbers is lossy.
+    /// True if the reader found no number that could be lossy.
     short_numbers: bool,
 }
 
-/// What a server wrote, as JSON.
+/// JSON text of a server.
 #[derive(Debug)]
 pub struct ServerText {
-    /// The value.
+    /// Value of the text.
     pub json: Json,
-    /// Whether a key that no object may have was passed over within arrays.
+    /// True if a duplicate key, or one with U+0000, was accepted within an array.
     pub apart: bool,
-    /// Whether lone surrogates were replaced.
+    /// True if lone surrogates were replaced.
     pub repaired: bool,
 }
 
-/// What a JSON value is.
+/// Type of a JSON value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
     /// `{…}`
@@ -87,40 +87,41 @@ impl Kind {
 }
 
 impl Json {
-    /// Reads foreign bytes: UTF-8, no byte order mark, strict grammar, no key twice in one object at any depth, no
-    /// lone surrogate, depth and sizes within the limits.
+    /// Reads untrusted bytes: UTF-8 without byte order mark, strict grammar, no duplicate key at any depth, no lone
+    /// surrogate, depth and sizes within the limits.
     ///
     /// # Errors
-    /// [`ReadError`] says what is wrong and where, without any of the bytes.
+    /// Returns a [`ReadError`] with a reason and a position, without any of the bytes.
     pub fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Json, ReadError> {
         Json::read_for(bytes, limits, Claim::default())
     }
 
-    /// The same, with a claim that is held as long as any part of the text is.
+    /// Reads untrusted bytes like [`Json::read`], with a memory permit that any part of the text holds.
     ///
     /// # Errors
-    /// The same, and [`ReadErrorKind::NoRoom`] where the claim cannot cover the text with a tree of its values.
+    /// Fails like [`Json::read`], and with [`ReadErrorKind::NoRoom`] if the permit cannot cover the text and a tree of
+    /// its values.
     pub fn read_for(bytes: Vec<u8>, limits: &Limits, claim: Claim) -> Result<Json, ReadError> {
         let text = reader::owned(bytes, limits).map_err(|(error, _)| error)?;
         Json::read_text(text, limits, claim)
     }
 
-    /// The same of bytes that stand in a buffer, where they stay.
+    /// Reads untrusted bytes like [`Json::read_for`], copying them from a buffer.
     ///
     /// # Errors
-    /// The same.
+    /// Fails like [`Json::read_for`].
     pub fn read_part_for(bytes: &[u8], limits: &Limits, claim: Claim) -> Result<Json, ReadError> {
         Json::read_text(reader::copied(bytes, limits)?, limits, claim)
     }
 
-    /// The same of what a server wrote, with two repairs.
+    /// Reads untrusted bytes of a server like [`Json::read_for`], with two repairs.
     ///
-    /// - Lone surrogates become U+FFFD, as in most readers.
-    /// - Where it `lists`, a key that stands twice, or has a U+0000, is passed over within arrays. Whoever reads such a list
-    ///   has to read each of its items with [`Json::read`], so that one bad item does not hide the others.
+    /// - Lone surrogates become U+FFFD, as in most JSON readers.
+    /// - If it `lists`, a duplicate key, or one with U+0000, is accepted within arrays. The caller must read each item
+    ///   of the list with [`Json::read`], so that one bad item does not hide the others.
     ///
     /// # Errors
-    /// The same, with the bytes, so that it can be found out what they were meant to be.
+    /// Fails like [`Json::read_for`], and returns the bytes for classification.
     pub fn read_server_for(
         bytes: Vec<u8>,
         limits: &Limits,
@@ -166,12 +167,12 @@ impl Json {
         })
     }
 
-    /// The claim that is held for it, where it is counted and not small.
+    /// Returns the memory permit that the text holds, if it is counted and not small.
     pub fn claim(&self) -> Option<Arc<Claim>> {
         self.text.claim.clone()
     }
 
-    /// The same text, which holds this claim.
+    /// Returns the same text, holding this memory permit.
     pub fn holding(mut self, claim: Option<Arc<Claim>>) -> Json {
         if claim.is_none() {
             return self;
@@ -185,14 +186,14 @@ impl Json {
         }
     }
 
-    /// A value of our own.
+    /// Creates JSON from a `serde_json` value.
     pub fn from_value(value: &serde_json::Value) -> Json {
-        // Its `Display` goes through a formatter; this does not.
+        // `Display` goes through a formatter, which `to_string` avoids.
         let text = serde_json::to_string(value);
         Json::own(text.unwrap_or_else(|_| value.to_string()))
     }
 
-    /// Text that this program wrote itself.
+    /// Wraps text that this program wrote.
     pub(crate) fn own(text: String) -> Json {
         Json::made(text, None)
     }
@@ -210,20 +211,21 @@ impl Json {
         }
     }
 
-    /// Text that was made of this one.
+    /// Wraps text that was derived from this one, sharing its memory permit.
     fn after(&self, text: String) -> Json {
         Json::made(text, self.claim())
     }
 
-    /// A tree of it. A number that no machine type holds becomes the nearest `f64`, or its text as a string where it is
-    /// beyond all; [`Json::lossy`] tells. What a program nested deeper than [`Limits::DEEPEST`] becomes its text.
+    /// Returns a `serde_json` tree. A number without a machine type becomes the nearest `f64`, or a string beyond the
+    /// range of `f64`; see [`Json::lossy`]. Values that this program nested deeper than [`Limits::DEEPEST`] become
+    /// strings of their JSON text.
     pub fn to_value(&self) -> serde_json::Value {
         self.to_value_and_loss().0
     }
 
-    /// The same, and whether it is [`Json::lossy`], in one pass.
+    /// Returns the tree, and the result of [`Json::lossy`], in one pass.
     pub fn to_value_and_loss(&self) -> (serde_json::Value, bool) {
-        // Where the members are known, their ends need not be looked for.
+        // With known members, the ends of their values need no scan.
         if let Found::Known { .. } = self.found()
             && self.kind() == Kind::Object
         {
@@ -239,7 +241,7 @@ impl Json {
         value::read(self.as_str())
     }
 
-    /// The text.
+    /// Returns the JSON text.
     pub fn as_str(&self) -> &str {
         self.text.text.get(self.range.clone()).unwrap_or("null")
     }
@@ -251,27 +253,27 @@ impl Json {
         }
     }
 
-    /// What it is.
+    /// Type of the value.
     pub fn kind(&self) -> Kind {
         Kind::of(self.as_str())
     }
 
-    /// The members of an object, in their order; none for anything else.
+    /// Returns the members of an object, in their order; none for other values.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, Json)> {
         self.found().map(|m| (m.said(), self.part(m.value)))
     }
 
-    /// The items of an array; none for anything else.
+    /// Returns the items of an array; none for other values.
     pub fn items(&self) -> impl Iterator<Item = Json> {
         lex::items(self.as_str()).map(|item| self.part(item))
     }
 
-    /// The members of an object, found once: for who asks for many of them.
+    /// Returns an index of an object's members, for many lookups.
     pub fn index(&self) -> Members {
         Members::of(self)
     }
 
-    /// A member of an object.
+    /// Returns a member of an object.
     pub fn get(&self, key: &str) -> Option<Json> {
         let known = self.text.places.find(&self.text.text, &self.range, key);
         let value = known.unwrap_or_else(|()| {
@@ -285,39 +287,41 @@ impl Json {
         Found::of(&self.text.places, &self.text.text, self.range.clone())
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     pub fn string(&self) -> Option<String> {
         self.str_cow().map(Cow::into_owned)
     }
 
-    /// The beginning of the text of a string: at most so many bytes, in whole characters. No more of it is copied.
+    /// Returns the beginning of a string's text: at most `max_bytes` bytes, in whole characters. Copies no more than
+    /// that.
     pub fn string_up_to(&self, max_bytes: usize) -> Option<String> {
         text::up_to(self.as_str(), max_bytes)
     }
 
-    /// A copy that keeps nothing alive but itself, and holds no claim: for a small part of a large text that is kept.
+    /// Returns a copy that does not keep the shared buffer alive and holds no memory permit: for a small part of a
+    /// large text that is stored.
     pub fn detached(&self) -> Json {
         Json::own(self.as_str().to_owned())
     }
 
-    /// The text of a string, without a copy where it has no escapes.
+    /// Returns the text of a string, borrowed if it has no escapes.
     pub fn str_cow(&self) -> Option<Cow<'_, str>> {
         text::of_string(self.as_str())
     }
 
-    /// `true` or `false`.
+    /// Returns a boolean.
     pub fn bool(&self) -> Option<bool> {
         self.as_str().parse().ok()
     }
 
-    /// An integer, also one that is written with a fraction of nought or an exponent.
+    /// Returns an integer, even if written with a zero fraction or an exponent.
     pub fn i64(&self) -> Option<i64> {
-        // Most are written without either.
+        // Most integers have neither.
         let plain = self.as_str().parse().ok();
         plain.or_else(|| self.whole()?.parse().ok())
     }
 
-    /// The same for those that are not negative.
+    /// Returns a non-negative integer, like [`Json::i64`].
     pub fn u64(&self) -> Option<u64> {
         self.whole()?.parse().ok()
     }
@@ -329,7 +333,7 @@ impl Json {
         number::whole(self.as_str())
     }
 
-    /// A number, rounded to what the type holds; `None` beyond its range.
+    /// Returns a number rounded to `f64`; `None` beyond its range.
     pub fn f64(&self) -> Option<f64> {
         if self.kind() != Kind::Number {
             return None;
@@ -337,45 +341,45 @@ impl Json {
         self.as_str().parse().ok().filter(|n: &f64| n.is_finite())
     }
 
-    /// Whether both are numbers, and the same one to the last digit: `42` and `4.2e1` are.
+    /// Returns true if both are numbers with exactly equal values, for example `42` and `4.2e1`.
     pub fn same_number(&self, other: &Json) -> bool {
         self.kind() == Kind::Number
             && other.kind() == Kind::Number
             && number::same(self.as_str(), other.as_str())
     }
 
-    /// Whether it is `null`.
+    /// Returns true for `null`.
     pub fn is_null(&self) -> bool {
         self.kind() == Kind::Null
     }
 
-    /// Whether some number in it does not survive [`Json::to_value`]: an integer beyond `i64` and `u64`, or one with a
-    /// point or an exponent whose shortest `f64` form has another value.
+    /// Returns true if a number in it does not survive [`Json::to_value`]: an integer beyond `i64` and `u64`, or a
+    /// number with a fraction or exponent whose shortest `f64` form has another value.
     pub fn lossy(&self) -> bool {
         !self.text.short_numbers && number::lossy(self.as_str())
     }
 
-    /// The form of ours that digests are made of, `toolgate-json-1`: no white space, members sorted by the bytes of
-    /// their keys, strings escaped as little as possible, numbers to the letter.
+    /// Returns the canonical form for digests, `toolgate-json-1`: no white space, members sorted by the bytes of their
+    /// keys, strings with minimal escapes, numbers unchanged.
     pub fn canonical(&self) -> String {
         canonical::canonical(self.as_str())
     }
 
-    /// Lets `f` see every string and every key, and puts what it returns in their place. All other bytes stay.
-    /// `None` when nothing changed.
+    /// Passes every string and key to `f`, and replaces it with the result, if there is one. All other bytes stay.
+    /// Returns `None` if nothing changed.
     ///
-    /// Keys that `f` makes equal stay, both of them: who lets it change keys reads the outcome again.
+    /// Keys that `f` makes equal both stay, so a caller that changes keys must read the result again.
     pub fn map_strings(&self, f: &mut dyn FnMut(StringAt<'_>) -> Option<String>) -> Option<Json> {
         edit::map_strings(self.as_str(), f).map(|text| self.after(text))
     }
 
-    /// The object without a member; all other bytes stay. Anything else stays as it is.
+    /// Returns the object without a member; all other bytes stay. Other values stay unchanged.
     pub fn without(&self, key: &str) -> Json {
         edit::without(self.as_str(), key).map_or_else(|| self.clone(), |text| self.after(text))
     }
 
-    /// The object with a member replaced in its place, or added at its end; all other bytes stay. Anything else becomes
-    /// an object of this member.
+    /// Returns the object with a member replaced, or appended at its end; all other bytes stay. Other values become an
+    /// object of this member.
     pub fn with(&self, key: &str, value: &Json) -> Json {
         self.after(edit::with(self.as_str(), key, value))
     }
@@ -388,7 +392,7 @@ impl PartialEq for Json {
 }
 
 impl fmt::Debug for Json {
-    /// Kind and length, never the text: it may hold secrets.
+    /// Writes type and length, never the text, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Json({:?}, {} bytes)", self.kind(), self.as_str().len())
     }

@@ -1,15 +1,16 @@
-//! Numbers as they are written.
+//! Number tokens in their original spelling.
 
 use super::lex::{Lexer, Token};
 use std::borrow::Cow;
 
-/// So many digits before the point are more than a `u64` holds.
+/// Maximum number of digits before the decimal point; more exceed a `u64`.
 const DIGITS: i64 = 20;
 
-/// So many signs without an exponent are at most fifteen digits: an `f64` keeps them all.
+/// Maximum length of tokens without exponent that `f64` always represents: at most fifteen digits.
 const KEPT: usize = 16;
 
-/// The digits of a number that is whole, however it is written; `None` for one that is not, or is far too large.
+/// Returns the digits of a whole number in any spelling; `None` for other numbers and for numbers that are far too
+/// large.
 pub(super) fn whole(token: &str) -> Option<Cow<'_, str>> {
     if is_integer(token) && token != "-0" {
         return Some(Cow::Borrowed(token));
@@ -27,17 +28,17 @@ pub(super) fn whole(token: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(format!("{sign}{}{zeros}", number.digits)))
 }
 
-/// Whether a number is written without point and exponent.
+/// Returns true for a number without decimal point and exponent.
 pub(super) fn is_integer(token: &str) -> bool {
     !token.contains(['.', 'e', 'E'])
 }
 
-/// Whether some number in the text does not survive the machine types.
+/// Returns true if a number in the text does not survive conversion to a machine type.
 pub(super) fn lossy(text: &str) -> bool {
     Lexer::new(text).any(|(token, _)| matches!(token, Token::Scalar(t) if is_lossy(t)))
 }
 
-/// Whether a number does not survive them.
+/// Returns true if a number does not survive conversion to a machine type.
 pub(super) fn is_lossy(token: &str) -> bool {
     if !token.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
         return false;
@@ -54,13 +55,13 @@ pub(super) fn is_lossy(token: &str) -> bool {
     }
 }
 
-/// Whether two numbers are the same, to the last digit, however they are written.
+/// Returns true if two numbers are exactly equal, in any spelling.
 pub(super) fn same(a: &str, b: &str) -> bool {
     Decimal::of(a) == Decimal::of(b)
 }
 
-/// What all spellings of one number share: its digits without noughts around them, and where the point is before or
-/// behind the first of them. Nought has no digits.
+/// Normal form of a number: its digits without leading and trailing zeros, and the position of the decimal point
+/// relative to the first digit. Zero has no digits.
 #[derive(PartialEq)]
 struct Decimal {
     negative: bool,
@@ -91,7 +92,7 @@ impl Decimal {
     }
 }
 
-/// An exponent; one that is beyond all machine types becomes a very large one.
+/// Parses an exponent; one beyond `i64` is clamped.
 fn exponent_of(text: &str) -> i64 {
     const FAR: i64 = i64::MAX / 4;
     match text.parse::<i64>() {
@@ -101,10 +102,11 @@ fn exponent_of(text: &str) -> i64 {
     }
 }
 
-/// A number for a tree: the machine type that holds it, the nearest `f64`, or its text where it is beyond all.
+/// Converts a number for a tree: to the machine type that holds it, to the nearest `f64`, or to a string beyond its
+/// range.
 pub(super) fn to_value(token: &str) -> serde_json::Value {
     use serde_json::{Number, Value};
-    // `-0` is a float for everyone, or it would lose its sign.
+    // `-0` becomes a float, or it would lose its sign.
     if is_integer(token) && token != "-0" {
         if let Ok(n) = token.parse::<i64>() {
             return n.into();

@@ -1,37 +1,37 @@
-//! Where the members near the root of a text are. The reader sees them on its way and takes them down, so that nobody has
-//! to look for them again: what a request is made of is asked for many times.
+//! Index of the members near the root of a text. The reader records it in its single pass, because the members of a
+//! request are looked up many times.
 
 use super::lex::{self, Member};
 use std::ops::Range;
 
-/// So many objects around a member are near the root: the message, `params`, `_meta`, and what stands in it.
+/// Maximum depth of recorded members: the message, `params`, `_meta` and their values.
 const NEAR: usize = 4;
-/// So many members are taken down; a message has some twenty.
+/// Maximum number of recorded members; a message has about twenty.
 const MOST: usize = 64;
 
-/// A member that was taken down: where its key is, between its quotes, and its value.
+/// Recorded member: the ranges of its raw key and of its value.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Place {
     key: (u32, u32),
     value: (u32, u32),
-    /// How many objects it stands in.
+    /// Number of enclosing objects.
     depth: u16,
-    /// Whether its key says what stands between the quotes: it has no escapes.
+    /// True if the key has no escapes, so that the raw key is its text.
     plain: bool,
 }
 
-/// The members of a text near its root, in the order of their keys.
+/// Recorded members near the root of a text, in the order of their keys.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     list: Vec<Place>,
-    /// Where the root begins.
+    /// Position of the root value.
     root: u32,
-    /// Whether there were more members than are taken down: then it is not known of any object whether it is whole.
+    /// True if there were more members than the limit: then no object is known to be complete.
     over: bool,
 }
 
 impl Places {
-    /// Of a text whose root begins there. A text beyond 4 GiB has none.
+    /// Creates an index for a text with this root position. A text beyond 4 GiB has no index.
     pub(super) fn new(root: usize, bytes: usize) -> Places {
         Places {
             list: Vec::with_capacity(20),
@@ -40,8 +40,8 @@ impl Places {
         }
     }
 
-    /// A member begins, in so many objects and in no array; which one it is, where it is taken down. The ranges of its key
-    /// and the beginning of its value are known already.
+    /// Records the start of a member at this depth, outside arrays. Returns its index if it is recorded. The ranges of
+    /// its key and the start of its value are already known.
     #[inline(always)]
     pub(super) fn begin(
         &mut self,
@@ -57,7 +57,7 @@ impl Places {
             self.over = true;
             return None;
         }
-        // All fit: of a text that is longer nothing is taken down.
+        // All positions fit, because a longer text has no index.
         let at = |n: usize| n as u32;
         self.list.push(Place {
             key: (at(key.start), at(key.end)),
@@ -68,7 +68,7 @@ impl Places {
         Some(self.list.len() - 1)
     }
 
-    /// Its value ends.
+    /// Records the end of a member's value.
     #[inline]
     pub(super) fn end(&mut self, place: usize, end: usize) {
         if let Some(place) = self.list.get_mut(place) {
@@ -76,11 +76,11 @@ impl Places {
         }
     }
 
-    /// Where the value of a member of the object at `range` is, counted from the beginning of the object; `None` in `Ok` where
-    /// there is none.
+    /// Returns the range of a member's value in the object at `range`, relative to the start of the object; `Ok(None)`
+    /// if there is no member of that key.
     ///
     /// # Errors
-    /// It is not known.
+    /// Returns `Err(())` if the object is not indexed.
     pub(super) fn find(
         &self,
         whole: &str,
@@ -109,13 +109,13 @@ impl Places {
         Ok(None)
     }
 
-    /// The members of the value that begins there, if all of them were taken down.
+    /// Returns the recorded members from the start of this value on, if all of its members were recorded.
     fn within(&self, start: usize) -> Option<&[Place]> {
         let start = u32::try_from(start).ok()?;
         if self.over || self.list.is_empty() {
             return None;
         }
-        // It is the root, or the value of the last member whose key begins before it.
+        // The value is the root, or belongs to the last member whose key begins before it.
         let first = self.list.partition_point(|place| place.key.0 <= start);
         let known = match first.checked_sub(1) {
             None => start == self.root,
@@ -128,7 +128,7 @@ impl Places {
     }
 }
 
-/// What stands in its value comes next, and is not a member of the same object.
+/// Skips the members nested in the value of `place`, which follow it in the list.
 fn outside<'a>(place: &Place, mut more: &'a [Place]) -> &'a [Place] {
     while let Some((next, rest)) = more.split_first()
         && next.key.0 < place.value.1
@@ -138,20 +138,20 @@ fn outside<'a>(place: &Place, mut more: &'a [Place]) -> &'a [Place] {
     more
 }
 
-/// The members of an object, taken down or found in its text; none for anything else.
+/// Iterator over the members of an object, from the index or from its text; none for other values.
 pub(super) enum Found<'a> {
-    /// Those that were taken down from there on; what stands behind the end is not part of the object.
+    /// Members from the index; those behind the end of the range belong to other objects.
     Known {
         whole: &'a str,
         rest: &'a [Place],
         range: Range<usize>,
     },
-    /// Not known.
+    /// Members from the text, because the object is not indexed.
     Sought(Option<lex::Parts<'a>>),
 }
 
 impl<'a> Found<'a> {
-    /// Those of the value at `range` of `whole`.
+    /// Returns the members of the value at `range` of `whole`.
     pub(super) fn of(places: &'a Places, whole: &'a str, range: Range<usize>) -> Found<'a> {
         match places.within(range.start) {
             Some(rest) => Found::Known { whole, rest, range },
@@ -166,7 +166,7 @@ impl<'a> Found<'a> {
 impl<'a> Iterator for Found<'a> {
     type Item = Member<'a>;
 
-    /// Where the member is, counted from the beginning of the object.
+    /// Returns the next member, with ranges relative to the start of the object.
     #[inline]
     fn next(&mut self) -> Option<Member<'a>> {
         let (whole, rest, range) = match self {
@@ -198,7 +198,7 @@ mod tests {
         Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap()
     }
 
-    /// All members of all values, as they are found in places and in the text alone.
+    /// Compares the members of all values from the index and from the text alone.
     fn both(json: &Json) {
         let found: Vec<_> = json.members().map(|(k, v)| (k.into_owned(), v)).collect();
         let sought = lex::members(json.as_str());

@@ -1,4 +1,4 @@
-//! The reader: one pass, no tree, no recursion.
+//! JSON reader: one pass, no tree, no recursion.
 
 use super::{
     Limits, ReadError, ReadErrorKind,
@@ -10,31 +10,31 @@ use super::{
 use crate::room::{COPIES, OBJECT, VALUE};
 use std::{borrow::Cow, ops::Range};
 
-/// Longest number, in signs.
+/// Maximum length of a number, in characters.
 const NUMBER: usize = 400;
 
-/// An integer of so many signs fits any machine type.
+/// Maximum length of an integer that fits any machine type, in characters.
 const SHORT: usize = 15;
 
-/// What was read.
+/// Result of the reader.
 pub(super) struct Read {
     pub(super) text: String,
-    /// Where the value is, without the white space around it.
+    /// Range of the value, without surrounding white space.
     pub(super) range: Range<usize>,
-    /// Where its members are.
+    /// Positions of its members.
     pub(super) places: Places,
-    /// Whether all numbers are integers of so few digits that any machine type holds them.
+    /// True if all numbers are short integers, which any machine type holds.
     pub(super) short_numbers: bool,
-    /// Whether a key that no object may have was left to whoever reads its item.
+    /// True if a duplicate key, or one with U+0000, was left to the reader of its item.
     pub(super) apart: bool,
-    /// Whether there were lone surrogates.
+    /// True if there were lone surrogates.
     pub(super) repaired: bool,
     elements: usize,
     objects: usize,
 }
 
 impl Read {
-    /// What it takes up with its copies and a tree of its values, in bytes.
+    /// Memory of the text, its copies and a tree of its values, in bytes.
     pub(super) fn weight(&self) -> u64 {
         let text = (self.text.capacity() as u64).saturating_mul(COPIES);
         let values = (self.elements as u64).saturating_mul(VALUE);
@@ -43,14 +43,14 @@ impl Read {
     }
 }
 
-/// Texts up to here are held twice for a moment, in bytes: a copy, and what judges many bytes at once, take less time than
-/// the standard library takes to judge them where they stand.
+/// Maximum size of texts that are copied, in bytes. A copy with SIMD validation takes less time than the standard
+/// library's validation in place.
 const HELD_TWICE: usize = 256 << 10;
 
-/// Bytes that were not taken, and why.
+/// Rejected bytes with the error.
 pub(super) type Rejected = (ReadError, Vec<u8>);
 
-/// The text that bytes are; a long one as it stands, so that it is not held twice.
+/// Converts bytes to text; a long one in place, so that it is not held twice.
 pub(super) fn owned(mut bytes: Vec<u8>, limits: &Limits) -> Result<String, Rejected> {
     if bytes.len() <= HELD_TWICE {
         return copied(&bytes, limits).map_err(|error| (error, bytes));
@@ -68,7 +68,7 @@ pub(super) fn owned(mut bytes: Vec<u8>, limits: &Limits) -> Result<String, Rejec
     })
 }
 
-/// The text that bytes of somebody else are.
+/// Copies borrowed bytes to text.
 pub(super) fn copied(bytes: &[u8], limits: &Limits) -> Result<String, ReadError> {
     fits(bytes, limits)?;
     match simdutf8::basic::from_utf8(bytes) {
@@ -91,16 +91,16 @@ fn fits(bytes: &[u8], limits: &Limits) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// What a reader lets pass that it refuses otherwise.
+/// Leniency of the reader.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Leniency {
-    /// Keys that no object may have, within arrays; the outcome says whether there are some.
+    /// Accepts duplicate keys, and keys with U+0000, within arrays; [`Read::apart`] reports them.
     pub(super) apart: bool,
-    /// Lone surrogates, which become U+FFFD.
+    /// Accepts lone surrogates, which become U+FFFD.
     pub(super) surrogates: bool,
 }
 
-/// Reads it.
+/// Reads a text.
 pub(super) fn read(text: String, limits: &Limits, lenient: Leniency) -> Result<Read, Rejected> {
     let mut scan = Scan {
         text: &text,
@@ -128,7 +128,7 @@ pub(super) fn read(text: String, limits: &Limits, lenient: Leniency) -> Result<R
     let (elements, objects, places) = (scan.elements, scan.objects, scan.places);
     let (short_numbers, apart, lone) = (scan.short_numbers, scan.passed, scan.lone);
     Ok(Read {
-        // No byte moves, so all places stay.
+        // No byte moves, so all positions stay valid.
         text: if lone {
             without_lone_surrogates(text)
         } else {
@@ -146,21 +146,21 @@ pub(super) fn read(text: String, limits: &Limits, lenient: Leniency) -> Result<R
 
 type Step<T> = Result<T, ReadErrorKind>;
 
-/// What comes next.
+/// Next state of the parser.
 enum Then {
-    /// A value.
+    /// A value follows.
     Value,
-    /// The key of a member, and then its value.
+    /// The key of a member follows, then its value.
     Key,
-    /// What follows a value.
+    /// A comma or a closing bracket follows.
     After,
-    /// Nothing: all that was opened is closed.
+    /// The root value is complete.
     End,
 }
 
-/// An object or array that is not closed yet.
+/// Object or array that is not closed yet.
 enum Open<'a> {
-    /// With its keys, and the place of the member that is being read.
+    /// Its keys, and the index entry of the current member.
     Object(Keys<'a>, Option<usize>),
     Array,
 }
@@ -170,20 +170,20 @@ struct Scan<'a> {
     at: usize,
     limits: &'a Limits,
     elements: usize,
-    /// Objects with members: an empty one takes up no more than its value.
+    /// Number of objects with members. An empty object weighs no more than its value.
     objects: usize,
     open: Vec<Open<'a>>,
-    /// The keys of all open objects, the innermost last.
+    /// Keys of all open objects, those of the innermost last.
     keys: Vec<Cow<'a, str>>,
-    /// How many of those that are open are arrays.
+    /// Number of open arrays.
     arrays: usize,
-    /// Whether the last string had escapes.
+    /// True if the last string had escapes.
     escaped: bool,
     short_numbers: bool,
     lenient: Leniency,
-    /// Whether a key that no object may have was passed over.
+    /// True if a duplicate key, or one with U+0000, was accepted.
     passed: bool,
-    /// Whether a lone surrogate was.
+    /// True if a lone surrogate was accepted.
     lone: bool,
     places: Places,
 }
@@ -205,7 +205,7 @@ impl<'a> Scan<'a> {
         Ok(start..end)
     }
 
-    /// Reads values until all that was opened is closed.
+    /// Reads values until the root value is complete.
     fn values(&mut self) -> Step<()> {
         loop {
             let mut then = self.value()?;
@@ -240,7 +240,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Opens an object or array, which ends with that sign.
+    /// Opens an object or array that ends with this bracket.
     fn begin(&mut self, end: u8) -> Step<Then> {
         if self.open.len() >= self.limits.depth.min(Limits::DEEPEST) {
             return Err(ReadErrorKind::TooDeep);
@@ -262,7 +262,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What follows a value: a comma, or the end of what is open.
+    /// Reads the comma after a value, or closes the innermost object or array.
     #[inline(always)]
     fn after(&mut self) -> Step<Then> {
         let object = match self.open.last_mut() {
@@ -310,7 +310,7 @@ impl<'a> Scan<'a> {
             true => Cow::Borrowed(inner),
             false => unescape(inner),
         };
-        // Only the innermost object has keys now.
+        // Only the innermost object is receiving keys.
         let depth = self.open.len();
         let Some(Open::Object(keys, place)) = self.open.last_mut() else {
             return Err(ReadErrorKind::Syntax);
@@ -334,13 +334,13 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Reads a string; what is between its quotes.
+    /// Reads a string. Returns the range between its quotes.
     #[inline(always)]
     fn string(&mut self) -> Step<Range<usize>> {
         let start = self.at + 1;
         let bytes = self.text.as_bytes();
         let mut at = start;
-        // Most have no escape, and something behind them.
+        // Most strings have no escape, and other text follows them.
         while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
             let hits = hits(u64::from_le_bytes(*eight));
             if hits == 0 {
@@ -358,7 +358,7 @@ impl<'a> Scan<'a> {
         self.rest_of_string(start, at)
     }
 
-    /// Reads the string that begins at `start`, where nothing needs a look before `at`.
+    /// Reads the string that begins at `start`, continuing at `at`. No byte before `at` needs special treatment.
     #[inline(never)]
     fn rest_of_string(&mut self, start: usize, at: usize) -> Step<Range<usize>> {
         let bytes = self.text.as_bytes();
@@ -394,7 +394,7 @@ impl<'a> Scan<'a> {
         Ok(start..self.at - 1)
     }
 
-    /// An escape of four digits, or two of them for one sign.
+    /// Reads a `\uXXXX` escape, or a surrogate pair of two.
     fn unicode(&mut self) -> Step<()> {
         self.at += 1;
         if self.peek() != Some(b'u') {
@@ -407,7 +407,7 @@ impl<'a> Scan<'a> {
                 self.at += usize::from(low);
                 if !low || !(0xdc00..=0xdfff).contains(&self.hex()?) {
                     self.lone_surrogate()?;
-                    // What follows it is an escape of its own.
+                    // The escape that follows stands on its own.
                     self.at = high;
                 }
             }
@@ -500,7 +500,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// How many bytes of white space are there.
+/// Number of white space bytes at `at`.
 #[inline(always)]
 fn spaces(bytes: &[u8], at: usize) -> usize {
     let mut end = at;

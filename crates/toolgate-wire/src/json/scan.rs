@@ -1,33 +1,33 @@
-//! Steps over text, eight bytes at a time.
+//! Scanning of text, eight bytes at a time.
 
 const ONES: u64 = u64::from_le_bytes([1; 8]);
 const LOWS: u64 = u64::from_le_bytes([0x7f; 8]);
 const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
 
-/// The high bit of each byte that needs a look in a string: a quote, a backslash, a control.
+/// Returns a mask with the high bit of each special byte in a string: quote, backslash or control character.
 pub(super) fn hits(eight: u64) -> u64 {
     let low = eight & LOWS;
-    // No sum runs over into the next byte: each is below 0x100.
+    // No sum carries into the next byte: each is below 0x100.
     let above = low.wrapping_add(ONES * 0x60);
     !((unlike(low, b'"') & unlike(low, b'\\') & above) | eight) & HIGHS
 }
 
-/// The high bit of each byte that is a backslash.
+/// Returns a mask with the high bit of each backslash.
 pub(super) fn backslashes(eight: u64) -> u64 {
     !(unlike(eight & LOWS, b'\\') | eight) & HIGHS
 }
 
-/// The high bit of each byte that is another one, all of them below 0x80.
+/// Returns a mask with the high bit of each byte that differs from `byte`. All bytes must be below 0x80.
 fn unlike(low: u64, byte: u8) -> u64 {
     (low ^ (ONES * u64::from(byte))).wrapping_add(LOWS)
 }
 
-/// Whether none of the bytes needs a look.
+/// Returns true if no byte is special.
 #[inline]
 pub(super) fn is_plain(bytes: &[u8]) -> bool {
     if let Some(last) = bytes.last_chunk() {
         let (words, _) = bytes.as_chunks();
-        // The last eight may be some that were looked at already.
+        // The last eight bytes may overlap those checked before.
         return words
             .iter()
             .chain([last])
@@ -44,17 +44,17 @@ pub(super) fn is_plain(bytes: &[u8]) -> bool {
     }
 }
 
-/// Goes over the bytes that need a look in a string, in their order.
+/// Iterator over the special bytes of a string, in their order.
 pub(super) struct Looks<'a> {
     bytes: &'a [u8],
-    /// Where the eight begin that are looked at.
+    /// Position of the current eight bytes.
     at: usize,
-    /// Those of them that need a look and were not told yet.
+    /// Mask of their special bytes that were not returned yet.
     hits: u64,
 }
 
 impl<'a> Looks<'a> {
-    /// From there on.
+    /// Starts at a position.
     pub(super) fn new(bytes: &'a [u8], at: usize) -> Looks<'a> {
         let mut looks = Looks { bytes, at, hits: 0 };
         looks.look();
@@ -74,7 +74,7 @@ impl<'a> Looks<'a> {
         self.hits = hits(u64::from_le_bytes(eight));
     }
 
-    /// Where the next one is; behind the end where there is none.
+    /// Returns the position of the next special byte, or the end of the text.
     pub(super) fn next(&mut self) -> usize {
         while self.hits == 0 {
             self.at += 8;
@@ -88,7 +88,7 @@ impl<'a> Looks<'a> {
         at
     }
 
-    /// Goes on there, which is behind those that were told.
+    /// Continues at a position behind all returned ones.
     pub(super) fn go_on(&mut self, at: usize) {
         match at - self.at {
             ahead @ 0..8 => self.hits &= u64::MAX << (8 * ahead),
@@ -100,27 +100,28 @@ impl<'a> Looks<'a> {
     }
 }
 
-/// Bytes that are judged at once.
+/// Size of a block that is checked at once, in bytes.
 const BLOCK: usize = 32;
 
-/// Goes on within a string over blocks in which no quote or control stands for itself, no backslash is escaped, and no escape is
-/// one of four digits. That is told of all bytes of a block at once. It begins and ends where no escape was begun before.
+/// Skips blocks within a string that have no unescaped quote, no control character, no escaped backslash and no `\u`
+/// escape. All bytes of a block are checked at once. Start and end are positions outside of escapes.
 pub(super) fn over_blocks(bytes: &[u8], mut at: usize) -> usize {
     while let Some(window) = at
         .checked_sub(1)
         .and_then(|from| bytes.get(from..)?.first_chunk())
         && is_plain_block(window)
     {
-        // An escape that begins with the last byte is looked at once more, with what follows.
+        // An escape that begins with the last byte is checked again with the next block.
         at += BLOCK - usize::from(window[BLOCK] == b'\\');
     }
     at
 }
 
-/// Whether each byte of a block is fine beside the one before it; the first of these is before the block.
+/// Returns true if each byte of a block is fine after the one before it. The first byte of the window precedes the
+/// block.
 #[inline]
 fn is_plain_block(window: &[u8; BLOCK + 1]) -> bool {
-    // The one that is escaped by another one is not told from the one that escapes.
+    // An escaped backslash looks the same as one that escapes.
     let mut wrong = u8::from(window[0] == b'\\');
     for (byte, before) in window[1..].iter().zip(&window[..BLOCK]) {
         let (byte, escaped) = (*byte, *before == b'\\');
@@ -131,7 +132,7 @@ fn is_plain_block(window: &[u8; BLOCK + 1]) -> bool {
     wrong == 0
 }
 
-/// Whether a byte makes an escape of two signs, but for the backslash.
+/// Returns true if a byte ends a two-character escape, except for the backslash.
 const fn is_short_escape(byte: u8) -> bool {
     (byte == b'"')
         | (byte == b'/')
@@ -146,10 +147,10 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Bytes of a string that are looked at one by one between blocks: most strings are shorter.
+/// Number of bytes of a string that are checked individually before trying blocks; most strings are shorter.
 pub(super) const STEP: usize = 64;
 
-/// Where the string ends whose quote is at `at`, behind its last quote. The text is checked.
+/// Returns the end of the string with the opening quote at `at`, after its closing quote. The text is validated.
 pub(super) fn string_end(bytes: &[u8], at: usize) -> usize {
     let mut looks = Looks::new(bytes, at + 1);
     let mut blocks = at + STEP;
@@ -172,14 +173,14 @@ pub(super) fn string_end(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// Where the number or word ends that begins at `at`. The text is checked.
+/// Returns the end of the number or literal that begins at `at`. The text is validated.
 pub(super) fn scalar_end(bytes: &[u8], at: usize) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     let ends = |b: &u8| is_space(*b) || matches!(b, b',' | b'}' | b']');
     at + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
-/// Where the object or array ends that begins at `at`. The text is checked.
+/// Returns the end of the object or array that begins at `at`. The text is validated.
 pub(super) fn nested_end(bytes: &[u8], at: usize) -> usize {
     let mut at = at;
     let mut depth = 0_usize;
@@ -247,7 +248,7 @@ mod tests {
         }
     }
 
-    /// The end of the string that begins at nought, sign by sign.
+    /// Returns the end of the string that begins at 0, character by character.
     fn slow_end(bytes: &[u8]) -> usize {
         let mut at = 1;
         loop {
@@ -292,8 +293,8 @@ mod tests {
         }
     }
 
-    /// Where the inside of a string that begins at `at` has its escapes and other bytes, each as its length; none behind what
-    /// ends it, is wrong or has to be looked at one by one.
+    /// Returns the positions of escapes and other bytes in the string content that begins at `at`. It stops at a
+    /// closing quote, an error, or a byte that has to be checked individually.
     fn fine(bytes: &[u8], at: usize) -> Vec<usize> {
         let mut places = vec![at];
         while let Some(last) = places.last().copied() {
@@ -322,7 +323,7 @@ mod tests {
             while at < text.len() {
                 let end = over_blocks(text.as_bytes(), at);
                 proptest::prop_assert!(fine(text.as_bytes(), at).contains(&end), "{at} to {end} of {text:?}");
-                // The next place where no escape was begun.
+                // The next position outside of escapes.
                 at = match text.as_bytes()[at] {
                     b'\\' => at + 2,
                     _ => at + 1,

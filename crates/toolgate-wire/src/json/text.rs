@@ -1,9 +1,9 @@
-//! Strings: escapes taken off and put on.
+//! Escaping and unescaping of JSON strings.
 
 use super::scan::{Looks, backslashes, hits, is_plain};
 use std::borrow::Cow;
 
-/// What stands between the quotes, without its escapes. The text is checked.
+/// Removes the escapes of a raw string without its quotes. The text is validated.
 pub(super) fn unescape(inner: &str) -> Cow<'_, str> {
     match memchr::memchr(b'\\', inner.as_bytes()) {
         None => Cow::Borrowed(inner),
@@ -11,17 +11,17 @@ pub(super) fn unescape(inner: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text of a string with its quotes; `None` for anything else.
+/// Returns the text of a raw string with its quotes; `None` for other values.
 pub(super) fn of_string(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
-    // Short ones are no work for a search.
+    // Short strings are not worth a call of the search routine.
     match inner.len() <= SHORT_TEXT && is_plain(inner.as_bytes()) {
         true => Some(Cow::Borrowed(inner)),
         false => Some(unescape(inner)),
     }
 }
 
-/// The beginning of the text of a string: at most so many bytes, in whole characters. What follows is not copied.
+/// Returns the beginning of a string's text: at most `max_bytes` bytes, in whole characters. The rest is not copied.
 pub(super) fn up_to(text: &str, max_bytes: usize) -> Option<String> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     // No escape is longer than six bytes for each byte that it stands for.
@@ -47,7 +47,7 @@ pub(super) fn up_to(text: &str, max_bytes: usize) -> Option<String> {
     Some(said)
 }
 
-/// The last place up to there at which a character begins or the text ends.
+/// Returns the last character boundary at or before a position.
 fn floor_boundary(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     (0..=at)
@@ -56,14 +56,14 @@ fn floor_boundary(text: &str, at: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// So many bytes are looked at eight at a time, more by a search.
+/// Maximum length of strings that are checked eight bytes at a time, in bytes; longer ones use a search routine.
 const SHORT_TEXT: usize = 64;
 
-/// The same for a text whose first escape is known. Eight bytes are copied at a time, and what was copied too much is written
-/// over by what comes next: most text has an escape each few bytes.
+/// Removes the escapes of a raw string with a known first escape. It copies eight bytes at a time and overwrites the
+/// excess, because most escaped text has an escape every few bytes.
 fn unescaped(inner: &str, first: usize) -> String {
     let bytes = inner.as_bytes();
-    // No escape is shorter than what it stands for.
+    // No escape is shorter than its character.
     let mut out = vec![0; bytes.len() + 8];
     if let (Some(to), Some(from)) = (out.get_mut(..first), bytes.get(..first)) {
         to.copy_from_slice(from);
@@ -92,7 +92,7 @@ fn unescaped(inner: &str, first: usize) -> String {
     checked(out.get(..to).unwrap_or_default()).into_owned()
 }
 
-/// Takes off the escape at `at`; how long it is.
+/// Decodes the escape at `at`. Returns its length.
 #[inline]
 fn unescape_one(inner: &str, at: usize, out: &mut [u8], to: &mut usize) -> usize {
     let letter = inner.as_bytes().get(at + 1).copied().unwrap_or(b'?');
@@ -112,7 +112,7 @@ fn unescape_digits(inner: &str, at: usize, out: &mut [u8], to: &mut usize) -> us
     used
 }
 
-/// What a letter behind a backslash stands for.
+/// Character of each escape letter.
 const MEANT: [u8; 256] = {
     let mut meant = [0; 256];
     let mut letter = 0;
@@ -137,7 +137,7 @@ fn put(out: &mut [u8], to: &mut usize, byte: u8) {
     }
 }
 
-/// The text that bytes are: always one, for they were made of texts.
+/// Converts bytes to text. They are always valid, because they were made of text.
 fn checked(bytes: &[u8]) -> Cow<'_, str> {
     match simdutf8::basic::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
@@ -145,7 +145,7 @@ fn checked(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// `\uXXXX`, or two of them for one sign beyond U+FFFF.
+/// Decodes `\uXXXX`, or a surrogate pair of two for a character beyond U+FFFF.
 fn unicode(escape: &str) -> (char, usize) {
     let unit = |from: usize| {
         let hex = escape.get(from..from + 4)?;
@@ -160,7 +160,7 @@ fn unicode(escape: &str) -> (char, usize) {
     }
 }
 
-/// The checked text with `\ufffd` in the place of each escape that is half a surrogate pair. Both are six signs long.
+/// Replaces each escape of a lone surrogate in validated text with `\ufffd`. Both have six characters.
 pub(super) fn without_lone_surrogates(text: String) -> String {
     let mut lone = Vec::new();
     let mut at = 0;
@@ -185,22 +185,23 @@ pub(super) fn without_lone_surrogates(text: String) -> String {
             place.copy_from_slice(b"\\ufffd");
         }
     }
-    // All that was written is ASCII.
+    // All written bytes are ASCII.
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Appends a string in quotes, escaped as little as possible: `\"`, `\\`, and `\u00XX` in lower case for controls. Digests are
-/// made of this form; what is sent is written shorter.
+/// Appends a quoted string with minimal escapes: `\"`, `\\`, and lower-case `\u00XX` for control characters. Digests
+/// use this form; messages use a shorter one.
 pub fn write_string(out: &mut String, text: &str) {
     write(out, text, &CANONICAL);
 }
 
-/// Appends a string in quotes as it is sent: as [`write_string`] does, but controls that have an escape of two signs get that.
+/// Appends a quoted string for messages, like [`write_string`], but with two-character escapes for control characters
+/// that have one.
 pub(super) fn write_short(out: &mut String, text: &str) {
     write(out, text, &SHORT);
 }
 
-/// What each byte becomes in a string: the signs, and how many they are.
+/// Output of each byte in a string: its characters and their number.
 type Signs = [([u8; 8], u8); 256];
 
 const CANONICAL: Signs = signs(&[(b'"', b'"'), (b'\\', b'\\')]);
@@ -214,7 +215,7 @@ const SHORT: Signs = signs(&[
     (b'\t', b't'),
 ]);
 
-/// With these bytes written as a backslash and a letter.
+/// Builds the table, with these bytes written as a backslash and a letter.
 const fn signs(short: &[(u8, u8)]) -> Signs {
     let mut signs = [([0; 8], 1); 256];
     let mut byte = 0;
@@ -236,7 +237,7 @@ const fn signs(short: &[(u8, u8)]) -> Signs {
     signs
 }
 
-/// Bytes of text that are escaped before they are added to what was written.
+/// Size of a piece of text that is escaped at once, in bytes.
 const PIECE: usize = 512;
 
 fn write(out: &mut String, text: &str, signs: &Signs) {
@@ -250,13 +251,13 @@ fn write(out: &mut String, text: &str, signs: &Signs) {
     out.push('"');
 }
 
-/// Appends a text in which something is escaped.
+/// Appends a text that needs escapes.
 #[inline(never)]
 fn write_escaped(out: &mut String, text: &str, signs: &Signs) {
     let plain = Looks::new(text.as_bytes(), 0).next();
     let (plain, mut rest) = text.split_at(plain);
     out.push_str(plain);
-    // Eight bytes are written for each byte, and what is too much is written over.
+    // Each step writes eight bytes, and the next step overwrites the excess.
     let mut escaped = [0; 6 * PIECE + 8];
     while !rest.is_empty() {
         let mut cut = PIECE.min(rest.len());
@@ -270,8 +271,8 @@ fn write_escaped(out: &mut String, text: &str, signs: &Signs) {
     }
 }
 
-/// Writes the bytes of a piece of text, escaped; how many they are then. Eight bytes are copied at a time, and what was copied
-/// too much is written over by what comes next.
+/// Escapes a piece of text into `out`. Returns the number of written bytes. It copies eight bytes at a time and
+/// overwrites the excess.
 fn escape(piece: &[u8], signs: &Signs, out: &mut [u8]) -> usize {
     let (mut at, mut to) = (0, 0);
     while let Some(eight) = piece.get(at..).and_then(<[u8]>::first_chunk::<8>) {
@@ -291,7 +292,7 @@ fn escape(piece: &[u8], signs: &Signs, out: &mut [u8]) -> usize {
         .fold(to, |to, byte| escape_one(*byte, signs, out, to))
 }
 
-/// Writes what a byte becomes; where it ends.
+/// Writes the output of one byte. Returns the end position.
 fn escape_one(byte: u8, signs: &Signs, out: &mut [u8], to: usize) -> usize {
     let (sign, length) = &signs[usize::from(byte)];
     if let Some(place) = out.get_mut(to..to + 8) {
@@ -323,7 +324,7 @@ mod tests {
         assert_eq!(up_to("7", 9), None);
     }
 
-    /// Escapes taken off sign by sign.
+    /// Removes escapes character by character.
     fn slowly_unescaped(inner: &str) -> String {
         let (mut out, mut rest) = (String::new(), inner);
         while let Some(sign) = rest.chars().next() {
@@ -352,7 +353,7 @@ mod tests {
         out
     }
 
-    /// Escapes put on sign by sign.
+    /// Adds escapes character by character.
     fn slowly_escaped(text: &str, short: bool) -> String {
         let mut out = String::from("\"");
         for sign in text.chars() {

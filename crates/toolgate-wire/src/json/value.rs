@@ -1,4 +1,5 @@
-//! A tree of a text, built here: `serde_json` reads some keys of its own as more JSON, and rounds other than `std`.
+//! Conversion to a `serde_json` tree. It is done here because `serde_json` interprets some keys as more JSON and rounds
+//! differently from `std`.
 
 use super::{
     Kind, Limits,
@@ -8,13 +9,14 @@ use super::{
 };
 use serde_json::{Map, Value};
 
-/// An object or array that is not closed yet.
+/// Object or array that is not closed yet.
 enum Open {
     Object(Map<String, Value>, String),
     Array(Vec<Value>),
 }
 
-/// The tree, and whether some number in the text does not survive in it: one pass for both. Needs no stack; dropping the tree does, so that what is nested deeper than any reader takes stays text.
+/// Returns the tree, and true if a number does not survive in it, in one pass. Building needs no stack, but dropping
+/// does: text nested deeper than any reader accepts becomes a string.
 pub(super) fn read(text: &str) -> (Value, bool) {
     let whole = text.strip_prefix('"');
     if let Some(inner) = whole.and_then(|rest| rest.strip_suffix('"')) {

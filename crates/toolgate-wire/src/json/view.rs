@@ -1,10 +1,10 @@
-//! A value without a share of its buffer: for who only looks.
+//! Borrowed view of a JSON value, for reading only.
 
 use super::{Json, Kind, Text, lex, places::Found, text, value};
 use serde_json::Value;
 use std::{borrow::Cow, ops::Range};
 
-/// A value as it stands in a [`Json`]. To look at a part of it costs no count of who keeps the buffer alive.
+/// Borrowed part of a [`Json`]. Access to its parts changes no reference count.
 #[derive(Clone)]
 pub struct View<'a> {
     of: &'a Text,
@@ -24,42 +24,42 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The text.
+    /// Returns the JSON text.
     pub fn as_str(&self) -> &'a str {
         self.of.text.get(self.range.clone()).unwrap_or("null")
     }
 
-    /// What it is.
+    /// Type of the value.
     pub fn kind(&self) -> Kind {
         Kind::of(self.as_str())
     }
 
-    /// The members of an object, in their order; none for anything else.
+    /// Returns the members of an object, in their order; none for other values.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'a, str>, View<'a>)> + use<'a> {
         let of = self.clone();
         let found = Found::of(&self.of.places, &self.of.text, self.range.clone());
         found.map(move |member| (member.said(), of.part(member.value)))
     }
 
-    /// The items of an array; none for anything else.
+    /// Returns the items of an array; none for other values.
     pub fn items(&self) -> impl Iterator<Item = View<'a>> + use<'a> {
         let of = self.clone();
         lex::items(self.as_str()).map(move |item| of.part(item))
     }
 
-    /// The text of a string, without a copy where it has no escapes.
+    /// Returns the text of a string, borrowed if it has no escapes.
     pub fn str_cow(&self) -> Option<Cow<'a, str>> {
         text::of_string(self.as_str())
     }
 
-    /// A tree of it, as [`Json::to_value`] makes it.
+    /// Returns a `serde_json` tree, like [`Json::to_value`].
     pub fn to_value(&self) -> Value {
         value::read(self.as_str()).0
     }
 }
 
 impl Json {
-    /// The same value, to be looked at.
+    /// Returns a borrowed view of the value.
     pub fn view(&self) -> View<'_> {
         View::new(&self.text, self.range.clone())
     }
@@ -70,7 +70,7 @@ mod tests {
     use super::super::{Json, Limits};
     use super::*;
 
-    /// It shows what the value itself shows, all the way down.
+    /// Compares a view with its value, all the way down.
     fn same(view: &View<'_>, json: &Json) {
         assert_eq!(view.as_str(), json.as_str());
         assert_eq!(view.kind(), json.kind());

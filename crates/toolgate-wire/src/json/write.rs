@@ -1,12 +1,12 @@
-//! Writes JSON with raw parts spliced in, no tree in between.
+//! JSON writers that splice in raw values, without a tree.
 
 use super::{Json, text::write_short};
 use std::fmt::{self, Write};
 
-/// Bytes that most objects need, so that the text does not grow in steps.
+/// Initial capacity of an object, in bytes: most objects need no more.
 const ROOM: usize = 128;
 
-/// What both writers share: the text so far, and where the commas go.
+/// Shared state of both writers: the text so far, and the position of commas.
 struct Out {
     text: String,
     empty: bool,
@@ -32,14 +32,14 @@ impl Out {
     }
 }
 
-/// Lets `fill` write an object at the end of the text, in the same buffer.
+/// Writes an object at the end of the text, in the same buffer.
 fn object_in(text: &mut String, fill: impl FnOnce(&mut ObjectWriter)) {
     let mut inner = ObjectWriter(Out::open(std::mem::take(text), '{'));
     fill(&mut inner);
     *text = inner.0.close('}');
 }
 
-/// The same with an array.
+/// Writes an array at the end of the text, in the same buffer.
 fn array_in(text: &mut String, fill: impl FnOnce(&mut ArrayWriter)) {
     let mut inner = ArrayWriter(Out::open(std::mem::take(text), '['));
     fill(&mut inner);
@@ -50,7 +50,7 @@ fn word(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }
 
-/// Writes one object. That no key comes twice is up to the caller.
+/// Writer of one object. The caller ensures unique keys.
 pub struct ObjectWriter(Out);
 
 impl Default for ObjectWriter {
@@ -60,12 +60,12 @@ impl Default for ObjectWriter {
 }
 
 impl ObjectWriter {
-    /// An empty object.
+    /// Starts an empty object.
     pub fn new() -> ObjectWriter {
         ObjectWriter::of(ROOM)
     }
 
-    /// An empty object with room for so many bytes: for who knows how many will come.
+    /// Starts an empty object with this capacity, for callers that know the size.
     pub(crate) fn of(bytes: usize) -> ObjectWriter {
         ObjectWriter(Out::open(String::with_capacity(bytes), '{'))
     }
@@ -77,50 +77,50 @@ impl ObjectWriter {
         out
     }
 
-    /// A member that is JSON already; its bytes stay.
+    /// Adds a member that is already JSON; its bytes stay.
     pub fn raw(&mut self, key: &str, value: &Json) {
         self.key(key).push_str(value.as_str());
     }
 
-    /// A string.
+    /// Adds a string.
     pub fn str(&mut self, key: &str, value: &str) {
         write_short(self.key(key), value);
     }
 
-    /// An integer.
+    /// Adds an integer.
     pub fn int(&mut self, key: &str, value: i64) {
         // Writing to a string cannot fail.
         _ = write!(self.key(key), "{value}");
     }
 
-    /// `true` or `false`.
+    /// Adds a boolean.
     pub fn bool(&mut self, key: &str, value: bool) {
         self.key(key).push_str(word(value));
     }
 
-    /// `null`.
+    /// Adds `null`.
     pub fn null(&mut self, key: &str) {
         self.key(key).push_str("null");
     }
 
-    /// An object.
+    /// Adds an object.
     pub fn object(&mut self, key: &str, fill: impl FnOnce(&mut ObjectWriter)) {
         object_in(self.key(key), fill);
     }
 
-    /// An array.
+    /// Adds an array.
     pub fn array(&mut self, key: &str, fill: impl FnOnce(&mut ArrayWriter)) {
         array_in(self.key(key), fill);
     }
 
-    /// Text that this program made and knows to be JSON, such as a constant. Never foreign text: nothing checks it but
-    /// debug builds.
+    /// Adds text that this program knows to be JSON, for example a constant. Never pass untrusted text: only debug
+    /// builds check it.
     pub fn raw_text(&mut self, key: &str, json: &str) {
         debug_assert!(Json::read(json.into(), &super::Limits::default()).is_ok());
         self.key(key).push_str(json);
     }
 
-    /// A member that stands in the code as it is written, key and value.
+    /// Adds a constant member, written as `"key":value`.
     pub(crate) fn fixed(&mut self, member: &'static str) {
         debug_assert!(
             Json::read(format!("{{{member}}}").into(), &super::Limits::default()).is_ok()
@@ -128,25 +128,25 @@ impl ObjectWriter {
         self.0.next().push_str(member);
     }
 
-    /// The object.
+    /// Completes the object.
     pub fn finish(self) -> Json {
         Json::own(self.text())
     }
 
-    /// The text of the object.
+    /// Completes the object and returns its text.
     pub(crate) fn text(self) -> String {
         self.0.close('}')
     }
 }
 
 impl fmt::Debug for ObjectWriter {
-    /// How much was written, never what: it may hold secrets.
+    /// Writes the size, never the content, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ObjectWriter({} bytes)", self.0.text.len())
     }
 }
 
-/// Writes one array.
+/// Writer of one array.
 pub struct ArrayWriter(Out);
 
 impl Default for ArrayWriter {
@@ -156,55 +156,55 @@ impl Default for ArrayWriter {
 }
 
 impl ArrayWriter {
-    /// An empty array.
+    /// Starts an empty array.
     pub fn new() -> ArrayWriter {
         ArrayWriter(Out::open(String::new(), '['))
     }
 
-    /// An item that is JSON already; its bytes stay.
+    /// Adds an item that is already JSON; its bytes stay.
     pub fn raw(&mut self, value: &Json) {
         self.0.next().push_str(value.as_str());
     }
 
-    /// A string.
+    /// Adds a string.
     pub fn str(&mut self, value: &str) {
         write_short(self.0.next(), value);
     }
 
-    /// An integer.
+    /// Adds an integer.
     pub fn int(&mut self, value: i64) {
         // Writing to a string cannot fail.
         _ = write!(self.0.next(), "{value}");
     }
 
-    /// `true` or `false`.
+    /// Adds a boolean.
     pub fn bool(&mut self, value: bool) {
         self.0.next().push_str(word(value));
     }
 
-    /// `null`.
+    /// Adds `null`.
     pub fn null(&mut self) {
         self.0.next().push_str("null");
     }
 
-    /// An object.
+    /// Adds an object.
     pub fn object(&mut self, fill: impl FnOnce(&mut ObjectWriter)) {
         object_in(self.0.next(), fill);
     }
 
-    /// An array.
+    /// Adds an array.
     pub fn array(&mut self, fill: impl FnOnce(&mut ArrayWriter)) {
         array_in(self.0.next(), fill);
     }
 
-    /// The array.
+    /// Completes the array.
     pub fn finish(self) -> Json {
         Json::own(self.0.close(']'))
     }
 }
 
 impl fmt::Debug for ArrayWriter {
-    /// How much was written, never what: it may hold secrets.
+    /// Writes the size, never the content, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ArrayWriter({} bytes)", self.0.text.len())
     }
