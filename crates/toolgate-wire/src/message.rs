@@ -1,15 +1,15 @@
-//! The JSON-RPC envelope: requests, notifications and replies.
+//! JSON-RPC envelope: requests, notifications and replies.
 
 use crate::{
     json::{Json, Kind, ObjectWriter},
     method::initialize,
 };
 
-/// The id of a request: a string or an integer, repeated byte for byte in the reply.
+/// Request id: a string or an integer, repeated byte for byte in the reply.
 #[derive(Clone, Debug)]
 pub struct Id(Json);
 
-/// What makes two ids the same: `1` and `1.0` are, `1` and `"1"` are not.
+/// Comparison key of an id: `1` and `1.0` are the same id, `1` and `"1"` are not.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum IdKey {
     /// An integer.
@@ -19,27 +19,27 @@ pub enum IdKey {
 }
 
 impl Id {
-    /// Longest id that is taken, in bytes.
+    /// Maximum length of an id, in bytes of JSON text.
     pub const LIMIT: usize = 512;
 
-    /// Reads an id; `None` for anything but a string or an integer, or for one over [`Id::LIMIT`].
+    /// Reads an id. Returns `None` for a value other than a string or an integer, and beyond [`Id::LIMIT`].
     pub fn read(json: &Json) -> Option<Id> {
         let fits = json.as_str().len() <= Id::LIMIT;
         let known = json.kind() == Kind::String || json.i64().is_some();
         (fits && known).then(|| Id(json.clone()))
     }
 
-    /// An id of our own.
+    /// Creates an id for a request that this program sends.
     pub fn number(n: u64) -> Id {
         Id(Json::own(n.to_string()))
     }
 
-    /// The id as JSON text.
+    /// Returns the id as JSON text.
     pub fn json(&self) -> &Json {
         &self.0
     }
 
-    /// What it is compared by.
+    /// Returns the comparison key.
     pub fn key(&self) -> IdKey {
         match self.0.i64() {
             Some(n) => IdKey::Number(n),
@@ -54,22 +54,22 @@ impl PartialEq for Id {
     }
 }
 
-/// A JSON-RPC error: code, one short sentence, and data for a program.
+/// JSON-RPC error: a code, one short sentence, and data for programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcError {
-    /// What kind of error it is; see [`code`].
+    /// Error code; see [`code`].
     pub code: i64,
-    /// One short sentence.
+    /// Error message: one short sentence.
     pub message: String,
-    /// Details that a program can read.
+    /// Details for programs.
     pub data: Option<Json>,
-    /// Whether a server behind answered with it. Its code then says nothing of this connection: over HTTP no status follows
-    /// from it. Never written.
+    /// True if an upstream server returned the error. Its code then does not determine the HTTP status of this
+    /// connection. Never written.
     pub relayed: bool,
 }
 
 impl RpcError {
-    /// An error without data.
+    /// Creates an error without data.
     pub fn new(code: i64, message: impl Into<String>) -> RpcError {
         RpcError {
             code,
@@ -79,19 +79,19 @@ impl RpcError {
         }
     }
 
-    /// The same error with data.
+    /// Returns the same error with data.
     pub fn with(mut self, data: Json) -> RpcError {
         self.data = Some(data);
         self
     }
 
-    /// The same error, marked as the answer of a server behind.
+    /// Returns the same error, marked as relayed from an upstream server.
     pub fn relayed(mut self) -> RpcError {
         self.relayed = true;
         self
     }
 
-    /// Reads it; `None` where it is none.
+    /// Reads an error object; `None` if it is invalid.
     pub fn read(json: &Json) -> Option<RpcError> {
         let code = json.get("code")?.i64()?;
         let message = json.get("message")?.string()?;
@@ -103,7 +103,7 @@ impl RpcError {
         })
     }
 
-    /// Writes it.
+    /// Writes the error object.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.int("code", self.code);
@@ -115,68 +115,68 @@ impl RpcError {
     }
 }
 
-/// The error codes of JSON-RPC and of the protocol.
+/// Error codes of JSON-RPC and of the protocol.
 pub mod code {
-    /// The text is no JSON.
+    /// Parse error: the text is not JSON.
     pub const PARSE: i64 = -32700;
-    /// The JSON is no request.
+    /// Invalid request: the JSON is not a request.
     pub const INVALID_REQUEST: i64 = -32600;
-    /// There is no such method.
+    /// Method not found.
     pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// The parameters do not fit; also an unknown tool.
+    /// Invalid parameters; also an unknown tool.
     pub const INVALID_PARAMS: i64 = -32602;
-    /// The server failed.
+    /// Internal error of the server.
     pub const INTERNAL: i64 = -32603;
-    /// There is no such resource (revisions up to 2025-11-25).
+    /// Resource not found (revisions up to 2025-11-25).
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
-    /// Headers and body disagree (2026-07-28).
+    /// HTTP headers and body disagree (2026-07-28).
     pub const HEADER_MISMATCH: i64 = -32020;
-    /// The client did not declare an ability that is needed (2026-07-28).
+    /// The client did not declare a required capability (2026-07-28).
     pub const MISSING_CAPABILITY: i64 = -32021;
-    /// The revision is not spoken here (2026-07-28).
+    /// Unsupported protocol revision (2026-07-28).
     pub const UNSUPPORTED_VERSION: i64 = -32022;
-    /// The client has to open the pages that `data.elicitations` lists first (2025-11-25).
+    /// The client must open the URLs in `data.elicitations` first (2025-11-25).
     pub const URL_ELICITATION_REQUIRED: i64 = -32042;
-    /// The token of the caller lacks scopes; of our own, and over HTTP the status says the same.
+    /// The caller's token lacks scopes. The code is our own; over HTTP the status is the same.
     pub const INSUFFICIENT_SCOPE: i64 = 403;
 }
 
-/// One JSON-RPC message.
+/// JSON-RPC message.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// Wants a reply.
+    /// Request, which expects a reply.
     Request {
-        /// Names the reply.
+        /// Id, repeated in the reply.
         id: Id,
-        /// What is wanted.
+        /// Method.
         method: String,
-        /// With what.
+        /// Parameters.
         params: Option<Json>,
     },
-    /// Wants none.
+    /// Notification, which has no reply.
     Notification {
-        /// What happened.
+        /// Method.
         method: String,
-        /// To what.
+        /// Parameters.
         params: Option<Json>,
     },
-    /// Answers a request of ours.
+    /// Reply to a request that this program sent.
     Reply {
-        /// Of which request; absent where the peer could not read it.
+        /// Id of the request; absent if the peer could not read it.
         id: Option<Id>,
-        /// A result, or an error.
+        /// Result or error.
         answer: Result<Json, RpcError>,
     },
 }
 
-/// Why a JSON value is no message; `id` where one could be read, so that the error can be answered.
+/// Error of a JSON value that is not a valid message.
 #[derive(Clone, Debug)]
 pub struct Malformed {
-    /// The id of the request, if it had a good one.
+    /// Id of the request, if it is valid, so that the error can be returned.
     pub id: Option<Id>,
-    /// What is wrong, lower case.
+    /// Reason, lower case.
     pub reason: &'static str,
-    /// Whether it was meant as a reply; those are never answered.
+    /// True if the value was meant as a reply; replies are never answered.
     pub reply: bool,
     /// Whether it was meant as a notification; those are never answered either.
     pub notification: bool,
@@ -190,10 +190,11 @@ impl Malformed {
 }
 
 impl Message {
-    /// Reads the envelope. Whatever stands in `params` and `result` stays raw.
+    /// Reads the envelope. The values of `params` and `result` stay raw.
     ///
     /// # Errors
-    /// [`Malformed`] says what is wrong: a batch, a bad id, no method, or a reply with both result and error.
+    /// Returns [`Malformed`] with the reason, for example a batch, an invalid id, a missing method, or a reply with
+    /// both result and error.
     pub fn read(json: &Json) -> Result<Message, Malformed> {
         if json.kind() != Kind::Object {
             return Err(Malformed {
@@ -247,14 +248,14 @@ impl Message {
     }
 }
 
-/// The most messages of one batch.
+/// Maximum number of messages in a batch.
 pub const BATCH: usize = 64;
 
-/// The messages of a batch, each read for itself. Only 2025-03-26 has batches.
+/// Reads the messages of a batch one by one. Only 2025-03-26 has batches.
 ///
 /// # Errors
-/// [`Malformed`]: no array, an empty one, or one of more than [`BATCH`] members. Within the batch: what
-/// [`Message::read`] says, and `initialize`, which never is part of one.
+/// Returns [`Malformed`] if the value is not an array, is empty, or has more than [`BATCH`] members. A member fails
+/// like [`Message::read`], and if it is `initialize`, which a batch must not contain.
 pub fn batch(json: &Json) -> Result<Vec<Result<Message, Malformed>>, Malformed> {
     let wrong = |reason| {
         Err(Malformed {
@@ -304,7 +305,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// One pass over the members; the strict reader has already refused a key that stands twice.
+    /// Reads the members in one pass; the strict reader has already rejected duplicate keys.
     fn of(json: &Json) -> Parts {
         let mut parts = Parts {
             version: None,
@@ -329,7 +330,7 @@ impl Parts {
         parts
     }
 
-    /// In a reply, a `null` beside the other of the two says that this one is absent.
+    /// Removes a `null` beside the other of `result` and `error` in a reply: it means absence.
     fn without_nulls(mut self) -> Parts {
         let is_null = |part: &Option<Json>| part.as_ref().is_some_and(Json::is_null);
         if self.method.is_none() && self.result.is_some() && self.error.is_some() {
@@ -351,7 +352,7 @@ impl Parts {
                 notification: false,
             });
         };
-        // Many clients write what they leave out as `null`.
+        // Many clients write omitted parameters as `null`.
         let params = self.params.as_ref().filter(|p| !p.is_null());
         if params.is_some_and(|p| p.kind() != Kind::Object) {
             return Err(Malformed {
@@ -369,7 +370,7 @@ impl Parts {
     }
 }
 
-/// Writes a request as one line without its end.
+/// Writes a request as one line without a line feed.
 pub fn request(id: &Id, method: &str, params: Option<&Json>) -> String {
     envelope(size(params), |o| {
         o.raw("id", id.json());
@@ -380,7 +381,7 @@ pub fn request(id: &Id, method: &str, params: Option<&Json>) -> String {
     })
 }
 
-/// Writes a notification as one line without its end.
+/// Writes a notification as one line without a line feed.
 pub fn notification(method: &str, params: Option<&Json>) -> String {
     envelope(size(params), |o| {
         o.str("method", method);
@@ -390,8 +391,8 @@ pub fn notification(method: &str, params: Option<&Json>) -> String {
     })
 }
 
-/// Writes a reply as one line without its end. Where the id could not be read the reply has none,
-/// as the schemas since 2025-11-25 have it.
+/// Writes a reply as one line without a line feed. Without a readable id the reply has none, as in the schemas since
+/// 2025-11-25.
 pub fn reply(id: Option<&Id>, answer: &Result<Json, RpcError>) -> String {
     envelope(size(answer.as_ref().ok()), |o| {
         if let Some(id) = id {
@@ -404,8 +405,8 @@ pub fn reply(id: Option<&Id>, answer: &Result<Json, RpcError>) -> String {
     })
 }
 
-/// The same, where `fill` writes the members of the result in its place: no text in between. `room` is about as long as
-/// these.
+/// Writes a reply in which `fill` writes the members of the result directly into the buffer. `room` is their
+/// approximate size in bytes.
 pub fn reply_with(id: &Id, room: usize, fill: impl FnOnce(&mut ObjectWriter)) -> String {
     envelope(room, |o| {
         o.raw("id", id.json());
@@ -417,7 +418,7 @@ fn size(part: Option<&Json>) -> usize {
     part.map_or(0, |part| part.as_str().len())
 }
 
-/// `inside` is about as long as what `fill` writes.
+/// Writes the envelope. `inside` is the approximate size of what `fill` writes, in bytes.
 fn envelope(inside: usize, fill: impl FnOnce(&mut ObjectWriter)) -> String {
     let mut o = ObjectWriter::of(inside + 128);
     o.fixed(r#""jsonrpc":"2.0""#);
@@ -425,7 +426,7 @@ fn envelope(inside: usize, fill: impl FnOnce(&mut ObjectWriter)) -> String {
     one_line(o.text())
 }
 
-/// Strict JSON has raw line ends between tokens only, so turning them into spaces changes no value.
+/// Replaces line feeds with spaces. Strict JSON has raw line ends only between tokens, so no value changes.
 fn one_line(text: String) -> String {
     match memchr::memchr2(b'\n', b'\r', text.as_bytes()) {
         Some(_) => text.replace(['\n', '\r'], " "),
@@ -443,7 +444,7 @@ mod tests {
     }
 
     /// Holds: BASE-07
-    /// Of the codes that the protocol keeps for itself only those stand here that it gave a meaning.
+    /// Of the codes that the protocol reserves, the module has only those with a defined meaning.
     ///
     /// Codes of our own lie outside of all that JSON-RPC keeps.
     ///

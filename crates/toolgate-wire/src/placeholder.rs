@@ -1,17 +1,17 @@
-//! Texts that this program writes in the place of something else.
+//! Placeholders: texts that replace content in results.
 //!
-//! They stand in results, which a model reads. A model that writes one back, for example with a file that it edited, would
-//! replace what the placeholder stands for. So the arguments of calls are searched for them: [`find`] knows all that the
-//! functions here write, and nothing else writes any.
+//! Results are read by a model. A model that writes a placeholder back, for example into a file that it edits, would
+//! destroy the original content. So the arguments of calls are searched for placeholders: [`find`] recognizes all that
+//! this module writes, and no other code writes any.
 
-/// The start of the placeholder of a secret; the name of the rule and `]` follow.
+/// Start of the placeholder of a secret; the name of the rule and `]` follow.
 pub const REDACTED: &str = "[redacted:";
 
-/// The placeholder of an argument that its schema marks as secret.
+/// Placeholder of an argument that its schema marks as secret.
 pub const REDACTED_BY_SCHEMA: &str = "[redacted:schema]";
 
-/// A note behind the result of a call whose arguments a person changed. It does not say what they are now: they may be for the
-/// server alone.
+/// Note behind the result of a call with arguments that a person changed. It omits the new arguments, which may be for
+/// the server alone.
 pub const EDITED: &str =
     "[a person changed the arguments of this call before it ran: the result is of those]";
 
@@ -25,22 +25,22 @@ const INVALID: &str = "[invalid content of type ";
 const FOREIGN: &str = "[text of the server ";
 const FOREIGN_END: &str = "[end of the text: ";
 
-/// A text that is too long, by its length in bytes.
+/// Returns the placeholder of a text that is too long, with its length in bytes.
 pub fn omitted(bytes: usize) -> String {
     format!("{OMITTED}{bytes} bytes]")
 }
 
-/// Content that is not passed on, with the reason.
+/// Returns the placeholder of withheld content, with the reason.
 pub fn withheld(why: &str) -> String {
     format!("{WITHHELD}{why}]")
 }
 
-/// A sound for a client whose revision has no audio content.
+/// Returns the placeholder of audio content for a client with a revision that has none.
 pub fn unsupported_audio(mime_type: &str) -> String {
     format!("{AUDIO}{mime_type}{UNSUPPORTED}")
 }
 
-/// Content of a type that the client's revision does not have.
+/// Returns the placeholder of content with a type that the client's revision does not have.
 pub fn unsupported_content(kind: &str) -> String {
     format!("{CONTENT}{kind}{UNSUPPORTED}")
 }
@@ -60,9 +60,9 @@ pub fn foreign(server: &str, id: &str, text: &str) -> String {
     format!("{FOREIGN}{server}, not of the user: {id}]\n{text}\n{FOREIGN_END}{id}]")
 }
 
-/// Searches a text for a placeholder; its start, or all of it if it is always the same.
+/// Searches a text for a placeholder. Returns its constant start, or all of it if it is constant.
 pub fn find(text: &str) -> Option<&'static str> {
-    // Where the last one ends, so that a text full of starts is read once.
+    // The position of the last ending is found once, so a text full of starts takes linear time.
     let unsupported = text.rfind(UNSUPPORTED);
     text.match_indices('[').find_map(|(at, _)| {
         let rest = text.get(at..)?;

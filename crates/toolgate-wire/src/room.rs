@@ -1,7 +1,7 @@
-//! One budget of bytes for all messages that are held at the same time.
+//! Memory budget for all messages that are held at the same time, in bytes.
 //!
-//! Nobody ever waits for room: who finds none is refused, and holds nothing more than before. So nobody who holds a part
-//! can wait for ever for another one.
+//! A permit is granted or refused at once, never waited for, and a refusal leaves earlier permits unchanged. So holders
+//! of permits cannot deadlock.
 
 use std::{
     collections::HashMap,
@@ -9,16 +9,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Bytes that are held for a message of so many: as it came, as it was changed, as it is passed on, as it is written.
+/// Number of copies of a message in memory: received, changed, forwarded and serialized.
 pub const COPIES: u64 = 4;
-/// What a message may weigh without being counted, in bytes. Most weigh less, so most touch no lock.
+/// Maximum weight of a message that is not counted, in bytes. Most messages weigh less and take no lock.
 pub const FREE: u64 = 16 << 10;
-/// What a value of a JSON text takes up in a tree, in bytes, its key and its part of the object with it.
+/// Memory of one value of a JSON text in a tree, in bytes, with its key and its share of the object.
 pub const VALUE: u64 = 176;
-/// What an object takes up besides.
+/// Additional memory of one object in a tree, in bytes.
 pub const OBJECT: u64 = 640;
 
-/// A budget of bytes. No single holder may have more than half of it.
+/// Memory budget in bytes. No single scope may use more than half of it.
 pub struct Room {
     limit: u64,
     taken: Mutex<Taken>,
@@ -31,7 +31,7 @@ struct Taken {
 }
 
 impl Room {
-    /// Room for so many bytes.
+    /// Creates a budget of `limit` bytes.
     pub fn new(limit: u64) -> Arc<Room> {
         Arc::new(Room {
             limit,
@@ -39,7 +39,7 @@ impl Room {
         })
     }
 
-    /// What is taken right now, in bytes.
+    /// Memory in use, in bytes.
     pub fn used(&self) -> u64 {
         self.taken().all
     }
@@ -80,7 +80,7 @@ impl Room {
     }
 }
 
-/// There is no room for a message right now. It may be sent again once others have ended.
+/// Error of an exhausted memory budget. The message may be sent again once other calls have ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct NoRoom {
     own: bool,
@@ -99,17 +99,17 @@ impl fmt::Display for NoRoom {
 
 impl std::error::Error for NoRoom {}
 
-/// Somebody's account with a room: a caller, or a server. Without a room nothing is counted.
+/// Scope of a memory budget: one caller or one server. The default scope has no budget and counts nothing.
 #[derive(Clone, Default)]
 pub struct Account(Option<(Arc<Room>, Arc<str>)>);
 
 impl Account {
-    /// That one's account with this room.
+    /// Creates the scope of this name.
     pub fn of(room: &Arc<Room>, who: Arc<str>) -> Account {
         Account(Some((room.clone(), who)))
     }
 
-    /// A claim of nothing yet.
+    /// Creates an empty permit.
     pub fn claim(&self) -> Claim {
         Claim {
             account: self.clone(),
@@ -137,7 +137,7 @@ impl fmt::Debug for Account {
     }
 }
 
-/// A part of a room that is held for one message. Dropping it gives it back.
+/// Memory permit of one message. Dropping it releases the memory.
 #[derive(Debug, Default)]
 pub struct Claim {
     account: Account,
@@ -145,18 +145,18 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Makes it cover a message of so many bytes, with its copies.
+    /// Grows the permit to cover a message of `bytes` bytes with its copies.
     ///
     /// # Errors
-    /// There is no room; what it covered before it still covers.
+    /// Returns an error if the budget is exhausted; the permit stays as it was.
     pub fn message(&mut self, bytes: u64) -> Result<(), NoRoom> {
         self.cover(bytes.saturating_mul(COPIES))
     }
 
-    /// Makes it cover so many bytes, where they are more than [`FREE`].
+    /// Grows the permit to cover `bytes` bytes, if they exceed [`FREE`].
     ///
     /// # Errors
-    /// There is no room; what it covered before it still covers.
+    /// Returns an error if the budget is exhausted; the permit stays as it was.
     pub fn cover(&mut self, bytes: u64) -> Result<(), NoRoom> {
         match bytes > FREE {
             true => self.count(bytes),
@@ -164,15 +164,16 @@ impl Claim {
         }
     }
 
-    /// Makes it cover so many bytes, be they ever so few.
+    /// Grows the permit to cover `bytes` bytes, however few.
     ///
     /// # Errors
-    /// There is no room; what it covered before it still covers.
+    /// Returns an error if the budget is exhausted; the permit stays as it was.
     pub fn count(&mut self, bytes: u64) -> Result<(), NoRoom> {
         self.grow(bytes, false)
     }
 
-    /// Makes it cover so many bytes even where there is no room: for what is made of a message that is covered.
+    /// Grows the permit to cover `bytes` bytes, even beyond the budget: for values derived from a message that is
+    /// covered.
     pub fn count_anyway(&mut self, bytes: u64) {
         let _ = self.grow(bytes, true);
     }
@@ -189,7 +190,7 @@ impl Claim {
         Ok(())
     }
 
-    /// Whether anything is taken.
+    /// Returns true if the permit covers nothing.
     pub fn is_empty(&self) -> bool {
         self.taken == 0
     }

@@ -1,29 +1,29 @@
-//! One peer as a table of requests in flight, both ways. A step machine: no I/O, no clock.
+//! Requests in flight with one peer, in both directions. A state machine without I/O and clock.
 
 use crate::message::{Id, IdKey};
 use std::collections::{BTreeMap, HashMap, btree_map::Entry};
 
-/// The requests in flight with one peer. `T` is what waits for a reply, `R` what works on a request of the peer.
+/// Table of the requests in flight with one peer. `T` waits for a reply; `R` executes a request of the peer.
 #[derive(Debug)]
 pub struct Session<T, R> {
     next: u64,
     sent: HashMap<i64, T>,
-    /// Bounded, so few that looking through them costs less than a hash.
+    /// Bounded to so few entries that a tree is faster than a hash table.
     received: BTreeMap<IdKey, R>,
     limit: usize,
 }
 
-/// Why a request of the peer is not taken.
+/// Reason why a request of the peer is rejected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Refusal {
-    /// The peer has a request of that id in flight already; the first one wins.
+    /// The peer has a request with this id in flight; the earlier request stays valid.
     Duplicate,
-    /// The peer has as many requests in flight as it may.
+    /// The peer has reached its limit of requests in flight.
     TooMany,
 }
 
 impl<T, R> Session<T, R> {
-    /// An empty table that takes at most `limit` requests of the peer at once.
+    /// Creates an empty table for at most `limit` concurrent requests of the peer.
     pub fn new(limit: usize) -> Session<T, R> {
         Session {
             next: 1,
@@ -33,7 +33,7 @@ impl<T, R> Session<T, R> {
         }
     }
 
-    /// We send a request: its fresh id. Ids are never used twice.
+    /// Registers a request to the peer and returns its new id. Ids are never reused.
     pub fn open(&mut self, waiting: T) -> Id {
         let n = self.next;
         self.next += 1;
@@ -41,42 +41,43 @@ impl<T, R> Session<T, R> {
         Id::number(n)
     }
 
-    /// A reply came, or we gave up: what waited for it. `None` for a late or unknown one, which is dropped.
+    /// Removes a request to the peer after its reply or a time-out. Returns its waiter; `None` for a late or unknown
+    /// reply, which the caller drops.
     pub fn settle(&mut self, id: &Id) -> Option<T> {
         self.sent.remove(&sent_number(id)?)
     }
 
-    /// What waits for the reply to a request of ours.
+    /// Returns the waiter of a request to the peer.
     pub fn waiting(&self, id: &Id) -> Option<&T> {
         self.sent.get(&sent_number(id)?)
     }
 
-    /// The same, to be changed.
+    /// Returns the waiter of a request to the peer, for changes.
     pub fn waiting_mut(&mut self, id: &Id) -> Option<&mut T> {
         self.sent.get_mut(&sent_number(id)?)
     }
 
-    /// Everything that waits for a reply, in no order.
+    /// Returns all waiters, in no order.
     pub fn all_waiting(&self) -> impl Iterator<Item = &T> {
         self.sent.values()
     }
 
-    /// The one request of ours that waits for a reply; `None` where none or more do.
+    /// Returns the id of the only request to the peer; `None` if there are none or several.
     pub fn only_waiting(&self) -> Option<Id> {
         let mut numbers = self.sent.keys();
         let first = u64::try_from(*numbers.next()?).ok()?;
         numbers.next().is_none().then(|| Id::number(first))
     }
 
-    /// The peer is gone: everything that waited.
+    /// Removes all waiters because the peer disconnected.
     pub fn lost(&mut self) -> Vec<T> {
         self.sent.drain().map(|(_, waiting)| waiting).collect()
     }
 
-    /// The peer sent a request.
+    /// Registers a request of the peer.
     ///
     /// # Errors
-    /// [`Refusal`]: the request must not be worked on.
+    /// Returns a [`Refusal`] if the request must not be executed.
     pub fn accept(&mut self, id: &Id, working: R) -> Result<(), Refusal> {
         let full = self.received.len() >= self.limit;
         match self.received.entry(id.key()) {
@@ -89,29 +90,29 @@ impl<T, R> Session<T, R> {
         }
     }
 
-    /// The work on a request of the peer is over. `None` says that it was cancelled before: send nothing.
+    /// Removes a completed request of the peer. `None` means that it was cancelled before, and no reply may be sent.
     pub fn finish(&mut self, id: &Id) -> Option<R> {
         self.received.remove(&id.key())
     }
 
-    /// The peer cancels a request: what works on it. `None` for an unknown or finished one, which is ignored.
+    /// Cancels a request of the peer. Returns its worker; `None` for an unknown or completed request, which is ignored.
     pub fn cancel(&mut self, id: &Id) -> Option<R> {
         self.received.remove(&id.key())
     }
 
-    /// We stop: everything that works on requests of the peer.
+    /// Removes all workers, for a shutdown.
     pub fn stop(&mut self) -> Vec<R> {
         std::mem::take(&mut self.received).into_values().collect()
     }
 
-    /// How many requests of the peer are in flight.
+    /// Number of requests of the peer in flight.
     pub fn working(&self) -> usize {
         self.received.len()
     }
 }
 
-/// The number of a request of ours. Some servers answer with the number in quotes; all our ids are numbers, so no other
-/// request is meant.
+/// Returns the number of a request to the peer. Some servers return the number as a string; all ids of this program are
+/// numbers, so it is unambiguous.
 fn sent_number(id: &Id) -> Option<i64> {
     match id.key() {
         IdKey::Number(n) => Some(n),
@@ -123,7 +124,7 @@ fn sent_number(id: &Id) -> Option<i64> {
 mod tests {
     use super::*;
 
-    /// All orders of a cancel, an answer and a time-out: exactly one of them ends the request.
+    /// Tests all orders of a cancellation, a reply and a time-out: exactly one of them ends the request.
     ///
     /// Holds: CANC-10
     #[test]

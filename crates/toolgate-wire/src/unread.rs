@@ -1,50 +1,50 @@
-//! What a text that is no message was meant to be: a reply, and to which request.
+//! Classification of text that cannot be parsed as a message: whether it was meant as a reply, and to which request.
 
 use crate::{
     json::{Json, Limits},
     message::Id,
 };
 
-/// Bytes at the beginning of a text that are kept to tell a piece of a message from other text.
+/// Number of bytes at the start of a text that are stored, to distinguish a fragment of a message from other text.
 const MAX_HEAD_BYTES: usize = 256;
-/// Longest key that is looked at, in bytes; `jsonrpc` is the longest that counts.
+/// Maximum length of a compared key, in bytes; `jsonrpc` is the longest relevant key.
 const MAX_KEY_BYTES: usize = 8;
-/// Replies in one text whose ids are kept, as many as a batch has.
+/// Maximum number of reply ids that one text yields: those of one batch.
 const MAX_REPLIES: usize = crate::message::BATCH;
 
-/// What a text that cannot be read as a message was meant to be.
+/// Classification of a text that cannot be parsed as a message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unread {
-    /// The requests that it answers: the one id at the top level of each object that is a reply.
+    /// Ids of the requests that it replies to: the only id at the top level of each object that is a reply.
     pub replies: Vec<Id>,
-    /// Whether there is a reply, or a piece of a message, without an id that can be relied on.
+    /// True if there is a reply, or a fragment of a message, without a reliable id.
     pub unnamed: bool,
-    /// Whether there is a request or a notification.
+    /// True if there is a request or a notification.
     pub asks: bool,
 }
 
 impl Unread {
-    /// Scans a whole text.
+    /// Classifies a complete text.
     pub fn of(text: &[u8]) -> Unread {
         let mut scanner = UnreadScanner::default();
         scanner.feed(text);
         scanner.finish()
     }
 
-    /// Whether nothing in it looks like a message: a line of a log, for example.
+    /// Returns true if nothing in it resembles a message, as in a line of a log.
     pub fn is_no_message(&self) -> bool {
         self.replies.is_empty() && !self.unnamed && !self.asks
     }
 }
 
-/// Reads a text of any length piece by piece, and keeps a few bytes of it.
+/// Incremental classifier for text of any length, which stores only a few bytes of it.
 ///
 /// It follows strings and braces and relies on nothing else, so it goes on where the strict reader stops: beyond a limit, at a
 /// `NaN`, at bytes that are no UTF-8, at single quotes, as Python prints a dictionary. Only members at the top level of an object count, never what stands within a result.
 #[derive(Debug, Default)]
 pub struct UnreadScanner {
     head: Vec<u8>,
-    /// How many objects and arrays are open; 0 is the text around them.
+    /// Number of open objects and arrays; 0 is the surrounding text.
     depth: usize,
     in_string: bool,
     /// The quote that ends the string.
@@ -57,23 +57,23 @@ pub struct UnreadScanner {
     found: Unread,
 }
 
-/// What is being read at the top level of an object.
+/// Parser state at the top level of an object.
 #[derive(Debug, Default)]
 enum Part {
-    /// What stands between members.
+    /// Between members.
     #[default]
     Between,
-    /// A key, as far as it is short.
+    /// In a key, with its first bytes.
     Key(Vec<u8>),
-    /// What follows a key.
+    /// After a key.
     Colon(Vec<u8>),
-    /// The value of the id.
+    /// In the value of the id.
     Id(Vec<u8>),
-    /// Any other value.
+    /// In any other value.
     Value,
 }
 
-/// What is known of one object.
+/// Members of one object that were found.
 #[derive(Debug, Default)]
 struct Envelope {
     ids: Vec<Vec<u8>>,
@@ -83,12 +83,12 @@ struct Envelope {
 }
 
 impl UnreadScanner {
-    /// Reads the next bytes.
+    /// Processes the next bytes.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         let more = MAX_HEAD_BYTES.saturating_sub(self.head.len());
         self.head.extend(bytes.iter().take(more));
         while let Some((byte, rest)) = bytes.split_first() {
-            // Most bytes stand within the strings of a result.
+            // Most bytes are in the strings of a result.
             if self.in_string && !self.escaped && self.depth > 1 {
                 let Some(at) = memchr::memchr2(self.quote, b'\\', bytes) else {
                     return;
@@ -103,7 +103,7 @@ impl UnreadScanner {
         }
     }
 
-    /// Returns what it was, once all of it is read.
+    /// Returns the classification at the end of the text.
     pub fn finish(mut self) -> Unread {
         self.end_of_value();
         if self.depth > 0 {
@@ -186,7 +186,7 @@ impl UnreadScanner {
             return;
         };
         let object = &mut self.object;
-        // With the quote that ends it.
+        // The stored key ends with its quote.
         self.part = match key.as_slice() {
             b"id\"" => Part::Id(Vec::new()),
             b"jsonrpc\"" => {
@@ -205,7 +205,7 @@ impl UnreadScanner {
         };
     }
 
-    /// Something else than a string begins.
+    /// Starts a value other than a string.
     fn value(&mut self) {
         if matches!(self.part, Part::Between) {
             self.part = Part::Value;

@@ -1,29 +1,29 @@
-//! `completion/complete`: what an argument may be.
+//! `completion/complete`: completion of an argument.
 
 use super::meta;
 use crate::json::{Json, Kind};
 
-/// What an argument may be.
+/// Result of a completion.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompleteResult {
-    /// The best ones first; at most [`CompleteResult::MOST`].
+    /// Values, best first; at most [`CompleteResult::MOST`].
     pub values: Vec<String>,
-    /// How many there are in all, where that is known.
+    /// Total number of values, if known.
     pub total: Option<u64>,
-    /// Whether there are more.
+    /// True if there are more values.
     pub more: Option<bool>,
-    /// The `_meta` of the result without the keys of the protocol.
+    /// `_meta` of the result without the protocol's keys.
     pub meta: Option<Json>,
 }
 
 impl CompleteResult {
-    /// The most values that one answer has.
+    /// Maximum number of values in one result.
     pub const MOST: usize = 100;
 
-    /// Reads a complete result. Values beyond the most are left out.
+    /// Reads a complete result. Values beyond the maximum are removed.
     ///
     /// # Errors
-    /// Says what is missing or wrong.
+    /// Returns the reason if a member is missing or wrong.
     pub fn read(result: &Json) -> Result<CompleteResult, &'static str> {
         let completion = result
             .get("completion")

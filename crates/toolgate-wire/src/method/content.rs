@@ -1,30 +1,30 @@
-//! Blocks of content: what results and prompts are made of.
+//! Content blocks of results and prompts.
 
 use crate::json::{Json, ObjectWriter};
 
-/// One block: its kind, and the text as it came.
+/// Content block: its kind, and its original text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Content {
-    /// What it is.
+    /// Kind of the block.
     pub kind: ContentKind,
-    /// The whole block.
+    /// Complete block.
     pub json: Json,
 }
 
-/// The kinds of content.
+/// Kind of a content block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ContentKind {
     /// Plain text.
     Text,
-    /// A picture in Base64.
+    /// Image in Base64.
     Image,
-    /// Sound in Base64 (since 2025-03-26).
+    /// Audio in Base64 (since 2025-03-26).
     Audio,
-    /// A resource, whole.
+    /// Embedded resource.
     Resource,
-    /// The address of a resource (since 2025-06-18).
+    /// Link to a resource (since 2025-06-18).
     ResourceLink,
-    /// None that this program knows.
+    /// Unknown kind.
     Other,
 }
 
@@ -42,13 +42,13 @@ impl ContentKind {
 }
 
 impl Content {
-    /// Reads a block; `None` where it has no `type`.
+    /// Reads a block; `None` if it has no `type`.
     pub fn read(json: Json) -> Option<Content> {
         let kind = ContentKind::of(&json.get("type")?.str_cow()?);
         Some(Content { kind, json })
     }
 
-    /// A block of text.
+    /// Creates a block of text.
     pub fn text(text: &str) -> Content {
         let mut o = ObjectWriter::new();
         o.fixed(r#""type":"text""#);
@@ -59,12 +59,12 @@ impl Content {
         }
     }
 
-    /// A picture; `data` is Base64.
+    /// Creates an image block; `data` is Base64.
     pub fn image(data: &str, mime: &str) -> Content {
         Content::media("image", ContentKind::Image, data, mime)
     }
 
-    /// Sound; `data` is Base64.
+    /// Creates an audio block; `data` is Base64.
     pub fn audio(data: &str, mime: &str) -> Content {
         Content::media("audio", ContentKind::Audio, data, mime)
     }
@@ -80,7 +80,7 @@ impl Content {
         }
     }
 
-    /// A resource, whole: an object with `uri`, and `text` or `blob`.
+    /// Creates an embedded resource from an object with `uri`, and `text` or `blob`.
     pub fn resource(contents: &Json) -> Content {
         let mut o = ObjectWriter::new();
         o.str("type", "resource");
@@ -91,7 +91,7 @@ impl Content {
         }
     }
 
-    /// The address of a resource.
+    /// Creates a link to a resource.
     pub fn link(uri: &str, name: &str) -> Content {
         let mut o = ObjectWriter::new();
         o.str("type", "resource_link");
@@ -103,7 +103,7 @@ impl Content {
         }
     }
 
-    /// The same block with one more member, for example `annotations`.
+    /// Returns the same block with one more member, for example `annotations`.
     pub fn with(mut self, member: &str, value: &Json) -> Content {
         self.json = self.json.with(member, value);
         self

@@ -1,26 +1,26 @@
-//! What a server offers: tools, resources, templates of resources and prompts, each as the text that came.
+//! Definitions of items: tools, resources, resource templates, prompts and skills, each with its original text.
 
 use super::skills;
 use crate::json::{Json, Kind, ObjectWriter};
 use std::borrow::Cow;
 
-/// The kinds of things that a server offers.
+/// Kind of an item that a server offers.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ItemKind {
-    /// A tool.
+    /// Tool.
     Tool,
-    /// A resource.
+    /// Resource.
     Resource,
-    /// A template of resources.
+    /// Resource template.
     Template,
-    /// A prompt.
+    /// Prompt.
     Prompt,
-    /// A skill: a folder of resources with instructions for a model (2026-07-28).
+    /// Skill: a folder of resources with instructions for a model (2026-07-28).
     Skill,
 }
 
 impl ItemKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [ItemKind; 5] = [
         ItemKind::Tool,
         ItemKind::Resource,
@@ -29,7 +29,7 @@ impl ItemKind {
         ItemKind::Skill,
     ];
 
-    /// The method that lists them.
+    /// Method that lists items of this kind.
     pub fn list_method(self) -> &'static str {
         match self {
             ItemKind::Tool => "tools/list",
@@ -40,14 +40,14 @@ impl ItemKind {
         }
     }
 
-    /// The kind that a method lists.
+    /// Returns the kind that a method lists.
     pub fn listed_by(method: &str) -> Option<ItemKind> {
         ItemKind::ALL
             .into_iter()
             .find(|k| k.list_method() == method)
     }
 
-    /// The member of a list that holds them.
+    /// Member of a list result that contains the items.
     pub fn member(self) -> &'static str {
         match self {
             ItemKind::Tool => "tools",
@@ -58,7 +58,7 @@ impl ItemKind {
         }
     }
 
-    /// The capability that a server declares where it has some.
+    /// Capability that a server declares if it has items of this kind.
     pub fn capability(self) -> &'static str {
         match self {
             ItemKind::Tool => "tools",
@@ -67,7 +67,7 @@ impl ItemKind {
         }
     }
 
-    /// The member of a definition by which it is used and told from the others.
+    /// Member of a definition that identifies the item.
     pub fn key(self) -> &'static str {
         match self {
             ItemKind::Tool | ItemKind::Prompt => "name",
@@ -76,7 +76,7 @@ impl ItemKind {
         }
     }
 
-    /// The word for people.
+    /// Name of the kind for people.
     pub fn word(self) -> &'static str {
         match self {
             ItemKind::Tool => "tool",
@@ -88,7 +88,7 @@ impl ItemKind {
     }
 }
 
-/// One thing that a server offers: the text as it came, and the name by which it is used.
+/// Definition of an item: its original text, and its identifying name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
     kind: ItemKind,
@@ -96,23 +96,23 @@ pub struct Definition {
     json: Json,
 }
 
-/// What a tool claims to do. Claims, unless the operator trusts the server that makes them.
+/// Tool annotations: claims about the behavior of a tool, which count only if the operator trusts the server.
 ///
 /// Source: `ToolAnnotations` of the schema.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Hints {
-    /// It changes nothing.
+    /// The tool changes nothing.
     pub read_only: bool,
-    /// It may destroy; never where it is read-only, whatever it says.
+    /// The tool may destroy data; always false if it is read-only.
     pub destructive: bool,
-    /// A second call changes nothing more; always where it is read-only.
+    /// Repeated calls have no further effect; always true if it is read-only.
     pub idempotent: bool,
-    /// It reaches out of the server's own world.
+    /// The tool interacts with systems outside of its server.
     pub open_world: bool,
 }
 
 impl Default for Hints {
-    /// What absent hints mean.
+    /// Returns the values of absent annotations.
     fn default() -> Hints {
         Hints {
             read_only: false,
@@ -123,12 +123,12 @@ impl Default for Hints {
     }
 }
 
-/// One argument of a prompt.
+/// Argument of a prompt.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PromptArgument {
-    /// Its name.
+    /// Name of the argument.
     pub name: String,
-    /// Whether the prompt needs it.
+    /// True if the argument is required.
     pub required: bool,
 }
 
@@ -136,7 +136,7 @@ impl Definition {
     /// Reads a definition of that kind.
     ///
     /// # Errors
-    /// Says which member is missing or wrong.
+    /// Returns the reason if a member is missing or wrong.
     pub fn read(kind: ItemKind, json: Json) -> Result<Definition, &'static str> {
         if json.kind() != Kind::Object {
             return Err("the definition is not an object");
@@ -166,27 +166,27 @@ impl Definition {
     /// Reads the definition of a tool.
     ///
     /// # Errors
-    /// Says which member is missing or wrong.
+    /// Returns the reason if a member is missing or wrong.
     pub fn tool(json: Json) -> Result<Definition, &'static str> {
         Definition::read(ItemKind::Tool, json)
     }
 
-    /// What it is.
+    /// Kind of the item.
     pub fn kind(&self) -> ItemKind {
         self.kind
     }
 
-    /// The name, URI or template by which it is used, in the words of whoever made this definition.
+    /// Name, URI or URI template of the item, as the author of this definition uses it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The whole definition.
+    /// Returns the complete definition.
     pub fn json(&self) -> &Json {
         &self.json
     }
 
-    /// The same thing under another name; all other bytes stay.
+    /// Returns the same definition under another name; all other bytes stay.
     pub fn renamed(&self, name: &str) -> Definition {
         let json = self
             .json
@@ -198,7 +198,7 @@ impl Definition {
         }
     }
 
-    /// What a person should see as its name: `title`, then for a tool `annotations.title`, then `name`.
+    /// Returns the name to display: `title`, then for a tool `annotations.title`, then `name`.
     pub fn title(&self) -> Cow<'_, str> {
         let own = self.json.get("title").and_then(|t| t.string());
         let old = || match self.kind {
@@ -210,7 +210,7 @@ impl Definition {
             .map_or(Cow::Borrowed(&self.name), Cow::Owned)
     }
 
-    /// What it says of itself.
+    /// Returns the description.
     pub fn description(&self) -> Option<String> {
         match self.kind {
             ItemKind::Skill => self.json.get("frontmatter")?.get("description")?.string(),
@@ -218,19 +218,19 @@ impl Definition {
         }
     }
 
-    /// The schema of a tool's arguments.
+    /// Returns the input schema of a tool; `{"type": "object"}` if it has none.
     pub fn input_schema(&self) -> Json {
         self.json
             .get("inputSchema")
             .unwrap_or_else(|| Json::from_value(&serde_json::json!({"type": "object"})))
     }
 
-    /// The schema of a tool's structured result.
+    /// Returns the output schema of a tool.
     pub fn output_schema(&self) -> Option<Json> {
         self.json.get("outputSchema")
     }
 
-    /// The arguments that a prompt takes.
+    /// Returns the arguments of a prompt.
     pub fn prompt_arguments(&self) -> Vec<PromptArgument> {
         let read = |a: Json| {
             Some(PromptArgument {
@@ -242,7 +242,7 @@ impl Definition {
         list.iter().flat_map(Json::items).filter_map(read).collect()
     }
 
-    /// What it claims to do. Whatever is not a tool is there to be read.
+    /// Returns the tool annotations. Items other than tools are read-only.
     pub fn hints(&self) -> Hints {
         let absent = Hints::default();
         let claims = self.json.get("annotations");
@@ -291,7 +291,7 @@ fn arguments(json: &Json) -> Result<(), &'static str> {
     }
 }
 
-/// Where a completion looks: the parameter `ref`.
+/// Returns the parameter `ref` of a completion.
 pub fn reference(kind: ItemKind, name: &str) -> Json {
     let mut o = ObjectWriter::new();
     match kind {

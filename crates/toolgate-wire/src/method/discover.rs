@@ -1,31 +1,31 @@
-//! `server/discover`: what a server speaks and can do (2026-07-28).
+//! `server/discover`: supported revisions and capabilities of a server (2026-07-28).
 
 use super::{initialize::Implementation, meta};
 use crate::json::{Json, ObjectWriter};
 
-/// The method.
+/// Method name.
 pub const NAME: &str = "server/discover";
 
-/// What a server says of itself.
+/// Result of `server/discover`.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The revisions it speaks.
+    /// Supported revisions.
     pub versions: Vec<String>,
-    /// What it can do.
+    /// Server capabilities.
     pub capabilities: Json,
-    /// Who it says it is.
+    /// Self-reported name and version of the server.
     pub server: Option<Implementation>,
-    /// How the model should use it.
+    /// Instructions for the model.
     pub instructions: Option<String>,
 }
 
 impl Answer {
-    /// Reads the result; `None` where it is none.
+    /// Reads the result; `None` if it is invalid.
     pub fn read(result: &Json) -> Option<Answer> {
         Answer::read_within(result, usize::MAX)
     }
 
-    /// The same, with at most so many bytes of the instructions. No more of them is copied.
+    /// Reads the result with at most `max_instructions_bytes` bytes of the instructions. Copies no more than that.
     pub fn read_within(result: &Json, max_instructions_bytes: usize) -> Option<Answer> {
         let versions = result.get("supportedVersions")?;
         Some(Answer {
@@ -42,7 +42,7 @@ impl Answer {
         })
     }
 
-    /// Writes it, stale at once and for this caller only.
+    /// Writes the result, stale at once and private to this caller.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.str("resultType", "complete");

@@ -1,28 +1,29 @@
-//! `elicitation/create`: a question to the user (since 2025-06-18), and the rounds that carry it (2026-07-28).
+//! `elicitation/create`: elicitation of input from the user (since 2025-06-18), and `input_required` results
+//! (2026-07-28).
 
 use super::{initialize::Implementation, meta};
 use crate::json::{Json, Kind, ObjectWriter};
 
-/// The method.
+/// Method name.
 pub const NAME: &str = "elicitation/create";
-/// The method that asks the model.
+/// Method that samples the client's model.
 pub const SAMPLING: &str = "sampling/createMessage";
-/// The method that asks for roots.
+/// Method that lists the client's roots.
 pub const ROOTS: &str = "roots/list";
 
-/// One question of a server, as it came.
+/// Input request of a server, with its original parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Names its answer.
+    /// Key of the answer.
     pub key: String,
-    /// [`NAME`], [`SAMPLING`] or [`ROOTS`].
+    /// Method: [`NAME`], [`SAMPLING`] or [`ROOTS`].
     pub method: String,
-    /// What is asked.
+    /// Parameters of the method.
     pub params: Option<Json>,
 }
 
 impl Request {
-    /// Whether it opens a page instead of showing a form.
+    /// Returns true for a URL elicitation.
     pub fn is_url(&self) -> bool {
         let mode = self
             .params
@@ -32,10 +33,10 @@ impl Request {
         self.method == NAME && mode.as_deref() == Some("url")
     }
 
-    /// Reads the value of `inputRequests`: an object of questions by their keys.
+    /// Reads the value of `inputRequests`: an object of requests by their keys.
     ///
     /// # Errors
-    /// A question has no method.
+    /// Returns an error if a request has no method.
     pub fn read_all(map: &Json) -> Result<Vec<Request>, &'static str> {
         let read = |(key, value): (std::borrow::Cow<'_, str>, Json)| {
             let method = value.get("method")?.string()?;
@@ -49,7 +50,7 @@ impl Request {
         requests.ok_or("a question has no \"method\"")
     }
 
-    /// Writes questions as the member `inputRequests`.
+    /// Writes requests as the member `inputRequests`.
     pub fn write_all(requests: &[Request], o: &mut ObjectWriter) {
         o.object("inputRequests", |map| {
             for ask in requests {
@@ -64,22 +65,22 @@ impl Request {
     }
 }
 
-/// A result of the kind `input_required`.
+/// Result with `resultType` `input_required`.
 #[derive(Clone, Debug, Default)]
 pub struct InputRequired {
-    /// The questions.
+    /// Input requests.
     pub requests: Vec<Request>,
-    /// What comes back unchanged with the answers.
+    /// `requestState`, which the client returns unchanged with the answers.
     pub state: Option<String>,
-    /// Who asks.
+    /// Server that sends the requests.
     pub server: Option<Implementation>,
 }
 
 impl InputRequired {
-    /// Reads it.
+    /// Reads the result.
     ///
     /// # Errors
-    /// Says what is wrong: neither questions nor state, or a question without method.
+    /// Returns an error if there are neither requests nor state, or if a request has no method.
     pub fn read(result: &Json) -> Result<InputRequired, &'static str> {
         let state = result.get("requestState").and_then(|s| s.string());
         let requests = match result.get("inputRequests") {
@@ -100,7 +101,7 @@ impl InputRequired {
         })
     }
 
-    /// Writes it.
+    /// Writes the result.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.str("resultType", "input_required");
@@ -117,19 +118,19 @@ impl InputRequired {
     }
 }
 
-/// What the user did with a question.
+/// Answer of the user to an elicitation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// Filled it in.
+    /// The user accepted, with the content of the form.
     Accept(Option<Json>),
-    /// Said no.
+    /// The user declined.
     Decline,
-    /// Closed it without a choice.
+    /// The user closed the dialog without a choice.
     Cancel,
 }
 
 impl Answer {
-    /// Reads an `ElicitResult`; `None` where it is none.
+    /// Reads an `ElicitResult`; `None` if it is invalid.
     pub fn read(result: &Json) -> Option<Answer> {
         match result.get("action")?.str_cow()?.as_ref() {
             "accept" => Some(Answer::Accept(result.get("content"))),

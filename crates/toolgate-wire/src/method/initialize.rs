@@ -2,30 +2,30 @@
 
 use crate::json::{Json, Kind, ObjectWriter};
 
-/// The method.
+/// Method name.
 pub const NAME: &str = "initialize";
-/// The client's word that the handshake is over.
+/// Notification of the client that completes the handshake.
 pub const DONE: &str = "notifications/initialized";
 
-/// Name and version of a program, as it says itself.
+/// Self-reported name and version of a client or server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Implementation {
-    /// Its name.
+    /// Program name.
     pub name: String,
-    /// Its version.
+    /// Version.
     pub version: String,
-    /// What people call it (since 2025-06-18).
+    /// Title for people (since 2025-06-18).
     pub title: Option<String>,
-    /// What it is (since 2025-11-25).
+    /// Description (since 2025-11-25).
     pub description: Option<String>,
-    /// Where people read more (since 2025-11-25).
+    /// URL of the website (since 2025-11-25).
     pub website: Option<String>,
-    /// Its icons, an array of objects with `src` (since 2025-11-25).
+    /// Icons, an array of objects with `src` (since 2025-11-25).
     pub icons: Option<Json>,
 }
 
 impl Implementation {
-    /// A program of that name and version.
+    /// Creates an implementation with name and version.
     pub fn new(name: &str, version: &str) -> Implementation {
         Implementation {
             name: name.to_owned(),
@@ -48,7 +48,7 @@ impl Implementation {
         })
     }
 
-    /// Only name and version of `clientInfo` or `serverInfo`.
+    /// Reads only name and version of `clientInfo` or `serverInfo`.
     pub fn named(json: &Json) -> Option<(String, String)> {
         let json = json.index();
         Some((
@@ -57,7 +57,7 @@ impl Implementation {
         ))
     }
 
-    /// Writes it.
+    /// Writes the object.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         self.write(&mut o);
@@ -84,19 +84,19 @@ impl Implementation {
     }
 }
 
-/// What the client opens with.
+/// Parameters of `initialize`.
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// The revision it would like.
+    /// Revision that the client requests.
     pub version: String,
-    /// What it can do.
+    /// Client capabilities.
     pub capabilities: Json,
-    /// Who it says it is.
+    /// Self-reported name and version of the client.
     pub client: Option<Implementation>,
 }
 
 impl Params {
-    /// Reads the parameters; `None` where the revision or the capabilities are missing.
+    /// Reads the parameters; `None` if the revision or the capabilities are missing.
     pub fn read(params: Option<&Json>) -> Option<Params> {
         let params = params?;
         Some(Params {
@@ -109,7 +109,7 @@ impl Params {
         })
     }
 
-    /// Writes them.
+    /// Writes the parameters.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.str("protocolVersion", &self.version);
@@ -121,26 +121,26 @@ impl Params {
     }
 }
 
-/// What the server answers.
+/// Result of `initialize`.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The revision to speak.
+    /// Negotiated revision.
     pub version: String,
-    /// What the server can do.
+    /// Server capabilities.
     pub capabilities: Json,
-    /// Who it says it is.
+    /// Self-reported name and version of the server.
     pub server: Implementation,
-    /// How the model should use it.
+    /// Instructions for the model.
     pub instructions: Option<String>,
 }
 
 impl Answer {
-    /// Reads the result; `None` where a part that is required is missing.
+    /// Reads the result; `None` if a required member is missing.
     pub fn read(result: &Json) -> Option<Answer> {
         Answer::read_within(result, usize::MAX)
     }
 
-    /// The same, with at most so many bytes of the instructions. No more of them is copied.
+    /// Reads the result with at most `max_instructions_bytes` bytes of the instructions. Copies no more than that.
     pub fn read_within(result: &Json, max_instructions_bytes: usize) -> Option<Answer> {
         Some(Answer {
             version: result.get("protocolVersion")?.string()?,
@@ -155,7 +155,7 @@ impl Answer {
         })
     }
 
-    /// Writes it.
+    /// Writes the result.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.str("protocolVersion", &self.version);

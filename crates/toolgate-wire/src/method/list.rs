@@ -1,19 +1,19 @@
-//! A page of a list, and how long it may be kept.
+//! Pages of lists, and cache hints.
 
 use super::definition::ItemKind;
 use crate::json::{Json, Kind, ObjectWriter};
 
-/// How long a result is fresh, and for whom (2026-07-28). Stale at once and private, unless somebody says more.
+/// Cache hint of a result: its lifetime and scope (2026-07-28). The default is stale at once and private.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct CacheHint {
-    /// Milliseconds; 0 is stale at once.
+    /// Lifetime in milliseconds; 0 is stale at once.
     pub ttl_ms: u64,
-    /// Whether what one caller got may be given to another.
+    /// True if the result may be cached for all callers.
     pub public: bool,
 }
 
 impl CacheHint {
-    /// Reads the hint of a result. An absent or broken one is stale at once and private.
+    /// Reads the hint of a result. An absent or invalid hint is stale at once and private.
     pub fn read(result: &Json) -> CacheHint {
         let scope = result.get("cacheScope").and_then(|s| s.string());
         CacheHint {
@@ -28,7 +28,7 @@ impl CacheHint {
         o.str("cacheScope", if self.public { "public" } else { "private" });
     }
 
-    /// What holds for both.
+    /// Returns the stricter combination of two hints.
     pub fn and(self, other: CacheHint) -> CacheHint {
         CacheHint {
             ttl_ms: self.ttl_ms.min(other.ttl_ms),
@@ -37,19 +37,19 @@ impl CacheHint {
     }
 }
 
-/// One page of a list.
+/// Page of a list.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// The definitions as they came.
+    /// Definitions, unchanged.
     pub items: Vec<Json>,
-    /// Where the next page begins; absent at the end. An empty string is a cursor.
+    /// Cursor of the next page; absent on the last page. An empty string is a cursor.
     pub next: Option<Json>,
-    /// How long it is fresh.
+    /// Cache hint of the page.
     pub hint: CacheHint,
 }
 
 impl Page {
-    /// Reads a page of a list of that kind; `None` where its items are missing.
+    /// Reads a page of a list of that kind; `None` if its items are missing.
     pub fn read(kind: ItemKind, result: &Json) -> Option<Page> {
         let items = result
             .get(kind.member())

@@ -1,4 +1,4 @@
-//! The methods of the protocol: their words, parameters and results, one file each.
+//! Methods of the protocol: names, parameters and results, one file each.
 
 pub mod complete;
 pub mod content;
@@ -18,39 +18,39 @@ pub mod trace;
 pub mod uri_template;
 pub mod usage;
 
-/// Asks whether the peer is there (revisions up to 2025-11-25).
+/// Pings the peer (revisions up to 2025-11-25).
 pub const PING: &str = "ping";
-/// Sets the least level of log messages (revisions up to 2025-11-25).
+/// Sets the minimum level of log messages (revisions up to 2025-11-25).
 pub const SET_LEVEL: &str = "logging/setLevel";
 /// Opens a stream of change notifications (2026-07-28).
 pub const LISTEN: &str = "subscriptions/listen";
 
-/// The keys of `_meta` that the protocol keeps for itself.
+/// Reserved keys of `_meta`.
 pub mod meta {
     use super::trace::TraceContext;
     use crate::json::Json;
 
-    /// What all reserved keys begin with.
+    /// Prefix of all reserved keys.
     pub const PREFIX: &str = "io.modelcontextprotocol/";
-    /// The revision of this request.
+    /// Protocol revision of the request.
     pub const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-    /// What the client can do, declared with this request.
+    /// Client capabilities, declared with the request.
     pub const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-    /// Who the client says it is.
+    /// Self-reported name and version of the client.
     pub const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
-    /// Who the server says it is.
+    /// Self-reported name and version of the server.
     pub const SERVER: &str = "io.modelcontextprotocol/serverInfo";
-    /// From which level on the client wants log messages.
+    /// Minimum level of log messages that the client requests.
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-    /// Which subscription a notification belongs to.
+    /// Id of the subscription that a notification belongs to.
     pub const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
-    /// How many servers behind us could not be asked for their part of a list; our own word.
+    /// Number of upstream servers whose part of a list is missing; our own key.
     pub const MISSING: &str = "toolgate/missing";
-    /// Names the progress notifications of a request.
+    /// Token of the progress notifications of a request.
     pub const PROGRESS: &str = "progressToken";
 
-    /// Whether a text can be a key of `_meta`: an optional prefix of labels with dots between and a slash behind, then a
-    /// name, which may be empty where there is a prefix.
+    /// Returns true for a valid key of `_meta`: an optional prefix of dot-separated labels with a trailing slash, then
+    /// a name. The name may be empty after a prefix.
     pub fn is_key(key: &str) -> bool {
         let (prefix, name) = match key.split_once('/') {
             Some((prefix, name)) => (Some(prefix), name),
@@ -73,14 +73,14 @@ pub mod meta {
             && (named || (name.is_empty() && prefix.is_some()))
     }
 
-    /// Whether a key belongs to the protocol: the second label of its prefix is `modelcontextprotocol` or `mcp`.
+    /// Returns true for a key of the protocol: the second label of its prefix is `modelcontextprotocol` or `mcp`.
     pub fn is_reserved(key: &str) -> bool {
         let prefix = key.split_once('/').map(|(prefix, _)| prefix);
         let second = prefix.and_then(|prefix| prefix.split('.').nth(1));
         matches!(second, Some("modelcontextprotocol" | "mcp"))
     }
 
-    /// What a request says in its `_meta` that the protocol knows.
+    /// Keys of a request's `_meta` that the protocol defines.
     #[derive(Clone, Debug, Default)]
     pub struct Meta {
         /// [`VERSION`]
@@ -98,7 +98,7 @@ pub mod meta {
     }
 
     impl Meta {
-        /// The `params._meta` of a request, in one pass.
+        /// Reads the `params._meta` of a request in one pass.
         pub fn of(params: Option<&Json>) -> Meta {
             let mut read = Meta::default();
             let Some(meta) = params.and_then(|params| params.get("_meta")) else {
@@ -122,24 +122,24 @@ pub mod meta {
             read
         }
 
-        /// Whether the request speaks of itself as one of 2026-07-28.
+        /// Returns true if the request declares itself as one of 2026-07-28.
         pub fn is_modern(&self) -> bool {
             self.version.is_some()
         }
 
-        /// The trace that it belongs to.
+        /// Returns the trace context of the request.
         pub fn trace(&self) -> TraceContext {
             let [parent, state, baggage] = &self.trace;
             TraceContext::read([parent, state, baggage].map(Option::as_ref))
         }
     }
 
-    /// One member of `params._meta`.
+    /// Returns one member of `params._meta`.
     pub fn get(params: Option<&Json>, key: &str) -> Option<Json> {
         params?.get("_meta")?.get(key)
     }
 
-    /// The `_meta` of a foreign result without the keys that belong to one hop only.
+    /// Returns the `_meta` of a server's result without the keys that belong to one hop only.
     pub fn foreign(meta: &Json) -> Option<Json> {
         let mut kept = meta.clone();
         for (key, _) in meta.members() {

@@ -1,4 +1,4 @@
-//! The notifications that belong to a running request or to a list.
+//! Notifications of a running request or of a list.
 
 use super::meta;
 use crate::{
@@ -6,13 +6,13 @@ use crate::{
     message::Id,
 };
 
-/// A request is no longer wanted.
+/// Cancellation of a request.
 pub const CANCELLED: &str = "notifications/cancelled";
-/// How far a request is.
+/// Progress of a request.
 pub const PROGRESS: &str = "notifications/progress";
-/// A log message.
+/// Log message.
 pub const MESSAGE: &str = "notifications/message";
-/// The levels of log messages, the least grave first.
+/// Levels of log messages, least severe first.
 pub const LEVELS: [&str; 8] = [
     "debug",
     "info",
@@ -23,34 +23,34 @@ pub const LEVELS: [&str; 8] = [
     "alert",
     "emergency",
 ];
-/// The user is done with a page; its parameter is `elicitationId` (2025-11-25).
+/// Completion of a URL elicitation; its parameter is `elicitationId` (2025-11-25).
 pub const ELICITATION_DONE: &str = "notifications/elicitation/complete";
-/// The list of tools went stale.
+/// Change of the list of tools.
 pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
-/// The lists of resources and templates went stale.
+/// Change of the lists of resources and templates.
 pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
-/// One resource went stale; its parameter is `uri`.
+/// Update of one resource; its parameter is `uri`.
 pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
-/// The list of prompts went stale.
+/// Change of the list of prompts.
 pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
-/// The list of the client's roots went stale (revisions up to 2025-11-25).
+/// Change of the list of the client's roots (revisions up to 2025-11-25).
 pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
-/// The first message of a subscription (2026-07-28).
+/// First message of a subscription (2026-07-28).
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
-/// How far a request is.
+/// Progress of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// What is done; grows with each notification.
+    /// Completed amount; it grows with each notification.
     pub progress: f64,
-    /// What there is to do, where that is known.
+    /// Total amount, if known.
     pub total: Option<f64>,
-    /// For a person (since 2025-03-26).
+    /// Message for people (since 2025-03-26).
     pub message: Option<String>,
 }
 
 impl Progress {
-    /// Reads a notification: the token it names, and how far it is.
+    /// Reads the parameters of a notification: the progress token, and the progress.
     pub fn read(params: &Json) -> Option<(Json, Progress)> {
         let token = params.get(meta::PROGRESS)?;
         let progress = params.get("progress")?.f64()?;
@@ -81,7 +81,7 @@ impl Progress {
     }
 }
 
-/// Whole numbers are written without a fraction, as most peers write them.
+/// Writes whole numbers without a fraction, as most peers do.
 fn number(n: f64) -> Json {
     let whole = n.fract() == 0.0 && n.abs() < 9e15;
     Json::from_value(&if whole {
@@ -91,7 +91,7 @@ fn number(n: f64) -> Json {
     })
 }
 
-/// The parameters of a cancellation.
+/// Writes the parameters of a cancellation.
 pub fn cancelled(id: &Id, reason: &str) -> Json {
     let mut o = ObjectWriter::new();
     o.raw("requestId", id.json());
@@ -99,12 +99,12 @@ pub fn cancelled(id: &Id, reason: &str) -> Json {
     o.finish()
 }
 
-/// The reason that a cancellation gives, as the peer wrote it.
+/// Returns the reason of a cancellation, as the peer wrote it.
 pub fn cancelled_reason(params: Option<&Json>) -> Option<String> {
     params?.get("reason")?.string()
 }
 
-/// Which request a cancellation names; `None` where it is malformed.
+/// Returns the id of the cancelled request; `None` if it is malformed.
 pub fn cancelled_id(params: Option<&Json>) -> Option<Id> {
     Id::read(&params?.get("requestId")?)
 }

@@ -1,4 +1,4 @@
-//! What came of using something.
+//! Outputs: results of calls.
 
 use super::{
     complete::CompleteResult, prompts_get::PromptResult, resources_read::ReadResult,
@@ -6,24 +6,24 @@ use super::{
 };
 use crate::json::Json;
 
-/// What came of using something. An error of a tool itself is a result too.
+/// Result of a call. An error of the tool itself is a result too.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    /// Of a tool.
+    /// Result of a tool.
     Tool(ToolResult),
-    /// Of a resource.
+    /// Contents of a resource.
     Resource(ReadResult),
-    /// Of a prompt.
+    /// Messages of a prompt.
     Prompt(PromptResult),
-    /// Of a completion.
+    /// Result of a completion.
     Complete(CompleteResult),
 }
 
 impl Output {
-    /// Reads a complete result by what was done.
+    /// Reads a complete result of this operation.
     ///
     /// # Errors
-    /// Says what is missing or wrong.
+    /// Returns the reason if a member is missing or wrong.
     pub fn read(op: Op, result: &Json) -> Result<Output, &'static str> {
         match op {
             Op::Tool => ToolResult::read(result).map(Output::Tool),
@@ -33,22 +33,22 @@ impl Output {
         }
     }
 
-    /// Whether a tool failed.
+    /// Returns true for a tool error.
     pub fn is_error(&self) -> bool {
         matches!(self, Output::Tool(result) if result.is_error)
     }
 
-    /// A tool's result of one block of text.
+    /// Creates a tool result of one block of text.
     pub fn text(text: &str) -> Output {
         Output::Tool(ToolResult::text(text))
     }
 
-    /// A failure of a tool that a model can read.
+    /// Creates a tool error that a model can read.
     pub fn error(text: &str) -> Output {
         Output::Tool(ToolResult::error(text))
     }
 
-    /// The result of a tool, taken out; `None` for all else.
+    /// Returns the result of a tool, by value; `None` for other outputs.
     pub fn into_tool(self) -> Option<ToolResult> {
         match self {
             Output::Tool(result) => Some(result),
@@ -56,7 +56,7 @@ impl Output {
         }
     }
 
-    /// The result of a tool; `None` for all else.
+    /// Returns the result of a tool; `None` for other outputs.
     pub fn tool(&self) -> Option<&ToolResult> {
         match self {
             Output::Tool(result) => Some(result),
@@ -64,7 +64,7 @@ impl Output {
         }
     }
 
-    /// How many blocks, parts, messages or values it has.
+    /// Number of content blocks, resource contents, messages or values.
     pub fn blocks(&self) -> usize {
         match self {
             Output::Tool(result) => result.content.len(),
@@ -74,7 +74,7 @@ impl Output {
         }
     }
 
-    /// Bytes that the result takes as text, nearly.
+    /// Approximate size of the result as text, in bytes.
     pub fn size(&self) -> usize {
         let json = |json: &Json| json.as_str().len();
         let meta = |meta: &Option<Json>| meta.as_ref().map_or(0, json);

@@ -1,33 +1,33 @@
-//! `prompts/get`: the messages of a prompt.
+//! `prompts/get`: messages of a prompt.
 
 use super::{content::Content, meta};
 use crate::json::{Json, Kind};
 
-/// The method.
+/// Method name.
 pub const NAME: &str = "prompts/get";
 
-/// The messages of a prompt.
+/// Result of `prompts/get`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PromptResult {
-    /// What the prompt is for.
+    /// Description of the prompt.
     pub description: Option<String>,
-    /// The messages in their order.
+    /// Messages in their order.
     pub messages: Vec<PromptMessage>,
-    /// The `_meta` of the result without the keys of the protocol.
+    /// `_meta` of the result without the protocol's keys.
     pub meta: Option<Json>,
 }
 
-/// One message of a prompt.
+/// Message of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptMessage {
-    /// Whether the model says it; else the user.
+    /// True for the role `assistant`, false for `user`.
     pub assistant: bool,
-    /// What is said.
+    /// Content of the message.
     pub content: Content,
 }
 
 impl PromptMessage {
-    /// A message of the user.
+    /// Creates a message of the user.
     pub fn user(content: Content) -> PromptMessage {
         PromptMessage {
             assistant: false,
@@ -35,7 +35,7 @@ impl PromptMessage {
         }
     }
 
-    /// A message of the model.
+    /// Creates a message of the assistant.
     pub fn assistant(content: Content) -> PromptMessage {
         PromptMessage {
             assistant: true,
@@ -48,7 +48,7 @@ impl PromptResult {
     /// Reads a complete result.
     ///
     /// # Errors
-    /// Says what is missing or wrong.
+    /// Returns the reason if a member is missing or wrong.
     pub fn read(result: &Json) -> Result<PromptResult, &'static str> {
         let messages = result
             .get("messages")

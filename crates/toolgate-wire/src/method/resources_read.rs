@@ -1,23 +1,23 @@
-//! `resources/read`: the contents of a resource.
+//! `resources/read`: contents of a resource.
 
 use super::{list::CacheHint, meta};
 use crate::json::{Json, Kind};
 
-/// The method.
+/// Method name.
 pub const NAME: &str = "resources/read";
-/// Asks to hear of changes of one resource (revisions up to 2025-11-25).
+/// Subscribes to updates of one resource (revisions up to 2025-11-25).
 pub const SUBSCRIBE: &str = "resources/subscribe";
-/// Asks to hear of them no longer (revisions up to 2025-11-25).
+/// Unsubscribes from updates of one resource (revisions up to 2025-11-25).
 pub const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
-/// What a resource holds.
+/// Result of `resources/read`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadResult {
-    /// Its parts, each with a URI and `text` or `blob`, as they came.
+    /// Contents, each with a URI and `text` or `blob`, unchanged.
     pub contents: Vec<Json>,
-    /// How long it is fresh.
+    /// Cache hint of the result.
     pub hint: CacheHint,
-    /// The `_meta` of the result without the keys of the protocol.
+    /// `_meta` of the result without the protocol's keys.
     pub meta: Option<Json>,
 }
 
@@ -25,7 +25,7 @@ impl ReadResult {
     /// Reads a complete result.
     ///
     /// # Errors
-    /// Says what is missing or wrong.
+    /// Returns the reason if a member is missing or wrong.
     pub fn read(result: &Json) -> Result<ReadResult, &'static str> {
         let contents = result
             .get("contents")

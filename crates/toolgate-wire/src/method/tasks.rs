@@ -1,5 +1,4 @@
-//! Calls that go on after their answer: `tasks/*` of 2025-11-25, and of the extension `io.modelcontextprotocol/tasks`
-//! (2026-07-28).
+//! Tasks: `tasks/*` of 2025-11-25, and of the extension `io.modelcontextprotocol/tasks` (2026-07-28).
 
 use super::{definition::Definition, elicitation::Request};
 use crate::{
@@ -7,50 +6,50 @@ use crate::{
     message::RpcError,
 };
 
-/// Asks how far a task is.
+/// Polls the state of a task.
 pub const GET: &str = "tasks/get";
-/// Answers the questions of a task (the extension).
+/// Sends the answers to the input requests of a task (the extension).
 pub const UPDATE: &str = "tasks/update";
-/// Ends a task.
+/// Cancels a task.
 pub const CANCEL: &str = "tasks/cancel";
 /// Waits for the result of a task (2025-11-25).
 pub const RESULT: &str = "tasks/result";
 /// Lists the tasks of a client (2025-11-25).
 pub const LIST: &str = "tasks/list";
-/// A task is in another state (2025-11-25).
+/// Notification of a task's status (2025-11-25).
 pub const STATUS: &str = "notifications/tasks/status";
-/// A task is in another state (the extension).
+/// Notification of a task's status (the extension).
 pub const CHANGED: &str = "notifications/tasks";
-/// The identifier of the extension.
+/// Identifier of the extension.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// The key of `_meta` that names the task of a message (2025-11-25).
+/// Key of `_meta` for the task of a message (2025-11-25).
 pub const RELATED: &str = "io.modelcontextprotocol/related-task";
 
-/// Which words a revision has for tasks.
+/// Form of tasks in a revision.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Words {
-    /// None.
+    /// No tasks.
     None,
-    /// Those of 2025-11-25: the client says which call is to be a task.
+    /// Tasks of 2025-11-25: the client requests that a call become a task.
     Core,
-    /// Those of the extension: the server says it.
+    /// Tasks of the extension: the server decides which calls become tasks.
     Extension,
 }
 
-/// Whether a tool can be called as a task: `execution.taskSupport`.
+/// Task support of a tool: `execution.taskSupport`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Support {
-    /// Never.
+    /// The tool is never called as a task.
     #[default]
     Forbidden,
-    /// Where the client wants it, or where it takes long.
+    /// The tool may be called as a task, on request or if the call takes long.
     Optional,
-    /// Always.
+    /// The tool is always called as a task.
     Required,
 }
 
 impl Support {
-    /// What a tool says of itself; what is no word of the protocol is read as absent.
+    /// Reads the task support of a tool; an unknown value counts as absent.
     pub fn of(tool: &Definition) -> Support {
         let execution = tool.json().get("execution");
         let word = execution.and_then(|e| e.get("taskSupport")?.string());
@@ -61,14 +60,14 @@ impl Support {
         }
     }
 
-    /// Whether a tool says that it forbids tasks, rather than saying nothing.
+    /// Returns true if a tool explicitly forbids tasks.
     pub fn is_forbidden_by(tool: &Definition) -> bool {
         let execution = tool.json().get("execution");
         let word = execution.and_then(|e| e.get("taskSupport")?.string());
         word.as_deref() == Some(Support::Forbidden.word())
     }
 
-    /// The word of the protocol.
+    /// Value in the protocol.
     pub fn word(self) -> &'static str {
         match self {
             Support::Forbidden => "forbidden",
@@ -78,23 +77,23 @@ impl Support {
     }
 }
 
-/// The states of a task.
+/// Status of a task.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Status {
-    /// It runs.
+    /// The task runs.
     Working,
-    /// It waits for the answers of the client.
+    /// The task waits for answers of the client.
     InputRequired,
-    /// There is a result; that of a tool that failed, too.
+    /// The task has a result, which may be a tool error.
     Completed,
-    /// There is an error of the protocol.
+    /// The task has a protocol error.
     Failed,
-    /// It was ended before there was a result.
+    /// The task was cancelled before it had a result.
     Cancelled,
 }
 
 impl Status {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Status; 5] = [
         Status::Working,
         Status::InputRequired,
@@ -114,57 +113,57 @@ impl Status {
         }
     }
 
-    /// The state of that word.
+    /// Returns the status of that name.
     pub fn read(word: &str) -> Option<Status> {
         Status::ALL.into_iter().find(|s| s.word() == word)
     }
 
-    /// Whether nothing comes after it.
+    /// Returns true for a final status.
     pub fn is_over(self) -> bool {
         !matches!(self, Status::Working | Status::InputRequired)
     }
 }
 
-/// A task, as one message shows it.
+/// State of a task in one message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
-    /// Names it; whoever knows it may ask for it, so nobody can guess it.
+    /// Task id. Knowing it may suffice to access the task, so it must be unguessable.
     pub id: String,
-    /// Its state.
+    /// Status.
     pub status: Status,
-    /// The state in words, for people.
+    /// Description of the status, for people.
     pub message: Option<String>,
-    /// When it began, as ISO 8601.
+    /// Creation time, ISO 8601.
     pub created: String,
-    /// When its state changed last, as ISO 8601.
+    /// Time of the last change of status, ISO 8601.
     pub updated: String,
-    /// How long it is kept, in milliseconds from its begin; `None` for ever.
+    /// Lifetime in milliseconds since creation; `None` is unlimited.
     pub ttl_ms: Option<u64>,
-    /// How long a client should wait between two looks, in milliseconds.
+    /// Recommended interval between two polls, in milliseconds.
     pub poll_ms: Option<u64>,
-    /// What goes with the state (the extension).
+    /// Details of the status (the extension).
     pub detail: Detail,
 }
 
-/// What goes with the state of a task (the extension).
+/// Details of a task's status (the extension).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Detail {
-    /// Nothing.
+    /// No details.
     #[default]
     None,
-    /// All questions that are open.
+    /// All open input requests.
     Asks(Vec<Request>),
-    /// The result of the call.
+    /// Result of the call.
     Result(Json),
-    /// The error of the call.
+    /// Error of the call.
     Error(RpcError),
 }
 
 impl Task {
-    /// Reads what a result says of a task: that of its creation, of `tasks/get` or of a notification.
+    /// Reads the task from a creation result, a `tasks/get` result or a notification.
     ///
     /// # Errors
-    /// Says what is missing or wrong.
+    /// Returns the reason if a member is missing or wrong.
     pub fn read(words: Words, result: &Json) -> Result<Task, &'static str> {
         let inner = result.get("task").filter(|_| words == Words::Core);
         let json = inner.as_ref().unwrap_or(result);
@@ -192,7 +191,7 @@ impl Task {
         })
     }
 
-    /// Writes its members into a result. The creation of a task has no detail.
+    /// Writes the members of the task into a result. The creation result has no details.
     pub fn write(&self, o: &mut ObjectWriter, words: Words, whole: bool) {
         o.str("taskId", &self.id);
         o.str("status", self.status.word());
@@ -250,23 +249,23 @@ impl Detail {
     }
 }
 
-/// Which task a request names; `None` where it names none.
+/// Returns the task id of a request; `None` if it has none.
 pub fn named(params: Option<&Json>) -> Option<String> {
     params?.get("taskId")?.string()
 }
 
-/// What a client wants of a task that it asks for: the parameter `task` (2025-11-25).
+/// Requested properties of a task: the parameter `task` (2025-11-25).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Wanted {
-    /// How long it should be kept, in milliseconds.
+    /// Requested lifetime in milliseconds.
     pub ttl_ms: Option<u64>,
 }
 
 impl Wanted {
-    /// Reads it; `None` where the call is to be no task.
+    /// Reads the parameter; `None` if the call does not request a task.
     ///
     /// # Errors
-    /// It is no object, or its `ttl` no whole number.
+    /// Returns an error if it is not an object, or its `ttl` is not a whole number.
     pub fn read(params: Option<&Json>) -> Result<Option<Wanted>, &'static str> {
         let Some(task) = params.and_then(|p| p.get("task")) else {
             return Ok(None);
@@ -286,10 +285,10 @@ impl Wanted {
     }
 }
 
-/// A point in time as ISO 8601 in UTC, from milliseconds since 1970.
+/// Formats milliseconds since 1970 as ISO 8601 in UTC.
 pub fn iso(millis: u64) -> String {
     let (days, rest) = (millis / 86_400_000, millis % 86_400_000);
-    // Days since 1 March of year 0, in eras of 400 years.
+    // Days are counted from 1 March of year 0, in eras of 400 years.
     let shifted = days + 719_468;
     let (era, day) = (shifted / 146_097, shifted % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

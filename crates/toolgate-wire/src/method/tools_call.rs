@@ -1,4 +1,4 @@
-//! `tools/call`: using a tool.
+//! `tools/call`: call of a tool.
 
 use super::{
     content::{Content, ContentKind},
@@ -6,21 +6,21 @@ use super::{
 };
 use crate::json::{Json, Kind};
 
-/// The method.
+/// Method name.
 pub const NAME: &str = "tools/call";
 
-/// What a tool gave back.
+/// Result of `tools/call`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
-    /// What a model reads.
+    /// Content for the model.
     pub content: Vec<Content>,
-    /// What a program reads; absent and `null` are two things.
+    /// Structured content for programs; absent and `null` differ.
     pub structured: Option<Json>,
-    /// Its server sent no text beside `structured`: clients that cannot take that get it as text.
+    /// True if the server sent no text beside `structured`. Clients without structured content get it as text.
     pub without_text: bool,
-    /// The tool itself failed.
+    /// True for an error of the tool itself.
     pub is_error: bool,
-    /// The `_meta` of the result without the keys of the protocol.
+    /// `_meta` of the result without the protocol's keys.
     pub meta: Option<Json>,
 }
 
@@ -28,12 +28,12 @@ impl ToolResult {
     /// Reads a complete result.
     ///
     /// # Errors
-    /// Says what is missing or wrong.
+    /// Returns the reason if a member is missing or wrong.
     pub fn read(result: &Json) -> Result<ToolResult, &'static str> {
         let structured = result.get("structuredContent");
         let content = match result.get("content") {
             Some(blocks) if blocks.kind() == Kind::Array => blocks,
-            // Servers leave an empty one out, and the official SDKs read it so.
+            // Servers omit an empty array, and the official SDKs accept that.
             None => Json::from_value(&serde_json::json!([])),
             Some(_) => return Err("the \"content\" of the result is no array"),
         };
@@ -51,7 +51,7 @@ impl ToolResult {
         })
     }
 
-    /// One block of text.
+    /// Creates a result of one block of text.
     pub fn text(text: &str) -> ToolResult {
         ToolResult {
             content: vec![Content::text(text)],
@@ -59,7 +59,7 @@ impl ToolResult {
         }
     }
 
-    /// A failure of the tool that a model can read.
+    /// Creates a tool error that a model can read.
     pub fn error(text: &str) -> ToolResult {
         ToolResult {
             is_error: true,
@@ -67,7 +67,7 @@ impl ToolResult {
         }
     }
 
-    /// The structured content as a block of text, if there is no text of the server beside it. A sanitizer or a layer
+    /// Returns the structured content as a block of text, if the server sent no text beside it. A sanitizer or layer
     /// that adds or changes text calls it first.
     ///
     /// Source: the page on tools: servers should repeat structured content as text, for older clients.
@@ -77,13 +77,13 @@ impl ToolResult {
         lacks.then(|| Content::text(structured.as_str()))
     }
 
-    /// Puts the structured content into the text, if there is none beside it.
+    /// Adds the structured content as text, if there is no text beside it.
     pub fn add_structured_as_text(&mut self) {
         self.content.extend(self.structured_as_text());
         self.without_text = false;
     }
 
-    /// Bytes that the result takes as text, nearly.
+    /// Approximate size of the result as text, in bytes.
     pub fn size(&self) -> usize {
         let blocks: usize = self.content.iter().map(|c| c.json.as_str().len()).sum();
         blocks

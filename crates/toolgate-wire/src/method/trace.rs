@@ -1,13 +1,13 @@
-//! The trace that a request belongs to: three keys of `_meta` in the formats of the W3C.
+//! Trace context of a request: three keys of `_meta` in the W3C formats.
 
 use crate::json::{Json, ObjectWriter};
 
-/// The trace that a request belongs to. Values in other formats are left out, so that none is passed on.
+/// Trace context of a request. Invalid values are removed, so that they are not forwarded.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TraceContext {
-    /// `traceparent`: version, trace, parent and flags.
+    /// `traceparent`: version, trace id, parent id and flags.
     pub parent: Option<String>,
-    /// `tracestate`, only where there is a parent.
+    /// `tracestate`; only with a parent.
     pub state: Option<String>,
     /// `baggage`.
     pub baggage: Option<String>,
@@ -23,7 +23,7 @@ const MAX_STATE_PART_BYTES: usize = 256;
 const MAX_BAGGAGE_BYTES: usize = 8192;
 
 impl TraceContext {
-    /// Reads `traceparent`, `tracestate` and `baggage` of the `_meta` of a request.
+    /// Reads `traceparent`, `tracestate` and `baggage` from the `_meta` of a request.
     pub fn read([parent, state, baggage]: [Option<&Json>; 3]) -> TraceContext {
         let text = |of: Option<&Json>| of.and_then(Json::string);
         let parent = text(parent).filter(|p| is_parent(p));
@@ -35,7 +35,7 @@ impl TraceContext {
         }
     }
 
-    /// Whether there is nothing to write.
+    /// Returns true if there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.parent.is_none() && self.baggage.is_none()
     }
@@ -55,7 +55,7 @@ impl TraceContext {
     }
 }
 
-/// `00-<32 hex>-<16 hex>-<2 hex>` in lower case; no part all noughts. Later versions may have more parts.
+/// Returns true for `00-<32 hex>-<16 hex>-<2 hex>` in lower case, no id all zeros. Later versions may have more parts.
 fn is_parent(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let hex = |part: &str, length: usize| {

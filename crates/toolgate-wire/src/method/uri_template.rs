@@ -1,15 +1,15 @@
-//! Whether a URI fits a template of RFC 6570, and what its variables are then.
+//! Matching of URIs against URI templates (RFC 6570), with the values of variables.
 //!
-//! A variable takes what stands up to the next literal of the template: at least one character, and no `/` unless it
-//! is written `{+name}`, `{#name}` or `{name*}`. `{?a,b}` and `{&a,b}` take a query in any order. There is no going
-//! back, so the work grows with template plus URI; only a query costs its pairs times the names of the template.
+//! A variable matches up to the next literal of the template: at least one character, and no `/` except in `{+name}`,
+//! `{#name}` and `{name*}`. `{?a,b}` and `{&a,b}` match a query in any order. There is no backtracking, so the time is
+//! linear in template plus URI; a query takes its pairs times the names of the template.
 
-/// Whether the whole of a URI fits.
+/// Returns true if a complete URI matches.
 pub fn fits(template: &str, uri: &str) -> bool {
     variables(template, uri).is_some()
 }
 
-/// The variables of a URI that fits, as they stand in it; `None` where it does not fit.
+/// Returns the variables of a matching URI, still percent-encoded; `None` if it does not match.
 pub fn variables(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
     let mut found = Vec::new();
     let (mut template, mut uri) = (template, uri);
@@ -23,7 +23,7 @@ pub fn variables(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
     (uri == template).then_some(found)
 }
 
-/// Where a variable ends: at the next literal, or at the mark that the next expression begins with.
+/// Returns the end of a variable: the next literal, or the prefix character of the next expression.
 fn stop(after: &str) -> &str {
     match after.strip_prefix('{') {
         Some(expression) if expression.starts_with(['/', '.', ';', '?', '&', '#']) => {
@@ -33,7 +33,7 @@ fn stop(after: &str) -> &str {
     }
 }
 
-/// Takes what an expression stands for; what is left.
+/// Matches an expression. Returns the rest of the URI.
 fn take<'a>(
     expression: &str,
     next: &str,
@@ -52,7 +52,7 @@ fn take<'a>(
     let wide = matches!(operator, Some('+' | '#')) || names.ends_with('*');
     let end = match next {
         "" => uri.len(),
-        // A query may be absent.
+        // The query may be absent.
         "?" => uri.find('?').unwrap_or(uri.len()),
         next => {
             let first = uri.chars().next().map_or(0, char::len_utf8);
@@ -68,7 +68,7 @@ fn take<'a>(
     Some(rest)
 }
 
-/// The rest of the URI is a query of the named variables, each of which may be absent.
+/// Matches the rest of the URI as a query of the named variables, each of which may be absent.
 fn query<'a>(names: &str, uri: &'a str, found: &mut Vec<(String, String)>) -> Option<&'a str> {
     if uri.is_empty() {
         return Some(uri);

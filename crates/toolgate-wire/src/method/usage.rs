@@ -1,26 +1,26 @@
-//! The four methods by which something is used: what a client sends.
+//! Operations: the four methods that use an item, and their parameters.
 
 use super::{definition::ItemKind, definition::reference, prompts_get, resources_read, tools_call};
 use crate::json::{Json, Kind, ObjectWriter};
 
-/// The method that completes an argument.
+/// Method that completes an argument.
 pub const COMPLETE: &str = "completion/complete";
 
-/// What is done with something that a server offers. Closed on purpose: a new kind breaks the build wherever it matters.
+/// Operation on an item. Exhaustive on purpose: a new variant breaks the build wherever it matters.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Op {
-    /// A tool is called.
+    /// Calls a tool.
     Tool,
-    /// A resource is read.
+    /// Reads a resource.
     Resource,
-    /// A prompt is fetched.
+    /// Gets a prompt.
     Prompt,
-    /// An argument of a prompt or of a template is completed.
+    /// Completes an argument of a prompt or of a template.
     Complete(ItemKind),
 }
 
 impl Op {
-    /// The method on the wire.
+    /// Method on the wire.
     pub fn method(self) -> &'static str {
         match self {
             Op::Tool => tools_call::NAME,
@@ -30,11 +30,11 @@ impl Op {
         }
     }
 
-    /// The kinds of things that it can be done with, in the order in which they are looked for.
+    /// Kinds of items that the operation applies to, in the order of the lookup.
     pub fn kinds(self) -> &'static [ItemKind] {
         match self {
             Op::Tool => &[ItemKind::Tool],
-            // A skill first: what is known of its files holds, wherever else they are listed.
+            // Skills come first, because the digests of their files apply wherever else the files are listed.
             Op::Resource => &[ItemKind::Skill, ItemKind::Resource, ItemKind::Template],
             Op::Prompt => &[ItemKind::Prompt],
             Op::Complete(ItemKind::Prompt) => &[ItemKind::Prompt],
@@ -43,7 +43,7 @@ impl Op {
     }
 }
 
-/// Whether a method is one of the four.
+/// Returns true for one of the four methods.
 pub fn is_usage(method: &str) -> bool {
     [
         tools_call::NAME,
@@ -54,19 +54,19 @@ pub fn is_usage(method: &str) -> bool {
     .contains(&method)
 }
 
-/// The parameters of one of the four methods.
+/// Parameters of one of the four methods.
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// What is done.
+    /// Operation.
     pub op: Op,
-    /// The name, or the URI.
+    /// Name or URI of the item.
     pub name: String,
-    /// The arguments as they came; `{}` where there are none. Of a resource its `uri`; of a completion all parameters
-    /// but `ref`.
+    /// Arguments, unchanged; `{}` if there are none. For a resource its `uri`; for a completion all parameters except
+    /// `ref`.
     pub arguments: Json,
-    /// Answers to the questions of the round before (2026-07-28).
+    /// Answers to the input requests of the previous round (2026-07-28).
     pub answers: Vec<(String, Json)>,
-    /// What the server gave to carry along (2026-07-28).
+    /// `requestState` of the previous round (2026-07-28).
     pub state: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl Params {
     /// Reads the parameters of a method.
     ///
     /// # Errors
-    /// Says which member is missing or wrong.
+    /// Returns the reason if a member is missing or wrong.
     pub fn read(method: &str, params: Option<&Json>) -> Result<Params, &'static str> {
         let params = &Said::of(params.ok_or("\"params\" is missing")?);
         let (op, name, arguments) = match method {
@@ -121,7 +121,7 @@ impl Params {
     }
 }
 
-/// Writes what names the thing and its arguments.
+/// Writes the name of the item and its arguments.
 pub fn write(o: &mut ObjectWriter, op: Op, name: &str, arguments: &Json) {
     match op {
         Op::Tool => {
@@ -142,7 +142,7 @@ pub fn write(o: &mut ObjectWriter, op: Op, name: &str, arguments: &Json) {
     }
 }
 
-/// The members that one of the four methods knows, found in one pass.
+/// Members that the four methods define, read in one pass.
 #[derive(Default)]
 struct Said {
     name: Option<Json>,

@@ -1,4 +1,4 @@
-//! Blocks of content and contents of resources.
+//! Normalization of content blocks and resource contents.
 
 use super::{
     Repairs,
@@ -11,7 +11,7 @@ use crate::{
     placeholder,
 };
 
-/// A block that is valid in the newest revision. What cannot be one becomes text.
+/// Returns a block that is valid in the newest revision. A block that cannot be repaired becomes text.
 pub(super) fn block(json: Json, repairs: &mut Repairs) -> Json {
     if let Some(text) = json.string() {
         repairs.add("a string in place of a block is read as text".to_owned());
@@ -20,7 +20,7 @@ pub(super) fn block(json: Json, repairs: &mut Repairs) -> Json {
     let kind = json.get("type").and_then(|kind| kind.string());
     let Some(kind) = kind else {
         let text = json.get("text").and_then(|text| text.string());
-        // Without a text nobody knows what is meant: the reader refuses it.
+        // Without a text the intent is unknown, and the reader rejects the block.
         let Some(text) = text else { return json };
         repairs.add("a block without a \"type\" is read as text".to_owned());
         return Content::text(&text).json;
@@ -35,7 +35,7 @@ pub(super) fn block(json: Json, repairs: &mut Repairs) -> Json {
     }
 }
 
-/// A value with a string as its `text`.
+/// Returns the value with a string as its `text`.
 fn with_text(json: Json, repairs: &mut Repairs) -> Json {
     let text = json.get("text");
     if text
@@ -114,10 +114,10 @@ fn link(json: Json, repairs: &mut Repairs) -> Json {
     }
 }
 
-/// Contents of a resource; `None` where they are good. `asked` is the URI that was asked for.
+/// Repairs the contents of a resource; `None` if they are valid. `asked` is the requested URI.
 ///
 /// # Errors
-/// What is missing.
+/// Returns the reason if the contents cannot be repaired.
 pub(super) fn contents(
     part: &Json,
     asked: Option<&str>,

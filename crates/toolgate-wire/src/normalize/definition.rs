@@ -1,4 +1,4 @@
-//! Definitions: repaired, withheld with a reason, or refused with one.
+//! Normalization of definitions: repaired, withheld or rejected, with reasons.
 
 use super::{
     Repairs, schema,
@@ -10,21 +10,21 @@ use crate::{
     method::definition::{Definition, ItemKind},
 };
 
-/// A definition that is valid on the wire.
+/// Normalized definition, which is valid on the wire.
 #[derive(Debug)]
 pub struct Normalized {
-    /// The definition. Bytes that needed no repair are those that came.
+    /// The definition. Parts that needed no repair keep their original bytes.
     pub definition: Definition,
-    /// What was repaired, one line each.
+    /// Repairs, one line each.
     pub repairs: Vec<String>,
-    /// Why callers must not get it, if they must not.
+    /// Reason why callers must not see the definition; `None` if they may.
     pub withheld: Option<String>,
 }
 
-/// Makes a definition of a server valid.
+/// Repairs a definition of a server.
 ///
 /// # Errors
-/// Why nothing valid can be made of it.
+/// Returns the reason if the definition cannot be repaired.
 pub fn definition(kind: ItemKind, json: Json) -> Result<Normalized, &'static str> {
     if json.kind() != Kind::Object {
         return Err("the definition is not an object");
@@ -102,7 +102,7 @@ fn prompt(json: Json, repairs: &mut Repairs) -> Json {
     }
 }
 
-/// A resource needs a name besides its URI. It is a label only, so the URI can be it.
+/// Adds a missing name to a resource. It is a label only, so the title or URI can replace it.
 fn named(json: Json, kind: ItemKind, repairs: &mut Repairs) -> Json {
     let is_text = |value: &Json| value.kind() == Kind::String;
     if json.get("name").as_ref().is_some_and(is_text) {

@@ -1,7 +1,7 @@
-//! Normalization of what servers send: valid definitions and results, whatever came.
+//! Normalization of definitions and results that servers send.
 //!
-//! [`definition`] and [`result`] are the one place where a definition or a result of a server is repaired, withheld or
-//! refused. What they return is valid in 2026-07-28; a [`Dialect`](crate::dialect::Dialect) translates it for older
+//! [`definition`] and [`result`] are the only functions that repair, withhold or reject a definition or result of a
+//! server. Their output is valid in 2026-07-28; a [`Dialect`](crate::dialect::Dialect) translates it for older
 //! revisions. The shapes are those of `schema.json` of all revisions.
 
 mod content;
@@ -16,12 +16,12 @@ pub use result::result;
 pub(crate) use schema::without_booleans;
 pub use uri::{is_uri, is_uri_template};
 
-/// What was repaired: one line each, such as `"description" is null; it is left out`.
+/// Log of repairs, one line each, for example `"description" is null; it is left out`.
 #[derive(Debug, Default)]
 pub(crate) struct Repairs(Vec<String>);
 
 impl Repairs {
-    /// Most repairs that one definition or result lists.
+    /// Maximum number of repairs that one definition or result lists.
     const MAX_LINES: usize = 8;
 
     fn add(&mut self, line: String) {

@@ -1,4 +1,4 @@
-//! Results of calls: what can be understood in one way only is made valid.
+//! Normalization of results: unambiguous deviations are repaired.
 
 use super::{Repairs, content};
 use crate::{
@@ -6,8 +6,8 @@ use crate::{
     method::usage::Op,
 };
 
-/// A complete result of a call with valid blocks, and what was repaired. `uri` is that of the resource that was read.
-/// What is missing altogether stays missing: the reader of the result names it.
+/// Returns a result with valid content, and the list of repairs. `uri` is the URI of a read resource. Missing members
+/// stay missing; the reader of the result reports them.
 pub fn result(op: Op, result: &Json, uri: &str) -> (Json, Vec<String>) {
     let mut repairs = Repairs::default();
     let mended = match op {
@@ -34,7 +34,7 @@ pub fn result(op: Op, result: &Json, uri: &str) -> (Json, Vec<String>) {
     (mended.unwrap_or_else(|| result.clone()), repairs.0)
 }
 
-/// A result with each element of a list made valid; `None` where all are. One element by itself is a list of one.
+/// Repairs each element of a list; `None` if all are valid. A single element counts as a list of one.
 fn list(
     result: &Json,
     key: &str,
@@ -56,7 +56,7 @@ fn list(
     }
     let mut mended = ArrayWriter::new();
     for element in all {
-        // What nothing can be made of stays, and the reader refuses the result with the reason.
+        // An element that cannot be repaired stays, and the reader rejects the result with the reason.
         let new = mend(element.clone(), repairs).unwrap_or_else(|| element.clone());
         same &= new == element;
         mended.raw(&new);
@@ -64,7 +64,7 @@ fn list(
     (!same).then(|| result.with(key, &mended.finish()))
 }
 
-/// A completion whose values are strings.
+/// Converts numbers and booleans among the values of a completion to strings.
 fn completion(result: &Json, repairs: &mut Repairs) -> Option<Json> {
     let completion = result.get("completion")?;
     let mended = list(&completion, "values", repairs, |value, repairs| {
@@ -82,7 +82,7 @@ fn prompt_message(message: Json, repairs: &mut Repairs) -> Json {
         return message;
     };
     let first = match came.kind() {
-        // Some servers send a list of one block.
+        // Some servers send an array of one block.
         Kind::Array => {
             let mut blocks = came.items();
             match (blocks.next(), blocks.next()) {

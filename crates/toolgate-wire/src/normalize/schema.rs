@@ -1,9 +1,9 @@
-//! The schemas of tools: a root of the type `object`, and properties that are schemas.
+//! Normalization of tool schemas: the root type is `object`, and properties are schemas.
 
 use super::{Repairs, shape::word};
 use crate::json::{ArrayWriter, Json, Kind, ObjectWriter};
 
-/// An input schema that is valid on the wire, and why its tool is withheld where nothing fits it.
+/// Returns a valid input schema, and the reason to withhold the tool if no arguments can match.
 pub(super) fn input(schema: Option<Json>, repairs: &mut Repairs) -> (Json, Option<String>) {
     let any = || empty().with("type", &text("object"));
     let Some(schema) = schema else {
@@ -53,7 +53,7 @@ fn object_root(schema: Json, repairs: &mut Repairs) -> (Json, Option<String>) {
         }
         Some(_) => {
             let why = "the root \"type\" of its \"inputSchema\" is not \"object\", and arguments are always an object";
-            // The original stays visible below "allOf"; the root is one that all revisions allow.
+            // The original schema stays visible below `allOf`; the root is valid in all revisions.
             let mut all = ArrayWriter::new();
             all.raw(&schema);
             let shown = empty().with("type", &object).with("allOf", &all.finish());
@@ -64,13 +64,13 @@ fn object_root(schema: Json, repairs: &mut Repairs) -> (Json, Option<String>) {
     (schema, bad)
 }
 
-/// Whether a root type that is not the word `object` means or includes objects.
+/// Returns true if a root type other than `object` includes objects.
 fn allows_object(root: &Json) -> bool {
     let word = |word: &Json| word.str_cow().is_some_and(|w| w == "object" || w == "any");
     root.is_null() || word(root) || root.items().any(|one| word(&one))
 }
 
-/// An output schema that is valid on the wire; `None` where it says nothing.
+/// Returns a valid output schema; `None` if it has no meaning.
 pub(super) fn output(schema: Json, repairs: &mut Repairs) -> Option<Json> {
     if schema.kind() != Kind::Object {
         let what = word(&schema);
@@ -87,7 +87,7 @@ pub(super) fn output(schema: Json, repairs: &mut Repairs) -> Option<Json> {
     }
 }
 
-/// The members of the root that the protocol itself types: `$schema`, `properties` and `required`.
+/// Repairs the root members that the protocol itself types: `$schema`, `properties` and `required`.
 fn members(mut schema: Json, of: &str, repairs: &mut Repairs) -> (Json, Option<String>) {
     if schema
         .get("$schema")
@@ -134,7 +134,7 @@ fn members(mut schema: Json, of: &str, repairs: &mut Repairs) -> (Json, Option<S
     }
 }
 
-/// `required` as an array of names; `Some(None)` where it is left out, `None` where it is good.
+/// Returns `required` as an array of names; `Some(None)` if it must be removed, `None` if it is valid.
 fn required_names(required: &Json, of: &str, repairs: &mut Repairs) -> Option<Option<Json>> {
     let is_name = |name: &Json| name.kind() == Kind::String;
     if required.kind() != Kind::Array {
@@ -156,7 +156,7 @@ fn required_names(required: &Json, of: &str, repairs: &mut Repairs) -> Option<Op
     Some(Some(names.finish()))
 }
 
-/// Properties of which each has a schema: an object or a boolean.
+/// Replaces property schemas that are neither objects nor booleans.
 fn property_schemas(properties: &Json, of: &str, repairs: &mut Repairs) -> Option<Json> {
     let mut mended = None;
     for (name, schema) in properties.members() {
@@ -173,8 +173,8 @@ fn property_schemas(properties: &Json, of: &str, repairs: &mut Repairs) -> Optio
     mended
 }
 
-/// A schema whose properties have no booleans, for revisions that allow objects only: `true` becomes `{}`, and `false`
-/// becomes `{"not": {}}`. `None` where there are none; an error where a property has no schema at all.
+/// Replaces boolean property schemas for revisions that allow only objects: `true` becomes `{}`, and `false` becomes
+/// `{"not": {}}`. Returns `None` if there are none, and an error if a property has no schema.
 pub(crate) fn without_booleans(schema: &Json) -> Result<Option<Json>, &'static str> {
     let Some(properties) = schema.get("properties") else {
         return Ok(None);

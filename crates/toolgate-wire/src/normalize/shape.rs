@@ -1,24 +1,24 @@
-//! Shapes of optional members, and the walk that leaves out what does not have its shape.
+//! Shapes of optional members, and the removal of members that do not match their shape.
 
 use super::{Repairs, uri::is_uri};
 use crate::json::{ArrayWriter, Json, Kind};
 
-/// What a value may be.
+/// Allowed shape of a value.
 pub(super) enum Shape {
     Text,
     Uri,
     Bool,
     Integer,
-    /// A number from 0 to 1.
+    /// Number from 0 to 1.
     Share,
     Object,
     Word(&'static [&'static str]),
-    /// An array; elements of another shape are left out.
+    /// Array; elements of another shape are removed.
     List(&'static Shape),
     Members(&'static [Member]),
 }
 
-/// A member of an object. An object without a required member does not have its shape.
+/// Member of an object. An object without a required member does not match its shape.
 pub(super) struct Member {
     key: &'static str,
     shape: Shape,
@@ -57,7 +57,7 @@ const TITLE: Member = may("title", Shape::Text);
 const DESCRIPTION: Member = may("description", Shape::Text);
 const META: Member = may("_meta", Shape::Object);
 
-/// The optional members of `Tool` but for its schemas.
+/// Optional members of `Tool`, except its schemas.
 pub(super) static TOOL: &[Member] = &[
     TITLE,
     DESCRIPTION,
@@ -82,7 +82,7 @@ pub(super) static TOOL: &[Member] = &[
     ),
 ];
 
-/// The optional members of `Resource`, and of a block that links to one.
+/// Optional members of `Resource`, and of `ResourceLink`.
 pub(super) static RESOURCE: &[Member] = &[
     TITLE,
     DESCRIPTION,
@@ -93,7 +93,7 @@ pub(super) static RESOURCE: &[Member] = &[
     may("size", Shape::Integer),
 ];
 
-/// The optional members of `ResourceTemplate`.
+/// Optional members of `ResourceTemplate`.
 pub(super) static TEMPLATE: &[Member] = &[
     TITLE,
     DESCRIPTION,
@@ -103,19 +103,19 @@ pub(super) static TEMPLATE: &[Member] = &[
     may("mimeType", Shape::Text),
 ];
 
-/// The optional members of `Prompt` but for its arguments.
+/// Optional members of `Prompt`, except its arguments.
 pub(super) static PROMPT: &[Member] = &[TITLE, DESCRIPTION, META, may("icons", ICONS)];
 
-/// The optional members of `PromptArgument`.
+/// Optional members of `PromptArgument`.
 pub(super) static ARGUMENT: &[Member] = &[TITLE, DESCRIPTION, may("required", Shape::Bool)];
 
-/// The optional members of all blocks of content.
+/// Optional members of all content blocks.
 pub(super) static BLOCK: &[Member] = &[META, may("annotations", ANNOTATIONS)];
 
-/// The optional members of the contents of a resource.
+/// Optional members of resource contents.
 pub(super) static CONTENTS: &[Member] = &[META, may("mimeType", Shape::Text)];
 
-/// An object without the members that do not have their shape; `None` where all have it.
+/// Removes members that do not match their shape; `None` if all match.
 pub(super) fn mend(
     object: &Json,
     members: &[Member],
@@ -205,7 +205,7 @@ fn list(value: &Json, of: &Shape, path: &str, repairs: &mut Repairs) -> Fit {
     }
 }
 
-/// What a value is, for a message; never the value.
+/// Describes a value for a message, without its content.
 pub(super) fn word(value: &Json) -> &'static str {
     match value.kind() {
         Kind::Object => "an object that is not valid here",

@@ -1,6 +1,6 @@
-//! The forms of URIs (RFC 3986) and of URI templates (RFC 6570), as the official schemas demand them.
+//! Syntax of URIs (RFC 3986) and of URI templates (RFC 6570), as the official schemas require it.
 
-/// Whether a text is a URI with a scheme: only characters of RFC 3986, and whole escapes.
+/// Returns true for a URI with a scheme, only characters of RFC 3986, and complete escapes.
 pub fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -45,7 +45,7 @@ fn is_authority(text: &str) -> bool {
     is_made_of(user, b":") && is_made_of(host, b"") && port.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether a text has only unreserved characters, sub-delimiters, whole escapes and these.
+/// Returns true if a text has only unreserved characters, sub-delimiters, complete escapes and the bytes of `more`.
 fn is_made_of(text: &str, more: &[u8]) -> bool {
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
@@ -67,7 +67,7 @@ fn is_made_of(text: &str, more: &[u8]) -> bool {
     true
 }
 
-/// Whether a text is a URI template: literals of RFC 6570, and expressions with names.
+/// Returns true for a URI template: literals of RFC 6570, and expressions with names.
 pub fn is_uri_template(text: &str) -> bool {
     let mut rest = text;
     while let Some((literal, after)) = rest.split_once('{') {
@@ -112,7 +112,7 @@ fn is_name(name: &str, plain: impl Fn(u8) -> bool) -> bool {
     name.bytes().all(|b| plain(b) || b == b'%') && is_literal(name)
 }
 
-/// A URI with what is not allowed in one escaped; `None` where that is not enough.
+/// Percent-encodes the invalid characters of a URI; `None` if the result is still invalid.
 pub(super) fn escaped(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,20 +1,20 @@
-//! The head of a `SKILL.md`: YAML between two lines of `---`, as JSON.
+//! Frontmatter of a `SKILL.md`: YAML between two lines of `---`, converted to JSON.
 //!
-//! Anchors, aliases, tags and merge keys are refused: a few letters of them make much text, and two readers may see two
-//! things. Plain scalars are read by the core schema of YAML 1.2.
+//! Anchors, aliases, tags and merge keys are rejected: they can expand a short text to a huge one, and parsers disagree
+//! on them. Plain scalars follow the core schema of YAML 1.2.
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value};
 
-/// The longest head, in bytes.
+/// Maximum size of the frontmatter, in bytes.
 const LONGEST: usize = 64 << 10;
-/// The deepest nesting.
+/// Maximum nesting depth.
 const DEEPEST: usize = 32;
 
-/// The head of a `SKILL.md`, an object.
+/// Returns the frontmatter of a `SKILL.md`, an object.
 ///
 /// # Errors
-/// Says what is wrong with it.
+/// Returns the reason if the frontmatter is invalid.
 pub fn head(text: &str) -> Result<Value, &'static str> {
     let value = parsed(part(text)?)?;
     match value {
@@ -23,7 +23,7 @@ pub fn head(text: &str) -> Result<Value, &'static str> {
     }
 }
 
-/// Whether two heads say the same. Numbers are compared by what they are, not by how they are written.
+/// Returns true if two frontmatters are equal. Numbers are compared by value, not by spelling.
 pub fn same(one: &Value, two: &Value) -> bool {
     match (one, two) {
         (Value::Number(one), Value::Number(two)) => {
@@ -40,7 +40,7 @@ pub fn same(one: &Value, two: &Value) -> bool {
     }
 }
 
-/// What stands between the first line, `---`, and the next such line.
+/// Returns the text between the first line, `---`, and the next line of `---`.
 fn part(text: &str) -> Result<&str, &'static str> {
     let none = "it does not begin with a head between two lines of ---";
     let is_mark = |line: &str| line.trim_end_matches(['\r', '\n', ' ', '\t']) == "---";
@@ -59,7 +59,7 @@ fn part(text: &str) -> Result<&str, &'static str> {
     Err(none)
 }
 
-/// A list or an object that is being read.
+/// List or object that is being read.
 enum Open {
     List(Vec<Value>),
     Object(Map<String, Value>, Option<String>),
@@ -125,7 +125,7 @@ fn parsed(yaml: &str) -> Result<Value, &'static str> {
     whole.ok_or("its head is empty")
 }
 
-/// A scalar without quotes, by the core schema.
+/// Converts a plain scalar by the core schema.
 fn plain(text: &str) -> Result<Value, &'static str> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let number = digits

@@ -1,4 +1,4 @@
-//! Skills: folders of instructions for models, which a server serves as resources.
+//! Skills: folders of instructions for models, served as resources.
 //!
 //! Source: the extension `io.modelcontextprotocol/skills`, SEP-2640; revision 2026-07-28 and later.
 
@@ -9,48 +9,48 @@ pub use head::{head, same};
 use super::definition::{Definition, ItemKind};
 use crate::json::{ArrayWriter, Json, Kind, ObjectWriter};
 
-/// The identifier of the extension.
+/// Identifier of the extension.
 pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
-/// The setting that says that directories can be read.
+/// Setting of the extension that declares support for reading directories.
 pub const READS_DIRECTORIES: &str = "directoryRead";
-/// Asks for the entry of one skill.
+/// Gets the entry of one skill.
 pub const GET: &str = "skills/get";
-/// Asks for what is in a directory.
+/// Reads the content of a directory.
 pub const DIRECTORY: &str = "resources/directory/read";
-/// The media type of a directory.
+/// Media type of a directory.
 pub const DIRECTORY_TYPE: &str = "inode/directory";
-/// The file that makes a folder a skill.
+/// Name of the file that makes a folder a skill.
 pub const FILE: &str = "SKILL.md";
-/// How many files a skill has at most.
+/// Maximum number of files in a skill.
 pub const MOST_FILES: usize = 512;
-/// How many bytes its files have at most, together.
+/// Maximum total size of a skill's files, in bytes.
 pub const MOST_BYTES: u64 = 16 << 20;
 
 const DIGEST: &str = "sha256:";
 const DYNAMIC: &str = "dynamic";
 
-/// One file of a skill.
+/// File of a skill.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SkillFile {
-    /// Its URI.
+    /// URI of the file.
     pub uri: String,
     /// SHA-256 of its bytes, 64 hexadecimal digits.
     pub digest: String,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// The files of a skill, as its entry states them.
+/// Manifest of a skill: its files, as its entry states them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Manifest {
-    /// The URI of its folder, without a slash at the end.
+    /// URI of its folder, without a trailing slash.
     pub root: String,
-    /// Its files by URI; `None` where they are made as they are read, so that nothing can be stated of them.
+    /// Files by URI; `None` for files that are generated on read, without stated digests.
     pub files: Option<Vec<SkillFile>>,
 }
 
 impl Manifest {
-    /// The files of a definition; `None` where it is no skill.
+    /// Reads the manifest of a definition; `None` if it is not a skill.
     pub fn of(def: &Definition) -> Option<Manifest> {
         match def.kind() {
             ItemKind::Skill => read(def.json()).ok(),
@@ -58,14 +58,14 @@ impl Manifest {
         }
     }
 
-    /// What is stated of a file.
+    /// Returns the stated file of a URI.
     pub fn file(&self, uri: &str) -> Option<&SkillFile> {
         let files = self.files.as_ref()?;
         let at = files.binary_search_by(|file| file.uri.as_str().cmp(uri));
         files.get(at.ok()?)
     }
 
-    /// Whether a URI is of this skill: a file that it states, or where it states none anything in its folder.
+    /// Returns true if a URI belongs to the skill: a stated file or, without stated files, any URI in its folder.
     pub fn has(&self, uri: &str) -> bool {
         match &self.files {
             Some(_) => self.file(uri).is_some(),
@@ -74,7 +74,7 @@ impl Manifest {
     }
 }
 
-/// Whether a name is one that a skill may have: 1 to 64 of `a-z`, `0-9` and single hyphens inside.
+/// Returns true for a valid skill name: 1 to 64 of `a-z`, `0-9` and single inner hyphens.
 pub fn is_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     !name.is_empty()
@@ -85,7 +85,7 @@ pub fn is_name(name: &str) -> bool {
         && !name.contains("--")
 }
 
-/// The files of an entry, all of which is checked.
+/// Reads the manifest of an entry and validates all of it.
 pub(super) fn read(json: &Json) -> Result<Manifest, &'static str> {
     let uri = json.get("uri").and_then(|uri| uri.string());
     let uri = uri.ok_or("the skill has no \"uri\"")?;
@@ -168,7 +168,7 @@ fn file(one: &Json) -> Option<SkillFile> {
     })
 }
 
-/// Whether a URI is one of a file in a folder, without steps that lead elsewhere.
+/// Returns true for the URI of a file in a folder, without segments that lead elsewhere.
 fn is_within(root: &str, uri: &str) -> bool {
     let rest = uri.strip_prefix(root).and_then(|r| r.strip_prefix('/'));
     rest.is_some_and(|rest| {
@@ -179,7 +179,7 @@ fn is_within(root: &str, uri: &str) -> bool {
     })
 }
 
-/// The entry of a skill, as JSON.
+/// Writes the entry of a skill.
 pub fn entry(uri: &str, frontmatter: &Json, files: &[SkillFile]) -> Json {
     let mut o = ObjectWriter::new();
     o.str("uri", uri);
@@ -196,7 +196,7 @@ pub fn entry(uri: &str, frontmatter: &Json, files: &[SkillFile]) -> Json {
     o.finish()
 }
 
-/// The entry of a skill under other URIs: its own, and those of its files.
+/// Returns the entry of a skill with other URIs for itself and its files.
 pub fn moved(def: &Definition, to: impl Fn(&str) -> String) -> Option<Definition> {
     let json = def.json();
     let renamed = |one: &Json| {
@@ -215,8 +215,8 @@ pub fn moved(def: &Definition, to: impl Fn(&str) -> String) -> Option<Definition
     Definition::read(ItemKind::Skill, new).ok()
 }
 
-/// What is in a directory: the URI of each direct child, and whether that is a directory itself; `None` where nothing
-/// stands below it.
+/// Lists a directory: the URI of each direct child, and true for subdirectories. `None` if no file is below the
+/// directory.
 pub fn children<'a>(
     directory: &str,
     files: impl Iterator<Item = &'a str>,
@@ -239,7 +239,7 @@ pub fn children<'a>(
     (!found.is_empty()).then_some(found)
 }
 
-/// The media type of a file, by the end of its name.
+/// Returns the media type of a file, by its extension.
 pub fn media_type(uri: &str) -> Option<&'static str> {
     let (_, end) = uri.rsplit('/').next()?.rsplit_once('.')?;
     Some(match end.to_ascii_lowercase().as_str() {
