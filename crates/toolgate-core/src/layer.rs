@@ -3,7 +3,7 @@
 use crate::{BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service};
 use std::sync::Arc;
 
-/// Layer around a service. Every method forwards to the next layer by default.
+/// Layer around a service.
 ///
 /// A layer forwards at most once and never spawns tasks. It releases its resources in `Drop`.
 pub trait Layer: Send + Sync + 'static {
@@ -15,17 +15,17 @@ pub trait Layer: Send + Sync + 'static {
         vec![self.name()]
     }
 
-    /// Processes a list.
+    /// Handles a list request; forwards it by default.
     fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
         next.list(ask)
     }
 
-    /// Processes a call.
+    /// Handles a call; forwards it by default.
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         next.call(call)
     }
 
-    /// Processes a subscription to changes.
+    /// Handles a subscription to changes; forwards it by default.
     fn changes<'a>(
         &'a self,
         want: Interest,

@@ -69,7 +69,7 @@ impl<T, R> Session<T, R> {
         numbers.next().is_none().then(|| Id::number(first))
     }
 
-    /// Removes all waiters because the peer disconnected.
+    /// Removes and returns all waiters, after the peer disconnected.
     pub fn lost(&mut self) -> Vec<T> {
         self.sent.drain().map(|(_, waiting)| waiting).collect()
     }
@@ -100,7 +100,7 @@ impl<T, R> Session<T, R> {
         self.received.remove(&id.key())
     }
 
-    /// Removes all workers, for a shutdown.
+    /// Removes and returns all workers, for a shutdown.
     pub fn stop(&mut self) -> Vec<R> {
         std::mem::take(&mut self.received).into_values().collect()
     }
