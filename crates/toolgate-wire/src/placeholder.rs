@@ -2,7 +2,7 @@
 //!
 //! Results are read by a model. A model that writes a placeholder back, for example into a file that it edits, would
 //! destroy the original content. So the arguments of calls are searched for placeholders: [`find`] recognizes all that
-//! this module writes, and no other code writes any.
+//! this module writes.
 
 /// Start of the placeholder of a secret; the name of the rule and `]` follow.
 pub const REDACTED: &str = "[redacted:";
