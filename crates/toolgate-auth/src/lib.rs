@@ -1,10 +1,10 @@
-//! Authorization, on both sides of MCP.
+//! OAuth 2.1 authorization for both sides of MCP.
 //!
-//! - [`client`]: what a *client* needs, from a refusal to a token that can be used.
-//! - [`fetch`]: the one way to an address that somebody else named.
+//! - [`client`]: OAuth client for protected MCP servers, from the `WWW-Authenticate` challenge to the access token.
+//! - [`fetch`]: HTTP client with SSRF protection, for every URL that a peer names.
+//! - [`resource`]: resource server, which verifies the access tokens of callers.
 //!
-//! What a *server* needs stands in [`resource`]: checking the tokens of others. Both use [`jose`] and keep what must not
-//! be seen in a [`Secret`].
+//! Both sides use [`jose`] for signatures and hold secrets in a [`Secret`].
 //!
 //! Source: the pages on authorization of all revisions; RFC 6749, 6750, 7591, 7636, 8414, 8707, 9207, 9449, 9728.
 

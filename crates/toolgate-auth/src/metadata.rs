@@ -1,4 +1,4 @@
-//! Where authorization servers and resources say what they are, and how a client shows there that it is the one.
+//! Well-known metadata URLs and HTTP Basic client authentication.
 //!
 //! Source: RFC 6749, section 2.3.1; RFC 8414, section 3; RFC 9728, section 3; OpenID Connect Discovery 1.0, section 4.
 
@@ -6,14 +6,14 @@ use crate::{Secret, Url};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::HeaderValue;
 
-/// Metadata of an authorization server.
+/// Well-known path of authorization server metadata (RFC 8414).
 pub(crate) const OAUTH: &str = "/.well-known/oauth-authorization-server";
-/// The same, as OpenID Connect has it.
+/// Well-known path of OpenID Connect discovery metadata.
 pub(crate) const OIDC: &str = "/.well-known/openid-configuration";
-/// Metadata of a resource.
+/// Well-known path of protected resource metadata (RFC 9728).
 pub(crate) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
-/// Where the metadata of an issuer may be, in the order of the specification.
+/// Returns the candidate metadata URLs of an issuer, in the order that the specification prescribes.
 pub(crate) fn places(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut places = vec![format!("{OAUTH}{path}"), format!("{OIDC}{path}")];
@@ -26,7 +26,8 @@ pub(crate) fn places(issuer: &Url) -> Vec<Url> {
         .collect()
 }
 
-/// Id and secret of a client: each encoded as in a form, then both in Base64. `None` where no header can have that.
+/// Builds the `Authorization: Basic` header of a client. `None` if its value is not a valid header value.
+/// The id and the secret are form-encoded first (RFC 6749, section 2.3.1).
 pub(crate) fn basic(id: &str, secret: &Secret) -> Option<HeaderValue> {
     let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", encode(id), encode(secret.reveal()));

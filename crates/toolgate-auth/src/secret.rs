@@ -1,8 +1,8 @@
-//! What must not be seen: tokens, client secrets, verifiers.
+//! Secret strings: tokens, client secrets, PKCE verifiers.
 
 use ring::digest::{SHA256, digest};
 
-/// A text that nothing prints: it has no `Debug`, `Display` or `Serialize`, so no log and no record can have it.
+/// Secret string without `Debug`, `Display` and `Serialize`, so it cannot appear in logs or audit records.
 ///
 /// ```compile_fail
 /// println!("{:?}", toolgate_auth::Secret::new("s3cret"));
@@ -11,17 +11,17 @@ use ring::digest::{SHA256, digest};
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// Keeps a text.
+    /// Wraps a secret string.
     pub fn new(text: impl Into<Box<str>>) -> Secret {
         Secret(text.into())
     }
 
-    /// The text itself, for the one place that needs it.
+    /// Returns the plain text, for the one place that sends or stores it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Whether a text is this one. Digests are compared, so the time that it takes says nothing of the text.
+    /// Compares a text with the secret by their SHA-256 digests, so that the duration reveals nothing of the secret.
     pub fn is(&self, text: &str) -> bool {
         digest(&SHA256, self.0.as_bytes()).as_ref() == digest(&SHA256, text.as_bytes()).as_ref()
     }

@@ -1,4 +1,4 @@
-//! Addresses, read strictly.
+//! Absolute HTTP(S) URLs with a strict parser.
 
 use http::Uri;
 use std::{
@@ -6,18 +6,18 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-/// Most bytes of an address.
+/// Maximum length of a URL in bytes.
 const LONGEST: usize = 4096;
 
-/// An absolute address: `https`, or `http`; a host; no user name and no fragment. Its text is kept as it was written,
-/// because issuers and resources are compared sign by sign.
+/// Absolute `https` or `http` URL with a host, without user name and fragment. It keeps its text unchanged because
+/// issuers and resources are compared byte for byte.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Url {
     text: String,
     uri: Uri,
 }
 
-/// Why a text is no address. Says nothing of the text, which may hold a secret.
+/// Error of an invalid URL. Its text does not quote the URL, which may contain a secret.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BadUrl(&'static str);
 
@@ -30,10 +30,10 @@ impl fmt::Display for BadUrl {
 impl std::error::Error for BadUrl {}
 
 impl Url {
-    /// Reads an address.
+    /// Parses an absolute URL.
     ///
     /// # Errors
-    /// [`BadUrl`]: it is too long, has another scheme, no host, a user name, a fragment, or signs that no address has.
+    /// [`BadUrl`]: too long, another scheme, no host, a user name, a fragment, or characters that a URL cannot contain.
     pub fn parse(text: &str) -> Result<Url, BadUrl> {
         if text.len() > LONGEST {
             return Err(BadUrl("it is longer than 4096 bytes"));
@@ -64,49 +64,49 @@ impl Url {
         })
     }
 
-    /// The text as it was written.
+    /// Returns the text exactly as it was parsed.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it is encrypted.
+    /// Returns whether the scheme is `https`.
     pub fn is_https(&self) -> bool {
         self.uri.scheme_str() == Some("https")
     }
 
-    /// The host, an IPv6 address without its brackets.
+    /// Returns the host, without brackets if it is an IPv6 address.
     pub fn host(&self) -> &str {
         let host = self.uri.host().unwrap_or_default();
         host.trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// The host, with brackets where it is an IPv6 address, and the port where it was written.
+    /// Returns the host (an IPv6 address in brackets) and the port if the URL contains one.
     pub fn authority(&self) -> &str {
         self.uri.authority().map_or("", |a| a.as_str())
     }
 
-    /// The port, that of the scheme where none is written.
+    /// Returns the port; the default port of the scheme (443 or 80) if the URL contains none.
     pub fn port(&self) -> u16 {
         let usual = if self.is_https() { 443 } else { 80 };
         self.uri.port_u16().unwrap_or(usual)
     }
 
-    /// The path, `/` where none is written.
+    /// Returns the path; `/` if the URL contains none.
     pub fn path(&self) -> &str {
         self.uri.path()
     }
 
-    /// The path and the query, as they stand in a request.
+    /// Returns the path and query, as in an HTTP request target.
     pub fn target(&self) -> &str {
         self.uri.path_and_query().map_or("/", |p| p.as_str())
     }
 
-    /// The query without its `?`.
+    /// Returns the query without its `?`.
     pub fn query(&self) -> Option<&str> {
         self.uri.query()
     }
 
-    /// The host as an address, where it is written as one.
+    /// Returns the host as an IP address if it is one.
     pub fn ip(&self) -> Option<IpAddr> {
         let host = self.host();
         let v4 = host.parse::<Ipv4Addr>().map(IpAddr::V4);
@@ -114,37 +114,37 @@ impl Url {
             .ok()
     }
 
-    /// Whether the host is written as this machine: `localhost` or a loopback address.
+    /// Returns whether the host is `localhost` or a loopback IP address.
     pub fn is_loopback(&self) -> bool {
         self.host().eq_ignore_ascii_case("localhost")
             || self.ip().is_some_and(|ip| ip.is_loopback())
     }
 
-    /// Whether scheme, host and port are the same.
+    /// Returns whether both URLs have the same origin: scheme, host and port.
     pub fn same_origin(&self, other: &Url) -> bool {
         self.is_https() == other.is_https()
             && self.host().eq_ignore_ascii_case(other.host())
             && self.port() == other.port()
     }
 
-    /// Scheme, host, and the port where it was written.
+    /// Returns the origin: scheme, host, and the port if the URL contains one.
     pub fn origin(&self) -> String {
         let scheme = if self.is_https() { "https" } else { "http" };
         format!("{scheme}://{}", self.authority())
     }
 
-    /// The address of a path on the same origin. The path begins with `/`.
+    /// Returns the URL of another path on the same origin. The path must begin with `/`.
     ///
     /// # Errors
-    /// [`BadUrl`]
+    /// [`BadUrl`]: the result is not a valid URL.
     pub fn at(&self, path: &str) -> Result<Url, BadUrl> {
         Url::parse(&format!("{}{path}", self.origin()))
     }
 
-    /// The same with more parameters in its query.
+    /// Returns the URL with additional query parameters, form-encoded.
     ///
     /// # Errors
-    /// [`BadUrl`]: it became too long.
+    /// [`BadUrl`]: the result is too long.
     pub fn with_query<'a>(
         &self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -157,10 +157,10 @@ impl Url {
         Url::parse(&text)
     }
 
-    /// Where a reference of a response leads.
+    /// Resolves a URI reference, such as a `Location` header, against this URL. It drops the fragment.
     ///
     /// # Errors
-    /// [`BadUrl`]
+    /// [`BadUrl`]: the result is not a valid URL.
     pub fn follow(&self, reference: &str) -> Result<Url, BadUrl> {
         let reference = reference.split('#').next().unwrap_or_default();
         let scheme = if self.is_https() { "https" } else { "http" };

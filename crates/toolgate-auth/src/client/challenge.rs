@@ -1,29 +1,29 @@
-//! What a refusal says: the header `WWW-Authenticate`.
+//! Parser of the header `WWW-Authenticate`.
 //!
 //! Source: RFC 9110, section 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1; RFC 9449, section 7.1.
 
 use http::{HeaderMap, header::WWW_AUTHENTICATE};
 
-/// Most bytes of all values that are read.
+/// Maximum total length in bytes of the header values that are parsed.
 const LONGEST: usize = 16 << 10;
 
-/// One challenge.
+/// Authentication challenge of a response.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Challenge {
-    /// The scheme in lower case.
+    /// Authentication scheme in lower case.
     pub scheme: String,
     parameters: Vec<(String, String)>,
 }
 
 impl Challenge {
-    /// The value of a parameter; names have no case.
+    /// Returns the value of a parameter. `name` is in lower case; the names in a header are case-insensitive.
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.parameters.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str())
     }
 }
 
-/// All challenges of a response, in their order. What cannot be read is left out.
+/// Parses all challenges of a response, in header order. Skips what it cannot parse.
 pub fn challenges(headers: &HeaderMap) -> Vec<Challenge> {
     let mut all = Vec::new();
     let mut room = LONGEST;
@@ -53,7 +53,7 @@ fn read(text: &str, all: &mut Vec<Challenge>) {
                 return;
             };
             let name = word.to_ascii_lowercase();
-            // The first of two counts, whoever added the second.
+            // On duplicates the first parameter counts, whoever added the second.
             if challenge.get(&name).is_none() {
                 challenge.parameters.push((name, value));
             }
@@ -68,13 +68,13 @@ fn read(text: &str, all: &mut Vec<Challenge>) {
     }
 }
 
-/// The token at the beginning, and what follows it.
+/// Splits a token off the front.
 fn token(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~/".contains(c)));
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// The value at the beginning, and what follows it.
+/// Splits a parameter value, quoted or not, off the front. `None` if its quote is not closed.
 fn parameter(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([',', ' ', '\t']).unwrap_or(text.len());

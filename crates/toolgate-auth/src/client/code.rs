@@ -1,4 +1,4 @@
-//! The code flow: a person signs in, and comes back with a code.
+//! Authorization code flow with PKCE: a user signs in in a browser, and the client redeems the code.
 //!
 //! Source: "Authorization Flow Steps" of the specification; RFC 6749, section 4.1; RFC 7636; RFC 8707; RFC 9207.
 
@@ -12,37 +12,37 @@ use super::{
 use crate::{Secret, Url, fetch::Reach};
 use futures_util::future::BoxFuture;
 
-/// The person who signs in, or what stands for one.
+/// User agent of the authorization code flow: opens the sign-in page for a user and receives the redirect.
 pub trait SignIn: Send + Sync + 'static {
-    /// Prepares the place that the person comes back to; the one that is named, where that is still possible.
+    /// Prepares to receive the redirect, at the redirect URI `wanted` if that is still available.
     ///
     /// # Errors
-    /// There is none.
+    /// The redirect cannot be received.
     fn begin<'a>(
         &'a self,
         wanted: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>>;
 }
 
-/// One visit to an authorization server.
+/// Sign-in in progress at an authorization server.
 pub trait Visit: Send {
-    /// Where the person comes back to.
+    /// Returns the redirect URI.
     fn redirect(&self) -> &str;
 
-    /// Is told to which authorization server the person is sent, as it names itself, before [`Visit::go`]: the page may
-    /// be elsewhere.
+    /// Reports the issuer identifier of the authorization server before [`Visit::go`]. The host of the sign-in page may
+    /// be another one.
     fn issuer(&mut self, issuer: &str) {
         let _ = issuer;
     }
 
-    /// Sends the person to an address, and gives the query with which the person came back.
+    /// Opens the authorization URL for the user and returns the query of the redirect.
     ///
     /// # Errors
-    /// Nobody came back.
+    /// The redirect did not arrive.
     fn go(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>>;
 }
 
-/// What is remembered from the way out to the way back. Nobody else sees it.
+/// Authorization request in progress: PKCE verifier and `state`. Both stay in this process.
 pub(super) struct Pending<'a> {
     found: &'a Found,
     client: &'a OauthClient,
@@ -52,7 +52,10 @@ pub(super) struct Pending<'a> {
 }
 
 impl<'a> Pending<'a> {
-    /// Begins a flow, where the authorization server has what makes it safe.
+    /// Starts an authorization request.
+    ///
+    /// # Errors
+    /// The authorization server does not announce PKCE with `S256`.
     pub(super) fn new(
         found: &'a Found,
         client: &'a OauthClient,
@@ -74,7 +77,7 @@ impl<'a> Pending<'a> {
         })
     }
 
-    /// Where the person is sent.
+    /// Builds the authorization URL.
     pub(super) fn url(&self, scopes: &Scopes, reach: Reach) -> Result<Url, AuthError> {
         let server = &self.found.server;
         let no = |what: &str| {
@@ -97,15 +100,15 @@ impl<'a> Pending<'a> {
             ("state", self.state.reveal()),
             ("resource", &self.found.resource),
         ];
-        // Not as an empty text: what was not chosen is not said.
+        // An empty `scope` would request no scopes; leaving it out requests the default.
         if !scope.is_empty() {
             pairs.push(("scope", &scope));
         }
-        // OpenID Connect Core 1.0, section 11: without it, a server has to ignore the wish for a refresh token.
+        // OpenID Connect Core 1.0, section 11: without it, a server has to ignore the request for a refresh token.
         if scopes.asks_to_stay() {
             pairs.push(("prompt", "consent"));
         }
-        // A server's page may name parameters of its own; one of ours twice would be read by chance.
+        // If the URL of the sign-in page already set one of our parameters, the server could read either of the two.
         let taken = form_urlencoded::parse(endpoint.query().unwrap_or_default().as_bytes());
         if taken
             .into_iter()
@@ -118,9 +121,9 @@ impl<'a> Pending<'a> {
             .map_err(|bad| no(&format!("has a page whose address is none: {bad}")))
     }
 
-    /// Checks what the person came back with, and gives the code.
+    /// Validates the query of the redirect and returns the authorization code.
     ///
-    /// The sender is checked before anything else is read: of a stranger, not even the error is shown.
+    /// Checks `state` and `iss` first: errors of an unknown sender are not shown.
     pub(super) fn code(&self, query: &str) -> Result<Secret, AuthError> {
         let unsafe_ = |words: String| AuthError::new(AuthErrorKind::Unsafe, words);
         let all: Vec<_> = form_urlencoded::parse(query.as_bytes()).take(64).collect();
@@ -139,7 +142,7 @@ impl<'a> Pending<'a> {
         }
         let issuer = &self.found.server.issuer;
         match get("iss")? {
-            // Sign by sign: what only looks the same may be another.
+            // RFC 9207, section 2.4: compared byte for byte, because similar issuers may be different ones.
             Some(iss) if iss != issuer => {
                 return Err(unsafe_(format!(
                     "the answer to the sign-in comes from another authorization server than {}",
@@ -172,7 +175,7 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// Gives the code for a token.
+    /// Redeems the authorization code at the token endpoint.
     pub(super) async fn redeem(
         &self,
         code: &Secret,

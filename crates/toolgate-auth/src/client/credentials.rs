@@ -1,43 +1,43 @@
-//! What a transport asks: headers before a request, and what to do after a refusal.
+//! Interface between HTTP transports and credentials.
 
 use super::AuthError;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, StatusCode, Uri};
 
-/// A request that is about to leave.
+/// Outgoing request that needs credentials.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaving<'a> {
-    /// Its method.
+    /// HTTP method.
     pub method: &'a Method,
-    /// Where it goes; always the origin of the server.
+    /// Request URL; always on the origin of the server.
     pub uri: &'a Uri,
-    /// What it is for, where somebody waits for it: a method of the protocol, and a name. Step-ups are counted by it.
+    /// MCP method and item name if a caller waits for the response. Step-up attempts are counted per operation.
     pub operation: Option<&'a str>,
 }
 
-/// A response that says no.
+/// Response that rejects a request with 401 or 403.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusal<'a> {
-    /// 401 or 403.
+    /// HTTP status, 401 or 403.
     pub status: StatusCode,
-    /// The headers of the response.
+    /// Headers of the response.
     pub headers: &'a HeaderMap,
-    /// The headers that [`Credentials::headers`] gave for the request.
+    /// Headers that [`Credentials::headers`] returned for the request.
     pub sent: &'a HeaderMap,
-    /// How often this request was refused before.
+    /// Number of earlier rejections of the same request.
     pub before: u32,
 }
 
-/// What to do after a refusal.
+/// Retry decision after a rejected request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Again {
-    /// Send the request once more, with headers asked for anew.
+    /// Send the request again with new headers.
     Yes,
-    /// The refusal stands.
+    /// Report the rejection to the caller.
     No,
 }
 
-/// Who a transport is to a server. The headers go to the origin of the server only.
+/// Credentials of a transport at one server. The headers are sent only to the origin of the server.
 ///
 /// Most programs use a [`Login`](super::Login). One of your own needs two methods:
 ///
@@ -68,26 +68,26 @@ pub enum Again {
 /// }
 /// ```
 pub trait Credentials: Send + Sync + 'static {
-    /// The headers of a request, made for it alone.
+    /// Returns the authentication headers of one request. They are valid for this request only.
     ///
     /// # Errors
-    /// There was a token, and it cannot be had again.
+    /// A token existed and cannot be obtained again.
     fn headers<'a>(&'a self, request: Leaving<'a>) -> BoxFuture<'a, Result<HeaderMap, AuthError>>;
 
-    /// Does what a refusal asks for.
+    /// Handles a rejected request, for example by refreshing the token or by a step-up authorization.
     ///
     /// # Errors
-    /// It cannot be done; the words say what a person can do.
+    /// The challenge cannot be satisfied; the text says what the user can do.
     fn refused<'a>(
         &'a self,
         request: Leaving<'a>,
         refusal: Refusal<'a>,
     ) -> BoxFuture<'a, Result<Again, AuthError>>;
 
-    /// Sees the headers of every other response.
+    /// Observes the headers of every other response.
     fn answered(&self, _headers: &HeaderMap) {}
 
-    /// Whether a request may have to wait for a person.
+    /// Returns whether a request may have to wait for a user to sign in.
     fn may_wait(&self) -> bool {
         true
     }

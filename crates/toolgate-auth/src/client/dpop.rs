@@ -1,4 +1,4 @@
-//! Tokens that are bound to a key, so that who steals one cannot use it.
+//! DPoP: access tokens that are bound to a key, so that a stolen token is useless.
 //!
 //! Source: RFC 9449.
 
@@ -16,27 +16,27 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// The proof of a request.
+/// Header of the DPoP proof of a request.
 pub(super) const PROOF: HeaderName = HeaderName::from_static("dpop");
-/// What a server wants in the next proof.
+/// Response header with the nonce for the next proof.
 pub(super) const NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
-/// The error that asks for it.
+/// Error code by which a server demands a nonce.
 pub(super) const WANTS_NONCE: &str = "use_dpop_nonce";
-/// Longest nonce.
+/// Maximum length of a nonce in bytes.
 const LONGEST: usize = 1024;
-/// Most origins whose nonces are kept.
+/// Maximum number of origins with a stored nonce.
 const ORIGINS: usize = 16;
 
-/// A key, and the nonces that servers gave for it.
+/// DPoP key and the nonces that servers issued, by origin.
 pub(super) struct Binding {
     key: SigningKey,
-    /// The private key, to be kept with what it binds.
+    /// Private key in PKCS #8, Base64; stored with the tokens that it binds.
     pub(super) kept: Secret,
     nonces: Mutex<HashMap<String, String>>,
 }
 
 impl Binding {
-    /// A new key, or the one that was kept.
+    /// Restores the stored key, or generates a new one.
     pub(super) fn new(kept: Option<&Secret>) -> Result<Binding, AuthError> {
         let failed = |bad: jose::BadKey| {
             AuthError::new(AuthErrorKind::Store, format!("the key of a token: {bad}"))
@@ -52,7 +52,7 @@ impl Binding {
         })
     }
 
-    /// A proof for one request. `token` is what goes along, where there is one.
+    /// Creates the DPoP proof of one request. `token` is the access token that the request carries.
     pub(super) fn proof(
         &self,
         method: &str,
@@ -62,7 +62,7 @@ impl Binding {
         let mut claims = json!({
             "jti": random()?,
             "htm": method,
-            // Without a query.
+            // RFC 9449, section 4.2: `htu` has no query and no fragment.
             "htu": format!("{}{}", url.origin(), url.path()),
             "iat": now(),
         });
@@ -83,7 +83,7 @@ impl Binding {
         Ok(proof)
     }
 
-    /// Keeps the nonce of a response; true where it is another one than before.
+    /// Stores the nonce of a response. Returns whether it differs from the previous one.
     pub(super) fn hear(&self, origin: &str, headers: &HeaderMap) -> bool {
         let nonce = headers.get(NONCE).and_then(|nonce| nonce.to_str().ok());
         let Some(nonce) = nonce.filter(|nonce| !nonce.is_empty() && nonce.len() <= LONGEST) else {
@@ -110,7 +110,7 @@ mod tests {
     use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
     use serde_json::Value;
 
-    /// Header and claims of a proof that its own key has signed.
+    /// Returns header and claims of a proof after verifying its signature with the embedded key.
     fn read(proof: &HeaderValue) -> (Value, Value) {
         assert!(proof.is_sensitive(), "it is not printed");
         let (text, signature) = proof.to_str().unwrap().rsplit_once('.').unwrap();
@@ -144,13 +144,13 @@ mod tests {
         );
         assert!(claims["iat"].as_u64().unwrap().abs_diff(now()) < 60);
         assert!(claims.get("ath").is_none() && claims.get("nonce").is_none());
-        // RFC 9449, section 7.1 has this token and this hash.
+        // Example token and hash of RFC 9449, section 7.1.
         let token = Secret::new("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU");
         let (_, with) = read(&binding.proof("GET", &url, Some(&token)).unwrap());
         assert_eq!(with["ath"], "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo");
         assert_eq!(with["htm"], "GET");
         assert_ne!(with["jti"], claims["jti"], "each is another one");
-        // What was kept is the same key.
+        // Restoring from the stored key results in the same key.
         let again = Binding::new(Some(&binding.kept)).unwrap();
         let (kept, _) = read(&again.proof("POST", &url, None).unwrap());
         assert_eq!(kept["jwk"], header["jwk"]);

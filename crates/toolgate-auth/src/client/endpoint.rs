@@ -1,4 +1,4 @@
-//! One request for a token, whatever is given for it.
+//! Token endpoint requests with client authentication, for every grant type.
 //!
 //! Source: RFC 6749, sections 2.3.1, 5.1 and 5.2; RFC 7523, section 2.2.
 
@@ -21,12 +21,12 @@ use serde_json::json;
 use std::collections::HashSet;
 use toolgate_wire::json::Json;
 
-/// The way of authentication by a signature of ours.
+/// Client authentication method with a signed assertion.
 const SIGNED: &str = "private_key_jwt";
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/// How long an assertion of ours lives, in seconds.
+/// Lifetime of a client assertion in seconds.
 const LIFE: u64 = 60;
-/// What in a form is for the endpoint alone.
+/// Form parameters whose values are secrets between client and endpoint.
 const SECRETS: &[&str] = &[
     "actor_token",
     "assertion",
@@ -38,13 +38,13 @@ const SECRETS: &[&str] = &[
     "subject_token",
     "token",
 ];
-/// So many bytes of a secret in a row are not said by chance.
+/// Minimum length in bytes of a fragment of a secret that counts as a leak. A shorter one may match by chance.
 const PART: usize = 16;
 
-/// A refusal of a token endpoint.
+/// Error response of a token endpoint.
 pub(super) struct NoToken {
     pub(super) error: AuthError,
-    /// The word of the protocol, such as `invalid_grant`; absent where it did not answer in that way.
+    /// OAuth error code, such as `invalid_grant`; absent if the response is not an OAuth error.
     pub(super) code: Option<String>,
 }
 
@@ -57,16 +57,16 @@ impl<E: Into<AuthError>> From<E> for NoToken {
     }
 }
 
-/// Where tokens are had, and by whom.
+/// Token endpoint and the client that uses it.
 pub(super) struct Endpoint<'a> {
     pub(super) url: &'a Url,
-    /// Who is meant by an assertion of ours.
+    /// Issuer identifier; the `aud` claim of client assertions.
     pub(super) issuer: &'a str,
     pub(super) basic: bool,
     pub(super) client: &'a OauthClient,
     pub(super) fetcher: &'a Fetcher,
     pub(super) binding: Option<&'a Binding>,
-    /// What is known of it, where it says anything of itself.
+    /// Metadata of the authorization server, if it publishes any.
     pub(super) server: Option<&'a ServerMetadata>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Endpoint<'a> {
         }
     }
 
-    /// Sends a form, with who we are, and with a proof where the token will be bound.
+    /// Sends a token request with client authentication, and with a DPoP proof if a binding is set.
     pub(super) async fn ask(&self, form: &[(&str, &str)]) -> Result<Answer, NoToken> {
         let mut again = self.binding.is_some();
         loop {
@@ -123,7 +123,7 @@ impl<'a> Endpoint<'a> {
         }
     }
 
-    /// The same, where the answer is no token.
+    /// Sends a form to an endpoint whose success response carries no token, such as revocation.
     pub(super) async fn tell(&self, form: &[(&str, &str)]) -> Result<(), AuthError> {
         let request = self.request(form)?;
         let sent = self.secrets(&request);
@@ -136,7 +136,7 @@ impl<'a> Endpoint<'a> {
         Err(refused(self.url, "does not take it", &said, &sent).error)
     }
 
-    /// What of a request must not be shown to anybody else, whatever the endpoint says about it.
+    /// Returns the secrets of a request, which error messages must not repeat.
     fn secrets(&self, request: &Request) -> Vec<Secret> {
         let form = form_urlencoded::parse(&request.body);
         let form = form.filter(|(key, _)| SECRETS.contains(&key.as_ref()));
@@ -155,7 +155,7 @@ impl<'a> Endpoint<'a> {
         all
     }
 
-    /// Whether the server takes our signature, as far as it says.
+    /// Checks that the server supports `private_key_jwt` with the algorithm of the key. Passes if it publishes no list.
     fn takes(&self, key: &SigningKey) -> Result<(), AuthError> {
         let Some(server) = self.server else {
             return Ok(());
@@ -226,7 +226,8 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-/// The refusal of an endpoint. Its words are shown, unless they repeat what was sent: the callers of a gateway read them.
+/// Builds the error of a rejected token request. It quotes the text of the endpoint, unless that repeats a secret of
+/// the request: callers of a gateway read the message.
 fn refused(url: &Url, what: &str, said: &(u16, Option<Json>), sent: &[Secret]) -> NoToken {
     let (status, json) = said;
     let text = |key: &str| json.as_ref().and_then(|json| json.get(key)?.string());
@@ -252,7 +253,7 @@ fn refused(url: &Url, what: &str, said: &(u16, Option<Json>), sent: &[Secret]) -
     }
 }
 
-/// Whether a text has a secret, or a part of one.
+/// Returns whether a text contains a secret or a fragment of one.
 fn repeats(text: &str, secret: &str) -> bool {
     if secret.len() <= PART {
         return !secret.is_empty() && text.contains(secret);

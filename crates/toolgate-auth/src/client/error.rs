@@ -1,10 +1,10 @@
-//! Why there is no token.
+//! Authorization errors.
 
 use crate::fetch::FetchError;
 use std::fmt;
 use toolgate_core::OperatorDetail;
 
-/// Why there is no token. Its words can be shown: they hold no secret, no path, and of a peer only cleaned ones.
+/// Authorization error. Its text can be shown: it contains no secret and no path, and quotes peers only sanitized.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AuthError {
     kind: AuthErrorKind,
@@ -12,28 +12,28 @@ pub struct AuthError {
     detail: Option<OperatorDetail>,
 }
 
-/// The kinds of [`AuthError`].
+/// Categories of [`AuthError`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum AuthErrorKind {
-    /// A person has to sign in, and nobody is there to do it.
+    /// A user has to sign in, and nobody can do so here.
     NeedsSignIn,
-    /// The authorization server or the person said no.
+    /// The authorization server or the user refused.
     Refused,
-    /// Somebody may be deceiving us: an issuer, a resource or a state is not the one that was expected.
+    /// An issuer, a resource or a `state` is not the expected one; a peer may be impersonating another.
     Unsafe,
-    /// A peer cannot be reached, or its answer cannot be read.
+    /// A peer cannot be reached, or its response is malformed.
     Unreachable,
-    /// A peer has nothing that we can use.
+    /// A peer supports none of the required features.
     Unsupported,
-    /// It was tried as often as is allowed.
+    /// The limit of attempts is reached.
     Limit,
-    /// What was granted cannot be kept or read.
+    /// The credential store cannot be read or written.
     Store,
 }
 
 impl AuthError {
-    /// An error with words that hold no secret.
+    /// Creates an error with a text that contains no secret.
     pub fn new(kind: AuthErrorKind, words: impl Into<String>) -> AuthError {
         AuthError {
             kind,
@@ -42,18 +42,18 @@ impl AuthError {
         }
     }
 
-    /// The same error with details that only the operator may read, such as the path of a file.
+    /// Adds details that only the operator may read, such as the path of a file.
     pub fn with_detail(mut self, detail: OperatorDetail) -> AuthError {
         self.detail = Some(detail);
         self
     }
 
-    /// What only the operator may read of it.
+    /// Returns the details for the operator.
     pub fn detail(&self) -> Option<&OperatorDetail> {
         self.detail.as_ref()
     }
 
-    /// Returns the words, with the details where there are some: for the operator.
+    /// Returns the text followed by the operator's details, if there are any.
     pub fn for_operator(&self) -> String {
         match &self.detail {
             Some(detail) => format!("{}: {}", self.words, detail.for_operator()),
@@ -61,7 +61,7 @@ impl AuthError {
         }
     }
 
-    /// What kind of failure it is.
+    /// Returns the category.
     pub fn kind(&self) -> AuthErrorKind {
         self.kind
     }
@@ -81,7 +81,7 @@ impl From<FetchError> for AuthError {
     }
 }
 
-/// Words of a peer that can be shown: short, and without signs that steer a terminal or hide text.
+/// Sanitizes the text of a peer for display: at most 200 characters, no control or invisible characters.
 pub(super) fn shown(words: &str) -> String {
     let visible = |c: &char| {
         !c.is_control()

@@ -1,4 +1,4 @@
-//! Who a person is: shown by a token that only that person can get.
+//! Identification of a user by a sign-in at an authorization server.
 
 use super::{
     AuthError, AuthErrorKind, Found, OauthClient, Scopes, SignIn, code::Pending, discovery,
@@ -9,8 +9,8 @@ use crate::{
     fetch::{FetchLimits, Fetcher, Reach},
 };
 
-/// Asks a person who it is: it signs in at an authorization server, and what comes back is a token for a resource, which
-/// that resource checks like that of any caller. Nothing is kept, and nothing is renewed.
+/// Identification of a user: an authorization code flow without storage and refresh. It returns an access token for a
+/// resource, which that resource verifies like the token of any caller.
 ///
 /// ```no_run
 /// # use toolgate_auth::{Url, client::{Authenticate, Browser, Identification, OauthClient}};
@@ -34,7 +34,7 @@ pub struct Identification {
 }
 
 impl Identification {
-    /// At an issuer that the operator named, for a token of a resource, as a client that is registered there.
+    /// Creates an identification from an issuer that the operator configured, a resource, and a registered client.
     pub fn new(issuer: Url, resource: Url, client: OauthClient) -> Identification {
         Identification {
             reach: Reach::of(&issuer),
@@ -46,31 +46,31 @@ impl Identification {
         }
     }
 
-    /// What is asked for; nothing unless set.
+    /// Sets the requested scopes; none by default.
     #[must_use]
     pub fn scopes(mut self, scopes: Scopes) -> Identification {
         self.scopes = scopes;
         self
     }
 
-    /// Which addresses the issuer may name; those as near as its own unless set.
+    /// Sets which addresses the issuer may name. Default: [`Reach::of`] the issuer.
     #[must_use]
     pub fn reach(mut self, reach: Reach) -> Identification {
         self.reach = reach;
         self
     }
 
-    /// How much is read and waited for.
+    /// Sets the size limits and timeouts of requests.
     #[must_use]
     pub fn limits(mut self, limits: FetchLimits) -> Identification {
         self.limits = limits;
         self
     }
 
-    /// Sends the person there, and gives the token that it came back with.
+    /// Signs the user in and returns the access token.
     ///
     /// # Errors
-    /// The issuer cannot be reached or is not safe to use, the person did not come back, or it was refused.
+    /// The issuer is unreachable or unsafe, the redirect did not arrive, or the sign-in was refused.
     pub async fn token(&self, person: &dyn SignIn) -> Result<Secret, AuthError> {
         let fetcher = Fetcher::new(self.reach, self.limits.clone()).home(&self.issuer);
         let server = discovery::issuer(&fetcher, self.issuer.as_str()).await?;

@@ -1,4 +1,4 @@
-//! Where a person comes back to: one page on this machine, open as long as a sign-in lasts.
+//! Loopback redirect: a browser sign-in whose redirect arrives at a temporary port of this machine.
 //!
 //! Source: RFC 8252, sections 7.3 and 8.3.
 
@@ -21,20 +21,20 @@ use tokio::{
 };
 
 const PATH: &str = "/callback";
-/// Longest request that is read.
+/// Maximum size of a request head in bytes.
 const HEAD: usize = 16 << 10;
-/// How long one request may take.
+/// Timeout of one redirect request.
 const REQUEST: Duration = Duration::from_secs(5);
-/// Most connections that are read at the same time.
+/// Maximum number of concurrent connections.
 const AT_ONCE: usize = 64;
-/// How long is waited where none can be taken.
+/// Delay after a failed `accept`.
 const PAUSE: Duration = Duration::from_millis(100);
 
 type Open = dyn Fn(&Url) + Send + Sync;
 type Tell = dyn Fn(&str) + Send + Sync;
 
-/// Signs a person in by a browser: an address is shown or opened, and the answer comes to a port on loopback that is
-/// open only meanwhile. What does not carry the state of this sign-in is turned away and changes nothing.
+/// Browser sign-in: shows or opens a URL and receives the redirect at a loopback port, which is open only meanwhile.
+/// Requests without the `state` of this sign-in are rejected and change nothing.
 #[derive(Clone)]
 pub struct Browser {
     open: Arc<Open>,
@@ -44,8 +44,8 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// One that calls a function with the address. It is `https`, or `http` on this machine, and has no sign that a
-    /// terminal or a shell would read. A function that starts a program gives it as one argument, and to no shell.
+    /// Creates a browser from a function that receives the URL. The URL is `https`, or `http` on this machine, and has
+    /// no character that a terminal or a shell interprets. Pass it to a program as one argument, without a shell.
     pub fn new(open: impl Fn(&Url) + Send + Sync + 'static) -> Browser {
         Browser {
             open: Arc::new(open),
@@ -55,23 +55,23 @@ impl Browser {
         }
     }
 
-    /// The same, which first tells which authorization server it is, as that names itself: the address may be elsewhere.
-    /// What it is told comes from the network.
+    /// Reports the issuer identifier of the authorization server before the URL opens; the URL may be on another host.
+    /// The identifier comes from the network.
     #[must_use]
     pub fn telling(self, tell: impl Fn(&str) + Send + Sync + 'static) -> Browser {
         let tell = Arc::new(tell);
         Browser { tell, ..self }
     }
 
-    /// The same with the answer at this port, and at no other: for who comes from another machine through a tunnel, and
-    /// where the authorization server knows one address only.
+    /// Fixes the port of the redirect. Use it behind a tunnel, or if the authorization server knows only one redirect
+    /// URI.
     #[must_use]
     pub fn port(self, port: u16) -> Browser {
         let port = Some(port);
         Browser { port, ..self }
     }
 
-    /// The same with another time that the person has; 5 minutes unless set.
+    /// Sets the timeout of the sign-in; 5 minutes by default.
     #[must_use]
     pub fn wait(self, wait: Duration) -> Browser {
         Browser { wait, ..self }
@@ -102,8 +102,8 @@ impl SignIn for Browser {
     }
 }
 
-/// The port that was asked for; else the one that was used before, where it is free: some authorization servers know one
-/// address only.
+/// Binds the requested port, else the previous one if it is free (some authorization servers accept only one redirect
+/// URI), else any free port.
 async fn listen(wanted: Option<&str>, port: Option<u16>) -> io::Result<(TcpListener, SocketAddr)> {
     if let Some(port) = port {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
@@ -166,8 +166,8 @@ impl Visit for Waiting {
     }
 }
 
-/// Waits for the one request. All that is connected is read at the same time: browsers open connections in advance, and
-/// whoever says nothing must not be waited for. How many strangers come does not count, as none can guess a state.
+/// Waits for the redirect. Reads all connections concurrently: browsers open connections in advance, and an idle
+/// connection must not block. The number of foreign requests is unlimited because none can guess the `state`.
 async fn hear(listener: &TcpListener, host: &str, state: Option<&Secret>) -> String {
     let mut visitors: Vec<Pin<Box<dyn Future<Output = Option<String>> + Send + '_>>> = Vec::new();
     loop {
@@ -182,21 +182,21 @@ async fn hear(listener: &TcpListener, host: &str, state: Option<&Secret>) -> Str
             visitor = listener.accept() => match visitor {
                 Ok((stream, _)) => {
                     if visitors.len() >= AT_ONCE {
-                        // The one that has said nothing for the longest time.
+                        // The oldest idle connection is evicted.
                         drop(visitors.remove(0));
                     }
                     visitors.push(Box::pin(visit(stream, host, state)));
-                    // What it said already is read before it can be the oldest.
+                    // Reads what the connection already sent before it can become the oldest.
                     yield_now().await;
                 }
-                // As where there are too many open files.
+                // For example with too many open files.
                 Err(_) => sleep(PAUSE).await,
             },
         }
     }
 }
 
-/// The next visitor who is through, and at which place.
+/// Returns the output of the next finished future and its index.
 async fn next<F: Future + Unpin>(visitors: &mut [F]) -> (F::Output, usize) {
     if visitors.is_empty() {
         return pending().await;
@@ -205,7 +205,7 @@ async fn next<F: Future + Unpin>(visitors: &mut [F]) -> (F::Output, usize) {
     (done, at)
 }
 
-/// One connection: its query, where it is the one that is waited for.
+/// Serves one connection. Returns the query if it is the redirect of this sign-in.
 async fn visit(mut stream: TcpStream, host: &str, state: Option<&Secret>) -> Option<String> {
     let head = timeout(REQUEST, head(&mut stream)).await.ok().flatten();
     let query = head.as_deref().and_then(|head| asked(head, host));
@@ -228,7 +228,7 @@ async fn visit(mut stream: TcpStream, host: &str, state: Option<&Secret>) -> Opt
     ours.map(str::to_owned)
 }
 
-/// The head of a request.
+/// Reads the head of a request.
 async fn head(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -242,13 +242,13 @@ async fn head(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The query of a request for our page, under our name.
+/// Returns the query of a `GET` request for the callback path with our `Host`.
 fn asked<'a>(head: &'a str, host: &str) -> Option<&'a str> {
     let mut lines = head.split("\r\n");
     let mut words = lines.next()?.split(' ');
     let (method, target) = (words.next()?, words.next()?);
     let (path, query) = target.split_once('?')?;
-    // A page of another name that leads here is not ours.
+    // DNS rebinding: a page under another name that leads to this port is rejected.
     let named = lines.filter_map(|line| line.split_once(':'));
     let mut named = named.filter(|(name, _)| name.eq_ignore_ascii_case("host"));
     let ours =

@@ -1,12 +1,13 @@
-//! A client of servers that want to know who calls.
+//! OAuth 2.1 client for protected MCP servers.
 //!
-//! - [`Login`]: the way to one server's tokens, and what a transport asks ([`Credentials`]).
-//! - `challenge`: what a refusal says. `discovery`: whose tokens a server takes, and where they are had.
-//! - `registration`: which client we are to an authorization server.
-//! - `code`: the code flow with a person, `pkce` its proof. `grants`: the flows without one.
-//! - `identification`: who a person is, for who wants to know no more.
-//! - `loopback`: where a person comes back to. `endpoint`: one request for a token. `dpop`: tokens that are bound to a key.
-//! - `scopes`: what is asked for. `tokens`, `store`: what was granted, by issuer.
+//! - [`Login`]: tokens of one server; implements [`Credentials`], the interface for transports.
+//! - `challenge`: `WWW-Authenticate` parser. `discovery`: protected resource and authorization server metadata.
+//! - `registration`: client identities and dynamic client registration.
+//! - `code`: authorization code flow; `pkce`: its code verifier. `grants`: flows without a user.
+//! - `identification`: a sign-in that only identifies a user.
+//! - `loopback`: redirect listener on this machine. `endpoint`: token endpoint requests. `dpop`: sender-constrained
+//!   tokens.
+//! - `scopes`: scope selection. `tokens`, `store`: stored credentials and registrations.
 
 mod challenge;
 mod code;

@@ -1,4 +1,4 @@
-//! The proof that who redeems a code is who asked for it.
+//! PKCE: proves that the client that redeems a code is the one that requested it.
 //!
 //! Source: RFC 7636, with the method S256 only.
 
@@ -10,21 +10,21 @@ use ring::{
 
 use super::{AuthError, AuthErrorKind};
 
-/// A verifier. Used once.
+/// PKCE code verifier, for a single use.
 pub(super) struct Verifier(Secret);
 
 impl Verifier {
-    /// A new one, of 256 random bits.
+    /// Generates a verifier of 256 random bits.
     pub(super) fn new() -> Result<Verifier, AuthError> {
         random().map(|text| Verifier(Secret::new(text)))
     }
 
-    /// What is sent first.
+    /// Returns the code challenge for the authorization request.
     pub(super) fn challenge(&self) -> String {
         challenge(self.0.reveal())
     }
 
-    /// What is sent with the code.
+    /// Returns the code verifier for the token request.
     pub(super) fn reveal(&self) -> &str {
         self.0.reveal()
     }
@@ -34,7 +34,7 @@ fn challenge(verifier: &str) -> String {
     jose::encode(digest(&SHA256, verifier.as_bytes()))
 }
 
-/// 256 random bits in Base64.
+/// Returns 256 random bits in Base64 (URL-safe, without padding).
 pub(super) fn random() -> Result<String, AuthError> {
     let mut bytes = [0; 32];
     let filled = SystemRandom::new().fill(&mut bytes);

@@ -1,7 +1,7 @@
-//! Which client we are to an authorization server.
+//! Client identities and dynamic client registration.
 //!
-//! What was given to us for it comes first, then a document that describes us at an address of our own, then dynamic
-//! registration. An identity belongs to one issuer and is used with no other.
+//! The order is: the configured client, then the Client ID Metadata Document, then dynamic registration. An identity
+//! belongs to one issuer and is never used with another.
 //!
 //! Source: the page on client registration; RFC 7591.
 
@@ -14,38 +14,38 @@ use crate::{
 use serde_json::json;
 use std::sync::Arc;
 
-/// How a client says at a token endpoint that it is the one.
+/// Client authentication method at a token endpoint.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Authenticate {
-    /// It has no secret: its id alone.
+    /// Public client without a secret: the client id alone.
     None,
-    /// A secret, in the header `Authorization` or in the form, as the server takes it.
+    /// Client secret, in the `Authorization` header or in the form, as the server supports.
     Secret(Secret),
-    /// A secret in the header.
+    /// Client secret in the `Authorization` header (`client_secret_basic`).
     Basic(Secret),
-    /// A secret in the form.
+    /// Client secret in the form (`client_secret_post`).
     Post(Secret),
-    /// A signature.
+    /// Signed assertion (`private_key_jwt`).
     Key(Arc<SigningKey>),
 }
 
-/// A client, as one authorization server knows it.
+/// OAuth client as it is registered at one authorization server.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct OauthClient {
-    /// Its id.
+    /// Client id.
     pub id: String,
-    /// How it shows that it is the one.
+    /// Client authentication method.
     pub authenticate: Authenticate,
-    /// Where a person is sent back to, where the server knows one address only.
+    /// Redirect URI of a dynamic registration.
     pub redirect: Option<String>,
-    /// When its secret ends, in seconds since 1970.
+    /// Expiry of the client secret in seconds since the Unix epoch.
     pub until: Option<u64>,
 }
 
 impl OauthClient {
-    /// A client that was registered by other means.
+    /// Creates a client that was registered by other means.
     pub fn new(id: impl Into<String>, authenticate: Authenticate) -> OauthClient {
         OauthClient {
             id: id.into(),
@@ -56,11 +56,11 @@ impl OauthClient {
     }
 }
 
-/// The document that describes a client at an address of its own, as JSON: what has to be served there, for anybody.
-/// A person may be sent back to each of `redirects`; a port of a loopback address does not count.
+/// Returns a Client ID Metadata Document as JSON. You have to serve it publicly at its URL. `redirects` are the allowed
+/// redirect URIs; the port of a loopback URI does not count.
 ///
 /// # Errors
-/// The address cannot be the id of a client: it has to be `https`, with a path.
+/// The URL cannot be a client id: it needs `https` and a path.
 ///
 /// ```
 /// # use toolgate_auth::{Url, client::client_document};
@@ -95,23 +95,23 @@ fn can_be_an_id(document: &Url) -> Result<(), AuthError> {
     }
 }
 
-/// What we can say of ourselves.
+/// Sources of the client identity.
 #[derive(Clone, Default)]
 pub(super) struct Identity {
-    /// Given to us, and for which issuer; any where none is said.
+    /// Configured client and the issuer that it belongs to; any issuer if `None`.
     pub(super) given: Option<(Option<String>, OauthClient)>,
-    /// Where a document describes us.
+    /// URL of the Client ID Metadata Document.
     pub(super) document: Option<Url>,
-    /// Our name.
+    /// Client name.
     pub(super) name: String,
-    /// Whether we want refresh tokens.
+    /// Whether to request refresh tokens.
     pub(super) offline: bool,
-    /// What a person does to set a client that was registered by hand.
+    /// Instruction for a user who registers a client manually.
     pub(super) by_hand: Option<String>,
 }
 
 impl Identity {
-    /// Who we are without a person: only what was given to us.
+    /// Returns the configured client, the only identity for grants without a user.
     pub(super) fn given(&self, issuer: &str) -> Result<Option<OauthClient>, AuthError> {
         match &self.given {
             Some((Some(of), _)) if of != issuer => Err(AuthError::new(
@@ -127,12 +127,12 @@ impl Identity {
         }
     }
 
-    /// The issuer that the given client belongs to, where one is said.
+    /// Returns the issuer that the configured client belongs to, if set.
     pub(super) fn issuer(&self) -> Option<&str> {
         self.given.as_ref()?.0.as_deref()
     }
 
-    /// Who we are to this server without asking it.
+    /// Returns the client identity at a server without registering.
     pub(super) fn known(&self, server: &ServerMetadata) -> Result<Option<OauthClient>, AuthError> {
         if let Some(client) = self.given(&server.issuer)? {
             return Ok(Some(client));
@@ -147,7 +147,7 @@ impl Identity {
         )))
     }
 
-    /// Whether that is the id of a client that was given to us, or of our document.
+    /// Returns whether an id is that of the configured client or of the Client ID Metadata Document.
     pub(super) fn is(&self, id: &str) -> bool {
         let given = self
             .given
@@ -156,7 +156,7 @@ impl Identity {
         given || self.document.as_ref().is_some_and(|at| at.as_str() == id)
     }
 
-    /// Who we are to this server, registering with it where nothing else is possible. `kept` is what we were before.
+    /// Returns the client identity at a server, registering dynamically if needed. `kept` is the stored registration.
     pub(super) async fn at(
         &self,
         server: &ServerMetadata,
@@ -185,7 +185,7 @@ impl Identity {
         self.register(endpoint, server, redirect, fetcher).await
     }
 
-    /// What a person does where we cannot register.
+    /// Returns the instruction for a user if dynamic registration is impossible.
     fn by_hand(&self, redirect: &str) -> String {
         let set = self.by_hand.as_deref().unwrap_or("set its client_id");
         format!("register one there, with the redirect address {redirect}, and {set}")
@@ -209,7 +209,7 @@ impl Identity {
             "grant_types": kinds,
             "response_types": ["code"],
             "token_endpoint_auth_method": method,
-            // A page of ours on this machine counts as native, as a port that is open only meanwhile does.
+            // A loopback redirect page counts as native, like a port that is open only during a sign-in.
             "application_type": if redirect.starts_with("https:") { "web" } else { "native" },
         });
         let fetched = fetcher

@@ -1,29 +1,29 @@
-//! What is asked for.
+//! Scope selection.
 //!
 //! Source: "Scope Selection Strategy" and "Step-Up Authorization Flow" of the page on authorization.
 
 use std::{collections::BTreeSet, fmt};
 
-/// A scope that asks for a refresh token.
+/// Scope that requests a refresh token.
 const OFFLINE: &str = "offline_access";
-/// Most scopes of one request.
+/// Maximum number of scopes in one set.
 const MOST: usize = 256;
-/// Most bytes of a scope.
+/// Maximum length of a scope in bytes.
 const LONGEST: usize = 255;
-/// Most scopes that are remembered for the next sign-in.
+/// Maximum number of scopes that are stored for the next sign-in.
 const WANTED: usize = 64;
 
-/// A set of scopes.
+/// Set of OAuth scopes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Scopes(BTreeSet<String>);
 
 impl Scopes {
-    /// The words of a text. What no scope can be is left out.
+    /// Parses a space-separated list of scopes. Skips invalid ones.
     pub fn read(text: &str) -> Scopes {
         Scopes::of(text.split(' '))
     }
 
-    /// These words.
+    /// Creates a set from scopes. Skips invalid ones.
     pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Scopes {
         let plain = |word: &&str| {
             !word.is_empty()
@@ -36,29 +36,29 @@ impl Scopes {
         Scopes(words.map(str::to_owned).collect())
     }
 
-    /// Whether there are none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether all of the others are here.
+    /// Returns whether the set contains all of the others.
     pub fn covers(&self, others: &Scopes) -> bool {
         others.0.is_subset(&self.0)
     }
 
-    /// Whether a refresh token is among what is asked for.
+    /// Returns whether the set requests a refresh token (`offline_access`).
     pub(super) fn asks_to_stay(&self) -> bool {
         self.0.contains(OFFLINE)
     }
 
-    /// These and as many of the others as can be remembered: what a server wants is not kept without end.
+    /// Returns the set with the others added, up to [`WANTED`] scopes, so that a server cannot grow it without limit.
     pub(super) fn remembering(&self, others: &Scopes) -> Scopes {
         let room = WANTED.saturating_sub(self.0.len());
         let new = others.0.difference(&self.0).take(room);
         Scopes(self.0.iter().chain(new).cloned().collect())
     }
 
-    /// All of both.
+    /// Returns the union of both sets.
     #[must_use]
     pub fn and(&self, others: &Scopes) -> Scopes {
         Scopes(self.0.union(&others.0).take(MOST).cloned().collect())
@@ -75,8 +75,8 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// What to ask for: what the refusal names, else all that the resource names, and what was asked for before. A refresh
-/// token is asked for where the authorization server has a scope for that.
+/// Selects the scopes to request: those of the challenge, else those of the resource, plus those requested before. Adds
+/// `offline_access` if the authorization server lists it.
 pub(super) fn choose(
     challenged: Option<&Scopes>,
     of_resource: Option<&Scopes>,

@@ -1,72 +1,72 @@
-//! What was granted.
+//! OAuth credentials and token responses.
 
 use super::{OauthClient, Scopes};
 use crate::{Secret, clock::now};
 use toolgate_wire::json::Json;
 
-/// How many seconds before its end a token counts as ended; a tenth of its life where that is less.
+/// Seconds before its expiry at which a token counts as expired; at most a tenth of its lifetime.
 const EARLY: u64 = 30;
-/// The longest life that is believed.
+/// Maximum token lifetime in seconds that is accepted: ten years. Longer ones are shortened to it.
 const LONGEST: u64 = 10 * 365 * 24 * 3600;
-/// Most bytes of a token.
+/// Maximum length of a token in bytes.
 const TOKEN: usize = 32 << 10;
 
-/// What an authorization server granted for one resource.
+/// OAuth credential for one resource: access token, refresh token and their metadata.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Grant {
-    /// Who granted it. It is never sent to another.
+    /// Issuer identifier. The tokens are never sent to another authorization server.
     pub issuer: String,
-    /// For which resource.
+    /// Resource identifier.
     pub resource: String,
-    /// The access token.
+    /// Access token.
     pub access: Secret,
-    /// Whether it is bound to the key of [`Grant::key`].
+    /// Whether the tokens are DPoP-bound to [`Grant::key`].
     pub bound: bool,
-    /// The private key in PKCS #8 that the tokens are bound to, in Base64.
+    /// Private key of DPoP-bound tokens in PKCS #8, Base64.
     pub key: Option<Secret>,
-    /// Until when the access token is used, in seconds since 1970: a little before its end. Unknown where the server did
-    /// not say.
+    /// End of use of the access token in seconds since the Unix epoch, slightly before its expiry. `None` if the server
+    /// did not state a lifetime.
     pub until: Option<u64>,
-    /// What renews it.
+    /// Refresh token.
     pub refresh: Option<Secret>,
-    /// What was asked for and granted.
+    /// Requested and granted scopes.
     pub scopes: Scopes,
-    /// What the server asked for since, where nobody was there to sign in for it: the next sign-in asks for it too.
+    /// Additional scopes that the server demanded while no user could sign in; the next sign-in requests them.
     pub wanted: Scopes,
-    /// To which client it was granted, where we registered that one by ourselves.
+    /// Client that the tokens were issued to, if it was registered dynamically.
     pub client: Option<OauthClient>,
 }
 
 impl Grant {
-    /// Whether the access token can be used now.
+    /// Returns whether the access token can be used now.
     pub fn is_fresh(&self) -> bool {
         self.until.is_none_or(|until| until > now())
     }
 }
 
-/// The answer of a token endpoint.
+/// Success response of a token endpoint.
 pub(super) struct Answer {
     pub(super) access: Secret,
     pub(super) kind: String,
     pub(super) until: Option<u64>,
     pub(super) refresh: Option<Secret>,
     pub(super) scopes: Option<Scopes>,
-    /// What was issued, where it is a token exchange.
+    /// Type of the issued token, in a response to a token exchange.
     pub(super) issued: Option<String>,
 }
 
 impl Answer {
-    /// Reads the answer of a token endpoint.
+    /// Parses the response of a token endpoint.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the response is malformed.
     pub(super) fn read(json: &Json) -> Result<Answer, &'static str> {
         let access = token(json, "access_token")?.ok_or("its answer has no access_token")?;
         let kind = json.get("token_type").and_then(|kind| kind.string());
         let kind = kind.ok_or("its answer has no token_type")?;
         let seconds = json.get("expires_in").and_then(|seconds| {
-            // Some servers write it as a text.
+            // Some servers send the number as a string.
             seconds.u64().or_else(|| seconds.string()?.parse().ok())
         });
         Ok(Answer {

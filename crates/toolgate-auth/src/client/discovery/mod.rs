@@ -1,9 +1,9 @@
-//! Whose tokens a server takes, and where they are had.
+//! Discovery of protected-resource and authorization-server metadata.
 //!
-//! - `resource`: what the server says of itself (RFC 9728). `server`: what the authorization server says (RFC 8414,
-//!   OpenID Connect Discovery).
+//! - `resource`: protected resource metadata (RFC 9728). `server`: authorization server metadata (RFC 8414, OpenID
+//!   Connect Discovery).
 //!
-//! A server without either is treated as in 2025-03-26: it is its own authorization server, at known paths.
+//! A server without either follows the fallback of 2025-03-26: it is its own authorization server, at default paths.
 
 mod resource;
 mod server;
@@ -19,23 +19,23 @@ use crate::{
 };
 use toolgate_wire::json::{Json, Kind};
 
-/// What a login at a server needs to know.
+/// Result of discovery: the resource and its authorization server.
 #[derive(Clone)]
 pub(crate) struct Found {
-    /// The server, in its own words. Sent as it is.
+    /// Resource identifier as the server states it. Requests repeat it unchanged.
     pub resource: String,
-    /// The scopes that the server names.
+    /// Scopes that the resource metadata lists (`scopes_supported`).
     pub scopes: Option<Scopes>,
-    /// Whether the server wants tokens that are bound to a key.
+    /// Whether the resource requires DPoP-bound tokens.
     pub bound: bool,
-    /// The authorization server.
+    /// Metadata of the authorization server.
     pub server: ServerMetadata,
-    /// Whether nobody named it, and it is only the place where one would be by the rules of 2025-03-26.
+    /// Whether no metadata exists and the endpoints are the default paths of 2025-03-26.
     pub guessed: bool,
 }
 
-/// Finds the authorization server of a server. `hint` is the address of its metadata from a refusal; `known` the issuer
-/// to prefer, where the server names more than one; `may` says whether an issuer is asked now.
+/// Discovers the authorization server of an MCP server. `hint` is the metadata URL from a challenge, `known` the
+/// preferred issuer if the server lists several. `may` returns an error for an issuer that must not be contacted now.
 pub(super) async fn find(
     fetcher: &Fetcher,
     server: &Url,
@@ -45,7 +45,7 @@ pub(super) async fn find(
 ) -> Result<Found, AuthError> {
     let resource = match resource::find(fetcher, server, hint).await? {
         Looked::There(resource) => resource,
-        // Whoever is known is not given up for a guess.
+        // A known issuer is not replaced by a guess.
         Looked::Unclear(error) if known.is_some_and(|known| !is_origin(server, known)) => {
             return Err(error);
         }
@@ -73,7 +73,7 @@ pub(super) async fn find(
     })
 }
 
-/// The rules of 2025-03-26, for a server that says nothing of itself.
+/// Applies the fallback of 2025-03-26 to a server without protected resource metadata.
 async fn without_resource(fetcher: &Fetcher, server: &Url) -> Result<Found, AuthError> {
     let (guessed, metadata) = match server::at_origin(fetcher, server).await? {
         Looked::There(named) => (false, named),
@@ -88,7 +88,7 @@ async fn without_resource(fetcher: &Fetcher, server: &Url) -> Result<Found, Auth
     })
 }
 
-/// The one who granted something for a server: the same as then, whatever the server says now.
+/// Returns the metadata of the issuer of a stored credential, whichever issuer the server lists now.
 pub(super) async fn granter(
     fetcher: &Fetcher,
     server: &Url,
@@ -97,7 +97,7 @@ pub(super) async fn granter(
     if let Some(metadata) = server::find(fetcher, issuer).await? {
         return Ok(metadata);
     }
-    // What was granted at known paths is renewed there, while the server names nobody.
+    // Tokens of the default endpoints are refreshed there as long as the server lists no authorization server.
     if issuer == server.origin()
         && !matches!(
             resource::find(fetcher, server, None).await?,
@@ -117,24 +117,24 @@ fn missing(issuer: &str) -> AuthError {
     AuthError::new(AuthErrorKind::Unsupported, words)
 }
 
-/// Whether an issuer is the server's own origin. Some write it with a slash at its end.
+/// Returns whether an issuer is the server's own origin; some issuers have a trailing slash.
 fn is_origin(server: &Url, issuer: &str) -> bool {
     issuer.strip_suffix('/').unwrap_or(issuer) == server.origin()
 }
 
-/// What is at an address.
+/// Result of a metadata request.
 enum Looked<T> {
     There(T),
-    /// The peer says that there is nothing.
+    /// The peer states that the document does not exist.
     Absent,
-    /// It says something else: there may be something at another time.
+    /// Another response; the document may exist at another time.
     Unclear(AuthError),
 }
 
-/// Looks for a document at an address.
+/// Fetches a metadata document.
 ///
 /// # Errors
-/// What may pass: asked again later, it may be there.
+/// A failure that may be transient; a later request may succeed.
 async fn document(fetcher: &Fetcher, url: Url) -> Result<Looked<Json>, AuthError> {
     let request = Request::get(url).with(
         http::HeaderName::from_static("mcp-protocol-version"),
@@ -160,7 +160,7 @@ async fn document(fetcher: &Fetcher, url: Url) -> Result<Looked<Json>, AuthError
     })
 }
 
-/// The first document of some places.
+/// Returns the first document that exists at a list of URLs.
 async fn first(
     fetcher: &Fetcher,
     places: impl IntoIterator<Item = Url>,
@@ -176,7 +176,7 @@ async fn first(
     Ok(none)
 }
 
-/// Servers that answer every path with a page are many: what is no object of JSON is none.
+/// Returns the body if it is a JSON object. Many servers answer every path with an HTML page.
 fn object(fetched: Fetched) -> Option<Json> {
     fetched
         .json()
@@ -184,7 +184,7 @@ fn object(fetched: Fetched) -> Option<Json> {
         .filter(|json| json.kind() == Kind::Object)
 }
 
-/// The texts of an array.
+/// Returns the strings of an array member.
 fn texts(json: &Json, key: &str) -> Option<Vec<String>> {
     let array = json.get(key).filter(|array| array.kind() == Kind::Array)?;
     Some(array.items().filter_map(|item| item.string()).collect())

@@ -1,4 +1,4 @@
-//! What a server says of itself: protected resource metadata.
+//! Protected resource metadata.
 //!
 //! Source: RFC 9728, sections 3 and 5; "Protected Resource Metadata Discovery Requirements" of the specification.
 
@@ -9,7 +9,7 @@ use super::{
 use crate::{Url, fetch::Fetcher, metadata::RESOURCE};
 use toolgate_wire::json::Json;
 
-/// The document of a server.
+/// Protected resource metadata of a server.
 pub(super) struct Resource {
     pub(super) resource: String,
     pub(super) issuers: Vec<String>,
@@ -17,7 +17,7 @@ pub(super) struct Resource {
     pub(super) bound: bool,
 }
 
-/// Looks where the refusal points to, else at the path of the server, else at its root.
+/// Fetches the metadata from the URL of the challenge, else from the well-known URL of the path, else of the root.
 pub(super) async fn find(
     fetcher: &Fetcher,
     server: &Url,
@@ -34,7 +34,7 @@ pub(super) async fn find(
     })
 }
 
-/// The document that a refusal points to.
+/// Fetches the metadata document that a challenge names.
 async fn pointed(fetcher: &Fetcher, hint: &str) -> Result<Json, AuthError> {
     let broken = |why: &str| {
         let words = format!("the metadata that the server points to {why}");
@@ -80,7 +80,7 @@ fn read(json: &Json, server: &Url) -> Result<Resource, AuthError> {
     })
 }
 
-/// Whether a server is the resource, or lies below it: on the same origin, at its path or under it.
+/// Returns whether a server is the resource or lies below its path on the same origin.
 fn covers(resource: &Url, server: &Url) -> bool {
     let (above, below) = (resource.path(), server.path());
     let folder = above.trim_end_matches('/');
@@ -91,8 +91,8 @@ fn covers(resource: &Url, server: &Url) -> bool {
     resource.same_origin(server) && under && query
 }
 
-/// The address of a server that says nothing of itself: its host in lower case, without the usual port, a query, and a
-/// slash at its end.
+/// Returns the resource identifier of a server without metadata: lower-case host, no default port, no query, no
+/// trailing slash.
 pub(in super::super) fn canonical(server: &Url) -> String {
     let origin = server.origin().to_ascii_lowercase();
     let usual = if server.is_https() { ":443" } else { ":80" };

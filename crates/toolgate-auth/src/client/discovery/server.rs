@@ -1,4 +1,4 @@
-//! What an authorization server says of itself.
+//! Authorization server metadata.
 //!
 //! Source: RFC 8414, section 3; OpenID Connect Discovery 1.0, section 4; "Authorization Server Metadata Discovery" of
 //! the specification, and the page on authorization of 2025-03-26.
@@ -14,44 +14,46 @@ use crate::{
 };
 use toolgate_wire::json::Json;
 
-/// An authorization server. Its `issuer` was compared with the one that was looked for.
+/// Authorization server metadata. Its `issuer` equals the issuer that was requested.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerMetadata {
-    /// Its name, kept sign by sign.
+    /// Issuer identifier, unchanged.
     pub issuer: String,
-    /// Where a person signs in.
+    /// Authorization endpoint, where a user signs in.
     pub authorization: Option<Url>,
-    /// Where tokens are had.
+    /// Token endpoint.
     pub token: Url,
-    /// Where clients register by themselves.
+    /// Endpoint of dynamic client registration (RFC 7591).
     pub registration: Option<Url>,
-    /// Where tokens are given back (RFC 7009).
+    /// Revocation endpoint (RFC 7009).
     pub revocation: Option<Url>,
-    /// The scopes that it names.
+    /// Supported scopes.
     pub scopes: Option<Scopes>,
-    /// Whether it has PKCE with S256.
+    /// Whether the server supports PKCE with `S256`.
     pub s256: bool,
-    /// Whether it says who it is when a person comes back (RFC 9207).
+    /// Whether every authorization response contains `iss` (RFC 9207).
     pub says_iss: bool,
-    /// Whether an address of a document can be the id of a client.
+    /// Whether the server supports Client ID Metadata Documents.
     pub takes_documents: bool,
-    /// Ways of authentication at the token endpoint, where it names them.
+    /// Client authentication methods of the token endpoint, if listed.
     pub methods: Option<Vec<String>>,
-    /// How assertions of clients may be signed there, where it names that.
+    /// Signature algorithms of client assertions at the token endpoint, if listed.
     pub algorithms: Option<Vec<String>>,
-    /// Whether it binds tokens to a key by ES256 (RFC 9449).
+    /// Whether the server issues DPoP-bound tokens for ES256 keys (RFC 9449).
     pub binds: bool,
 }
 
 impl ServerMetadata {
-    /// How a client that registers will show that it is the one. A public client cannot lose its secret.
+    /// Returns the authentication method for a new registration. It prefers `none`: a public client has no secret to
+    /// leak.
     pub(in super::super) fn method_for_new_client(&self) -> &'static str {
         let known = |method: &&str| self.has_method(method);
         let ours = ["none", "client_secret_basic", "client_secret_post"];
         ours.into_iter().find(known).unwrap_or("none")
     }
 
-    /// Whether it takes a way of authentication; without a list, the one that is the default of the RFC.
+    /// Returns whether the server supports an authentication method. The default without a list is
+    /// `client_secret_basic`.
     pub(in super::super) fn has_method(&self, method: &str) -> bool {
         match &self.methods {
             Some(all) => all.iter().any(|known| known == method),
@@ -60,8 +62,8 @@ impl ServerMetadata {
     }
 }
 
-/// Looks for the metadata of an issuer in the order of the specification; nothing where the issuer says that there is
-/// none.
+/// Fetches the metadata of an issuer from the well-known URLs in the order of the specification. Returns `None` if the
+/// issuer states that it has none.
 pub(in super::super) async fn find(
     fetcher: &Fetcher,
     issuer: &str,
@@ -78,7 +80,7 @@ pub(in super::super) async fn find(
     }
 }
 
-/// The first way of 2025-03-26: metadata at the origin of the server.
+/// Fetches metadata from the origin of the MCP server (first fallback of 2025-03-26).
 pub(super) async fn at_origin(
     fetcher: &Fetcher,
     server: &Url,
@@ -88,7 +90,7 @@ pub(super) async fn at_origin(
         Looked::Absent => return Ok(Looked::Absent),
         Looked::Unclear(error) => return Ok(Looked::Unclear(error)),
     };
-    // Some write their origin with a slash at its end; both are the same origin.
+    // Some issuers are written with a trailing slash; both forms are the same origin.
     let said = json.get("issuer").and_then(|issuer| issuer.string());
     let (origin, slashed) = (server.origin(), format!("{}/", server.origin()));
     let issuer = if said.as_ref() == Some(&slashed) {
@@ -99,7 +101,7 @@ pub(super) async fn at_origin(
     read(&json, issuer).map(Looked::There)
 }
 
-/// The second way of 2025-03-26: known paths, without a word of the server.
+/// Returns the default endpoints of a server without metadata (second fallback of 2025-03-26).
 pub(super) fn without_words(server: &Url) -> Result<ServerMetadata, AuthError> {
     Ok(ServerMetadata {
         authorization: Some(own(server, "/authorize")?),
@@ -107,7 +109,7 @@ pub(super) fn without_words(server: &Url) -> Result<ServerMetadata, AuthError> {
         registration: Some(own(server, "/register")?),
         revocation: None,
         scopes: None,
-        // All clients and servers of that revision had to have it.
+        // 2025-03-26 requires PKCE of all clients and servers.
         s256: true,
         says_iss: false,
         takes_documents: false,

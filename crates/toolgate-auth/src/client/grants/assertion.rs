@@ -1,21 +1,21 @@
-//! What somebody else says of us, asked for each time that it is needed.
+//! Assertions of an identity provider or a platform, obtained for each use.
 
 use super::super::{AuthError, AuthErrorKind};
 use crate::Secret;
 use futures_util::future::BoxFuture;
 use std::{path::PathBuf, sync::Arc};
 
-/// Most bytes of a file with an assertion.
+/// Maximum size of an assertion file in bytes.
 const LONGEST: u64 = 64 << 10;
 
 type Source = dyn Fn() -> BoxFuture<'static, Result<Secret, AuthError>> + Send + Sync;
 
-/// Where an assertion comes from: a signed text of an identity provider or a platform.
+/// Source of an assertion: a JWT that an identity provider or a platform signs.
 #[derive(Clone)]
 pub struct Assertion(Arc<Source>);
 
 impl Assertion {
-    /// One that a function gives.
+    /// Creates an assertion that a function supplies.
     pub fn from_fn<F, R>(source: F) -> Assertion
     where
         F: Fn() -> R + Send + Sync + 'static,
@@ -24,7 +24,8 @@ impl Assertion {
         Assertion(Arc::new(move || Box::pin(source())))
     }
 
-    /// One that stands in a file, which is read anew each time: platforms replace it before it ends.
+    /// Creates an assertion that is read from a file for each use; platforms replace the file before the assertion
+    /// expires.
     pub fn file(path: impl Into<PathBuf>) -> Assertion {
         let path: PathBuf = path.into();
         Assertion::from_fn(move || {

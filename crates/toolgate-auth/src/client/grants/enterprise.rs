@@ -1,5 +1,5 @@
-//! Enterprise-managed authorization: a company's identity provider gives a person's sign-in for an assertion to the
-//! authorization server of a tool.
+//! Enterprise-managed authorization: an identity provider exchanges the ID token of a user for an assertion (ID-JAG)
+//! that the authorization server of an MCP server accepts.
 //!
 //! Source: the extension `io.modelcontextprotocol/enterprise-managed-authorization`; RFC 8693; RFC 7523.
 
@@ -21,10 +21,10 @@ use toolgate_wire::json::{Json, Limits};
 
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
-/// The type that such an assertion has in its header.
+/// `typ` header of an identity assertion authorization grant (ID-JAG).
 const TYPE: &str = "oauth-id-jag+jwt";
 
-/// A person who is signed in at an identity provider.
+/// Identity assertion grant: a user who is signed in at an enterprise identity provider.
 ///
 /// ```
 /// use toolgate_auth::{
@@ -52,8 +52,8 @@ pub struct Enterprise {
 }
 
 impl Enterprise {
-    /// One whose provider has that token endpoint and knows us as that client. The id token is what the person's
-    /// sign-in there gave.
+    /// Creates the grant from the token endpoint of the identity provider, our client there, and the ID token of the
+    /// user's sign-in there.
     pub fn new(endpoint: Url, client: OauthClient, id_token: impl Into<Assertion>) -> Enterprise {
         Enterprise {
             endpoint,
@@ -109,7 +109,7 @@ impl Enterprise {
     }
 }
 
-/// Looks whether an assertion is meant for whom it goes to. Its signature is theirs to check.
+/// Checks that an assertion names the right issuer and client. Its signature is for the authorization server to verify.
 fn check(assertion: &str, issuer: &str, client: &str) -> Result<(), AuthError> {
     let mut parts = assertion.split('.').map(|part| {
         let bytes = jose::decode(part)?;

@@ -1,5 +1,5 @@
-//! Token exchange: the token that a caller showed us is given for one that a server takes from us on his behalf. What
-//! the caller showed goes to the token endpoint, and nowhere else.
+//! Token exchange: swaps the access token of a caller for one that an upstream server accepts on the caller's behalf.
+//! The caller's token is sent to the token endpoint and nowhere else.
 //!
 //! Source: RFC 8693.
 
@@ -24,12 +24,12 @@ use std::{
 
 const ACCESS: &str = "urn:ietf:params:oauth:token-type:access_token";
 const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
-/// How long a token is used of which the endpoint does not say when it ends, in seconds.
+/// Lifetime in seconds of a token if the endpoint does not state `expires_in`.
 const UNSAID: u64 = 60;
-/// How long a refusal stands, so that nobody has us ask again and again.
+/// Time for which a refused exchange is not repeated, so that a caller cannot flood the token endpoint.
 const COOL: Duration = Duration::from_secs(2);
 
-/// Where tokens are exchanged, and for whom.
+/// Token exchange settings: token endpoint, client, audience and scopes.
 ///
 /// ```
 /// use toolgate_auth::{
@@ -56,18 +56,18 @@ pub struct TokenExchange {
     scopes: Scopes,
 }
 
-/// What a caller showed us, and until when it is good, in seconds since 1970.
+/// Subject token: the access token of a caller.
 #[derive(Clone)]
 pub struct Subject {
-    /// The token.
+    /// Access token.
     pub token: Secret,
-    /// When it ends, where that is known.
+    /// Expiry in seconds since the Unix epoch, if known.
     pub until: Option<u64>,
 }
 
 type Source = dyn Fn() -> Option<Subject> + Send + Sync;
 
-/// The way to the tokens of one server on behalf of one caller. Clones share what was exchanged.
+/// Exchanged credentials of one caller at one server. Clones share the exchanged token.
 #[derive(Clone)]
 pub struct OnBehalf(Arc<Inner>);
 
@@ -87,7 +87,7 @@ struct Kept {
 }
 
 impl TokenExchange {
-    /// At the token endpoint of that address, where we are that client.
+    /// Creates an exchange at a token endpoint, with our client there.
     pub fn new(endpoint: Url, client: OauthClient) -> TokenExchange {
         TokenExchange {
             endpoint,
@@ -97,7 +97,7 @@ impl TokenExchange {
         }
     }
 
-    /// How the endpoint names the server, beside its address, which is always sent.
+    /// Sets the audience by which the endpoint knows the server. The URL of the server is always sent as `resource`.
     #[must_use]
     pub fn audience(self, audience: &str) -> TokenExchange {
         TokenExchange {
@@ -106,13 +106,14 @@ impl TokenExchange {
         }
     }
 
-    /// What is asked for; what the endpoint gives by itself unless set.
+    /// Sets the requested scopes. By default the endpoint decides.
     #[must_use]
     pub fn scopes(self, scopes: Scopes) -> TokenExchange {
         TokenExchange { scopes, ..self }
     }
 
-    /// For one caller at a server. The function gives what the caller showed last, while it is good.
+    /// Returns the credentials of one caller at a server. `subject` returns the caller's latest token while it is
+    /// valid.
     pub fn on_behalf(
         &self,
         server: Url,
@@ -130,7 +131,7 @@ impl TokenExchange {
 }
 
 impl OnBehalf {
-    /// A token that can be used now.
+    /// Returns a valid token, from the cache or by an exchange.
     async fn token(&self) -> Result<Secret, AuthError> {
         if let Some(token) = self.fresh() {
             return Ok(token);
@@ -139,7 +140,7 @@ impl OnBehalf {
         if let Some(token) = self.fresh() {
             return Ok(token);
         }
-        // Nobody was asked, so there is nothing to wait for: the next one that the caller shows counts at once.
+        // No request was sent yet, so a new token of the caller is tried at once.
         let subject = self.subject()?;
         if let Some((_, error)) = self
             .kept()
@@ -170,7 +171,7 @@ impl OnBehalf {
         (*until > now()).then(|| token.clone())
     }
 
-    /// What the caller showed last, while it is good.
+    /// Returns the caller's latest token if it is still valid.
     fn subject(&self) -> Result<Subject, AuthError> {
         let inner = &self.0;
         let subject = (inner.subject)().filter(|s| s.until.is_none_or(|until| until > now()));
@@ -249,7 +250,7 @@ impl Credentials for OnBehalf {
         })
     }
 
-    /// A token that is not taken is exchanged anew, once.
+    /// Discards a rejected token and repeats the exchange once.
     fn refused<'a>(
         &'a self,
         _: Leaving<'a>,

@@ -1,8 +1,8 @@
-//! Tokens without a person.
+//! Grant types without a user.
 //!
-//! - `enterprise`: by the sign-in that a person has at a company's identity provider.
-//! - `exchange`: on behalf of a caller, by the token that the caller showed.
-//! - `workload`: by what a platform says of a program. `assertion`: where such words come from.
+//! - `enterprise`: identity assertion grant, by a user's sign-in at an enterprise identity provider.
+//! - `exchange`: token exchange on behalf of a caller, with the caller's access token.
+//! - `workload`: workload identity, by an assertion of the platform. `assertion`: sources of assertions.
 //!
 //! Source: the extensions `oauth-client-credentials`, `enterprise-managed-authorization` and `wif` of MCP.
 
@@ -22,13 +22,13 @@ use super::{
     tokens::Answer,
 };
 
-/// The grant by which an assertion is given for a token.
+/// Grant type of JWT bearer assertions (RFC 7523).
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// The grant by which a token is given for another.
+/// Grant type of token exchange (RFC 8693).
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 
-/// Asks with nothing but who we are.
+/// Requests a token with the client credentials grant.
 pub(super) async fn client_credentials(
     found: &Found,
     scopes: &Scopes,
@@ -45,7 +45,7 @@ pub(super) async fn client_credentials(
     endpoint.ask(&form).await
 }
 
-/// Asks with an assertion.
+/// Requests a token with the JWT bearer grant.
 async fn by_assertion(
     found: &Found,
     scopes: &Scopes,

@@ -1,4 +1,4 @@
-//! Workload identity: the platform on which a program runs says who it is.
+//! Workload identity: the platform that runs a program attests the program's identity.
 //!
 //! Source: the extension `io.modelcontextprotocol/auth/wif`; RFC 7523, section 2.1.
 
@@ -16,11 +16,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Most refusals that are remembered.
+/// Maximum number of remembered refusals.
 const REFUSALS: usize = 256;
 
-/// A program whose platform says who it is. A refusal is final: the same words are not tried again, and no other way.
-/// Clones share what was refused.
+/// Workload identity grant with an assertion of the platform. A refusal is final: the same assertion is not sent again,
+/// and no other grant is tried. Clones share the refusals.
 ///
 /// ```
 /// use toolgate_auth::{
@@ -43,11 +43,11 @@ pub struct Workload {
     refused: Arc<Mutex<Refused>>,
 }
 
-/// Digests of what was refused, and how.
+/// Refusals by the digest of the request.
 type Refused = HashMap<Vec<u8>, AuthError>;
 
 impl Workload {
-    /// One with that assertion, whose audience is the authorization server.
+    /// Creates a workload identity from an assertion whose audience is the authorization server.
     pub fn new(assertion: impl Into<Assertion>) -> Workload {
         Workload {
             assertion: assertion.into(),
@@ -71,7 +71,7 @@ impl Workload {
                 scopes,
             ])
         };
-        // Words that say nothing of the assertion may be said of it with other scopes.
+        // `invalid_scope` does not reject the assertion: the same one may succeed with other scopes.
         let (whole, with) = (of(""), of(&format!("for {scopes}")));
         if let Some(error) = [&whole, &with]
             .iter()
@@ -85,7 +85,7 @@ impl Workload {
             && no.error.kind() == AuthErrorKind::Refused
             && no.code.is_some()
         {
-            // Without a word of the protocol it may be somebody on the way who refused.
+            // Without an OAuth error code, an intermediary may have refused.
             let by_scope = no.code.as_deref() == Some("invalid_scope");
             self.remember(if by_scope { with } else { whole }, no.error.clone());
         }

@@ -1,4 +1,4 @@
-//! What a transport asks.
+//! [`Credentials`] of a login: headers, and responses to 401 and 403 challenges.
 
 use super::{
     super::{
@@ -14,13 +14,13 @@ use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use std::time::{Duration, Instant};
 
-/// How often one request may be sent again.
+/// Maximum number of retries of one request.
 const AGAIN: u32 = 3;
-/// How often one operation may ask for more within [`WINDOW`].
+/// Maximum number of step-up attempts of one operation within [`WINDOW`].
 const STEPS: u32 = 2;
-/// How long step-ups are counted.
+/// Period in which step-up attempts are counted.
 const WINDOW: Duration = Duration::from_secs(10 * 60);
-/// Most operations whose step-ups are counted.
+/// Maximum number of operations with counted step-up attempts.
 const OPERATIONS: usize = 1024;
 
 impl Credentials for Login {
@@ -106,7 +106,7 @@ impl Login {
         if self.is_newer(sent.as_ref()) && sent.is_some() {
             return Ok(Again::Yes);
         }
-        // Nobody is taken to a sign-in by what nobody waits for.
+        // A request without a waiting caller does not start a sign-in.
         if request.operation.is_none() {
             return Ok(Again::No);
         }
@@ -116,7 +116,7 @@ impl Login {
             let words = format!("the token that was granted for {origin} ended before it was used");
             return over(words);
         }
-        // A refusal before this one may have been about the proof alone.
+        // An earlier rejection of this request may have concerned only the DPoP proof.
         if let Some(sent) = sent.as_ref().filter(|_| refusal.before > 0)
             && self.is_untried(Some(sent))
         {
@@ -128,7 +128,7 @@ impl Login {
         Ok(Again::Yes)
     }
 
-    /// A token that may too little: more is asked for, a few times for each operation.
+    /// Handles 403 `insufficient_scope` by a step-up, at most [`STEPS`] times per operation.
     async fn forbidden(
         &self,
         request: Leaving<'_>,
@@ -151,7 +151,7 @@ impl Login {
         if self.is_newer(sent.as_ref()) && sent.is_some() && enough {
             return Ok(Again::Yes);
         }
-        // Where nobody signs in here, nothing is asked for: there is nothing to count.
+        // Without a sign-in here no token is requested, so there is no attempt to count.
         if !matches!(self.0.set.way, Way::Nobody) {
             self.may_step(operation).map_err(|why| {
                 let origin = self.0.set.server.origin();
@@ -166,17 +166,17 @@ impl Login {
         Ok(Again::Yes)
     }
 
-    /// Whether a token was had because another was refused, and none was taken since.
+    /// Returns whether a token replaced a rejected one and the server has not accepted it yet.
     fn is_untried(&self, sent: Option<&Secret>) -> bool {
         let state = self.state();
         let untried = state.untried.as_ref().zip(sent);
         untried.is_some_and(|(untried, sent)| untried.is(sent.reveal()))
     }
 
-    /// Counts a step-up.
+    /// Counts a step-up attempt.
     ///
     /// # Errors
-    /// Why there may be no more.
+    /// The limit is reached; the text says which.
     fn may_step(&self, operation: &str) -> Result<(), String> {
         let mut state = self.state();
         state.steps.retain(|_, (_, first)| first.elapsed() < WINDOW);
@@ -198,7 +198,7 @@ impl Login {
     }
 }
 
-/// The token that was sent.
+/// Returns the access token of the headers that were sent.
 fn token(headers: &HeaderMap) -> Option<Secret> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     value.split_once(' ').map(|(_, token)| Secret::new(token))

@@ -1,4 +1,4 @@
-//! When a token is had from the beginning.
+//! Authorization of a login: sign-in, step-up, and replacement of expired or rejected tokens.
 
 use super::{
     super::{AuthError, AuthErrorKind, Challenge, Found, Grant},
@@ -9,14 +9,14 @@ use crate::Secret;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-/// The error of a token that may too little.
+/// Error code of a token without the required scopes.
 pub(super) const MORE: &str = "insufficient_scope";
 
 impl Login {
-    /// Signs in, whether or not something is granted already; for when a person asks for it.
+    /// Signs in at the user's request, even if a credential is stored.
     ///
     /// # Errors
-    /// There is no grant; what there was before is kept.
+    /// The sign-in failed; the stored credential is unchanged.
     pub async fn sign_in(&self) -> Result<Grant, AuthError> {
         self.load().await?;
         let challenge = self.probe().await;
@@ -25,11 +25,11 @@ impl Login {
         self.begin(&found, challenge.as_ref()).await
     }
 
-    /// Gets a token that does what a refusal asks for; one at a time. `stale` is the token that was refused: where there
-    /// is another by now, nothing is done.
+    /// Obtains a token that satisfies a challenge, in single-flight. `stale` is the rejected token: if there is a newer
+    /// one already, nothing happens.
     ///
-    /// In a task of its own: who waits for it may be held up by something else, and would hold up all others who wait
-    /// for the same token. It ends with who waits for it.
+    /// Runs in a task of its own: a waiting request that is held up elsewhere would block all others that need the same
+    /// token. Dropping the future cancels the task.
     pub(super) async fn authorize(
         &self,
         challenge: Option<Challenge>,
@@ -40,7 +40,7 @@ impl Login {
         cut_off_with_us(work).await
     }
 
-    /// Another token for one that ended, of the one who gave that, where no person is needed.
+    /// Replaces an expired token at the same issuer, with a grant type that needs no user.
     pub(super) async fn again(&self, ended: &Grant) -> Result<(), AuthError> {
         let (login, ended) = (self.clone(), ended.clone());
         let work = async move {
@@ -101,7 +101,7 @@ impl Login {
         done
     }
 
-    /// Whether another process has a fresh token by now; then it is ours too.
+    /// Adopts a fresh token that another process stored. Returns whether there is one.
     async fn was_kept(&self, stale: Option<&Secret>) -> Result<bool, AuthError> {
         let kept = self.0.set.store.grant(self.0.set.key()).await?;
         let other = |kept: &Grant| !stale.is_some_and(|stale| kept.access.is(stale.reveal()));
@@ -111,7 +111,7 @@ impl Login {
         }
     }
 
-    /// Whether what was granted can be renewed, by the one who granted it.
+    /// Returns whether the credential has a refresh token of the discovered issuer.
     fn can_renew(&self, found: &Found) -> bool {
         let state = self.state();
         state
@@ -120,7 +120,7 @@ impl Login {
             .is_some_and(|grant| grant.refresh.is_some() && grant.issuer == found.server.issuer)
     }
 
-    /// Whether there is a fresh token, and not the stale one.
+    /// Returns whether there is a fresh token other than the stale one.
     pub(super) fn is_newer(&self, stale: Option<&Secret>) -> bool {
         let state = self.state();
         let Some(grant) = &state.grant else {
@@ -152,7 +152,7 @@ impl Login {
         done
     }
 
-    /// A refusal without a person stands for a while: asking for the same again at once brings the same.
+    /// Returns the last refusal of a grant without a user while it is recent: the same request would fail again.
     fn is_cool(&self, more: Option<&str>) -> Result<(), AuthError> {
         let mut state = self.state();
         match &state.refused {
@@ -167,7 +167,7 @@ impl Login {
     }
 }
 
-/// Runs work that ends with us.
+/// Runs work in a task that is aborted if the future is dropped.
 async fn cut_off_with_us(
     work: impl Future<Output = Result<(), AuthError>> + Send + 'static,
 ) -> Result<(), AuthError> {
@@ -182,13 +182,13 @@ async fn cut_off_with_us(
     }
 }
 
-/// The scopes that a server wants beyond those of the token that it refused.
+/// Returns the scopes that an `insufficient_scope` challenge demands.
 pub(super) fn more(challenge: Option<&Challenge>) -> Option<&str> {
     let challenge = challenge.filter(|challenge| challenge.get("error") == Some(MORE))?;
     Some(challenge.get("scope").unwrap_or_default())
 }
 
-/// The challenge that we can answer: a bound token where the server wants one, else a bearer token.
+/// Selects a supported challenge: `Bearer`, else `DPoP`.
 pub(super) fn ours(all: Vec<Challenge>) -> Option<Challenge> {
     let mut all: Vec<Challenge> = all
         .into_iter()

@@ -1,4 +1,4 @@
-//! Which authorization server is asked.
+//! Discovery of the authorization server of a login.
 
 use super::{
     super::{AuthError, Challenge, Found, Grant, Scopes, challenges, discovery},
@@ -13,19 +13,19 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::json;
 use std::sync::Arc;
 
-/// Most redirects of the first request, as a transport follows them.
+/// Maximum number of redirects of the probe, as in a transport.
 const REDIRECTS: usize = 3;
 
 impl Login {
-    /// What the server says to somebody without a token. Where it says nothing that can be read, its metadata is looked
-    /// for at the known places.
+    /// Returns the challenge that the server sends to a request without a token. Without one, discovery uses the
+    /// well-known URLs.
     pub(super) async fn probe(&self) -> Option<Challenge> {
         let fetched = self.ping().await?;
         let asks = fetched.status == StatusCode::UNAUTHORIZED;
         asks.then(|| ours(challenges(&fetched.headers))).flatten()
     }
 
-    /// Asks the server, and follows it within its origin, as a transport does.
+    /// Sends `ping` and follows redirects within the origin, as a transport does.
     async fn ping(&self) -> Option<Fetched> {
         let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
         let mut url = self.0.set.server.clone();
@@ -50,7 +50,8 @@ impl Login {
         None
     }
 
-    /// Finds the authorization server, anew: the server may have another by now. `may` says whether one is asked now.
+    /// Discovers the authorization server again, because it may have changed. `may` returns an error for an issuer that
+    /// must not be contacted now.
     pub(super) async fn discover(
         &self,
         challenge: Option<&Challenge>,
@@ -63,7 +64,7 @@ impl Login {
         let (fetcher, server) = (&self.0.fetcher, &self.0.set.server);
         let found = discovery::find(fetcher, server, hint, known, may).await;
         let found = match (found, granted) {
-            // Who granted something is not given up for a guess.
+            // The issuer of the stored credential is not replaced by a guess.
             (Ok(found), Some(granted))
                 if found.guessed && granted.issuer != found.server.issuer =>
             {
@@ -72,7 +73,7 @@ impl Login {
             (found, _) => Arc::new(found?),
         };
         let mut state = self.state();
-        // What was asked of one authorization server is nothing to another.
+        // Scopes that were requested at one authorization server mean nothing to another.
         let same = state
             .server
             .as_ref()
@@ -84,14 +85,14 @@ impl Login {
         Ok(found)
     }
 
-    /// The one who granted something, for more of the same.
+    /// Returns the issuer of a stored credential as the discovery result.
     pub(super) async fn by_grant(&self, grant: &Grant) -> Result<Arc<Found>, AuthError> {
         let server = self.granter(&grant.issuer).await?;
         Ok(Arc::new(Found {
             resource: grant.resource.clone(),
             scopes: None,
             bound: grant.bound,
-            // Whoever granted something there was sent there.
+            // A sign-in at this issuer succeeded before, so it is not a guess.
             guessed: false,
             server: (*server).clone(),
         }))

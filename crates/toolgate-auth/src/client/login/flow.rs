@@ -1,4 +1,4 @@
-//! A token from the beginning: what is asked for, of whom, and how what comes is kept.
+//! Token request of a login: scopes, grant type, and storage of the new credential.
 
 use super::{
     super::{
@@ -11,7 +11,7 @@ use super::{
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 
-/// How long a grant that was replaced may take to be given back.
+/// Timeout for the revocation of a replaced credential.
 const GIVING_BACK: Duration = Duration::from_secs(10);
 
 impl Login {
@@ -48,7 +48,7 @@ impl Login {
         }
         let (answer, client) = match self.ask(found, &scopes, binding.as_deref()).await {
             Err(error) if error.kind() == AuthErrorKind::Refused => {
-                // What a server wants and its authorization server does not know would stop each sign-in to come.
+                // Scopes that the authorization server does not know would make every later sign-in fail.
                 self.want_no_more().await?;
                 return Err(error);
             }
@@ -66,7 +66,7 @@ impl Login {
             }
             Ok(_) => Ok(grant),
             Err(error) => {
-                // Nobody could use it once this ends.
+                // A credential that cannot be stored would be lost when the process ends, so it is revoked.
                 self.state().grant = None;
                 let _ = self.told(&grant).await;
                 Err(error)
@@ -74,7 +74,7 @@ impl Login {
         }
     }
 
-    /// Keeps a new grant, and gives the one that was kept before.
+    /// Stores a new credential and returns the previous one.
     async fn replace(&self, grant: &Grant) -> Result<Option<Grant>, AuthError> {
         let (store, key) = (&self.0.set.store, self.0.set.key());
         let _turn = store.turn(key).await?;
@@ -138,8 +138,8 @@ impl Login {
     }
 }
 
-/// Whether a grant can be given back without the other: an authorization server may take back all that a person allowed
-/// a client (RFC 7009, section 2.1), and with the old grant the new one.
+/// Returns whether revoking the old credential leaves the new one valid. An authorization server may revoke everything
+/// that a user granted to the same client (RFC 7009, section 2.1).
 fn is_of_another_family(old: &Grant, new: &Grant) -> bool {
     let other = match (&old.client, &new.client) {
         (Some(old), Some(new)) => old.id != new.id,

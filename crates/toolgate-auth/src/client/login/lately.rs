@@ -1,4 +1,4 @@
-//! What failed lately, so that it is not tried again at once.
+//! Cache of recent failures, so that they are not repeated at once.
 
 use super::{
     super::{AuthError, AuthErrorKind, Grant},
@@ -7,19 +7,19 @@ use super::{
 use crate::Secret;
 use std::time::{Duration, Instant};
 
-/// How long an authorization server that could not be reached is left alone.
+/// Time for which an unreachable authorization server is not contacted again.
 const AWAY: Duration = Duration::from_secs(5);
 
-/// What failed lately.
+/// Recent failures of a login.
 #[derive(Default)]
 pub(super) struct Lately {
-    /// An issuer that could not be reached.
+    /// Last issuer that was unreachable.
     away: Option<(Instant, String, AuthError)>,
-    /// A refresh token that was not taken, though the grant may not be over.
+    /// Last refresh token that the issuer rejected, although the credential may still be valid.
     not_taken: Option<(Instant, Secret, AuthError)>,
-    /// A new token that the server refused at once.
+    /// Last new token that the server rejected at once.
     useless: Option<(Instant, Secret, AuthError)>,
-    /// The last flow that came to nothing.
+    /// Last failed authorization flow.
     flow: Option<Failed>,
 }
 
@@ -29,7 +29,7 @@ struct Failed {
     error: AuthError,
 }
 
-/// What a flow is for: a token in the place of one that was refused, or one that may more.
+/// Purpose of an authorization flow: to replace a rejected token, or to obtain more scopes.
 #[derive(Clone)]
 pub(super) struct Wish {
     pub(super) stale: Option<Secret>,
@@ -48,7 +48,7 @@ impl Wish {
 }
 
 impl Lately {
-    /// Another grant has a refresh token of its own.
+    /// Forgets a rejected refresh token if the new credential has another one.
     pub(super) fn adopts(&mut self, grant: Option<&Grant>) {
         let refresh = grant.and_then(|grant| grant.refresh.as_ref());
         let same = |(_, known, _): &mut (Instant, Secret, AuthError)| {
@@ -59,10 +59,10 @@ impl Lately {
 }
 
 impl Login {
-    /// An issuer that could not be reached a moment ago is not waited for again.
+    /// Checks that an issuer was not unreachable within the last [`AWAY`].
     ///
     /// # Errors
-    /// Why it could not be reached.
+    /// The error of the failed attempt.
     pub(super) fn is_there(&self, issuer: &str) -> Result<(), AuthError> {
         match &self.state().lately.away {
             Some((at, away, error)) if away == issuer && at.elapsed() < AWAY => Err(error.clone()),
@@ -70,7 +70,7 @@ impl Login {
         }
     }
 
-    /// Remembers it where an issuer cannot be reached.
+    /// Records an issuer that is unreachable. Returns the result unchanged.
     pub(super) fn away<T>(&self, issuer: &str, done: Result<T, AuthError>) -> Result<T, AuthError> {
         if let Err(error) = &done
             && error.kind() == AuthErrorKind::Unreachable
@@ -80,26 +80,26 @@ impl Login {
         done
     }
 
-    /// The issuer does not take a refresh token, for a reason that trying again does not mend.
+    /// Records a rejected refresh token, if the credential may still be valid.
     pub(super) fn not_taken(&self, refresh: &Secret, error: AuthError) {
         self.state().lately.not_taken = Some((Instant::now(), refresh.clone(), error));
     }
 
-    /// Whether that is so, and lately.
+    /// Returns whether the issuer rejected a refresh token recently.
     pub(super) fn was_not_taken(&self, refresh: &Secret) -> bool {
         let state = self.state();
         let not_taken = state.lately.not_taken.as_ref();
         not_taken.is_some_and(|(at, known, _)| at.elapsed() < COOL && known.is(refresh.reveal()))
     }
 
-    /// Why what was granted is not renewed, for the words of an error.
+    /// Returns why the credential cannot be refreshed, for error messages.
     pub(super) fn why_not_renewed(&self) -> Option<String> {
         let state = self.state();
         let (_, _, error) = state.lately.not_taken.as_ref()?;
         Some(error.to_string())
     }
 
-    /// The server refuses a token that was just had for it.
+    /// Records a new token that the server rejected at once, and returns the error.
     pub(super) fn useless(&self, token: &Secret) -> AuthError {
         let words = format!(
             "{} does not take the token that was granted for it",
@@ -110,17 +110,17 @@ impl Login {
         error
     }
 
-    /// Remembers a flow that came to nothing.
+    /// Records a failed authorization flow.
     pub(super) fn came_to_nothing(&self, wish: Wish, error: AuthError) {
         let at = Instant::now();
         self.state().lately.flow = Some(Failed { at, wish, error });
     }
 
-    /// What a flow would come to, where that is known: it failed for those who waited since `began`, too; and what did
-    /// not help a moment ago does not help now.
+    /// Checks that an authorization flow did not fail recently. A flow that failed after `began` also failed for all
+    /// requests that waited for it.
     ///
     /// # Errors
-    /// That.
+    /// The error of the failed flow.
     pub(super) fn would_fail(&self, wish: &Wish, began: Instant) -> Result<(), AuthError> {
         let state = self.state();
         let lately = &state.lately;

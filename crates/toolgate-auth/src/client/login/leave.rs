@@ -1,4 +1,4 @@
-//! A sign-out: what was granted is forgotten, and given back to who granted it.
+//! Sign-out: deletes the stored credential and revokes its tokens.
 //!
 //! Source: RFC 7009.
 
@@ -8,23 +8,23 @@ use super::{
     renew::kept_client,
 };
 
-/// What came of a sign-out. In each case nothing is kept any more.
+/// Result of a sign-out. In every case the stored credential is deleted.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SignedOut {
-    /// Nothing was granted.
+    /// No credential was stored.
     Nothing,
-    /// It is forgotten here. Its issuer has no way to take tokens back, so they are good until they end.
+    /// Deleted. The issuer has no revocation endpoint, so the tokens stay valid until they expire.
     Forgotten(String),
-    /// Its issuer took it back.
+    /// Deleted, and revoked by the issuer.
     Revoked(String),
-    /// It is forgotten here, and its issuer was not told: the tokens are good until they end.
+    /// Deleted, but the revocation failed: the tokens stay valid until they expire.
     Unsaid(String, AuthError),
 }
 
 impl Login {
-    /// Forgets what was granted, and gives it back to the authorization server where that takes it. What cannot be
-    /// given back is forgotten too.
+    /// Deletes the stored credential and revokes its tokens if the authorization server supports that. A failed
+    /// revocation does not restore the credential.
     ///
     /// # Errors
     /// The store cannot be read or written.
@@ -32,7 +32,8 @@ impl Login {
         self.sign_out_telling(|| ()).await
     }
 
-    /// The same, and tells as soon as it is forgotten: giving it back may take a while.
+    /// Signs out like [`sign_out`](Login::sign_out) and calls `forgotten` after the deletion, because revocation takes
+    /// time.
     ///
     /// # Errors
     /// The store cannot be read or written.
@@ -53,13 +54,13 @@ impl Login {
         };
         forgotten();
         let out = self.give_back(&grant).await;
-        // Whoever signs in again because something is wrong begins with a client of which nothing is wrong. Where that
-        // cannot be forgotten, he is signed out all the same.
+        // A user often signs in again because something is wrong, so the next sign-in starts with a new registration.
+        // A failure to delete the old one does not fail the sign-out.
         let _ = self.forget_registration(&grant).await;
         Ok(out)
     }
 
-    /// Gives a grant back that is kept no more, where its issuer takes it.
+    /// Revokes the tokens of a credential that is no longer stored, if its issuer supports revocation.
     pub async fn give_back(&self, grant: &Grant) -> SignedOut {
         let issuer = grant.issuer.clone();
         match self.told(grant).await {
@@ -69,7 +70,7 @@ impl Login {
         }
     }
 
-    /// Whether the issuer took it back. The server itself is not asked: only who granted it gets the tokens.
+    /// Returns whether the issuer revoked the tokens. Only the issuer receives them, never the MCP server.
     pub(super) async fn told(&self, grant: &Grant) -> Result<bool, AuthError> {
         let found = discovery::issuer(&self.0.fetcher, &grant.issuer).await?;
         let Some((server, revocation)) = found.and_then(|found| {
@@ -87,7 +88,7 @@ impl Login {
             url: &revocation,
             ..Endpoint::of(&server, &client, &self.0.fetcher, None)
         };
-        // The refresh token first: with it most servers take back all that came of it.
+        // Refresh token first: most servers also revoke the access tokens of the same grant.
         if let Some(refresh) = &grant.refresh {
             let form = [
                 ("token", refresh.reveal()),
@@ -100,7 +101,7 @@ impl Login {
             ("token_type_hint", "access_token"),
         ];
         match endpoint.tell(&form).await {
-            // Some take no signed access tokens back: without the other, those end soon.
+            // Some servers cannot revoke signed access tokens. Without the refresh token, those expire soon.
             Err(_) if grant.refresh.is_some() => Ok(true),
             done => done.map(|()| true),
         }

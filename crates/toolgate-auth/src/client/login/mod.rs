@@ -1,8 +1,8 @@
-//! The way to the tokens of one server.
+//! OAuth client of one MCP server.
 //!
-//! - `builder`: how it is set. `renew`: a token for a token that ends. `authorize`: when a token is had from the
-//!   beginning, `flow` how, `visit` its part with a person. `find`: of whom. `wanted`: what a person would have to allow.
-//! - `answering`: what a transport asks. `leave`: a sign-out. `lately`: what is not tried again at once.
+//! - `builder`: settings. `renew`: token refresh. `authorize`: when a new authorization starts; `flow` runs it, `visit`
+//! is   its browser part. `find`: discovery. `wanted`: scopes that the next sign-in adds.
+//! - `answering`: interface for transports. `leave`: sign-out and revocation. `lately`: cache of recent failures.
 
 mod answering;
 mod authorize;
@@ -30,13 +30,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a refusal of an authorization server is taken as an answer, where no person is asked.
+/// Time for which a refusal of an authorization server stands if no user is involved.
 const COOL: Duration = Duration::from_secs(30);
 
-/// Who signs in.
+/// Grant type of a login.
 #[derive(Clone)]
 enum Way {
-    /// Nobody: only what was granted before is used.
+    /// No sign-in: uses only the stored credential.
     Nobody,
     Person(Arc<dyn SignIn>),
     Client,
@@ -44,16 +44,16 @@ enum Way {
     Workload(Workload),
 }
 
-/// Whether tokens are bound to a key.
+/// DPoP policy of a login.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Bind {
-    /// Where the server wants it.
+    /// If the server requires it.
     Wanted,
     Always,
 }
 
-/// The way to the tokens of one server: finds its authorization server, signs in, renews, and steps up. Clones share
-/// what was granted. One flow runs at a time; who comes meanwhile uses what it brings.
+/// OAuth client of one MCP server: discovers its authorization server, signs in, refreshes tokens and steps up. Clones
+/// share the credential. Authorization flows are single-flight: concurrent requests use the result of the running one.
 #[derive(Clone)]
 pub struct Login(Arc<Inner>);
 
@@ -64,7 +64,7 @@ struct Inner {
     flight: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The right to run a flow.
+/// Guard of the single flight: the right to run an authorization flow.
 type Flight = tokio::sync::OwnedMutexGuard<()>;
 
 #[derive(Default)]
@@ -73,26 +73,26 @@ struct State {
     loaded: bool,
     grant: Option<Grant>,
     binding: Option<Arc<Binding>>,
-    /// The authorization server, as it was found last.
+    /// Metadata of the authorization server from the last discovery.
     server: Option<Arc<ServerMetadata>>,
-    /// What was asked for last, granted or not.
+    /// Scopes of the last request, granted or not.
     asked: Scopes,
-    /// The token that was had because another was refused, until the server takes one.
+    /// Token that replaced a rejected one, until the server accepts it.
     untried: Option<Secret>,
-    /// Step-ups of each operation, and when the first was.
+    /// Step-up attempts per operation, and the time of the first.
     steps: HashMap<String, (u32, Instant)>,
-    /// The last refusal, where asking again at once would bring the same, and of which scopes beyond the granted ones.
+    /// Last refusal that would repeat at once, and the additional scopes that were requested.
     refused: Option<(Instant, Option<String>, AuthError)>,
     lately: Lately,
 }
 
 impl Login {
-    /// One for the server at an address; nothing is sent yet.
+    /// Returns a builder for the server at a URL. It sends nothing yet.
     pub fn builder(server: Url) -> LoginBuilder {
         LoginBuilder::new(server)
     }
 
-    /// What is granted now, fresh or not; nothing where a sign-in is needed.
+    /// Returns the current credential, fresh or not; `None` if a sign-in is needed.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -101,7 +101,7 @@ impl Login {
         Ok(self.state().grant.clone())
     }
 
-    /// Waits until no other flow runs.
+    /// Waits until no other authorization flow runs.
     async fn flight(&self) -> Flight {
         self.0.flight.clone().lock_owned().await
     }
@@ -124,7 +124,8 @@ impl Login {
         Ok(())
     }
 
-    /// Keeps a grant, here and in the store. Only in turn: who renews it meanwhile would keep another.
+    /// Stores or deletes the credential, in memory and in the store. Requires the refresh lock: a concurrent refresh
+    /// would store another credential.
     async fn put(&self, grant: Option<Grant>) -> Result<(), AuthError> {
         {
             let mut state = self.state();
@@ -135,7 +136,7 @@ impl Login {
         Ok(())
     }
 
-    /// The key of bound tokens.
+    /// Returns the DPoP key, generating it on first use.
     fn binding(&self) -> Result<Arc<Binding>, AuthError> {
         let mut state = self.state();
         if let Some(binding) = &state.binding {

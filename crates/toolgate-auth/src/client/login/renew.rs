@@ -1,4 +1,4 @@
-//! A new token for one that ends.
+//! Token refresh of a login.
 
 use super::{
     super::{
@@ -13,11 +13,11 @@ use crate::{Secret, clock::now};
 use std::sync::Arc;
 
 impl Login {
-    /// A token where there can be one without a person; nothing where a flow has to begin anew. Where who granted it
-    /// cannot be asked, it is the one that ended: the server refuses it, and says whom to ask.
+    /// Returns a token that can be used without a user; `None` if a new authorization is needed. If its issuer cannot
+    /// be contacted, returns the expired token: the server's challenge then names the current issuer.
     ///
     /// # Errors
-    /// There is none, for a reason that the server does not know better.
+    /// No token is available, for a reason that a challenge of the server would not resolve.
     pub(super) async fn fresh(&self) -> Result<Option<Grant>, AuthError> {
         self.load().await?;
         let Some(grant) = self.state().grant.clone() else {
@@ -40,14 +40,14 @@ impl Login {
         }
     }
 
-    /// Renews, unless somebody else did meanwhile.
+    /// Refreshes the token, unless a concurrent request already did.
     async fn renewed(&self, stale: Secret) -> Result<Option<Grant>, AuthError> {
         let flight = self.flight().await;
         self.renew_to_the_end(flight, stale).await.0
     }
 
-    /// Renews in a task of its own: who waits for it may go away, and a refresh token that was given for a new one must
-    /// not be lost with the answer. The flight ends with the task, or comes back.
+    /// Refreshes in a detached task: a canceled request must not lose the response to a single-use refresh token. The
+    /// guard ends with the task or is returned.
     pub(super) async fn renew_to_the_end(
         &self,
         flight: Flight,
@@ -69,19 +69,19 @@ impl Login {
         }
     }
 
-    /// Gives the refresh token for new tokens. Only in flight.
+    /// Redeems the refresh token for new tokens. Requires the single-flight guard.
     async fn renew(&self, stale: &Secret) -> Result<Option<Grant>, AuthError> {
-        // Of two processes that renew with one refresh token, the issuer takes the second for a thief.
+        // If two processes use one refresh token, the issuer treats the second use as theft.
         let _turn = self.0.set.store.turn(self.0.set.key()).await?;
         let Some(kept) = self.0.set.store.grant(self.0.set.key()).await? else {
-            // Somebody signed out.
+            // The user signed out.
             super::adopt(&mut self.state(), None)?;
             return Ok(None);
         };
         let now = self.state().grant.clone();
         let good = |grant: &Grant| grant.is_fresh() && !grant.access.is(stale.reveal());
         let before = kept.access.clone();
-        // Another process may have been first.
+        // Another process may have refreshed first.
         let grant = if good(&kept) { kept } else { later(kept, now) };
         super::adopt(&mut self.state(), Some(grant.clone()))?;
         if good(&grant) {
@@ -112,8 +112,8 @@ impl Login {
         }
     }
 
-    /// Keeps what came of a renewal, unless there is something else by now: whoever takes no turns may have signed out,
-    /// or in again.
+    /// Stores a refreshed credential, unless the store changed meanwhile: a process that ignores the refresh lock may
+    /// have signed out or in again.
     async fn keep_renewed(&self, before: Secret, next: Grant) -> Result<Option<Grant>, AuthError> {
         let kept = self.0.set.store.grant(self.0.set.key()).await?;
         if kept
@@ -130,7 +130,7 @@ impl Login {
         Ok(kept)
     }
 
-    /// Why there is no new token: nothing where somebody has to sign in.
+    /// Handles a failed refresh. Returns `None` if a user has to sign in.
     async fn not_renewed(
         &self,
         refresh: &Secret,
@@ -139,13 +139,13 @@ impl Login {
         no: NoToken,
     ) -> Result<Option<Grant>, AuthError> {
         if no.code.is_none() || no.error.kind() != AuthErrorKind::Refused {
-            // No word of the protocol: it may pass, or the endpoint has moved.
+            // Not an OAuth error: the failure may be transient, or the endpoint has moved.
             self.state().server = None;
             let passing = AuthError::new(AuthErrorKind::Unreachable, no.error.to_string());
             return self.away(issuer, Err(passing));
         }
         let over = no.code.as_deref() == Some("invalid_grant");
-        // A refresh token is of one client.
+        // A refresh token belongs to one client, so it is useless without that client.
         if over || self.is_unknown(client, &no, issuer).await? {
             self.gone(refresh).await?;
         }
@@ -153,7 +153,7 @@ impl Login {
         Ok(None)
     }
 
-    /// The refresh token is no longer taken: another process may have used it, else the grant is over.
+    /// Handles an invalid refresh token: adopts the credential of another process, else deletes the stored one.
     async fn gone(&self, refresh: &Secret) -> Result<(), AuthError> {
         let kept = self.0.set.store.grant(self.0.set.key()).await?;
         let other = kept.filter(|kept| {
@@ -168,8 +168,8 @@ impl Login {
         }
     }
 
-    /// Who granted it, and who we were there; nothing where that client is no more. The server is not asked: whomever it
-    /// names now, what was granted goes to nobody but who granted it.
+    /// Returns the issuer of the credential and the client it was issued to; `None` if that client no longer exists or
+    /// has expired. The MCP server is not contacted: whichever issuer it names now, tokens go only to their own issuer.
     async fn who(
         &self,
         grant: &Grant,
@@ -181,7 +181,7 @@ impl Login {
         Ok(client.map(|client| (server, client)))
     }
 
-    /// The one who granted something for this server.
+    /// Returns the metadata of the issuer of a credential, from the cache or by discovery.
     pub(super) async fn granter(&self, issuer: &str) -> Result<Arc<ServerMetadata>, AuthError> {
         self.is_there(issuer)?;
         let known = self.state().server.clone();
@@ -195,14 +195,14 @@ impl Login {
     }
 }
 
-/// Whether the server may know another authorization server by now.
+/// Returns whether the error suggests that the server has moved to another authorization server.
 fn may_be_moved(error: &AuthError) -> bool {
     use AuthErrorKind::{Unreachable, Unsafe, Unsupported};
     matches!(error.kind(), Unreachable | Unsafe | Unsupported)
 }
 
-/// The one whose refresh token is still good: another process may have renewed what we hold, and what it kept may have
-/// ended since; or what we hold could not be kept.
+/// Returns the credential whose refresh token is still valid. Another process may have refreshed ours, and its token
+/// may have expired since; or ours could not be stored.
 fn later(kept: Grant, now: Option<Grant>) -> Grant {
     match now {
         Some(now) if now.until > kept.until => now,
@@ -210,7 +210,7 @@ fn later(kept: Grant, now: Option<Grant>) -> Grant {
     }
 }
 
-/// Who we were when it was granted.
+/// Returns the client that a credential was issued to.
 pub(super) async fn kept_client(
     identity: &Identity,
     server: &ServerMetadata,
@@ -218,18 +218,18 @@ pub(super) async fn kept_client(
     grant: &Grant,
 ) -> Result<Option<OauthClient>, AuthError> {
     match &grant.client {
-        // Registered by ourselves, whoever is set by now.
+        // Registered dynamically; stays valid whichever client is configured now.
         Some(client) if !identity.is(&client.id) => return Ok(Some(client.clone())),
         _ => {}
     }
     if let Some(client) = identity.known(server)? {
         return Ok(Some(client));
     }
-    // What older versions kept says no client.
+    // Older versions stored credentials without a client.
     Ok(store.client(&server.issuer).await?)
 }
 
-/// The grant after a renewal. A refresh token that is not replaced stays.
+/// Returns the credential after a refresh. Keeps the refresh token if the response contains none.
 fn next(grant: Grant, answer: Answer) -> Result<Grant, AuthError> {
     let bound = answer.kind == "dpop";
     if bound != grant.bound || !(bound || answer.kind == "bearer") {

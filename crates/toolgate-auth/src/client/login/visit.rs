@@ -1,4 +1,4 @@
-//! A person goes to the authorization server, and comes back.
+//! Browser part of a sign-in: authorization request, redirect, and code redemption.
 
 use super::{
     super::{
@@ -11,11 +11,11 @@ use super::{
     Login,
 };
 
-/// The errors that say that a client is not known, or not for this.
+/// OAuth error codes of an unknown client or one without this grant type.
 const NO_CLIENT: [&str; 2] = ["invalid_client", "unauthorized_client"];
 
 impl Login {
-    /// Sends a person, and gives the code that comes back for tokens.
+    /// Runs the authorization code flow and returns the tokens with the client that they belong to.
     pub(super) async fn visit(
         &self,
         person: &dyn SignIn,
@@ -37,7 +37,8 @@ impl Login {
         let client = at.await?;
         let pending = Pending::new(found, &client, &redirect)?;
         let url = pending.url(scopes, set.reach)?;
-        // Who does not know the client sends nobody back: a registration is kept once somebody came back with it.
+        // An authorization server that does not know the client sends no redirect, so a registration is stored only
+        // after one.
         if forget {
             set.store.keep_client(&server.issuer, None).await?;
         }
@@ -58,8 +59,8 @@ impl Login {
         }
     }
 
-    /// Whether an issuer does not know a client that we registered by ourselves. Then that is forgotten, so that the
-    /// next sign-in registers another.
+    /// Returns whether an issuer rejects a client that we registered dynamically. If so, deletes the registration, so
+    /// that the next sign-in registers again.
     pub(super) async fn is_unknown(
         &self,
         client: &OauthClient,
@@ -75,7 +76,7 @@ impl Login {
         Ok(true)
     }
 
-    /// Forgets the registration that something was granted to. Other grants have their own copy.
+    /// Deletes the registration that a credential was issued to. Other credentials have their own copy.
     pub(super) async fn forget_registration(&self, grant: &Grant) -> Result<(), AuthError> {
         match &grant.client {
             Some(client) => self.forget_client(&grant.issuer, &client.id).await,

@@ -1,4 +1,4 @@
-//! What a server wants beyond what was granted, where nobody is there to sign in for it: kept for the next sign-in.
+//! Scopes that a server demanded while no user could sign in; the next sign-in requests them.
 
 use super::{
     super::{AuthError, AuthErrorKind, Found, Scopes, error::shown},
@@ -6,7 +6,7 @@ use super::{
 };
 
 impl Login {
-    /// Keeps what the server wants beyond what was granted.
+    /// Stores the additional scopes that the server demanded.
     pub(super) async fn want(
         &self,
         found: &Found,
@@ -20,12 +20,13 @@ impl Login {
             .await
     }
 
-    /// Forgets that.
+    /// Deletes the additional scopes.
     pub(super) async fn want_no_more(&self) -> Result<(), AuthError> {
         self.keep_wanted(None, |_| Scopes::default()).await
     }
 
-    /// The whole grant is written: nobody may renew it meanwhile, or a refresh token that was used would come back.
+    /// Updates the additional scopes under the refresh lock. This writes the whole credential, and a concurrent refresh
+    /// would otherwise be overwritten with the used refresh token.
     async fn keep_wanted(
         &self,
         of: Option<&str>,
@@ -49,7 +50,7 @@ impl Login {
         Ok(())
     }
 
-    /// For a person who reads that there is no token, or one that may too little.
+    /// Builds the error that tells a user to sign in because a token or a scope is missing.
     pub(super) fn who_signs_in(&self, found: &Found, wanted: Option<&Scopes>) -> AuthError {
         let origin = self.0.set.server.origin();
         let how = self.0.set.how.as_ref().map(|how| format!("; {how}"));
@@ -62,7 +63,7 @@ impl Login {
             Some(why) => format!(", as what was granted is not renewed: {why}"),
             None => String::new(),
         };
-        // Servers of 2025-03-26 may be so, and so are those that know other credentials only.
+        // A server of 2025-03-26 may work like this, and so does one that supports only other credentials.
         let unless = match found.guessed {
             true => {
                 "; it names no authorization server: if it has no sign-in, set its credentials in its headers"

@@ -1,7 +1,7 @@
-//! A store in a directory: one sealed file, and the key that opens it, both for the owner only.
+//! File store of credentials: one encrypted file and its key in a directory, both readable only by their owner.
 //!
-//! Who can read both can use what they hold: the seal keeps tokens out of copies of the data file, out of searches and
-//! of logs, and tells when somebody changed it. Processes take turns by a lock.
+//! A process that can read both files can use the tokens. Encryption keeps tokens out of copies of the data file, out
+//! of searches and of logs, and detects changes. Processes synchronize by a file lock.
 
 use super::{
     super::{Grant, OauthClient},
@@ -23,16 +23,16 @@ use std::{
 };
 use tokio::time::{Instant, sleep};
 
-/// Most bytes of the file.
+/// Maximum size of the encrypted file in bytes.
 pub(super) const LONGEST: u64 = 16 << 20;
-/// What every grant may have: so much is set aside for each, so that a renewal finds room however much others keep.
+/// Bytes reserved for each credential, so that a refresh always has space, however much others store.
 const SHARE: usize = 8 << 10;
-/// How long a renewal of another process is waited for: it has three answers to wait for, of ten seconds each.
+/// Timeout for the refresh of another process, which waits for up to three responses of ten seconds each.
 const TURN: Duration = Duration::from_secs(45);
-/// How often is looked whether it is over.
+/// Poll interval of the refresh lock.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Keeps all of it in a directory, sealed.
+/// Credential store in a directory, encrypted.
 ///
 /// ```
 /// use toolgate_auth::{Url, client::{FileStore, Login}};
@@ -49,18 +49,18 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// One in a directory, which is made at the first write. Its files are `grants.sealed`, `grants.key`, `grants.lock`,
-    /// and an empty `….turn` for each grant that was renewed.
+    /// Creates a store in a directory, which the first write creates. Its files are `grants.sealed`, `grants.key`,
+    /// `grants.lock`, and an empty `….turn` for each credential that was refreshed.
     pub fn new(directory: impl Into<PathBuf>) -> FileStore {
         FileStore {
             directory: Arc::new(directory.into()),
         }
     }
 
-    /// The names under which something is granted.
+    /// Returns the keys of all stored credentials.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The store cannot be read.
     pub async fn keys(&self) -> Result<Vec<String>, StoreError> {
         let keys = |kept: &mut Value| {
             let grants = kept["grants"].as_object();
@@ -69,7 +69,7 @@ impl FileStore {
         self.with(move |kept| Ok((keys(kept), false))).await
     }
 
-    /// Works on what is kept, off the runtime's threads and alone among all processes.
+    /// Runs work on the decrypted contents, on a blocking thread and under the file lock.
     fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Value) -> Result<(T, bool), StoreError> + Send + 'static,
@@ -170,14 +170,15 @@ fn put_grant(kept: &mut Value, key: &str, grant: Option<&Grant>) -> Result<(), S
     }
 }
 
-/// Whether what is kept has room, with a share of each grant set aside. What is refused here is not written.
+/// Checks the size limit of the store, with the reserved share of each credential. The caller writes nothing on an
+/// error.
 fn has_room(kept: &Value) -> Result<(), StoreError> {
     let sizes = |table: &str, least: usize| -> usize {
         let all = kept[table].as_object().into_iter().flatten();
         all.map(|(name, value)| name.len() + value.to_string().len().max(least))
             .sum()
     };
-    // The seal and the signs between count little; they have the last part of it.
+    // The last 64 KiB are for encryption overhead and JSON punctuation.
     let most = LONGEST as usize - (64 << 10);
     match sizes("grants", SHARE) + sizes("clients", 0) <= most {
         true => Ok(()),
@@ -223,7 +224,7 @@ fn locked<T>(
     if changed {
         let bytes = seal(&key, &kept)?;
         if bytes.len() as u64 > LONGEST {
-            // Nobody could read it any more.
+            // A file above the limit could not be read again.
             return Err(StoreError::new(format!(
                 "{}: it would be over {LONGEST} bytes; sign out somewhere first",
                 sealed.display()
@@ -247,7 +248,7 @@ mod tests {
         Grant::from_text(&Secret::new(text)).unwrap()
     }
 
-    /// A server may give what it likes to as many callers as it likes: what others renew is kept all the same.
+    /// Servers may issue large tokens to many callers; refreshing the credentials of others still succeeds.
     #[test]
     fn one_server_does_not_take_the_room_of_others() {
         let mut kept = serde_json::json!({"grants": {}, "clients": {}});
@@ -255,7 +256,7 @@ mod tests {
         let most = "at most 32768 are kept";
         let error = put_grant(&mut kept, "evil", Some(&grant(33_000))).unwrap_err();
         assert!(error.to_string().contains(most), "{error}");
-        // Wide ones take little, and have their share set aside; big ones take the rest.
+        // Wide credentials are small and reserve their share; big ones fill the rest.
         let value = |access: usize| Some(form::of_grant(&grant(access)));
         for n in 0..400 {
             put(&mut kept, "grants", &format!("wide {n}"), value(10));
@@ -269,7 +270,7 @@ mod tests {
         let room = (0..20).find(|n| full(put_grant(&mut kept, &format!("more {n}"), Some(&big))));
         let over = format!("more {}", room.unwrap());
         put(&mut kept, "grants", &over, None);
-        // Nor by what it grows to.
+        // Growing a credential beyond the limit fails too.
         let grown = put_grant(&mut kept.clone(), "wide 0", Some(&big));
         assert!(full(grown));
         for n in 0..400 {

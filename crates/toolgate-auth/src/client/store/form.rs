@@ -1,4 +1,4 @@
-//! Grants and clients as values, to be sealed. The one place beside the wire where a secret is written out.
+//! JSON form of credentials and clients for encryption. Apart from HTTP requests, only this module serializes secrets.
 
 use super::{
     super::{Authenticate, Grant, OauthClient, Scopes},
@@ -7,22 +7,25 @@ use super::{
 use crate::Secret;
 use serde_json::{Value, json};
 
-/// Most bytes of a grant: two long tokens and what is said of them.
+/// Maximum size of a serialized credential in bytes: two long tokens and their metadata.
 const GRANT: usize = 32 << 10;
-/// Most bytes of a client.
+/// Maximum size of a serialized client in bytes.
 const CLIENT: usize = 16 << 10;
 
 impl Grant {
-    /// All of it as a text, for a store of one's own. **The text is the secret itself**: who reads it can use the tokens,
-    /// so it belongs where nobody else can read, and neither into a log nor into a copy that is not sealed.
+    /// Serializes the credential for a store of your own. **The text contains the tokens in plain text**: anyone who
+    /// reads it can use them. Store it only where nobody else can read it, never in a log or in an unencrypted copy.
     ///
     /// # Errors
-    /// It is too big to be kept.
+    /// The credential is too large to be stored.
     ///
     /// ```
     /// use toolgate_auth::client::Grant;
     ///
-    /// # let text = r#"{"issuer":"https://as.example","resource":"https://a.example","access":"a","bound":false,"scopes":"read"}"#;
+    /// # let text = concat!(
+    /// #     r#"{"issuer":"https://as.example","resource":"https://a.example","#,
+    /// #     r#""access":"a","bound":false,"scopes":"read"}"#,
+    /// # );
     /// # let kept = toolgate_auth::Secret::new(text);
     /// let grant = Grant::from_text(&kept)?;
     /// let again = Grant::from_text(&grant.to_text()?)?;
@@ -33,10 +36,10 @@ impl Grant {
         bounded(&of_grant(self)).map(Secret::new)
     }
 
-    /// Reads what [`Grant::to_text`] gave.
+    /// Parses the text of [`Grant::to_text`].
     ///
     /// # Errors
-    /// It is another text.
+    /// The text has another form.
     pub fn from_text(text: &Secret) -> Result<Grant, StoreError> {
         let value = serde_json::from_str(text.reveal()).map_err(|_| broken("a grant"))?;
         grant(&value)?.ok_or_else(|| broken("a grant"))
@@ -44,33 +47,33 @@ impl Grant {
 }
 
 impl OauthClient {
-    /// All of it as a text, for a store of one's own, with its secret where it has one. Nothing of a client that signs: its
-    /// key is set, and not kept.
+    /// Serializes the client, including its secret, for a store of your own. Returns `None` for a client with a signing
+    /// key: the key is configured and not stored.
     ///
     /// # Errors
-    /// It is too big to be kept.
+    /// The client is too large to be stored.
     pub fn to_text(&self) -> Result<Option<Secret>, StoreError> {
         let value = of_client(self);
         let text = value.map(|value| bounded_client(&value)).transpose()?;
         Ok(text.map(Secret::new))
     }
 
-    /// Reads what [`OauthClient::to_text`] gave.
+    /// Parses the text of [`OauthClient::to_text`].
     ///
     /// # Errors
-    /// It is another text.
+    /// The text has another form.
     pub fn from_text(text: &Secret) -> Result<OauthClient, StoreError> {
         let value = serde_json::from_str(text.reveal()).map_err(|_| broken("a client"))?;
         client(&value)?.ok_or_else(|| broken("a client"))
     }
 }
 
-/// The text of a grant, which an authorization server cannot make as big as it likes.
+/// Serializes a credential up to a size limit, because an authorization server controls the length of its tokens.
 pub(super) fn bounded(grant: &Value) -> Result<String, StoreError> {
     at_most(GRANT, grant, "what was granted")
 }
 
-/// The text of a client.
+/// Serializes a client up to a size limit.
 pub(super) fn bounded_client(client: &Value) -> Result<String, StoreError> {
     at_most(CLIENT, client, "the registration")
 }
@@ -126,13 +129,13 @@ pub(super) fn grant(value: &Value) -> Result<Option<Grant>, StoreError> {
         until: value["until"].as_u64(),
         refresh: secret("refresh"),
         scopes: Scopes::read(need("scopes")?),
-        // Absent in what older versions kept.
+        // Absent in credentials of older versions.
         wanted: Scopes::read(value["wanted"].as_str().unwrap_or_default()),
         client: client(&value["client"])?,
     }))
 }
 
-/// A client that signs is set by others, and not kept here.
+/// Returns the JSON form of a client. `None` for a client with a signing key, which is configured and not stored.
 pub(super) fn of_client(client: &OauthClient) -> Option<Value> {
     let (method, secret) = match &client.authenticate {
         Authenticate::None => ("none", None),

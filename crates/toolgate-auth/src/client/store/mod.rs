@@ -1,4 +1,4 @@
-//! Where grants and registrations are kept.
+//! Stores of credentials and client registrations.
 
 mod file;
 mod form;
@@ -22,7 +22,8 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// A fault of the store, such as a file that cannot be written. Only the operator reads the text.
+    /// Creates an error for a fault of the store, such as a file that cannot be written. Only the operator reads the
+    /// text.
     pub fn new(text: impl Into<String>) -> StoreError {
         StoreError {
             text: text.into(),
@@ -30,7 +31,8 @@ impl StoreError {
         }
     }
 
-    /// A refusal to keep a credential. The person who signs in reads the text, so it contains no path.
+    /// Creates an error for a credential that the store rejects. The user who signs in reads the text, so it contains
+    /// no path.
     pub fn refused(text: impl Into<String>) -> StoreError {
         StoreError {
             text: text.into(),
@@ -47,16 +49,16 @@ impl fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
-/// The right to renew, until it is dropped.
+/// Guard of the refresh lock: the right to refresh a credential, until it is dropped.
 pub struct Turn(Option<Box<dyn Send + Sync>>);
 
 impl Turn {
-    /// Where nobody else can renew.
+    /// Creates a guard for a store that only one process uses.
     pub fn free() -> Turn {
         Turn(None)
     }
 
-    /// One that ends when this value is dropped.
+    /// Creates a guard that holds a lock and releases it when dropped.
     pub fn held(by: impl Send + Sync + 'static) -> Turn {
         Turn(Some(Box::new(by)))
     }
@@ -68,10 +70,11 @@ impl fmt::Debug for Turn {
     }
 }
 
-/// Keeps what was granted, by resource, and which client we are, by issuer. Each grant names its issuer.
+/// Credential store: OAuth credentials by resource, and client registrations by issuer. Each credential names its
+/// issuer.
 ///
-/// A store of your own keeps the text of each, [`Grant::to_text`] and [`OauthClient::to_text`]. These texts are the secrets
-/// themselves, so they belong where nobody else can read them:
+/// A store of your own stores the text of [`Grant::to_text`] and [`OauthClient::to_text`]. These texts contain secrets
+/// in plain text, so store them only where nobody else can read them:
 ///
 /// ```
 /// use std::{collections::HashMap, future::ready, sync::Mutex};
@@ -136,47 +139,47 @@ impl fmt::Debug for Turn {
 /// # drop(Vault::default());
 /// ```
 ///
-/// Where several processes use one store, it needs [`turn`](Store::turn) as well.
+/// If several processes share the store, implement [`turn`](Store::turn) as well.
 pub trait Store: Send + Sync + 'static {
-    /// What was granted for a resource.
+    /// Returns the credential of a resource.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The store cannot be read.
     fn grant<'a>(&'a self, resource: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>>;
 
-    /// Keeps a grant, or forgets the one that there is.
+    /// Stores a credential, or deletes the stored one.
     ///
     /// # Errors
-    /// It is not kept.
+    /// The store cannot be written.
     fn keep<'a>(
         &'a self,
         resource: &'a str,
         grant: Option<Grant>,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Waits until no other process renews what was granted for a resource; the turn lasts as long as the value. A store
-    /// that one process has needs none.
+    /// Acquires the refresh lock of a resource: waits until no other process refreshes its credential. Dropping the
+    /// guard releases the lock. A store that only one process uses needs no lock.
     ///
     /// # Errors
-    /// It cannot be had.
+    /// The lock cannot be acquired.
     fn turn<'a>(&'a self, resource: &'a str) -> BoxFuture<'a, Result<Turn, StoreError>> {
         let _ = resource;
         Box::pin(std::future::ready(Ok(Turn::free())))
     }
 
-    /// Which client we are to an issuer.
+    /// Returns our client registration at an issuer.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The store cannot be read.
     fn client<'a>(
         &'a self,
         issuer: &'a str,
     ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>>;
 
-    /// Keeps which client we are to an issuer, or forgets it.
+    /// Stores our client registration at an issuer, or deletes the stored one.
     ///
     /// # Errors
-    /// It is not kept.
+    /// The store cannot be written.
     fn keep_client<'a>(
         &'a self,
         issuer: &'a str,
@@ -184,7 +187,7 @@ pub trait Store: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
-/// Keeps all of it as long as the process lives.
+/// Credential store in memory; its contents are lost when the process ends.
 #[derive(Default)]
 pub struct MemoryStore(Mutex<Kept>);
 
@@ -195,7 +198,7 @@ struct Kept {
 }
 
 impl MemoryStore {
-    /// An empty one.
+    /// Creates an empty store.
     pub fn new() -> MemoryStore {
         MemoryStore::default()
     }

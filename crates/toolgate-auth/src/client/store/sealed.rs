@@ -1,4 +1,4 @@
-//! A sealed file and its key: for the owner only, and written whole or not at all.
+//! Encrypted file and its key (AES-256-GCM): readable only by their owner, written atomically.
 
 use super::{StoreError, file::LONGEST};
 use ring::{
@@ -14,7 +14,7 @@ use std::{
     path::Path,
 };
 
-/// What the seal is for, so that no other file of this key can stand in.
+/// Associated data of the encryption, so that no other file with the same key is accepted.
 const PURPOSE: &[u8] = b"toolgate grants 1";
 
 pub(super) fn make(directory: &Path) -> Result<(), StoreError> {
@@ -25,7 +25,7 @@ pub(super) fn make(directory: &Path) -> Result<(), StoreError> {
     made.map_err(|error| StoreError::new(format!("{}: {error}", directory.display())))
 }
 
-/// Opens a file of ours, making it where there is none: for the owner only, and no link.
+/// Opens or creates a file with mode 0600. Rejects symbolic links and files that others can access.
 pub(super) fn own(path: &Path) -> Result<File, StoreError> {
     let failed = |why: String| StoreError::new(format!("{}: {why}", path.display()));
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -42,7 +42,7 @@ pub(super) fn own(path: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// The key, made where there is none. Only under the lock.
+/// Reads the encryption key, generating it on first use. Requires the file lock.
 pub(super) fn key(path: &Path) -> Result<LessSafeKey, StoreError> {
     let failed = |why: String| StoreError::new(format!("{}: {why}", path.display()));
     let mut file = own(path)?;
@@ -84,7 +84,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     Ok(Some(bytes))
 }
 
-/// Nonce, then what is sealed.
+/// Encrypts the contents: nonce, then ciphertext with tag.
 pub(super) fn seal(key: &LessSafeKey, kept: &Value) -> Result<Vec<u8>, StoreError> {
     let failed = |_| {
         StoreError::new(
@@ -110,7 +110,7 @@ pub(super) fn unseal(key: &LessSafeKey, mut bytes: Vec<u8>) -> Option<Value> {
     serde_json::from_slice(text).ok().filter(Value::is_object)
 }
 
-/// Puts a new file in the place of the old one, whole or not at all.
+/// Replaces a file atomically.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let next = path.with_extension("next");
     match fs::remove_file(&next) {
