@@ -1,4 +1,4 @@
-//! Connections: a name is resolved once, each of its addresses is checked, and one of the very same is connected to.
+//! Connections with SSRF protection: resolves a name once, checks every address, and connects to a checked address.
 
 use super::{FetchError, FetchErrorKind, Reach};
 use crate::Url;
@@ -11,12 +11,12 @@ use std::{
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-/// Who knows the addresses of a name.
+/// DNS resolver.
 #[derive(Clone)]
 pub(super) enum Names {
-    /// The system.
+    /// Resolver of the operating system.
     System,
-    /// A test, which also hears of each connection.
+    /// Test resolver, with a callback for each connection.
     #[cfg(test)]
     Told(Told, Heard),
 }
@@ -39,7 +39,7 @@ impl Names {
         }
     }
 
-    /// Connects to an address that was checked.
+    /// Connects to an address after checking it against the policy.
     pub(super) async fn connect(&self, url: &Url, reach: &Reach) -> Result<TcpStream, FetchError> {
         let refused = |words: &str| FetchError::new(url, FetchErrorKind::Refused, words);
         reach.takes_scheme(url).map_err(refused)?;
@@ -54,7 +54,7 @@ impl Names {
                 })?,
         };
         for ip in &ips {
-            // One bad address spoils all: a name that is public and private at once is made to deceive.
+            // One forbidden address rejects the name: a name with public and private addresses indicates DNS rebinding.
             reach.takes(*ip).map_err(refused)?;
             if !url.is_https() && !ip.is_loopback() {
                 return Err(refused(
@@ -78,7 +78,7 @@ impl Names {
     }
 }
 
-/// Begins TLS with the host of an address.
+/// Starts TLS with the host of a URL.
 pub(super) async fn tls(url: &Url, tcp: TcpStream) -> Result<TlsStream<TcpStream>, FetchError> {
     let broken = |words: String| FetchError::new(url, FetchErrorKind::Unreachable, words);
     let config = trust().clone().map_err(&broken)?;
@@ -88,7 +88,7 @@ pub(super) async fn tls(url: &Url, tcp: TcpStream) -> Result<TlsStream<TcpStream
     stream.map_err(|error| broken(format!("TLS: {error}")))
 }
 
-/// What the system trusts, read once.
+/// Returns the TLS configuration with the root certificates of the system, loaded once.
 fn trust() -> &'static Result<Arc<ClientConfig>, String> {
     static TRUST: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
     TRUST.get_or_init(|| {

@@ -1,30 +1,30 @@
-//! Why nothing was fetched.
+//! Errors of HTTP requests to URLs that peers name.
 
 use crate::Url;
 use std::fmt;
 
-/// Why there is no answer. Its words name the origin, and nothing of a query, a header or a body.
+/// Error of a fetch. Its text names the origin and contains nothing of the query, headers or body.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FetchError {
     kind: FetchErrorKind,
     words: String,
 }
 
-/// The kinds of [`FetchError`].
+/// Categories of [`FetchError`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum FetchErrorKind {
-    /// It is not allowed to go there.
+    /// The address policy forbids the request.
     Refused,
-    /// There is no connection, or it broke.
+    /// No connection, or the connection broke.
     Unreachable,
-    /// It took too long.
+    /// The timeout expired.
     Late,
-    /// The answer is over a limit.
+    /// The response exceeds a size limit.
     TooBig,
-    /// It leads elsewhere.
+    /// A redirect that is not followed.
     Redirect,
-    /// The answer cannot be read.
+    /// The response is malformed.
     Malformed,
 }
 
@@ -42,7 +42,7 @@ impl FetchError {
         }
     }
 
-    /// What kind of failure it is.
+    /// Returns the category.
     pub fn kind(&self) -> FetchErrorKind {
         self.kind
     }

@@ -1,10 +1,10 @@
-//! The one way to an address that a peer named: metadata, keys, tokens.
+//! HTTP client with SSRF protection for URLs that a peer names: metadata, keys, tokens.
 //!
-//! - `reach`: which addresses of the network may be gone to.
-//! - `connect`: to the very address that was checked.
+//! - `reach`: address policy, which network addresses are allowed.
+//! - `connect`: connections to exactly the address that was checked.
 //!
-//! It is `https`, or loopback where the one who asks is on loopback too. The body, the head and the time have limits.
-//! A redirect is followed within its origin only, and never by a request that carries something.
+//! URLs must be `https`, or `http` on loopback if the peer is on loopback too. Size and time of a response are limited.
+//! Redirects are followed only within the origin, and never for a request with a body or credentials.
 
 mod connect;
 mod error;
@@ -26,18 +26,18 @@ use std::{net::IpAddr, time::Duration};
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate_wire::json::{Json, Limits};
 
-/// Most bytes that the head of a response may have.
+/// Maximum size of a response head in bytes.
 const HEAD: usize = 64 << 10;
 
-/// How much of a peer is waited for and read.
+/// Limits of a fetch.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct FetchLimits {
-    /// Longest time of one fetch with all its redirects; 10 s.
+    /// Timeout of a fetch including its redirects; 10 s by default.
     pub time: Duration,
-    /// Most bytes of a body; 1 MiB.
+    /// Maximum size of a body in bytes; 1 MiB by default.
     pub body: usize,
-    /// Most redirects of one request, all on its origin; 3.
+    /// Maximum number of redirects of a request, all on its origin; 3 by default.
     pub redirects: usize,
 }
 
@@ -51,7 +51,7 @@ impl Default for FetchLimits {
     }
 }
 
-/// Fetches what peers name.
+/// HTTP client for URLs that peers name, with an address policy and limits.
 ///
 /// ```
 /// use toolgate_auth::{Url, fetch::{FetchLimits, Fetcher, Reach, Request}};
@@ -72,21 +72,21 @@ pub struct Fetcher {
     homes: Vec<Url>,
 }
 
-/// What is sent.
+/// HTTP request.
 #[derive(Clone)]
 pub struct Request {
-    /// `GET` or `POST`.
+    /// HTTP method, `GET` or `POST`.
     pub method: Method,
-    /// Where to.
+    /// Request URL.
     pub url: Url,
-    /// What goes along; `Host` and `Content-Length` are added.
+    /// Request headers; `Host` and `Content-Length` are added.
     pub headers: HeaderMap,
-    /// Empty for a `GET`.
+    /// Request body; empty for a `GET`.
     pub body: Bytes,
 }
 
 impl Request {
-    /// Asks for a document of JSON.
+    /// Creates a `GET` request for a JSON document.
     pub fn get(url: Url) -> Request {
         Request {
             method: Method::GET,
@@ -97,7 +97,7 @@ impl Request {
         .with(header::ACCEPT, "application/json")
     }
 
-    /// Sends a form.
+    /// Creates a `POST` request with a form.
     pub fn form<'a>(url: Url, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Request {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(pairs);
@@ -111,7 +111,7 @@ impl Request {
         .with(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
     }
 
-    /// Sends JSON.
+    /// Creates a `POST` request with a JSON body.
     pub fn json(url: Url, value: &serde_json::Value) -> Request {
         Request {
             method: Method::POST,
@@ -123,14 +123,14 @@ impl Request {
         .with(header::CONTENT_TYPE, "application/json")
     }
 
-    /// The same with a header that is no secret.
+    /// Adds a header that is not secret.
     #[must_use]
     pub fn with(mut self, name: header::HeaderName, value: &'static str) -> Request {
         self.headers.insert(name, HeaderValue::from_static(value));
         self
     }
 
-    /// Whether it carries something that only the one who was asked may have.
+    /// Returns whether the request carries no body and no credentials, so that a redirect may repeat it.
     fn is_bare(&self) -> bool {
         self.method == Method::GET
             && self.body.is_empty()
@@ -138,20 +138,20 @@ impl Request {
     }
 }
 
-/// What came back, whole.
+/// Complete HTTP response.
 pub struct Fetched {
-    /// Where from, after redirects.
+    /// URL of the response, after redirects.
     pub url: Url,
-    /// The status.
+    /// HTTP status.
     pub status: StatusCode,
-    /// The headers.
+    /// Response headers.
     pub headers: HeaderMap,
-    /// The body, within the limit.
+    /// Response body, within the size limit.
     pub body: Vec<u8>,
 }
 
 impl Fetched {
-    /// The body as strict JSON, an object or not.
+    /// Parses the body as strict JSON of any type.
     ///
     /// # Errors
     /// [`FetchErrorKind::Malformed`]
@@ -162,7 +162,7 @@ impl Fetched {
 }
 
 impl Fetcher {
-    /// One that goes as far as `reach`. Nothing is opened yet.
+    /// Creates a client with an address policy and limits. It opens no connection yet.
     pub fn new(reach: Reach, limits: FetchLimits) -> Fetcher {
         Fetcher {
             reach,
@@ -172,30 +172,29 @@ impl Fetcher {
         }
     }
 
-    /// The same, which also goes to the origin of an address that the operator himself has set, wherever that is. There
-    /// may be several.
+    /// Also allows the origin of a URL that the operator configured, wherever it is. Can be called several times.
     #[must_use]
     pub fn home(mut self, url: &Url) -> Fetcher {
         self.homes.push(url.clone());
         self
     }
 
-    /// One for an address that the operator himself has set, and for what that one may name.
+    /// Creates a client for a URL that the operator configured and for URLs that its server names.
     pub fn at_home(url: &Url, limits: FetchLimits) -> Fetcher {
         Fetcher::new(Reach::of(url), limits).home(url)
     }
 
-    /// Whether it would connect to that machine for an address.
+    /// Checks whether the address policy permits a connection to an IP address for a URL.
     ///
     /// # Errors
-    /// Why not, in words.
+    /// The reason for which the policy forbids it.
     pub fn goes_to(&self, url: &Url, ip: IpAddr) -> Result<(), &'static str> {
         let reach = self.reach_for(url);
         reach.takes_scheme(url)?;
         reach.takes(ip)
     }
 
-    /// How long one fetch may take.
+    /// Returns the timeout of a fetch.
     pub(crate) fn time(&self) -> Duration {
         self.limits.time
     }
@@ -207,10 +206,10 @@ impl Fetcher {
         }
     }
 
-    /// Sends a request and reads the whole answer, whatever its status.
+    /// Sends a request and reads the complete response, whatever its status.
     ///
     /// # Errors
-    /// [`FetchError`] says what kept it from an answer, with the origin and nothing of the query, headers and body.
+    /// [`FetchError`]: no complete response; it names the origin and nothing of the query, headers and body.
     pub async fn fetch(&self, request: Request) -> Result<Fetched, FetchError> {
         let first = request.url.clone();
         match tokio::time::timeout(self.limits.time, self.hops(request)).await {
@@ -219,7 +218,7 @@ impl Fetcher {
         }
     }
 
-    /// The same, where a redirect is an answer like others.
+    /// Sends a request without following redirects.
     pub(crate) async fn fetch_here(&self, request: Request) -> Result<Fetched, FetchError> {
         let once = tokio::time::timeout(self.limits.time, self.once(&request)).await;
         once.unwrap_or_else(|_| Err(self.late(&request.url)))
@@ -268,7 +267,7 @@ impl Fetcher {
         self.talk(request, tcp).await
     }
 
-    /// One request on a connection of its own. The connection is driven here, and ends with the answer.
+    /// Sends one request on a connection of its own, which ends with the response.
     async fn talk<S>(&self, request: &Request, stream: S) -> Result<Fetched, FetchError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -298,7 +297,7 @@ impl Fetcher {
         let mut answer = std::pin::pin!(answer);
         tokio::select! {
             answer = &mut answer => answer,
-            // It may end with the last byte of the body still to be read by us.
+            // The connection may finish before the last bytes of the body are read.
             _ = connection => answer.await,
         }
     }

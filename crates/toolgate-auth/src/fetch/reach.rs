@@ -1,9 +1,10 @@
-//! Which addresses of the network may be gone to.
+//! Address policy: which network addresses a fetch may connect to.
 
 use crate::Url;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// How far a fetcher goes. The default goes to public addresses only, by `https`.
+/// Address policy of a [`Fetcher`](super::Fetcher), against SSRF. The default permits only public addresses, by
+/// `https`.
 ///
 /// ```
 /// use toolgate_auth::{Url, fetch::Reach};
@@ -23,12 +24,12 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// To public addresses only.
+    /// Permits only public addresses.
     pub fn public() -> Reach {
         Reach::default()
     }
 
-    /// What a server at that address may name: loopback, where it is on loopback itself, else public addresses.
+    /// Permits what a server at a URL may name: also loopback if the server is on loopback, else only public addresses.
     pub fn of(server: &Url) -> Reach {
         Reach {
             loopback: server.is_loopback(),
@@ -36,7 +37,7 @@ impl Reach {
         }
     }
 
-    /// To where the operator himself points. It is still `https`, or this machine.
+    /// Permits every address, for URLs of the operator. The URL must still be `https` or on this machine.
     pub(super) fn everywhere(self) -> Reach {
         Reach {
             loopback: true,
@@ -45,7 +46,7 @@ impl Reach {
         }
     }
 
-    /// The same, and loopback too, where `http` will do.
+    /// Also permits loopback addresses, with `http`.
     #[must_use]
     pub fn and_loopback(self) -> Reach {
         Reach {
@@ -54,9 +55,9 @@ impl Reach {
         }
     }
 
-    /// The same, and private networks too: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, fc00::/7. A
-    /// server can then make us ask machines that it cannot reach itself. Link-local addresses, where clouds keep their
-    /// metadata, stay refused.
+    /// Also permits private networks: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, fc00::/7. A server can
+    /// then make this client send requests to machines that the server itself cannot reach. Link-local addresses, which
+    /// include cloud metadata services, stay forbidden.
     #[must_use]
     pub fn danger_and_private(self) -> Reach {
         Reach {
@@ -65,7 +66,7 @@ impl Reach {
         }
     }
 
-    /// Whether the scheme of an address will do.
+    /// Checks the scheme of a URL.
     pub(crate) fn takes_scheme(self, url: &Url) -> Result<(), &'static str> {
         if url.is_https() {
             return Ok(());
@@ -79,7 +80,7 @@ impl Reach {
         Ok(())
     }
 
-    /// Whether a connection to an address may be opened.
+    /// Checks an IP address before a connection.
     pub(super) fn takes(self, ip: IpAddr) -> Result<(), &'static str> {
         match kind(ip) {
             Kind::Public => Ok(()),
@@ -100,7 +101,7 @@ enum Kind {
     Loopback,
     Private,
     Public,
-    /// Link-local, multicast, documentation, reserved: nothing that a peer has a reason to name.
+    /// Link-local, multicast, documentation and reserved addresses, which no peer has a reason to name.
     Special,
 }
 
@@ -131,7 +132,7 @@ fn kind_v4(ip: Ipv4Addr) -> Kind {
 
 fn kind_v6(ip: Ipv6Addr) -> Kind {
     if let Some(v4) = inside(ip) {
-        // What only stands for an IPv4 address is judged as that, and never as this machine or a private network.
+        // An IPv6 address that embeds an IPv4 address is classified by it, but never as loopback or private.
         return match kind_v4(v4) {
             Kind::Public => Kind::Public,
             _ => Kind::Special,
@@ -141,7 +142,7 @@ fn kind_v6(ip: Ipv6Addr) -> Kind {
     match (a, b, c) {
         _ if ip.is_loopback() => Kind::Loopback,
         (0xfc00..=0xfdff, ..) => Kind::Private,
-        // Only 2000::/3 is given out; of it, special purposes and documentation.
+        // Only 2000::/3 is allocated; these parts of it are for special purposes and documentation.
         (0x2001, 0..=0x01ff, _)
         | (0x2001, 0x0db8, _)
         | (0x3fff, 0..=0x0fff, _)
@@ -151,7 +152,7 @@ fn kind_v6(ip: Ipv6Addr) -> Kind {
     }
 }
 
-/// The IPv4 address that an IPv6 address stands for: mapped, compatible, NAT64 (both prefixes), 6to4.
+/// Returns the IPv4 address that an IPv6 address embeds: mapped, compatible, NAT64 (both prefixes), 6to4.
 fn inside(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let s = ip.segments();
     let of = |high: u16, low: u16| {

@@ -1,6 +1,6 @@
 #![allow(clippy::print_stdout, reason = "figures of the tests")]
 
-//! Addresses that are refused, and what is read of those that are not.
+//! Forbidden addresses, and responses of permitted ones.
 
 use super::*;
 use std::{
@@ -19,12 +19,12 @@ fn url(text: &str) -> Url {
     Url::parse(text).unwrap()
 }
 
-/// A fetcher that is told which addresses names have.
+/// Returns a fetcher with a test resolver.
 fn told(reach: Reach, tell: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static) -> Fetcher {
     heard(reach, tell, |_| {})
 }
 
-/// The same, and the test hears of each connection before it is tried.
+/// Returns a fetcher with a test resolver and a callback before each connection.
 fn heard(
     reach: Reach,
     tell: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static,
@@ -41,7 +41,7 @@ async fn kind(fetcher: &Fetcher, at: &str) -> FetchErrorKind {
     fetched.map(|fetched| fetched.status).unwrap_err().kind()
 }
 
-/// Answers each connection with the next text, and keeps what was asked.
+/// Starts a server that sends the next text on each connection and records the requests.
 async fn server(answers: Vec<String>) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -190,7 +190,7 @@ async fn t34_a_name_is_resolved_once_and_that_address_is_used() {
     let (address, seen) = server(vec![ok("{}")]).await;
     let asked = AtomicUsize::new(0);
     let fetcher = told(Reach::public().and_loopback(), move |_| {
-        // The second answer would lead to where nobody listens.
+        // The second answer would lead to an address without a listener.
         let ips = ["127.0.0.1", "127.9.9.9"];
         vec![ips[asked.fetch_add(1, SeqCst).min(1)].parse().unwrap()]
     });

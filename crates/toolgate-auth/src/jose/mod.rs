@@ -1,7 +1,7 @@
-//! Signed texts in the compact form (RFC 7515), by hand on ring: header, payload and signature in Base64, with dots.
+//! JSON Web Signatures in the compact serialization (RFC 7515), implemented on `ring`.
 //!
-//! A crate for this brings its own key types and its own crypto, or a second stack; what is used here is three
-//! algorithms and no encryption.
+//! A JOSE crate brings its own key types and its own cryptography, or a second stack. This crate needs only three
+//! signature algorithms and no encryption.
 
 mod sign;
 
@@ -9,20 +9,20 @@ pub use sign::{BadKey, SigningKey};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
-/// How a text is signed. Others do not exist here: `none` cannot be said, and a shared secret neither.
+/// Signature algorithm. `none` and shared secrets (HMAC) do not exist here.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// ECDSA on P-256 with SHA-256.
+    /// ECDSA on P-256 with SHA-256 (`ES256`).
     Es256,
-    /// RSA PKCS #1 v1.5 with SHA-256.
+    /// RSA PKCS #1 v1.5 with SHA-256 (`RS256`).
     Rs256,
-    /// Ed25519.
+    /// Ed25519 (`EdDSA`).
     EdDsa,
 }
 
 impl Algorithm {
-    /// Its name in headers and metadata.
+    /// Returns the `alg` name of headers and metadata.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Es256 => "ES256",
@@ -31,7 +31,7 @@ impl Algorithm {
         }
     }
 
-    /// The one of that name; names are case-sensitive.
+    /// Returns the algorithm of an `alg` name, which is case-sensitive.
     pub fn named(name: &str) -> Option<Algorithm> {
         [Algorithm::Es256, Algorithm::Rs256, Algorithm::EdDsa]
             .into_iter()
@@ -39,12 +39,12 @@ impl Algorithm {
     }
 }
 
-/// Bytes in Base64 for URLs, without padding.
+/// Encodes bytes as base64url without padding.
 pub fn encode(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The bytes of a Base64 for URLs, where it has no padding and no bits left over.
+/// Decodes base64url. `None` if it has padding, invalid characters or trailing bits.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()
 }

@@ -1,4 +1,4 @@
-//! Signing: what we assert ourselves.
+//! JWT signatures with a private key.
 
 use super::{Algorithm, encode};
 use crate::Secret;
@@ -10,7 +10,7 @@ use ring::{
 use serde_json::{Value, json};
 use std::fmt;
 
-/// A private key. Nothing prints it.
+/// Private signing key. It has no `Debug` and `Display`.
 ///
 /// ```
 /// use serde_json::json;
@@ -34,7 +34,7 @@ enum Key {
     Ed(Ed25519KeyPair),
 }
 
-/// Why a text is no private key. Says nothing of the text.
+/// Error of an invalid private key. Its text does not quote the key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BadKey(&'static str);
 
@@ -47,7 +47,7 @@ impl fmt::Display for BadKey {
 impl std::error::Error for BadKey {}
 
 impl SigningKey {
-    /// Makes a key for ES256, and gives it in PKCS #8 too, in Base64.
+    /// Generates an ES256 key. Returns it together with its PKCS #8 form in Base64, for storage.
     ///
     /// # Errors
     /// The system gives no random numbers.
@@ -59,10 +59,10 @@ impl SigningKey {
         Ok((key, Secret::new(STANDARD.encode(pkcs8.as_ref()))))
     }
 
-    /// Reads a key for ES256 that [`SigningKey::generate`] gave.
+    /// Restores an ES256 key from the stored form that [`SigningKey::generate`] returned.
     ///
     /// # Errors
-    /// [`BadKey`]
+    /// [`BadKey`]: the text is not such a key.
     pub fn kept(text: &Secret) -> Result<SigningKey, BadKey> {
         let der = STANDARD
             .decode(text.reveal())
@@ -70,10 +70,10 @@ impl SigningKey {
         SigningKey::from_der(Algorithm::Es256, &der)
     }
 
-    /// Reads a key in PEM, `BEGIN PRIVATE KEY`, which is PKCS #8.
+    /// Parses a private key in PEM (`BEGIN PRIVATE KEY`, PKCS #8).
     ///
     /// # Errors
-    /// [`BadKey`]: it is another form, or a key for another algorithm.
+    /// [`BadKey`]: another format, or a key for another algorithm.
     pub fn from_pem(algorithm: Algorithm, pem: &Secret) -> Result<SigningKey, BadKey> {
         let (begin, end) = ("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----");
         let inner = pem
@@ -106,26 +106,26 @@ impl SigningKey {
         })
     }
 
-    /// How it signs.
+    /// Returns the signature algorithm of the key.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// The public key as a JWK, for keys on P-256.
+    /// Returns the public key as a JWK; `None` if it is not a P-256 key.
     pub fn public_jwk(&self) -> Option<Value> {
         let Key::Ecdsa(key) = &self.key else {
             return None;
         };
-        // An uncompressed point: one byte, then x and y.
+        // Uncompressed point: one byte, then x and y.
         let point = key.public_key().as_ref();
         let (x, y) = point.get(1..)?.split_at_checked(32)?;
         Some(json!({"kty": "EC", "crv": "P-256", "x": encode(x), "y": encode(y)}))
     }
 
-    /// Signs claims: header, payload and signature. `alg` is set by the key.
+    /// Signs claims and returns a JWT in the compact serialization. Sets `alg` in the header.
     ///
     /// # Errors
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     pub fn sign(&self, mut header: Value, claims: &Value) -> Result<String, BadKey> {
         header["alg"] = self.algorithm.name().into();
         let text = format!(
@@ -195,7 +195,7 @@ mod tests {
                 Key::Ecdsa(key) => key.public_key().as_ref().to_vec(),
             };
             assert_eq!(key.algorithm(), algorithm);
-            // Whoever calls does not choose how.
+            // The caller cannot choose the algorithm.
             let signed = key
                 .sign(json!({"alg": "none"}), &json!({"iss": "a"}))
                 .unwrap();

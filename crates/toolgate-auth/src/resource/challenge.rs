@@ -1,45 +1,45 @@
-//! What a client is told whose token is missing or not good.
+//! Rejections and `WWW-Authenticate` challenges.
 
 use super::verify::PROOFS;
 use http::StatusCode;
 
-/// Why a token is refused. No variant holds any of it but, for the record, whom it is for and of whom.
+/// Reason for which a token is rejected. No variant contains the token; audience and issuer appear for the audit log.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Why {
-    /// None was shown.
+    /// The request has no token.
     Nothing,
-    /// What was shown cannot be read; why.
+    /// The credentials cannot be parsed; with the reason.
     Malformed(&'static str),
-    /// It is not good; why, for the record.
+    /// The token is invalid; with the reason for the audit log.
     Invalid(&'static str),
-    /// It is for somebody else; for whom, for the record.
+    /// The token has another audience; with its audience and issuer for the audit log.
     Elsewhere(String),
-    /// It is good for whoever has it, and its issuer's are to be bound to a key.
+    /// The token is a bearer token, but its issuer requires DPoP-bound tokens.
     Unbound,
-    /// The proof of possession is not good.
+    /// The DPoP proof is invalid; with the reason.
     Proof(&'static str),
-    /// The proof needs a nonce of ours.
+    /// The DPoP proof needs a nonce of this server.
     Nonce,
-    /// It cannot be checked now.
+    /// The token cannot be verified at the moment; with the reason.
     Unavailable(&'static str),
-    /// Its issuer cannot be asked now; why, for the record.
+    /// The issuer is unreachable; with the reason for the audit log.
     Away(String),
-    /// The issuer would have to be asked, and may not be for this request.
+    /// Introspection would be necessary and is not permitted for this request.
     Unasked,
 }
 
-/// What stands in each challenge of a server.
+/// Parameters of every challenge of a resource server.
 pub(super) struct Words<'a> {
-    /// Where its metadata is.
+    /// URL of the protected resource metadata.
     pub(super) metadata: &'a str,
     pub(super) scopes: &'a [String],
-    /// Whether tokens are taken that are not bound to a key.
+    /// Whether bearer tokens without DPoP are accepted.
     pub(super) bearer: bool,
-    /// Whether some are taken with a proof only.
+    /// Whether some issuers require DPoP-bound tokens.
     pub(super) proofs: bool,
 }
 
-/// A refusal, ready to be answered.
+/// Rejection of a request: status, challenges and reason.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Refused {
     status: StatusCode,
@@ -50,7 +50,7 @@ pub struct Refused {
     tried: bool,
 }
 
-/// Said of every token that is not good.
+/// Text for every invalid token.
 const NOT_GOOD: &str = "this token is not good here; sign in again";
 
 impl Refused {
@@ -111,44 +111,45 @@ impl Refused {
         }
     }
 
-    /// The same, with other words for a person.
+    /// Replaces the text for the user.
     #[must_use]
     pub(super) fn saying(self, told: &'static str) -> Refused {
         Refused { told, ..self }
     }
 
-    /// 401, 400 for what cannot be read, 503 where the issuer cannot be asked, or 429 where it may not be.
+    /// Returns the status: 401, 400 if the credentials cannot be parsed, 503 if the issuer is unreachable, or 429 if
+    /// introspection is not permitted now.
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The values of `WWW-Authenticate`.
+    /// Returns the values of `WWW-Authenticate`.
     pub fn challenges(&self) -> &[String] {
         &self.challenges
     }
 
-    /// The value of `DPoP-Nonce`, where the client needs one.
+    /// Returns the value of `DPoP-Nonce` if the client needs a nonce.
     pub fn nonce(&self) -> Option<&str> {
         self.nonce.as_deref()
     }
 
-    /// What a person can make of it; the same words for every token that is not good.
+    /// Returns the text for the user. It is the same for every invalid token.
     pub fn told(&self) -> &'static str {
         self.told
     }
 
-    /// Why, for the record: of the token nothing but, where it is for somebody else, whom it is for and of whom.
+    /// Returns the reason for the audit log. Of the token it contains at most the audience and the issuer.
     pub fn why(&self) -> &str {
         &self.why
     }
 
-    /// Whether a token was shown that is not good.
+    /// Returns whether the request carried an invalid token.
     pub fn tried(&self) -> bool {
         self.tried
     }
 }
 
-/// The challenge of one scheme.
+/// Builds the challenge of one scheme.
 fn challenge(dpop: bool, error: Option<&str>, scopes: &[String], metadata: &str) -> String {
     let mut challenge = match dpop {
         true => format!("DPoP algs=\"{}\", ", PROOFS.join(" ")),
@@ -164,7 +165,7 @@ fn challenge(dpop: bool, error: Option<&str>, scopes: &[String], metadata: &str)
     challenge
 }
 
-/// The challenge to a client whose token lacks scopes.
+/// Builds the `insufficient_scope` challenge.
 pub(super) fn insufficient(words: &Words<'_>) -> String {
     let error = Some("insufficient_scope");
     challenge(!words.bearer, error, words.scopes, words.metadata)

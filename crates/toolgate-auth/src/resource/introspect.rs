@@ -1,4 +1,4 @@
-//! Tokens that only their issuer can read: it is asked, and its word holds for a moment (RFC 7662).
+//! Token introspection (RFC 7662): asks the issuer about opaque tokens and caches the responses briefly.
 
 use super::{ResourceLimits, source::Source};
 use crate::{
@@ -16,14 +16,14 @@ use std::{
 use tokio::sync::{Semaphore, watch};
 use toolgate_wire::json::{Json, Kind};
 
-/// How long an issuer that cannot be asked is left alone, at most: it may be back in a moment.
+/// Maximum time for which an unreachable issuer is not contacted again.
 const PAUSE: Duration = Duration::from_secs(3);
-/// Words that are kept.
+/// Maximum number of cached responses.
 const MOST: usize = 4096;
-/// The longest of them, in bytes; a longer one holds for one request.
+/// Maximum size of a cached response in bytes; a larger one is used for one request.
 const LONGEST: usize = 4096;
 
-/// As whom an issuer is asked, and where.
+/// Introspection endpoint and the client credentials for it.
 pub(super) struct Introspection {
     pub(super) url: Option<Url>,
     client: String,
@@ -40,20 +40,20 @@ impl Introspection {
     }
 }
 
-/// Why there is no word of an issuer.
+/// Reason for a missing introspection response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum NoWord {
-    /// It did not answer, now or a moment ago, or with something else.
+    /// The issuer is unreachable, now or a moment ago, or its response is malformed.
     Away,
-    /// It is asked about as many tokens as it may be.
+    /// The limit of concurrent introspections is reached.
     Busy,
 }
 
-/// What an issuer said lately, and what it is asked about now, each by the digest of the token.
+/// Cached and running introspections of an issuer, by the digest of the token.
 #[derive(Default)]
 pub(super) struct Asked {
     table: Arc<Mutex<Table>>,
-    /// A place for each token that it may be asked about at the same time.
+    /// Permits for concurrent introspections.
     places: OnceLock<Arc<Semaphore>>,
 }
 
@@ -64,7 +64,7 @@ type Word = Result<Json, NoWord>;
 struct Table {
     said: HashMap<Key, (Instant, Json)>,
     asking: HashMap<Key, watch::Receiver<Option<Word>>>,
-    /// When it last turned out that it cannot be asked.
+    /// Time of the last failure to contact the issuer.
     failed: Option<Instant>,
 }
 
@@ -98,7 +98,8 @@ impl Table {
 }
 
 impl Asked {
-    /// What the issuer says of a token, now or a moment ago. Who asks about the same one waits for the same answer.
+    /// Returns the introspection response of a token, cached or new. Concurrent requests for one token share a
+    /// response.
     pub(super) async fn ask(
         &self,
         with: &Introspection,
@@ -122,13 +123,13 @@ impl Asked {
             .unwrap_or(Err(NoWord::Away))
     }
 
-    /// Whether it need not be asked about a token now: its word is known, or comes.
+    /// Returns whether a token needs no new introspection: its response is cached or on the way.
     pub(super) fn knows(&self, token: &str, limits: &ResourceLimits) -> bool {
         table(&self.table).find(&key(token), limits).is_some()
     }
 
-    /// Asks, once there is a place, unless somebody else did meanwhile. It is asked to the end whoever goes away, so that
-    /// a place is as long in use as the issuer is busy with it.
+    /// Starts an introspection once a permit is free, unless a concurrent request already did. It completes even if the
+    /// request is canceled, so that the permit is in use as long as the issuer is busy with it.
     async fn begin(
         &self,
         key: Key,
@@ -181,7 +182,7 @@ impl Asked {
     }
 }
 
-/// What the issuer says, and, where it says nothing, whether it would say nothing of other tokens either.
+/// Sends an introspection request. Also returns whether a failure concerns all tokens and pauses introspection.
 async fn said(request: Request, source: &Source) -> (Word, bool) {
     let url = request.url.clone();
     let no = |error: FetchError, pauses: bool| {
@@ -205,7 +206,7 @@ async fn said(request: Request, source: &Source) -> (Word, bool) {
             401 | 403 => format!("HTTP {status}: it does not take client_id and client_secret"),
             _ => format!("HTTP {status}"),
         };
-        // With 400 or 500 it may have stumbled over this one token.
+        // A 400 or 500 may be caused by this one token.
         let pauses = matches!(status, 401 | 403 | 404 | 405 | 410 | 429 | 502..=504);
         return no(malformed(&words), pauses);
     }

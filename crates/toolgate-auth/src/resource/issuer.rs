@@ -1,4 +1,4 @@
-//! One authorization server whose tokens are taken.
+//! Trusted issuer: an authorization server whose tokens are accepted.
 
 use super::{
     Claims, IssuerStatus, ResourceLimits,
@@ -17,11 +17,11 @@ use std::sync::Arc;
 use toolgate_core::{Caller, Principal};
 use toolgate_wire::json::Json;
 
-/// Why a token cannot be checked whose issuer answers.
+/// Reason for which a token cannot be verified although its issuer is reachable.
 const KNOWN: &str =
     "the key of the token is none that is known, and its issuer was asked for keys a moment ago";
 
-/// An authorization server whose tokens are taken, as the operator names it.
+/// Trusted issuer as the operator configures it.
 ///
 /// ```
 /// use toolgate_auth::{Secret, Url, resource::Issuer};
@@ -48,8 +48,8 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// The issuer at an address, which tokens name to the letter. `id` is the short name that its callers begin with; it
-    /// has no colon.
+    /// Creates an issuer from its URL, which tokens must contain byte for byte. `id` is the short prefix of its
+    /// callers' names; colons in it become hyphens.
     pub fn new(id: impl Into<String>, url: Url) -> Issuer {
         Issuer {
             id: id.into().replace(':', "-"),
@@ -64,60 +64,60 @@ impl Issuer {
         }
     }
 
-    /// Takes its public keys from there, rather than from where its metadata says.
+    /// Sets the URL of its JWK set, instead of `jwks_uri` of its metadata.
     #[must_use]
     pub fn keys(mut self, url: Url) -> Issuer {
         self.keys = Some(url);
         self
     }
 
-    /// Asks it about tokens that only it can read (RFC 7662), as this client: at this address, or where its metadata says.
+    /// Enables introspection (RFC 7662) of opaque tokens as a client, at a URL or at the endpoint of the issuer's
+    /// metadata.
     #[must_use]
     pub fn introspection(mut self, url: Option<Url>, client: &str, secret: Secret) -> Issuer {
         self.introspection = Some(Introspection::new(url, client, secret));
         self
     }
 
-    /// Asks it about signed tokens as well, since it may have withdrawn them. Not every server knows those that it signed.
-    /// Without [`Issuer::introspection`] none of them can be checked, so none is taken.
+    /// Introspects signed tokens as well, because the issuer may have revoked them. Not every server supports that.
+    /// Without [`Issuer::introspection`] no token can be verified, so all are rejected.
     #[must_use]
     pub fn introspecting_all(mut self) -> Issuer {
         self.asks_all = true;
         self
     }
 
-    /// Tokens that only it can read begin with this; it is asked about no others, and no other issuer about these.
+    /// Sets the prefix of the issuer's opaque tokens. Only tokens with it are introspected here, and nowhere else.
     #[must_use]
     pub fn token_prefix(mut self, prefix: &str) -> Issuer {
         self.prefix = prefix.to_owned();
         self
     }
 
-    /// Takes only tokens that are bound to a key, with a proof (RFC 9449).
+    /// Accepts only DPoP-bound tokens with a proof (RFC 9449).
     #[must_use]
     pub fn proofs_required(mut self) -> Issuer {
         self.proofs = true;
         self
     }
 
-    /// Takes tokens with one of these in `aud` as well: names that this issuer has for the resource, where it does not
-    /// take its address. They have to be names that it gives to this resource alone, since whoever else has one of them
-    /// can pass on here the tokens that he gets.
+    /// Accepts additional values of `aud`, for an issuer that does not use the resource URL. Each name must be unique
+    /// to this resource at the issuer: another holder of the name could replay tokens that it receives.
     #[must_use]
     pub fn audiences(mut self, names: impl IntoIterator<Item = String>) -> Issuer {
         self.audiences.extend(names);
         self
     }
 
-    /// Goes to private networks for what the issuer names ([`Reach::danger_and_private`]). Where the operator himself
-    /// points, [`Issuer::new`], [`Issuer::keys`] and [`Issuer::introspection`], is gone to wherever that is.
+    /// Permits private networks for URLs that the issuer names ([`Reach::danger_and_private`]). URLs of the operator
+    /// ([`Issuer::new`], [`Issuer::keys`] and [`Issuer::introspection`]) are permitted anywhere.
     #[must_use]
     pub fn danger_private_addresses(mut self) -> Issuer {
         self.private = true;
         self
     }
 
-    /// What goes to the addresses that the operator wrote, and to what the issuer may name.
+    /// Returns the HTTP client for URLs of the operator and URLs that the issuer may name.
     pub fn fetcher(&self, limits: FetchLimits) -> Fetcher {
         let reach = match self.private {
             true => Reach::of(&self.url).danger_and_private(),
@@ -133,7 +133,7 @@ impl Issuer {
     }
 }
 
-/// An issuer, and what is known of it by now.
+/// Trusted issuer with its caches.
 pub(super) struct Opened {
     issuer: Issuer,
     source: Arc<Source>,
@@ -152,7 +152,7 @@ impl Opened {
         }
     }
 
-    /// Whether a token that names this issuer is of this one: to the letter.
+    /// Returns whether an `iss` value is this issuer, byte for byte.
     pub(super) fn is(&self, named: &str) -> bool {
         self.issuer.url.as_str() == named
     }
@@ -165,7 +165,7 @@ impl Opened {
         self.issuer.proofs
     }
 
-    /// Whether it is asked about tokens that can be read without it.
+    /// Returns whether signed tokens are introspected too.
     pub(super) fn asks_all(&self) -> bool {
         self.issuer.asks_all
     }
@@ -174,7 +174,7 @@ impl Opened {
         self.issuer.introspection.is_some()
     }
 
-    /// What tokens begin with that only this one can read; empty where nobody said.
+    /// Returns the prefix of opaque tokens; empty if none is configured.
     pub(super) fn prefix(&self) -> &str {
         &self.issuer.prefix
     }
@@ -193,7 +193,7 @@ impl Opened {
         }
     }
 
-    /// What a signed token says, where it is good.
+    /// Verifies a signed token and returns its claims.
     pub(super) async fn check(
         &self,
         parsed: &Parsed<'_>,
@@ -212,12 +212,12 @@ impl Opened {
             text: parsed.text.as_bytes(),
             signature: &parsed.signature,
         };
-        // Nothing of it is believed before the signature is.
+        // The claims are not trusted before the signature is verified.
         let claims = self.claims(parsed.payload(), resource, (now, true));
         match self.signature(&signed, limits).await {
             Verdict::Good => {}
             Verdict::Wrong => return Err(Why::Invalid("the token is not signed by its issuer")),
-            // Whoever signed it, it is not good here: that much is known without the issuer.
+            // Invalid claims reject the token whoever signed it, so the issuer is not needed.
             Verdict::Unknown => {
                 claims?;
                 return Err(self.away("the keys of the issuer cannot be fetched", KNOWN));
@@ -232,7 +232,7 @@ impl Opened {
         Ok(claims)
     }
 
-    /// Whether a signature is of one of the keys of the issuer. `Unknown`: it cannot be said now.
+    /// Verifies a signature with the keys of the issuer. `Unknown`: the keys cannot be fetched now.
     async fn signature(&self, signed: &SignedText<'_>, limits: &ResourceLimits) -> Verdict {
         let fresh = self.source.fresh_keys(limits);
         let fresh = fresh.map_or(Verdict::Unknown, |keys| keys.judge(signed));
@@ -244,13 +244,13 @@ impl Opened {
                 Verdict::Unknown => Verdict::Wrong,
                 said => said,
             },
-            // A key that is not among them may be one that came since.
+            // An unknown key may have been added since.
             Keys::Old(keys) => keys.judge(signed),
             Keys::None => Verdict::Unknown,
         }
     }
 
-    /// What the issuer says of a token.
+    /// Introspects a token and returns its claims.
     pub(super) async fn introspect(
         &self,
         token: &str,
@@ -301,7 +301,7 @@ impl Opened {
         jwt::claims(payload, &wanted)
     }
 
-    /// It cannot be asked, and why; else, where nothing is wrong with it, other words.
+    /// Builds the reason for an unreachable issuer, with the last error if there is one; else uses `else_words`.
     fn away(&self, words: &str, else_words: &str) -> Why {
         match self.source.trouble.told() {
             Some((cause, _)) => Why::Away(format!("{words}; {}: {cause}", self.issuer.id)),

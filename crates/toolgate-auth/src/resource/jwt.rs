@@ -1,32 +1,32 @@
-//! Tokens that are signed: read strictly, and what they must say.
+//! JWT access tokens: strict parser and claims validation.
 
 use super::{Claims, challenge::Why, verify::Signed};
 use crate::jose::decode;
 use toolgate_core::Principal;
 use toolgate_wire::json::{Json, Kind, Limits};
 
-/// How far the clocks of issuers may be off, in seconds.
+/// Tolerated clock skew of issuers in seconds.
 pub(super) const SKEW: u64 = 60;
-/// Actors of a chain that are read; a longer chain is refused.
+/// Maximum length of an actor chain (`act`); a longer chain is rejected.
 const CHAIN: usize = 8;
-/// The longest subject, client or scope, in bytes.
+/// Maximum length of a subject, client or scope in bytes.
 const WORD: usize = 255;
-/// What the name of a caller without a subject begins with.
+/// Prefix of the name of a caller without a subject.
 const CLIENT: &str = "client=";
-/// Scopes of one token.
+/// Maximum number of scopes in a token.
 const SCOPES: usize = 256;
 
-/// A token in its three parts. Nothing of it is believed yet.
+/// Parsed JWT. Nothing of it is trusted yet.
 pub(super) struct Parsed<'a> {
     pub(super) header: Json,
     payload: Json,
-    /// What is signed.
+    /// Signed text: header and payload.
     pub(super) text: &'a str,
     pub(super) signature: Vec<u8>,
 }
 
 impl<'a> Parsed<'a> {
-    /// Reads a token; `None` for what is none.
+    /// Parses a JWT; `None` if the text is not one.
     pub(super) fn read(token: &'a str) -> Option<Parsed<'a>> {
         let (text, signature) = token.rsplit_once('.')?;
         let (header, payload) = text.split_once('.')?;
@@ -53,7 +53,7 @@ impl<'a> Parsed<'a> {
         &self.payload
     }
 
-    /// How it is signed, where that is an algorithm and the header wants nothing that is not understood.
+    /// Returns the signature algorithm. Rejects unsupported algorithms and critical header extensions.
     pub(super) fn algorithm(&self) -> Result<Signed, Why> {
         if self.header.get("crit").is_some() || self.header.get("b64").is_some() {
             return Err(Why::Invalid(
@@ -67,7 +67,7 @@ impl<'a> Parsed<'a> {
             ))
     }
 
-    /// Whether its type is that of access tokens, or none. Proofs and tokens about logins are no access tokens.
+    /// Returns whether `typ` is that of access tokens or absent. A DPoP proof, for example, has another type.
     pub(super) fn type_fits(&self) -> bool {
         let Some(typ) = self.header.get("typ") else {
             return true;
@@ -80,18 +80,18 @@ impl<'a> Parsed<'a> {
     }
 }
 
-/// What a token has to say besides.
+/// Expected claims of an access token.
 pub(super) struct Wanted<'a> {
     pub(super) issuer: &'a str,
-    /// Whom it is for: one of these.
+    /// Accepted audiences: the resource URL and the additional names.
     pub(super) resource: &'a str,
     pub(super) audiences: &'a [String],
     pub(super) now: u64,
-    /// Whether it must say when it ends and whom it names.
+    /// Whether `exp` and `sub` are mandatory.
     pub(super) strict: bool,
 }
 
-/// What a payload says, where it is good here and now.
+/// Validates the claims of an access token.
 pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why> {
     let text = |key: &str| payload.get(key).and_then(|value| value.string());
     if !is_for(payload, wanted) {
@@ -119,7 +119,7 @@ pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why>
         (None, None) => None,
     };
     let subject = match (text("sub"), &client) {
-        // So are those named who have only a client: no subject may pass for one of them.
+        // This prefix marks callers that have only a client id; no subject may imitate one.
         (Some(subject), _) if subject.starts_with(CLIENT) => {
             return Err(Why::Invalid("a name in the token cannot be one"));
         }
@@ -135,7 +135,7 @@ pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why>
         None => None,
         Some(cnf) => {
             let key = cnf.get("jkt").and_then(|jkt| jkt.string());
-            // Bound to something that cannot be checked here: not to be taken for unbound.
+            // Another binding, such as mTLS, cannot be verified here; the token must not count as unbound.
             Some(key.ok_or(Why::Invalid(
                 "the token is bound in a way that is not known here",
             ))?)
@@ -160,7 +160,7 @@ fn is_for(payload: &Json, wanted: &Wanted<'_>) -> bool {
     }
 }
 
-/// Seconds since 1970; a fraction is cut off.
+/// Returns a time in seconds since the Unix epoch; fractions are truncated.
 fn number(payload: &Json, key: &str) -> Result<Option<u64>, Why> {
     let Some(value) = payload.get(key) else {
         return Ok(None);
@@ -172,7 +172,7 @@ fn number(payload: &Json, key: &str) -> Result<Option<u64>, Why> {
     Ok(Some(number as u64))
 }
 
-/// A name that can stand in rules and records.
+/// Validates a name for use in rules and audit records.
 fn word(text: String) -> Result<String, Why> {
     let plain = !text.is_empty() && text.len() <= WORD && !text.chars().any(char::is_control);
     match plain && text.trim() == text {
@@ -209,7 +209,7 @@ fn scopes(payload: &Json) -> Result<Vec<String>, Why> {
     Ok(scopes)
 }
 
-/// Who acts for the subject: `act`, and the ones before in it (RFC 8693).
+/// Returns the actor chain of `act` (RFC 8693), outermost first.
 fn actors(payload: &Json) -> Result<Vec<String>, Why> {
     let mut chain = Vec::new();
     let mut next = payload.get("act");

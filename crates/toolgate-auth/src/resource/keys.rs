@@ -1,12 +1,12 @@
-//! The public keys of an issuer, and which of them a token is signed by.
+//! JWK set of an issuer, and signature verification with it.
 
 use super::verify::{PublicKey, Signed};
 use toolgate_wire::json::{Json, Kind};
 
-/// Keys of a set that are read.
+/// Maximum number of keys that are read from a JWK set.
 const MOST: usize = 64;
 
-/// One key of a set.
+/// Public key of a JWK set.
 struct Key {
     id: Option<String>,
     alg: Option<String>,
@@ -16,7 +16,7 @@ struct Key {
 impl Key {
     fn read(jwk: &Json) -> Option<Key> {
         let text = |key: &str| jwk.get(key).and_then(|value| value.string());
-        // A key for something else verifies nothing.
+        // A key for another use verifies nothing.
         if text("use").is_some_and(|used| used != "sig") {
             return None;
         }
@@ -30,7 +30,7 @@ impl Key {
     fn fits(&self, (id, alg): Named<'_>) -> bool {
         let named = match (id, self.id.as_deref()) {
             (Some(wanted), Some(id)) => wanted == id,
-            // A token that names no key may be of any of them; one that names a key is not of a nameless one.
+            // A token without `kid` may be signed by any key; a key without `kid` never matches a token with one.
             (None, _) => true,
             (Some(_), None) => false,
         };
@@ -38,10 +38,10 @@ impl Key {
     }
 }
 
-/// The key that a token names, if it does, and its algorithm.
+/// Key id and algorithm that a token names. The id is optional.
 pub(super) type Named<'a> = (Option<&'a str>, &'a str);
 
-/// What a token says of its signature, and the signature.
+/// Signature of a token, its input, and the key that the token names.
 pub(super) struct SignedText<'a> {
     pub(super) named: Named<'a>,
     pub(super) by: Signed,
@@ -49,22 +49,22 @@ pub(super) struct SignedText<'a> {
     pub(super) signature: &'a [u8],
 }
 
-/// What a set of keys says of a signature.
+/// Result of a signature verification with a JWK set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
-    /// It is of one of them.
+    /// A key of the set verifies the signature.
     Good,
-    /// It is not of the key that is named.
+    /// The named key does not verify the signature.
     Wrong,
-    /// It may be of a key that is not in the set.
+    /// The key may be missing from the set.
     Unknown,
 }
 
-/// The keys of an issuer.
+/// JWK set of an issuer (JWKS).
 pub(super) struct KeySet(Vec<Key>);
 
 impl KeySet {
-    /// Reads a set; `None` for what is none.
+    /// Parses a JWK set; `None` if the document is not one.
     pub(super) fn read(document: &Json) -> Option<KeySet> {
         let set = document.get("keys")?;
         if set.kind() != Kind::Array {
@@ -74,7 +74,7 @@ impl KeySet {
         Some(KeySet(keys.filter_map(|jwk| Key::read(&jwk)).collect()))
     }
 
-    /// Whether one of them has that name, or may be meant without one.
+    /// Returns whether a key of the set has the named id, or could be meant if no id is named.
     pub(super) fn has(&self, named: Named<'_>) -> bool {
         self.0.iter().any(|key| key.fits(named))
     }

@@ -1,4 +1,4 @@
-//! What is fetched of an issuer: by one for all who wait for it, and to its end, whoever went away meanwhile.
+//! Single-flight cache: concurrent requests share one fetch, which completes even if they are canceled.
 
 use std::{
     future::Future,
@@ -6,17 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Something that is fetched when it is needed, and kept.
+/// Single-flight cache of one value that is fetched on demand.
 pub(super) struct Look<T> {
     state: Mutex<State<T>>,
-    /// Held while it is fetched: all who need what is not known wait for one answer, and nobody else waits.
+    /// Lock of a running fetch. Only requests that need a new value wait for it.
     fetching: Arc<tokio::sync::Mutex<()>>,
 }
 
 struct State<T> {
-    /// What is known, and since when.
+    /// Cached value and the time of its fetch.
     known: Option<(Arc<T>, Instant)>,
-    /// When the last look ended, whatever came of it.
+    /// End of the last fetch, successful or not.
     ended: Option<Instant>,
 }
 
@@ -31,20 +31,21 @@ impl<T: Send + Sync + 'static> Look<T> {
         })
     }
 
-    /// What is known, and how old it is.
+    /// Returns the cached value and its age.
     pub(super) fn known(&self) -> Option<(Arc<T>, Duration)> {
         let state = self.state();
         let (known, at) = state.known.as_ref()?;
         Some((known.clone(), at.elapsed()))
     }
 
-    /// What is known, if it is younger than that.
+    /// Returns the cached value if it is younger than a limit.
     pub(super) fn younger(&self, than: Duration) -> Option<Arc<T>> {
         let (known, age) = self.known()?;
         (age < than).then_some(known)
     }
 
-    /// Fetches it, at most so often. Whether what is known now was fetched since.
+    /// Fetches the value again, at least `pause` after the last fetch. Returns whether the cached value is from a fetch
+    /// that ended after this call began.
     pub(super) async fn anew<F>(
         self: &Arc<Self>,
         pause: Duration,

@@ -1,9 +1,9 @@
-//! The side that is called: who stands behind a request, by the token that it shows.
+//! OAuth resource server: authenticates callers by their access tokens.
 //!
-//! - `shown`: what a request shows. - `jwt`: tokens that are signed. - `keys`: the public keys of an issuer. - `introspect`: tokens that only the issuer can
-//!   read. - `proof`: tokens that are bound to a key (DPoP). - `challenge`: what a refused client is told.
-//! - `issuer`: one whose tokens are taken. - `source`: where it is asked. - `look`: what is fetched of it. - `trouble`: why
-//!   it cannot be used. - `withdrawn`: whose tokens end before their time.
+//! - `shown`: credentials of a request. - `jwt`: signed access tokens. - `keys`: JWK set of an issuer.
+//! - `introspect`: introspection of opaque tokens. - `proof`: DPoP proofs. - `challenge`: rejections and challenges.
+//! - `issuer`: trusted issuer. - `source`: cache of its metadata and keys. - `look`: single-flight cache.
+//! - `trouble`: health of an issuer. - `withdrawn`: revocation during open streams.
 //!
 //! Source: the pages on authorization of all revisions; RFC 6750, 7519, 7662, 8693, 8725, 9068, 9449, 9728.
 
@@ -43,10 +43,10 @@ use std::{
 };
 use toolgate_core::{Caller, Principal};
 
-/// The longest token that is looked at, in bytes.
+/// Maximum length of an access token in bytes.
 const LONGEST: usize = 16 * 1024;
 
-/// A server that takes tokens which authorization servers gave out for it.
+/// OAuth resource server: accepts access tokens that its trusted issuers issued for it.
 ///
 /// ```
 /// use http::{HeaderMap, Method};
@@ -74,21 +74,22 @@ pub struct ResourceServer {
     ask_every: bool,
 }
 
-/// How long what an issuer said is used, and how much is remembered.
+/// Cache times and sizes of a resource server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceLimits {
-    /// How long the word of an issuer about a token holds: so long one that it withdrew is still taken; 5 s.
+    /// Cache time of an introspection response, during which a revoked token is still accepted; 5 s by default.
     pub introspection: Duration,
-    /// How long the public keys of an issuer are used without another look, and six times that where it is away; 10 min.
+    /// Cache time of an issuer's public keys; six times as long while the issuer is unreachable; 10 min by default.
     pub keys: Duration,
-    /// The least time between two looks for keys or metadata, whatever tokens name; 30 s.
+    /// Minimum interval between two fetches of keys or metadata, whatever tokens name; 30 s by default.
     pub ask: Duration,
-    /// How often an issuer is asked again about a token while a stream is open that it opened; 1 min.
+    /// Interval of repeated introspection while a stream that the token opened is open; 1 min by default.
     pub again: Duration,
-    /// Tokens that one issuer is asked about at the same time; more wait for as long as one answer may take; 32.
+    /// Maximum number of concurrent introspections per issuer; others wait up to one request timeout; 32 by default.
     pub introspections: usize,
-    /// Proofs of DPoP that are remembered; of more, none is taken until the oldest are over; 262,144.
+    /// Maximum number of remembered DPoP proofs; above it, proofs are rejected until old ones expire; 262,144 by
+    /// default.
     pub proofs: usize,
 }
 
@@ -105,16 +106,16 @@ impl Default for ResourceLimits {
     }
 }
 
-/// Somebody whose token is good.
+/// Verified access token: the caller and the end of the authentication.
 pub struct Admitted {
-    /// Named `ISSUER:SUBJECT`, the issuer by its short name; with what the token says.
+    /// Caller with the claims of the token, named `ISSUER:SUBJECT` with the short id of the issuer.
     pub caller: Caller,
-    /// Until when the token is taken: its end, and as much more as clocks may be off.
+    /// End of the authentication: expiry of the token plus the tolerated clock skew.
     pub until: Option<SystemTime>,
 }
 
 impl ResourceServer {
-    /// A server whose clients reach it at that address: the audience of its tokens, to the letter.
+    /// Creates a resource server at a URL, which is the audience of its tokens, byte for byte.
     pub fn new(resource: Url) -> ResourceServer {
         ResourceServer {
             resource,
@@ -126,22 +127,22 @@ impl ResourceServer {
         }
     }
 
-    /// Takes the tokens of an issuer as well. It is gone to wherever the operator says that it is, in a private network
-    /// too, and what it names lies on public addresses, or on loopback where it does itself.
+    /// Adds a trusted issuer. URLs of the operator are permitted anywhere, also in a private network. URLs that the
+    /// issuer names must be public, or on loopback if the issuer is.
     #[must_use]
     pub fn issuer(self, issuer: Issuer) -> ResourceServer {
         let fetcher = issuer.fetcher(FetchLimits::default());
         self.issuer_through(issuer, fetcher)
     }
 
-    /// The same with a fetcher of one's own: that of [`Issuer::fetcher`] with other limits, or another one.
+    /// Adds a trusted issuer with a client of your own: [`Issuer::fetcher`] with other limits, or another one.
     #[must_use]
     pub fn issuer_through(mut self, issuer: Issuer, fetcher: Fetcher) -> ResourceServer {
         self.issuers.push(Opened::new(issuer, fetcher));
         self
     }
 
-    /// The scopes that clients may want, for the metadata and for those who show no token.
+    /// Sets the scopes of the metadata and of challenges to clients without a token.
     #[must_use]
     pub fn scopes(mut self, scopes: impl IntoIterator<Item = String>) -> ResourceServer {
         self.scopes = scopes.into_iter().filter(of_a_resource).collect();
@@ -150,45 +151,45 @@ impl ResourceServer {
         self
     }
 
-    /// How proofs of DPoP are checked.
+    /// Sets the verification of DPoP proofs.
     #[must_use]
     pub fn proofs(mut self, proofs: Proofs) -> ResourceServer {
         self.proofs = Arc::new(proofs);
         self
     }
 
-    /// Goes on with the proofs that another one saw, in whose place it comes: none of them is taken again.
+    /// Takes over the remembered DPoP proofs of the server that this one replaces, so that none can be replayed.
     #[must_use]
     pub fn after(mut self, before: &ResourceServer) -> ResourceServer {
         self.proofs = before.proofs.clone();
         self
     }
 
-    /// How long what an issuer said is used, and how much is remembered.
+    /// Sets cache times and sizes.
     #[must_use]
     pub fn limits(mut self, limits: ResourceLimits) -> ResourceServer {
         self.limits = limits;
         self
     }
 
-    /// Asks one issuer after the other about a token that no prefix leads to one of them, until one knows it. Each of them
-    /// then sees tokens of the others. Otherwise only the first is asked.
+    /// Introspects an opaque token without a known prefix at one issuer after the other until one accepts it. Each
+    /// issuer then sees tokens of the others. By default only the first issuer is asked.
     #[must_use]
     pub fn danger_asking_every_issuer(mut self) -> ResourceServer {
         self.ask_every = true;
         self
     }
 
-    /// Who stands behind a request to the resource. A token counts only in `Authorization`, and only once.
+    /// Authenticates a request to the resource URL. The token must be in a single `Authorization` header.
     ///
     /// # Errors
-    /// [`Refused`]: there is no token, or none that is good here. It says what the client is told.
+    /// [`Refused`]: no token or an invalid one. It contains the response for the client.
     pub async fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<Admitted, Refused> {
         self.admit_at(&self.resource, method, headers, true).await
     }
 
-    /// The same for a request to any address of the resource, which proofs have to be for. Where no issuer may be asked,
-    /// tokens are taken that are checked here, and those of which an issuer spoke lately.
+    /// Authenticates a request to any URL of the resource, which DPoP proofs must name. If `may_ask` is false, accepts
+    /// only tokens that are verified locally or have a cached introspection response.
     ///
     /// # Errors
     /// [`Refused`]
@@ -204,23 +205,23 @@ impl ResourceServer {
         result.map_err(|why| self.refused(why, now))
     }
 
-    /// The refusal of credentials that are no token of an issuer and not good either: it says the same, and where to get a
-    /// token, and to a person these words.
+    /// Builds the rejection of credentials that are not an access token and are invalid. It has the challenge of an
+    /// invalid token and the given text for the user.
     pub fn refuses(&self, told: &'static str) -> Refused {
         self.refused(Why::Invalid(told), now()).saying(told)
     }
 
-    /// The refusal of a request that shows nothing.
+    /// Builds the rejection of a request without credentials.
     pub fn asks_for(&self) -> Refused {
         self.refused(Why::Nothing, now())
     }
 
-    /// The refusal of credentials that cannot be read, and why.
+    /// Builds the rejection of credentials that cannot be parsed, with the reason.
     pub fn cannot_read(&self, why: &'static str) -> Refused {
         self.refused(Why::Malformed(why), now())
     }
 
-    /// The address of the resource.
+    /// Returns the resource URL.
     pub fn resource(&self) -> &Url {
         &self.resource
     }
@@ -263,7 +264,7 @@ impl ResourceServer {
         })
     }
 
-    /// What a token says, where it is good, and whose it is.
+    /// Verifies a token and returns its claims and its issuer.
     async fn token(
         &self,
         token: &str,
@@ -280,7 +281,7 @@ impl ResourceServer {
         Ok((issuer.check(&parsed, &self.resource, with).await?, issuer))
     }
 
-    /// What is known of a token that only its issuer can read. A prefix says whose it is; the longest counts.
+    /// Introspects an opaque token. The issuer with the longest matching prefix is asked.
     async fn opaque(
         &self,
         token: &str,
@@ -303,7 +304,7 @@ impl ResourceServer {
             let said = issuer.introspect(token, &self.resource, with);
             match said.await {
                 Ok(claims) => return Ok((claims, issuer)),
-                // One that could not be asked may know it, whatever the others say.
+                // An issuer that could not be asked may know the token, whatever the others answer.
                 Err(no) => {
                     why = if matches!(why, Why::Unavailable(_) | Why::Away(_) | Why::Unasked) {
                         why
@@ -316,7 +317,7 @@ impl ResourceServer {
         Err(why)
     }
 
-    /// How each issuer stands, as far as that is known from what was asked of it.
+    /// Returns the health of each issuer, as known from earlier requests.
     pub fn issuers(&self) -> Vec<IssuerStatus> {
         self.issuers.iter().map(Opened::status).collect()
     }
@@ -339,12 +340,12 @@ impl ResourceServer {
         }
     }
 
-    /// Whether every issuer's tokens are to be bound to a key.
+    /// Returns whether every issuer requires DPoP-bound tokens.
     fn only_bound(&self) -> bool {
         self.issuers.iter().all(Opened::wants_proofs) && !self.issuers.is_empty()
     }
 
-    /// What is added to a challenge that names the scopes which are missing.
+    /// Builds the `insufficient_scope` challenge for missing scopes.
     pub fn insufficient(&self, scopes: &[String]) -> String {
         let scopes: Vec<String> = scopes
             .iter()
@@ -354,7 +355,7 @@ impl ResourceServer {
         challenge::insufficient(&self.words(&self.metadata_url(), &scopes))
     }
 
-    /// The path of the metadata: that of the resource behind the well-known one.
+    /// Returns the path of the protected resource metadata: the well-known path followed by the resource path.
     pub fn metadata_path(&self) -> String {
         match self.resource.path() {
             "/" => RESOURCE.to_owned(),
@@ -362,7 +363,7 @@ impl ResourceServer {
         }
     }
 
-    /// Whether a path is one of those where clients look for the metadata.
+    /// Returns whether a path is one of those where clients request the metadata.
     pub fn is_metadata(&self, path: &str) -> bool {
         path == RESOURCE || path == self.metadata_path()
     }
@@ -371,7 +372,7 @@ impl ResourceServer {
         format!("{}{}", self.resource.origin(), self.metadata_path())
     }
 
-    /// The metadata (RFC 9728), as JSON.
+    /// Returns the protected resource metadata (RFC 9728) as JSON.
     pub fn metadata(&self) -> String {
         let servers: Vec<&str> = self.issuers.iter().map(Opened::url).collect();
         let mut document = serde_json::json!({
@@ -390,21 +391,21 @@ impl ResourceServer {
     }
 }
 
-/// What a checked token says.
+/// Validated claims of a token.
 pub(crate) struct Claims {
     principal: Principal,
-    /// Seconds since 1970.
+    /// Expiry in seconds since the Unix epoch.
     expires: Option<u64>,
-    /// The thumbprint of the key that it is bound to.
+    /// Thumbprint of the key that the token is bound to.
     bound_to: Option<String>,
 }
 
-/// Whether a scope is one that a resource asks for: this one is between a client and the issuer.
+/// Returns whether a scope belongs to the resource. `offline_access` is between client and issuer.
 fn of_a_resource(scope: &String) -> bool {
     scope != "offline_access"
 }
 
-/// Foreign words for a record: visible, on one line, and not many.
+/// Sanitizes foreign text for an audit record: visible, on one line, at most 200 characters.
 fn cut(words: &str) -> String {
     let words = toolgate_core::visible_line(words);
     match words.char_indices().nth(200) {
@@ -413,7 +414,7 @@ fn cut(words: &str) -> String {
     }
 }
 
-/// A caller of an issuer: its short name and the subject, of which the first has no colon.
+/// Returns the caller of an issuer, named by its short id (without colons) and the subject.
 pub(crate) fn named(id: &str, principal: &Principal) -> Caller {
     let name: Arc<str> = format!("{id}:{}", principal.subject).into();
     Caller::new(name).with(principal.clone())

@@ -1,4 +1,4 @@
-//! Proofs that whoever shows a token holds the key that it is bound to (DPoP, RFC 9449).
+//! DPoP proof verification (RFC 9449): the sender holds the key that its token is bound to.
 
 use super::{Scheme, challenge::Why, jwt::Parsed, verify::PublicKey};
 use crate::{Url, jose};
@@ -14,14 +14,14 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// How old a proof may be, and how far in the future, in seconds.
+/// Maximum deviation in seconds of a proof's `iat` from now, in both directions.
 const FRESH: u64 = 300;
-/// Seconds for which a nonce is given out; it is taken for as long again.
+/// Period in seconds for which a nonce is issued; it is accepted for one more period.
 const PERIOD: u64 = 300;
-/// The least seconds between two looks for those that are over.
+/// Minimum interval in seconds between two removals of expired proofs.
 const SWEEP: u64 = 10;
 
-/// How proofs are checked, and which were seen.
+/// DPoP proof verifier with replay protection.
 ///
 /// ```
 /// use toolgate_auth::{Url, resource::{Proofs, ResourceServer}};
@@ -33,12 +33,12 @@ const SWEEP: u64 = 10;
 /// ```
 #[derive(Default)]
 pub struct Proofs {
-    /// Whether each proof needs a nonce of ours.
+    /// Key of the nonces, if proofs need one of this server.
     nonces: Option<hmac::Key>,
     seen: Mutex<Seen>,
 }
 
-/// Why no nonces can be given out: the system gives no random numbers.
+/// Error of nonce creation: the system provides no random numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct NoNonces;
 
@@ -50,31 +50,31 @@ impl fmt::Display for NoNonces {
 
 impl std::error::Error for NoNonces {}
 
-/// The digests of proofs that were shown, and until when they would be fresh.
+/// Digests of accepted proofs and the end of their freshness.
 #[derive(Default)]
 struct Seen {
     proofs: HashMap<[u8; 32], u64>,
     swept: u64,
 }
 
-/// A request, as far as its proof has to do with it.
+/// Parts of a request that a DPoP proof covers.
 pub(super) struct Request<'a> {
     pub(super) method: &'a Method,
-    /// Where it was sent.
+    /// Request URL.
     pub(super) address: &'a Url,
     pub(super) headers: &'a HeaderMap,
     pub(super) token: &'a str,
     pub(super) scheme: Scheme,
     pub(super) required: bool,
-    /// Proofs that are remembered.
+    /// Maximum number of remembered proofs.
     pub(super) most: usize,
 }
 
 impl Proofs {
-    /// Each proof needs a nonce that this server gave out, so that none can be made in advance.
+    /// Creates a verifier that requires a nonce of this server in each proof, so that none can be made in advance.
     ///
     /// # Errors
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     pub fn with_nonces() -> Result<Proofs, NoNonces> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new());
         let key = key.map_err(|_| NoNonces)?;
@@ -84,7 +84,7 @@ impl Proofs {
         })
     }
 
-    /// The nonce that proofs of now have to have.
+    /// Returns the current nonce.
     pub(super) fn nonce(&self, now: u64) -> Option<String> {
         self.nonce_of(now / PERIOD)
     }
@@ -94,8 +94,8 @@ impl Proofs {
         Some(jose::encode(tag.as_ref()))
     }
 
-    /// Checks the proof of a request. A token that is bound needs one whatever the scheme; one that is not bound must
-    /// not come as if it were.
+    /// Verifies the DPoP proof of a request. A bound token needs a proof whatever its scheme. An unbound token must not
+    /// use the `DPoP` scheme.
     pub(super) fn check(
         &self,
         request: &Request<'_>,
@@ -166,7 +166,7 @@ impl Proofs {
         }
     }
 
-    /// A proof is good once. One that cannot be remembered is not taken.
+    /// Records a proof, which is valid once. Rejects it if it was seen before or cannot be remembered.
     fn once(
         &self,
         thumbprint: &str,
@@ -192,7 +192,7 @@ impl Proofs {
     }
 }
 
-/// The thumbprint of the key in a proof that is signed by it.
+/// Verifies the self-signature of a proof and returns the thumbprint of its key.
 fn signed(proof: &Parsed<'_>) -> Result<String, Why> {
     let typ = proof.header.get("typ").and_then(|typ| typ.string());
     if typ.as_deref() != Some("dpop+jwt") {

@@ -1,31 +1,31 @@
-//! What a request shows of who sends it (RFC 9110 s. 11.6.2, RFC 6750 s. 2.1).
+//! Credentials in the `Authorization` header (RFC 9110 s. 11.6.2, RFC 6750 s. 2.1).
 
 use http::{HeaderMap, header};
 
-/// How a token is shown.
+/// Authentication scheme of an access token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Scheme {
-    /// Whoever has it can use it.
+    /// `Bearer`: possession of the token is sufficient.
     Bearer,
-    /// With a proof of the key that it is bound to.
+    /// `DPoP`: with a proof of the key that the token is bound to.
     Dpop,
 }
 
-/// What stands in `Authorization`.
+/// Credentials in the `Authorization` header.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub enum Shown<'a> {
-    /// Nothing.
+    /// No credentials.
     Nothing,
-    /// What is no token: credentials of another scheme.
+    /// Credentials of another scheme.
     Other,
-    /// What cannot be read; why.
+    /// Credentials that cannot be parsed; with the reason.
     Malformed(&'static str),
-    /// One token.
+    /// Access token and its scheme.
     Token(Scheme, &'a str),
 }
 
 impl<'a> Shown<'a> {
-    /// What stands in these headers.
+    /// Parses the credentials of a request.
     pub fn of(headers: &'a HeaderMap) -> Shown<'a> {
         let mut values = headers.get_all(header::AUTHORIZATION).iter();
         let value = match (values.next(), values.next()) {
@@ -38,7 +38,7 @@ impl<'a> Shown<'a> {
         };
         let value = value.trim();
         let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
-        // As many blanks as one likes stand before the token, and none in it.
+        // RFC 9110 allows several spaces before the token and none in it.
         let token = token.trim_start_matches(' ');
         let scheme = match scheme {
             "" => return Shown::Malformed("the Authorization header is empty"),

@@ -1,4 +1,4 @@
-//! Where an issuer is asked: its metadata and its keys, each looked at again once it is old or no longer true.
+//! Metadata cache of an issuer: its metadata and keys, fetched again when they are old or no longer correct.
 
 use super::{
     ResourceLimits,
@@ -20,34 +20,34 @@ use std::{
 };
 use toolgate_wire::json::Json;
 
-/// How many times as long as keys that is used which cannot be fetched anew, and metadata without another look.
+/// Factor on the cache time of keys: for keys that cannot be fetched again, and for metadata.
 const LONGER: u32 = 6;
 
-/// What an issuer says of itself.
+/// Metadata of an issuer.
 struct Metadata {
     keys: Option<Url>,
     introspection: Option<Url>,
 }
 
-/// An issuer as one that is asked.
+/// Endpoints of an issuer with their caches.
 pub(super) struct Source {
     url: Url,
     fetcher: Fetcher,
-    /// Where its keys are, and where it is asked about tokens, if the operator says so.
+    /// JWK set URL and introspection endpoint that the operator configured.
     own_keys: Option<Url>,
     own_introspection: Option<Url>,
     metadata: Arc<Look<Metadata>>,
     keys: Arc<Look<KeySet>>,
-    /// Whether it did not answer where its metadata says that it is asked about tokens.
+    /// Whether the introspection endpoint of the metadata failed, so that the metadata is fetched again.
     is_doubtful: AtomicBool,
     pub(super) trouble: Trouble,
 }
 
-/// The keys of an issuer, as far as they are to be had.
+/// JWK set of an issuer, by origin.
 pub(super) enum Keys {
-    /// They were fetched for this one, so there are no others.
+    /// Fetched for this request, so it is complete.
     New(Arc<KeySet>),
-    /// What it said before: it cannot be asked, or was asked a moment ago.
+    /// From the cache: the issuer is unreachable or was contacted a moment ago.
     Old(Arc<KeySet>),
     None,
 }
@@ -75,12 +75,12 @@ impl Source {
         &self.fetcher
     }
 
-    /// The keys, where they are fresh.
+    /// Returns the cached keys if they are fresh.
     pub(super) fn fresh_keys(&self, limits: &ResourceLimits) -> Option<Arc<KeySet>> {
         self.keys.younger(limits.keys)
     }
 
-    /// The keys after another look, for a token that names one of them, or none.
+    /// Fetches the keys again for a token that names one of them or none.
     pub(super) async fn keys(self: &Arc<Self>, named: Named<'_>, limits: &ResourceLimits) -> Keys {
         let source = self.clone();
         let (id, alg) = (named.0.map(str::to_owned), named.1.to_owned());
@@ -91,14 +91,14 @@ impl Source {
             Some(keys) if is_new => Keys::New(keys),
             Some(keys) => Keys::Old(keys),
             None => match self.keys.known() {
-                // Not even a moment old: they may not be kept at all.
+                // A cache time of zero: the keys are used for this request only.
                 Some((keys, _)) if is_new => Keys::New(keys),
                 _ => Keys::None,
             },
         }
     }
 
-    /// Where it is asked about tokens.
+    /// Returns the introspection endpoint, from the operator's configuration or the metadata.
     pub(super) async fn introspection(self: &Arc<Self>, limits: &ResourceLimits) -> Option<Url> {
         if let Some(own) = &self.own_introspection {
             return Some(own.clone());
@@ -118,12 +118,12 @@ impl Source {
         url
     }
 
-    /// It did not answer there: its metadata may have changed.
+    /// Marks the introspection endpoint as failed: the metadata may have changed.
     pub(super) fn doubt(&self) {
         self.is_doubtful.store(true, Relaxed);
     }
 
-    /// Fetches the keys where they are, and where they are now if that has changed.
+    /// Fetches the keys from the known URL. If that fails or lacks the key, fetches the metadata again for a new URL.
     async fn find_keys(
         self: Arc<Self>,
         named: Named<'_>,
@@ -177,7 +177,7 @@ impl Source {
         }
     }
 
-    /// Looks at the metadata again, at most so often. Whether it did.
+    /// Fetches the metadata again, at least `pause` after the last fetch. Returns whether it did.
     async fn learn(self: &Arc<Self>, pause: Duration) -> bool {
         let source = self.clone();
         let fetch = || async move {
@@ -192,14 +192,14 @@ impl Source {
         self.metadata.anew(pause, fetch).await
     }
 
-    /// The metadata, at the places where it may stand, if it names this very issuer.
+    /// Fetches the metadata from the well-known URLs. It must name exactly this issuer.
     async fn find_metadata(&self) -> Result<Metadata, String> {
         let mut why = None;
         for place in metadata::places(&self.url) {
             let fetched = self.fetcher.fetch(Request::get(place.clone())).await;
             let document = match document(&place, fetched) {
                 Ok(document) => document,
-                // Who is not there is not elsewhere on the same origin.
+                // All candidate URLs have the same origin, so an unreachable one makes the others unreachable too.
                 Err(error) if is_away(&error) => return Err(format!("its metadata: {error}")),
                 Err(error) => {
                     why.get_or_insert_with(|| format!("its metadata: {error}"));
@@ -224,7 +224,7 @@ impl Source {
     }
 }
 
-/// Whether nobody answered at all.
+/// Returns whether there was no response at all.
 pub(super) fn is_away(error: &FetchError) -> bool {
     use FetchErrorKind::{Late, Refused, Unreachable};
     matches!(error.kind(), Refused | Unreachable | Late)
@@ -234,7 +234,7 @@ fn longer(limits: &ResourceLimits) -> Duration {
     limits.keys.saturating_mul(LONGER)
 }
 
-/// What came back, where that is a document.
+/// Parses a successful response as JSON.
 fn document(url: &Url, fetched: Result<Fetched, FetchError>) -> Result<Json, FetchError> {
     let fetched = fetched?;
     match fetched.status {

@@ -26,7 +26,7 @@ mod moved;
 
 const RESOURCE: &str = "https://tools.example.com/mcp";
 
-/// A key that signs, of one of two kinds.
+/// Signing key of one of two algorithms.
 enum Signer {
     Es256(EcdsaKeyPair),
     EdDsa(Ed25519KeyPair),
@@ -76,7 +76,7 @@ impl Signer {
     }
 }
 
-/// An issuer: it answers each path with what it was told, and counts.
+/// Test issuer: serves configured pages and counts requests.
 struct World {
     url: String,
     told: Arc<Told>,
@@ -86,12 +86,12 @@ struct World {
 
 #[derive(Default)]
 struct Told {
-    /// What each path has: a document, or the number of a status.
+    /// Response per path: a document, or a status code.
     pages: Mutex<Vec<(String, Value)>>,
     asked: AtomicUsize,
-    /// The head and body of the last request.
+    /// Head and body of the last request.
     last: Mutex<String>,
-    /// The path that is not answered for now.
+    /// Path that gets no response for now.
     held: Mutex<String>,
     freed: Condvar,
 }
@@ -170,7 +170,7 @@ impl World {
         pages.retain(|(known, _)| known != path);
     }
 
-    /// Answers nothing at that path until it is another one.
+    /// Withholds responses at a path until another path is set.
     fn hold(&self, path: &str) {
         path.clone_into(&mut self.told.held.lock().unwrap());
         self.told.freed.notify_all();
@@ -237,12 +237,12 @@ async fn a_good_token_names_its_caller_and_all_that_it_says() {
     assert_eq!(principal.actors, ["agent-2", "agent-1"]);
     assert!(admitted.until.is_some());
     assert!(!format!("{:?}", admitted.caller).contains(&token));
-    // The other algorithm, without a type, and a key that is not named.
+    // The other algorithm, without a type, and without a key id.
     let token = world.ed.token(&json!({"alg": "EdDSA"}), &world.payload());
     assert!(admit(&server, &token).await.is_ok());
 }
 
-/// What a token is not good for: each differs from a good one in one thing.
+/// Returns invalid tokens: each differs from a valid one in one detail.
 fn wrong_tokens(world: &World) -> Vec<(String, String)> {
     let (now, header) = (super::now(), World::header());
     let good = world.es.token(&header, &world.payload());
@@ -353,7 +353,7 @@ fn wrong_tokens(world: &World) -> Vec<(String, String)> {
     head(json!({"alg": ["ES256"], "kid": "es"}));
     head(json!(["ES256"]));
 
-    // A key that the token brings along, or says where to fetch, is nobody's.
+    // A key that the token embeds or links to is not trusted.
     let mallory = Signer::es256();
     let jwk = mallory.jwk();
     for header in [
@@ -365,7 +365,7 @@ fn wrong_tokens(world: &World) -> Vec<(String, String)> {
         let token = mallory.token(&header, &world.payload());
         wrong.push((format!("signed by another: {header}"), token));
     }
-    // A public key taken for a shared secret.
+    // A public key used as a shared secret (algorithm confusion).
     let point = world.es.jwk().to_string();
     for secret in [point.as_bytes(), b"secret", b""] {
         let text = format!(
@@ -379,7 +379,7 @@ fn wrong_tokens(world: &World) -> Vec<(String, String)> {
             format!("{text}.{}", encode(tag.as_ref())),
         ));
     }
-    // The form.
+    // Malformed serialization.
     let parts: Vec<&str> = good.split('.').collect();
     let (h, p, s) = (parts[0], parts[1], parts[2]);
     let other = encode(
@@ -428,7 +428,7 @@ fn wrong_tokens(world: &World) -> Vec<(String, String)> {
 #[tokio::test]
 async fn t30_a_wrong_token_is_refused_with_the_same_words() {
     let world = World::new();
-    // Each key that is not known is looked for: else nobody could say that it is wrong.
+    // Every unknown key causes a fetch; otherwise the signature could not be called invalid.
     let limits = ResourceLimits {
         ask: Duration::ZERO,
         ..ResourceLimits::default()
@@ -490,7 +490,7 @@ async fn credentials_that_are_no_one_token_are_asked_for() {
     }
 }
 
-/// What cannot be read is no wrong token: another one would not help (RFC 6750 s. 3.1).
+/// Malformed credentials are not an invalid token: another token would not help (RFC 6750 s. 3.1).
 ///
 /// Holds: AUTH-34
 #[tokio::test]
@@ -533,7 +533,7 @@ async fn credentials_that_cannot_be_read_are_a_bad_request() {
     }
 }
 
-/// Clocks may be off: what lets a token in does not cut off what it began.
+/// The tolerated clock skew extends the authentication too: an accepted token does not end its own calls.
 #[tokio::test]
 async fn a_token_is_good_as_long_as_it_is_taken() {
     let world = World::new();
@@ -628,7 +628,7 @@ async fn a_token_that_only_its_issuer_can_read() {
             && asked.contains("Z2F0ZSt3YXk6czNjcmV0K29mK3RoZStnYXRld2F5"),
         "{asked}"
     );
-    // For a moment the issuer's word holds.
+    // The introspection response is cached for a moment.
     let before = world.told.asked.load(SeqCst);
     assert!(admit(&server, "opaque-1").await.is_ok());
     assert_eq!(world.told.asked.load(SeqCst), before);
@@ -657,7 +657,7 @@ async fn a_token_that_only_its_issuer_can_read() {
             "{change}"
         );
     }
-    // A signed token that was withdrawn.
+    // A revoked signed token.
     world.page("/introspect", json!({"active": false}));
     let signed = world.es.token(&World::header(), &world.payload());
     assert!(admit(&server, &signed).await.is_ok(), "nobody was asked");
@@ -665,7 +665,7 @@ async fn a_token_that_only_its_issuer_can_read() {
     let all = world.issuer().introspection(None, "gate way", secret);
     let all = world.server(all.introspecting_all());
     assert!(admit(&all, &signed).await.is_err());
-    // Without an answer nobody gets in, and it is not the token's fault.
+    // Without a response nobody is admitted, and the token is not blamed.
     world.no_page("/introspect");
     let refused = admit(&server, "opaque-9").await.err().unwrap();
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
@@ -808,7 +808,7 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
         let refused = shown.unwrap_err();
         assert_eq!(refused.status(), StatusCode::UNAUTHORIZED, "{audience}");
     }
-    // The token of somebody else, with a proof of one's own key.
+    // A stolen token with a proof of another key.
     let mallory = Proof {
         key: Signer::es256(),
         token: proof.token.clone(),
@@ -818,7 +818,7 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
         .shown(&server, &mallory.header(), &mallory.payload("m"))
         .await;
     assert_eq!(stolen.unwrap_err().why(), "the proof is of another key");
-    // Without a proof it is nobody's, and a proof does not bind what is not bound.
+    // A bound token needs a proof, and a proof does not bind an unbound token.
     assert!(admit(&server, &proof.token).await.is_err());
     let free = world.es.token(&World::header(), &world.payload());
     let unbound = Proof {
@@ -833,7 +833,7 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
             .is_err()
     );
     let strict = world.server(world.issuer().proofs_required());
-    // Who has no token, one that is not bound, or none at all that is good, is told that it has to be.
+    // A client without a token, with an unbound one, or with an invalid one is told that tokens must be bound.
     for (shown, error) in [
         (HeaderMap::new(), ""),
         (bearer(&free), ", error=\"invalid_token\""),
@@ -846,7 +846,7 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
         assert_eq!(refused.challenges(), [wanted]);
     }
     assert!(strict.insufficient(&["a".to_owned()]).starts_with("DPoP "));
-    // Where another issuer's need not be, both are said, for clients that know one of them.
+    // If another issuer does not require binding, both challenges are sent, for clients that know one of them.
     let other = Url::parse("https://other.example.com").unwrap();
     let both = world.server(world.issuer().proofs_required());
     let both = both.issuer(Issuer::new("other", other));

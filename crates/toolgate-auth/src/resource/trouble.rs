@@ -1,42 +1,42 @@
-//! Why an issuer cannot be used, for whoever has to mend it.
+//! Health of an issuer, for operators.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::SystemTime,
 };
 
-/// How an issuer stands.
+/// Health of an issuer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct IssuerStatus {
-    /// Its short name.
+    /// Short id.
     pub id: String,
-    /// As tokens name it.
+    /// Issuer identifier as in tokens.
     pub url: String,
-    /// Why it cannot be used, as it was found last; nothing of a token, a secret or a query.
+    /// Last error, without tokens, secrets and queries; `None` if the issuer is usable.
     pub error: Option<String>,
-    /// Since when that is so.
+    /// Time of the first error of the current failure.
     pub since: Option<SystemTime>,
 }
 
-/// What went wrong last, until something goes well.
+/// Last error of an issuer, until a request succeeds.
 #[derive(Default)]
 pub(super) struct Trouble(Mutex<Option<(String, SystemTime)>>);
 
 impl Trouble {
-    /// It cannot be used.
+    /// Records an error. Keeps the time of the first one.
     pub(super) fn is(&self, words: String) {
         let mut last = self.last();
         let since = last.as_ref().map(|(_, since)| *since);
         *last = Some((words, since.unwrap_or_else(SystemTime::now)));
     }
 
-    /// It can be used.
+    /// Clears the error after a success.
     pub(super) fn is_over(&self) {
         *self.last() = None;
     }
 
-    /// Why it cannot be used, and since when.
+    /// Returns the last error and the time of the first one.
     pub(super) fn told(&self) -> Option<(String, SystemTime)> {
         self.last().clone()
     }

@@ -1,4 +1,4 @@
-//! Public keys as JSON has them (RFC 7517), and signatures by them.
+//! Public keys as JWK (RFC 7517) and signature verification.
 
 use crate::jose::decode;
 use ring::{
@@ -10,10 +10,10 @@ use ring::{
 };
 use toolgate_wire::json::Json;
 
-/// The algorithms of proofs, as metadata names them.
+/// Signature algorithms of DPoP proofs, as the metadata lists them.
 pub(super) const PROOFS: &[&str] = &["ES256", "EdDSA", "PS256", "RS256"];
 
-/// How a token is signed. Others do not exist here: `none` cannot be said, and neither can a shared secret.
+/// Signature algorithm of a token. `none` and shared secrets (HMAC) do not exist here.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Signed {
     Es256,
@@ -23,7 +23,7 @@ pub(super) enum Signed {
 }
 
 impl Signed {
-    /// Names are case-sensitive.
+    /// Returns the algorithm of an `alg` name, which is case-sensitive.
     pub(super) fn named(name: &str) -> Option<Signed> {
         Some(match name {
             "ES256" => Signed::Es256,
@@ -35,18 +35,18 @@ impl Signed {
     }
 }
 
-/// A public key, of a kind that fits some algorithms only: what is signed otherwise is not verified by it.
+/// Public key. Each kind verifies only its own algorithms, which prevents algorithm confusion.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum PublicKey {
-    /// Modulus and exponent.
+    /// RSA modulus and exponent.
     Rsa(Vec<u8>, Vec<u8>),
-    /// A point on P-256, uncompressed.
+    /// Point on P-256, uncompressed.
     P256(Vec<u8>),
     Ed25519(Vec<u8>),
 }
 
 impl PublicKey {
-    /// Reads a key; `None` for what is no public key of these kinds, and for one with a private part.
+    /// Parses a JWK; `None` for other kinds and for a key with a private part.
     pub(super) fn read(jwk: &Json) -> Option<PublicKey> {
         let text = |key: &str| jwk.get(key)?.string();
         let bytes = |key: &str| decode(&text(key)?);
@@ -72,7 +72,7 @@ impl PublicKey {
         }
     }
 
-    /// Whether a signature over a text is of this key, by that algorithm.
+    /// Verifies a signature over a text by an algorithm.
     pub(super) fn verifies(&self, by: Signed, text: &[u8], signature: &[u8]) -> bool {
         match (self, by) {
             (PublicKey::Rsa(n, e), Signed::Rs256 | Signed::Ps256) => {
@@ -80,7 +80,7 @@ impl PublicKey {
                     Signed::Ps256 => &RSA_PSS_2048_8192_SHA256,
                     _ => &RSA_PKCS1_2048_8192_SHA256,
                 };
-                // No zeros in front: ring takes the numbers as they are.
+                // `ring` requires numbers without leading zeros.
                 let trimmed = |bytes: &'_ [u8]| {
                     let zeros = bytes.iter().take_while(|b| **b == 0).count();
                     bytes[zeros..].to_vec()
@@ -103,7 +103,7 @@ impl PublicKey {
         }
     }
 
-    /// The thumbprint of a key (RFC 7638), in Base64.
+    /// Returns the base64url thumbprint of a key (RFC 7638).
     pub(super) fn thumbprint(jwk: &Json) -> Option<String> {
         let text = |key: &str| jwk.get(key)?.string();
         let quoted = |key: &str| Some(serde_json::Value::from(text(key)?).to_string());

@@ -1,4 +1,4 @@
-//! Tokens that were good when a stream was opened, and that their issuer withdraws while it is open.
+//! Revocation of tokens during open streams.
 
 use super::{ResourceServer, Why, jwt::Parsed, now};
 use crate::Secret;
@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 impl ResourceServer {
-    /// Ends once the issuer of a token that was admitted says that it is not good any more, which it is asked now and then;
-    /// nothing where nobody is asked about that token. An issuer that cannot be asked withdraws nothing.
+    /// Returns a future that ends once the issuer reports a token as no longer active, by repeated introspection.
+    /// `None` if the token is not introspected. An unreachable issuer revokes nothing.
     pub fn withdrawn(self: &Arc<Self>, token: &str) -> Option<BoxFuture<'static, ()>> {
         if !self.asks_about(token) {
             return None;

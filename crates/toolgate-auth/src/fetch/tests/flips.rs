@@ -1,9 +1,9 @@
-//! T34: names whose addresses change at every look, and redirects that lead anywhere.
+//! T34: DNS rebinding (names whose addresses change with every lookup) and redirects to anywhere.
 
 use super::*;
 
 const SEEDS: u64 = 1000;
-/// Where names lead in turn. Only the first two are allowed.
+/// Addresses that names resolve to. Only the first two are permitted.
 const LED: [&str; 8] = [
     "127.0.0.1",
     "127.0.0.2",
@@ -15,7 +15,7 @@ const LED: [&str; 8] = [
     "0.0.0.0",
 ];
 
-/// A plain generator, so that a failure can be run again.
+/// Reproducible random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -27,7 +27,7 @@ impl Dice {
         (self.0 >> 33) as usize % sides
     }
 
-    /// The addresses of a name: mostly one that is allowed, or one of each kind.
+    /// Returns the addresses of a name: mostly one permitted address, or one of each kind.
     fn addresses(&mut self) -> Vec<IpAddr> {
         let one = |dice: &mut Dice| {
             let sides = if dice.roll(3) == 0 { LED.len() } else { 1 };
@@ -37,7 +37,7 @@ impl Dice {
     }
 }
 
-/// What a server of a seed answers: nothing but redirects, and a document at the end.
+/// Returns the responses of the server of a seed: redirects, and a document at the end.
 fn answers(dice: &mut Dice, port: u16) -> Vec<String> {
     let led = |dice: &mut Dice| match dice.roll(8) {
         0 => format!("http://10.0.0.1:{port}/"),
@@ -75,7 +75,7 @@ async fn t34_no_flip_and_no_redirect_leads_elsewhere() {
         let mut planned = answers(&mut dice, port);
         planned.reverse();
         *next.lock().unwrap() = planned;
-        // Each look, and each connection with the number of looks before it.
+        // Every lookup, and every connection with the number of lookups before it.
         let said: Arc<Mutex<Vec<Vec<IpAddr>>>> = Arc::default();
         let reached: Arc<Mutex<Vec<(usize, IpAddr)>>> = Arc::default();
         let (dice, tell, hear) = (Mutex::new(dice), said.clone(), reached.clone());
@@ -97,7 +97,7 @@ async fn t34_no_flip_and_no_redirect_leads_elsewhere() {
         done += usize::from(fetcher.fetch(first).await.is_ok());
         let (said, reached) = (said.lock().unwrap(), reached.lock().unwrap());
         for (after, ip) in reached.iter() {
-            // The very answer that was looked at, and no later one.
+            // Exactly the answer that was checked, and no later one.
             let answer = &said[after - 1];
             let allowed = answer.iter().all(IpAddr::is_loopback);
             assert!(
@@ -105,7 +105,7 @@ async fn t34_no_flip_and_no_redirect_leads_elsewhere() {
                 "seed {seed}: {ip} after {said:?}"
             );
         }
-        // One look for each hop: no address is looked for twice.
+        // One lookup per hop: no name is resolved twice.
         let hops = 1 + reached.last().map_or(0, |(after, _)| *after);
         assert!(said.len() <= hops, "seed {seed}: {said:?} {reached:?}");
         connections += reached.len();

@@ -1,9 +1,9 @@
-//! T33: every spelling of an address that is none of the public ones.
+//! T33: every spelling of an address that is not public.
 
 use super::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Targets that some reader takes each spelling below for.
+/// Addresses that some parser reads from each spelling below.
 const TARGETS: [[u8; 4]; 6] = [
     [127, 0, 0, 1],
     [169, 254, 169, 254],
@@ -13,7 +13,8 @@ const TARGETS: [[u8; 4]; 6] = [
     [100, 64, 0, 1],
 ];
 
-/// IPv4 as the readers of the systems take it: other bases, fewer parts, zeros in front, other signs.
+/// Returns IPv4 spellings that parsers of operating systems accept: other bases, fewer parts, leading zeros, other
+/// digits.
 fn v4([a, b, c, d]: [u8; 4]) -> Vec<String> {
     let all = u32::from_be_bytes([a, b, c, d]);
     let low = all & 0xffff;
@@ -49,7 +50,7 @@ fn v4([a, b, c, d]: [u8; 4]) -> Vec<String> {
     ]
 }
 
-/// The same within IPv6: mapped, compatible, translated, behind tunnels; shortened or not.
+/// Returns IPv6 spellings of an IPv4 address: mapped, compatible, translated, tunneled; shortened or not.
 fn v6(ip: [u8; 4]) -> Vec<String> {
     let v4 = Ipv4Addr::from(ip);
     let [high, low] = [[ip[0], ip[1]], [ip[2], ip[3]]].map(u16::from_be_bytes);
@@ -96,7 +97,7 @@ async fn t33_no_spelling_leads_anywhere() {
         } else {
             ip.to_string()
         };
-        // As it is, and as the address of a name.
+        // As the host itself, and as the address of a name.
         hosts.extend([(host, ip), ("a.test".to_owned(), ip)]);
     }
     let here: IpAddr = [127, 0, 0, 1].into();

@@ -1,8 +1,8 @@
-//! How often issuers are asked, which of several, and how much is remembered.
+//! Introspection: number of requests, choice of the issuer, and cache sizes.
 
 use super::*;
 
-/// A server that asks these, each with its prefix.
+/// Returns a server with these issuers, each with its prefix.
 fn of(worlds: &[(&World, &str)]) -> ResourceServer {
     let server = ResourceServer::new(Url::parse(RESOURCE).unwrap());
     worlds.iter().fold(server, |server, (world, prefix)| {
@@ -12,7 +12,7 @@ fn of(worlds: &[(&World, &str)]) -> ResourceServer {
     })
 }
 
-/// The same with limits.
+/// Returns a server with changed limits.
 pub(super) fn with(world: &World, change: impl Fn(&mut ResourceLimits)) -> ResourceServer {
     let mut limits = ResourceLimits::default();
     change(&mut limits);
@@ -29,7 +29,7 @@ pub(super) async fn status(server: &ResourceServer, token: &str) -> u16 {
     admitted.map_or_else(|refused| refused.status().as_u16(), |_| 200)
 }
 
-/// How many requests an issuer got about tokens or for anything else.
+/// Returns the number of requests that an issuer got, about tokens or anything else.
 pub(super) fn asked(world: &World) -> usize {
     world.told.asked.load(SeqCst)
 }
@@ -43,12 +43,12 @@ async fn a_token_is_shown_to_one_issuer_unless_it_is_said() {
     assert_eq!(status(&server, "opaque-1").await, 401);
     assert_eq!(asked(&two), 0, "the second sees no token of the first");
 
-    // One after the other, until one knows it.
+    // One after the other, until one knows the token.
     let server = of(&[(&one, ""), (&two, "")]).danger_asking_every_issuer();
     assert_eq!(status(&server, "opaque-2").await, 200);
     active(&two, false);
     assert_eq!(status(&server, "opaque-3").await, 401);
-    // One that is away may have known it: that is no fault of the token.
+    // An unreachable issuer may have known the token, so the token is not blamed.
     one.no_page("/introspect");
     assert_eq!(status(&server, "opaque-4").await, 503);
     active(&two, true);
@@ -61,7 +61,7 @@ async fn a_prefix_says_whose_a_token_is() {
     for world in [&one, &two, &rest] {
         active(world, true);
     }
-    // Also where all may be asked: what has a prefix goes to nobody else.
+    // Even if all issuers may be asked, a token with a prefix goes to no other.
     let server = of(&[(&one, "a_"), (&two, "a_b_"), (&rest, "")]).danger_asking_every_issuer();
     let count = || [asked(&one), asked(&two), asked(&rest)].map(|n| n > 0);
     assert_eq!(status(&server, "a_b_1").await, 200);
@@ -92,7 +92,7 @@ async fn the_word_of_an_issuer_holds_as_long_as_it_is_said() {
     assert_eq!(status(&server, "opaque-1").await, 200);
     active(&world, false);
     assert_eq!(status(&server, "opaque-1").await, 200);
-    // A word that is too long to be kept holds for one request.
+    // A response that is too long for the cache is used for one request.
     let long = json!({"active": true, "sub": "bob", "aud": RESOURCE, "more": "x".repeat(4096)});
     world.page("/introspect", long);
     assert_eq!(status(&server, "opaque-2").await, 200);
@@ -106,20 +106,20 @@ async fn keys_are_looked_for_as_often_as_it_is_said() {
     let token = world.es.token(&World::header(), &world.payload());
     let unknown = json!({"alg": "ES256", "typ": "at+jwt", "kid": "new"});
     let unknown = world.es.token(&unknown, &world.payload());
-    // Metadata and keys; then nothing more, whatever keys are named: nobody can say whether those are good.
+    // Metadata and keys; then no more requests, whatever keys are named: their validity is unknown.
     let server = with(&world, |_| {});
     assert_eq!(status(&server, &token).await, 200);
     assert_eq!(status(&server, &unknown).await, 503);
     assert_eq!(status(&server, &token).await, 200);
     assert_eq!(asked(&world), 2);
-    // An unknown key is looked for each time.
+    // An unknown key causes a fetch each time.
     let server = with(&world, |limits| limits.ask = Duration::ZERO);
     assert_eq!(status(&server, &token).await, 200);
     for n in 1..4 {
         assert_eq!(status(&server, &unknown).await, 401);
         assert_eq!(asked(&world), 4 + n);
     }
-    // Known ones are, too, where they may not be kept; nor may the metadata then.
+    // So do known keys with a cache time of zero; nor is the metadata cached then.
     let server = with(&world, |limits| {
         (limits.ask, limits.keys) = (Duration::ZERO, Duration::ZERO);
     });
@@ -164,7 +164,7 @@ async fn a_proof_is_for_the_address_that_is_used() {
     );
 }
 
-/// Whoever may make us ask nobody is still heard where nobody has to be asked.
+/// A caller who must not cause introspection is still admitted if none is necessary.
 #[tokio::test]
 async fn where_no_issuer_may_be_asked_what_is_known_still_counts() {
     let world = World::new();
@@ -188,10 +188,10 @@ async fn where_no_issuer_may_be_asked_what_is_known_still_counts() {
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert!(!refused.tried() && refused.challenges().is_empty());
     assert_eq!(asked(&world), before, "nobody was asked");
-    // What its issuer said of it lately is known.
+    // The response of its issuer is cached.
     assert_eq!(status(&server, "opaque-1").await, 200);
     assert_eq!(unasked("opaque-1".to_owned()).await, Ok(()));
-    // Where the issuer is asked about signed tokens too, they are as others.
+    // If the issuer introspects signed tokens too, they are treated like opaque ones.
     let all = world.issuer();
     let all = all.introspection(None, "gateway", Secret::new("s3cret of the gateway"));
     let server = world.server(all.introspecting_all());
@@ -220,7 +220,7 @@ async fn a_token_that_is_withdrawn_ends_what_it_opened() {
     assert!(!ends(200).await, "who cannot be asked withdraws nothing");
     active(&world, false);
     assert!(ends(60_000).await);
-    // Nobody is asked about what can be read here.
+    // Locally verified tokens need no introspection.
     let signed = world.es.token(&World::header(), &world.payload());
     assert!(server.withdrawn(&signed).is_none());
 }

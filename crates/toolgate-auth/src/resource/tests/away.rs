@@ -1,4 +1,4 @@
-//! Issuers that are slow, away or in a private network, and peers that go away themselves.
+//! Issuers that are slow, unreachable or in a private network, and requests that are canceled.
 
 use super::{
     asking::{active, asked, status, with},
@@ -12,7 +12,7 @@ fn url(text: &str) -> Url {
     Url::parse(text).unwrap()
 }
 
-/// Begins something, and gives it up as soon as the issuer was asked so often.
+/// Starts a future and drops it as soon as the issuer got a number of requests.
 async fn given_up(world: &World, at: usize, begun: impl Future) {
     let is_asked = async {
         while asked(world) < at {
@@ -61,7 +61,7 @@ fn where_the_operator_points_is_gone_to_and_what_the_issuer_names_only_if_he_say
     }
 }
 
-/// Its name is public, and its keys are where the operator says, on this machine.
+/// The issuer's name is public; the operator configured its keys on this machine.
 #[tokio::test]
 async fn a_server_goes_to_the_keys_that_the_operator_wrote() {
     let world = World::new();
@@ -98,7 +98,7 @@ async fn all_who_show_the_same_token_wait_for_one_answer() {
     assert_eq!(status(&server, "opaque-1").await, 200);
     let before = asked(&world);
     world.hold("/introspect");
-    // The first goes away, and the answer is not lost.
+    // The first request is canceled, and the response is not lost.
     given_up(&world, before + 1, admit(&server, "opaque-2")).await;
     let all = join_all((0..20).map(|_| status(&server, "opaque-2")));
     let free = async { world.hold("") };
@@ -135,7 +135,7 @@ async fn one_token_too_many_waits_and_is_not_called_wrong() {
         assert!(!refused.tried(), "{refused:?}");
     }
     assert_eq!(asked(&world), before + 2, "two places");
-    // What it said before holds, and of all else nothing is asked for a moment.
+    // The cached response is used, and nothing else is requested for a moment.
     assert_eq!(status(&server, "opaque").await, 200);
     world.hold("");
     assert_eq!(status(&server, "opaque-1").await, 503);
@@ -149,7 +149,7 @@ async fn an_issuer_that_pushes_back_is_left_alone_for_a_moment() {
         (json!(429), true),
         (json!(503), true),
         (json!(401), true),
-        // It may have stumbled over the token: nobody is to shut out others by one that is odd.
+        // The failure may be specific to this token: one odd token must not lock out others.
         (json!(500), false),
         (json!(400), false),
         (json!("no object"), false),
@@ -162,7 +162,7 @@ async fn an_issuer_that_pushes_back_is_left_alone_for_a_moment() {
         let next = if pauses { 503 } else { 200 };
         assert_eq!(status(&server, "opaque-2").await, next, "{said}");
         assert_eq!(asked(&world) == before, pauses, "{said}");
-        // Without a pause it is asked at once.
+        // Without a pause the next request follows at once.
         world.page("/introspect", said.clone());
         let server = with(&world, |limits| limits.ask = Duration::ZERO);
         assert_eq!(status(&server, "opaque-1").await, 503, "{said}");
@@ -171,7 +171,7 @@ async fn an_issuer_that_pushes_back_is_left_alone_for_a_moment() {
     }
 }
 
-/// What an issuer cannot be used for, and what a refused client is not told of it.
+/// Returns the reason for the audit log, and checks that the client does not get it.
 async fn cause(server: &ResourceServer, token: &str) -> String {
     let refused = admit(server, token).await.err().unwrap();
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
@@ -202,7 +202,7 @@ async fn it_is_told_why_an_issuer_cannot_be_used() {
         "{told}"
     );
     assert!(!told.contains("secret"), "{told}");
-    // It stays known since when, and until it is mended.
+    // The time of the first error stays until the issuer recovers.
     let since = server.issuers()[0].since;
     let _ = cause(&server, &token).await;
     assert_eq!(server.issuers()[0].since, since);
@@ -233,7 +233,7 @@ async fn it_is_told_why_an_issuer_cannot_be_used() {
     );
     assert!(!told.contains("s3cret"), "{told}");
 
-    // Nobody there: one attempt, since the other places are on the same machine.
+    // No listener: one attempt, because the other URLs are on the same machine.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let gone = url(&format!("http://{}", listener.local_addr().unwrap()));
     drop(listener);
@@ -282,7 +282,7 @@ async fn an_issuer_has_other_names_for_the_resource_where_the_operator_says_so()
             "{aud}"
         );
     }
-    // The record has for whom it is, where nothing hides and nothing is long.
+    // The audit record contains the audience, sanitized and shortened.
     let refused = admit(&own, &token(json!("other\u{202e}x".repeat(100)))).await;
     let refused = refused.err().unwrap();
     let start = "the token is for somebody else: its aud is \"other\\u202ex";
@@ -291,7 +291,7 @@ async fn an_issuer_has_other_names_for_the_resource_where_the_operator_says_so()
         refused.why().contains(&world.url) && refused.why().len() < 500,
         "{refused:?}"
     );
-    // Of an opaque token, too.
+    // The same for an opaque token.
     let said = json!({"active": true, "sub": "bob", "aud": "api://gateway"});
     world.page("/introspect", said);
     let secret = || Secret::new("s3cret of the gateway");
@@ -310,7 +310,7 @@ async fn a_wish_to_ask_about_all_tokens_is_never_forgotten() {
     let issuer = world.issuer().introspecting_all();
     let server = world.server(issuer.introspection(None, "gateway", secret));
     assert_eq!(status(&server, &token).await, 401, "it was withdrawn");
-    // Nobody said how: then none is taken.
+    // Introspection is not configured: no token is accepted.
     let server = world.server(world.issuer().introspecting_all());
     assert_eq!(status(&server, &token).await, 503);
 }

@@ -1,11 +1,11 @@
-//! Keys that change, and documents that are elsewhere now.
+//! Key rotation, and documents that move to another URL.
 
 use super::{
     asking::{active, asked, status, with},
     *,
 };
 
-/// A token by a key that the issuer did not have at first.
+/// Returns a token signed by a key that the issuer did not have at first.
 fn by_new_key(world: &World, key: &Signer, end: i64) -> String {
     let header = json!({"alg": "ES256", "typ": "at+jwt", "kid": "new"});
     let mut payload = world.payload();
@@ -26,7 +26,7 @@ async fn a_token_by_a_key_that_came_since_is_not_called_wrong() {
     let (world, key) = (World::new(), Signer::es256());
     let old = world.es.token(&World::header(), &world.payload());
     let new = by_new_key(&world, &key, 300);
-    // Too early for another look.
+    // Too early for another fetch.
     let server = with(&world, |_| {});
     assert_eq!(status(&server, &old).await, 200);
     world.page("/keys", set_of(&key, Some("new")));
@@ -34,10 +34,10 @@ async fn a_token_by_a_key_that_came_since_is_not_called_wrong() {
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert!(!refused.tried() && refused.challenges().is_empty());
     assert!(refused.why().contains("a moment ago"), "{refused:?}");
-    // What is not good whoever signed it needs no issuer to be told so.
+    // A token with invalid claims is rejected without the issuer.
     assert_eq!(status(&server, &by_new_key(&world, &key, -300)).await, 401);
 
-    // The issuer is away, and then back.
+    // The issuer is unreachable, and then recovers.
     world.page("/keys", world.keys());
     let server = with(&world, |limits| limits.ask = Duration::ZERO);
     assert_eq!(status(&server, &old).await, 200);
@@ -83,13 +83,13 @@ async fn metadata_that_leads_elsewhere_now_is_learned() {
     world.page("/introspect/new", said);
     world.no_page("/introspect");
     world.no_page("/keys");
-    // The keys: where they were, the metadata, where they are.
+    // Keys: at the old URL, then the metadata, then at the new URL.
     let new = by_new_key(&world, &key, 300);
     assert_eq!(status(&server, &new).await, 200);
     assert_eq!(asked(&world), 6);
     assert_eq!(status(&server, "opaque-2").await, 200);
 
-    // Where the issuer is asked about tokens is learned once it did not answer there.
+    // A new introspection endpoint is discovered after the old one failed.
     let metadata = json!({"issuer": world.url, "introspection_endpoint": format!("{}/introspect/newer", world.url)});
     world.page("/.well-known/oauth-authorization-server", metadata);
     world.no_page("/introspect/new");
@@ -118,7 +118,7 @@ async fn metadata_of_an_age_is_learned_again() {
     let admitted = admit(&server, "opaque-1").await;
     let admitted = admitted.unwrap_or_else(|r| panic!("{r:?}"));
     assert_eq!(admitted.caller.name(), "corp:eve");
-    // One that is gone holds as it was.
+    // Metadata that is gone stays in use.
     world.no_page("/.well-known/oauth-authorization-server");
     assert_eq!(status(&server, "opaque-1").await, 200);
 }
