@@ -1,29 +1,29 @@
-//! The writer's canonical JSON: RFC 8785 without fractions.
+//! Canonical JSON of the writer: RFC 8785 without fractions.
 
 use crate::error::Error;
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
-/// Beyond this, RFC 8785 readers lose digits; such numbers belong in strings.
+/// Largest integer. Beyond it, readers of RFC 8785 lose digits; record these numbers as strings.
 const LARGEST_INTEGER: u64 = (1 << 53) - 1;
 
-/// How deep a field may nest.
+/// Maximum nesting depth of a field.
 const DEEPEST: usize = 60;
 
-/// The canonical text of a value.
+/// Returns the canonical JSON of a value.
 pub(crate) fn text(value: &Value) -> Result<String, Error> {
     let mut out = String::new();
     put(&mut out, value, 0)?;
     Ok(out)
 }
 
-/// The order of keys: by UTF-16 code units, which is not the order of UTF-8 bytes.
+/// Compares keys by UTF-16 code units, which differs from the order of UTF-8 bytes.
 pub(crate) fn key_order(a: &str, b: &str) -> Ordering {
     a.encode_utf16().cmp(b.encode_utf16())
 }
 
-/// A string with the shortest escapes.
+/// Appends a JSON string with the shortest escapes.
 pub(crate) fn put_string(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {

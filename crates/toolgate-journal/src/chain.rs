@@ -1,4 +1,4 @@
-//! The folder of a chain and its lock: one chain, one process.
+//! Directory of a chain and its lock: one process writes one chain.
 
 use crate::disk::{Disk, private};
 use crate::error::Error;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 const LOCK: &str = "lock";
 const FAILED: &str = "failed";
 
-/// Beside it once its calls are closed in another chain.
+/// File beside [`FAILED`] once the open calls are closed in another chain.
 const CLOSED: &str = "closed";
 
-/// A chain that belongs to this process for as long as the value lives.
+/// Chain that this process has locked, for as long as the value lives.
 #[derive(Debug)]
 pub(crate) struct Chain {
     pub(crate) id: String,
@@ -25,7 +25,7 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Takes an existing chain; `None` if another process has it.
+    /// Locks an existing chain; `None` if another process has it.
     pub(crate) fn take(dir: &Path, id: &str) -> Result<Option<Self>, Error> {
         let home = dir.join(id);
         let lock = lock(&home.join(LOCK)).map_err(|e| Error::open("lock", &home, e))?;
@@ -36,30 +36,31 @@ impl Chain {
         }))
     }
 
-    /// Makes a new chain.
+    /// Creates a new chain.
     pub(crate) fn begin(dir: &Path, disk: &dyn Disk) -> Result<Self, Error> {
         loop {
             let id = new_id().map_err(|e| Error::open("name a chain in", dir, e))?;
             make_dir(&dir.join(&id), disk)?;
-            // Somebody who looked for a free chain may have been faster.
+            // Another process that looked for a free chain may have locked it first.
             if let Some(chain) = Self::take(dir, &id)? {
                 return Ok(chain);
             }
         }
     }
 
-    /// Whether a sync failed here once. The system may have forgotten what it did not write, so nothing follows.
+    /// Returns whether a sync failed in this chain. The system may have lost unwritten data, so the chain is not
+    /// continued.
     pub(crate) fn has_failed(&self) -> bool {
         self.dir.join(FAILED).exists()
     }
 
-    /// Where a segment is.
+    /// Returns the path of a segment.
     pub(crate) fn segment(&self, seg: u64) -> PathBuf {
         self.dir.join(segment_name(seg))
     }
 }
 
-/// Remembers that a sync failed. The disk is in trouble, so this may fail too.
+/// Records that a sync failed. This may fail too, since the disk is in trouble.
 pub(crate) fn mark_failed(dir: &Path, reason: &str) {
     if let Ok(mut file) = private(&dir.join(FAILED), true) {
         let _ = writeln!(file, "{reason}");
@@ -67,19 +68,19 @@ pub(crate) fn mark_failed(dir: &Path, reason: &str) {
     }
 }
 
-/// Whether a sync failed in that folder once, and no other chain has closed its calls yet.
+/// Returns whether a sync failed in a chain and no other chain has closed its calls yet.
 pub(crate) fn awaits_closing(dir: &Path) -> bool {
     dir.join(FAILED).exists() && !dir.join(CLOSED).exists()
 }
 
-/// Remembers that another chain has closed its calls. Where that cannot be written, they are closed once more.
+/// Records that another chain has closed the calls. If this fails, they are closed once more.
 pub(crate) fn mark_closed(dir: &Path) {
     if let Ok(file) = private(&dir.join(CLOSED), true) {
         let _ = file.sync_all();
     }
 }
 
-/// Creates a folder for its owner only, with its parents, and makes it durable.
+/// Creates a directory with mode 0700, and its parents, and syncs it.
 pub(crate) fn make_dir(dir: &Path, disk: &dyn Disk) -> Result<(), Error> {
     if dir.is_dir() {
         return Ok(());
@@ -96,7 +97,7 @@ pub(crate) fn make_dir(dir: &Path, disk: &dyn Disk) -> Result<(), Error> {
         .map_err(|e| Error::open("create the folder", dir, e))
 }
 
-/// The chains of a folder, oldest first.
+/// Returns the ids of all chains in a directory, oldest first.
 pub(crate) fn ids(dir: &Path) -> io::Result<Vec<String>> {
     let mut ids = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -111,18 +112,18 @@ pub(crate) fn ids(dir: &Path) -> io::Result<Vec<String>> {
     Ok(ids)
 }
 
-/// `seg-00000001.jsonl`
+/// Returns the file name of a segment: `seg-00000001.jsonl`.
 pub(crate) fn segment_name(seg: u64) -> String {
     format!("seg-{seg:08}.jsonl")
 }
 
-/// The number in such a name.
+/// Parses the number of a segment file name.
 pub(crate) fn segment_number(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("seg-")?.strip_suffix(".jsonl")?;
     digits.parse().ok()
 }
 
-/// The time in milliseconds and a random part, so that names sort by age.
+/// Returns a new chain id: the time in milliseconds and a random part, so that ids sort by age.
 fn new_id() -> io::Result<String> {
     Ok(format!("{:012x}-{}", utc_us() / 1000, random_hex::<8>()?))
 }

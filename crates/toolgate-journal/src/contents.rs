@@ -1,23 +1,23 @@
-//! What a writer knows of the segment it writes, and of the calls that are open.
+//! State of the segment that a writer appends to, and of the open calls.
 
 use crate::entry::{Event, Ready};
 use crate::record::hex;
 use ring::digest;
 use std::collections::BTreeMap;
 
-/// The contents of a segment: how much, since when, and their digest.
+/// Contents of the current segment: size, start time, and digest.
 #[derive(Clone)]
 pub(crate) struct Contents {
     pub(crate) bytes: u64,
-    /// Number of the first record, or of the one that will be.
+    /// Sequence number of the first record, or of the next one if the segment is empty.
     pub(crate) first: u64,
-    /// When the segment was begun, in microseconds since 1970.
+    /// Start time of the segment in microseconds since the Unix epoch.
     pub(crate) since: u64,
     digest: digest::Context,
 }
 
 impl Contents {
-    /// An empty segment whose first record will have this number.
+    /// Creates the state of an empty segment whose first record gets a sequence number.
     pub(crate) fn new(first: u64, since: u64) -> Self {
         Self {
             bytes: 0,
@@ -27,7 +27,7 @@ impl Contents {
         }
     }
 
-    /// A segment that is there already.
+    /// Creates the state of an existing segment.
     pub(crate) fn resumed(bytes: u64, first: u64, since: u64, digest: digest::Context) -> Self {
         Self {
             bytes,
@@ -37,35 +37,35 @@ impl Contents {
         }
     }
 
-    /// Nothing was written yet.
+    /// Returns whether the segment is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// More was written.
+    /// Accounts for appended text.
     pub(crate) fn add(&mut self, text: &str) {
         self.bytes += text.len() as u64;
         self.digest.update(text.as_bytes());
     }
 
-    /// SHA-256 of all of it.
+    /// Returns the SHA-256 digest of the segment in hexadecimal.
     pub(crate) fn sha256(&self) -> String {
         hex(self.digest.clone().finish().as_ref())
     }
 }
 
-/// The calls that began and did not end, and the segment in which each began.
+/// Open calls (`call.begin` without an end), and the segment in which each began.
 #[derive(Debug, Default)]
 pub(crate) struct OpenCalls(BTreeMap<String, u64>);
 
 impl OpenCalls {
-    /// Those that were open when the chain was taken over; they are closed by the first records.
+    /// Creates the set from the calls that were open when the chain was taken over. The first records close them.
     pub(crate) fn of(calls: impl Iterator<Item = (String, u64)>) -> Self {
-        // Kept as they stand in records, with quotes.
+        // Stored as in records, with quotes.
         Self(calls.map(|(call, seg)| (quoted(&call), seg)).collect())
     }
 
-    /// Keeps account of a record in that segment.
+    /// Updates the open calls by a record in a segment.
     pub(crate) fn follow(&mut self, record: &Ready, seg: u64) {
         let Some((_, call)) = record.fields.iter().find(|(name, _)| name == "call") else {
             return;
@@ -77,13 +77,13 @@ impl OpenCalls {
         }
     }
 
-    /// Whether the call of a record is open.
+    /// Returns whether the call of a record is open.
     pub(crate) fn has(&self, record: &Ready) -> bool {
         let call = record.fields.iter().find(|(name, _)| name == "call");
         call.is_some_and(|(_, call)| self.0.contains_key(call))
     }
 
-    /// The oldest segment with the beginning of an open call.
+    /// Returns the oldest segment in which an open call began.
     pub(crate) fn oldest_segment(&self) -> Option<u64> {
         self.0.values().min().copied()
     }

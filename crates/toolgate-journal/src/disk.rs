@@ -1,4 +1,4 @@
-//! The few things the journal asks of a disk, so that a test can put a failing one in its place.
+//! Disk interface of the journal, which tests replace by a failing disk.
 
 use rustix::fs::OFlags;
 use std::fmt::Debug;
@@ -7,56 +7,56 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// How many bytes of a segment are copied at once.
+/// Size in bytes of one step when a segment is copied.
 const COPY_BYTES: usize = 64 * 1024;
 
-/// Opens segments. [`Files`] is the real one.
+/// Disk that creates and opens segments. [`Files`] is the real one.
 pub trait Disk: Debug + Send + Sync {
     /// Creates a segment that must not exist yet, readable by its owner only.
     ///
     /// # Errors
-    /// Whatever the system says; `AlreadyExists` if it is there.
+    /// The error of the system; `AlreadyExists` if the file exists.
     fn create(&self, path: &Path) -> io::Result<Box<dyn Segment>>;
 
-    /// Opens a segment for appending, cuts it to `length` bytes and makes that durable.
+    /// Opens a segment for appending, truncates it to `length` bytes and syncs it.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the system.
     fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn Segment>>;
 
-    /// Makes the entries of a folder durable.
+    /// Syncs the entries of a directory.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the system.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
 }
 
-/// One open segment. The journal never uses it again after it returned an error other than `Interrupted`.
+/// Open segment. The journal does not use it again after an error other than `Interrupted`.
 pub trait Segment: Send {
-    /// Appends a prefix of `bytes` and says how long it was, like `write(2)`.
+    /// Appends a prefix of `bytes` and returns its length, like `write(2)`.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the system.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Returns once everything written is on the disk, like `fdatasync(2)`.
+    /// Syncs everything that was written, like `fdatasync(2)`.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the system.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// The open file as the system sees it; `None` if it is no file, so that nothing can be compared.
+    /// Returns the identity and size of the open file; `None` if it is not a regular file and cannot be compared.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The error of the system.
     fn state(&self) -> io::Result<Option<FileState>> {
         Ok(None)
     }
 
-    /// Copies the contents of the open file, also if no path leads to it any more.
+    /// Copies the contents of the open file, even if it was deleted or renamed.
     ///
     /// # Errors
-    /// Whatever the system says; `Unsupported` if it cannot be read.
+    /// The error of the system; `Unsupported` if the segment cannot be read.
     fn copy_to(&self, _to: &mut dyn Write) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -65,17 +65,17 @@ pub trait Segment: Send {
 /// Identity and size of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileState {
-    /// The device that holds it.
+    /// Device number.
     pub device: u64,
-    /// The inode on that device.
+    /// Inode number on the device.
     pub inode: u64,
-    /// How many names lead to it; 0 once it was deleted.
+    /// Number of hard links; 0 once the file was deleted.
     pub links: u64,
-    /// Its length in bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// Real files.
+/// Disk that uses real files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Files;
 
@@ -89,7 +89,7 @@ impl Disk for Files {
         if file.metadata()?.len() != length {
             file.set_len(length)?;
         }
-        // Also when nothing was cut: what a killed process wrote may not have reached the disk yet.
+        // Also without truncation: data of a killed process may not have reached the disk yet.
         file.sync_all()?;
         Ok(Box::new(file))
     }
@@ -135,12 +135,12 @@ impl Segment for File {
     }
 }
 
-/// Opens for appending with mode 0600 and never through a symbolic link.
+/// Opens a file for appending with mode 0600, and never through a symbolic link.
 pub(crate) fn private(path: &Path, new: bool) -> io::Result<File> {
     owned(path, new, false)
 }
 
-/// The same; with `read`, what was written can be read back through the open file.
+/// Opens a file like [`private`]; with `read`, the open file can also be read.
 fn owned(path: &Path, new: bool, read: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options

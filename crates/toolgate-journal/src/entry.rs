@@ -1,61 +1,61 @@
-//! What a caller asks to have recorded.
+//! Entries that callers append to the journal.
 
 use crate::canon;
 use crate::error::Error;
 use serde_json::{Map, Value};
 
-/// Names that the journal fills in itself.
+/// Field names that the journal fills in itself.
 const RESERVED: [&str; 10] = [
     "boot", "chain", "ev", "h", "mono", "prev", "seg", "seq", "ts", "v",
 ];
 
-/// Room kept for those names and their values.
+/// Bytes reserved for these fields.
 const HEAD_ROOM: usize = 512;
 
-/// The fields that go first when a record is too long.
+/// Fields that are omitted first if a record is too long.
 const BULKY: [&str; 3] = ["args", "res", "text"];
 
-/// Longest `call` id, in bytes.
+/// Maximum length of a `call` id in bytes.
 const LONGEST_CALL: usize = 256;
 
-/// The kind of an event, the `ev` of its record.
+/// Event type, the field `ev` of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Event(&'static str);
 
 impl Event {
-    /// A call is about to leave for the upstream. Needs the field `call`.
+    /// A call is about to be sent to the upstream server. Needs the field `call`.
     pub const CALL_BEGIN: Self = Self("call.begin");
-    /// A call has ended and its answer is about to be released. Needs the field `call`.
+    /// A call has ended and its response is about to be released. Needs the field `call`.
     pub const CALL_END: Self = Self("call.end");
-    /// A call whose outcome nobody knows. Needs the field `call`.
+    /// A call has an unknown outcome. Needs the field `call`.
     pub const CALL_UNKNOWN: Self = Self("call.unknown");
-    /// A call was refused by a rule.
+    /// A rule denied a call.
     pub const DENY: Self = Self("deny");
-    /// Somebody listed what there is.
+    /// A client listed items.
     pub const LIST: Self = Self("list");
     /// A tool's definition was seen and pinned for the first time.
     pub const TOOL_PINNED: Self = Self("tool.pinned");
     /// A tool's definition differs from its pin.
     pub const TOOL_CHANGED: Self = Self("tool.changed");
-    /// A tool's definition is again the accepted one, after it differed.
+    /// A tool's definition equals its pin again after a change.
     pub const TOOL_RETURNED: Self = Self("tool.returned");
-    /// A person allowed or denied.
+    /// An approver allowed or denied a call.
     pub const APPROVAL: Self = Self("approval");
     /// The operator froze or thawed something.
     pub const FREEZE: Self = Self("freeze");
-    /// The operator made or revoked the key of a caller.
+    /// The operator created or revoked an API key.
     pub const KEY: Self = Self("key");
-    /// A question was put to the client.
+    /// An elicitation was sent to the client.
     pub const ELICIT: Self = Self("elicit");
-    /// Credentials were refused.
+    /// Credentials were rejected.
     pub const AUTH_FAIL: Self = Self("auth.fail");
-    /// The policy was read again.
+    /// The configuration was reloaded.
     pub const POLICY_RELOAD: Self = Self("policy.reload");
-    /// A server became usable.
+    /// A server became available.
     pub const UPSTREAM_UP: Self = Self("upstream.up");
-    /// A server became unusable.
+    /// A server became unavailable.
     pub const UPSTREAM_DOWN: Self = Self("upstream.down");
-    /// Calls were refused for lack of room.
+    /// Calls were rejected because of overload.
     pub const OVERLOAD: Self = Self("overload");
     /// The program is shutting down.
     pub const DRAIN: Self = Self("drain");
@@ -66,7 +66,7 @@ impl Event {
     pub(crate) const SEGMENT_RETIRED: Self = Self("segment.retired");
     pub(crate) const SEGMENT_SEALED: Self = Self("segment.sealed");
 
-    /// The text in the record.
+    /// Returns the text of `ev`.
     pub fn as_str(&self) -> &'static str {
         self.0
     }
@@ -75,7 +75,7 @@ impl Event {
         matches!(self, Self::CALL_BEGIN | Self::CALL_END | Self::CALL_UNKNOWN)
     }
 
-    /// Whether only the journal writes it.
+    /// Returns whether only the journal itself writes the event.
     fn is_own(self) -> bool {
         matches!(self.0, "genesis" | "recovered" | "checkpoint") || self.0.starts_with("segment.")
     }
@@ -88,23 +88,24 @@ impl Event {
 }
 
 impl From<&'static str> for Event {
-    /// Any lower-case name of at most 64 letters, digits, `.` and `_`; checked when it is appended.
+    /// Creates an event from a name of at most 64 lower-case letters, digits, `.` and `_`. The name is checked when an
+    /// entry is appended.
     fn from(name: &'static str) -> Self {
         Self(name)
     }
 }
 
-/// An event and its fields, before it has a place in the chain.
+/// Event and its fields, before it is a record of a chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// What happened.
+    /// Event type.
     pub event: Event,
-    /// The rest. Integers, strings, booleans, arrays and objects; no fractions, no null.
+    /// Fields: integers, strings, booleans, arrays and objects; no fractions, no null.
     pub fields: Map<String, Value>,
 }
 
 impl Entry {
-    /// An entry without fields.
+    /// Creates an entry without fields.
     pub fn new(event: impl Into<Event>) -> Self {
         Self {
             event: event.into(),
@@ -112,7 +113,7 @@ impl Entry {
         }
     }
 
-    /// Adds a field, or replaces it.
+    /// Adds or replaces a field.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.fields.insert(name.into(), value.into());
@@ -120,16 +121,16 @@ impl Entry {
     }
 }
 
-/// An entry that has been checked and is ready to be put in a chain.
+/// Validated entry, ready to be added to a chain.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) event: Event,
-    /// Names and canonical values, in canonical order.
+    /// Field names and canonical values, in canonical order.
     pub(crate) fields: Vec<(String, String)>,
 }
 
 impl Ready {
-    /// Checks an entry from outside.
+    /// Validates an entry of a caller.
     pub(crate) fn check(entry: Entry, limit: usize) -> Result<Self, Error> {
         if entry.event.is_own() || !entry.event.is_well_formed() {
             return Err(Error::entry(format!(
@@ -143,7 +144,7 @@ impl Ready {
         Self::build(entry, limit)
     }
 
-    /// Renders an entry; the journal's own entries start here.
+    /// Serializes an entry. Also used for the journal's own entries.
     pub(crate) fn build(entry: Entry, limit: usize) -> Result<Self, Error> {
         let mut fields = Vec::with_capacity(entry.fields.len());
         for (name, value) in &entry.fields {
@@ -163,16 +164,16 @@ impl Ready {
         Ok(ready)
     }
 
-    /// Bytes of the record, without what the chain adds.
+    /// Returns an upper bound of the record's size in bytes, without the fields that the chain adds.
     pub(crate) fn size(&self) -> usize {
-        // Escapes in names can make them up to six times as long.
+        // Escapes can make names up to six times as long.
         self.fields
             .iter()
             .map(|(name, value)| name.len() * 6 + value.len() + 4)
             .sum()
     }
 
-    /// Replaces contents by their length until the record fits; first the bulky fields, then the longest.
+    /// Replaces values by their length until the record fits: first the bulky fields, then the longest ones.
     fn shorten(&mut self, room: usize) {
         for bulky in [true, false] {
             while self.size() > room {
@@ -190,7 +191,7 @@ impl Ready {
         }
     }
 
-    /// The last resort for thousands of small fields or huge names.
+    /// Drops all fields except `call`, if thousands of small fields or huge names still exceed the limit.
     fn keep_only_the_call(&mut self) {
         let all = self.size();
         self.fields.retain(|(name, _)| name == "call");

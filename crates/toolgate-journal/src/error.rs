@@ -1,30 +1,30 @@
-//! What can go wrong, in words a person can act on.
+//! Errors of the journal.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Why the journal did not do what it was asked.
+/// Error of the journal.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file or folder could not be prepared when the journal was opened.
+    /// A file or directory could not be prepared when the journal was opened.
     Open {
-        /// What was tried, as a verb phrase.
+        /// Attempted operation, as a verb phrase.
         doing: &'static str,
-        /// The file or folder.
+        /// File or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         cause: Arc<io::Error>,
     },
-    /// The entry cannot be written as a record; a mistake of the caller.
+    /// The entry is invalid, which is a mistake of the caller.
     Entry(String),
-    /// The queue is full. Nothing was recorded; the call must be refused.
+    /// The queue is full. Nothing was recorded; the caller must reject the call.
     Overloaded,
-    /// A write or a sync failed, now or earlier. Nothing is recorded until the disk takes something again.
+    /// A write or a sync failed, now or earlier. Nothing is recorded until a repair succeeds.
     Failed(Arc<str>),
-    /// The journal was closed.
+    /// The journal is closed.
     Closed,
 }
 

@@ -1,8 +1,8 @@
-//! Whether the open segment is still the file at its path, and the way back if it is not.
+//! Displaced segments: detects that the path no longer leads to the open segment, and restores the segment.
 //!
-//! A program that renames, deletes or replaces the segment does not disturb the open file, so records would go where
-//! no reader finds them. Each checkpoint compares the two. The open file still has every record, so the repair
-//! writes them back to the path and continues the chain: nothing that was answered is lost.
+//! A program that renames, deletes or replaces the segment does not disturb the open file, so new records would go to a
+//! file that no reader finds. Each checkpoint compares path and open file. The open file still has every record: the
+//! repair writes them back to the path and continues the chain, so no acknowledged record is lost.
 
 use crate::chain::{self, Chain};
 use crate::disk::{Segment, private};
@@ -17,7 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 impl Writer {
-    /// Fails if the path of the segment does not lead to the open file any more.
+    /// Fails if the path of the segment no longer leads to the open file.
     pub(crate) fn check_in_place(&mut self) -> Result<(), Error> {
         let path = self.chain.segment(self.tip.seg);
         let Some(why) = displaced(self.segment.as_ref(), &path, self.file.bytes) else {
@@ -29,7 +29,7 @@ impl Writer {
         Err(error)
     }
 
-    /// Makes the folder of the chain again if it is gone.
+    /// Creates the directory of the chain again if it is gone.
     pub(crate) fn restore_folder(&mut self) -> Result<(), Error> {
         if self.chain.dir.is_dir() {
             return Ok(());
@@ -83,7 +83,7 @@ impl Writer {
     }
 }
 
-/// The good part of a segment, and its digest.
+/// Writer that copies the good part of a segment and computes its digest.
 struct Copy {
     file: fs::File,
     left: u64,
@@ -105,8 +105,8 @@ impl Write for Copy {
     }
 }
 
-/// Why the path does not lead to the open file with so many bytes; `None` if it does. More than one name is no
-/// fault: backups by hard link make some.
+/// Returns why the path does not lead to the open file of a size; `None` if it does. Additional hard links are
+/// permitted, since some backups create them.
 fn displaced(segment: &dyn Segment, path: &Path, bytes: u64) -> Option<String> {
     let open = match segment.state() {
         Ok(open) => open?,
@@ -127,7 +127,7 @@ fn displaced(segment: &dyn Segment, path: &Path, bytes: u64) -> Option<String> {
         .then(|| format!("was changed by another program: it has {found} bytes instead of {bytes}"))
 }
 
-/// Keeps a file that stands where the segment was.
+/// Renames the file at the path of the segment, so that it is preserved.
 fn set_aside(path: &Path) -> io::Result<()> {
     for attempt in 0..1000 {
         let aside = path.with_extension(format!("replaced-{attempt}"));

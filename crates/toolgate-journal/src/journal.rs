@@ -1,4 +1,4 @@
-//! The journal as its callers see it.
+//! Public interface of the journal.
 
 use crate::chain::{self, Chain};
 use crate::contents::{Contents, OpenCalls};
@@ -25,13 +25,13 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
 
-/// Where a record stands; proof that it is on the disk.
+/// Position of a durable record; proof that the record is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Receipt {
-    /// The name of the chain.
+    /// Id of the chain.
     pub chain: Arc<str>,
-    /// The number of the record in it, from 1.
+    /// Sequence number of the record in the chain, from 1.
     pub seq: u64,
 }
 
@@ -41,35 +41,35 @@ impl fmt::Display for Receipt {
     }
 }
 
-/// Whether the journal records.
+/// Health of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Health {
-    /// It does.
+    /// The journal records.
     Healthy,
-    /// A write or a sync failed; until the disk takes something again it refuses everything. The text is the system's reason.
+    /// A write or a sync failed. Everything is rejected until a repair succeeds. Contains the error of the system.
     Failed(Arc<str>),
-    /// It was closed.
+    /// The journal is closed.
     Closed,
 }
 
-/// How many digits of the digest of `mac.key` are its `key_id`.
+/// Number of digits of the digest of `mac.key` in `key_id`.
 const KEY_ID_DIGITS: usize = 16;
 
-/// How many records of a start may be written together with the introduction.
+/// Maximum number of first records that are written in one batch with the introduction.
 const MAX_UNSIGNED_START: usize = 32;
 
-/// What a journal begins with.
+/// Initial state of a journal.
 struct Start {
     chain: Chain,
     takeover: Takeover,
-    /// Chains that were cut, changed or removed since the last start, the newest first.
+    /// Chains that were truncated, changed or removed since the last start, newest first.
     damage: Vec<Damage>,
 }
 
-/// A chain of audit records that this process writes.
+/// Audit log writer: appends hash-chained audit records to a chain of this process.
 ///
-/// Share it in an `Arc`. Dropping it closes it: what was queued is written first.
+/// Share it in an `Arc`. Dropping it closes it after writing the queue.
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
@@ -84,13 +84,13 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Continues a free chain of the folder or begins a new one. Blocks; call it before serving.
+    /// Continues a free chain of the directory or starts a new one. Blocks; call it before serving.
     ///
-    /// A chain that another process uses, that does not verify, or whose disk failed once is left alone.
+    /// Skips a chain that another process uses, that does not verify, or that had a failed sync.
     ///
     /// # Errors
-    /// [`Error::Open`] for the first file or folder that could not be prepared, [`Error::Entry`] if a field of
-    /// `about` cannot be recorded, [`Error::Failed`] if the first records could not be written.
+    /// [`Error::Open`] for the first file or directory that could not be prepared, [`Error::Entry`] if a field of
+    /// `about` is invalid, [`Error::Failed`] if the first records could not be written.
     pub fn open(options: Options) -> Result<Self, Error> {
         let (disk, dir) = (options.disk.clone(), options.dir.clone());
         chain::make_dir(&options.dir, disk.as_ref())?;
@@ -153,78 +153,80 @@ impl Journal {
         })
     }
 
-    /// Queues an entry now and resolves once its record is on the disk.
+    /// Queues an entry at once and resolves when its record is on disk.
     ///
     /// The entry is recorded even if the future is dropped.
     ///
     /// # Errors
-    /// [`Error::Entry`] if it cannot be a record, [`Error::Overloaded`] if the queue is full, [`Error::Failed`] if
-    /// the disk failed now or earlier, [`Error::Closed`] after [`close`](Self::close).
+    /// [`Error::Entry`] if the entry is invalid, [`Error::Overloaded`] if the queue is full, [`Error::Failed`] if the
+    /// disk failed now or earlier, [`Error::Closed`] after [`close`](Self::close).
     pub fn append(&self, entry: Entry) -> impl Future<Output = Answer> + Send + use<> {
         let (waiter, answer) = oneshot::channel();
         let queued = self.send(entry, Some(waiter), false);
         async move {
             queued?;
-            // The writer answers everybody; it vanishes only if it panicked.
+            // The writer answers every waiter; it disappears only if it panicked.
             answer
                 .await
                 .unwrap_or_else(|_| Err(Error::Failed("the writer stopped".into())))
         }
     }
 
-    /// Queues an entry and does not wait. A crash in the next milliseconds may lose it.
+    /// Queues an entry without waiting. A crash in the next milliseconds may lose it.
     ///
     /// # Errors
-    /// As for [`append`](Self::append), without what happens after queueing.
+    /// As [`append`](Self::append), except for failures after queueing.
     pub fn note(&self, entry: Entry) -> Result<(), Error> {
         self.send(entry, None, false)
     }
 
-    /// As [`note`](Self::note), and a signed checkpoint follows at once: for what may be the last record for a while.
+    /// Queues an entry like [`note`](Self::note), followed at once by a signed checkpoint: for an entry that may be the
+    /// last for a while.
     ///
     /// # Errors
-    /// As for [`note`](Self::note).
+    /// As [`note`](Self::note).
     pub fn note_signed(&self, entry: Entry) -> Result<(), Error> {
         self.send(entry, None, true)
     }
 
-    /// The keyed digest of `bytes`: HMAC-SHA-256 as 64 hexadecimal digits.
+    /// Returns the keyed digest of `bytes`: HMAC-SHA-256 as 64 hexadecimal digits.
     ///
-    /// Equal bytes have equal digests in all chains of the folder; without `mac.key` short ones cannot be guessed.
+    /// Equal bytes have equal digests in all chains of the directory. Without `mac.key`, short contents cannot be
+    /// guessed from their digest.
     pub fn mac(&self, bytes: &[u8]) -> String {
         self.mac_of(|put| put(bytes))
     }
 
-    /// The same of what `give` puts, one piece after the other: nothing has to be copied together for it.
+    /// Returns the keyed digest of all pieces that `give` passes on, which avoids concatenating them.
     pub fn mac_of(&self, give: impl FnOnce(&mut dyn FnMut(&[u8]))) -> String {
         self.key.mac(give)
     }
 
-    /// The name of the chain with which it was opened; after a failed sync, receipts name another one.
+    /// Returns the id of the chain at the start. After a failed sync, receipts name another chain.
     pub fn chain(&self) -> &str {
         &self.chain
     }
 
-    /// The public key of the checkpoints, 64 hexadecimal digits.
+    /// Returns the public key of the checkpoints, 64 hexadecimal digits.
     pub fn public_key(&self) -> &str {
         &self.public_key
     }
 
-    /// Why the second place did not take the newest checkpoint; `None` if it did, or if there is none.
+    /// Returns why the checkpoint mirror lacks the newest checkpoint; `None` if it has it or no mirror is configured.
     pub fn place_trouble(&self) -> Option<String> {
         let place = self.shared.place.lock();
         place.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The damage to the audit log that no operator has acknowledged.
+    /// Returns the damage to the audit log that no operator has acknowledged.
     ///
     /// # Errors
-    /// The folder or a notice cannot be read.
+    /// The directory or a notice cannot be read.
     pub fn notices(&self) -> std::io::Result<Vec<Notice>> {
         notice::notices(&self.dir)
     }
 
-    /// Whether it records.
+    /// Returns the health of the journal.
     pub fn health(&self) -> Health {
         if let Some(reason) = self.shared.failed() {
             return Health::Failed(reason);
@@ -237,7 +239,7 @@ impl Journal {
         }
     }
 
-    /// Writes what is queued and releases the chain. Blocks; later entries are refused.
+    /// Writes the queue and releases the chain. Blocks; later entries are rejected.
     pub fn close(&self) {
         drop(
             self.queue
@@ -251,7 +253,7 @@ impl Journal {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(thread) = thread {
-            // A panic of the writer has already reached everybody who waited.
+            // A panic of the writer has already been reported to all waiters.
             let _ = thread.join();
         }
     }
@@ -296,7 +298,7 @@ impl Drop for Journal {
     }
 }
 
-/// The newest free chain that can be continued, or a new one.
+/// Finds the newest free chain that can be continued, or starts a new one.
 fn find(options: &Options, key: &str) -> Result<Start, Error> {
     let (dir, disk) = (&options.dir, options.disk.as_ref());
     let ids = chain::ids(dir).map_err(|e| Error::open("list", dir, e))?;
@@ -313,7 +315,7 @@ fn find(options: &Options, key: &str) -> Result<Start, Error> {
                     damage,
                 });
             }
-            // A new chain states the damage; this one waits for a later start.
+            // A new chain records the damage; this chain remains for a later start.
             Attempt::Ready(_) => break,
             Attempt::Failed => {}
             Attempt::Damaged(one) if notice::is_known(dir, id) => drop(one),
@@ -338,7 +340,7 @@ fn find(options: &Options, key: &str) -> Result<Start, Error> {
     })
 }
 
-/// The first record of a chain; it names the damaged chain that it follows.
+/// Returns the first record of a chain; it names the damaged chain that it follows.
 fn genesis(damage: Option<&Damage>) -> Entry {
     let genesis = Entry::new(Event::GENESIS);
     match damage {
@@ -351,12 +353,12 @@ fn genesis(damage: Option<&Damage>) -> Entry {
     }
 }
 
-/// The chains that are gone although the checkpoint mirror has checkpoints of them, signed by the key, newest first.
+/// Returns the chains that are gone although the checkpoint mirror has signed checkpoints of them, newest first.
 fn removed(options: &Options, ids: &[String], key: &str) -> Vec<Damage> {
     let Some(mirror) = &options.checkpoints else {
         return Vec::new();
     };
-    // A mirror that cannot be read is reported when it is opened for writing.
+    // An unreadable mirror is reported when it is opened for writing.
     let lines = place::lines_of_others(mirror, ids).unwrap_or_default();
     let marks = verify::last_marks(&lines, key);
     let gone = marks
@@ -372,13 +374,13 @@ fn removed(options: &Options, ids: &[String], key: &str) -> Vec<Damage> {
     .collect()
 }
 
-/// Whether `mac.key` is not the one that the chain stated last.
+/// Returns whether `mac.key` differs from the key that the chain stated last.
 fn exchanged(takeover: &Takeover, digest: &str) -> bool {
     let stated = takeover.mac_key.as_deref();
     stated.is_some_and(|stated| !digest.starts_with(stated))
 }
 
-/// Leaves a notice for each finding, once the records that state it are on the disk.
+/// Writes a notice for each finding, once the records that state it are on disk.
 fn tell(dir: &Path, chain: &str, damage: &[Damage], exchanged: bool) -> Result<(), Error> {
     let put = |about: &str, why: &str| {
         notice::put(dir, about, why).map_err(|e| Error::open("write a notice in", dir, e))
@@ -393,7 +395,7 @@ fn tell(dir: &Path, chain: &str, damage: &[Damage], exchanged: bool) -> Result<(
     Ok(())
 }
 
-/// Writes the records that come before any other, and a checkpoint over them.
+/// Writes the first records of a start and a checkpoint over them.
 fn begin(writer: &mut Writer, mut first: Vec<Entry>) -> Result<(), Error> {
     if writer.tip.seq == 0
         && first
@@ -410,7 +412,7 @@ fn begin(writer: &mut Writer, mut first: Vec<Entry>) -> Result<(), Error> {
         }
         records.push(Ready::build(entry, limit(&writer.options))?);
     }
-    // Before many records the introduction is signed alone: it states how much may be unsigned.
+    // If many records follow, the introduction is signed first: it states how many records may be unsigned.
     let alone = usize::from(records.len() > MAX_UNSIGNED_START);
     let (introduction, rest) = records.split_at(alone);
     if alone > 0 {
@@ -425,7 +427,7 @@ fn begin(writer: &mut Writer, mut first: Vec<Entry>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says who writes from here on.
+/// Adds the fields that identify the writing process to an entry.
 pub(crate) fn introduce(mut entry: Entry, options: &Options, mac_key: &str) -> Entry {
     let mut fields = options.about.clone();
     fields.append(&mut entry.fields);

@@ -1,4 +1,4 @@
-//! The keys of a folder, each in a file of its own: 64 hexadecimal digits, mode 0600.
+//! Keys of an audit log directory, each in its own file: 64 hexadecimal digits, mode 0600.
 
 use crate::disk::{Disk, private};
 use crate::error::Error;
@@ -12,16 +12,16 @@ use std::path::Path;
 
 const NAME: &str = "mac.key";
 
-/// HMAC-SHA-256 under a key of 32 random bytes, kept as 64 hexadecimal digits in `mac.key`.
+/// HMAC-SHA-256 key of 32 random bytes, stored as 64 hexadecimal digits in `mac.key`.
 #[derive(Debug)]
 pub(crate) struct Key {
     mac: hmac::Key,
-    /// SHA-256 of the key, 64 hexadecimal digits: names it without giving it away.
+    /// SHA-256 digest of the key, 64 hexadecimal digits: identifies the key without revealing it.
     pub(crate) digest: String,
 }
 
 impl Key {
-    /// Reads the key of a folder; the first caller makes it.
+    /// Reads the key of a directory, generating it on first use.
     pub(crate) fn of(dir: &Path, disk: &dyn Disk) -> Result<Self, Error> {
         let secret = secret(dir, NAME, disk)?;
         Ok(Self {
@@ -30,7 +30,7 @@ impl Key {
         })
     }
 
-    /// The digest of what is given, piece by piece, as 64 hexadecimal digits.
+    /// Returns the keyed digest of the pieces that `give` passes on, as 64 hexadecimal digits.
     pub(crate) fn mac(&self, give: impl FnOnce(&mut dyn FnMut(&[u8]))) -> String {
         let mut context = hmac::Context::with_key(&self.mac);
         give(&mut |bytes| context.update(bytes));
@@ -38,7 +38,7 @@ impl Key {
     }
 }
 
-/// The digest of the key of a folder, without making one; `None` if none can be read.
+/// Returns the digest of the existing key of a directory; `None` if there is no readable key.
 pub(crate) fn existing_digest(dir: &Path) -> Option<String> {
     read(&dir.join(NAME)).ok().map(|secret| digest_of(&secret))
 }
@@ -48,7 +48,7 @@ fn digest_of(secret: &[u8]) -> String {
     hex(digest::digest(&digest::SHA256, &text).as_ref())
 }
 
-/// The 32 secret bytes in a file of the folder; the first caller makes them.
+/// Returns the 32 secret bytes of a key file, generating them on first use.
 pub(crate) fn secret(dir: &Path, name: &str, disk: &dyn Disk) -> Result<Vec<u8>, Error> {
     let path = dir.join(name);
     if !path.exists() {
@@ -57,7 +57,7 @@ pub(crate) fn secret(dir: &Path, name: &str, disk: &dyn Disk) -> Result<Vec<u8>,
     read(&path).map_err(|e| Error::open("read the key", &path, e))
 }
 
-/// Random bytes as hexadecimal digits.
+/// Returns random bytes as hexadecimal digits.
 pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
     let mut bytes = [0; N];
     SystemRandom::new()
@@ -66,7 +66,7 @@ pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
     Ok(hex(&bytes))
 }
 
-/// Writes the key beside its place and links it there: two processes that start together agree on one key.
+/// Generates a key in a temporary file and links it to its name, so that concurrent processes agree on one key.
 fn make(dir: &Path, path: &Path, disk: &dyn Disk) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = dir.join(format!("{name}.{}", random_hex::<8>()?));

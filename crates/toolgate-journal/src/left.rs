@@ -1,4 +1,4 @@
-//! Calls that are open in a chain that ended for good: they are closed in another one.
+//! Open calls of an abandoned chain, which are closed in another chain.
 
 use crate::chain::{self, Chain};
 use crate::entry::{Entry, Event};
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::verify::{self, OpenCall};
 use std::path::Path;
 
-/// A chain to which nothing is appended any more, as it lies on the disk.
+/// Abandoned chain, to which nothing is appended any more.
 #[derive(Debug)]
 pub(crate) struct Left {
     chain: Chain,
@@ -16,7 +16,7 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Reads the chain back.
+    /// Reads an abandoned chain.
     pub(crate) fn read(chain: Chain, key: &str) -> Self {
         let report = verify::resume(&chain.dir, key, &[]).report;
         Self {
@@ -27,7 +27,7 @@ impl Left {
         }
     }
 
-    /// Those of a folder that failed, that nobody uses, and whose calls no other chain took over.
+    /// Returns the abandoned chains of a directory that no process uses and whose open calls no other chain has closed.
     pub(crate) fn behind(dir: &Path, key: &str) -> Result<Vec<Self>, Error> {
         let mut all = Vec::new();
         for id in chain::ids(dir).map_err(|e| Error::open("list", dir, e))? {
@@ -43,7 +43,7 @@ impl Left {
         Ok(all)
     }
 
-    /// The first record of the chain that comes after it.
+    /// Returns the `genesis` record of the chain that follows.
     pub(crate) fn genesis(&self) -> Entry {
         Entry::new(Event::GENESIS)
             .with("after", self.chain.id.as_str())
@@ -51,21 +51,21 @@ impl Left {
             .with("after_head", self.head.as_str())
     }
 
-    /// Its open calls begin once more where they will end.
+    /// Returns a `call.begin` for each open call, so that it can end in the chain that follows.
     pub(crate) fn begins(&self) -> impl Iterator<Item = Entry> {
         self.open
             .iter()
             .map(|call| self.about(Event::CALL_BEGIN, call))
     }
 
-    /// Its open calls end as unknown: whoever ran them is gone.
+    /// Returns a `call.unknown` for each open call; the process that ran it is gone.
     pub(crate) fn ends(&self) -> impl Iterator<Item = Entry> {
         self.open
             .iter()
             .map(|call| self.about(Event::CALL_UNKNOWN, call))
     }
 
-    /// All of them stand in another chain now, durable.
+    /// Records that all open calls are durable in another chain.
     pub(crate) fn is_closed(&self) {
         chain::mark_closed(&self.chain.dir);
     }

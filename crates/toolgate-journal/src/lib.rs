@@ -1,7 +1,8 @@
-//! A durable audit journal: JSON lines in chained segments, one chain for each process.
+//! Durable, tamper-evident audit log: JSON lines in hash-chained segments, one chain per process.
 //!
-//! [`Journal::append`] resolves once the record is on the disk, so an answer that waits for it is never released
-//! unrecorded. Many callers share one write and one sync. The crate knows nothing of any protocol.
+//! [`Journal::append`] resolves once the record is on disk, so a response that waits for it is never released
+//! unrecorded. Concurrent callers share one write and one sync (group commit). The crate is independent of any
+//! protocol.
 //!
 //! ```
 //! use toolgate_journal::{Entry, Event, Journal, Options, verify};
@@ -21,80 +22,84 @@
 //!
 //! ```text
 //! DIR/mac.key                                 key of the keyed digests, 64 hexadecimal digits, mode 0600
-//! DIR/checkpoint.key                         Ed25519 seed that signs checkpoints, the same form
+//! DIR/checkpoint.key                          Ed25519 seed that signs checkpoints, in the same form
 //! DIR/CHAIN/lock                              locked (flock) by the process that writes the chain
-//! DIR/CHAIN/seg-00000001.jsonl                the records
-//! DIR/CHAIN/seg-00000001.torn-OFFSET-N        a torn end that recovery cut off at OFFSET
-//! DIR/CHAIN.damaged                           what a start or a checkpoint found; ends with .acknowledged later
-//! DIR/hold                                    while it is there, nothing is retired
-//! DIR/CHAIN/failed                            a sync failed here once: nothing is appended any more
-//! DIR/CHAIN/closed                            and the calls that were open here are closed in another chain
+//! DIR/CHAIN/seg-00000001.jsonl                audit records
+//! DIR/CHAIN/seg-00000001.torn-OFFSET-N        torn write that recovery cut off at OFFSET
+//! DIR/CHAIN.damaged                           damage found at a start or a checkpoint; renamed to .acknowledged later
+//! DIR/hold                                    suspends retention while it exists
+//! DIR/CHAIN/failed                            marks a failed sync: nothing is appended any more
+//! DIR/CHAIN/closed                            marks that the open calls of the chain are closed in another one
 //! ```
 //!
-//! `CHAIN` is the time of its beginning in milliseconds, 12 hexadecimal digits, a dash and 16 random digits.
-//! The last record of a segment that has a next one is its seal, and the first record of the next is a checkpoint. A
-//! start reads from the last seal on, and from further back only where a call is open from there.
+//! `CHAIN` is the start time in milliseconds as 12 hexadecimal digits, a dash and 16 random digits. The last record of
+//! a segment that has a successor is its seal. The first record of the successor is a checkpoint. A start reads from
+//! the last seal on, and from further back only if a call is open from there.
 //!
 //! # Record
 //!
-//! A record is one JSON object in the canonical form of RFC 8785 and a newline. Numbers are integers within 2^53; there is
-//! neither a fraction nor `null`. A record is at most [`Options::record_limit`] bytes long: contents that do not fit, the
-//! fields `args`, `res` and `text` first, are replaced by `"[omitted: N bytes]"`.
+//! A record is one JSON object in the canonical form of RFC 8785, followed by a newline. Numbers are integers within
+//! 2^53; there are no fractions and no `null`. A record has at most [`Options::record_limit`] bytes. Values that do not
+//! fit, the fields `args`, `res` and `text` first, are replaced by `"[omitted: N bytes]"`.
 //!
 //! | field | value |
 //! | --- | --- |
 //! | `v` | version of this format, 1 |
-//! | `chain` | name of the chain |
+//! | `chain` | id of the chain |
 //! | `seg` | number of the segment, from 1 |
-//! | `seq` | number of the record in the chain, from 1 over all segments, without gaps |
-//! | `prev` | `h` of the record before, over segments too; 64 zeros in the first |
+//! | `seq` | sequence number of the record in the chain, from 1 across all segments, without gaps |
+//! | `prev` | `h` of the previous record, across segments too; 64 zeros in the first |
 //! | `h` | SHA-256 of `toolgate-journal-record-v1`, a newline, and the record without `h`; hexadecimal |
-//! | `ts` | UTC, microseconds since 1970, when the record was written |
-//! | `mono` | microseconds on the monotonic clock of the machine |
-//! | `boot` | which boot of the machine `mono` counts from |
-//! | `ev` | the event |
+//! | `ts` | write time in UTC, microseconds since the Unix epoch |
+//! | `mono` | microseconds of the monotonic clock of the machine |
+//! | `boot` | id of the boot that `mono` counts from |
+//! | `ev` | event type |
 //! | others | fields of the event |
 //!
-//! The journal itself writes `genesis` (first of a chain) and `recovered` (a process continues a chain), both with
-//! `product`, `config_hash`, `key_id` and `pid`; `recovered` also has `bytes` (torn and set aside) and `calls` (how many
-//! it closes as unknown). `call.unknown` with `call` and `begin` (a `seq`) closes a `call.begin` without `call.end`.
+//! The journal itself writes `genesis` (first record of a chain) and `recovered` (a process continues a chain), both
+//! with `product`, `config_hash`, `key_id` and `pid`. `recovered` also has `bytes` (size of the torn write) and `calls`
+//! (number of calls that it closes as unknown). `call.unknown` with `call` and `begin` (a `seq`) closes a `call.begin`
+//! without `call.end`.
 //!
-//! Both also state `batch_records`, `checkpoint_records`, `checkpoint_seconds`, `checkpoint_mirror` (if there is one) and
-//! `mac_key` (its digest), and so does the first checkpoint of each segment. A `genesis` after a damaged chain has `after`,
-//! `after_seq`, `after_head` and `cause`.
+//! Both also state `batch_records`, `checkpoint_records`, `checkpoint_seconds`, `checkpoint_mirror` (if there is one)
+//! and `mac_key` (its digest), and so does the first checkpoint of each segment. A `genesis` after a damaged chain has
+//! `after`, `after_seq`, `after_head` and `cause`.
 //!
-//! After a failed sync, calls that are open in the chain that ended are closed in another one, with `begin_chain` beside
-//! `begin`: in the chain that follows each of them has a `call.begin` once more, whose end comes there. Where the process
-//! did not live to begin that chain, the next one to start writes `call.unknown`.
+//! After a failed sync, the open calls of the abandoned chain are closed in another chain, with `begin_chain` beside
+//! `begin`. The chain that follows repeats the `call.begin` of each call and later records its end. If the process
+//! stops before it starts that chain, the next process writes `call.unknown`.
 //!
-//! | event | fields |
-//! | --- | --- |
-//! | `checkpoint` | `last` and `head`: number and hash of the record before; `count`: records so far; `at`: microseconds since 1970; `key`: public key; `sig`: Ed25519 over `toolgate-journal-checkpoint-v1`, the chain, `last`, `head`, `count`, `at`, each followed by a newline |
-//! | `segment.sealed` | `first`, `last`, `count`, `bytes` and `sha256` of the segment before this record; `open_from`: the oldest segment in which a call began that is still open |
-//! | `segment.retired` | `segment`, `first`, `count`, `bytes`, `sha256`, `last` (number of its seal) and `seal` (hash of its seal) of a segment that is removed once this record is on the disk |
+//! The other records of the journal are:
 //!
-//! Checkpoints are also appended to [`Options::checkpoints`], the same lines.
+//! - `checkpoint`, with `last` and `head` (sequence number and hash of the previous record), `count` (records so far),
+//!   `at` (microseconds since the Unix epoch), `key` (public key) and `sig`. `sig` is an Ed25519 signature over
+//!   `toolgate-journal-checkpoint-v1`, the chain, `last`, `head`, `count` and `at`, each followed by a newline.
+//! - `segment.sealed`, with `first`, `last`, `count`, `bytes` and `sha256` of the segment before this record, and
+//!   `open_from`, the oldest segment in which a call began that is still open.
+//! - `segment.retired`, with `segment`, `first`, `count`, `bytes`, `sha256`, `last` (sequence number of its seal) and
+//!   `seal` (hash of its seal) of a segment that is deleted once this record is on disk.
+//!
+//! Checkpoints are also appended to [`Options::checkpoints`] as identical lines.
 //!
 //! # Guarantees
 //!
-//! - What [`Journal::append`] answered `Ok` for was written and synced before. SIGKILL loses nothing of it; a power cut
-//!   does not either, as far as the disk keeps what it reports as synced.
-//! - After a failed write or sync all waiters get [`Error::Failed`], and so does everybody later, until it was possible to
-//!   go on: after a full disk in a new segment, after another failure in a new chain. A chain whose sync failed is never
-//!   continued, since the system may have dropped what it did not write.
-//!   Records of a failed batch may be in the file all the same.
-//! - A full queue refuses at once and drops nothing.
-//! - A changed, removed, added or moved record is found by [`verify::verify`]. If everything after it was recomputed, the
-//!   next checkpoint shows it.
+//! - A record that [`Journal::append`] acknowledged with `Ok` was written and synced before. SIGKILL does not lose it,
+//!   and neither does a power cut, if the disk preserves what it reports as synced.
+//! - After a failed write or sync all waiters get [`Error::Failed`], and so do later callers until a repair succeeds:
+//!   after a full disk in a new segment, after another failure in a new chain. A chain with a failed sync is never
+//!   continued, since the system may have dropped unwritten data. Records of a failed batch may still be in the file.
+//! - A full queue rejects entries at once and drops nothing.
+//! - [`verify::verify`] detects every changed, removed, added or moved record. If an attacker recomputes all later
+//!   hashes, the next checkpoint reveals it.
 //!
-//! # What it does not prove
+//! # Limits of the proof
 //!
-//! - Records cut off at the *end* of a chain, or a chain removed as a whole, show only by checkpoints in a second place,
-//!   and only as far as the last of them reaches.
-//! - Whoever has `checkpoint.key` can write the chain anew; then, too, the second place is what is left.
-//! - A record says what the program saw; traffic that went around it is not there.
+//! - Records cut off at the *end* of a chain, or a removed chain, are detected only by a checkpoint mirror, and only up
+//!   to its last checkpoint.
+//! - An attacker with `checkpoint.key` can rewrite the chain; then, too, only the checkpoint mirror reveals it.
+//! - A record states what the program saw; traffic that bypassed the program is missing.
 //!
-//! The journal is tamper-evident, not tamper-proof.
+//! The audit log is tamper-evident, not tamper-proof.
 
 mod canon;
 mod chain;

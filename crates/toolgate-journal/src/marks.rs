@@ -1,4 +1,4 @@
-//! When a checkpoint is due, and its way to the second place.
+//! Checkpoint schedule, and publication to the checkpoint mirror.
 
 use crate::options::Options;
 use crate::place::Place;
@@ -6,22 +6,22 @@ use crate::sign::Signer;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// The checkpoints of a writer.
+/// Checkpoint schedule of a writer.
 #[derive(Debug)]
 pub(crate) struct Marks {
     pub(crate) signer: Signer,
     place: Option<Place>,
-    /// Records since the last checkpoint.
+    /// Number of records since the last checkpoint.
     pub(crate) unsigned: u64,
-    /// A checkpoint is due whatever the numbers say.
+    /// Forces a checkpoint regardless of the schedule.
     pub(crate) wanted: bool,
     since: Instant,
-    /// The newest checkpoint, as long as the second place does not have it.
+    /// Newest checkpoint, until the checkpoint mirror has it.
     untold: Option<String>,
 }
 
 impl Marks {
-    /// No checkpoint yet; the first write ends with one.
+    /// Creates a schedule without a previous checkpoint.
     pub(crate) fn new(signer: Signer, place: Option<Place>) -> Self {
         Self {
             signer,
@@ -33,14 +33,14 @@ impl Marks {
         }
     }
 
-    /// Whether one is due after the records that are about to be written.
+    /// Returns whether a checkpoint is due after the records that are about to be written.
     pub(crate) fn is_due(&self, options: &Options) -> bool {
         let enough = self.unsigned >= options.checkpoint_records.max(1)
             || self.since.elapsed() >= options.checkpoint_every;
         self.unsigned > 0 && (self.wanted || enough)
     }
 
-    /// How long until one is due; `None` if everything is signed.
+    /// Returns the time until the next checkpoint; `None` if all records are signed.
     pub(crate) fn due_in(&self, options: &Options) -> Option<Duration> {
         let left = || {
             options
@@ -50,7 +50,7 @@ impl Marks {
         (self.unsigned > 0).then(left)
     }
 
-    /// A checkpoint is about to be written with this line; it was begun at that time.
+    /// Accounts for a checkpoint line that is about to be written, started at a time.
     pub(crate) fn signed(&mut self, line: &str, at: Instant) {
         self.unsigned = 0;
         self.wanted = false;
@@ -58,18 +58,18 @@ impl Marks {
         self.untold = Some(line.to_owned());
     }
 
-    /// The chain is another one now, with a place of its own.
+    /// Switches to the mirror file of a new chain.
     pub(crate) fn moved(&mut self, place: Option<Place>) {
         self.place = place;
         self.untold = None;
         self.unsigned = 0;
     }
 
-    /// Appends the newest checkpoint to the second place; `None` if there is nothing to tell. What does not arrive is
-    /// covered by the next.
+    /// Appends the newest checkpoint to the checkpoint mirror; `None` if there is nothing to append. The next
+    /// checkpoint covers one that could not be appended.
     pub(crate) fn publish(&mut self, failed: bool) -> Option<io::Result<()>> {
         let line = self.untold.take()?;
-        // After a failure nobody knows whether the line is on the disk.
+        // After a failure it is unknown whether the line is on disk.
         if failed {
             return None;
         }

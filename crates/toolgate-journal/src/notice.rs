@@ -1,4 +1,4 @@
-//! Damage that a start or a checkpoint found, kept beside the chains until an operator acknowledges it.
+//! Notices about damage to the audit log, stored beside the chains until an operator acknowledges them.
 
 use crate::disk::private;
 use std::fs;
@@ -8,36 +8,36 @@ use std::path::{Path, PathBuf};
 const OPEN: &str = "damaged";
 const ACKNOWLEDGED: &str = "acknowledged";
 
-/// What a notice about `mac.key` is about.
+/// Subject of a notice about `mac.key`.
 pub(crate) const MAC_KEY: &str = "mac.key";
 
 /// Damage to the audit log that no operator has acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Notice {
-    /// The name of the damaged chain, `CHAIN.segment` for a displaced segment, or `mac.key`.
+    /// Subject: id of the damaged chain, `CHAIN.segment` for a displaced segment, or `mac.key`.
     pub about: String,
-    /// What was found, and which chain goes on.
+    /// Description of the damage and the chain that continues.
     pub why: String,
 }
 
-/// What a notice is about if a chain goes on although its segment was displaced.
+/// Returns the subject of a notice about a displaced segment whose chain continues.
 pub(crate) fn displaced(chain: &str) -> String {
     format!("{chain}.segment")
 }
 
-/// A chain that cannot be continued.
+/// Damaged chain that cannot be continued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
     pub(crate) chain: String,
-    /// Number of its last good record, or of the last one that the checkpoint mirror covers.
+    /// Sequence number of its last good record, or of the last one that the checkpoint mirror covers.
     pub(crate) records: u64,
-    /// The hash of that record.
+    /// Hash of that record.
     pub(crate) head: String,
     pub(crate) why: String,
 }
 
-/// Records that something was found. The chain that follows says the same, signed.
+/// Writes a notice. The chain that follows states the same, signed.
 pub(crate) fn put(dir: &Path, about: &str, why: &str) -> io::Result<()> {
     let path = file(dir, about, OPEN);
     let mut file = match private(&path, true) {
@@ -48,15 +48,15 @@ pub(crate) fn put(dir: &Path, about: &str, why: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Whether damage of that chain was found before, acknowledged or not.
+/// Returns whether damage of a chain was found before, acknowledged or not.
 pub(crate) fn is_known(dir: &Path, about: &str) -> bool {
     [OPEN, ACKNOWLEDGED].map(|state| file(dir, about, state).exists()) != [false; 2]
 }
 
-/// The damage in a journal folder that nobody acknowledged, in the order of the names.
+/// Returns the unacknowledged damage to an audit log directory, sorted by name.
 ///
 /// # Errors
-/// The folder or a notice cannot be read.
+/// The directory or a notice cannot be read.
 pub fn notices(dir: &Path) -> io::Result<Vec<Notice>> {
     let mut all = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -76,7 +76,7 @@ pub fn notices(dir: &Path) -> io::Result<Vec<Notice>> {
     Ok(all)
 }
 
-/// Marks one notice as acknowledged. The verifiers report the damage all the same.
+/// Marks a notice as acknowledged. Verifiers still report the damage.
 ///
 /// # Errors
 /// The notice cannot be renamed.

@@ -1,4 +1,4 @@
-//! How a journal is opened.
+//! Options of a journal.
 
 use crate::disk::{Disk, Files};
 use serde_json::{Map, Value};
@@ -6,60 +6,59 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// No record is longer than this many bytes, whatever the options say: the readers rely on it.
+/// Maximum size of a record in bytes, whatever the options say. Readers rely on it.
 pub const LARGEST_RECORD: usize = 1024 * 1024;
 
-/// One write to the disk has at most about this many bytes, so a torn tail cannot be much longer.
+/// Approximate maximum size of one write in bytes, which bounds the size of a torn write.
 pub(crate) const LARGEST_WRITE: usize = 1024 * 1024;
 
-/// How to open a journal; [`Options::new`] has defaults that suit a gateway.
+/// Options of a journal; [`Options::new`] has defaults that suit a gateway.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The folder of all chains. Created with mode 0700 if it does not exist.
+    /// Directory of all chains. Created with mode 0700 if it does not exist.
     pub dir: PathBuf,
     /// Name and version of the program, for the `genesis` and `recovered` records.
     pub product: String,
-    /// Digest of the configuration in force, for the same records.
+    /// Digest of the current configuration, for the same records.
     pub config_hash: String,
-    /// Further fields of the `genesis` and `recovered` records (host, digest of the binary).
+    /// Additional fields of the `genesis` and `recovered` records (host, digest of the binary).
     pub about: Map<String, Value>,
-    /// How many entries may wait for the disk; one more is [`Error::Overloaded`](crate::Error::Overloaded).
+    /// Maximum number of queued entries; one more is [`Error::Overloaded`](crate::Error::Overloaded). Default: 8192.
     pub queue: usize,
-    /// How many bytes of entries may wait for the disk; more is `Overloaded` as well.
+    /// Maximum size of queued entries in bytes; more is `Overloaded` too. Default: 64 MiB.
     pub queue_bytes: usize,
-    /// How many records share one sync at most.
+    /// Maximum number of records that share one sync. Default: 256.
     pub batch: usize,
-    /// How long records are gathered at most while more keep coming. An idle queue is never waited for.
+    /// Maximum time to gather a batch while more entries arrive. An idle queue causes no wait. Default: 2 ms.
     pub wait: Duration,
-    /// Longest record in bytes; clamped to 1 KiB ..= [`LARGEST_RECORD`].
+    /// Maximum size of a record in bytes, clamped to 1 KiB ..= [`LARGEST_RECORD`]. Default: 64 KiB.
     pub record_limit: usize,
-    /// A segment of at least this many bytes is sealed and the next one begun; clamped to 4 KiB ..= 1 GiB.
+    /// Size in bytes at which a segment is sealed, clamped to 4 KiB ..= 1 GiB. Default: 64 MiB.
     pub segment_bytes: u64,
-    /// A segment that is older is sealed at the next record.
+    /// Age at which a segment is sealed, with the next record. Default: 24 hours.
     pub segment_age: Duration,
-    /// A signed checkpoint follows at the latest after this many records.
+    /// Maximum number of records between two signed checkpoints. Default: 1,000.
     pub checkpoint_records: u64,
-    /// A signed checkpoint follows at the latest after this time, where something was written.
+    /// Maximum time until a signed checkpoint covers a written record. Default: 5 seconds.
     pub checkpoint_every: Duration,
-    /// The second place of the checkpoints: a file, or a folder with a file for each chain.
+    /// Checkpoint mirror: a file, or a directory with a file per chain. Default: none.
     pub checkpoints: Option<PathBuf>,
-    /// Sealed segments older than this are retired, at a start and when a segment is sealed; `None` keeps them.
+    /// Maximum age of sealed segments; older ones are retired at a start and at each rotation. `None` keeps all.
     pub keep_age: Option<Duration>,
-    /// The oldest sealed segments of the chain are retired while it has more bytes; `None` keeps them.
+    /// Maximum size of the chain in bytes; the oldest sealed segments above it are retired. `None` keeps all.
     pub keep_bytes: Option<u64>,
-    /// Nothing is retired, as while there is a file `hold` in the folder.
+    /// Suspends retention, like a file `hold` in the directory.
     pub hold: bool,
-    /// How long after a failure, and between tries, it is tried to go on.
+    /// Interval of repair attempts after a failure. Default: 1 second.
     pub retry: Duration,
-    /// Where segments are written; another one is for tests that make the disk fail.
+    /// Disk that holds the segments; tests use one that fails.
     pub disk: Arc<dyn Disk>,
 }
 
 impl Options {
-    /// Defaults: queue 8192 entries or 64 MiB, batch 256, wait 2 ms, records of 64 KiB, segments
-    /// of 64 MiB or 24 hours, a checkpoint each 1,000 records or 5 seconds and in no second place, nothing retired, a try
-    /// to go on each second, real files.
+    /// Creates options for a directory, with the default of each field, real files, no checkpoint mirror and no
+    /// retention.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),

@@ -1,4 +1,4 @@
-//! The second place of the checkpoints, which may be on another disk or be read by somebody else.
+//! Checkpoint mirror, which may be on another disk or be read by another party.
 
 use crate::chain;
 use crate::disk::{Disk, private};
@@ -7,10 +7,10 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// How much of a file is looked at for its last checkpoint of a chain.
+/// Number of bytes at the end of a mirror file that are searched for the last checkpoint of a chain.
 const TAIL: u64 = 1024 * 1024;
 
-/// A file to which checkpoints are appended.
+/// Checkpoint mirror file, to which checkpoints are appended.
 #[derive(Debug)]
 pub(crate) struct Place {
     path: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Opens the place of a chain: the file, or the file of the chain in a folder.
+    /// Opens the mirror file of a chain: the configured file, or the file of the chain in a directory.
     pub(crate) fn open(place: &Path, chain: &str, disk: &dyn Disk) -> Result<Self, Error> {
         let path = file_of(place, chain);
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
@@ -40,7 +40,7 @@ impl Place {
         Ok(Self { path, file })
     }
 
-    /// Appends a line and makes it durable. One write, so that lines of several processes do not mix.
+    /// Appends a line and syncs it. Uses a single write, so that lines of concurrent processes do not mix.
     pub(crate) fn append(&mut self, line: &str) -> io::Result<()> {
         let mut text = String::new();
         if !ends_a_line(&self.path)? {
@@ -52,8 +52,8 @@ impl Place {
     }
 }
 
-/// Where checkpoints of a chain are: in a folder each chain has a file, and what does not exist and has no ending
-/// becomes a folder.
+/// Returns the mirror file of a chain. A directory has one file per chain; a path that does not exist and has no
+/// extension becomes a directory.
 pub(crate) fn file_of(place: &Path, chain: &str) -> PathBuf {
     let folder = place.is_dir() || (!place.exists() && place.extension().is_none());
     if folder {
@@ -63,7 +63,7 @@ pub(crate) fn file_of(place: &Path, chain: &str) -> PathBuf {
     }
 }
 
-/// The last lines of the place of a chain, as many as fit in a mebibyte; none if there is no file.
+/// Returns the last lines of the mirror of a chain, up to 1 MiB; none if there is no file.
 pub(crate) fn last_lines(place: &Path, chain: &str) -> io::Result<Vec<Vec<u8>>> {
     let mut file = match File::open(file_of(place, chain)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -76,7 +76,7 @@ pub(crate) fn last_lines(place: &Path, chain: &str) -> io::Result<Vec<Vec<u8>>> 
     Ok(bytes.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect())
 }
 
-/// The last lines of a checkpoint mirror about chains that are not among `ids`, and in a single file those of all.
+/// Returns the last lines of a mirror about chains that are not in `ids`; of a single file, the lines of all chains.
 pub(crate) fn lines_of_others(place: &Path, ids: &[String]) -> io::Result<Vec<Vec<u8>>> {
     if !place.is_dir() {
         return last_lines(place, "");
@@ -95,7 +95,7 @@ pub(crate) fn lines_of_others(place: &Path, ids: &[String]) -> io::Result<Vec<Ve
     Ok(lines)
 }
 
-/// Whether nothing half written stands at the end, as after a crash.
+/// Returns whether a file ends with a complete line. A crash may leave a partial one.
 fn ends_a_line(path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;
     if fs::metadata(path)?.len() == 0 {

@@ -1,4 +1,4 @@
-//! Reading the newest records, without loading whole files.
+//! Readers of the newest records, which do not load whole files.
 
 mod files;
 
@@ -13,27 +13,27 @@ use std::path::{Path, PathBuf};
 
 const BLOCK: u64 = 64 * 1024;
 
-/// How much a follower reads of one chain in one poll.
+/// Maximum number of bytes that a follower reads of one chain per poll.
 const LARGEST_READ: u64 = 1024 * 1024;
 
-/// A line longer than this is not of the journal; it is passed over in pieces.
+/// Maximum length of a line in bytes. A longer one is not from the journal and is skipped in pieces.
 const LONGEST_LINE: u64 = 1024 * 1024;
 
-/// One line of a segment. It is read, not verified.
+/// Line of a segment, parsed but not verified.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Line {
-    /// The name of the chain, from its folder.
+    /// Id of the chain, from its directory.
     pub chain: String,
-    /// The number in the chain; 0 if the line cannot be read.
+    /// Sequence number in the chain; 0 if the line cannot be parsed.
     pub seq: u64,
-    /// Microseconds since 1970; 0 if the line cannot be read.
+    /// Write time in microseconds since the Unix epoch; 0 if the line cannot be parsed.
     pub ts: u64,
-    /// What happened; `unreadable` if the line is not a JSON object.
+    /// Event type; `unreadable` if the line is not a JSON object.
     pub event: String,
     /// All members of the record.
     pub fields: Map<String, Value>,
-    /// The line as it stands, without its newline.
+    /// Line as stored, without its newline.
     pub raw: String,
 }
 
@@ -57,41 +57,41 @@ impl Line {
     }
 }
 
-/// The last `count` records of all chains together, by time and within a chain by number.
+/// Returns the last `count` records of all chains, sorted by time, and within a chain by sequence number.
 ///
 /// # Errors
-/// If a folder or file cannot be read.
+/// A directory or file cannot be read.
 pub fn tail(dir: &Path, count: usize) -> io::Result<Vec<Line>> {
     Follower::with_tail(dir, count).map(|(lines, _)| lines)
 }
 
-/// Reads what is added to the chains of a folder, new chains included.
+/// Follower of an audit log directory: reads new records, also of new chains.
 #[derive(Debug)]
 pub struct Follower {
     dir: PathBuf,
-    /// For each chain the segment and the offset behind the last whole line that was read.
+    /// Per chain, the segment and the offset after the last complete line that was read.
     places: BTreeMap<String, (u64, u64)>,
 }
 
 impl Follower {
-    /// Starts at the first record of every chain, for a search through everything.
+    /// Starts at the first record of every chain, for a full search.
     pub fn from_start(dir: &Path) -> Self {
         let (dir, places) = (dir.to_owned(), BTreeMap::new());
         Self { dir, places }
     }
 
-    /// Starts at the present end of every chain.
+    /// Starts at the current end of every chain.
     ///
     /// # Errors
-    /// If a folder or file cannot be read.
+    /// A directory or file cannot be read.
     pub fn from_end(dir: &Path) -> io::Result<Self> {
         Self::with_tail(dir, 0).map(|(_, follower)| follower)
     }
 
-    /// Gives the last `count` records and starts right behind them: nothing is missed, nothing comes twice.
+    /// Returns the last `count` records and a follower that starts right after them, without gap and overlap.
     ///
     /// # Errors
-    /// If a folder or file cannot be read.
+    /// A directory or file cannot be read.
     pub fn with_tail(dir: &Path, count: usize) -> io::Result<(Vec<Line>, Self)> {
         let (mut places, mut lines) = (BTreeMap::new(), Vec::new());
         for id in chain::ids(dir)? {
@@ -109,10 +109,10 @@ impl Follower {
         ))
     }
 
-    /// What was added since the last call, at most about a mebibyte of each chain; empty if nothing was.
+    /// Returns the records added since the last call, at most about 1 MiB of each chain.
     ///
     /// # Errors
-    /// If a folder or file cannot be read. The same lines come again then.
+    /// A directory or file cannot be read. The next call then returns the same lines.
     pub fn poll(&mut self) -> io::Result<Vec<Line>> {
         let mut lines = Vec::new();
         for id in chain::ids(&self.dir)? {
@@ -127,23 +127,23 @@ impl Follower {
     }
 }
 
-/// Orders by time, but never against the numbers of a chain, and keeps the last `count`.
+/// Sorts by time, but never against the order within a chain, and returns the last `count`.
 fn merge(lines: Vec<Line>, count: usize) -> Vec<Line> {
     let mut latest: BTreeMap<String, u64> = BTreeMap::new();
     let mut keyed: Vec<(u64, Line)> = Vec::with_capacity(lines.len());
     for line in lines {
-        // A clock that was set back must not turn records of a chain around.
+        // A clock that was set back must not reverse records of a chain.
         let top = latest.entry(line.chain.clone()).or_default();
         *top = line.ts.max(*top);
         keyed.push((*top, line));
     }
-    // Stable: lines of a chain come in their order.
+    // The sort is stable, which preserves the order within a chain.
     keyed.sort_by_key(|(ts, _)| *ts);
     let skip = keyed.len().saturating_sub(count);
     keyed.into_iter().skip(skip).map(|(_, line)| line).collect()
 }
 
-/// The end of a chain and its last lines.
+/// Returns the end position of a chain and its last lines.
 fn chain_tail(dir: &Path, id: &str, count: usize) -> io::Result<((u64, u64), Vec<Line>)> {
     let last = last_segment(dir, id);
     let (mut place, mut lines) = ((last.max(1), 0), Vec::new());
@@ -167,11 +167,11 @@ fn chain_tail(dir: &Path, id: &str, count: usize) -> io::Result<((u64, u64), Vec
     ))
 }
 
-/// The offset behind the last newline of a file, and the last whole lines before it.
+/// Returns the offset after the last newline of a file, and the last complete lines before it.
 fn last_lines(file: &mut File, count: usize) -> io::Result<(u64, Vec<Vec<u8>>)> {
     let mut start = file.metadata()?.len();
     let mut bytes: Vec<u8> = Vec::new();
-    // One newline more than lines: the one that ends the line before.
+    // One newline more than lines: the newline that ends the preceding line.
     while start > 0 && bytes.iter().filter(|b| **b == b'\n').count() <= count {
         let step = BLOCK.min(start);
         start -= step;
@@ -199,16 +199,16 @@ fn last_lines(file: &mut File, count: usize) -> io::Result<(u64, Vec<Vec<u8>>)> 
     ))
 }
 
-/// Reads whole lines from a place on, and says where the next ones will be.
+/// Reads complete lines from a position on, and returns them with the next position.
 fn read_on(dir: &Path, id: &str, mut place: (u64, u64)) -> io::Result<((u64, u64), Vec<Line>)> {
-    // It may have been retired before it was read to its end.
+    // The segment may have been retired before it was read completely.
     if place.0 < first_segment(dir, id) {
         place = (first_segment(dir, id), 0);
     }
     let Some(mut lines) = read_segment(dir, id, &mut place)? else {
         return Ok((place, Vec::new()));
     };
-    // A segment is finished once there is a next one.
+    // A segment is complete once it has a successor.
     while lines.is_empty() && place.0 < last_segment(dir, id) {
         place = (place.0 + 1, 0);
         lines = read_segment(dir, id, &mut place)?.unwrap_or_default();
@@ -220,7 +220,7 @@ fn read_segment(dir: &Path, id: &str, place: &mut (u64, u64)) -> io::Result<Opti
     let Some(mut file) = open(dir, id, place.0)? else {
         return Ok(None);
     };
-    // Recovery may have cut a torn end off.
+    // Recovery may have cut off a torn write.
     place.1 = place.1.min(file.metadata()?.len());
     file.seek(SeekFrom::Start(place.1))?;
     let mut input = BufReader::new(file);
@@ -247,12 +247,12 @@ fn open(dir: &Path, id: &str, seg: u64) -> io::Result<Option<File>> {
     }
 }
 
-/// The number of the last segment; 0 if there is none.
+/// Returns the number of the last segment; 0 if there is none.
 fn last_segment(dir: &Path, id: &str) -> u64 {
     segments(dir, id).max().unwrap_or(0)
 }
 
-/// The number of the first segment that was not retired; 1 if there is none.
+/// Returns the number of the first segment that was not retired; 1 if there is none.
 fn first_segment(dir: &Path, id: &str) -> u64 {
     segments(dir, id).min().unwrap_or(1)
 }

@@ -1,4 +1,4 @@
-//! One record as a line: the entry, its place in the chain, and the hash over both.
+//! Records: an entry, its position in the chain, and the hash over both.
 
 use crate::canon;
 use crate::entry::{Entry, Ready};
@@ -9,26 +9,26 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Goes before the record in the hash, so that the hash means nothing anywhere else.
+/// Domain separator of record hashes.
 const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
 
 /// `prev` of the first record.
 const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Where the chain stands: all that the next record needs to know.
+/// End of the chain: everything that the next record refers to.
 #[derive(Debug)]
 pub(crate) struct Tip {
     pub(crate) chain: Arc<str>,
     pub(crate) seg: u64,
-    /// Number of the last record; 0 before the first.
+    /// Sequence number of the last record; 0 before the first.
     pub(crate) seq: u64,
-    /// Its hash.
+    /// Hash of the last record.
     pub(crate) prev: String,
     boot: String,
 }
 
 impl Tip {
-    /// The end of a chain whose last record has this number and hash, if there is one.
+    /// Creates the end of a chain from the sequence number and hash of its last record, if there is one.
     pub(crate) fn new(chain: &str, seg: u64, last: Option<(u64, String)>) -> Self {
         let (seq, prev) = last.unwrap_or_else(|| (0, NOTHING.to_owned()));
         Self {
@@ -40,13 +40,13 @@ impl Tip {
         }
     }
 
-    /// Adds the next record, one of the journal's own, and its newline to `out`.
+    /// Appends the next record, one of the journal's own, and a newline to `out`.
     pub(crate) fn push_own(&mut self, entry: Entry, out: &mut String) -> Result<(), Error> {
         self.push(&Ready::build(entry, LARGEST_RECORD)?, out);
         Ok(())
     }
 
-    /// Adds the next record to `out`, with its newline.
+    /// Appends the next record and a newline to `out`.
     pub(crate) fn push(&mut self, entry: &Ready, out: &mut String) {
         self.seq += 1;
         let (mut body, at) = self.body(entry);
@@ -57,7 +57,7 @@ impl Tip {
         self.prev = hash;
     }
 
-    /// The record without `h`, and where `h` belongs. There is always a key after it: `mono`.
+    /// Returns the record without `h`, and the offset at which `h` belongs. The key `mono` always follows it.
     fn body(&self, entry: &Ready) -> (String, usize) {
         let head = self.head(entry);
         let mut members: Vec<(&str, &str)> = head
@@ -103,7 +103,7 @@ impl Tip {
     }
 }
 
-/// Lower-case hexadecimal.
+/// Returns bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes
@@ -113,7 +113,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Microseconds since 1970, UTC.
+/// Returns the time in UTC, in microseconds since the Unix epoch.
 pub(crate) fn utc_us() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -128,16 +128,16 @@ fn hash(body: &str) -> String {
     hex(context.finish().as_ref())
 }
 
-/// Microseconds on the monotonic clock; nanoseconds would pass 2^53 after 104 days.
+/// Returns the monotonic time in microseconds; nanoseconds would exceed 2^53 after 104 days.
 fn mono_us() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec * 1_000_000 + now.tv_nsec / 1000
 }
 
-/// The time since the boot of the machine, with the time it was suspended.
+/// Time since the boot of the machine, including suspension.
 pub(crate) struct BootTime(pub(crate) Duration);
 
-/// Returns the time since the boot; `None` on systems that do not name their boots.
+/// Returns the time since the boot; `None` on systems without boot ids.
 pub(crate) fn boot_time() -> Option<BootTime> {
     #[cfg(target_os = "linux")]
     {
@@ -150,7 +150,7 @@ pub(crate) fn boot_time() -> Option<BootTime> {
     None
 }
 
-/// Names the boot that `mono` counts from; where the system has no such name, `unknown`.
+/// Returns the id of the boot that `mono` counts from; `unknown` on systems without boot ids.
 pub(crate) fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let id: String = text

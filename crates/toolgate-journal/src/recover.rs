@@ -1,4 +1,4 @@
-//! Continuing a chain that another process left behind.
+//! Recovery: continues a chain of an earlier process.
 
 use crate::chain::Chain;
 use crate::contents::{Contents, OpenCalls};
@@ -13,32 +13,32 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// A chain that can be continued, and the records that its new owner writes first.
+/// Chain that can be continued, and the first records of its new owner.
 pub(crate) struct Takeover {
     pub(crate) tip: Tip,
     pub(crate) segment: Box<dyn Segment>,
     pub(crate) file: Contents,
     pub(crate) open: OpenCalls,
-    /// The last record is a seal, and the next segment is not there yet.
+    /// Whether the last record is a seal without a successor segment.
     pub(crate) sealed: bool,
-    /// How many bytes of a torn end were set aside.
+    /// Size in bytes of the torn write that was set aside.
     pub(crate) torn: u64,
     pub(crate) first: Vec<Entry>,
-    /// The digest of `mac.key` that the chain stated last, or its first digits.
+    /// Digest of `mac.key` that the chain stated last, or its first digits.
     pub(crate) mac_key: Option<String>,
 }
 
-/// What became of the attempt to continue a chain.
+/// Result of the attempt to continue a chain.
 pub(crate) enum Attempt {
-    /// It can be continued.
+    /// The chain can be continued.
     Ready(Box<Takeover>),
-    /// A sync failed in it once; nothing is appended.
+    /// A sync failed in the chain; nothing is appended.
     Failed,
-    /// It does not verify. It is left as it is, for the verifiers to report.
+    /// The chain does not verify. It stays unchanged, and verifiers report it.
     Damaged(Damage),
 }
 
-/// Checks the end of a chain and mends it.
+/// Verifies the end of a chain and cuts off a torn write.
 pub(crate) fn take_over(
     chain: &Chain,
     disk: &dyn Disk,
@@ -86,7 +86,7 @@ fn damage(chain: &Chain, report: &ChainReport, bad: &Bad) -> Damage {
     }
 }
 
-/// Creates the first segment of a chain that has none.
+/// Creates the first segment of a chain.
 pub(crate) fn open_first(chain: &Chain, disk: &dyn Disk) -> Result<Box<dyn Segment>, Error> {
     let path = chain.segment(1);
     let segment = disk
@@ -117,7 +117,7 @@ fn open_last(
         .map_err(|e| Error::open("continue the segment", &path, e))
 }
 
-/// `recovered`, and a `call.unknown` for each call whose end was not recorded.
+/// Returns `recovered`, and a `call.unknown` for each call without a recorded end.
 fn first_entries(found: &ChainReport, torn: u64) -> Vec<Entry> {
     let mut entries = Vec::new();
     if found.records > 0 || torn > 0 {
@@ -136,12 +136,12 @@ fn first_entries(found: &ChainReport, torn: u64) -> Vec<Entry> {
     entries
 }
 
-/// Copies what follows `length` to a file beside the segment.
+/// Copies everything after `length` to a file beside the segment.
 fn set_aside(segment: &Path, length: u64) -> io::Result<()> {
     let mut from = File::open(segment)?;
     from.seek(SeekFrom::Start(length))?;
     let (name, mut to) = new_beside(segment, length)?;
-    // Half a copy is of no use, and starts on a full disk would leave one each time.
+    // An incomplete copy is useless, and each start on a full disk would leave one.
     io::copy(&mut from, &mut to)
         .and_then(|_| to.sync_all())
         .inspect_err(|_| drop(fs::remove_file(name)))

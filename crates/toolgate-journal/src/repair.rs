@@ -1,8 +1,8 @@
-//! Going on after the disk failed, without a restart.
+//! Repair after a disk failure, without a restart.
 //!
-//! A full disk has written nothing wrong: once there is room, the segment is read back, mended, sealed, and the next
-//! one begun. After a failed sync nobody knows what the system still has, so that chain ends there, and a new one says
-//! after which record of which chain it comes, and closes its calls.
+//! A full disk leaves no wrong data: once there is space, the repair reads the segment back, cuts off a torn write,
+//! seals it and starts the next one. After a failed sync the contents of the disk are unknown, so the chain ends. A new
+//! chain names the last record of the old one and closes its calls.
 
 use crate::chain::{self, Chain};
 use crate::contents::{Contents, OpenCalls};
@@ -20,25 +20,25 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Room that has to be there before anything is tried.
+/// Free space in bytes that a repair needs.
 const ROOM: usize = 256 * 1024;
 
-/// Ends of calls that are kept for later at most.
+/// Maximum number of call ends that are stored for later.
 const MOST_OWED: usize = 8192;
 
-/// What failed.
+/// Cause of a failure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Trouble {
-    /// There was no room.
+    /// The disk is full.
     Full,
-    /// The file is not to be used again.
+    /// The file must not be used again.
     Final,
-    /// The path does not lead to the file any more.
+    /// The path no longer leads to the open file.
     Displaced,
 }
 
 impl Trouble {
-    /// What an error of a write means. `FileTooLarge` is a limit of the one file.
+    /// Classifies a write error. `FileTooLarge` is a limit of the single file, so a new chain can continue.
     pub(crate) fn of(cause: &io::Error) -> Self {
         match cause.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
@@ -48,7 +48,7 @@ impl Trouble {
 }
 
 impl Writer {
-    /// Keeps the end of a call that found no place: the call happened, whatever its caller was told.
+    /// Stores the end of a call that could not be written: the call happened, whatever its caller was told.
     pub(crate) fn owe(&mut self, record: Ready) {
         let end = matches!(record.event, Event::CALL_END | Event::CALL_UNKNOWN);
         if end && self.owed.len() < MOST_OWED {
@@ -56,7 +56,7 @@ impl Writer {
         }
     }
 
-    /// Tries to go on. Where that fails, everything is refused as before, until the next try.
+    /// Attempts a repair. After a failed attempt, entries are still rejected until the next one.
     pub(crate) fn repair(&mut self) {
         let (Some(trouble), Some(reason)) = (self.trouble, self.shared.failed()) else {
             return;
@@ -84,7 +84,7 @@ impl Writer {
         self.publish();
     }
 
-    /// Reads the segment back, mends it, says so, and begins the next one.
+    /// Reads the segment back, cuts off a torn write, records the recovery, and starts the next segment.
     fn resume(&mut self, reason: &str) -> Result<(), Error> {
         let options = &self.options;
         let (disk, place) = (options.disk.as_ref(), options.checkpoints.as_deref());
@@ -111,14 +111,14 @@ impl Writer {
         self.write(std::iter::empty()).map(drop)
     }
 
-    /// Begins another chain where the records of a displaced segment could not be written back.
+    /// Starts another chain if the records of a displaced segment could not be written back.
     fn leave_displaced(&mut self, reason: &str) -> Result<(), Error> {
-        // Calls go on either way; the next chain states the reason as well.
+        // Recording continues even without the notice; the next chain states the reason as well.
         let _ = notice::put(&self.options.dir, &self.chain.id, reason);
         self.start_anew(reason)
     }
 
-    /// Leaves the chain as it is and begins another one, in which its open calls go on.
+    /// Abandons the chain and starts another one, in which its open calls continue.
     fn start_anew(&mut self, reason: &str) -> Result<(), Error> {
         let disk = self.options.disk.clone();
         let chain = Chain::begin(&self.options.dir, disk.as_ref())?;
@@ -130,7 +130,7 @@ impl Writer {
         self.file = Contents::new(1, utc_us());
         self.open = OpenCalls::default();
         let before = std::mem::replace(&mut self.chain, chain);
-        // A chain that was begun here and failed at once has nothing of its own.
+        // A chain that was started here and failed at once has no calls of its own.
         let key = &self.marks.signer.public;
         let left = match self.left.take() {
             Some(left) => {
@@ -166,7 +166,7 @@ impl Writer {
         self.write(std::iter::once(&record)).map(drop)
     }
 
-    /// Writes the ends that are owed; of those in the same chain only what is not there yet.
+    /// Writes the stored call ends; in the same chain only those that are still missing.
     fn pay(&mut self, same_chain: bool) -> Result<(), Error> {
         let mut owed = std::mem::take(&mut self.owed);
         if same_chain {
@@ -184,7 +184,7 @@ impl Writer {
     }
 }
 
-/// Whether something can be written and synced.
+/// Returns whether enough data can be written and synced.
 fn has_room(dir: &Path) -> io::Result<()> {
     let path = dir.join("room");
     let _ = fs::remove_file(&path);

@@ -1,4 +1,4 @@
-//! Old segments go, whole and sealed ones only, the oldest first; what each held stays in the chain.
+//! Retention: retires the oldest sealed segments as a whole; a summary of each stays in the chain.
 
 use crate::chain;
 use crate::entry::{Entry, Event};
@@ -10,13 +10,13 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// While this file is in the journal folder, nothing is retired.
+/// File in the audit log directory that suspends retention.
 const HOLD: &str = "hold";
 
-/// No seal is longer.
+/// Maximum size of a seal in bytes.
 const LONGEST_SEAL: u64 = 16 * 1024;
 
-/// A sealed segment.
+/// Sealed segment that may be retired.
 struct Old {
     path: PathBuf,
     segment: u64,
@@ -24,13 +24,13 @@ struct Old {
 }
 
 impl Writer {
-    /// Retires what is older or more than is kept: a record first, durable, then the file.
+    /// Retires segments that exceed the age or size limit: first a durable record, then the deletion.
     pub(crate) fn retire(&mut self) -> Result<(), Error> {
         let keep_all = self.options.keep_age.is_none() && self.options.keep_bytes.is_none();
         if keep_all || self.options.hold || self.options.dir.join(HOLD).exists() {
             return Ok(());
         }
-        // What cannot be read is left for the verifier to complain about.
+        // An unreadable directory is left for the verifier to report.
         let Ok(old) = self.old() else { return Ok(()) };
         let all: u64 = old.iter().map(|old| old.bytes).sum();
         let mut rest = all + self.file.bytes;
@@ -50,13 +50,13 @@ impl Writer {
             return Ok(());
         }
         self.put(&text)?;
-        // A file that stays is tried again at the next rotation; it does no harm.
+        // A file that could not be deleted is harmless and is retried at the next rotation.
         gone.iter().for_each(|path| drop(fs::remove_file(path)));
         let _ = self.options.disk.sync_dir(&self.chain.dir);
         Ok(())
     }
 
-    /// The segments that may go, oldest first: sealed, and before the first with an open call.
+    /// Returns the segments that may be retired, oldest first: sealed, and before the first with an open call.
     fn old(&self) -> io::Result<Vec<Old>> {
         let end = self.open.oldest_segment().unwrap_or(self.tip.seg);
         let mut all = Vec::new();
@@ -98,7 +98,7 @@ fn tombstone(old: &Old, seal: &Map<String, Value>) -> Entry {
         .with("sha256", value("sha256"))
 }
 
-/// The last record of a file, if it is a whole seal.
+/// Returns the last record of a file if it is a complete seal.
 fn seal(file: &Path) -> Option<Map<String, Value>> {
     let mut input = File::open(file).ok()?;
     let length = input.metadata().ok()?.len();

@@ -1,4 +1,4 @@
-//! From one segment to the next: the seal, then the new file, then a checkpoint that signs the seal.
+//! Segment rotation: the seal, then the new file, then a checkpoint that signs the seal.
 
 use crate::contents::Contents;
 use crate::entry::{Entry, Event};
@@ -7,7 +7,7 @@ use crate::record::utc_us;
 use crate::writer::Writer;
 
 impl Writer {
-    /// Whether the segment is to be sealed before anything else is written to it.
+    /// Returns whether the segment must be sealed before the next write.
     pub(crate) fn is_full(&self) -> bool {
         let options = &self.options;
         let age = utc_us().saturating_sub(self.file.since);
@@ -16,7 +16,7 @@ impl Writer {
         !self.file.is_empty() && (old || self.file.bytes >= bytes)
     }
 
-    /// Seals the segment and begins the next. Wherever a crash comes, the next start goes on from there.
+    /// Seals the segment and starts the next one. After a crash at any point, the next start continues from there.
     pub(crate) fn rotate(&mut self) -> Result<(), Error> {
         self.check_in_place()?;
         let mut text = String::new();
@@ -26,7 +26,7 @@ impl Writer {
         self.begin_segment()
     }
 
-    /// Creates the file after a sealed one.
+    /// Creates the file that follows a sealed segment.
     pub(crate) fn begin_segment(&mut self) -> Result<(), Error> {
         let path = self.chain.segment(self.tip.seg + 1);
         let disk = self.options.disk.clone();

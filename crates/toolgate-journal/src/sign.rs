@@ -1,4 +1,4 @@
-//! Signed checkpoints: who holds the key says how far the chain had come.
+//! Signed checkpoints: signatures over the position and hash of the last record.
 
 use crate::disk::Disk;
 use crate::entry::{Entry, Event};
@@ -13,18 +13,18 @@ use std::path::Path;
 
 const NAME: &str = "checkpoint.key";
 
-/// Goes before what is signed, so that the signature means nothing anywhere else.
+/// Domain separator of checkpoint signatures.
 const DOMAIN: &str = "toolgate-journal-checkpoint-v1";
 
-/// The Ed25519 key of a folder, in `checkpoint.key`.
+/// Ed25519 signing key of a directory, in `checkpoint.key`.
 pub(crate) struct Signer {
     pair: Ed25519KeyPair,
-    /// The public key, 64 hexadecimal digits.
+    /// Public key, 64 hexadecimal digits.
     pub(crate) public: String,
 }
 
 impl Signer {
-    /// Reads the key of a folder; the first caller makes it.
+    /// Reads the key of a directory, generating it on first use.
     pub(crate) fn of(dir: &Path, disk: &dyn Disk) -> Result<Self, Error> {
         let seed = key::secret(dir, NAME, disk)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| {
@@ -35,7 +35,7 @@ impl Signer {
         Ok(Self { pair, public })
     }
 
-    /// The checkpoint over all records up to the tip.
+    /// Returns the signed checkpoint over all records so far.
     pub(crate) fn checkpoint(&self, tip: &Tip) -> Entry {
         let at = utc_us();
         let (chain, last, head) = (&tip.chain, tip.seq, &tip.prev);
@@ -56,16 +56,17 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// The public key of a journal folder's checkpoints, 64 hexadecimal digits; the key is made if there is none.
+/// Returns the public key of the checkpoints of an audit log directory, 64 hexadecimal digits. Generates the key if
+/// there is none.
 ///
 /// # Errors
-/// The folder or the key cannot be read or made.
+/// The directory or the key cannot be read or created.
 pub fn public_key(dir: &Path, disk: &dyn Disk) -> Result<String, Error> {
     crate::chain::make_dir(dir, disk)?;
     Signer::of(dir, disk).map(|signer| signer.public)
 }
 
-/// The public key of the key that is there, without making one.
+/// Returns the public key of the existing key; `None` if there is none.
 pub(crate) fn existing(dir: &Path) -> Option<String> {
     fs::symlink_metadata(dir.join(NAME)).ok()?;
     let signer = Signer::of(dir, &crate::disk::Files).ok()?;

@@ -1,10 +1,10 @@
-//! What a chain states about itself, so that a verifier can judge its unsigned end, its mirror and its key.
+//! Terms of a chain: its own statements by which a verifier judges its unsigned end, its mirror and its key.
 
 use crate::entry::Entry;
 use crate::options::Options;
 use std::path::{Path, PathBuf};
 
-/// The largest integer of a record.
+/// Largest integer of a record.
 const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// Adds the bounds of the unsigned end, the digest of `mac.key` and the path of the checkpoint mirror.
@@ -24,7 +24,7 @@ pub(crate) fn with_terms(entry: Entry, options: &Options, mac_key: &str) -> Entr
     }
 }
 
-/// The path from the root: a verifier may be started in another folder.
+/// Returns the absolute path, because a verifier may run in another directory.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

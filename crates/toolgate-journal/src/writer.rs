@@ -1,4 +1,4 @@
-//! The one thread that writes: it gathers what waits, writes it at once, syncs once, and releases all waiters.
+//! Writer thread with group commit: gathers queued entries, writes and syncs them once, and answers all waiters.
 
 use crate::chain::{self, Chain};
 use crate::contents::{Contents, OpenCalls};
@@ -22,27 +22,27 @@ use tokio::sync::oneshot;
 
 pub(crate) type Answer = Result<Receipt, Error>;
 
-/// An entry in the queue, and who waits for it.
+/// Queued entry and its waiter.
 pub(crate) struct Message {
     pub(crate) record: Ready,
     pub(crate) waiter: Option<oneshot::Sender<Answer>>,
-    /// A checkpoint has to follow.
+    /// Forces a checkpoint after the entry.
     pub(crate) sign: bool,
 }
 
-/// What the writer and its callers both see.
+/// State that the writer shares with callers.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// Why nothing can be recorded now; set before any waiter learns of it.
+    /// Reason for which nothing can be recorded; set before any waiter gets it.
     failed: RwLock<Option<Arc<str>>>,
-    /// Bytes of the entries in the queue.
+    /// Size of the queued entries in bytes.
     pub(crate) waiting: AtomicUsize,
-    /// Why the second place did not take the newest checkpoint.
+    /// Reason for which the checkpoint mirror lacks the newest checkpoint.
     pub(crate) place: Mutex<Option<String>>,
 }
 
 impl Shared {
-    /// Why nothing can be recorded now.
+    /// Returns the reason for which nothing can be recorded, if any.
     pub(crate) fn failed(&self) -> Option<Arc<str>> {
         let failed = self.failed.read();
         failed.unwrap_or_else(PoisonError::into_inner).clone()
@@ -56,25 +56,25 @@ impl Shared {
 pub(crate) struct Writer {
     pub(crate) tip: Tip,
     pub(crate) segment: Box<dyn Segment>,
-    /// The segment's contents so far.
+    /// Contents of the current segment.
     pub(crate) file: Contents,
     pub(crate) open: OpenCalls,
     pub(crate) marks: Marks,
     pub(crate) shared: Arc<Shared>,
     pub(crate) chain: Chain,
     pub(crate) options: Options,
-    /// The digest of the key of the keyed digests.
+    /// Digest of the key of the keyed digests.
     pub(crate) mac_key: String,
-    /// Why nothing is written now.
+    /// Cause of the current failure.
     pub(crate) trouble: Option<Trouble>,
-    /// Ends of calls that could not be written.
+    /// Call ends that could not be written.
     pub(crate) owed: Vec<Ready>,
-    /// A chain that ended for good, as long as none follows it.
+    /// Abandoned chain, until another one follows it.
     pub(crate) left: Option<Left>,
 }
 
 impl Writer {
-    /// Works until all senders are gone and the queue is empty.
+    /// Runs until all senders are gone and the queue is empty.
     pub(crate) fn run(mut self, inbox: &Receiver<Message>) {
         let _guard = Guard(self.shared.clone());
         loop {
@@ -90,7 +90,7 @@ impl Writer {
         }
     }
 
-    /// Waits for an entry, but not longer than until a checkpoint is due.
+    /// Waits for an entry until the next checkpoint or repair attempt is due.
     fn next(&self, inbox: &Receiver<Message>) -> Result<Message, RecvTimeoutError> {
         let due = match self.trouble {
             Some(_) => Some(self.options.retry),
@@ -102,17 +102,17 @@ impl Writer {
         }
     }
 
-    /// A checkpoint over what has none yet.
+    /// Writes a checkpoint over all unsigned records.
     fn mark(&mut self) {
         if self.marks.unsigned > 0 {
             self.marks.wanted = true;
-            // Whoever asks next learns of a failure.
+            // The next caller gets the error of a failure.
             let _ = self.write(std::iter::empty());
             self.publish();
         }
     }
 
-    /// Takes what is there. Waits only while more keeps coming: a lone caller is never held up.
+    /// Gathers the queued entries. Waits only while more entries arrive, so that a lone caller is never delayed.
     fn gather(&self, first: Message, inbox: &Receiver<Message>) -> Vec<Message> {
         let until = Instant::now() + self.options.wait;
         let mut bytes = first.record.size();
@@ -135,7 +135,7 @@ impl Writer {
         batch
     }
 
-    /// Makes a batch durable and tells everybody who waits.
+    /// Makes a batch durable and answers its waiters.
     fn commit(&mut self, batch: Vec<Message>) {
         let size: usize = batch.iter().map(|message| message.record.size()).sum();
         self.shared.waiting.fetch_sub(size, Ordering::Relaxed);
@@ -145,7 +145,7 @@ impl Writer {
         let chain = self.tip.chain.clone();
         for (seq, message) in (first..).zip(batch) {
             if let Some(waiter) = message.waiter {
-                // Whoever stopped waiting has no use for the answer.
+                // A dropped waiter does not need the answer.
                 let _ = waiter.send(result.clone().map(|_| Receipt {
                     chain: chain.clone(),
                     seq,
@@ -155,12 +155,12 @@ impl Writer {
                 self.owe(message.record);
             }
         }
-        // Nobody has to wait for the second place.
+        // No caller waits for the checkpoint mirror.
         self.publish();
     }
 
-    /// One write and one sync; says the number of the first record. After a failure nothing is tried before a
-    /// repair.
+    /// Writes and syncs records once, and returns the sequence number of the first. After a failure nothing is written
+    /// until a repair.
     pub(crate) fn write<'a>(
         &mut self,
         records: impl Iterator<Item = &'a Ready>,
@@ -187,7 +187,7 @@ impl Writer {
         self.put(&text).map(|()| first)
     }
 
-    /// Writes and syncs text that ends the chain from here on.
+    /// Writes and syncs text at the end of the chain.
     pub(crate) fn put(&mut self, text: &str) -> Result<(), Error> {
         let written = write_all(self.segment.as_mut(), text.as_bytes());
         written.map_err(|cause| self.fail(&cause))?;
@@ -196,13 +196,13 @@ impl Writer {
         Ok(())
     }
 
-    /// The first record of a segment signs the seal of the one before.
+    /// Starts a new segment with a checkpoint that signs the previous seal.
     pub(crate) fn begin_text(&mut self, text: &mut String) -> Result<(), Error> {
         if self.file.is_empty() && text.is_empty() && self.tip.seg > 1 {
             let checkpoint = self.marks.signer.checkpoint(&self.tip);
             let terms = with_terms(checkpoint, &self.options, &self.mac_key);
             self.put_checkpoint(terms, text)?;
-            // Retention may take the records before it, so what it states is signed as soon as possible.
+            // Retention may remove the records before it, so its terms are signed as soon as possible.
             self.marks.wanted = true;
         }
         Ok(())
@@ -222,7 +222,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Tells the second place of the newest checkpoint.
+    /// Appends the newest checkpoint to the mirror.
     pub(crate) fn publish(&mut self) {
         let failed = self.trouble.is_some();
         let told = self.marks.publish(failed);
@@ -244,7 +244,7 @@ impl Writer {
         })
     }
 
-    /// From here on everything is refused, until a repair.
+    /// Records a failure, so that everything is rejected until a repair.
     pub(crate) fn fail(&mut self, cause: &io::Error) -> Error {
         let reason: Arc<str> = cause.to_string().into();
         self.trouble = Some(Trouble::of(cause));
@@ -265,7 +265,7 @@ fn write_all(segment: &mut dyn Segment, mut rest: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Marks the journal as failed should the writer panic.
+/// Guard that marks the journal as failed if the writer panics.
 struct Guard(Arc<Shared>);
 
 impl Drop for Guard {

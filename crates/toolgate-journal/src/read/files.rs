@@ -1,4 +1,4 @@
-//! The segments of a folder as files, for whoever keeps an index of them.
+//! Segment files of an audit log directory, for an index.
 
 use super::{LONGEST_LINE, Line, segments};
 use crate::chain;
@@ -6,27 +6,27 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// A segment as it lies there.
+/// Segment file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SegmentFile {
-    /// The name of the chain.
+    /// Id of the chain.
     pub chain: String,
-    /// The number of the segment in it.
+    /// Number of the segment in the chain.
     pub number: u64,
-    /// Its file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its length.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Whether there is a next one: then nothing is added to it any more.
+    /// Whether a next segment exists, so that this one no longer changes.
     pub sealed: bool,
 }
 
 impl SegmentFile {
-    /// Gives every whole line with the offset at which it begins.
+    /// Calls `each` with every complete line and its offset.
     ///
     /// # Errors
-    /// If the file cannot be read, or what `each` says.
+    /// The file cannot be read, or `each` fails.
     pub fn lines(&self, mut each: impl FnMut(u64, Line) -> io::Result<()>) -> io::Result<()> {
         let mut input = BufReader::new(File::open(&self.path)?);
         let mut at = 0;
@@ -48,13 +48,13 @@ impl SegmentFile {
         }
     }
 
-    /// The line that begins at that offset, if one does.
+    /// Returns the line that begins at an offset, if there is one.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// The file cannot be read.
     pub fn line_at(&self, at: u64) -> io::Result<Option<Line>> {
         let mut file = File::open(&self.path)?;
-        // A line begins behind another one.
+        // A line begins after a newline.
         file.seek(SeekFrom::Start(at.saturating_sub(1)))?;
         let mut input = BufReader::new(file);
         if at > 0 {
@@ -71,10 +71,10 @@ impl SegmentFile {
     }
 }
 
-/// All segments of a folder, chain by chain and in their order.
+/// Returns all segment files of a directory, sorted by chain and number.
 ///
 /// # Errors
-/// If the folder cannot be read.
+/// The directory cannot be read.
 pub fn files(dir: &Path) -> io::Result<Vec<SegmentFile>> {
     let mut all = Vec::new();
     for id in chain::ids(dir)? {
@@ -83,7 +83,7 @@ pub fn files(dir: &Path) -> io::Result<Vec<SegmentFile>> {
         let last = numbers.last().copied();
         for number in numbers {
             let path = dir.join(&id).join(chain::segment_name(number));
-            // It may have been retired meanwhile.
+            // The segment may have been retired meanwhile.
             let Ok(meta) = path.metadata() else { continue };
             all.push(SegmentFile {
                 chain: id.clone(),

@@ -1,8 +1,8 @@
-//! The clock of a folder of state: never behind a time that any process of the folder saw.
+//! Monotonic wall clock of a state directory: never behind a time that any process of the directory saw.
 //!
-//! Approvals, grants and keys expire by it. Were they to expire by the system clock alone, setting that clock back would
-//! make expired ones valid again. The clock goes on by the monotonic clock while the system clock is behind. The highest
-//! time is a row of the state; within one boot of the machine, time counts while no process runs, too.
+//! Approvals, grants and API keys expire by it. With the system clock alone, setting that clock back would make expired
+//! ones valid again. While the system clock is behind, this clock advances by the monotonic clock. The state stores the
+//! highest time. Within one boot of the machine, time also advances while no process runs.
 
 use crate::record::{BootTime, boot_id, boot_time};
 use serde_json::{Value, json};
@@ -11,12 +11,12 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-/// The table of the state that holds the highest time.
+/// Table of the state that stores the highest time.
 pub(super) const TABLE: &str = "clock";
-/// The key of its only row.
+/// Key of the only row of that table.
 pub(super) const KEY: &str = "highest";
 
-/// A wall clock that never goes back.
+/// Wall clock that never goes back.
 ///
 /// ```
 /// # use std::time::{Duration, SystemTime};
@@ -28,12 +28,12 @@ pub(super) const KEY: &str = "highest";
 /// ```
 #[derive(Debug)]
 pub struct Clock {
-    /// The highest time that was seen, and when that was.
+    /// Highest time seen, and the instant of that.
     highest: Mutex<(SystemTime, Instant)>,
 }
 
 impl Default for Clock {
-    /// A clock that has seen no other time than now.
+    /// Creates a clock at the current system time.
     fn default() -> Clock {
         Clock {
             highest: Mutex::new((system_time(), Instant::now())),
@@ -42,17 +42,17 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Returns the time: that of the system, or a later one if that was set back.
+    /// Returns the time: that of the system, or a later one if the system clock was set back.
     pub fn now(&self) -> SystemTime {
         self.at_least(system_time())
     }
 
-    /// Takes in a time that was seen elsewhere.
+    /// Advances the clock to a time that was seen elsewhere.
     pub fn raise(&self, seen: SystemTime) {
         self.at_least(seen);
     }
 
-    /// Returns by how much the clock is ahead of the system clock.
+    /// Returns the lead over the system clock.
     pub fn ahead(&self) -> Duration {
         let now = self.now();
         now.duration_since(system_time()).unwrap_or_default()
@@ -67,7 +67,7 @@ impl Clock {
         highest.0
     }
 
-    /// Returns the row that keeps the time of now.
+    /// Returns the row that stores the current time.
     pub(super) fn row(&self) -> Value {
         let up = boot_time();
         json!({
@@ -77,7 +77,7 @@ impl Clock {
         })
     }
 
-    /// Takes in the time of a row, and what has passed since if the machine was not booted meanwhile.
+    /// Advances the clock to the time of a row, plus the time since then if the machine was not rebooted.
     pub(super) fn take(&self, row: &Value) {
         let number = |key: &str| {
             row.get(key)
@@ -98,7 +98,7 @@ impl Clock {
     }
 }
 
-/// The time of the system clock. A build for tests can be started with that clock set otherwise.
+/// Returns the time of the system clock. Debug builds can shift it for tests.
 fn system_time() -> SystemTime {
     #[cfg(debug_assertions)]
     {
@@ -154,13 +154,13 @@ mod tests {
         row["ms"] = json!(later);
         clock.take(&row);
         assert!(millis(clock.now()) >= later + 10);
-        // Of another boot, only the time counts.
+        // In another boot, only the stored time counts.
         let other = Clock::default();
         row["boot"] = json!("other");
         row["up_ms"] = json!(0);
         other.take(&row);
         assert!(other.now() < SystemTime::now() + HOUR + HOUR / 2);
-        // What cannot be read changes nothing.
+        // A malformed row changes nothing.
         for bad in [json!(null), json!({"ms": "x"}), json!({"ms": u64::MAX})] {
             other.take(&bad);
         }

@@ -1,4 +1,4 @@
-//! The file of the state, under the lock of its folder.
+//! State file, accessed under the lock of its directory.
 
 use super::{StateError, line::Change};
 use crate::{
@@ -16,37 +16,37 @@ use std::{
 const DATA: &str = "state.jsonl";
 const LOCK: &str = "state.lock";
 const NEW: &str = "state.new";
-/// Longest file that is read, in bytes: limits of rows bound it far below after each clean-up.
+/// Maximum size in bytes of the file that is read. Row limits keep it far below after each compaction.
 const LONGEST: u64 = 1024 * 1024 * 1024;
 
-/// The file, as far as this process has read it.
+/// State file and the position up to which this process has read it.
 #[derive(Debug)]
 pub(super) struct StateFile {
     pub(super) dir: PathBuf,
     lock: File,
     data: File,
-    /// Which file `data` is: another process may have put a shorter one in its place.
+    /// Inode of `data`. Another process may have replaced the file by a compacted one.
     inode: u64,
-    /// Up to where it was read, in bytes and lines.
+    /// Position up to which the file was read, in bytes and lines.
     pub(super) read: u64,
     lines: usize,
 }
 
-/// The lock of the folder, until it is dropped.
+/// Guard of the directory lock, which is released when dropped.
 pub(super) struct Locked(File);
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // Closing would do it as well, but the file stays open in its owner.
+        // Closing would unlock too, but the owner keeps the file open.
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
 
-/// What others wrote since the last look.
+/// Changes of other processes since the last read.
 pub(super) struct News {
-    /// The file was replaced: all that was known is void.
+    /// Whether the file was replaced, so that all known rows are obsolete.
     pub(super) anew: bool,
-    /// With the bytes of their lines.
+    /// Changes with the size of their lines in bytes.
     pub(super) changes: Vec<(Change, u64)>,
 }
 
@@ -73,12 +73,12 @@ impl StateFile {
         self.dir.join(DATA)
     }
 
-    /// Whether somebody else wrote.
+    /// Returns whether another process wrote.
     pub(super) fn is_stale(&self) -> bool {
         fs::metadata(self.path()).map_or(true, |m| m.ino() != self.inode || m.len() != self.read)
     }
 
-    /// Waits for the lock.
+    /// Waits for the directory lock.
     pub(super) fn lock(&self) -> Result<Locked, StateError> {
         let wrong = |e: io::Error| StateError::file("lock", &self.dir.join(LOCK), e);
         let file = self.lock.try_clone().map_err(wrong)?;
@@ -91,7 +91,7 @@ impl StateFile {
         }
     }
 
-    /// Reads what others wrote, and cuts off the torn end that a killed process left.
+    /// Reads the changes of other processes, and cuts off the torn write of a killed process.
     pub(super) fn catch_up(&mut self, _held: &Locked) -> Result<News, StateError> {
         let path = self.path();
         let now = open(&path)?;
@@ -134,7 +134,7 @@ impl StateFile {
         Ok(changes)
     }
 
-    /// Cuts the file to what was read.
+    /// Truncates the file to the part that was read.
     pub(super) fn cut(&mut self) -> Result<(), StateError> {
         let cut = self
             .data
@@ -148,7 +148,7 @@ impl StateFile {
         self.data.write_all(text.as_bytes())
     }
 
-    /// Makes what was appended durable.
+    /// Syncs the appended lines.
     pub(super) fn sync(&mut self, text: &str) -> io::Result<()> {
         self.data.sync_data()?;
         self.read += text.len() as u64;
@@ -156,7 +156,7 @@ impl StateFile {
         Ok(())
     }
 
-    /// Puts a shorter file with the same entries in its place.
+    /// Replaces the file by a compacted one with the same entries.
     pub(super) fn replace(&mut self, _held: &Locked, text: &str) -> Result<(), StateError> {
         let path = self.dir.join(NEW);
         let wrong = |e: io::Error| StateError::file("write", &path, e);

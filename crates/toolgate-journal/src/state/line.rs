@@ -1,24 +1,24 @@
-//! One change as a line, and back.
+//! Serialization of a state change as one line.
 
 use crate::record::hex;
 use ring::digest;
 use serde_json::{Map, Value, json};
 
-/// `,"h":"` and 16 digits and `"}`.
+/// Length in bytes of `,"h":"`, 16 digits and `"}`.
 const TAIL: usize = 24;
 
-/// One change.
+/// Change of one key.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Change {
     pub(super) version: u64,
     pub(super) table: String,
     pub(super) key: String,
-    /// `None` removes the key.
+    /// New value; `None` removes the key.
     pub(super) value: Option<Value>,
 }
 
 impl Change {
-    /// Adds the line to `out`, with its newline.
+    /// Appends the line and a newline to `out`.
     pub(super) fn push(&self, out: &mut String) {
         let (version, table, key) = (self.version, json!(self.table), json!(self.key));
         let mut body = format!("{{\"n\":{version},\"t\":{table},\"k\":{key}");
@@ -31,7 +31,7 @@ impl Change {
         out.push_str(&format!(",\"h\":\"{hash}\"}}\n"));
     }
 
-    /// The change of a line without its newline; `None` if it is not one as we write them.
+    /// Parses a line without its newline; `None` if its form or hash is wrong.
     pub(super) fn read(line: &[u8]) -> Option<Change> {
         let (body, tail) = line.split_at_checked(line.len().checked_sub(TAIL)?)?;
         let hash = tail.strip_prefix(b",\"h\":\"")?.strip_suffix(b"\"}")?;

@@ -1,16 +1,16 @@
-//! What must outlive a process and is no evidence: approvals, grants, pins. Tables of JSON values in one file.
+//! Durable state that is not evidence: approvals, grants, pins. A key-value store of JSON tables in one file.
 //!
-//! All processes of a folder share it: each write takes the lock of the folder, reads what others wrote, and is on the
-//! disk when it resolves. [`Expect`] decides races, so that what may be used once is used once.
+//! All processes of a directory share it. Each write locks the directory, reads the changes of other processes, and is
+//! on disk when it resolves. [`Expect`] decides races, so that something single-use is used once.
 //!
 //! ```text
-//! DIR/state.lock     locked (flock) by whoever writes
-//! DIR/state.jsonl    one change a line; the last one of a key counts
+//! DIR/state.lock     locked (flock) during a write
+//! DIR/state.jsonl    one change per line; the last change of a key counts
 //! ```
 //!
-//! A line is `{"n":VERSION,"t":TABLE,"k":KEY,"v":VALUE,"h":"..."}`. Without `v` the key was removed. `h` is the beginning
-//! of the SHA-256 of what stands before it: it finds a torn end and a damaged disk. It is no protection against whoever
-//! can write the file; that is what the record is for.
+//! A line is `{"n":VERSION,"t":TABLE,"k":KEY,"v":VALUE,"h":"..."}`. A line without `v` removes the key. `h` is a prefix
+//! of the SHA-256 of the text before it, which detects torn writes and a damaged disk. It does not protect against an
+//! attacker who can write the file; the audit log does.
 
 mod clock;
 mod file;
@@ -34,50 +34,50 @@ use tables::Tables;
 use tokio::sync::{oneshot, watch};
 use writer::{Message, Writer};
 
-/// One entry of a table.
+/// Entry of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Its name in the table.
+    /// Key in the table.
     pub key: String,
-    /// What stands there.
+    /// JSON value.
     pub value: Value,
-    /// Which change wrote it; grows with each change of the folder.
+    /// Version: number of the change that wrote it, which grows with each change in the directory.
     pub version: u64,
 }
 
-/// What must be so for a write to happen.
+/// Precondition of a write (compare-and-set).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Expect {
-    /// Nothing.
+    /// No precondition.
     Any,
-    /// The key is not there.
+    /// The key does not exist.
     Absent,
-    /// The key is there, as this change wrote it.
+    /// The key exists with this version.
     Version(u64),
 }
 
-/// What became of a write.
+/// Result of a write.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Written {
-    /// It is on the disk; its version.
+    /// The change is on disk; with its version.
     Done(u64),
-    /// It was not as expected, and nothing was written.
+    /// The precondition failed, and nothing was written.
     Conflict,
 }
 
-/// How much fits.
+/// Limits of the state.
 #[derive(Clone, Copy, Debug)]
 pub struct StateLimits {
-    /// Entries of all tables.
+    /// Maximum number of entries in all tables.
     pub rows: usize,
-    /// Bytes of one entry, with its key.
+    /// Maximum size of an entry and its key in bytes.
     pub row_bytes: usize,
-    /// Changes that may wait for the disk.
+    /// Maximum number of queued changes.
     pub queue: usize,
 }
 
 impl Default for StateLimits {
-    /// 100,000 entries of 1 MiB, and a queue of 1,024.
+    /// Returns 100,000 entries of 1 MiB, and a queue of 1,024.
     fn default() -> StateLimits {
         StateLimits {
             rows: 100_000,
@@ -87,33 +87,33 @@ impl Default for StateLimits {
     }
 }
 
-/// Why the state was not read or written.
+/// Error of the state.
 ///
-/// Its `Display` has no path: it may reach a caller. [`StateError::detail`] is for the operator.
+/// `Display` contains no path, since it may reach a caller. [`StateError::detail`] is for the operator.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum StateError {
     /// A file could not be used.
     File {
-        /// What was tried, as a verb phrase.
+        /// Attempted operation, as a verb phrase.
         doing: &'static str,
-        /// Which one.
+        /// File.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         cause: Arc<io::Error>,
     },
-    /// A line in the middle of the file is not what was written there.
+    /// A line in the middle of the file is corrupt.
     Damaged {
-        /// Which file.
+        /// File.
         path: PathBuf,
-        /// Which line, from 1.
+        /// Line number, from 1.
         line: usize,
     },
-    /// A limit would be passed; nothing was written.
+    /// A limit would be exceeded; nothing was written.
     Full(String),
-    /// Too many changes wait for the disk; nothing was written.
+    /// Too many changes are queued; nothing was written.
     Overloaded,
-    /// A write could not be made durable, now or earlier. Nothing more is written by this process.
+    /// A write could not be made durable, now or earlier. This process writes nothing more.
     Failed(Arc<str>),
 }
 
@@ -128,7 +128,7 @@ impl StateError {
 }
 
 impl StateError {
-    /// Returns what happened with paths and what the system said, and what to do: for the operator only.
+    /// Returns the error with paths, the error of the system, and the remedy: for the operator only.
     pub fn detail(&self) -> String {
         match self {
             StateError::File { doing, path, cause } => format!(
@@ -173,7 +173,7 @@ impl std::error::Error for StateError {
     }
 }
 
-/// What the writer and its callers both see.
+/// State that the writer shares with callers.
 #[derive(Debug, Default)]
 struct Shared {
     tables: RwLock<Tables>,
@@ -188,7 +188,7 @@ impl Shared {
     }
 }
 
-/// The tables of a folder. Dropping it writes what waits.
+/// Durable key-value tables of a directory. Dropping it writes the queued changes.
 #[derive(Debug)]
 pub struct State {
     shared: Arc<Shared>,
@@ -198,7 +198,8 @@ pub struct State {
 }
 
 impl State {
-    /// Reads the tables of a folder, which is made with mode 0700 if it is not there. Blocks; call it before serving.
+    /// Reads the tables of a directory, which is created with mode 0700 if it does not exist. Blocks; call it before
+    /// serving.
     ///
     /// # Errors
     /// The files cannot be used, or a line in them is damaged.
@@ -219,25 +220,25 @@ impl State {
         })
     }
 
-    /// All entries of a table by key; what other processes wrote is among them within a second.
+    /// Returns all entries of a table by key. Changes of other processes appear within a second.
     pub fn entries(&self, table: &str) -> Vec<Row> {
         self.shared.tables().entries(table)
     }
 
-    /// The keys of a table and the versions of their entries, without the values.
+    /// Returns the keys of a table and the versions of their entries, without the values.
     pub fn versions(&self, table: &str) -> Vec<(String, u64)> {
         self.shared.tables().versions(table)
     }
 
-    /// One entry of a table.
+    /// Returns one entry of a table.
     pub fn row(&self, table: &str, key: &str) -> Option<Row> {
         self.shared.tables().row(table, key).cloned()
     }
 
-    /// Writes an entry, or removes it, and resolves once that is on the disk. It happens even if the future is dropped.
+    /// Writes or removes an entry, and resolves once the change is on disk. It happens even if the future is dropped.
     ///
     /// # Errors
-    /// It does not fit, too many wait, or the disk failed.
+    /// The entry exceeds a limit, the queue is full, or the disk failed.
     pub fn write(
         &self,
         table: &str,
@@ -254,12 +255,12 @@ impl State {
         }
     }
 
-    /// The clock of the folder, by which everything in it expires.
+    /// Returns the clock of the directory, by which everything in it expires.
     pub fn clock(&self) -> &Arc<Clock> {
         &self.shared.clock
     }
 
-    /// Counts the changes, those of other processes too.
+    /// Returns a counter of the changes, including those of other processes.
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.shared.changed.subscribe()
     }
@@ -307,7 +308,7 @@ impl Drop for State {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(thread) = thread {
-            // Its panic has reached everybody who waited.
+            // A panic of the writer has already been reported to all waiters.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! All entries, by table and key.
+//! In-memory tables of all entries.
 
 use super::{Row, line::Change};
 use std::collections::{BTreeMap, HashMap};
@@ -6,16 +6,16 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     tables: HashMap<String, BTreeMap<String, Held>>,
-    /// Entries of all tables.
+    /// Number of entries in all tables.
     pub(super) rows: usize,
-    /// Bytes of their lines.
+    /// Size of their lines in bytes.
     pub(super) bytes: u64,
 }
 
 #[derive(Debug)]
 struct Held {
     row: Row,
-    /// Bytes of its line.
+    /// Size of its line in bytes.
     line: u64,
 }
 
@@ -39,7 +39,7 @@ impl Tables {
             .collect()
     }
 
-    /// `line` is how long the line of the change is, in bytes.
+    /// Applies a change whose line has a size in bytes.
     pub(super) fn apply(&mut self, change: Change, line: u64) {
         let Change {
             version,
@@ -65,7 +65,7 @@ impl Tables {
         self.bytes -= before.map_or(0, |held| held.line);
     }
 
-    /// The file that has just these entries.
+    /// Returns the compacted file with exactly these entries.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for (table, rows) in &self.tables {

@@ -1,4 +1,4 @@
-//! The one thread that writes the state: it takes what waits, decides, writes it at once, syncs once, and answers.
+//! Writer thread of the state: decides queued changes, writes and syncs them once, and answers.
 
 use super::{
     Expect, Shared, StateError, StateLimits, Written, clock,
@@ -17,14 +17,14 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// How often it looks for what others wrote.
+/// Poll interval for changes of other processes.
 const LOOK: Duration = Duration::from_millis(500);
-/// How many changes share one sync at most.
+/// Maximum number of changes that share one sync.
 const BATCH: usize = 256;
-/// A file is put in order when it is longer than this, in bytes, and more than half of it is void.
+/// Size in bytes from which a file is compacted, if more than half of it is obsolete.
 const LONG: u64 = 1024 * 1024;
 
-/// A change that somebody wants.
+/// Queued change and its waiter.
 pub(super) struct Message {
     pub(super) table: String,
     pub(super) key: String,
@@ -40,29 +40,29 @@ pub(super) struct Writer {
     file: StateFile,
     shared: Arc<Shared>,
     limits: StateLimits,
-    /// The last change, of whichever process.
+    /// Version of the last change of any process.
     version: u64,
-    /// When the highest time of the folder was written last, as far as this process knows; it begins with its first change.
+    /// Time of the last write of the highest time, as far as this process knows; set by its first change.
     time_written: Option<Instant>,
 }
 
-/// The shortest time between two rows with the highest time, in a folder that changes.
+/// Minimum interval between two writes of the highest time in a directory that changes.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
-/// The same in a folder in which nothing else changes.
+/// Minimum interval in a directory in which nothing else changes.
 const IDLE_CLOCK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Changes of one batch that are not on the disk yet.
+/// Changes of a batch that are not on disk yet.
 #[derive(Default)]
 struct Staged {
-    /// With the bytes of their lines.
+    /// Changes with the size of their lines in bytes.
     changes: Vec<(Change, u64)>,
     text: String,
-    /// How many entries more there will be; removals do not make room before they are on the disk.
+    /// Number of added entries. Removals free no space before they are on disk.
     more: usize,
 }
 
 impl Staged {
-    /// What a key will have, if this batch speaks of it.
+    /// Returns the version of a key after this batch, if the batch changes it.
     fn row(&self, table: &str, key: &str) -> Option<Option<u64>> {
         let of = |c: &&Change| c.table == table && c.key == key;
         let mut changes = self.changes.iter().rev().map(|(change, _)| change);
@@ -95,7 +95,7 @@ impl Writer {
         &self.file.dir
     }
 
-    /// Works until all senders are gone and the queue is empty.
+    /// Runs until all senders are gone and the queue is empty.
     pub(super) fn run(mut self, inbox: &Receiver<Message>) {
         loop {
             match inbox.recv_timeout(LOOK) {
@@ -113,7 +113,7 @@ impl Writer {
         }
     }
 
-    /// Reads what others wrote. What cannot be read fails the next write, which says so.
+    /// Reads the changes of other processes. An unreadable file fails the next write, which reports it.
     fn look(&mut self) {
         if self.file.is_stale()
             && let Ok(held) = self.file.lock()
@@ -135,12 +135,12 @@ impl Writer {
         let done = self.write(batch, &mut answers);
         for (waiter, answer) in answers {
             let answer = done.clone().and(answer);
-            // Whoever stopped waiting has no use for the answer.
+            // A dropped waiter does not need the answer.
             let _ = waiter.send(answer);
         }
     }
 
-    /// Decides all, and makes what was decided durable at once; what fails here fails for all.
+    /// Decides all changes of a batch and makes them durable together; a failure here fails all of them.
     fn write(&mut self, batch: Vec<Message>, answers: &mut Answers) -> Result<(), StateError> {
         let held = self.ready();
         let mut staged = Staged::default();
@@ -172,18 +172,18 @@ impl Writer {
         }
         self.durable(&staged.text)?;
         self.publish(false, staged.changes);
-        // It is written; a file that cannot be put in order is one for later.
+        // The changes are on disk; a failed compaction is retried later.
         let _ = self.tidy(&held);
         Ok(())
     }
 
-    /// Whether the highest time on the disk is older than this.
+    /// Returns whether the highest time on disk is older than an interval.
     fn is_time_due(&self, interval: Duration) -> bool {
         self.time_written.is_none_or(|at| at.elapsed() >= interval)
     }
 
-    /// Writes the time where this process has changed something before and no process wrote it lately. A failure is one of
-    /// the next change, too, which says so.
+    /// Writes the time if this process has changed something before and no process wrote the time recently. A failure
+    /// also fails the next change, which reports it.
     fn keep_time(&mut self, interval: Duration) {
         if self.time_written.is_none() || !self.is_time_due(interval) {
             return;
@@ -228,7 +228,7 @@ impl Writer {
         let (there, rows) = {
             let known = self.shared.tables();
             let there = known.row(table, key).map(|row| row.version);
-            // The row of the clock is not one that somebody asked for.
+            // The row of the clock does not count, since no caller added it.
             let clock = known.row(clock::TABLE, clock::KEY).is_some();
             let rows = known.rows - usize::from(clock);
             (staged.row(table, key).unwrap_or(there), rows)
@@ -254,7 +254,7 @@ impl Writer {
         Ok(Written::Done(self.version))
     }
 
-    /// A full disk takes nothing and may have room again later; what could not be synced is final.
+    /// Writes and syncs text. A full disk may accept it later; a failed sync is final.
     fn durable(&mut self, text: &str) -> Result<(), StateError> {
         if let Err(cause) = self.file.write(text) {
             if let Err(error) = self.file.cut() {
@@ -268,12 +268,12 @@ impl Writer {
 
     fn fail(&self, reason: &str) -> StateError {
         let reason: Arc<str> = reason.into();
-        // It is empty: `ready` looked, and only this thread fills it.
+        // The cell is empty: `ready` checked, and only this thread fills it.
         let _ = self.shared.failed.set(reason.clone());
         StateError::Failed(reason)
     }
 
-    /// Leaves out what is void once there is much of it.
+    /// Compacts the file if much of it is obsolete.
     fn tidy(&mut self, held: &Locked) -> Result<(), StateError> {
         if self.file.read < LONG {
             return Ok(());
@@ -285,7 +285,7 @@ impl Writer {
             }
             tables.text()
         };
-        // Versions never begin anew, or what was spent could be taken for what it was before.
+        // Versions never restart; otherwise a used version could match again.
         let (table, key) = (String::new(), String::new());
         Change {
             version: self.version,

@@ -1,4 +1,4 @@
-//! Where checkpoint mirrors are, if nobody says it.
+//! Default locations of checkpoint mirrors.
 
 use super::scan::Line;
 use super::segment_files;
@@ -8,19 +8,19 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The name of the mirror beside a journal folder.
+/// File name of the default mirror beside an audit log directory.
 const USUAL: &str = "checkpoints";
 
-/// Longest first record of a chain that is read for the mirror it names.
+/// Maximum size in bytes of the first record that is read for the mirror it names.
 const MAX_LINE_BYTES: u64 = 1024 * 1024;
 
-/// The mirrors to compare with, each once.
+/// Checkpoint mirrors to compare with, without duplicates.
 pub(super) struct Mirrors {
     pub(super) paths: Vec<PathBuf>,
 }
 
 impl Mirrors {
-    /// The given ones; where there are none, the usual one and those that the chains name, as far as they exist.
+    /// Returns the given mirrors; without any, the default mirror and those that the chains name, if they exist.
     pub(super) fn of(dir: &Path, given: &[PathBuf]) -> Self {
         let mut all = Self { paths: Vec::new() };
         if !given.is_empty() {
@@ -33,7 +33,7 @@ impl Mirrors {
         all
     }
 
-    /// Adds mirrors that exist; whether there was a new one.
+    /// Adds existing mirrors. Returns whether there was a new one.
     pub(super) fn add(&mut self, mirrors: impl Iterator<Item = PathBuf>) -> bool {
         let before = self.paths.len();
         for mirror in mirrors {
@@ -47,7 +47,7 @@ impl Mirrors {
     }
 }
 
-/// The mirror that the first record of a chain names.
+/// Returns the mirror that the first record of a chain names.
 fn named(home: &Path) -> Option<PathBuf> {
     let (_, file) = segment_files(home).ok()?.into_iter().next()?;
     let mut line = Vec::new();
@@ -57,7 +57,7 @@ fn named(home: &Path) -> Option<PathBuf> {
     Terms::read(&record).mirror
 }
 
-/// The path as the system resolves it, so that two spellings are one.
+/// Returns the canonical path, so that two spellings count as one.
 pub(super) fn whole(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -1,7 +1,8 @@
-//! Checks a journal from its bytes alone.
+//! Verifier of an audit log, from its bytes alone.
 //!
-//! This reader shares no code with the writer: it has its own parser, which accepts only canonical JSON, cuts the
-//! text of `h` out of the line, and hashes the rest as it stands. A fault of the writer is thus found, not repeated.
+//! The verifier shares no code with the writer, so that it detects a fault of the writer instead of repeating it. It
+//! has its own parser, which accepts only canonical JSON, cuts the text of `h` out of the line and hashes the rest
+//! unchanged.
 
 mod mirrors;
 mod report;
@@ -25,30 +26,30 @@ use std::path::{Path, PathBuf};
 pub(crate) use walk::Found;
 use walk::Walk;
 
-/// Verifies every chain of a journal folder, with the key that lies there and the mirrors that are found.
+/// Verifies every chain of an audit log directory, with the key in the directory and the mirrors that are found.
 ///
 /// # Errors
-/// Only if the folder itself cannot be listed; what is wrong inside is in the report.
+/// The directory cannot be listed. Damage inside is in the report.
 pub fn verify(dir: &Path) -> io::Result<Report> {
     Check::new(dir).run()
 }
 
-/// What is checked, and against what.
+/// Verification of an audit log: directory, keys and mirrors.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Check {
-    /// The journal folder.
+    /// Audit log directory.
     pub dir: PathBuf,
-    /// Public keys that may have signed checkpoints, 64 hexadecimal digits each. Where there are none, the key that
-    /// lies in the folder counts, which proves nothing against those who can read it.
+    /// Public keys that may have signed checkpoints, 64 hexadecimal digits each. Without any, the key in the directory
+    /// counts, which proves nothing against an attacker who can read it.
     pub keys: Vec<String>,
-    /// Checkpoint mirrors: files, or folders of files. Where there are none, `checkpoints` beside the folder and the
+    /// Checkpoint mirrors: files, or directories of files. Without any, `checkpoints` beside the directory and the
     /// mirrors that the chains name count.
     pub places: Vec<PathBuf>,
 }
 
 impl Check {
-    /// A check of that folder.
+    /// Creates a verification of a directory with default keys and mirrors.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
@@ -57,10 +58,10 @@ impl Check {
         }
     }
 
-    /// Reads every chain and says what it found. Memory does not grow with the log.
+    /// Verifies every chain and returns a report. Memory use does not grow with the log.
     ///
     /// # Errors
-    /// If the folder or a second place cannot be read; what is wrong inside is in the report.
+    /// The directory or a mirror cannot be read. Damage inside is in the report.
     pub fn run(&self) -> io::Result<Report> {
         let mut keys = self.keys.clone();
         if keys.is_empty() {
@@ -69,7 +70,7 @@ impl Check {
         let mut mirrors = Mirrors::of(&self.dir, &self.places);
         loop {
             let report = self.against(&mirrors.paths, &keys)?;
-            // A later start may have named another mirror. What it holds is compared as well.
+            // A later start may have named another mirror, which is compared as well.
             let named = report
                 .chains
                 .iter()
@@ -81,7 +82,7 @@ impl Check {
     }
 
     fn against(&self, mirrors: &[PathBuf], keys: &[String]) -> io::Result<Report> {
-        // Before the chains: one that grows meanwhile must not seem to be behind.
+        // Read before the chains: otherwise a chain that grows meanwhile would seem to be behind its mirror.
         let mut kept = Kept::read(mirrors, keys)?;
         let homes = homes(&self.dir, mirrors)?;
         let judge = |home: &PathBuf| judge(home, keys.to_vec(), &mut kept);
@@ -105,7 +106,7 @@ impl Check {
     }
 }
 
-/// What is missing that could show that something is wrong.
+/// Returns the missing evidence that could reveal damage.
 fn doubts(chain: &ChainReport, mirrors: &[PathBuf], keys: &[String]) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     if keys.is_empty() {
@@ -116,13 +117,13 @@ fn doubts(chain: &ChainReport, mirrors: &[PathBuf], keys: &[String]) -> Vec<Doub
         doubts.push(Doubt::Unbounded { records });
     }
     let named = chain.named_mirror();
-    // Older versions do not name their mirror, so one that is there counts as theirs.
+    // Older versions do not name their mirror, so an existing one counts as theirs.
     let states = chain
         .terms
         .as_ref()
         .is_some_and(|terms| terms.bounds.is_some());
     let expected = named.is_some() || (!states && !mirrors.is_empty());
-    // The mirror is read before the chains: one that begins in between has its first checkpoint there later.
+    // The mirror is read before the chains, so it lacks the first checkpoint of a chain that starts in between.
     let begins = chain.live && chain.checkpoints <= 1;
     if expected && !chain.covered && !begins && chain.records > 0 {
         doubts.push(Doubt::NoMirror { named });
@@ -130,7 +131,7 @@ fn doubts(chain: &ChainReport, mirrors: &[PathBuf], keys: &[String]) -> Vec<Doub
     doubts
 }
 
-/// Whether the `mac.key` of the folder is none that a chain states. A copy of the log does not have it.
+/// Returns whether no chain states the `mac.key` of the directory. `None` for a copy of the log without the key.
 fn exchanged(dir: &Path, chains: &[ChainReport]) -> Option<bool> {
     let digest = crate::key::existing_digest(dir)?;
     let stated = chains.iter().filter_map(|chain| chain.terms.as_ref());
@@ -141,7 +142,7 @@ fn exchanged(dir: &Path, chains: &[ChainReport]) -> Option<bool> {
     Some(!stated.any(|stated| digest.starts_with(stated)))
 }
 
-/// The folders of the chains. The mirror may be among them, though it is better elsewhere.
+/// Returns the directories of the chains. The mirror may be among them, though it is better elsewhere.
 fn homes(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut homes = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -154,7 +155,7 @@ fn homes(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     Ok(homes)
 }
 
-/// The last checkpoint of each chain among these lines, signed by the key.
+/// Returns the last signed checkpoint of each chain among lines of a mirror.
 pub(crate) fn last_marks(lines: &[Vec<u8>], key: &str) -> BTreeMap<String, (u64, String)> {
     let keys = [key.to_owned()];
     let mut kept = Kept::default();
@@ -165,7 +166,7 @@ pub(crate) fn last_marks(lines: &[Vec<u8>], key: &str) -> BTreeMap<String, (u64,
         .collect()
 }
 
-/// Checks one chain, which must not be empty unless somebody is about to write it.
+/// Verifies one chain, which must not be empty unless a process is about to write it.
 fn judge(home: &Path, keys: Vec<String>, kept: &mut Kept) -> ChainReport {
     let mut walk = Walk::new(home, is_locked(home), keys, kept);
     let read = segment_files(home).map_err(|cause| (home.to_owned(), cause));
@@ -173,7 +174,7 @@ fn judge(home: &Path, keys: Vec<String>, kept: &mut Kept) -> ChainReport {
         walk.fail(&file, 0, Fault::Unreadable(cause.to_string()));
     }
     let mut report = walk.finish().report;
-    // A chain whose sync failed is never mended: its end may be torn.
+    // A chain with a failed sync is never repaired: its end may be torn.
     let torn = report.bad.as_ref().and_then(|bad| match bad.what {
         Fault::Torn { bytes } => Some(bytes),
         _ => None,
@@ -188,7 +189,7 @@ fn judge(home: &Path, keys: Vec<String>, kept: &mut Kept) -> ChainReport {
     report
 }
 
-/// A chain of which only the checkpoints are left.
+/// Reports a chain of which only the checkpoints are left.
 fn removed(dir: &Path, chain: String, marks: &BTreeMap<u64, String>) -> ChainReport {
     let kept = marks.keys().next_back().copied().unwrap_or(0);
     ChainReport {
@@ -205,7 +206,7 @@ fn is_locked(home: &Path) -> bool {
     flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
-/// The files `seg-….jsonl` of a chain by their numbers.
+/// Returns the segment files of a chain by number.
 fn segment_files(home: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(home)? {

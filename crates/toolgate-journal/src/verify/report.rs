@@ -1,51 +1,51 @@
-//! What was found, for programs and for people.
+//! Report of a verification, for programs and people.
 
 use super::terms::Terms;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The findings about all chains of a folder.
+/// Report about all chains of an audit log directory.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// One for each chain, oldest first.
+    /// Reports of the chains, oldest first.
     pub chains: Vec<ChainReport>,
-    /// Whether checkpoints of a second place were compared.
+    /// Whether a checkpoint mirror was compared.
     pub second_place: bool,
-    /// How many of their lines cannot be read, as a crash leaves them.
+    /// Number of unreadable lines in the mirrors, as a crash leaves them.
     pub unreadable: u64,
-    /// How many of their lines are no checkpoints signed by the key.
+    /// Number of lines in the mirrors that are not checkpoints signed by the key.
     pub foreign: u64,
     /// Whether `mac.key` was exchanged: no chain states its digest. `None` if there is none to compare.
     pub mac_key_exchanged: Option<bool>,
 }
 
-/// The result of a verification.
+/// Result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing is wrong, and what is signed is stated for each chain.
+    /// Nothing is wrong, and each chain states how much of it is signed.
     Intact,
     /// A record, a checkpoint or a key is wrong.
     Broken,
-    /// Nothing wrong was found, but something that could show it is missing.
+    /// No damage was found, but evidence that could reveal it is missing.
     CannotTell,
 }
 
-/// Why nothing can be said about a chain although nothing wrong was found.
+/// Missing evidence about a chain without detected damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Doubt {
     /// Records follow the last checkpoint, and no signed record states how many may.
     Unbounded {
-        /// How many records.
+        /// Number of these records.
         records: u64,
     },
-    /// No checkpoint of the chain was found in a checkpoint mirror.
+    /// No checkpoint mirror has a checkpoint of the chain.
     NoMirror {
-        /// The mirror that the chain names.
+        /// Mirror that the chain names.
         named: Option<PathBuf>,
     },
-    /// There is no key to compare the signatures with.
+    /// No key is available to verify the signatures.
     NoKey,
 }
 
@@ -72,12 +72,12 @@ impl fmt::Display for Doubt {
 }
 
 impl Report {
-    /// Whether the log is intact as far as it is signed, and nothing is missing that could show otherwise.
+    /// Returns whether the log is intact as far as it is signed, and no evidence is missing.
     pub fn is_intact(&self) -> bool {
         self.verdict() == Verdict::Intact
     }
 
-    /// The result for all chains.
+    /// Returns the result for all chains.
     pub fn verdict(&self) -> Verdict {
         let bad = self.chains.iter().any(|chain| chain.bad.is_some());
         if bad || self.foreign > 0 || self.mac_key_exchanged == Some(true) {
@@ -90,82 +90,82 @@ impl Report {
     }
 }
 
-/// The findings about one chain.
+/// Report about one chain.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ChainReport {
-    /// Its name, which is the name of its folder.
+    /// Id of the chain, which is the name of its directory.
     pub chain: String,
-    /// Whether a process is writing it now. Calls may be in flight then, and the last line may be half written.
+    /// Whether a process is writing the chain. Calls may be in flight then, and the last line may be incomplete.
     pub live: bool,
     /// Number of the last segment that was read.
     pub segments: u64,
-    /// Number of the last record before the first bad one; retired ones count, too.
+    /// Sequence number of the last record before the first bad one, including retired records.
     pub records: u64,
-    /// Number of the first record that is there, where that is not the first of the chain.
+    /// Sequence number of the first record that exists, if it is not the first of the chain.
     pub first: u64,
-    /// The last segment that was retired; 0 if none was.
+    /// Number of the last retired segment; 0 if there is none.
     pub retired: u64,
-    /// How many checkpoints are signed as they should be.
+    /// Number of valid checkpoints.
     pub checkpoints: u64,
-    /// Number of the last record that such a checkpoint covers.
+    /// Sequence number of the last record that a valid checkpoint covers.
     pub signed: u64,
-    /// Number of the last record that a checkpoint in a second place covers and agrees with.
+    /// Sequence number of the last record that a checkpoint of a mirror covers and confirms.
     pub kept: Option<u64>,
-    /// The hash of the last good record. Whoever kept one from earlier can look for it.
+    /// Hash of the last good record. Compare it with one that you stored earlier.
     pub head: Option<String>,
-    /// The first bad position. What follows it proves nothing and is not read.
+    /// First bad position. Everything after it proves nothing and is not read.
     pub bad: Option<Bad>,
-    /// Calls that began and neither ended nor were closed as unknown, by their beginning.
+    /// Calls that neither ended nor were closed as unknown, in order of their beginning.
     pub open: Vec<OpenCall>,
-    /// How many calls were closed as unknown after a crash.
+    /// Number of calls that were closed as unknown after a crash.
     pub unknown: u64,
-    /// How many bytes of torn lines earlier starts have set aside.
+    /// Size in bytes of the torn writes that earlier starts set aside.
     pub set_aside: u64,
-    /// Why nothing can be said although nothing wrong was found.
+    /// Missing evidence, if no damage was detected.
     pub doubts: Vec<Doubt>,
-    /// How many records follow the last checkpoint.
+    /// Number of records after the last checkpoint.
     pub unsigned: u64,
-    /// Whether no signed record states how many may.
+    /// Whether no signed record states how many of these may exist.
     pub(crate) unbounded: bool,
-    /// Whether a checkpoint mirror has a checkpoint of it.
+    /// Whether a checkpoint mirror has a checkpoint of the chain.
     pub(crate) covered: bool,
-    /// What the chain states about itself.
+    /// Terms that the chain states about itself.
     pub(crate) terms: Option<Terms>,
-    /// Number of the last segment and the end of its good part, for whoever continues the chain.
+    /// Number of the last segment and the end of its good part, for recovery.
     pub(crate) end: (u64, u64),
 }
 
 impl ChainReport {
-    /// The checkpoint mirror that the chain names.
+    /// Returns the checkpoint mirror that the chain names.
     pub(super) fn named_mirror(&self) -> Option<PathBuf> {
         self.terms.as_ref().and_then(|terms| terms.mirror.clone())
     }
 }
 
-/// A call that began and did not end.
+/// Call that began and did not end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenCall {
-    /// The field `call`.
+    /// Call id, the field `call`.
     pub call: String,
-    /// Number of the `call.begin` record.
+    /// Sequence number of the `call.begin` record.
     pub seq: u64,
     /// Number of its segment.
     pub(crate) seg: u64,
 }
 
-/// A position where the chain breaks.
+/// Position of the first damage in a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Bad {
-    /// The segment.
+    /// Segment file.
     pub file: PathBuf,
-    /// The line in it, from 1.
+    /// Line number in the segment, from 1.
     pub line: u64,
-    /// The number that the record at this place should have.
+    /// Sequence number that the record at this position should have.
     pub seq: u64,
-    /// What is wrong.
+    /// Fault of the record.
     pub what: Fault,
 }
 
@@ -181,42 +181,42 @@ impl Bad {
     }
 }
 
-/// What is wrong with a record.
+/// Fault of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The record is not what was hashed.
+    /// The hash does not match: the record was changed.
     Hash,
-    /// The number is not the next one: records are missing, repeated or out of order.
+    /// The sequence number is not the next one: records are missing, repeated or out of order.
     Gap {
-        /// The number found.
+        /// Sequence number that was found.
         found: u64,
     },
-    /// The record does not follow the one before it.
+    /// `prev` is not the hash of the previous record.
     Prev,
     /// The line is not a canonical record.
     Form(&'static str),
-    /// The record belongs to another chain, segment or version, or a name that it needs is missing.
+    /// The record belongs to another chain, segment or version, or a required field is missing.
     Head(&'static str),
-    /// The last write was cut short by a crash; the next start sets this aside.
+    /// A crash cut the last write short; the next start sets it aside.
     Torn {
-        /// How many bytes.
+        /// Size of the torn write in bytes.
         bytes: u64,
     },
-    /// There is no record at all: they were removed, or a crash came before the first.
+    /// There are no records: they were removed, or a crash came before the first.
     Empty,
     /// A checkpoint is missing, not signed by the key, or signs something else.
     Signature(&'static str),
-    /// The seal of a segment is missing or does not fit it.
+    /// The seal of a segment is missing or does not match it.
     Seal(&'static str),
-    /// The record is not the one that a checkpoint in a second place covers: the chain was written anew.
+    /// A checkpoint of a mirror covers another record here: the chain was rewritten.
     Forked,
-    /// A checkpoint in a second place covers more records than there are: the end was cut off.
+    /// A checkpoint of a mirror covers more records than exist: the end was cut off.
     Cut {
-        /// Number of the last record that it covers.
+        /// Sequence number of the last record that it covers.
         kept: u64,
     },
-    /// There are too many records that no checkpoint covers: the checkpoints were taken out.
+    /// Too many records have no checkpoint: the checkpoints were removed.
     Unsigned,
     /// The file cannot be read.
     Unreadable(String),
@@ -342,7 +342,7 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// States what "intact" covers: the signed part of each chain.
+    /// Writes what "intact" covers: the signed part of each chain.
     fn signed_up_to(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.chains.as_slice() {
             [one] => write!(f, "intact: signed up to record {}", one.signed)?,

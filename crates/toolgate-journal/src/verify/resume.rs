@@ -1,4 +1,4 @@
-//! The end of a chain, for whoever continues it: older segments are behind a seal and need no second look.
+//! Verification of the end of a chain, for recovery: a seal covers older segments, which are not read again.
 
 use super::rules::check_hash;
 use super::scan::Line;
@@ -8,19 +8,19 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// No seal is longer.
+/// Maximum size of a seal in bytes.
 const LONGEST_SEAL: u64 = 16 * 1024;
 
-/// What the record before a segment says about where the chain stands.
+/// Seal of the previous segment: the position and hash at which a segment starts.
 struct Seal {
     seq: u64,
     hash: String,
     open_from: Option<u64>,
 }
 
-/// Checks the last segment, and those before it in which a call began that may still be open.
+/// Verifies the last segment, and the earlier ones in which an open call may have begun.
 ///
-/// `kept` are the last lines of the second place.
+/// `kept` are the last lines of the checkpoint mirror.
 pub(crate) fn resume(home: &Path, key: &str, kept: &[Vec<u8>]) -> Found {
     let keys = vec![key.to_owned()];
     let mut seen = Kept::default();
@@ -30,7 +30,7 @@ pub(crate) fn resume(home: &Path, key: &str, kept: &[Vec<u8>]) -> Found {
         walk.fail(&file, 0, super::Fault::Unreadable(cause.to_string()));
     }
     let mut found = walk.finish();
-    // What says how long the unsigned end may be is in an older segment.
+    // The bounds of the unsigned end are in an older segment.
     if found.report.unbounded && found.report.first > 1 {
         let mut seen = Kept::default();
         kept.iter().for_each(|line| seen.line(line, &keys));
@@ -55,12 +55,12 @@ fn from_the_last_seal(walk: &mut Walk, home: &Path) -> Result<(), Trouble> {
     walk.files(files)
 }
 
-/// The place in `files` to start at, and the number and seal of the segment before it.
+/// Returns the index in `files` to start at, and the number and seal of the previous segment.
 fn start(files: &[(u64, PathBuf)]) -> io::Result<Option<(usize, (u64, Seal))>> {
     let Some(mut index) = files.len().checked_sub(1) else {
         return Ok(None);
     };
-    // The seal before the last segment says how far back open calls go.
+    // The seal before the last segment states how far back open calls go.
     let Some(last_seal) = before(files, index)? else {
         return Ok(None);
     };
@@ -81,7 +81,7 @@ fn before(files: &[(u64, PathBuf)], index: usize) -> io::Result<Option<Seal>> {
     }
 }
 
-/// The last record of a file, if it is a seal.
+/// Returns the last record of a file if it is a seal.
 fn seal(file: &Path) -> io::Result<Option<Seal>> {
     let mut input = File::open(file)?;
     let length = input.metadata()?.len();

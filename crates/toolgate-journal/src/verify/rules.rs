@@ -1,4 +1,4 @@
-//! What each record has to be, and what it tells of the chain.
+//! Rules for each record, and the state of the chain that follows from it.
 
 use super::hex;
 use super::report::Fault;
@@ -10,7 +10,7 @@ use ring::digest;
 const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
 
 impl Walk {
-    /// Checks what the journal says about itself.
+    /// Verifies the journal's own records: checkpoints, seals and retirements.
     pub(super) fn own(&mut self, record: &Line<'_>) -> Result<(), Fault> {
         let event = record.text("ev").unwrap_or_default();
         if self.part.sealed {
@@ -72,7 +72,7 @@ impl Walk {
         }
     }
 
-    /// Whether the record stands where it belongs.
+    /// Verifies the position of a record in the chain.
     pub(super) fn place(&mut self, record: &Line<'_>) -> Result<(), Fault> {
         let seq = record
             .number("seq")
@@ -112,7 +112,7 @@ impl Walk {
         }
     }
 
-    /// Keeps account of what the record says.
+    /// Updates the state of the chain by a record.
     pub(super) fn follow(&mut self, record: &Line<'_>) {
         self.report.records += 1;
         let event = record.text("ev").unwrap_or_default();
@@ -137,12 +137,12 @@ impl Walk {
     }
 }
 
-/// Cuts `"h":"…",` out of the line and compares.
+/// Cuts `"h":"…",` out of the line, hashes the rest and compares.
 pub(super) fn check_hash(line: &[u8], record: &Line<'_>) -> Result<String, Fault> {
     const MISSING: Fault = Fault::Head("it has no hash");
     let place = record.member("h").ok_or(MISSING)?.place.clone();
     let stated = record.text("h").ok_or(MISSING)?;
-    // `mono` always follows `h`; a record in which nothing does is no record.
+    // `mono` always follows `h`; a record without it is malformed.
     let rest = line
         .get(place.end..)
         .and_then(|rest| rest.strip_prefix(b","))

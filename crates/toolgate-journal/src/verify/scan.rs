@@ -1,23 +1,23 @@
-//! A reader of canonical JSON that accepts nothing else, so that one record has one spelling.
+//! Parser that accepts only canonical JSON, so that one record has one spelling.
 
 use std::ops::Range;
 
 const LARGEST_INTEGER: u64 = (1 << 53) - 1;
 const DEEPEST: usize = 64;
 
-/// Why a line is not a canonical record.
+/// Reason for which a line is not a canonical record.
 pub(super) type Flaw = &'static str;
 
-/// A member of the record: its name, where it stands in the line, and its value as written.
+/// Member of a record: name, position in the line, and value as written.
 #[derive(Debug)]
 pub(super) struct Member<'a> {
     pub(super) name: String,
-    /// From the quote of the name to the end of the value.
+    /// Range from the quote of the name to the end of the value.
     pub(super) place: Range<usize>,
     value: &'a str,
 }
 
-/// The members of the object that fills the whole line.
+/// Members of the object that fills a line.
 pub(super) struct Line<'a>(pub(super) Vec<Member<'a>>);
 
 impl<'a> Line<'a> {
@@ -164,7 +164,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What follows a backslash; only the shortest escape of a character is canonical.
+    /// Parses an escape after its backslash; only the shortest escape of a character is canonical.
     fn escape(&mut self) -> Result<char, Flaw> {
         const FLAW: Flaw = "a text has an escape that is not canonical";
         let letter = self.peek().ok_or(FLAW)?;

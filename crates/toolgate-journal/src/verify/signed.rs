@@ -1,4 +1,4 @@
-//! Checkpoints: whether they are signed, and what those in a second place say.
+//! Checkpoint signatures, and the checkpoints of mirrors.
 
 use super::report::Fault;
 use super::scan::Line;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const DOMAIN: &str = "toolgate-journal-checkpoint-v1";
 
-/// What a checkpoint says: the chain had this head after that many records.
+/// Statement of a checkpoint: the chain had this head after this number of records.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
     pub(super) chain: String,
@@ -18,7 +18,7 @@ pub(super) struct Mark {
     pub(super) head: String,
 }
 
-/// Reads a checkpoint and checks its signature. Without `keys` any key will do.
+/// Parses a checkpoint and verifies its signature. Without `keys`, any key is accepted.
 pub(super) fn mark(record: &Line<'_>, keys: &[String]) -> Result<Mark, Fault> {
     const INCOMPLETE: Fault = Fault::Signature("it lacks a field");
     let text = |name| record.text(name).ok_or(INCOMPLETE);
@@ -39,18 +39,18 @@ pub(super) fn mark(record: &Line<'_>, keys: &[String]) -> Result<Mark, Fault> {
     Ok(Mark { chain, last, head })
 }
 
-/// The checkpoints of second places, by chain and number of the last record.
+/// Checkpoints of mirrors, by chain and sequence number of the last record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
     pub(super) chains: BTreeMap<String, BTreeMap<u64, String>>,
-    /// Lines that cannot be read, as a crash leaves them.
+    /// Number of unreadable lines, as a crash leaves them.
     pub(super) unreadable: u64,
-    /// Lines that are whole and not signed by the key.
+    /// Number of complete lines that are not signed by the key.
     pub(super) foreign: u64,
 }
 
 impl Kept {
-    /// Reads files, and the files `*.jsonl` of folders.
+    /// Reads mirror files, and the files `*.jsonl` of mirror directories.
     pub(super) fn read(places: &[PathBuf], keys: &[String]) -> io::Result<Self> {
         let mut kept = Self::default();
         for place in places {

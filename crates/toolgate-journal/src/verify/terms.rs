@@ -1,34 +1,34 @@
-//! What a chain states about itself, and whether its unsigned end keeps to it.
+//! Terms of a chain, and whether its unsigned end complies with them.
 
 use super::report::Fault;
 use super::scan::Line;
 use std::path::PathBuf;
 
-/// Records that crashes may add to the bounds: seals, and starts that ended before their checkpoint.
+/// Additional records that crashes may leave: seals, and starts that ended before their checkpoint.
 const UNSIGNED_SLACK: u64 = 64;
 
-/// More records than a journal ever writes without a checkpoint, whatever its settings.
+/// Upper bound of the records that a journal writes without a checkpoint, whatever its settings.
 const MAX_UNSIGNED: u64 = 100_000;
 
-/// The statements of a `genesis`, of a `recovered`, or of the checkpoint that begins a segment.
+/// Terms stated by a `genesis`, a `recovered`, or the checkpoint at the start of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Terms {
-    /// How many records may be unsigned, and for how many microseconds; `None` in logs of older versions.
+    /// Bounds of the unsigned end; `None` in logs of older versions.
     pub(crate) bounds: Option<Bounds>,
-    /// The checkpoint mirror.
+    /// Checkpoint mirror.
     pub(crate) mirror: Option<PathBuf>,
-    /// The digest of `mac.key`, or its first digits.
+    /// Digest of `mac.key`, or its first digits.
     pub(crate) mac_key: Option<String>,
 }
 
-/// The bounds of the unsigned end.
+/// Bounds of the unsigned end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// Records that one write holds at most.
+    /// Maximum number of records in one write.
     batch: u64,
-    /// Records after which a checkpoint follows.
+    /// Number of records after which a checkpoint follows.
     records: u64,
-    /// Time after which a checkpoint follows.
+    /// Time in microseconds after which a checkpoint follows.
     micros: u64,
 }
 
@@ -40,7 +40,7 @@ impl Bounds {
 }
 
 impl Terms {
-    /// Reads the statements of a record.
+    /// Parses the terms of a record.
     pub(super) fn read(record: &Line<'_>) -> Self {
         let bounds = || {
             Some(Bounds {
@@ -59,32 +59,32 @@ impl Terms {
     }
 }
 
-/// The records since the last checkpoint, and what the chain states.
+/// Unsigned end: the records since the last checkpoint, and the terms of the chain.
 #[derive(Debug, Default)]
 pub(super) struct Unsigned {
-    /// How many there are.
+    /// Number of records since the last checkpoint.
     pub(super) records: u64,
-    /// What was stated last.
+    /// Terms that were stated last.
     pub(super) stated: Option<Terms>,
-    /// The same as far as a checkpoint covers it.
+    /// Terms that a checkpoint covers.
     signed: Option<Terms>,
-    /// Records of an older version may be among them.
+    /// Whether records of an older version may be among them.
     old: bool,
     /// Monotonic time of the last checkpoint or start.
     since: u64,
-    /// Records that came later than the bounds allow: how many, the first and the last time.
+    /// Records later than the bounds allow: their number, the first and the last time.
     late: (u64, u64, u64),
 }
 
 impl Unsigned {
-    /// Counts a record that is no checkpoint, or the checkpoint itself.
+    /// Accounts for a record or a checkpoint.
     pub(super) fn follow(&mut self, event: &str, record: &Line<'_>, first_of_segment: bool) {
         let mono = record.number("mono").unwrap_or(0);
         let checkpoint = event == "checkpoint";
         let starts = matches!(event, "genesis" | "recovered");
         if starts || (checkpoint && first_of_segment) {
             let terms = Terms::read(record);
-            // Older versions state nothing at the beginning of a segment.
+            // Older versions state no terms at the start of a segment.
             if starts || terms.bounds.is_some() {
                 self.stated = Some(terms);
             }
@@ -108,7 +108,7 @@ impl Unsigned {
         self.old |= event == "recovered" && self.bounds().is_none();
     }
 
-    /// Whether a checkpoint comes in time. What was stated before it is signed from here on.
+    /// Verifies that a checkpoint comes in time. It signs the terms that were stated before it.
     pub(super) fn sign(&mut self) -> Result<(), Fault> {
         let stated = self.stated.as_ref().and_then(|terms| terms.bounds);
         let most = [self.bounds(), stated].into_iter().flatten();
@@ -122,7 +122,7 @@ impl Unsigned {
         Ok(())
     }
 
-    /// Whether the end is longer than it can be.
+    /// Returns whether the unsigned end is longer than the bounds allow.
     pub(super) fn is_too_long(&self) -> bool {
         let Some(bounds) = self.bounds() else {
             return self.records > MAX_UNSIGNED;
@@ -133,7 +133,7 @@ impl Unsigned {
         self.records > bounds.most() || two_writes
     }
 
-    /// Whether nothing that is signed says how long the end may be.
+    /// Returns whether no signed terms bound the unsigned end.
     pub(super) fn is_unbounded(&self) -> bool {
         self.records > 0 && self.bounds().is_none()
     }

@@ -1,4 +1,4 @@
-//! The way through a chain: its segments in their order, and in each one line after the other.
+//! Verification of one chain: its segments in order, line by line.
 
 use super::report::{Bad, ChainReport, Fault, OpenCall};
 use super::rules::check_hash;
@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 
 const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Longest line, above which reading on would only fill the memory.
+/// Maximum length of a line in bytes, which bounds memory use.
 const LONGEST_LINE: u64 = 1024 * 1024;
 
-/// A crash can tear no more than one write of about a mebibyte, one record and a checkpoint.
+/// Maximum size of a torn write in bytes: one write of about 1 MiB, one record and a checkpoint.
 const LONGEST_TEAR: u64 = 2 * LONGEST_LINE + 16 * 1024;
 
-/// The state between two records.
+/// State of the verification between two records.
 pub(super) struct Walk {
     pub(super) home: PathBuf,
     pub(super) report: ChainReport,
@@ -27,30 +27,30 @@ pub(super) struct Walk {
     pub(super) open: BTreeMap<String, (u64, u64)>,
     pub(super) keys: Vec<String>,
     pub(super) kept: BTreeMap<u64, String>,
-    /// Where the chain begins for us, if not with its first record: a segment, and the record before it.
+    /// Unproven start of the chain after retirement: a segment, and the record before it.
     pub(super) claim: Option<Claim>,
     pub(super) part: Part,
     pub(super) newest: Option<PathBuf>,
     pub(super) unsigned: Unsigned,
 }
 
-/// A beginning that nothing before it proves.
+/// Unproven start of a chain, until a record of the retirement confirms it.
 pub(super) struct Claim {
-    /// The last segment that is not there.
+    /// Number of the last missing segment.
     pub(super) segment: u64,
     pub(super) last: u64,
     pub(super) seal: String,
     pub(super) confirmed: bool,
 }
 
-/// The segment that is read now.
+/// Segment that is being verified.
 pub(crate) struct Part {
-    /// Number of its first record.
+    /// Sequence number of its first record.
     pub(crate) first: u64,
-    /// Time of its first record; 0 if there is none.
+    /// Write time of its first record in microseconds since the Unix epoch; 0 if there is none.
     pub(crate) since: u64,
     pub(crate) digest: digest::Context,
-    /// Its last record is a seal.
+    /// Whether its last record is a seal.
     pub(crate) sealed: bool,
     pub(super) bytes: u64,
 }
@@ -67,7 +67,7 @@ impl Part {
     }
 }
 
-/// All that was found out about a chain, and its last segment.
+/// Result of the verification of a chain, and its last segment.
 pub(crate) struct Found {
     pub(crate) report: ChainReport,
     pub(crate) part: Part,
@@ -99,7 +99,7 @@ impl Walk {
         }
     }
 
-    /// Starts behind a segment whose last record, a seal, has this number and hash.
+    /// Starts after a segment whose seal has a sequence number and a hash.
     pub(super) fn begin_after(&mut self, segment: u64, last: u64, hash: String) {
         self.report.segments = segment;
         self.report.records = last;
@@ -139,7 +139,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Takes the place of the first record as it is; a record of the retirement must confirm it.
+    /// Accepts the position of the first record; a record of the retirement must confirm it.
     fn claim(&mut self, file: &Path, number: u64) -> io::Result<Result<(), Fault>> {
         let mut line = Vec::new();
         BufReader::new(File::open(file)?)
@@ -221,7 +221,7 @@ impl Walk {
         self.report.bad = Some(Bad::of(file, line, seq, what));
     }
 
-    /// What can only be said at the end.
+    /// Verifies the conditions that are known only at the end.
     fn whole(&mut self) {
         let torn = matches!(&self.report.bad, Some(bad) if matches!(bad.what, Fault::Torn { .. }));
         if self.report.bad.is_some() && !torn {

@@ -1,7 +1,7 @@
 //! OAuth client of one MCP server.
 //!
-//! - `builder`: settings. `renew`: token refresh. `authorize`: when a new authorization starts; `flow` runs it, `visit`
-//! is   its browser part. `find`: discovery. `wanted`: scopes that the next sign-in adds.
+//! - `builder`: settings. `renew`: token refresh. `authorize`: when a new authorization starts; `flow` runs it,
+//!   `visit` is its browser part. `find`: discovery. `wanted`: scopes that the next sign-in adds.
 //! - `answering`: interface for transports. `leave`: sign-out and revocation. `lately`: cache of recent failures.
 
 mod answering;
