@@ -7,12 +7,12 @@ use tokio::sync::watch;
 
 use crate::link::{Link, Progress};
 
-/// How long each step of an end lasts before the next one is taken.
+/// Timeouts of the shutdown steps of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Steps {
-    /// From the end of its standard input to SIGTERM. Default: 2 s.
+    /// Time from closing its standard input to SIGTERM. Default: 2 s.
     pub stdin: Duration,
-    /// From SIGTERM to SIGKILL. Default: 2 s.
+    /// Time from SIGTERM to SIGKILL. Default: 2 s.
     pub term: Duration,
 }
 
@@ -25,28 +25,28 @@ impl Default for Steps {
     }
 }
 
-/// How a child exited.
+/// Exit of a child: status or signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It exited with this status.
+    /// Exit status.
     Code(i32),
-    /// This signal ended it.
+    /// Number of the signal that terminated it.
     Signal(i32),
-    /// Not known: the guardian died, or the child could not be killed.
+    /// Unknown: the guardian died, or the child could not be killed.
     Unknown,
 }
 
-/// A running child: its pipes and its end.
+/// Running child process: its pipes and its shutdown.
 ///
-/// Dropping it ends the child in the same steps as [`Child::end`], in the background.
+/// Dropping it ends the child in the background, with the same steps as [`Child::end`].
 #[derive(Debug)]
 pub struct Child {
-    /// What the child reads as its standard input. Take it out to write in another task; the
-    /// child sees the end of its input once this is dropped.
+    /// Pipe to the standard input of the child. Take it to write in another task; the child sees the end of its input
+    /// once this is dropped.
     pub stdin: Option<pipe::Sender>,
-    /// The standard output of the child.
+    /// Pipe from the standard output of the child.
     pub stdout: Option<pipe::Receiver>,
-    /// The standard error of the child. Read it to its end, or the child stops when it is full.
+    /// Pipe from the standard error of the child. Read it to its end, or the child blocks when the pipe is full.
     pub stderr: Option<pipe::Receiver>,
     tie: Tie,
 }
@@ -66,28 +66,28 @@ impl Child {
         }
     }
 
-    /// The number of the child's process and of its process group.
+    /// Returns the process id of the child, which is also its process group id.
     pub fn pid(&self) -> i32 {
         self.tie.pid
     }
 
-    /// Sets how long the steps of the end last. Default: [`Steps::default`].
+    /// Sets the timeouts of the shutdown steps. Default: [`Steps::default`].
     pub fn set_steps(&mut self, steps: Steps) {
         self.tie.steps = steps;
     }
 
-    /// Resolves when the child itself has exited, by whatever cause; at once if it has already.
-    /// The future stands for itself and may move to another task.
+    /// Resolves when the child itself has exited, for whatever reason; at once if it already has. The future is
+    /// independent of this value and may move to another task.
     pub fn exited(&self) -> impl Future<Output = Exit> + Send + 'static {
         let progress = self.tie.progress.clone();
         async move { until(progress, |progress| progress.exit).await }
     }
 
-    /// Ends the child and everything below it, step by step, and resolves when nothing is left.
+    /// Ends the process group of the child and its descendants in steps, and resolves when none is left.
     ///
-    /// Ends `stdin` if it is still here; a caller that took it out drops it first. A child that
-    /// exits at the end of its input is not signalled. After [`Steps::stdin`] the whole group gets
-    /// SIGTERM, after [`Steps::term`] SIGKILL. If the future is dropped, the end goes on.
+    /// Closes `stdin` if it was not taken; a caller that took it drops it first. A child that exits at the end of its
+    /// input gets no signal. After [`Steps::stdin`] the whole group gets SIGTERM, after [`Steps::term`] SIGKILL. If the
+    /// future is dropped, the shutdown continues.
     pub async fn end(&mut self) -> Exit {
         self.tie.end(self.stdin.take());
         until(self.tie.progress.clone(), |progress| {
@@ -97,7 +97,7 @@ impl Child {
     }
 }
 
-/// Waits for an answer; if no more is ever said, the exit stays unknown.
+/// Waits for a progress report. The exit is unknown if no more reports come.
 async fn until(
     mut progress: watch::Receiver<Progress>,
     answer: impl Fn(&Progress) -> Option<Exit>,
@@ -110,7 +110,7 @@ async fn until(
         .unwrap_or(Exit::Unknown)
 }
 
-/// What binds a child to us: when it goes, the child is ended.
+/// Guard of a child: ends the child when dropped.
 #[derive(Debug)]
 pub(crate) struct Tie {
     pub(crate) link: Arc<Link>,
@@ -136,7 +136,7 @@ impl Drop for Child {
     }
 }
 
-/// For a child that was started but never taken.
+/// Ends a child whose start was canceled.
 impl Drop for Tie {
     fn drop(&mut self) {
         self.end(None);

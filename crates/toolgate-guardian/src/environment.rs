@@ -1,12 +1,12 @@
 use std::ffi::{OsStr, OsString};
 
-/// The names that a child gets from our own environment when the operator says nothing else.
+/// Allowlist of the variables that a child inherits by default.
 pub const DEFAULT_ALLOW: &[&str] = &[
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SHELL",
     "TERM",
 ];
 
-/// Names with which an environment makes a program run foreign code.
+/// Variables by which an environment can make a program run foreign code.
 const DANGEROUS: &[&str] = &[
     "BASH_ENV",
     "ENV",
@@ -24,11 +24,11 @@ const DANGEROUS: &[&str] = &[
     "RUBYOPT",
 ];
 
-/// The environment of a child: what is allowed of our own, and the operator's extra entries.
+/// Builds the environment of a child from an allowlist and the operator's extra variables.
 ///
-/// It starts empty. A name in `allow` is taken from our own environment if it is set there; names
-/// that make a program run foreign code (`LD_*`, `DYLD_*`, `NODE_OPTIONS`, `PYTHONPATH` and the
-/// like) never are. `extra` is the operator's own word: it is taken as it stands, and wins.
+/// It starts empty. A variable of `allow` is inherited if it is set. Variables that make a program run foreign code
+/// (`LD_*`, `DYLD_*`, `NODE_OPTIONS`, `PYTHONPATH` and similar ones) are never inherited. `extra` comes from the
+/// operator, so it is used unchanged and overrides inherited variables.
 pub fn environment(allow: &[&str], extra: &[(String, String)]) -> Vec<(OsString, OsString)> {
     compose(|name| std::env::var_os(name), allow, extra)
 }

@@ -1,10 +1,10 @@
 use std::fmt;
 
-/// Why a child could not be started.
+/// Error of starting a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The program was refused or could not be run; the text says why and what to do.
+    /// The program was rejected or could not be run; the text contains the reason and the remedy.
     Refused(String),
     /// The guardian process is gone; nothing can be started until a new one runs.
     Died,

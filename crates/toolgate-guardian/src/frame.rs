@@ -1,4 +1,4 @@
-//! Messages on the socket: four bytes of length, then JSON; descriptors ride on the first byte.
+//! Message framing on the socket: four bytes of length, then JSON. File descriptors accompany the first byte.
 
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -13,13 +13,13 @@ use rustix::net::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Most bytes in one message. The text of a command may take some four times its own length.
+/// Maximum size of a message in bytes. The JSON of a command can be about four times as long as the command.
 pub(crate) const MAX: usize = 4 << 20;
 
-/// Most descriptors with one message: stdin, stdout and stderr of a child.
+/// Maximum number of file descriptors in a message: stdin, stdout and stderr of a child.
 const MAX_FDS: usize = 3;
 
-/// Encodes a message with its length before it; refuses one over [`MAX`] bytes.
+/// Encodes a message with its length. Fails above [`MAX`] bytes.
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, message)?;
@@ -35,7 +35,7 @@ pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes an encoded message; blocks until all of it is in the socket.
+/// Sends an encoded message; blocks until the socket has accepted all of it.
 pub(crate) fn send(socket: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut sent = 0;
     if !fds.is_empty() {
@@ -59,9 +59,9 @@ fn send_with(socket: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::R
     })?)
 }
 
-/// Reads the next message and its descriptors; `None` at the end of the socket.
+/// Receives the next message and its file descriptors; `None` at the end of the stream.
 ///
-/// Blocks. Never reads past the message, so that descriptors stay with theirs.
+/// Blocks. Never reads beyond the message, so that descriptors stay with their message.
 pub(crate) fn receive<T: DeserializeOwned>(
     socket: &UnixStream,
 ) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
@@ -83,7 +83,7 @@ pub(crate) fn receive<T: DeserializeOwned>(
     Ok(Some((serde_json::from_slice(&body)?, fds)))
 }
 
-/// Fills the buffer; false when the socket ended first, even within a message.
+/// Fills the buffer. Returns false if the stream ended first, even within a message.
 fn fill(socket: &UnixStream, mut buffer: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<bool> {
     while !buffer.is_empty() {
         let n = receive_some(socket, buffer, fds)?;
@@ -101,7 +101,7 @@ fn receive_some(socket: &UnixStream, to: &mut [u8], fds: &mut Vec<OwnedFd>) -> i
     let mut part = [IoSliceMut::new(to)];
     let n = match rustix::io::retry_on_intr(|| recvmsg(socket, &mut part, &mut control, FLAGS)) {
         Ok(message) => message.bytes,
-        // The other side went without reading all that we sent: an end like any other.
+        // The peer closed the socket without reading everything; treated like a normal end.
         Err(Errno::CONNRESET) => 0,
         Err(error) => return Err(error.into()),
     };
@@ -119,7 +119,7 @@ const FLAGS: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 #[cfg(not(target_os = "linux"))]
 const FLAGS: RecvFlags = RecvFlags::empty();
 
-/// Where the system cannot set the flag while it receives, it is set at once after.
+/// Sets close-on-exec right after receiving, on systems that cannot set it while receiving.
 #[cfg(not(target_os = "linux"))]
 fn close_on_exec(fds: &[OwnedFd]) -> io::Result<()> {
     for fd in fds {

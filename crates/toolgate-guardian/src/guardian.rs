@@ -13,24 +13,23 @@ use crate::link::Link;
 use crate::message::Command;
 use crate::{WORD, start};
 
-/// What to start.
+/// Command of a child process to start.
 #[derive(Debug, Clone)]
 pub struct Spawn {
-    /// A name looked up in the `PATH` of `env`, or a path (from `cwd` if relative). No shell.
+    /// Program: a name that is looked up in the `PATH` of `env`, or a path (relative to `cwd`). No shell is involved.
     pub program: OsString,
-    /// The arguments, the name of the program not among them.
+    /// Arguments, without the name of the program.
     pub args: Vec<OsString>,
-    /// The whole environment of the child; see [`environment`](crate::environment).
+    /// Complete environment of the child; see [`environment`](crate::environment).
     pub env: Vec<(OsString, OsString)>,
-    /// The working directory; the gateway's own if there is none.
+    /// Working directory; that of the gateway if `None`.
     pub cwd: Option<PathBuf>,
 }
 
-/// The process that starts and ends children for us.
+/// Handle of the guardian process, which starts and ends the child processes of the gateway.
 ///
-/// Cloning gives another handle. When the last one is dropped, the guardian ends every child with
-/// everything below it, whether its [`Child`] is still held or not, and exits; so it does when
-/// this process dies.
+/// Clones share the process. When the last handle is dropped, the guardian ends every child with its descendants, even
+/// if a [`Child`] still exists, and exits. It does the same when this process dies.
 #[derive(Debug, Clone)]
 pub struct Guardian {
     held: Arc<Held>,
@@ -49,20 +48,20 @@ impl Drop for Held {
 }
 
 impl Guardian {
-    /// Starts the guardian from our own binary, whose `main` calls
-    /// [`run_if_asked`](crate::run_if_asked) first. Blocks until it runs, 10 s at most.
+    /// Starts the guardian from the own binary, whose `main` calls [`run_if_asked`](crate::run_if_asked) first. Blocks
+    /// until it is ready, at most 10 s.
     ///
-    /// Call it once, before any listener opens.
+    /// Call it once, before opening any listener.
     ///
     /// # Errors
     ///
-    /// When the binary cannot be run, or does not answer as a guardian.
+    /// The binary cannot be run, or does not respond as a guardian.
     pub fn start() -> io::Result<Self> {
         Self::start_with(&std::env::current_exe()?, &[OsStr::new(WORD)])
     }
 
-    /// Starts the guardian from another program; its arguments must make it call
-    /// [`run_if_asked`](crate::run_if_asked) with the hidden word in the first place. For tests.
+    /// Starts the guardian from another program, for tests. The first of its arguments must be the hidden word that
+    /// [`run_if_asked`](crate::run_if_asked) expects.
     ///
     /// # Errors
     ///
@@ -74,7 +73,7 @@ impl Guardian {
         let listening = Arc::clone(&link);
         let listen = move || {
             listening.listen();
-            // Reaped here, so that it does not stay a zombie.
+            // Waits here, so that the guardian does not stay a zombie.
             let _ = process.wait();
         };
         let held = Arc::new(Held { link, pid });
@@ -84,19 +83,18 @@ impl Guardian {
         Ok(Self { held })
     }
 
-    /// The number of the guardian's process.
+    /// Returns the process id of the guardian.
     pub fn pid(&self) -> u32 {
         self.held.pid
     }
 
-    /// Starts a child. Needs a tokio runtime with I/O.
+    /// Starts a child process. Needs a tokio runtime with I/O.
     ///
-    /// If the future is dropped, a child that was started nevertheless is ended.
+    /// If the future is dropped, a child that was already started is ended.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] with what was wrong with the program or its settings, [`Error::Died`]
-    /// without a guardian.
+    /// [`Error::Refused`] if the program or its settings are invalid, [`Error::Died`] if the guardian is gone.
     pub async fn spawn(&self, spawn: Spawn) -> Result<Child, Error> {
         let name = spawn.program.clone();
         let link = Arc::clone(&self.held.link);
@@ -106,7 +104,7 @@ impl Guardian {
             env: spawn.env,
             cwd: spawn.cwd.map(PathBuf::into_os_string),
         };
-        // The socket may be full for a moment, so the request goes out where waiting is no harm.
+        // The socket may be full for a moment, so the request is sent on a blocking thread.
         let answer = tokio::task::spawn_blocking(move || link.spawn(command));
         let (tie, pipes) = match answer.await {
             Ok(answer) => answer.await.map_err(|_| Error::Died)??,
@@ -131,13 +129,12 @@ impl Guardian {
 
     /// Resolves when the guardian process is gone.
     ///
-    /// After the last handle was dropped that means: every child has ended. If it comes before,
-    /// the guardian was killed; the children were sent SIGKILL from here, and nothing can be
-    /// started any more.
+    /// After the last handle was dropped, this means that every child has ended. Otherwise the guardian was killed:
+    /// this process then sent SIGKILL to the children, and nothing can be started any more.
     pub fn died(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut died = self.held.link.died();
         async move {
-            // An error means that the link itself is gone, and so is the guardian.
+            // An error means that the link is gone, and so is the guardian.
             let _ = died.wait_for(|died| *died).await;
         }
     }

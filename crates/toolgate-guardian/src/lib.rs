@@ -1,10 +1,9 @@
-//! Starts and ends child processes for the gateway, from a small process of its own.
+//! Supervision of child processes by a small process of its own, the *guardian*.
 //!
-//! The network process never spawns. At its start it runs one *guardian*: the same binary with
-//! the hidden word `__guardian`, joined to it by a socket pair. The guardian starts the children
-//! (servers that speak over standard input and output), hands their pipes over, reports their
-//! exits, and ends them in steps. At the end of the socket, however it came about, it ends
-//! every child with all its descendants, then itself.
+//! The network process never spawns children. At its start it runs one guardian: the same binary with the hidden
+//! argument `__guardian`, connected by a socket pair. The guardian starts the children (stdio servers), passes their
+//! pipes to the gateway, reports their exits, and ends them in steps. When the socket closes for any reason, the
+//! guardian ends every child with all its descendants, then itself.
 //!
 //! ```no_run
 //! fn main() -> std::process::ExitCode {
@@ -17,12 +16,11 @@
 //! }
 //! ```
 //!
-//! # What is held where
+//! # Process groups and descendants
 //!
-//! A child is the leader of a process group of its own, and the group is ended as one. A
-//! descendant that left the group (`setsid`) is found on Linux only: when the child is asked to
-//! end while it still runs, and again when the guardian ends. One whose child exited by itself
-//! before stays until the guardian ends. On other systems it is not found at all.
+//! Each child leads a process group of its own, which is ended as a whole. A descendant that left the group (`setsid`)
+//! is found on Linux only: when the child is ended while it still runs, and when the guardian ends. If the child exited
+//! by itself before, such a descendant stays until the guardian ends. Other systems do not find it at all.
 
 mod child;
 mod environment;
@@ -40,5 +38,5 @@ pub use error::Error;
 pub use guardian::{Guardian, Spawn};
 pub use keeper::run_if_asked;
 
-/// The hidden first argument that makes a process the guardian.
+/// Hidden first argument that makes a process the guardian.
 pub(crate) const WORD: &str = "__guardian";

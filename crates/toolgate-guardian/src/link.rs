@@ -1,4 +1,4 @@
-//! The gateway's end of the socket: requests go out, a thread takes the events in.
+//! Connection of the gateway to the guardian: sends requests, and receives events on a thread.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,14 +17,14 @@ use crate::frame;
 use crate::message::{Event, Request, WireSteps};
 use crate::{Error, message};
 
-/// How far a child has come.
+/// Lifecycle state of a child.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Progress {
     pub(crate) exit: Option<Exit>,
     pub(crate) ended: bool,
 }
 
-/// A started child, or why not.
+/// Response to a spawn request: a started child, or an error.
 pub(crate) type Answer = Result<(Tie, Vec<OwnedFd>), Error>;
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ struct Known {
     pid: Option<i32>,
     progress: watch::Sender<Progress>,
     waiting: Option<oneshot::Sender<Answer>>,
-    /// Held until the guardian has the order to end the child.
+    /// Standard input of the child, open until the guardian has the request to end it.
     stdin: Option<pipe::Sender>,
 }
 
@@ -60,13 +60,13 @@ impl Link {
         self.died.subscribe()
     }
 
-    /// Tells the guardian that there will be no more requests, and so to end everything.
+    /// Closes the sending side, upon which the guardian ends everything.
     pub(crate) fn close(&self) {
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Asks for a child; blocks while the request goes out. A child whose answer nobody takes is
-    /// ended, for the [`Tie`] in it is dropped.
+    /// Requests a child; blocks while the request is sent. If the receiver is dropped, the [`Tie`] in the response is
+    /// dropped too, which ends the child.
     pub(crate) fn spawn(&self, command: message::Command) -> oneshot::Receiver<Answer> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, taken) = oneshot::channel();
@@ -79,7 +79,7 @@ impl Link {
                 return taken;
             }
         };
-        // Entered before it is asked for: the exit may be told before the start.
+        // Inserted before the request is sent, because the exit may be reported before the start.
         let known = Known {
             pid: None,
             progress: watch::Sender::default(),
@@ -93,8 +93,8 @@ impl Link {
         taken
     }
 
-    /// Asks for the end of a child. Its standard input ends once the guardian has heard: were it
-    /// to end before, the child might be gone before its descendants were looked up.
+    /// Requests the end of a child. Closes its standard input only after the guardian received the request: otherwise
+    /// the child might exit before its descendants are recorded.
     pub(crate) fn end(&self, id: u64, steps: Steps, stdin: Option<pipe::Sender>) {
         if let Some(known) = self.children().get_mut(&id) {
             known.stdin = stdin;
@@ -105,7 +105,7 @@ impl Link {
         }
     }
 
-    /// A failure closes the socket: half a message may be out, and what follows would be noise.
+    /// Sends a message. A failure closes the socket, because a partial message would corrupt the stream.
     fn send(&self, bytes: &[u8]) -> io::Result<()> {
         let _order = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = frame::send(&self.socket, bytes, &[]);
@@ -119,7 +119,7 @@ impl Link {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes events in until the guardian is gone.
+    /// Receives events until the guardian is gone.
     pub(crate) fn listen(self: &Arc<Self>) {
         while let Ok(Some((event, fds))) = frame::receive(&self.socket) {
             self.take(event, fds);
@@ -154,7 +154,7 @@ impl Link {
             Event::Ended { id } => {
                 self.progress(id, finish);
                 let mut children = self.children();
-                // Told before its start was: the entry stays for the answer.
+                // The end may be reported before the start: then the entry stays for the response.
                 if children
                     .get(&id)
                     .is_some_and(|known| known.waiting.is_none())
@@ -197,8 +197,8 @@ impl Link {
         }
     }
 
-    /// The guardian is gone, and with it whoever would end the children: their groups are killed
-    /// from here, at once, for nothing shows any more when they end by themselves.
+    /// Handles the death of the guardian. Kills the process groups of all children at once, because nothing reports
+    /// their exits any more.
     fn lost(&self) {
         self.died.send_replace(true);
         for known in std::mem::take(&mut *self.children()).into_values() {

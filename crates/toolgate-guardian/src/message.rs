@@ -1,14 +1,14 @@
-//! What the gateway and the guardian say to each other. Private: both are the same binary.
+//! Messages between gateway and guardian. Private, since both are the same binary.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Raised with every change of the messages, so that a replaced binary is noticed at start.
+/// Version of the messages, raised with every change, so that a replaced binary is detected at the start.
 pub(crate) const VERSION: u32 = 1;
 
-/// From the gateway to the guardian. `id` is chosen by the gateway and never used twice.
+/// Request of the gateway to the guardian. The gateway chooses a unique `id`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     Spawn { id: u64, command: Command },
@@ -23,7 +23,7 @@ pub(crate) struct Command {
     pub(crate) cwd: Option<OsString>,
 }
 
-/// How long each step of an end lasts, in milliseconds.
+/// Timeouts of the shutdown steps in milliseconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct WireSteps {
     stdin: u32,
@@ -48,24 +48,24 @@ impl WireSteps {
     }
 }
 
-/// From the guardian to the gateway.
+/// Event of the guardian to the gateway.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Event {
-    /// The guardian runs; the first message.
+    /// The guardian is ready; the first message.
     Ready { version: u32 },
-    /// Comes with three descriptors: the gateway's ends of stdin, stdout and stderr.
+    /// The child was started. Carries three file descriptors: the gateway's ends of stdin, stdout and stderr.
     Spawned { id: u64, pid: i32 },
-    /// The program could not be started.
+    /// The child could not be started.
     Refused { id: u64, why: String },
-    /// The order to end the child has arrived, and its descendants were looked up while they
-    /// could be told from others; its standard input may end now.
+    /// The request to end the child arrived, and its descendants were recorded. The gateway may close its standard
+    /// input now.
     Ending { id: u64 },
-    /// The child itself exited; others of its group may still run.
+    /// The child itself exited; other processes of its group may still run.
     Exited {
         id: u64,
         code: Option<i32>,
         signal: Option<i32>,
     },
-    /// Nothing of the child is left. Nothing more is said about this id.
+    /// No process of the child is left. The last event of this id.
     Ended { id: u64 },
 }

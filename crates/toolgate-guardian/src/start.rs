@@ -1,4 +1,4 @@
-//! Starts the guardian process. With `keeper::launch` the only place that starts any.
+//! Start of the guardian process. Only this module and `keeper::launch` start processes.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,13 +12,13 @@ use std::time::Duration;
 use crate::message::{Event, VERSION};
 use crate::{WORD, frame};
 
-/// How long the guardian may take until its first word.
+/// Timeout for the first message of the guardian.
 const READY: Duration = Duration::from_secs(10);
 
-/// Starts the guardian and waits for its first word.
+/// Starts the guardian and waits for its first message.
 pub(crate) fn start(program: &Path, args: &[&OsStr]) -> io::Result<(Child, UnixStream)> {
     if std::env::args_os().nth(1).is_some_and(|word| word == WORD) {
-        // Otherwise a program that does not ask would start itself again without end.
+        // Otherwise a program that does not call `run_if_asked` would start itself again endlessly.
         return Err(io::Error::other(
             "this process is meant to be a guardian but was never asked; \
              call run_if_asked first in main",
@@ -36,7 +36,7 @@ pub(crate) fn start(program: &Path, args: &[&OsStr]) -> io::Result<(Child, UnixS
     }
 }
 
-/// Its own process group keeps it out of reach of a terminal's interrupt.
+/// Spawns the guardian in its own process group, out of reach of a terminal's interrupt.
 fn spawn(program: &Path, args: &[&OsStr], socket: UnixStream) -> io::Result<Child> {
     #[allow(
         clippy::disallowed_methods,

@@ -1,18 +1,18 @@
-//! What a chain states about itself, and the end that no checkpoint covers.
+//! Terms of a chain, and the unsigned end that no checkpoint covers.
 
 use crate::json::Value;
 use std::path::PathBuf;
 
-/// More records than are ever written without a checkpoint, whatever the settings.
+/// Upper bound of the records without a checkpoint, whatever the settings.
 const MAX_UNSIGNED: u64 = 100_000;
 
-/// Records that crashes may add: seals, and starts that ended before their checkpoint.
+/// Additional records that crashes may leave: seals, and starts that ended before their checkpoint.
 const SLACK: u64 = 64;
 
-/// The statements of a `genesis`, of a `recovered`, or of the first checkpoint of a segment.
+/// Terms stated by a `genesis`, a `recovered`, or the first checkpoint of a segment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stated {
-    /// Records until a checkpoint, records of one write, and microseconds until a checkpoint.
+    /// Maximum records until a checkpoint, records in one write, and microseconds until a checkpoint.
     limits: Option<(u64, u64, u64)>,
     pub(crate) mirror: Option<PathBuf>,
     pub(crate) mac_key: Option<String>,
@@ -36,7 +36,7 @@ impl Stated {
         }
     }
 
-    /// Whether the version that wrote it states anything about checkpoints.
+    /// Returns whether the version that wrote the record states terms about checkpoints.
     pub(crate) fn is_new(&self) -> bool {
         self.limits.is_some()
     }
@@ -47,22 +47,22 @@ impl Stated {
     }
 }
 
-/// The records since the last checkpoint.
+/// Unsigned end: the records since the last checkpoint.
 #[derive(Default)]
 pub(crate) struct End {
     pub(crate) records: u64,
     pub(crate) stated: Stated,
-    /// As far as a checkpoint covers it.
+    /// Terms that a checkpoint covers.
     signed: Stated,
-    /// An older version wrote some of them.
+    /// Whether an older version wrote some of the records.
     old: bool,
-    /// The time of the last checkpoint or start, and of each later record that is late.
+    /// Monotonic time of the last checkpoint or start, and of each later record that is late.
     since: u64,
     late: Vec<u64>,
 }
 
 impl End {
-    /// A checkpoint comes; whether it comes in time.
+    /// Accounts for a checkpoint. Returns whether it comes in time.
     pub(crate) fn sign(&mut self) -> bool {
         let most = self.signed.most().max(self.stated.most());
         let most = if self.old { None } else { most };
@@ -72,7 +72,7 @@ impl End {
         fits
     }
 
-    /// One more record.
+    /// Accounts for a record.
     pub(crate) fn add(&mut self, event: &str, record: &Value, begins: bool) {
         let starts = event == "genesis" || event == "recovered";
         let stated = Stated::of(record);
@@ -97,7 +97,7 @@ impl End {
         self.old |= event == "recovered" && !self.signed.is_new();
     }
 
-    /// Whether a checkpoint should have come.
+    /// Returns whether the unsigned end is longer than the terms allow.
     pub(crate) fn is_too_long(&self) -> bool {
         let Some((_, batch, micros)) = self.signed.limits else {
             return self.records > MAX_UNSIGNED;
@@ -107,7 +107,7 @@ impl End {
         late || self.records > self.signed.most().unwrap_or(MAX_UNSIGNED)
     }
 
-    /// Whether nothing that is signed says when.
+    /// Returns whether no signed terms bound the unsigned end.
     pub(crate) fn is_unbounded(&self) -> bool {
         self.records > 0 && !self.signed.is_new()
     }

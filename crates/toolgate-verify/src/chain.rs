@@ -1,4 +1,4 @@
-//! From the first record of a chain to its last.
+//! Verification of one chain from its first record to its last.
 
 use crate::bounds::End as Tail;
 use crate::json::{self, Value};
@@ -9,7 +9,7 @@ use ring::digest::{self, SHA256};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A crash tears no more than this.
+/// Maximum size of a torn write in bytes.
 const LONGEST_TEAR: u64 = 2 * LONGEST + 16 * 1024;
 
 struct State<'a> {
@@ -20,12 +20,12 @@ struct State<'a> {
     open: BTreeSet<String>,
     end: Tail,
     segment: u64,
-    /// SHA-256 and length of the segment so far, and the number of its first record.
+    /// SHA-256 digest and size of the segment so far, and the sequence number of its first record.
     digest: digest::Context,
     bytes: u64,
     start: u64,
     sealed: bool,
-    /// The record before the first that is there, and whether its segment was retired.
+    /// Record before the first existing one, and whether its segment was retired.
     before: Option<(u64, u64, String, bool)>,
 }
 
@@ -37,7 +37,7 @@ enum End {
     Torn,
 }
 
-/// Reads a chain.
+/// Verifies a chain.
 pub(crate) fn read(home: &Path, against: &Against, heads: &Heads) -> Chain {
     let mut state = State {
         against,
@@ -185,7 +185,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Keeps account of calls and checks what the journal says of itself.
+    /// Accounts for calls and verifies the journal's own records.
     fn own(&mut self, event: &str, record: &Value) -> Result<(), String> {
         if self.sealed {
             return Err("a record follows the seal of the segment".to_owned());

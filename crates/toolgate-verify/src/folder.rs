@@ -1,4 +1,4 @@
-//! The files around the chains: the keys, and where checkpoint mirrors are.
+//! Files beside the chains: the keys, and the locations of checkpoint mirrors.
 
 use crate::bounds::Stated;
 use crate::{hex, json, kept, segment};
@@ -7,14 +7,14 @@ use ring::signature::{Ed25519KeyPair, KeyPair};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The public key of `checkpoint.key`, if it is there.
+/// Returns the public key of `checkpoint.key`, if it exists.
 pub(crate) fn public_key(dir: &Path) -> Option<String> {
     let seed = secret(&dir.join("checkpoint.key"))?;
     let pair = Ed25519KeyPair::from_seed_unchecked(&seed).ok()?;
     Some(hex(pair.public_key().as_ref()))
 }
 
-/// The digest of `mac.key`, if it is there.
+/// Returns the digest of `mac.key`, if it exists.
 pub(crate) fn mac_key(dir: &Path) -> Option<String> {
     let text = [
         b"toolgate-journal-key-id\n",
@@ -29,7 +29,7 @@ fn secret(path: &Path) -> Option<Vec<u8>> {
     kept::unhex(text.trim()).filter(|bytes| bytes.len() == 32)
 }
 
-/// The mirrors to compare with where none was given: `checkpoints` beside the folder, and those that chains name.
+/// Returns the default mirrors: `checkpoints` beside the directory, and those that chains name.
 pub(crate) fn mirrors(dir: &Path, chains: &[PathBuf]) -> Vec<PathBuf> {
     let mut all = Vec::new();
     add(&mut all, &dir.join("..").join("checkpoints"));
@@ -41,7 +41,7 @@ pub(crate) fn mirrors(dir: &Path, chains: &[PathBuf]) -> Vec<PathBuf> {
     all
 }
 
-/// Adds a mirror that is there; whether it is a new one.
+/// Adds an existing mirror. Returns whether it is new.
 pub(crate) fn add(all: &mut Vec<PathBuf>, mirror: &Path) -> bool {
     let path = resolved(mirror);
     let new = (path.is_dir() || path.is_file()) && !all.contains(&path);
@@ -51,12 +51,12 @@ pub(crate) fn add(all: &mut Vec<PathBuf>, mirror: &Path) -> bool {
     new
 }
 
-/// The path as the system resolves it.
+/// Returns the canonical path.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The mirror that the first record of a chain names.
+/// Returns the mirror that the first record of a chain names.
 fn named(home: &Path) -> Option<PathBuf> {
     let (_, first) = segment::all(home).ok()?.into_iter().next()?;
     let line = segment::Lines::open(&first).ok()?.next().ok()??;

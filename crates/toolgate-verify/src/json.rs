@@ -1,22 +1,22 @@
-//! A tree of JSON and its canonical text (RFC 8785), for integers only.
+//! JSON tree and its canonical serialization (RFC 8785), for integers only.
 
 use std::collections::BTreeMap;
 
 const DEEPEST: usize = 64;
 const LARGEST: i64 = (1 << 53) - 1;
 
-/// A value as records have them.
+/// JSON value of a record.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Bool(bool),
     Int(i64),
     Text(String),
     List(Vec<Value>),
-    /// By the UTF-16 of its names, which is the order of the canonical form.
+    /// Object, by the UTF-16 code units of its names, which is the canonical order.
     Map(BTreeMap<Vec<u16>, Value>),
 }
 
-/// Reads one line; `None` unless it is the canonical text of an object.
+/// Parses one line; `None` unless it is the canonical JSON of an object.
 pub(crate) fn read(line: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(line).ok()?;
     let mut left = text.chars().peekable();
@@ -76,7 +76,7 @@ fn map(left: &mut Chars<'_>, depth: usize) -> Option<Value> {
         }
         let name = string(left)?;
         word(left, ":")?;
-        // A name that comes twice would be lost here, and the text would not be the same.
+        // A duplicate name is lost here, so that the serialization differs from the line.
         members.insert(name.encode_utf16().collect(), value(left, depth + 1)?);
     }
     left.next();
@@ -110,7 +110,7 @@ fn string(left: &mut Chars<'_>) -> Option<String> {
 }
 
 impl Value {
-    /// The member of a map.
+    /// Returns a member of an object.
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         let Value::Map(members) = self else {
             return None;
@@ -118,7 +118,7 @@ impl Value {
         members.get(&name.encode_utf16().collect::<Vec<u16>>())
     }
 
-    /// The text of a member.
+    /// Returns the text of a member.
     pub(crate) fn str(&self, name: &str) -> Option<&str> {
         match self.get(name)? {
             Value::Text(text) => Some(text),
@@ -126,7 +126,7 @@ impl Value {
         }
     }
 
-    /// The number of a member; there are no negative ones where we look.
+    /// Returns the number of a member; `None` if it is negative.
     pub(crate) fn num(&self, name: &str) -> Option<u64> {
         match self.get(name)? {
             Value::Int(number) => u64::try_from(*number).ok(),
@@ -134,7 +134,7 @@ impl Value {
         }
     }
 
-    /// The same map without a member.
+    /// Returns the object without a member.
     pub(crate) fn without(&self, name: &str) -> Value {
         let mut copy = self.clone();
         if let Value::Map(members) = &mut copy {
@@ -143,7 +143,7 @@ impl Value {
         copy
     }
 
-    /// The canonical text.
+    /// Returns the canonical JSON.
     pub(crate) fn text(&self) -> String {
         match self {
             Value::Bool(value) => value.to_string(),

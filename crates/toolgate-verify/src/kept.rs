@@ -1,4 +1,4 @@
-//! Checkpoints: their signatures, and those that were kept elsewhere.
+//! Checkpoint signatures, and the checkpoints of mirrors.
 
 use crate::json::{self, Value};
 use ring::signature::{ED25519, UnparsedPublicKey};
@@ -7,14 +7,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A checkpoint whose signature is good.
+/// Checkpoint with a valid signature.
 pub(crate) struct Mark {
     pub(crate) last: u64,
     pub(crate) head: String,
     pub(crate) key: String,
 }
 
-/// Checks a checkpoint; where there are no keys, any will do.
+/// Verifies a checkpoint; without keys, any key is accepted.
 pub(crate) fn mark(record: &Value, keys: &[String]) -> Result<Mark, &'static str> {
     read(record, keys).unwrap_or(Err("the checkpoint lacks a field"))
 }
@@ -46,14 +46,14 @@ fn read(record: &Value, keys: &[String]) -> Option<Result<Mark, &'static str>> {
     })
 }
 
-/// The heads of one chain by the number of their record.
+/// Hashes of one chain by sequence number.
 pub(crate) type Heads = BTreeMap<u64, String>;
 
-/// What second places hold.
+/// Checkpoints of the mirrors.
 #[derive(Default)]
 pub(crate) struct Kept {
     chains: BTreeMap<String, Heads>,
-    /// Whole lines that are no checkpoints of the key.
+    /// Number of complete lines that are not signed by the key.
     pub(crate) foreign: u64,
 }
 
@@ -76,7 +76,7 @@ impl Kept {
     }
 
     fn file(&mut self, path: &Path, keys: &[String]) -> io::Result<()> {
-        // A line that is no record is what a crash left.
+        // A line that is not a record was left by a crash.
         let bytes = fs::read(path)?;
         for record in bytes.split(|b| *b == b'\n').filter_map(json::read) {
             match (mark(&record, keys), record.str("chain")) {
@@ -90,19 +90,19 @@ impl Kept {
         Ok(())
     }
 
-    /// Takes those of a chain out.
+    /// Removes and returns the checkpoints of a chain.
     pub(crate) fn of(&mut self, chain: &str) -> Heads {
         self.chains.remove(chain).unwrap_or_default()
     }
 
-    /// The chains that nobody took, and how far each is covered.
+    /// Returns the remaining chains, and the last record that is covered of each.
     pub(crate) fn rest(&self) -> impl Iterator<Item = (String, u64)> {
         let chains = self.chains.iter();
         chains.map(|(name, heads)| (name.clone(), last(heads)))
     }
 }
 
-/// The number of the last record that is covered.
+/// Returns the sequence number of the last covered record.
 pub(crate) fn last(heads: &Heads) -> u64 {
     heads.keys().next_back().copied().unwrap_or(0)
 }

@@ -1,8 +1,8 @@
-//! A second reader of the audit log, with a parser of its own and no code of the journal.
+//! Independent verifier of the audit log, with a parser of its own and no code of the journal.
 //!
-//! It reads a record into a tree, writes that tree anew in the canonical form, and compares: a line that is spelled
-//! otherwise is none. The hash is taken of the tree without `h`. The journal's own verifier cuts the text instead, so a
-//! fault of one is seen by the other. Its only dependency is `ring`, for SHA-256 and Ed25519.
+//! It parses a record into a tree, serializes that tree in the canonical form, and compares: a line with another
+//! spelling is invalid. The hash is computed over the tree without `h`. The journal's own verifier cuts the text
+//! instead, so each verifier detects faults of the other. The only dependency is `ring`, for SHA-256 and Ed25519.
 
 mod bounds;
 mod chain;
@@ -18,57 +18,57 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What was found in one chain.
+/// Result for one chain.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Chain {
-    /// The name of the chain.
+    /// Id of the chain.
     pub name: String,
-    /// Number of the last good record.
+    /// Sequence number of the last good record.
     pub records: u64,
-    /// Number of the first record that is there.
+    /// Sequence number of the first existing record.
     pub first: u64,
-    /// Number of the last record that a checkpoint covers.
+    /// Sequence number of the last record that a checkpoint covers.
     pub signed: u64,
-    /// Number of the last record that a checkpoint of the second place covers.
+    /// Sequence number of the last record that a checkpoint of a mirror covers.
     pub kept: u64,
-    /// The keys that signed.
+    /// Public keys of the checkpoints.
     pub keys: BTreeSet<String>,
-    /// How many calls began and have no outcome.
+    /// Number of calls without an outcome.
     pub open: usize,
-    /// How many checkpoints it has.
+    /// Number of checkpoints.
     pub checkpoints: u64,
-    /// How many records follow the last checkpoint.
+    /// Number of records after the last checkpoint.
     pub unsigned: u64,
-    /// The first bad place.
+    /// First damaged position.
     pub bad: Option<Bad>,
-    /// What is missing that could show that something is wrong.
+    /// Missing evidence that could reveal damage.
     pub doubts: Vec<String>,
     stated: Stated,
-    /// Nothing that is signed says how many records may follow the last checkpoint.
+    /// Whether no signed record states how many records may follow the last checkpoint.
     unbounded: bool,
-    /// A mirror has a checkpoint of it.
+    /// Whether a mirror has a checkpoint of the chain.
     covered: bool,
 }
 
-/// What was found in a folder.
+/// Result for an audit log directory.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Found {
-    /// One for each chain.
+    /// Results of the chains.
     pub chains: Vec<Chain>,
-    /// How many whole lines of the mirrors are not signed by the key.
+    /// Number of complete lines of the mirrors that are not signed by the key.
     pub foreign: u64,
-    /// No chain names the `mac.key` that is there.
+    /// Whether no chain states the existing `mac.key`.
     pub mac_key_exchanged: bool,
-    /// The mirrors that were compared.
+    /// Mirrors that were compared.
     pub mirrors: Vec<PathBuf>,
-    /// The keys that were compared.
+    /// Public keys that were compared.
     pub keys: Vec<String>,
 }
 
 impl Found {
-    /// The exit code: 0 intact, 1 broken, 3 cannot tell.
+    /// Returns the exit code: 0 intact, 1 broken, 3 cannot tell.
     pub fn code(&self) -> u8 {
         let bad = self.chains.iter().any(|chain| chain.bad.is_some());
         if bad || self.foreign > 0 || self.mac_key_exchanged {
@@ -81,34 +81,34 @@ impl Found {
     }
 }
 
-/// A bad place.
+/// Damaged position.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Bad {
-    /// The segment, or the folder of the chain.
+    /// Segment file, or the directory of the chain.
     pub file: PathBuf,
-    /// The line from 1; 0 where it is about all of it.
+    /// Line number from 1; 0 if the damage concerns the whole file or chain.
     pub line: u64,
-    /// What is wrong.
+    /// Description of the damage.
     pub why: String,
 }
 
-/// What to compare with.
+/// Options of a verification: keys and mirrors to compare with.
 #[derive(Clone, Debug, Default)]
 pub struct Against {
-    /// Public keys that may have signed; where there are none, that of `checkpoint.key` in the folder.
+    /// Public keys that may have signed. Default: that of `checkpoint.key` in the directory.
     pub keys: Vec<String>,
-    /// Checkpoint mirrors, files or folders of files; where there are none, `checkpoints` beside the folder and those
-    /// that the chains name.
+    /// Checkpoint mirrors, files or directories of files. Default: `checkpoints` beside the directory and those that
+    /// the chains name.
     pub places: Vec<PathBuf>,
-    /// Somebody writes the log now: the last line of a chain may be half there.
+    /// Whether a process is writing the log now, so that the last line of a chain may be incomplete.
     pub live: bool,
 }
 
-/// Reads every chain of a journal folder.
+/// Verifies every chain of an audit log directory.
 ///
 /// # Errors
-/// The folder or a mirror cannot be read.
+/// The directory or a mirror cannot be read.
 pub fn verify(dir: &Path, against: &Against) -> io::Result<Found> {
     let mut against = against.clone();
     if against.keys.is_empty() {
@@ -173,7 +173,7 @@ fn compare(dir: &Path, against: &Against) -> io::Result<Found> {
     Ok(found)
 }
 
-/// The folders of the chains.
+/// Returns the directories of the chains.
 fn homes(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut homes = BTreeSet::new();
     for entry in fs::read_dir(dir)? {
@@ -200,7 +200,7 @@ fn doubts(chain: &Chain, against: &Against) -> Vec<String> {
         Some(_) => true,
         None => !chain.stated.is_new() && !against.places.is_empty(),
     };
-    // The mirror is read before the chains: one that begins in between has its first checkpoint there later.
+    // The mirror is read before the chains, so it lacks the first checkpoint of a chain that starts in between.
     let begins = against.live && chain.checkpoints <= 1;
     if expected && !chain.covered && !begins && chain.records > 0 {
         let named = chain.stated.mirror.as_ref();

@@ -1,5 +1,4 @@
-//! `toolgate-verify DIR`: checks an audit log; exit code 0 if it is intact, 1 if it is broken, 2 for wrong arguments, 3 if it
-//! cannot tell.
+//! `toolgate-verify DIR` verifies an audit log. Exit codes: 0 intact, 1 broken, 2 wrong arguments, 3 cannot tell.
 
 #![allow(clippy::print_stdout, reason = "its report is its output")]
 

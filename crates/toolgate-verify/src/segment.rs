@@ -1,16 +1,16 @@
-//! The lines of a segment file.
+//! Segment files and their lines.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// No record is longer.
+/// Maximum size of a record in bytes.
 pub(crate) const LONGEST: u64 = 1024 * 1024;
 
-/// Lines with their newlines, if they have one.
+/// Reader of lines with their newlines, if they have one.
 pub(crate) struct Lines {
     input: BufReader<File>,
-    /// Bytes before the line that comes next.
+    /// Offset of the next line.
     pub(crate) at: u64,
     pub(crate) size: u64,
 }
@@ -26,7 +26,7 @@ impl Lines {
         })
     }
 
-    /// The next line, or the first bytes of one that is too long; `None` at the end.
+    /// Returns the next line, or the first bytes of one that is too long; `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         let read = self.input.by_ref().take(LONGEST + 1);
@@ -35,7 +35,7 @@ impl Lines {
     }
 }
 
-/// The segments of a chain by their numbers.
+/// Returns the segment files of a chain by number.
 pub(crate) fn all(home: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(home)? {

@@ -1,6 +1,6 @@
-//! The end of the guardian: the gateway is gone, and so shall be everything below us.
+//! Shutdown of the guardian: the gateway is gone, so all descendants are ended.
 //!
-//! All of it together takes less than two seconds.
+//! The whole shutdown takes less than two seconds.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,13 @@ use rustix::process::{Signal, getpid};
 use super::table::{State, Table, wait_for};
 use super::tree;
 
-/// For a child that leaves by itself at the end of its standard input.
+/// Time for children to exit at the end of their standard input.
 const GRACE: Duration = Duration::from_millis(300);
-/// After SIGTERM.
+/// Time after SIGTERM.
 const TERM: Duration = Duration::from_millis(500);
-/// After the first SIGKILL; reached only by a process that hangs in the kernel.
+/// Time after the first SIGKILL; only a process that hangs in the kernel reaches it.
 const KILL: Duration = Duration::from_millis(900);
-/// Between two rounds of SIGKILL, each of which may meet processes started since the last.
+/// Interval of SIGKILL rounds; each round catches processes started since the previous one.
 const ROUND: Duration = Duration::from_millis(20);
 
 /// Ends every child and every descendant.
@@ -33,8 +33,8 @@ pub(super) fn all(table: &Table) {
     }
 }
 
-/// On Linux every descendant ends up as our child, so to have none says it all. An empty table
-/// means besides that the gateway, if it still listens, was told of every end.
+/// Returns whether all descendants are gone. On Linux every descendant becomes a child of this process, so the absence
+/// of children suffices. An empty table also means that the gateway, if it still listens, was told of every end.
 fn is_empty(state: &State) -> bool {
     state.childless && state.entries.is_empty()
 }

@@ -1,5 +1,4 @@
-//! Watches over one child and ends it in steps: its standard input has ended, then SIGTERM,
-//! then SIGKILL.
+//! Shutdown of one child in steps, on a thread of its own: end of standard input, then SIGTERM, then SIGKILL.
 
 use std::io;
 use std::sync::{Arc, Condvar};
@@ -12,18 +11,18 @@ use super::Keeper;
 use super::table::{Entry, State, wait, wait_for};
 use crate::message::{Event, WireSteps};
 
-/// How long what is left of a group may take after SIGTERM when its leader exited by itself.
+/// Time after SIGTERM for the rest of a process group whose leader exited by itself.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
-/// How long a death by SIGKILL may take before the signal is sent again.
+/// Interval at which SIGKILL is repeated.
 const KILL_AGAIN: Duration = Duration::from_secs(1);
 
-/// How often SIGKILL is sent before a process that does not die (its file system hangs, or it
-/// belongs to another user now) is given up.
+/// Maximum number of SIGKILLs before giving up on a process that does not die (its file system hangs, or it belongs to
+/// another user now).
 const KILLS: u32 = 10;
 
-/// A thread for the child about to be entered in the table, so that its end never fails for want
-/// of one. Call it under the lock; without an entry the thread ends at once.
+/// Starts the thread of a child that is about to be entered in the table, so that its shutdown never fails for want of
+/// a thread. Call it under the lock; without an entry the thread ends at once.
 pub(super) fn watch(keeper: &Arc<Keeper>, id: u64) -> io::Result<Arc<Condvar>> {
     let changed = Arc::new(Condvar::new());
     let watch = Watch {
@@ -38,7 +37,7 @@ pub(super) fn watch(keeper: &Arc<Keeper>, id: u64) -> io::Result<Arc<Condvar>> {
     thread.spawn(move || watch.run()).map(|_| changed)
 }
 
-/// Asks for the end of a child; the first to ask sets the steps.
+/// Requests the end of a child. The first request sets the timeouts.
 pub(super) fn request(keeper: &Keeper, id: u64, steps: WireSteps) {
     let mut state = keeper.table.lock();
     if let Some(entry) = state.entries.get_mut(&id) {
@@ -63,7 +62,7 @@ impl Watch {
             return;
         };
         if let Some(steps) = order {
-            // Once the leader is out there is nothing to wait for: the rest has no one to serve.
+            // After the exit of the leader nothing uses the rest of the group, so there is no wait.
             self.until_exit(steps.stdin());
         }
         self.report();
@@ -71,8 +70,8 @@ impl Watch {
         for _ in 0..KILLS {
             gone = gone || self.signal(Signal::KILL, KILL_AGAIN);
         }
-        // In this order: the place is free when the end is told, and once the table is empty, all
-        // has been told.
+        // The order matters: the slot is free when the end is reported, and once the table is empty, everything has
+        // been reported.
         if let Some(entry) = self.keeper.table.lock().entries.get_mut(&self.id) {
             entry.ended = true;
         }
@@ -81,7 +80,7 @@ impl Watch {
         self.keeper.table.changed.notify_all();
     }
 
-    /// The order to end the child, or none if it exited by itself. Nothing without an entry.
+    /// Waits for a request to end the child, or for its exit (`Some(None)`). `None` without an entry.
     fn until_order_or_exit(&self) -> Option<Option<WireSteps>> {
         let table = &self.keeper.table;
         let waits = |entry: &Entry| entry.running && entry.order.is_none();
@@ -99,7 +98,7 @@ impl Watch {
         }));
     }
 
-    /// Signals whatever is left, then waits for its death; true when nothing is left.
+    /// Signals all remaining processes and waits for their death. Returns whether none is left.
     fn signal(&mut self, signal: Signal, at_most: Duration) -> bool {
         let end = Instant::now() + at_most;
         let keeper = Arc::clone(&self.keeper);
@@ -119,7 +118,7 @@ impl Watch {
         .1
     }
 
-    /// Tells the gateway of the leader's exit, once.
+    /// Reports the exit of the leader to the gateway, once.
     fn report(&mut self) {
         let state = self.keeper.table.lock();
         let Some(entry) = self

@@ -1,4 +1,4 @@
-//! Finds a program and starts it, with errors that say what to do.
+//! Program lookup and start, with errors that contain the remedy.
 
 use std::env::split_paths;
 use std::ffi::OsStr;
@@ -14,13 +14,13 @@ use rustix::process::Pid;
 
 use crate::message::Command;
 
-/// Searched when the environment of the child names no `PATH`.
+/// Search path if the environment of the child contains no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Starts the program; gives its process number and our ends of its stdin, stdout and stderr.
+/// Starts the program. Returns its process id and our ends of its stdin, stdout and stderr.
 ///
-/// The child leads a process group of its own, has exactly the given environment, and no
-/// descriptor but the three pipes.
+/// The child leads a process group of its own, has exactly the given environment, and no file descriptors except the
+/// three pipes.
 pub(super) fn launch(command: &Command) -> Result<(Pid, [OwnedFd; 3]), String> {
     check_environment(command)?;
     let directory = directory(command)?;
@@ -75,7 +75,7 @@ fn check_environment(command: &Command) -> Result<(), String> {
     Ok(())
 }
 
-/// The working directory, made absolute, if one is asked for.
+/// Returns the absolute working directory, if one is requested.
 fn directory(command: &Command) -> Result<Option<PathBuf>, String> {
     let Some(asked) = &command.cwd else {
         return Ok(None);
@@ -91,8 +91,8 @@ fn directory(command: &Command) -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// The file to run: a path as it stands (from the working directory if relative), a bare name
-/// from the `PATH` that the child will have.
+/// Returns the file to run: a path as given (relative to the working directory), or a name from the `PATH` of the
+/// child.
 fn find(command: &Command, directory: Option<&Path>) -> Result<PathBuf, String> {
     let program = command.program.as_os_str();
     if program.is_empty() {

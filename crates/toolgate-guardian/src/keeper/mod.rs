@@ -1,7 +1,7 @@
-//! The guardian process: it alone starts and ends children.
+//! Guardian process, the only process that starts and ends children.
 //!
-//! Three kinds of thread, none of which polls: this one reads requests, one reaps whatever exits,
-//! and one for each child waits for its exit or for the order to end it.
+//! It has three kinds of threads, none of which polls. One reads requests, one reaps exited processes, and one per
+//! child waits for its exit or for the request to end it.
 
 mod close;
 mod ending;
@@ -26,14 +26,13 @@ use crate::message::{Command, Event, Request, VERSION};
 use crate::{WORD, frame};
 use table::{Entry, Table};
 
-/// Most children at one time.
+/// Maximum number of concurrent children.
 const MAX_CHILDREN: usize = 256;
 
-/// Runs this process as the guardian when its first argument says so; otherwise `None`.
+/// Runs this process as the guardian if its first argument requests that; otherwise returns `None`.
 ///
-/// Call it first in `main`, before anything opens a file or starts a thread or a runtime: the
-/// guardian closes every descriptor that it inherited. Returns once the gateway has gone and
-/// nothing of its children is left.
+/// Call it first in `main`, before anything opens a file or starts a thread or a runtime: the guardian closes every
+/// file descriptor that it inherited. Returns once the gateway is gone and no process of its children is left.
 pub fn run_if_asked() -> Option<ExitCode> {
     if std::env::args_os().nth(1)? != WORD {
         return None;
@@ -66,7 +65,7 @@ fn run() -> io::Result<()> {
     ended
 }
 
-/// What the threads of the guardian share.
+/// State that the threads of the guardian share.
 struct Keeper {
     socket: UnixStream,
     writing: Mutex<()>,
@@ -82,7 +81,7 @@ impl Keeper {
         }
     }
 
-    /// Answers requests until the socket ends.
+    /// Handles requests until the socket closes.
     fn serve(self: &Arc<Self>) -> io::Result<()> {
         while let Some((request, _)) = frame::receive(&self.socket)? {
             match request {
@@ -100,8 +99,8 @@ impl Keeper {
         }
     }
 
-    /// Starts a child and enters it in the table, both under the lock: the reaper, which also
-    /// takes the lock, never meets a child that it does not know.
+    /// Starts a child and enters it in the table, both under the lock. The reaper also takes the lock, so it never
+    /// finds a child that is not in the table.
     fn start(self: &Arc<Self>, id: u64, command: &Command) -> Result<(i32, [OwnedFd; 3]), String> {
         let mut state = self.table.lock();
         if state.count() >= MAX_CHILDREN {
@@ -123,7 +122,7 @@ impl Keeper {
         Ok((leader.as_raw_nonzero().get(), pipes))
     }
 
-    /// Sends an event. A failure is left alone: the end of the socket shows in `serve`.
+    /// Sends an event. Ignores a failure, because `serve` detects the closed socket.
     fn tell(&self, event: &Event, pipes: &[OwnedFd]) {
         let Ok(bytes) = frame::encode(event) else {
             return;
@@ -134,7 +133,7 @@ impl Keeper {
     }
 }
 
-/// A line on standard error, which may be closed.
+/// Writes a line to standard error, which may be closed.
 fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "toolgate: {text}");
 }

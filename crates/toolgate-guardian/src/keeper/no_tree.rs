@@ -1,8 +1,8 @@
-//! Where there is no `/proc`: only the process groups are known.
+//! Fallback for systems without `/proc`, where only process groups are known.
 
 use rustix::process::{Pid, Signal};
 
-/// A descendant that left its group; none is ever found here.
+/// Descendant that left its process group; never found here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: Pid,

@@ -1,11 +1,11 @@
-//! Reaps everything that exits: the children, and on Linux the orphans that were adopted.
+//! Reaper of exited processes: the children, and on Linux also adopted orphans.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, WaitStatus, wait, waitid};
 
 use super::table::{self, State, Table};
 
-/// Never returns. Looks without reaping, for that is done under the lock.
+/// Runs forever. Waits without reaping, because reaping happens under the lock.
 pub(super) fn run(table: &Table) {
     loop {
         match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
@@ -35,9 +35,9 @@ fn reap_under_lock(state: &mut State) -> Option<Errno> {
 /// Sleeps while there is no child.
 fn rest(table: &Table) {
     let mut state = table.lock();
-    // Asked again under the lock: a child may just have been started.
+    // Checked again under the lock: a child may just have been started.
     if reap_under_lock(&mut state) == Some(Errno::CHILD) {
-        // Leaders that someone else reaped, which should not happen: their status is unknown.
+        // Leaders that another party reaped, which should not happen: their status is unknown.
         for entry in state.entries.values_mut() {
             entry.running = false;
             entry.changed.notify_all();
@@ -60,7 +60,7 @@ fn exited(state: &mut State, pid: Pid, status: WaitStatus) {
         entry.changed.notify_all();
         return;
     }
-    // An adopted one: some end may have waited for it.
+    // An adopted orphan: a shutdown may have waited for it.
     for entry in state.entries.values().filter(|entry| !entry.running) {
         entry.changed.notify_all();
     }

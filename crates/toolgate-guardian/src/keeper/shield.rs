@@ -1,13 +1,13 @@
-//! What the guardian does first: it lets go of what it inherited and outlives common signals.
+//! Isolation of the guardian: closes inherited file descriptors and handles common signals.
 
 use std::fs;
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Closes every descriptor above standard error that this process was started with.
+/// Closes every inherited file descriptor above standard error.
 ///
-/// A careless parent of the gateway leaves some open, and every child would get them.
+/// A careless parent of the gateway may leave some open, and every child would inherit them.
 pub(super) fn close_inherited() {
     let Ok(open) = fs::read_dir("/dev/fd") else {
         return;
@@ -16,17 +16,17 @@ pub(super) fn close_inherited() {
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .collect();
     for number in numbers.into_iter().filter(|number| *number > 2) {
-        // The listing's own descriptor is among them and closed by now.
+        // The descriptor of the listing itself is included and already closed.
         let _ = nix::unistd::close(number);
     }
 }
 
-/// Makes the guardian outlive signals that are sent to the whole service, so that the gateway
-/// can still end its children in good order; the guardian follows at the end of its socket.
+/// Makes the guardian survive signals that are sent to the whole service, so that the gateway can still end its
+/// children in order. The guardian exits at the end of its socket.
 ///
-/// Handlers do it, never `SIG_IGN`: a handler is reset in the children, an ignored signal stays
-/// ignored. For the same reason `SIGCHLD` is among them: were it inherited as ignored, no exit
-/// status could be had. Tokio keeps its handlers when the runtime is gone.
+/// Uses handlers and never `SIG_IGN`: children reset handlers but inherit ignored signals. `SIGCHLD` is included for
+/// the same reason: if it were inherited as ignored, no exit status would be available. Tokio keeps its handlers after
+/// the runtime is gone.
 pub(super) fn outlive_signals() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()

@@ -1,4 +1,4 @@
-//! The children that the guardian keeps, and how its threads wait for a change of them.
+//! Table of the guardian's children, with condition variables for its threads.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,31 +12,31 @@ use super::tree::{self, Process};
 
 pub(super) struct Table {
     state: Mutex<State>,
-    /// A child came or went. What happens to one child its own `changed` tells.
+    /// Notified when a child is added or removed. Each child has its own `changed`.
     pub(super) changed: Condvar,
 }
 
 pub(super) struct State {
     pub(super) entries: BTreeMap<u64, Entry>,
-    /// This process has no child at all, adopted ones included.
+    /// Whether this process has no children at all, including adopted ones.
     pub(super) childless: bool,
 }
 
-/// One child: the leader of a process group, the group, and descendants that left it.
+/// Child process: the leader of a process group, the group, and descendants that left it.
 pub(super) struct Entry {
     pub(super) leader: Pid,
-    /// The leader has not been reaped. A signal goes out under the lock only, and a leader is
-    /// reaped under the lock only, so no signal meets a number that was given out again.
+    /// Whether the leader has not been reaped. Signals and reaping both happen under the lock, so that no signal
+    /// reaches a reused process id.
     pub(super) running: bool,
-    /// How the leader exited, as far as known.
+    /// Exit status of the leader, if known.
     pub(super) code: Option<i32>,
     pub(super) signal: Option<i32>,
-    /// The child shall end, in these steps.
+    /// Requested shutdown with its timeouts.
     pub(super) order: Option<WireSteps>,
-    /// Something happened to this child; its thread alone waits here, so that with many children
-    /// not all of them wake for one.
+    /// Notified when this child changes. Only its own thread waits here, so that a change does not wake the threads of
+    /// all children.
     pub(super) changed: Arc<Condvar>,
-    /// Nothing of it is left; the gateway is about to hear so. It counts for the limit no more.
+    /// Whether no process is left and the gateway is about to be told. The entry no longer counts for the limit.
     pub(super) ended: bool,
     strays: Vec<Process>,
 }
@@ -55,7 +55,7 @@ impl Default for Table {
 }
 
 impl State {
-    /// How many children there are, as the gateway knows it: one of which it was told the end is none.
+    /// Returns the number of children as the gateway knows it: those whose end was not reported.
     pub(super) fn count(&self) -> usize {
         self.entries.values().filter(|entry| !entry.ended).count()
     }
@@ -67,7 +67,7 @@ impl Table {
     }
 }
 
-/// Waits until something holds; gives the lock back.
+/// Waits until a condition holds, and returns the lock.
 pub(super) fn wait<'a>(
     changed: &Condvar,
     state: MutexGuard<'a, State>,
@@ -78,7 +78,7 @@ pub(super) fn wait<'a>(
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until something holds, at most so long; gives the lock back with the answer.
+/// Waits until a condition holds or a timeout expires. Returns the lock and whether the condition holds.
 pub(super) fn wait_for<'a>(
     changed: &Condvar,
     state: MutexGuard<'a, State>,
@@ -105,15 +105,15 @@ impl Entry {
         }
     }
 
-    /// Nothing of the child is left.
+    /// Returns whether no process of the child is left.
     pub(super) fn is_gone(&self) -> bool {
         !self.running
             && test_kill_process_group(self.leader).is_err()
             && !self.strays.iter().any(Process::is_alive)
     }
 
-    /// Remembers the descendants that left the group; once their parents are gone, nothing
-    /// would show whose they are.
+    /// Records the descendants that left the group. Once their parents are gone, nothing shows whose descendants they
+    /// are.
     pub(super) fn note_strays(&mut self) {
         let mut roots: Vec<Pid> = self.strays.iter().map(|stray| stray.pid).collect();
         if self.running {
@@ -127,7 +127,7 @@ impl Entry {
         }
     }
 
-    /// Signals the group and every descendant that left it. Those gone already are passed over.
+    /// Signals the group and every descendant that left it. Skips exited ones.
     pub(super) fn signal(&mut self, signal: Signal) {
         self.note_strays();
         self.signal_group(signal);

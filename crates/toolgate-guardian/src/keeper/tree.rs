@@ -1,4 +1,4 @@
-//! The process tree as `/proc` shows it, for descendants that left their group.
+//! Process tree from `/proc`, for descendants that left their process group.
 
 use std::collections::HashSet;
 use std::fs;
@@ -6,17 +6,17 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 
-/// A process, told from a later one with the same number by its start time.
+/// Process, distinguished by its start time from a later one with the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: Pid,
-    /// The process group when it was read.
+    /// Process group at the time of reading.
     pub(super) group: Pid,
     started: u64,
 }
 
 impl Process {
-    /// It still runs; one that only waits to be reaped does not.
+    /// Returns whether the process still runs; a zombie does not.
     pub(super) fn is_alive(&self) -> bool {
         read(self.pid).is_some_and(|now| !now.dead && now.process.started == self.started)
     }
@@ -28,13 +28,13 @@ impl Process {
     }
 }
 
-/// Makes this process the parent of every descendant whose own parent dies, so that none can
-/// slip away. A kernel that refuses leaves us with the groups alone.
+/// Makes this process the subreaper: it adopts every orphaned descendant, so that none escapes. If the kernel refuses,
+/// only process groups are known.
 pub(super) fn adopt_orphans() {
     let _ = set_child_subreaper(Some(getpid()));
 }
 
-/// Every living process below the roots, the roots not included.
+/// Returns every living descendant of the roots, without the roots.
 pub(super) fn descendants(roots: &[Pid]) -> Vec<Process> {
     if !Path::new("/proc/thread-self/children").exists() {
         return descendants_by_parent(roots);
@@ -55,8 +55,8 @@ pub(super) fn descendants(roots: &[Pid]) -> Vec<Process> {
     found
 }
 
-/// The children of a process, thread by thread. This costs as much as there are, where a look at
-/// every process of the machine would cost as much for each of many ends at once.
+/// Returns the children of a process, thread by thread. The cost depends on their number. A scan of all processes of
+/// the machine would repeat its full cost for each of many concurrent shutdowns.
 fn children(parent: Pid) -> impl Iterator<Item = Pid> {
     let threads = fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero()));
     let lists = threads
@@ -73,7 +73,7 @@ fn children(parent: Pid) -> impl Iterator<Item = Pid> {
     numbers.into_iter().filter_map(Pid::from_raw)
 }
 
-/// The same from the parents of all processes, for a kernel that does not list children.
+/// Returns the descendants by the parents of all processes, for a kernel that does not list children.
 fn descendants_by_parent(roots: &[Pid]) -> Vec<Process> {
     let all = everything();
     let mut known: HashSet<Pid> = roots.iter().copied().collect();
@@ -118,8 +118,8 @@ fn read(pid: Pid) -> Option<Line> {
     parse(pid, &String::from_utf8_lossy(&fs::read(path).ok()?))
 }
 
-/// Reads a line of `/proc/PID/stat`. The name of the program stands in parentheses and may hold
-/// parentheses and blanks itself, so the fields are counted from the last one.
+/// Parses `/proc/PID/stat`. The program name in parentheses may contain parentheses and spaces, so the fields are
+/// counted from the last parenthesis.
 fn parse(pid: Pid, stat: &str) -> Option<Line> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
