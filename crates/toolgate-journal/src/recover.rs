@@ -19,7 +19,7 @@ pub(crate) struct Takeover {
     pub(crate) segment: Box<dyn Segment>,
     pub(crate) file: Contents,
     pub(crate) open: OpenCalls,
-    /// Whether the last record is a seal without a successor segment.
+    /// True if the last record is a seal without a successor segment.
     pub(crate) sealed: bool,
     /// Size in bytes of the torn write that was set aside.
     pub(crate) torn: u64,

@@ -54,7 +54,7 @@ pub(crate) struct End {
     pub(crate) stated: Stated,
     /// Terms that a checkpoint covers.
     signed: Stated,
-    /// Whether an older version wrote some of the records.
+    /// True if an older version wrote some of the records.
     old: bool,
     /// Monotonic time of the last checkpoint or start, and of each later record that is late.
     since: u64,

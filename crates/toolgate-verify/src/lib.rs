@@ -45,9 +45,9 @@ pub struct Chain {
     /// Missing evidence that could reveal damage.
     pub doubts: Vec<String>,
     stated: Stated,
-    /// Whether no signed record states how many records may follow the last checkpoint.
+    /// True if no signed record states how many records may follow the last checkpoint.
     unbounded: bool,
-    /// Whether a mirror has a checkpoint of the chain.
+    /// True if a mirror has a checkpoint of the chain.
     covered: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct Found {
     pub chains: Vec<Chain>,
     /// Number of complete lines of the mirrors that are not signed by the key.
     pub foreign: u64,
-    /// Whether no chain states the existing `mac.key`.
+    /// True if no chain states the existing `mac.key`.
     pub mac_key_exchanged: bool,
     /// Mirrors that were compared.
     pub mirrors: Vec<PathBuf>,
@@ -101,7 +101,7 @@ pub struct Against {
     /// Checkpoint mirrors, files or directories of files. Default: `checkpoints` beside the directory and those that
     /// the chains name.
     pub places: Vec<PathBuf>,
-    /// Whether a process is writing the log now, so that the last line of a chain may be incomplete.
+    /// True if a process is writing the log now, so that the last line of a chain may be incomplete.
     pub live: bool,
 }
 

@@ -104,7 +104,7 @@ pub(super) struct Identity {
     pub(super) document: Option<Url>,
     /// Client name.
     pub(super) name: String,
-    /// Whether to request refresh tokens.
+    /// True if refresh tokens are requested.
     pub(super) offline: bool,
     /// Instruction for a user who registers a client manually.
     pub(super) by_hand: Option<String>,

@@ -21,7 +21,7 @@ pub struct Grant {
     pub resource: String,
     /// Access token.
     pub access: Secret,
-    /// Whether the tokens are DPoP-bound to [`Grant::key`].
+    /// True if the tokens are DPoP-bound to [`Grant::key`].
     pub bound: bool,
     /// Private key of DPoP-bound tokens in PKCS #8, Base64.
     pub key: Option<Secret>,

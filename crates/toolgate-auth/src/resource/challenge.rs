@@ -33,9 +33,9 @@ pub(super) struct Words<'a> {
     /// URL of the protected resource metadata.
     pub(super) metadata: &'a str,
     pub(super) scopes: &'a [String],
-    /// Whether bearer tokens without DPoP are accepted.
+    /// True if bearer tokens without DPoP are accepted.
     pub(super) bearer: bool,
-    /// Whether some issuers require DPoP-bound tokens.
+    /// True if some issuers require DPoP-bound tokens.
     pub(super) proofs: bool,
 }
 

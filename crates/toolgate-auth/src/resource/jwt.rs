@@ -87,7 +87,7 @@ pub(super) struct Wanted<'a> {
     pub(super) resource: &'a str,
     pub(super) audiences: &'a [String],
     pub(super) now: u64,
-    /// Whether `exp` and `sub` are mandatory.
+    /// True if `exp` and `sub` are mandatory.
     pub(super) strict: bool,
 }
 

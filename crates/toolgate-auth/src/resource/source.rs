@@ -38,7 +38,7 @@ pub(super) struct Source {
     own_introspection: Option<Url>,
     metadata: Arc<Look<Metadata>>,
     keys: Arc<Look<KeySet>>,
-    /// Whether the introspection endpoint of the metadata failed, so that the metadata is fetched again.
+    /// True if the introspection endpoint of the metadata failed, so that the metadata is fetched again.
     is_doubtful: AtomicBool,
     pub(super) trouble: Trouble,
 }

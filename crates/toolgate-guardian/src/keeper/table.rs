@@ -18,14 +18,14 @@ pub(super) struct Table {
 
 pub(super) struct State {
     pub(super) entries: BTreeMap<u64, Entry>,
-    /// Whether this process has no children at all, including adopted ones.
+    /// True if this process has no children at all, including adopted ones.
     pub(super) childless: bool,
 }
 
 /// Child process: the leader of a process group, the group, and descendants that left it.
 pub(super) struct Entry {
     pub(super) leader: Pid,
-    /// Whether the leader has not been reaped. Signals and reaping both happen under the lock, so that no signal
+    /// True if the leader has not been reaped. Signals and reaping both happen under the lock, so that no signal
     /// reaches a reused process id.
     pub(super) running: bool,
     /// Exit status of the leader, if known.
@@ -36,7 +36,7 @@ pub(super) struct Entry {
     /// Notified when this child changes. Only its own thread waits here, so that a change does not wake the threads of
     /// all children.
     pub(super) changed: Arc<Condvar>,
-    /// Whether no process is left and the gateway is about to be told. The entry no longer counts for the limit.
+    /// True if no process is left and the gateway is about to be told. The entry no longer counts for the limit.
     pub(super) ended: bool,
     strays: Vec<Process>,
 }

@@ -18,7 +18,7 @@ pub struct SegmentFile {
     pub path: PathBuf,
     /// Size in bytes.
     pub bytes: u64,
-    /// Whether a next segment exists, so that this one no longer changes.
+    /// True if a next segment exists, so that this one no longer changes.
     pub sealed: bool,
 }
 

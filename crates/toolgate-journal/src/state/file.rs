@@ -44,7 +44,7 @@ impl Drop for Locked {
 
 /// Changes of other processes since the last read.
 pub(super) struct News {
-    /// Whether the file was replaced, so that all known rows are obsolete.
+    /// True if the file was replaced, so that all known rows are obsolete.
     pub(super) anew: bool,
     /// Changes with the size of their lines in bytes.
     pub(super) changes: Vec<(Change, u64)>,

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 pub struct Report {
     /// Reports of the chains, oldest first.
     pub chains: Vec<ChainReport>,
-    /// Whether a checkpoint mirror was compared.
+    /// True if a checkpoint mirror was compared.
     pub second_place: bool,
     /// Number of unreadable lines in the mirrors, as a crash leaves them.
     pub unreadable: u64,
     /// Number of lines in the mirrors that are not checkpoints signed by the key.
     pub foreign: u64,
-    /// Whether `mac.key` was exchanged: no chain states its digest. `None` if there is none to compare.
+    /// True if `mac.key` was exchanged: no chain states its digest. `None` if there is none to compare.
     pub mac_key_exchanged: Option<bool>,
 }
 
@@ -96,7 +96,7 @@ impl Report {
 pub struct ChainReport {
     /// Id of the chain, which is the name of its directory.
     pub chain: String,
-    /// Whether a process is writing the chain. Calls may be in flight then, and the last line may be incomplete.
+    /// True if a process is writing the chain. Calls may be in flight then, and the last line may be incomplete.
     pub live: bool,
     /// Number of the last segment that was read.
     pub segments: u64,
@@ -126,9 +126,9 @@ pub struct ChainReport {
     pub doubts: Vec<Doubt>,
     /// Number of records after the last checkpoint.
     pub unsigned: u64,
-    /// Whether no signed record states how many of these may exist.
+    /// True if no signed record states how many of these may exist.
     pub(crate) unbounded: bool,
-    /// Whether a checkpoint mirror has a checkpoint of the chain.
+    /// True if a checkpoint mirror has a checkpoint of the chain.
     pub(crate) covered: bool,
     /// Terms that the chain states about itself.
     pub(crate) terms: Option<Terms>,

@@ -68,7 +68,7 @@ pub(super) struct Unsigned {
     pub(super) stated: Option<Terms>,
     /// Terms that a checkpoint covers.
     signed: Option<Terms>,
-    /// Whether records of an older version may be among them.
+    /// True if records of an older version may be among them.
     old: bool,
     /// Monotonic time of the last checkpoint or start.
     since: u64,

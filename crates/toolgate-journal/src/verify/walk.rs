@@ -50,7 +50,7 @@ pub(crate) struct Part {
     /// Write time of its first record in microseconds since the Unix epoch; 0 if there is none.
     pub(crate) since: u64,
     pub(crate) digest: digest::Context,
-    /// Whether its last record is a seal.
+    /// True if its last record is a seal.
     pub(crate) sealed: bool,
     pub(super) bytes: u64,
 }

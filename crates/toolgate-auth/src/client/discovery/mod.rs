@@ -26,11 +26,11 @@ pub(crate) struct Found {
     pub resource: String,
     /// Scopes that the resource metadata lists (`scopes_supported`).
     pub scopes: Option<Scopes>,
-    /// Whether the resource requires DPoP-bound tokens.
+    /// True if the resource requires DPoP-bound tokens.
     pub bound: bool,
     /// Metadata of the authorization server.
     pub server: ServerMetadata,
-    /// Whether no metadata exists and the endpoints are the default paths of 2025-03-26.
+    /// True if no metadata exists and the endpoints are the default paths of 2025-03-26.
     pub guessed: bool,
 }
 

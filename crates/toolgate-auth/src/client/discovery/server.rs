@@ -29,17 +29,17 @@ pub(crate) struct ServerMetadata {
     pub revocation: Option<Url>,
     /// Supported scopes.
     pub scopes: Option<Scopes>,
-    /// Whether the server supports PKCE with `S256`.
+    /// True if the server supports PKCE with `S256`.
     pub s256: bool,
-    /// Whether every authorization response contains `iss` (RFC 9207).
+    /// True if every authorization response contains `iss` (RFC 9207).
     pub says_iss: bool,
-    /// Whether the server supports Client ID Metadata Documents.
+    /// True if the server supports Client ID Metadata Documents.
     pub takes_documents: bool,
     /// Client authentication methods of the token endpoint, if listed.
     pub methods: Option<Vec<String>>,
     /// Signature algorithms of client assertions at the token endpoint, if listed.
     pub algorithms: Option<Vec<String>>,
-    /// Whether the server issues DPoP-bound tokens for ES256 keys (RFC 9449).
+    /// True if the server issues DPoP-bound tokens for ES256 keys (RFC 9449).
     pub binds: bool,
 }
 

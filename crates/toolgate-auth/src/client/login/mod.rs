@@ -69,7 +69,7 @@ type Flight = tokio::sync::OwnedMutexGuard<()>;
 
 #[derive(Default)]
 struct State {
-    /// Whether the store was read.
+    /// True if the store was read.
     loaded: bool,
     grant: Option<Grant>,
     binding: Option<Arc<Binding>>,
