@@ -1,3 +1,5 @@
+//! Handle of a child process.
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! Environment of a child process.
+
 use std::ffi::{OsStr, OsString};
 
 /// Allowlist of the variables that a child inherits by default.

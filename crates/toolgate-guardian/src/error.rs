@@ -1,3 +1,5 @@
+//! Errors of the guardian.
+
 use std::fmt;
 
 /// Error of starting a child.

@@ -1,3 +1,5 @@
+//! Handle of the guardian process.
+
 use std::ffi::{OsStr, OsString};
 use std::future::Future;
 use std::io;
