@@ -33,7 +33,7 @@ impl Url {
     /// Parses an absolute URL.
     ///
     /// # Errors
-    /// [`BadUrl`]: too long, another scheme, no host, a user name, a fragment, or characters that a URL cannot contain.
+    /// [`BadUrl`]: too long, another scheme, no host, a user name, a fragment, or forbidden characters.
     pub fn parse(text: &str) -> Result<Url, BadUrl> {
         if text.len() > LONGEST {
             return Err(BadUrl("it is longer than 4096 bytes"));
@@ -136,7 +136,7 @@ impl Url {
     /// Returns the URL of another path on the same origin. The path must begin with `/`.
     ///
     /// # Errors
-    /// [`BadUrl`]: the result is not a valid URL.
+    /// [`BadUrl`]: the resulting URL is invalid.
     pub fn at(&self, path: &str) -> Result<Url, BadUrl> {
         Url::parse(&format!("{}{path}", self.origin()))
     }
@@ -160,7 +160,7 @@ impl Url {
     /// Resolves a URI reference, such as a `Location` header, against this URL. It drops the fragment.
     ///
     /// # Errors
-    /// [`BadUrl`]: the result is not a valid URL.
+    /// [`BadUrl`]: the reference does not resolve to a valid URL.
     pub fn follow(&self, reference: &str) -> Result<Url, BadUrl> {
         let reference = reference.split('#').next().unwrap_or_default();
         let scheme = if self.is_https() { "https" } else { "http" };

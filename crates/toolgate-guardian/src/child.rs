@@ -88,8 +88,8 @@ impl Child {
     /// Ends the process group of the child and its descendants in steps, and resolves when none is left.
     ///
     /// Closes `stdin` if it was not taken; a caller that took it drops it first. A child that exits at the end of its
-    /// input gets no signal. After [`Steps::stdin`] the whole group gets SIGTERM, after [`Steps::term`] SIGKILL. If the
-    /// future is dropped, the shutdown continues.
+    /// input gets no signal. The whole group gets SIGTERM after [`Steps::stdin`], and SIGKILL after
+    /// [`Steps::term`]. If the future is dropped, the shutdown continues.
     pub async fn end(&mut self) -> Exit {
         self.tie.end(self.stdin.take());
         until(self.tie.progress.clone(), |progress| {

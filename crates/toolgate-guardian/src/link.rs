@@ -65,8 +65,8 @@ impl Link {
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Requests a child; blocks while the request is sent. If the receiver is dropped, the [`Tie`] in the response is
-    /// dropped too, which ends the child.
+    /// Requests a child; blocks while the request is sent. If the receiver is dropped, the [`Tie`] in the
+    /// response is dropped too, which ends the child.
     pub(crate) fn spawn(&self, command: message::Command) -> oneshot::Receiver<Answer> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, taken) = oneshot::channel();

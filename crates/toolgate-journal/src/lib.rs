@@ -39,8 +39,8 @@
 //! # Record
 //!
 //! A record is one JSON object in the canonical form of RFC 8785, followed by a newline. Numbers are integers within
-//! 2^53; there are no fractions and no `null`. A record has at most [`Options::record_limit`] bytes. Values that do not
-//! fit, the fields `args`, `res` and `text` first, are replaced by `"[omitted: N bytes]"`.
+//! 2^53; there are no fractions and no `null`. The size limit is [`Options::record_limit`].
+//! Values that do not fit, the fields `args`, `res` and `text` first, are replaced by `"[omitted: N bytes]"`.
 //!
 //! | field | value |
 //! | --- | --- |
@@ -83,8 +83,8 @@
 //!
 //! # Guarantees
 //!
-//! - A record that [`Journal::append`] acknowledged with `Ok` was written and synced before. SIGKILL does not lose it,
-//!   and neither does a power cut, if the disk preserves what it reports as synced.
+//! - A record that [`Journal::append`] acknowledged with `Ok` was written and synced before. SIGKILL does not
+//!   lose it, and neither does a power cut, if the disk preserves what it reports as synced.
 //! - After a failed write or sync all waiters get [`Error::Failed`], and so do later callers until a repair succeeds:
 //!   after a full disk in a new segment, after another failure in a new chain. A chain with a failed sync is never
 //!   continued, since the system may have dropped unwritten data. Records of a failed batch may still be in the file.

@@ -29,8 +29,8 @@ pub trait Visit: Send {
     /// Returns the redirect URI.
     fn redirect(&self) -> &str;
 
-    /// Reports the issuer identifier of the authorization server before [`Visit::go`]. The host of the sign-in page may
-    /// be another one.
+    /// Reports the issuer identifier of the authorization server before [`Visit::go`].
+    /// The host of the sign-in page may be another one.
     fn issuer(&mut self, issuer: &str) {
         let _ = issuer;
     }

@@ -39,7 +39,7 @@ pub enum Again {
 
 /// Credentials of a transport at one server. The headers are sent only to the origin of the server.
 ///
-/// Most programs use a [`Login`](super::Login). One of your own needs two methods:
+/// Most programs use the OAuth client ([`Login`](super::Login)). Your own provider needs two methods:
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};

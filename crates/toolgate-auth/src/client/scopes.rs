@@ -51,7 +51,8 @@ impl Scopes {
         self.0.contains(OFFLINE)
     }
 
-    /// Returns the set with the others added, up to [`WANTED`] scopes, so that a server cannot grow it without limit.
+    /// Returns the set with the others added, up to [`WANTED`] scopes.
+    /// The limit prevents a server from growing it without end.
     pub(super) fn remembering(&self, others: &Scopes) -> Scopes {
         let room = WANTED.saturating_sub(self.0.len());
         let new = others.0.difference(&self.0).take(room);

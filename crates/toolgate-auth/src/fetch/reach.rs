@@ -3,8 +3,8 @@
 use crate::Url;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Address policy of a [`Fetcher`](super::Fetcher), against SSRF. The default permits only public addresses, by
-/// `https`.
+/// Address policy of a [`Fetcher`](super::Fetcher), against SSRF.
+/// The default permits only public addresses, by `https`.
 ///
 /// ```
 /// use toolgate_auth::{Url, fetch::Reach};

@@ -109,8 +109,9 @@ impl Issuer {
         self
     }
 
-    /// Permits private networks for URLs that the issuer names ([`Reach::danger_and_private`]). URLs of the operator
-    /// ([`Issuer::new`], [`Issuer::keys`] and [`Issuer::introspection`]) are permitted anywhere.
+    /// Permits private networks for URLs that the issuer names ([`Reach::danger_and_private`]).
+    /// URLs of the operator are permitted anywhere: those of [`Issuer::new`], [`Issuer::keys`] and
+    /// [`Issuer::introspection`].
     #[must_use]
     pub fn danger_private_addresses(mut self) -> Issuer {
         self.private = true;

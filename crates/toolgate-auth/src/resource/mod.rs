@@ -192,7 +192,7 @@ impl ResourceServer {
     /// only tokens that are verified locally or have a cached introspection response.
     ///
     /// # Errors
-    /// [`Refused`]
+    /// [`Refused`]: as for [`admit`](ResourceServer::admit).
     pub async fn admit_at(
         &self,
         address: &Url,

@@ -1,4 +1,4 @@
-//! [`Credentials`] of a login: headers, and responses to 401 and 403 challenges.
+//! [`Credentials`] of an OAuth client: headers, and responses to 401 and 403 challenges.
 
 use super::{
     super::{

@@ -1,4 +1,4 @@
-//! Authorization of a login: sign-in, step-up, and replacement of expired or rejected tokens.
+//! Authorization of an OAuth client: sign-in, step-up, and replacement of expired or rejected tokens.
 
 use super::{
     super::{AuthError, AuthErrorKind, Challenge, Found, Grant},

@@ -1,4 +1,4 @@
-//! Builder of a login.
+//! Builder of an OAuth client.
 
 use super::{
     super::{
@@ -13,7 +13,7 @@ use crate::{
 };
 use std::sync::{Arc, Mutex};
 
-/// Builder of a [`Login`]. By default the login uses the stored credential and signs nobody in.
+/// Builder of an OAuth client ([`Login`]). By default it uses the stored credential and starts no sign-in.
 ///
 /// ```
 /// # use toolgate_auth::{Url, client::{Login, MemoryStore}};
@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex};
 #[must_use = "a login is made by build"]
 pub struct LoginBuilder(Settings);
 
-/// Settings of a login.
+/// Settings of an OAuth client.
 pub(super) struct Settings {
     pub(super) server: Url,
     /// Key of the credential in the store; the URL of the server if none is set.
@@ -178,7 +178,7 @@ impl LoginBuilder {
         self
     }
 
-    /// Builds the login. It sends nothing yet.
+    /// Builds the client. It sends nothing yet.
     pub fn build(self) -> Login {
         let set = self.0;
         Login(Arc::new(Inner {

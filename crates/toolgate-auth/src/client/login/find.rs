@@ -1,4 +1,4 @@
-//! Discovery of the authorization server of a login.
+//! Discovery of the authorization server of an OAuth client.
 
 use super::{
     super::{AuthError, Challenge, Found, Grant, Scopes, challenges, discovery},

@@ -1,4 +1,4 @@
-//! Token request of a login: scopes, grant type, and storage of the new credential.
+//! Token request of an OAuth client: scopes, grant type, and storage of the new credential.
 
 use super::{
     super::{

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Time for which an unreachable authorization server is not contacted again.
 const AWAY: Duration = Duration::from_secs(5);
 
-/// Recent failures of a login.
+/// Recent failures of an OAuth client.
 #[derive(Default)]
 pub(super) struct Lately {
     /// Last issuer that was unreachable.

@@ -32,8 +32,8 @@ impl Login {
         self.sign_out_telling(|| ()).await
     }
 
-    /// Signs out like [`sign_out`](Login::sign_out) and calls `forgotten` after the deletion, because revocation takes
-    /// time.
+    /// Signs out like [`sign_out`](Login::sign_out) and calls `forgotten` after the deletion.
+    /// The revocation that follows takes time.
     ///
     /// # Errors
     /// The store cannot be read or written.

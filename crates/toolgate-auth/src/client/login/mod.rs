@@ -33,7 +33,7 @@ use std::{
 /// Time for which a refusal of an authorization server stands if no user is involved.
 const COOL: Duration = Duration::from_secs(30);
 
-/// Grant type of a login.
+/// Grant type of an OAuth client.
 #[derive(Clone)]
 enum Way {
     /// No sign-in: uses only the stored credential.
@@ -44,7 +44,7 @@ enum Way {
     Workload(Workload),
 }
 
-/// DPoP policy of a login.
+/// DPoP policy of an OAuth client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Bind {
     /// If the server requires it.

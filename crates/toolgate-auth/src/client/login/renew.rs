@@ -1,4 +1,4 @@
-//! Token refresh of a login.
+//! Token refresh of an OAuth client.
 
 use super::{
     super::{

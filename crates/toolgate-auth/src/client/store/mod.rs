@@ -73,8 +73,8 @@ impl fmt::Debug for Turn {
 /// Credential store: OAuth credentials by resource, and client registrations by issuer. Each credential names its
 /// issuer.
 ///
-/// A store of your own stores the text of [`Grant::to_text`] and [`OauthClient::to_text`]. These texts contain secrets
-/// in plain text, so store them only where nobody else can read them:
+/// A store of your own stores the text of [`Grant::to_text`] and [`OauthClient::to_text`].
+/// These texts contain secrets in plain text, so store them only where nobody else can read them:
 ///
 /// ```
 /// use std::{collections::HashMap, future::ready, sync::Mutex};
