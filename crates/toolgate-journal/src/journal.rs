@@ -180,8 +180,8 @@ impl Journal {
         self.send(entry, None, false)
     }
 
-    /// Queues an entry like [`note`](Self::note), followed at once by a signed checkpoint: for an entry that may be the
-    /// last for a while.
+    /// Queues an entry like [`note`](Self::note), followed at once by a signed checkpoint.
+    /// Use it for an entry that may be the last for a while.
     ///
     /// # Errors
     /// As [`note`](Self::note).
