@@ -50,7 +50,7 @@ impl SigningKey {
     /// Generates an ES256 key. Returns it together with its PKCS #8 form in Base64, for storage.
     ///
     /// # Errors
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     pub fn generate() -> Result<(SigningKey, Secret), BadKey> {
         let rng = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&signature::ECDSA_P256_SHA256_FIXED_SIGNING, &rng)
