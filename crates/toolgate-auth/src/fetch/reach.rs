@@ -152,7 +152,7 @@ fn kind_v6(ip: Ipv6Addr) -> Kind {
     }
 }
 
-/// Returns the IPv4 address that an IPv6 address embeds: mapped, compatible, NAT64 (both prefixes), 6to4.
+/// Returns the IPv4 address that an IPv6 address embeds: mapped, compatible, translated, NAT64 (64:ff9b::/96), 6to4.
 fn inside(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let s = ip.segments();
     let of = |high: u16, low: u16| {
