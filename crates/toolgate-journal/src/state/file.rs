@@ -16,7 +16,7 @@ use std::{
 const DATA: &str = "state.jsonl";
 const LOCK: &str = "state.lock";
 const NEW: &str = "state.new";
-/// Maximum size in bytes of the file that is read. Row limits keep it far below after each compaction.
+/// Maximum number of bytes of one read of the file. Compaction keeps a usual file far below.
 const LONGEST: u64 = 1024 * 1024 * 1024;
 
 /// State file and the position up to which this process has read it.
