@@ -1,7 +1,8 @@
-//! The duties of Toolgate, one file each, and the pipeline that puts them in order.
+//! The policy of Toolgate: layers, rules, sanitizers and approvals, and the pipeline that orders them.
 //!
-//! Start at [`pipeline`]: the table in it is the policy. Each duty is a layer, a rule, a scrub or a confirm of
-//! [`toolgate_core`] and knows nothing of the others, save what [`Call::trail`](toolgate_core::Call) tells.
+//! Start at [`pipeline`]: its table is the policy. Each file holds one layer, rule, scrub or confirm of
+//! [`toolgate_core`]. They know nothing of each other, except what the decision log
+//! ([`Call::trail`](toolgate_core::Call)) says.
 
 mod access;
 mod arguments;

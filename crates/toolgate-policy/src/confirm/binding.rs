@@ -1,30 +1,30 @@
-//! What an approval is good for: this one use and no other.
+//! Binding of an approval: the exact call that it authorizes.
 
 use crate::digest;
 use std::sync::Arc;
 use toolgate_core::{Call, Caller, Item};
 
-/// All that must be the same for an approval to count.
+/// Everything that must match for an approval to authorize a call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Binding {
-    /// Who calls.
+    /// The caller.
     pub caller: Caller,
-    /// Which of those it is that have that name one after the other.
+    /// Key generation: distinguishes successive owners of one caller name.
     pub holder: Option<u64>,
-    /// The configured id of the server.
+    /// Configured id of the server.
     pub server: Arc<str>,
-    /// The tool under the server's own name, `resource:URI` or `prompt:NAME`.
+    /// The item: the server's own name of a tool, `resource:URI` or `prompt:NAME`.
     pub tool: String,
     /// SHA-256 of the definition that the caller sees.
     pub definition: String,
-    /// SHA-256 of the arguments in canonical form.
+    /// SHA-256 of the arguments as canonical JSON.
     pub arguments: String,
-    /// The policy in force.
+    /// Hash of the policy in force.
     pub policy: Arc<str>,
 }
 
 impl Binding {
-    /// The binding of a call.
+    /// Returns the binding of a call.
     pub(crate) fn of(call: &Call, item: &Item, policy: &Arc<str>) -> Binding {
         Binding {
             caller: call.caller.clone(),

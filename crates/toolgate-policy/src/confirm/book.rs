@@ -1,4 +1,4 @@
-//! All approvals and grants as this process knows them, and what they mean for a call. No disk.
+//! In-memory index of approvals and grants, and the lookups a call needs. Does no I/O.
 
 use super::{Binding, DeskLimits, Grant, Standing, kept::Kept, over::Ending, slip::Slip};
 use crate::{Clock, Row, Store, words};
@@ -9,12 +9,12 @@ use std::{
 use tokio::time::Instant;
 use toolgate_core::{Call, Error, Kind, Refusal};
 
-/// All approvals and grants.
+/// In-memory index of all approvals and grants.
 #[derive(Default)]
 pub(super) struct Book {
     pub(super) slips: Vec<Slip>,
     pub(super) grants: Vec<Grant>,
-    /// The count of changes of the store that this is as of.
+    /// Change counter of the store at the last synchronization.
     pub(super) seen: Option<u64>,
 }
 
@@ -32,7 +32,7 @@ impl Book {
         self.slips.iter_mut().find(bound)
     }
 
-    /// Takes what the store has, those of other processes too.
+    /// Replaces the index with the rows of the store, including those of other processes.
     pub(super) fn take(
         &mut self,
         approvals: Vec<Row>,
@@ -40,7 +40,7 @@ impl Book {
         times: (SystemTime, Duration),
     ) {
         let there = |slip: &Slip| approvals.iter().any(|row| *row.key == *slip.id);
-        // One that is on its way to the store is not there yet.
+        // Version 0 means that the first write is still in flight, so the store does not list the approval yet.
         self.slips.retain(|slip| slip.version == 0 || there(slip));
         for row in &approvals {
             let known = self.slip(&row.key);
@@ -65,7 +65,9 @@ impl Book {
         self.grants = grants.iter().filter_map(Grant::read).collect();
     }
 
-    /// Whether a person said no to this call. An identical call of another id hears it if nobody has yet.
+    /// Returns the denial of this call, if an approver denied it. An identical call with another id consumes the denial
+    /// if
+    /// no other call has received it.
     pub(super) fn denied(&mut self, call: &Call, binding: &Binding) -> Option<Error> {
         let hears = |slip: &Slip| {
             matches!(slip.standing(), Standing::Denied(..))
@@ -84,8 +86,7 @@ impl Book {
         Some(Error::new(Kind::Refused(Refusal::Person), text))
     }
 
-    /// The approval that a call can use up, or goes on with because it used it in an earlier round; and how it stands
-    /// after that.
+    /// Finds the approval that a call can spend, or that it spent in an earlier round, and the status after spending.
     pub(super) fn usable(
         &mut self,
         call: &Call,
@@ -106,7 +107,7 @@ impl Book {
         Some((&mut self.slips[at], after))
     }
 
-    /// Whether the approval that a call comes back for is over.
+    /// Returns an error if the approval that a retried call refers to has expired.
     pub(super) fn expired(
         &self,
         binding: &Binding,
@@ -126,7 +127,7 @@ impl Book {
         Some(Error::new(Kind::Refused(Refusal::Expired), text))
     }
 
-    /// Whether one more may wait.
+    /// Checks the limits on pending approvals, per caller and in total.
     pub(super) fn room(&self, binding: &Binding, limits: &DeskLimits) -> Result<(), Error> {
         let open = || {
             let slips = self.slips.iter();
@@ -147,7 +148,7 @@ impl Book {
         Err(Error::new(Kind::Busy(None), text))
     }
 
-    /// Ends those that are over.
+    /// Ends the live approvals that match the predicate.
     pub(super) fn expire(
         &mut self,
         store: &dyn Store,
@@ -163,13 +164,13 @@ impl Book {
         ended.collect()
     }
 
-    /// When the next one is over.
+    /// Returns the earliest expiry of a live approval.
     pub(super) fn next_expiry(&self) -> Option<Instant> {
         let alive = self.slips.iter().filter(|slip| slip.alive());
         alive.map(|slip| slip.expiry.steady).min()
     }
 
-    /// Takes out those that have been over for long, and the oldest that are over if there are still too many.
+    /// Evicts approvals that ended longer than `life` ago. While more than `most` remain, evicts the oldest ended ones.
     pub(super) fn forget(&mut self, life: Duration, most: usize, clock: &Clock) -> Vec<Slip> {
         let mut gone = Vec::new();
         let long = |slip: &mut Slip| !slip.alive() && slip.expiry.past_by(life, clock);

@@ -1,4 +1,4 @@
-//! What the desk has for a call, and what waits there for one.
+//! Redeeming approvals and grants for a call, and opening new approvals.
 
 use super::{Binding, Desk, Standing, grants, id, kept::Kept, slip::Slip, waiting::Wait};
 use crate::{Expect, Written};
@@ -6,30 +6,30 @@ use std::{sync::Arc, time::SystemTime};
 use toolgate_core::{BoxFuture, Call, Error, Item, Json, Kind, Waiting};
 use toolgate_journal::Entry;
 
-/// What the desk has for a call.
+/// Result of looking up an approval or a grant for a call.
 #[derive(Debug)]
 pub(super) enum Claim {
-    /// An approval, used up by this.
+    /// An approval, spent by this lookup.
     Spent {
         id: Arc<str>,
         why: String,
-        /// What a person wrote instead of the arguments.
+        /// Arguments as edited by the approver.
         edit: Option<Json>,
     },
-    /// A grant.
+    /// A grant (remembered approval).
     Granted { why: String },
-    /// Nothing yet.
+    /// No approval yet.
     Open,
 }
 
-/// An approval that waits.
+/// A pending approval.
 pub(super) struct Opened {
     pub(super) id: Arc<str>,
     pub(super) expires: SystemTime,
     pub(super) waiting: Arc<dyn Waiting>,
 }
 
-/// An approval on its way to being used up.
+/// An approval whose spending is being written to the store.
 struct Spending {
     claim: Claim,
     record: Entry,
@@ -37,7 +37,9 @@ struct Spending {
 }
 
 impl Desk {
-    /// What there is for a call: a no, a yes that this uses up, a remembered yes, or nothing yet.
+    /// Redeems an approval or a grant for a call.
+    ///
+    /// A denial is an error. An approval is spent, and a use of a grant is counted.
     pub(super) async fn claim(
         &self,
         call: &Call,
@@ -54,8 +56,9 @@ impl Desk {
                 let expired = self.book().expired(binding, slot, &self.limits);
                 return expired.map_or(Ok(Claim::Open), Err);
             };
-            // Used up on the disk before it counts: two calls at once cannot both have it, in whatever processes. If the
-            // record fails then, or the caller leaves, the approval is lost, and nothing happens with it.
+            // The approval is spent in the store first, so that two concurrent calls cannot both use it, in any
+            // process. If the
+            // audit record then fails or the caller disconnects, the approval is lost and nothing runs.
             let written = spending.writing.await?;
             self.sync();
             if let Written::Done(_) = written {
@@ -96,7 +99,7 @@ impl Desk {
         }))
     }
 
-    /// Uses a remembered yes once. A condition that cannot be judged does not hold.
+    /// Counts one use of a matching grant. A condition that fails to evaluate does not hold.
     async fn granted(
         &self,
         call: &Call,
@@ -130,7 +133,7 @@ impl Desk {
         Err(busy())
     }
 
-    /// A new approval, or the one that waits for exactly this already.
+    /// Creates an approval, or returns the pending one with the same binding.
     pub(super) async fn open(
         self: &Arc<Desk>,
         call: &Call,
@@ -229,7 +232,7 @@ impl Desk {
         }
     }
 
-    /// Counts who waits for an approval.
+    /// Counts the callers that wait for an approval.
     pub(super) fn count(&self, id: &str, more: bool) {
         if let Some(slip) = self.book().slip(id) {
             slip.waiters = if more {
@@ -264,7 +267,7 @@ pub(super) fn busy() -> Error {
     )
 }
 
-/// An approval that is not in the store yet. If it never gets there, nobody waits for it.
+/// Guard of an approval that is not in the store yet: removes it from the index if the write never succeeds.
 struct Placed<'a>(&'a Desk, &'a Arc<str>);
 
 impl Drop for Placed<'_> {

@@ -1,14 +1,14 @@
-//! What must be true of a call for a grant to speak of it.
+//! CEL condition of a grant.
 
 use crate::{Facts, When};
 use toolgate_core::{Call, Item, ItemKind};
 
-/// A condition in CEL, compiled.
+/// A compiled CEL condition.
 #[derive(Clone, Debug)]
 pub(super) struct Condition(When);
 
 impl Condition {
-    /// Reads a condition.
+    /// Compiles a condition.
     pub(super) fn compile(text: &str) -> Result<Condition, String> {
         let when = When::compile(text)?;
         if when.reads_pinned() {
@@ -17,9 +17,9 @@ impl Condition {
         Ok(Condition(when))
     }
 
-    /// Whether it can narrow what a grant says yes to, where it must.
+    /// Checks that the condition narrows the grant, which is required for items that are not harmless.
     pub(super) fn narrows(&self, item: &Item) -> Result<(), String> {
-        // One resource has many spellings of its URI; rules know them, a condition does not.
+        // One resource has many spellings of its URI. Rules normalize them, a condition does not.
         if !matches!(item.kind(), ItemKind::Tool | ItemKind::Prompt) {
             return Err("conditions are for tools and prompts, not for resources".to_owned());
         }
@@ -29,7 +29,7 @@ impl Condition {
         Ok(())
     }
 
-    /// Whether a call fits it.
+    /// Evaluates the condition for a call.
     pub(super) fn judge(&self, call: &Call, item: &Item) -> Result<bool, String> {
         self.0
             .judge(&Facts::new(&call.caller, item).with(call.arguments()))

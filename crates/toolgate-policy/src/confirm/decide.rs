@@ -1,4 +1,4 @@
-//! What a person says to an approval.
+//! Decisions of approvers: approve, edit, remember, deny.
 
 use super::{
     By, Desk, DeskError, GrantView, Remember, Standing, Who, claim::busy, condition::Condition,
@@ -9,17 +9,17 @@ use toolgate_core::{Item, ItemKind, Json};
 use toolgate_journal::Entry;
 use toolgate_wire::json::Kind;
 
-/// How a person says yes.
+/// Terms of an approval decision: edited arguments, or a grant for later calls.
 #[derive(Clone, Debug, Default)]
 pub struct Yes {
-    /// To these arguments instead. They are judged as the first ones were, before anything leaves.
+    /// Replacement for the arguments. Every rule judges it like the original arguments before anything is sent.
     pub edit: Option<Json>,
-    /// To later calls of this kind too.
+    /// Grant to create for later calls.
     pub remember: Option<Remember>,
 }
 
 impl Yes {
-    /// A yes that is remembered.
+    /// Returns terms that also create a grant.
     pub fn remembered(remember: Remember) -> Yes {
         Yes {
             edit: None,
@@ -27,7 +27,7 @@ impl Yes {
         }
     }
 
-    /// A yes to other arguments.
+    /// Returns terms that replace the arguments.
     pub fn edited(arguments: Json) -> Yes {
         Yes {
             edit: Some(arguments),
@@ -37,8 +37,9 @@ impl Yes {
 }
 
 impl Desk {
-    /// Says yes: good for one use of exactly this call, once as many persons said so as it needs. Until then it stays
-    /// [`Standing::Open`].
+    /// Approves one use of exactly this call.
+    ///
+    /// The approval stays [`Standing::Open`] until the required number of approvers approved it.
     ///
     /// # Errors
     /// It is decided already, unknown, not this person's to decide, or the yes could not be kept or recorded; then
@@ -132,7 +133,7 @@ impl Desk {
         Ok((record.with("grant", &*grant.id), Some(grant)))
     }
 
-    /// Whether one more grant fits. The oldest one that is over makes room.
+    /// Checks the limit on grants. At the limit, the oldest grant that no longer holds is deleted.
     fn spare(&self, grants: &[grants::Grant]) -> bool {
         if grants.len() < self.limits.grants {
             return true;
@@ -150,7 +151,7 @@ impl Desk {
         true
     }
 
-    /// Puts a yes into the store. A no that came meanwhile wins.
+    /// Writes an approval to the store. A concurrent denial wins.
     async fn put(&self, id: &str, who: &Who, yes: &Yes) -> Result<Standing, DeskError> {
         for _ in 0..Desk::TRIES {
             let (next, writing) = {
@@ -177,11 +178,12 @@ impl Desk {
         Err(DeskError::Unkept(busy()))
     }
 
-    /// Says no, with a reason that the model reads. Wins over a yes that was not used yet.
+    /// Denies a call, with a reason that the model reads. A denial overrides an approval that is not spent yet.
     ///
     /// # Errors
-    /// It is used up, denied or expired already, unknown, or the no could not be kept or recorded; in this process it
-    /// stands all the same.
+    /// The approval is unknown, spent, denied or expired, or the denial could not be stored or recorded. In this
+    /// process
+    /// an unrecorded denial still holds.
     pub async fn deny(
         &self,
         id: &str,
@@ -197,7 +199,7 @@ impl Desk {
             if !slip.alive() {
                 return Err(DeskError::Decided(slip.standing()));
             }
-            // At once: a yes must not slip through while the no is on its way to the disk.
+            // Set before the write: an approval must not be spent while the denial is being stored.
             slip.no = Some((who.clone(), reason.clone()));
             slip.wake();
         }
@@ -234,7 +236,7 @@ impl Desk {
     }
 }
 
-/// An approval that is in the store.
+/// Returns the approval if it is already in the store.
 fn known(slip: Option<&mut Slip>) -> Result<&mut Slip, DeskError> {
     slip.filter(|slip| slip.version > 0)
         .ok_or(DeskError::Unknown)
@@ -269,7 +271,7 @@ fn rememberable(item: &Item, needs: u32, remember: &Remember) -> bool {
     needs <= 1 && (harmless(item) || remember.when.is_some())
 }
 
-/// A reason as the model reads it: clean, and not without end.
+/// Returns the reason as the model reads it: sanitized, at most 1,000 characters.
 fn tidy(reason: &str) -> String {
     const MOST: usize = 1000;
     text::clean(reason.trim()).chars().take(MOST).collect()

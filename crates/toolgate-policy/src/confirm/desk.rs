@@ -1,4 +1,5 @@
-//! Where approvals lie: open ones, decided ones, and grants. The store keeps them, the journal what was decided.
+//! Approval service: pending and decided approvals, and grants. The store persists them, the audit log records
+//! decisions.
 
 use super::{
     ApprovalView, Binding, DeskError, DeskLimits, GrantView, Standing, book::Book, grants, kept,
@@ -12,7 +13,7 @@ use std::{
 use tokio::sync::watch;
 use toolgate_journal::{Entry, Event};
 
-/// Where approvals lie.
+/// Approval service: creates, decides, redeems and expires approvals and grants.
 pub struct Desk {
     pub(super) recorder: Arc<Recorder>,
     pub(super) store: Arc<dyn Store>,
@@ -20,19 +21,19 @@ pub struct Desk {
     pub(super) freezes: Arc<Freezes>,
     book: Mutex<Book>,
     changed: watch::Sender<u64>,
-    /// Approvals whose end is on its way to the store.
+    /// Ended approvals whose end is being written to the store.
     pub(super) endings: Endings,
-    /// Uses of grants take turns here, so that they do not run into each other at the store.
+    /// Serializes uses of grants, so that they do not conflict at the store.
     pub(super) turns: tokio::sync::Mutex<()>,
 }
 
 impl Desk {
-    /// Slips that are remembered at most; the oldest that are over go first.
+    /// Maximum number of approvals in memory; the oldest ended ones are evicted first.
     const MOST: usize = 4096;
-    /// How often something is tried again that another process was faster with.
+    /// Maximum number of attempts after write conflicts with other processes.
     pub(super) const TRIES: u32 = 16;
 
-    /// A desk with what the store has.
+    /// Creates a service and loads the approvals and grants of the store.
     pub fn new(recorder: Arc<Recorder>, store: Arc<dyn Store>, limits: DeskLimits) -> Arc<Desk> {
         let desk = Arc::new(Desk {
             freezes: Freezes::new(recorder.clone(), store.clone()),
@@ -48,17 +49,17 @@ impl Desk {
         desk
     }
 
-    /// Who and what is frozen.
+    /// Returns the freezes of callers and servers.
     pub fn freezes(&self) -> &Arc<Freezes> {
         &self.freezes
     }
 
-    /// Counts the changes on the desk. Those of other processes count once somebody looks: see [`Desk::follow`].
+    /// Returns a counter of changes. Changes by other processes are counted when they are read, see [`Desk::follow`].
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    /// The approvals that can still be decided or used, oldest first; those that other processes asked for too.
+    /// Returns the approvals that can still be decided or spent, oldest first, including those of other processes.
     pub fn list(&self) -> Vec<ApprovalView> {
         self.sweep();
         let book = self.book();
@@ -73,13 +74,13 @@ impl Desk {
         list
     }
 
-    /// One approval, whatever became of it, as long as it is remembered.
+    /// Returns an approval of any status, until it is evicted.
     pub fn find(&self, id: &str) -> Option<ApprovalView> {
         self.sweep();
         self.book().slip(id).map(|slip| ApprovalView::of(slip))
     }
 
-    /// The remembered yeses, those that are over too, oldest first.
+    /// Returns all grants, oldest first, including those that no longer hold.
     pub fn grants(&self) -> Vec<GrantView> {
         self.sync();
         let book = self.book();
@@ -88,10 +89,10 @@ impl Desk {
         grants
     }
 
-    /// Forgets a remembered yes, in all processes.
+    /// Revokes a grant, in all processes.
     ///
     /// # Errors
-    /// There is no such grant, or its end could not be kept or recorded.
+    /// There is no grant with this id, or the revocation could not be stored or recorded.
     pub async fn revoke(&self, id: &str) -> Result<(), DeskError> {
         let grants = self.grants();
         let grant = grants.into_iter().find(|grant| *grant.id == *id);
@@ -112,13 +113,13 @@ impl Desk {
         .await
     }
 
-    /// Ends all approvals that were asked here under another policy: their calls are judged anew.
+    /// Expires all approvals that this process requested under another policy. The rules judge their calls again.
     pub fn policy_changed(&self, policy: &str) {
         let other = |slip: &Slip| slip.own && *slip.kept.binding.policy != *policy;
         self.expire(&Standing::Expired, other);
     }
 
-    /// The clock by which approvals, grants and keys expire.
+    /// Returns the clock by which approvals, grants and keys expire.
     pub fn clock(&self) -> &Arc<Clock> {
         self.store.clock()
     }
@@ -128,21 +129,21 @@ impl Desk {
         self.clock().now()
     }
 
-    /// Whether this approval waits for a decision on exactly this.
+    /// Reports whether this approval is live and has exactly this binding.
     pub(super) fn is_open(&self, id: &str, binding: &Binding) -> bool {
         let mut book = self.book();
         book.slip(id)
             .is_some_and(|slip| slip.alive() && slip.kept.binding == *binding)
     }
 
-    /// Takes in what the store has, if it changed.
+    /// Synchronizes the index with the store, if the store changed.
     pub(super) fn sync(&self) {
         let now = *self.store.changed().borrow();
         let mut book = self.book();
         if book.seen == Some(now) {
             return;
         }
-        // Under the lock: older rows must not come after newer ones.
+        // Read under the lock, so that older rows cannot overwrite newer ones.
         let approvals = self.store.entries(kept::TABLE);
         let grants = self.store.entries(grants::TABLE);
         let times = (self.now(), self.limits.life);
@@ -152,7 +153,7 @@ impl Desk {
         self.touch();
     }
 
-    /// Takes in what is new, ends what is over, and forgets what has been over for a life.
+    /// Synchronizes with the store, ends expired and revoked approvals, and evicts those that ended one lifetime ago.
     pub(super) fn sweep(&self) {
         self.sync();
         let keys = self.freezes.keys();
@@ -166,7 +167,7 @@ impl Desk {
         let gone = self.book().forget(self.limits.life, Desk::MOST, clock);
         for slip in gone.iter().filter(|slip| slip.version > 0) {
             let expect = Expect::Version(slip.version);
-            // It happens even if nobody waits for it; if it fails, the row is over all the same.
+            // The write runs without being awaited. If it fails, the stored row has expired anyway.
             drop(self.store.write(kept::TABLE, &slip.id, None, expect));
         }
     }

@@ -1,4 +1,4 @@
-//! "This tool, for this caller, until then": a yes that is remembered.
+//! Grants: remembered approvals of a tool for a caller, with an expiry.
 
 use super::{
     Binding, Who,
@@ -10,48 +10,48 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::SystemTime};
 use toolgate_core::Caller;
 
-/// The table of the store.
+/// Table of the store.
 pub(super) const TABLE: &str = "grants";
 
-/// How far a yes is to be remembered.
+/// Scope of a grant: expiry, number of uses, condition and callers.
 #[derive(Clone, Debug, Default)]
 pub struct Remember {
-    /// Until when; [`DeskLimits::grant_life`] from now unless it says so, and never beyond [`DeskLimits::grant_longest`].
+    /// Expiry. Default: [`DeskLimits::grant_life`] from now. Maximum: [`DeskLimits::grant_longest`] from now.
     pub until: Option<SystemTime>,
-    /// For how many rounds of calls; without end unless it says so.
+    /// Maximum number of uses, counted in rounds of calls. Default: unlimited.
     pub uses: Option<u64>,
-    /// For calls that fit this condition in CEL only.
+    /// CEL condition that a call must satisfy.
     pub when: Option<String>,
-    /// For whoever calls, not for this caller only.
+    /// Extends the grant from this caller to all callers.
     pub all_callers: bool,
 }
 
-/// A remembered yes. It answers an ask and never lifts a deny.
+/// A grant (remembered approval). It satisfies an ask rule and never overrides a deny rule.
 #[derive(Clone, Debug)]
 pub struct GrantView {
-    /// Names it, `g-…`.
+    /// Id, `g-…`.
     pub id: Arc<str>,
-    /// For whom; `None` for whoever calls.
+    /// The caller that it applies to; `None` for all callers.
     pub caller: Option<Caller>,
-    /// The configured id of the server.
+    /// Configured id of the server.
     pub server: Arc<str>,
-    /// The tool, under the server's own name.
+    /// The server's own name of the tool.
     pub tool: String,
-    /// SHA-256 of the definition it was given for; another definition needs another yes.
+    /// SHA-256 of the approved definition. A changed definition needs a new approval.
     pub definition: String,
-    /// Who gave it.
+    /// The approver.
     pub by: Who,
-    /// When it was given.
+    /// Creation time.
     pub since: SystemTime,
-    /// Until when it holds.
+    /// Expiry.
     pub until: SystemTime,
-    /// How many uses it holds for.
+    /// Maximum number of uses.
     pub uses: Option<u64>,
-    /// For which calls only.
+    /// CEL condition that a call must satisfy.
     pub when: Option<String>,
-    /// How many rounds of calls used it.
+    /// Number of uses so far, counted in rounds of calls.
     pub used: u64,
-    /// When it was used last.
+    /// Time of the last use.
     pub last: Option<SystemTime>,
 }
 
@@ -81,7 +81,7 @@ impl GrantView {
         }
     }
 
-    /// Returns why it no longer holds at a time of the store's clock.
+    /// Returns the reason why the grant no longer holds at a time of the store's clock: `expired` or `used up`.
     pub fn over(&self, now: SystemTime) -> Option<&'static str> {
         if now >= self.until {
             return Some("expired");
@@ -100,7 +100,7 @@ impl GrantView {
             && self.definition == binding.definition
     }
 
-    /// The same, used once more.
+    /// Returns a copy with one more use.
     pub(super) fn used_once(&self, now: SystemTime) -> GrantView {
         GrantView {
             used: self.used.saturating_add(1),
@@ -152,7 +152,7 @@ impl GrantView {
     }
 }
 
-/// A grant as the store has it.
+/// A grant as read from the store.
 #[derive(Clone, Debug)]
 pub(super) struct Grant {
     pub(super) view: GrantView,
@@ -161,7 +161,7 @@ pub(super) struct Grant {
 }
 
 impl Grant {
-    /// A grant out of the store. What cannot be read, or whose condition is none, counts for nothing.
+    /// Reads a grant from the store. Returns `None` for an unreadable row or an invalid condition.
     pub(super) fn read(row: &Row) -> Option<Grant> {
         let view = GrantView::read(&row.key, &row.value)?;
         let when = match &view.when {

@@ -1,13 +1,13 @@
-//! Short names that nobody can guess into.
+//! Random ids of approvals and grants.
 
 use ring::rand::{SecureRandom, SystemRandom};
 use std::sync::Arc;
 use toolgate_core::{Error, Kind};
 
-/// Letters and digits that are not mistaken for each other when read aloud or typed.
+/// Base-32 alphabet without letters and digits that are easily confused when read aloud or typed.
 const ALPHABET: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
 
-/// `a-k3x9pq`: a letter and 30 random bits. The caller looks that it is not taken.
+/// Returns a random id such as `a-k3x9pq`: a letter and 30 random bits. The caller must check that it is unused.
 pub(super) fn fresh(letter: char) -> Result<Arc<str>, Error> {
     let mut bytes = [0u8; 6];
     let filled = SystemRandom::new().fill(&mut bytes);

@@ -1,4 +1,4 @@
-//! An approval as the store keeps it, and back.
+//! Storage format of approvals.
 
 use super::{Binding, Standing, Who};
 use crate::digest;
@@ -10,10 +10,10 @@ use std::{
 use toolgate_core::{Caller, Definition, Item, ItemKind, Json, Origin, Seen};
 use toolgate_wire::json::Limits;
 
-/// The table of the store.
+/// Table of the store.
 pub(super) const TABLE: &str = "approvals";
 
-/// What of an approval outlives the process.
+/// The stored part of an approval.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     pub(super) binding: Binding,
@@ -21,17 +21,17 @@ pub(super) struct Kept {
     pub(super) arguments: Json,
     pub(super) reasons: Vec<String>,
     pub(super) seen: Arc<Seen>,
-    /// The call that asked first.
+    /// Id of the first call that requested the approval.
     pub(super) call: Arc<str>,
     pub(super) asked: SystemTime,
     pub(super) expires: SystemTime,
-    /// How many persons have to say yes.
+    /// Required number of approvers.
     pub(super) needs: u32,
-    /// Who did.
+    /// Approvers so far.
     pub(super) yeses: Vec<Who>,
-    /// What a person wrote instead of the arguments.
+    /// Arguments as edited by an approver.
     pub(super) edit: Option<Json>,
-    /// That it is over is read off the clock, too; whoever puts that here first records it.
+    /// Status. The clock can end an approval before its row says so; the process that writes the end first records it.
     pub(super) standing: Standing,
 }
 
@@ -49,8 +49,10 @@ impl Kept {
         })
     }
 
-    /// An approval out of the store. `None` if it is not one as we write them, or its parts do not fit each other: then
-    /// it counts for nothing, and the call asks anew.
+    /// Reads an approval from the store.
+    ///
+    /// Returns `None` if the row is malformed or its parts are inconsistent. The approval is ignored then, and the call
+    /// requests a new one.
     pub(super) fn read(value: &Value) -> Option<Kept> {
         let text = |key: &str| value.get(key)?.as_str();
         let caller = caller(text("caller")?, value.get("holder"));
@@ -87,7 +89,7 @@ impl Kept {
         kept.holds_together().then_some(kept)
     }
 
-    /// Whether what is shown is what is bound.
+    /// Checks that the displayed arguments and definition match the digests of the binding.
     fn holds_together(&self) -> bool {
         let binding = &self.binding;
         let approved = matches!(
@@ -102,7 +104,7 @@ impl Kept {
 }
 
 fn arguments(text: &str) -> Option<Json> {
-    // It was judged when it came; here it is only read again.
+    // The limits were enforced when the arguments arrived.
     let limits = Limits {
         bytes: usize::MAX,
         depth: 1024,
@@ -138,18 +140,18 @@ fn seen(value: &Value) -> Option<Seen> {
     })
 }
 
-/// Milliseconds since 1970.
+/// Converts a time to Unix milliseconds.
 pub(super) fn millis(at: SystemTime) -> u64 {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The time at so many milliseconds since 1970.
+/// Reads a time in Unix milliseconds.
 pub(super) fn at(value: &Value) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_millis(value.as_u64()?))
 }
 
-/// A caller, and which of those it is that have its name one after the other.
+/// Returns a caller with its key generation, if there is one.
 pub(super) fn caller(name: &str, holder: Option<&Value>) -> Caller {
     let caller = Caller::new(name);
     match holder.and_then(Value::as_u64) {

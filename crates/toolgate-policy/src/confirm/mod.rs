@@ -1,4 +1,4 @@
-//! A person settles what the rules left open.
+//! Approvals: a person decides calls for which a rule asks.
 
 mod binding;
 mod book;
@@ -37,17 +37,19 @@ use toolgate_core::{
 };
 use toolgate_wire::method::elicitation::Answer;
 
-/// The key of the question, and of its answer.
+/// Key of the input request for an approval, and of its response.
 pub const KEY: &str = "approval";
-/// The slot that names the approval when the call comes back.
+/// Slot that holds the id of the approval when the call is retried.
 const SLOT: &str = "confirm";
 
-/// When the caller's own client may put the question to its user. An agent may answer for its user there.
+/// Condition under which the caller's own client may ask its user for the approval.
+///
+/// An agent may answer instead of the user there.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ViaClient {
     /// Never.
     Never,
-    /// Where a trusted server says that the tool does not destroy.
+    /// If a trusted server annotates the tool as read-only or not destructive.
     #[default]
     Harmless,
     /// Always.
@@ -64,13 +66,13 @@ impl ViaClient {
     }
 }
 
-/// Whether a trusted server says that the tool destroys nothing.
+/// Reports whether a trusted server annotates the tool as read-only or not destructive.
 fn harmless(item: &Item) -> bool {
     let hints = item.hints();
     hints.read_only || !hints.destructive
 }
 
-/// Asks at the desk, and never waits there.
+/// Confirms calls with the approval service. It never waits for a decision.
 pub struct Confirm {
     desk: Arc<Desk>,
     policy: Arc<str>,
@@ -79,7 +81,7 @@ pub struct Confirm {
 }
 
 impl Confirm {
-    /// A confirm that asks there; approvals given under another policy do not count.
+    /// Creates a confirm for an approval service. Approvals given under another policy do not count.
     pub fn new(desk: Arc<Desk>, policy: Arc<str>, via_client: ViaClient) -> Confirm {
         Confirm {
             desk,
@@ -89,7 +91,7 @@ impl Confirm {
         }
     }
 
-    /// The same, where for some things more than one person has to say yes.
+    /// Sets the rules for calls that need several approvers.
     pub fn by_persons(mut self, persons: Persons) -> Confirm {
         self.persons = persons;
         self
@@ -104,7 +106,7 @@ impl Confirm {
         let binding = Binding::of(call, item, &self.policy);
         let slot = call.round.slots.get(SLOT).map(String::as_str);
         let needs = self.persons.needed(&call.caller, item, call.name());
-        // The caller's own client is nobody's second person.
+        // The caller's own client does not count as a second approver.
         let via_client = needs <= 1 && call.abilities.elicitation && self.via_client.allows(item);
         if let (true, Some(id)) = (via_client, slot) {
             self.hear(call, id, &binding).await?;
@@ -131,7 +133,7 @@ impl Confirm {
         }
     }
 
-    /// Takes the answer of the caller's own client as the word of its user.
+    /// Applies the elicitation result of the caller's own client as the decision of its user.
     async fn hear(&self, call: &Call, id: &str, binding: &Binding) -> Result<(), Error> {
         let Some(answer) = call.round.answer(KEY).and_then(Answer::read) else {
             return Ok(());
@@ -150,7 +152,7 @@ impl Confirm {
         };
         match heard {
             Err(DeskError::Unkept(error) | DeskError::Unrecorded(error)) => Err(error),
-            // Somebody else was faster, or it is not for the client to decide: what others say counts.
+            // Another approver decided first, or the client must not decide: the approval service has the final status.
             Ok(()) | Err(_) => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! The question to a person, where whoever made the call is in this very process and asks him.
+//! Approvals within one process: the program that makes the call asks its own user.
 
 use super::{KEY, SLOT, said_why, said_yes};
 use std::{
@@ -11,15 +11,16 @@ use toolgate_core::{
 };
 use toolgate_wire::method::elicitation::Answer;
 
-/// Asks for each call once; the answer comes with the next round, under [`KEY`].
+/// Requests approval once for each call. The response arrives with the next round, under [`KEY`].
 ///
-/// Only for a pipeline whose caller is the program itself, such as a client: slots and answers must not come from
-/// outside.
+/// Use it only in a pipeline whose caller is the program itself, for example a client. Slots and responses must not
+/// come
+/// from outside the process.
 pub struct AskOnce;
 
-/// What the slot says once a person said yes.
+/// Value of the slot after the user approved the call.
 const YES: &str = "yes";
-/// How long the question is good; the program decides when it gives up.
+/// Reported lifetime of the approval. It is not enforced; the program decides when to give up.
 const LIFE: Duration = Duration::from_secs(3600);
 
 impl Confirm for AskOnce {
@@ -76,7 +77,7 @@ fn question(call: &Call, item: &Arc<Item>, reasons: Vec<String>) -> Questions {
     }
 }
 
-/// The answer comes with the next round and on no other way.
+/// A wait that never completes: the response arrives only with the next round.
 struct Nobody;
 
 impl Waiting for Nobody {

@@ -1,7 +1,7 @@
-//! The end of approvals that nobody decided, or used, in time, and of those whose caller's key was revoked.
+//! Expiry of approvals that were not decided or spent in time, and of those whose caller's key was revoked.
 //!
-//! All processes of a store see it, and the one that asked may be gone. Whoever puts the end into the store first
-//! records it, so that each has one record.
+//! Every process of a store detects an expiry, and the process that requested the approval may have exited. The process
+//! that first writes the end to the store records it, so each end has one audit record.
 
 use super::{Desk, Standing, slip::Slip};
 use crate::{Store, Written};
@@ -15,10 +15,10 @@ use tokio::{sync::Notify, time::Instant};
 use toolgate_core::{BoxFuture, Error};
 use toolgate_journal::Entry;
 
-/// The longest time in which nobody looks at the clock: it may be set, and a machine may sleep.
+/// Maximum interval between two checks of the clock: the clock may be set, and the machine may sleep.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// An end on its way to the store.
+/// The end of an approval while it is written to the store.
 pub(super) struct Ending {
     id: Arc<str>,
     record: Entry,
@@ -35,7 +35,7 @@ impl Ending {
     }
 }
 
-/// Those that the store has not answered yet. [`Desk::follow`] alone waits for them.
+/// Ends that the store has not confirmed yet. Only [`Desk::follow`] waits for them.
 #[derive(Default)]
 pub(super) struct Endings {
     waiting: Mutex<Vec<Ending>>,
@@ -47,7 +47,7 @@ impl Endings {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All that the store answered by now.
+    /// Removes and returns the ends that the store has confirmed or rejected by now.
     fn ready(&self, cx: &mut Context<'_>) -> Vec<(Ending, Result<Written, Error>)> {
         let mut ready = Vec::new();
         let (mut waiting, mut still) = (self.lock(), Vec::new());
@@ -63,8 +63,9 @@ impl Endings {
 }
 
 impl Desk {
-    /// Looks whenever another process may have changed something, and ends what is over, without end. A store that does
-    /// not answer at once needs it: without it, nobody records what expired.
+    /// Follows changes by other processes and expires approvals. Runs until it is dropped.
+    ///
+    /// A store that writes asynchronously needs it: without it, expiries are not recorded.
     pub async fn follow(&self) {
         let mut kept = self.store.changed();
         loop {
@@ -82,14 +83,14 @@ impl Desk {
         }
     }
 
-    /// Ends approvals, which stand there then.
+    /// Ends the approvals that match the predicate, with this status.
     pub(super) fn expire(&self, end: &Standing, over: impl Fn(&Slip) -> bool) {
         let ended = self.book().expire(self.store.as_ref(), end, over);
         if ended.is_empty() {
             return;
         }
         self.touch();
-        // A store in memory has answered already. Those that are on their way have another waker, which must stay.
+        // An in-memory store has completed already. The ends in flight have another waker, which must stay registered.
         let new = Endings::default();
         *new.lock() = ended;
         let ready = new.ready(&mut Context::from_waker(Waker::noop()));
@@ -98,7 +99,7 @@ impl Desk {
         self.ended(ready);
     }
 
-    /// Until the store answered for some of them.
+    /// Completes once the store has answered for at least one end.
     async fn some_ended(&self) {
         let ready = poll_fn(|cx| match self.endings.ready(cx) {
             none if none.is_empty() => Poll::Pending,
@@ -112,9 +113,9 @@ impl Desk {
         for (ending, answer) in ready {
             match answer {
                 Ok(Written::Done(_)) => self.recorder.note(ending.record),
-                // Another process was faster, with this or with a word of a person: what it wrote counts.
+                // Another process wrote the end or a decision first, and that one counts.
                 Ok(Written::Conflict) => {}
-                // It is over all the same; the next process that looks ends it in the store.
+                // The approval has ended in this process. The next process that checks it writes the end to the store.
                 Err(error) => {
                     tracing::warn!(approval = %ending.id, %error, "its end is not kept");
                 }

@@ -1,33 +1,33 @@
-//! How many persons have to say yes.
+//! Quorum rules: the number of approvers that a call needs.
 
 use crate::{Pattern, names};
 use std::sync::Arc;
 use toolgate_core::{Caller, Item};
 
-/// For these things and callers so many persons.
+/// Number of approvers for the matching items and callers.
 #[derive(Clone, Debug)]
 pub struct PersonsRule {
-    /// Which things, by their full names.
+    /// Patterns of the full names of matching items.
     pub tools: Vec<Pattern>,
-    /// Which callers; empty for all.
+    /// Patterns of matching callers; empty for all.
     pub callers: Vec<Pattern>,
-    /// Which of the things not.
+    /// Patterns of items to exclude.
     pub except: Vec<Pattern>,
-    /// How many.
+    /// Required number of approvers.
     pub approvals: u32,
 }
 
-/// How many persons have to say yes where a person is asked: the most that any rule wants, one where none speaks.
+/// Quorum rules. The largest number of all matching rules applies; without a match it is one.
 #[derive(Clone, Debug, Default)]
 pub struct Persons(Arc<[PersonsRule]>);
 
 impl Persons {
-    /// These rules.
+    /// Creates quorum rules.
     pub fn new(rules: Vec<PersonsRule>) -> Persons {
         Persons(rules.into())
     }
 
-    /// How many for a use of a thing by a caller; of a template, at a URI.
+    /// Returns the number of approvers that a call needs. `uri` selects the resource of a template.
     pub fn needed(&self, caller: &Caller, item: &Item, uri: &str) -> u32 {
         let names = names::of(item, Some(uri));
         let speaks = |rule: &&PersonsRule| {

@@ -1,4 +1,4 @@
-//! One approval from the question to its end, as this process knows it.
+//! Life cycle of one approval in this process.
 
 use super::{
     Standing, Who,
@@ -14,7 +14,8 @@ use tokio::{sync::watch, time::Instant};
 use toolgate_core::{BoxFuture, Error};
 use toolgate_journal::{Entry, Event};
 
-/// When something is over: by either clock, so that neither a suspended machine nor a set clock prolongs it.
+/// Expiry by the monotonic or the wall clock, whichever comes first. Neither suspending the machine nor setting the
+/// clock extends it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expiry {
     pub(super) steady: Instant,
@@ -22,7 +23,7 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
-    /// At that time of the store's clock, which shows `now`; never later than a life from now.
+    /// Creates an expiry at a time of the store's clock, which reads `now`; at most `life` from now.
     pub(super) fn at(wall: SystemTime, now: SystemTime, life: Duration) -> Expiry {
         let left = wall.duration_since(now).unwrap_or_default().min(life);
         Expiry {
@@ -40,26 +41,26 @@ impl Expiry {
     }
 }
 
-/// One approval.
+/// An approval as this process knows it.
 pub(super) struct Slip {
     pub(super) id: Arc<str>,
-    /// What the store has, as of `version`; 0 while it is on its way there.
+    /// The stored row as of `version`; version 0 means that the first write is in flight.
     pub(super) kept: Kept,
     pub(super) version: u64,
-    /// A no that is on its way to the store: it counts at once.
+    /// A denial that is being written to the store. It takes effect immediately.
     pub(super) no: Option<(Who, Option<String>)>,
-    /// How it ended, where its time, its policy or the key of its caller is over.
+    /// Final status, if the approval expired, the policy changed or the caller's key was revoked.
     pub(super) over: Option<Standing>,
     pub(super) expiry: Expiry,
-    /// Whether it was asked in this process.
+    /// Whether this process requested the approval.
     pub(super) own: bool,
-    /// The calls that asked for it.
+    /// Ids of the calls that requested it.
     pub(super) calls: BTreeSet<Arc<str>>,
-    /// The calls that were told of a denial.
+    /// Ids of the calls that received the denial.
     pub(super) told: BTreeSet<Arc<str>>,
-    /// How many callers wait right now.
+    /// Number of callers that wait now.
     pub(super) waiters: usize,
-    /// True once it is decided.
+    /// True once the approval is decided.
     pub(super) decided: watch::Sender<bool>,
 }
 
@@ -86,7 +87,7 @@ impl Slip {
         }
     }
 
-    /// Where it stands now. A no wins over an unused yes, and a use over everything.
+    /// Returns the status. A denial overrides an unspent approval, and a use overrides everything.
     pub(super) fn standing(&self) -> Standing {
         match (&self.kept.standing, &self.no) {
             (spent @ Standing::Spent { .. }, _) => spent.clone(),
@@ -98,27 +99,27 @@ impl Slip {
         }
     }
 
-    /// Whether it can still turn out either way, or be used.
+    /// Reports whether the approval can still be decided or spent.
     pub(super) fn alive(&self) -> bool {
         self.standing().alive()
     }
 
-    /// Takes what the store has now.
+    /// Replaces the stored row with a newer version.
     pub(super) fn take(&mut self, kept: Kept, version: u64) {
-        // One whose end met a change of another process is judged anew.
+        // Expiry is judged again after a change by another process.
         self.over = None;
         (self.kept, self.version) = (kept, version);
         self.wake();
     }
 
-    /// Wakes whoever waits, if it is decided.
+    /// Wakes the waiting callers, if the approval is decided.
     pub(super) fn wake(&self) {
         if self.standing() != Standing::Open {
             self.decided.send_replace(true);
         }
     }
 
-    /// Puts another standing into the store, if it is there as we know it.
+    /// Writes a changed row to the store, if the stored version is still the known one.
     pub(super) fn write(
         &self,
         store: &dyn Store,
@@ -133,7 +134,7 @@ impl Slip {
         store.write(TABLE, &self.id, Some(kept.json()), expect)
     }
 
-    /// An `approval` record.
+    /// Returns an `approval` audit record.
     pub(super) fn record(&self, state: &str) -> Entry {
         let binding = &self.kept.binding;
         Entry::new(Event::APPROVAL)
@@ -146,7 +147,7 @@ impl Slip {
             .with("policy_hash", &*binding.policy)
     }
 
-    /// The same, with who decided.
+    /// Returns an `approval` audit record with the approver.
     pub(super) fn record_by(&self, state: &str, who: &Who) -> Entry {
         let record = self.record(state).with("by", who.by.as_str());
         match &who.name {

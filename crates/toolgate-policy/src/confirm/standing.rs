@@ -1,35 +1,35 @@
-//! Where an approval stands, and the steps from one standing to the next. No clock, no disk.
+//! Status of an approval and its transitions. Reads no clock and no disk.
 
 use super::{DeskError, Who};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Where an approval stands.
+/// Status of an approval.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Standing {
-    /// Not decided yet.
+    /// Pending: not decided yet.
     Open,
-    /// Good for one use of exactly this call; who said the last yes.
+    /// Approved for one use of exactly this call, by the last required approver.
     Approved(Who),
     /// Denied, with the reason that the model reads.
     Denied(Who, Option<String>),
-    /// Nobody decided, or nobody used it, in time.
+    /// Not decided or not spent in time.
     Expired,
-    /// The key of its caller was revoked before it was used.
+    /// The caller's API key was revoked before the approval was spent.
     Revoked,
-    /// Used by the call of that id; it holds for the later rounds of that call.
+    /// Spent by one call; the approval also covers the later rounds of that call.
     Spent {
-        /// The id of the call.
+        /// Id of the call.
         call: Arc<str>,
-        /// The last round that it was used in.
+        /// Number of the last round that used the approval.
         round: u32,
-        /// Who had approved.
+        /// The approver.
         by: Who,
     },
 }
 
 impl Standing {
-    /// The word of the record.
+    /// Returns the name of the status in audit records.
     pub fn as_str(&self) -> &'static str {
         match self {
             Standing::Open => "asked",
@@ -41,12 +41,12 @@ impl Standing {
         }
     }
 
-    /// Whether it can still turn out either way, or be used.
+    /// Reports whether the approval can still be decided or spent.
     pub(super) fn alive(&self) -> bool {
         matches!(self, Standing::Open | Standing::Approved(_))
     }
 
-    /// After one more yes; with too few of them it stays open.
+    /// Returns the status after one more approval. It stays open until the quorum is reached.
     pub(super) fn approved(
         &self,
         yeses: &[Who],
@@ -69,7 +69,9 @@ impl Standing {
         })
     }
 
-    /// After it was used by a round of a call. Each round counts once, or a repeated round would be a second use.
+    /// Returns the status after a round of a call used the approval. A round counts once: repeating it is a second use,
+    /// which is
+    /// not allowed.
     pub(super) fn spent(&self, call: &Arc<str>, round: u32, named: bool) -> Option<Standing> {
         let by = match self {
             Standing::Approved(by) => by,

@@ -1,4 +1,4 @@
-//! What the console and the command line see of a desk, and what it answers them.
+//! Views of approvals and errors of decisions, for the console and the command line.
 
 use super::{Binding, Standing, Who, harmless, slip::Slip};
 use std::{
@@ -8,25 +8,25 @@ use std::{
 };
 use toolgate_core::{Error, Item, Json, Seen};
 
-/// How much fits on a desk.
+/// Limits of the approval service.
 #[derive(Clone, Copy, Debug)]
 pub struct DeskLimits {
-    /// How long an approval may be decided and used.
+    /// Time in which an approval can be decided and spent.
     pub life: Duration,
-    /// Open approvals of one caller.
+    /// Maximum number of pending approvals per caller.
     pub per_caller: usize,
-    /// Open approvals in all.
+    /// Maximum number of pending approvals in total.
     pub open: usize,
-    /// Grants.
+    /// Maximum number of grants.
     pub grants: usize,
-    /// How long a yes is remembered where nobody says how long.
+    /// Default lifetime of a grant.
     pub grant_life: Duration,
-    /// The longest time for which one can be remembered.
+    /// Maximum lifetime of a grant.
     pub grant_longest: Duration,
 }
 
 impl Default for DeskLimits {
-    /// 600 s, 16, 256, 1,000, 8 hours, 366 days.
+    /// Returns the default limits: 600 s, 16 per caller, 256 in total, 1,000 grants, 8 hours, 366 days.
     fn default() -> DeskLimits {
         DeskLimits {
             life: Duration::from_secs(600),
@@ -39,63 +39,63 @@ impl Default for DeskLimits {
     }
 }
 
-/// An approval as the console and the command line show it.
+/// View of an approval for the console and the command line.
 #[derive(Clone, Debug)]
 pub struct ApprovalView {
-    /// Names it, `a-…`.
+    /// Id, `a-…`.
     pub id: Arc<str>,
-    /// What it is good for.
+    /// The exact call that it authorizes.
     pub binding: Binding,
-    /// What would be used.
+    /// The item to be called.
     pub item: Arc<Item>,
     /// The exact arguments.
     pub arguments: Json,
-    /// Why somebody has to look.
+    /// Reasons why the rules ask for an approval.
     pub reasons: Vec<String>,
-    /// The calls that asked for it.
+    /// Ids of the calls that requested it.
     pub calls: Vec<Arc<str>>,
-    /// How the edge saw the first of them.
+    /// Request information of the first call.
     pub seen: Arc<Seen>,
-    /// When it was asked.
+    /// Time of the request.
     pub asked: SystemTime,
-    /// When it expires.
+    /// Expiry.
     pub expires: SystemTime,
-    /// Where it stands.
+    /// Status.
     pub standing: Standing,
-    /// Whether a caller waits for it right now.
+    /// Whether a caller waits for the decision now.
     pub connected: bool,
-    /// Whether it was asked in this process, so that it is known whether a caller waits.
+    /// Whether this process requested the approval, so that `connected` is known.
     pub own: bool,
-    /// Whether a yes may be remembered without a condition.
+    /// Whether a grant may be created without a condition.
     pub may_remember: bool,
-    /// How many persons have to say yes.
+    /// Required number of approvers.
     pub needs: u32,
-    /// Who did.
+    /// Approvers so far.
     pub yeses: Vec<Who>,
-    /// What a person wrote instead of the arguments.
+    /// Arguments as edited by an approver.
     pub edit: Option<Json>,
 }
 
-/// Why a decision did not count.
+/// Reason why a decision was rejected.
 #[derive(Debug)]
 pub enum DeskError {
-    /// There is no such approval or grant.
+    /// No approval or grant has this id.
     Unknown,
-    /// It was decided already, or its time is over.
+    /// The approval is already decided or has expired.
     Decided(Standing),
-    /// A yes to this tool cannot be remembered.
+    /// No grant can be created for this item.
     NotRemembered,
-    /// Why its arguments cannot be edited so.
+    /// The arguments cannot be edited, for this reason.
     NotEdited(String),
-    /// What is wrong with the condition.
+    /// The condition is invalid, for this reason.
     Condition(String),
-    /// It needs several persons, and this channel does not know who speaks.
+    /// The call needs several approvers, and this channel does not identify the approver.
     Nameless,
-    /// This person said yes already.
+    /// This approver already approved the call.
     Same,
-    /// This person made the call.
+    /// The approver made the call.
     Own,
-    /// The decision could not be kept.
+    /// The decision could not be stored.
     Unkept(Error),
     /// The approval counts, but its grant could not be kept.
     GrantUnkept(Error),

@@ -1,4 +1,4 @@
-//! Somebody waits for a decision.
+//! Waiting for the decision of an approval.
 
 use super::{desk::Desk, slip::Expiry};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl Waiting for Wait {
     fn decided(&self) -> BoxFuture<'static, ()> {
         let (mut decided, over) = (self.decided.clone(), self.expiry.steady);
         let (desk, caller, server) = (self.desk.clone(), self.caller.clone(), self.server.clone());
-        // Another process may decide, or a freeze end the wait: then the call comes again and is told so.
+        // Another process may decide, or a freeze may end the wait. The retried call then returns the error.
         let elsewhere = async move {
             let mut kept = desk.store.changed();
             loop {
@@ -33,7 +33,7 @@ impl Waiting for Wait {
         };
         Box::pin(async move {
             tokio::select! {
-                // An error means that the approval is forgotten: over as well.
+                // An error means that the approval was evicted, so it has ended too.
                 _ = decided.wait_for(|decided| *decided) => {}
                 () = sleep_until(over) => {}
                 () = elsewhere => {}

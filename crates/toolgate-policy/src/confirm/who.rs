@@ -1,22 +1,22 @@
-//! Who decided: a channel, and the person as far as that channel knows him.
+//! Approver: the channel of a decision, and the person as far as the channel identifies them.
 
 use serde_json::{Value, json};
 use std::{fmt, sync::Arc};
 use toolgate_core::Caller;
 
-/// On which channel a person decided.
+/// Channel on which an approver decided.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum By {
     /// The console.
     Console,
     /// The command line.
     Terminal,
-    /// The caller's own client: its agent may have answered for its user.
+    /// The caller's own client; its agent may have answered instead of the user.
     Client,
 }
 
 impl By {
-    /// The word of the record.
+    /// Returns the name of the channel in audit records.
     pub fn as_str(self) -> &'static str {
         match self {
             By::Console => "console",
@@ -31,19 +31,19 @@ impl By {
     }
 }
 
-/// Who decided. The name is only as good as the channel: see `docs/approvals.md`.
+/// An approver. The name is only as reliable as the channel, see `docs/approvals.md`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Who {
-    /// On which channel.
+    /// The channel.
     pub by: By,
-    /// What the channel knows of the person: the user of a terminal, the label of a console login.
+    /// Name of the person: the user of a terminal, or the label of a console sign-in.
     pub name: Option<Arc<str>>,
-    /// Whether this is whoever owns the gateway: calls of his own carry no name.
+    /// Whether the approver is the owner of the gateway, whose own calls carry no name.
     pub owner: bool,
 }
 
 impl Who {
-    /// A person whom the channel knows.
+    /// Creates an approver that the channel identifies.
     pub fn named(by: By, name: impl Into<Arc<str>>) -> Who {
         Who {
             by,
@@ -52,17 +52,17 @@ impl Who {
         }
     }
 
-    /// Whether these are one person, as far as anybody can tell: one name, or one channel that knows none.
+    /// Reports whether both may be the same person: the names are equal, or at least one is unknown.
     pub(super) fn is(&self, other: &Who) -> bool {
         match (&self.name, &other.name) {
             (Some(one), Some(other)) => one == other,
-            // Somebody without a name may be anybody.
+            // An approver without a name may be any person.
             _ => true,
         }
     }
 
-    /// Whether this person made the call: the operator's own calls and keys carry names. The owner may approve what he
-    /// calls himself from a terminal or the console, unless several persons have to.
+    /// Reports whether this approver made the call, judged by the names in operators' own calls and keys. The owner may
+    /// approve their own calls from a terminal or the console, unless the call needs several approvers.
     pub(super) fn made(&self, caller: &Caller, needs: u32) -> bool {
         let Some(name) = &self.name else {
             return false;
