@@ -1,4 +1,4 @@
-//! A panic below is an error of the one call in which it happened.
+//! Panic isolation: a panic fails only the call in which it happens.
 
 mod words;
 
@@ -15,13 +15,14 @@ use toolgate_core::{
     BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, Layer, List, Next, Outcome,
 };
 
-/// Turns a panic into [`Kind::Bug`].
+/// Layer that turns a panic into [`Kind::Bug`].
 ///
-/// Where it happened is told on standard error. What it said is told there only if it is fixed in the code: words that
-/// were put together may hold arguments or secrets. The panic hook of the program is not asked about panics in calls.
+/// It writes the location of the panic to standard error. It writes the message only if that is a string literal: a
+/// formatted
+/// message may contain arguments or secrets. The program's own panic hook does not run for panics in calls.
 pub struct Contain;
 
-/// The future is gone after a panic, so nobody sees what it left half done.
+/// The future is dropped after a panic, so no code can observe its partial state.
 async fn contained<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let bug = |_| {
         Err(Error::new(

@@ -1,4 +1,4 @@
-//! Every call ends in time; progress buys more, up to a hard cap.
+//! Call timeouts: an idle timeout that progress resets, and a hard cap.
 
 use crate::{PerServer, words};
 use std::{
@@ -14,23 +14,23 @@ use toolgate_core::{
     BoxFuture, Call, Error, Event, GivenUp, Item, Kind, Layer, Next, Outcome, Report, Reporter,
 };
 
-/// How long calls may take.
+/// Timeouts of calls.
 ///
-/// Stands below `confirm`: waiting for a person is never inside a deadline, and each round has its own.
+/// Stands below `confirm` in the pipeline: the wait for an approver never counts, and each round has its own timeout.
 #[derive(Clone, Debug)]
 pub struct Deadline {
-    /// Without progress.
+    /// Idle timeout: maximum time without progress. Default: 60 s.
     pub silence: PerServer<Duration>,
-    /// The same for single tools, by their full names such as `files.search`.
+    /// Idle timeout of single tools, by their full names such as `files.search`.
     pub tools: HashMap<String, Duration>,
-    /// At most, whatever progress is made.
+    /// Hard cap, regardless of progress. Default: 15 minutes.
     pub hard: Duration,
-    /// How many questions a person thinks about in the middle of calls; while there are any, no time counts.
+    /// Number of open input requests of running calls. While it is above zero, no timeout runs.
     pub paused: Option<watch::Receiver<usize>>,
 }
 
 impl Default for Deadline {
-    /// 60 s, at most 15 minutes.
+    /// Returns an idle timeout of 60 s and a hard cap of 15 minutes.
     fn default() -> Deadline {
         Deadline {
             silence: PerServer::all(Duration::from_secs(60)),
@@ -41,7 +41,7 @@ impl Default for Deadline {
     }
 }
 
-/// Notes when the last progress came.
+/// Reporter that records the time of the last progress.
 struct Beat {
     last: Mutex<Instant>,
     to: Reporter,
@@ -59,23 +59,23 @@ impl Beat {
     }
 }
 
-/// Whether somebody thinks about a question.
+/// Reports whether an input request is open.
 fn thinks(paused: &Option<watch::Receiver<usize>>) -> bool {
     paused.as_ref().is_some_and(|paused| *paused.borrow() > 0)
 }
 
-/// Waits until nobody thinks about a question any more; how long that took.
+/// Waits until no input request is open, and returns the time it took.
 async fn thinking(paused: &mut Option<watch::Receiver<usize>>) -> Duration {
     let Some(paused) = paused else {
         return Duration::ZERO;
     };
     let since = Instant::now();
-    // An error says that nobody can be asked any more.
+    // An error means that no more input requests can arrive.
     let _ = paused.wait_for(|open| *open == 0).await;
     since.elapsed()
 }
 
-/// Waits until somebody is asked something.
+/// Waits until an input request opens.
 async fn asked(paused: &mut Option<watch::Receiver<usize>>) {
     let asked = match paused {
         Some(paused) => paused.wait_for(|open| *open > 0).await.is_ok(),
@@ -96,7 +96,7 @@ impl Report for Beat {
 }
 
 impl Deadline {
-    /// How long a call of this item may be silent.
+    /// Returns the idle timeout of a call of this item.
     fn silence_of(&self, item: Option<&Item>) -> Duration {
         let Some(item) = item else {
             return self.silence.of("");
@@ -139,7 +139,7 @@ impl Deadline {
         call.reporter = call.reporter.through(beat.clone());
         let mut work = next.call(call);
         let due = |end: Instant| {
-            // Nobody waits for a task, so it may be silent.
+            // A task has no waiting caller, so only the hard cap applies.
             let silent = if background.is_task() {
                 self.hard
             } else {
@@ -164,7 +164,7 @@ impl Deadline {
             }
             if due(end) <= Instant::now() {
                 trail.give_up(GivenUp::Late);
-                // Leaving drops `work`, which cancels it all the way down.
+                // Returning drops `work`, which cancels the call in all layers below.
                 return Err(self.late(silence, end));
             }
         }

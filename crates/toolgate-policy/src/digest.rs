@@ -1,10 +1,10 @@
-//! Digests that bind: of a definition and of arguments.
+//! SHA-256 digests of definitions and arguments.
 
 use ring::digest::{SHA256, digest};
 use std::sync::Arc;
 use toolgate_core::{Item, Json};
 
-/// SHA-256 of a definition in canonical form, hexadecimal.
+/// SHA-256 of a definition as canonical JSON, hexadecimal.
 pub(crate) struct Definition(String);
 
 impl Definition {
@@ -13,22 +13,22 @@ impl Definition {
     }
 }
 
-/// The digest of the item's definition; worked out once.
+/// Returns the digest of the item's definition, computed once per item.
 pub(crate) fn definition(item: &Item) -> Arc<Definition> {
     item.memo(|item| Definition(of(item.def.json())))
 }
 
-/// SHA-256 of a JSON text in canonical form (sorted keys, number tokens as they stand), hexadecimal.
+/// Returns the SHA-256 of canonical JSON (sorted keys, number tokens unchanged), hexadecimal.
 pub(crate) fn of(json: &Json) -> String {
     of_text(&json.canonical())
 }
 
-/// SHA-256 of a text, hexadecimal.
+/// Returns the SHA-256 of a text, hexadecimal.
 pub(crate) fn of_text(text: &str) -> String {
     of_bytes(text.as_bytes())
 }
 
-/// SHA-256 of bytes, hexadecimal.
+/// Returns the SHA-256 of bytes, hexadecimal.
 pub(crate) fn of_bytes(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref())
 }

@@ -1,4 +1,4 @@
-//! The kill switch: a caller, a server or everything stands still until the operator thaws it.
+//! Kill switch: freezes a caller, a server or everything until the operator thaws it.
 
 use crate::{Expect, Recorder, Store, Who, keys::Keys};
 use serde_json::{Value, json};
@@ -13,22 +13,22 @@ use toolgate_core::{
 };
 use toolgate_journal::{Entry, Event};
 
-/// The table of the store.
+/// Table of the store.
 const TABLE: &str = "freezes";
 
-/// What stands still.
+/// Scope of a freeze.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Frozen {
-    /// Everything.
+    /// All calls.
     All,
-    /// Whatever this caller does.
+    /// All calls of this caller.
     Caller(String),
-    /// Whatever is done with this server, by its configured id.
+    /// All calls to this server, by its configured id.
     Server(String),
 }
 
 impl Frozen {
-    /// `all`, `caller NAME` or `server ID`.
+    /// Parses `all`, `caller NAME` or `server ID`.
     pub fn read(text: &str) -> Option<Frozen> {
         match text.split_once(' ') {
             None if text == "all" => Some(Frozen::All),
@@ -57,16 +57,16 @@ impl fmt::Display for Frozen {
     }
 }
 
-/// A freeze as the console and the command line show it.
+/// View of a freeze for the console and the command line.
 #[derive(Clone, Debug)]
 pub struct FreezeView {
-    /// What stands still.
+    /// Scope of the freeze.
     pub what: Frozen,
-    /// Why; callers read it.
+    /// Reason, shown to callers.
     pub reason: Option<String>,
-    /// Who did it, in words.
+    /// Name of the person who froze it, for display.
     pub by: String,
-    /// When.
+    /// Start of the freeze.
     pub since: SystemTime,
 }
 
@@ -76,7 +76,7 @@ impl FreezeView {
         json!({"reason": self.reason, "by": self.by, "since": since.as_millis() as u64})
     }
 
-    /// What cannot be read is frozen all the same; a name that nobody can read freezes everything.
+    /// Reads a row. A malformed row still freezes its scope, and an unreadable scope freezes everything.
     fn read(key: &str, value: &Value) -> FreezeView {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let since = value.get("since").and_then(Value::as_u64).unwrap_or(0);
@@ -102,7 +102,7 @@ impl FreezeView {
     }
 }
 
-/// Who and what is frozen, in all processes of a data directory.
+/// Freezes and API keys, shared by all processes of a data directory.
 pub struct Freezes {
     recorder: Arc<Recorder>,
     store: Arc<dyn Store>,
@@ -111,7 +111,7 @@ pub struct Freezes {
 }
 
 impl Freezes {
-    /// With what the store has.
+    /// Creates a view of the freezes in the store.
     pub fn new(recorder: Arc<Recorder>, store: Arc<dyn Store>) -> Arc<Freezes> {
         Arc::new(Freezes {
             keys: Arc::new(Keys::new(recorder.clone(), store.clone())),
@@ -121,7 +121,7 @@ impl Freezes {
         })
     }
 
-    /// All freezes.
+    /// Returns all freezes.
     pub fn list(&self) -> Arc<[FreezeView]> {
         let now = *self.store.changed().borrow();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,12 +135,12 @@ impl Freezes {
         read.1.clone()
     }
 
-    /// The keys of callers: what is done with one that was revoked stands still as well.
+    /// Returns the API keys of callers: calls of a revoked key stop as well.
     pub fn keys(&self) -> &Arc<Keys> {
         &self.keys
     }
 
-    /// Why a use of a server by a caller stands still, if it does: in a sentence.
+    /// Returns the reason, as a sentence, why calls of this caller to this server are frozen.
     pub fn speaks(&self, caller: &Caller, server: &str) -> Option<String> {
         let list = self.list();
         let view = list.iter().find(|f| f.what.holds(caller, server));
@@ -148,10 +148,10 @@ impl Freezes {
         frozen.or_else(|| self.keys.gone(caller))
     }
 
-    /// Freezes: what runs of it is stopped, what comes is refused. A second freeze of the same replaces the reason.
+    /// Freezes a scope: stops its running calls and rejects new ones. Freezing it again replaces the reason.
     ///
     /// # Errors
-    /// It could not be kept or recorded.
+    /// The freeze could not be stored or recorded.
     pub async fn freeze(
         &self,
         what: Frozen,
@@ -168,7 +168,7 @@ impl Freezes {
             what,
         };
         let key = view.what.to_string();
-        // First of all it holds; then it is written down.
+        // The freeze takes effect before it is audited.
         let written = self
             .store
             .write(TABLE, &key, Some(view.json()), Expect::Any);
@@ -178,10 +178,10 @@ impl Freezes {
         self.recorder.append(record)?.await
     }
 
-    /// Thaws. `false` where it is not frozen.
+    /// Thaws a scope. Returns `false` if it is not frozen.
     ///
     /// # Errors
-    /// It could not be kept or recorded; then it stays frozen.
+    /// The thaw could not be stored or recorded. The scope stays frozen then.
     pub async fn thaw(&self, what: Frozen, who: Who) -> Result<bool, Error> {
         if !self.list().iter().any(|view| view.what == what) {
             return Ok(false);
@@ -208,7 +208,7 @@ impl Freezes {
         }
     }
 
-    /// Ends once a freeze holds that.
+    /// Completes with the reason once a freeze covers this caller or server.
     async fn frozen(&self, caller: &Caller, server: &str) -> String {
         let mut changed = self.store.changed();
         loop {
@@ -222,7 +222,7 @@ impl Freezes {
     }
 }
 
-/// Refuses what is frozen before anybody is asked, again just before it leaves, and stops what runs.
+/// Rejects frozen calls before an approval is requested and again before they are sent. Cancels running calls.
 #[derive(Clone)]
 pub struct Freeze(pub Arc<Freezes>);
 
@@ -236,7 +236,7 @@ impl Rule for Freeze {
         "freeze"
     }
 
-    // Lists stay as they are: who may see a tool sees why it does not run.
+    // Frozen tools stay listed, so that callers get the reason instead of an unknown tool.
     fn hides_some(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Keys of callers: each names one client of the gateway. Only their digests are kept.
+//! API keys of callers: each key identifies one client of the gateway. Only their digests are stored.
 
 mod book;
 mod change;
@@ -18,33 +18,35 @@ use std::{
 };
 use toolgate_core::{Caller, Error};
 
-/// What every key begins with.
+/// Prefix of every API key.
 pub const KEY_PREFIX: &str = "tg_";
 
-/// How long a revoked key is remembered as such.
+/// Retention of revoked and expired keys: 30 days.
 const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// The longest time until a key ends by itself: 100 years.
+/// Maximum lifetime of a key: 100 years.
 const LONGEST: Duration = Duration::from_secs(36_525 * 24 * 3600);
 
-/// A key that was just made. It has no `Debug`, `Display` or `Serialize`, so that no log can have it; it is kept nowhere.
+/// A newly created API key.
+///
+/// It has no `Debug`, `Display` or `Serialize`, so that no log can contain it, and it is never stored.
 pub struct NewKey {
     text: String,
     old: Option<SystemTime>,
 }
 
 impl NewKey {
-    /// The key itself: to be shown once.
+    /// Returns the key itself, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
-    /// Until when the key whose place it took opens, too.
+    /// Returns the time until which the replaced key stays valid.
     pub fn old(&self) -> Option<SystemTime> {
         self.old
     }
 
-    /// 256 random bits.
+    /// Generates a key of 256 random bits.
     fn make(old: Option<SystemTime>) -> Result<NewKey, KeyError> {
         let mut bytes = [0; 32];
         let filled = SystemRandom::new().fill(&mut bytes);
@@ -54,27 +56,27 @@ impl NewKey {
     }
 }
 
-/// A key as it is listed.
+/// View of an API key for lists.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct KeyView {
-    /// The name that its owner gave it.
+    /// Name of the key, chosen by the operator.
     pub name: String,
-    /// When it was made.
+    /// Creation time.
     pub created: SystemTime,
-    /// When it ends by itself.
+    /// Expiry.
     pub expires: Option<SystemTime>,
-    /// When it was withdrawn.
+    /// Time of the revocation.
     pub revoked: Option<SystemTime>,
-    /// Who made it, in words.
+    /// Name of the person who created it, for display.
     pub by: String,
-    /// When it opened something last, as far as that was kept: to a minute.
+    /// Time of the last use, as far as it is stored, to within a minute.
     pub used: Option<SystemTime>,
-    /// Until when the key that was before it opens, too.
+    /// Time until which the replaced key stays valid.
     pub old: Option<SystemTime>,
 }
 
 impl KeyView {
-    /// Why it opens nothing any more, if so.
+    /// Returns the reason why the key is no longer valid.
     pub fn over(&self, now: SystemTime) -> Option<Over> {
         match (self.revoked, self.expires) {
             (Some(_), _) => Some(Over::Revoked),
@@ -84,19 +86,19 @@ impl KeyView {
     }
 }
 
-/// Why a key opens nothing any more.
+/// Reason why a key is no longer valid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Over {
-    /// The operator withdrew it.
+    /// The operator revoked it.
     Revoked,
-    /// Its time has passed.
+    /// It expired.
     Expired,
-    /// Another one of its name took its place.
+    /// A rotation replaced it, and its grace period has ended.
     Replaced,
 }
 
 impl Over {
-    /// `revoked`, `expired` or `replaced`.
+    /// Returns `revoked`, `expired` or `replaced`.
     pub fn as_str(self) -> &'static str {
         match self {
             Over::Revoked => "revoked",
@@ -106,7 +108,7 @@ impl Over {
     }
 }
 
-/// Somebody who showed a key that opens. It holds no key.
+/// Proof that a caller presented a valid key. It does not contain the key.
 #[derive(Clone, Debug)]
 pub struct KeyPass {
     name: String,
@@ -115,45 +117,45 @@ pub struct KeyPass {
 }
 
 impl KeyPass {
-    /// The caller whom the key names: `key:NAME`.
+    /// Returns the caller that the key identifies: `key:NAME`.
     pub fn caller(&self) -> Caller {
         caller(&self.name).held_by(self.holder)
     }
 }
 
-/// Why a key does not open.
+/// Reason why a key is rejected.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum KeyRefused {
-    /// There is none such.
+    /// No key has this digest.
     Unknown,
-    /// There was, under this name.
+    /// The key of this name is no longer valid.
     Over(String, Over),
 }
 
-/// Why a key was not made or withdrawn.
+/// Error of creating, rotating, extending or revoking a key.
 #[derive(Debug)]
 pub enum KeyError {
-    /// The name cannot be one.
+    /// The name is invalid.
     Name,
-    /// There is a key of that name which opens.
+    /// A valid key of this name exists.
     Taken,
-    /// There is no key of that name which opens.
+    /// No valid key has this name.
     Unknown,
-    /// It was changed meanwhile.
+    /// The key was changed concurrently.
     Changed,
-    /// The key of that name has expired, at that time.
+    /// The key of this name expired at this time.
     Expired(String, SystemTime),
-    /// The key of that name ends later already, at that time if ever.
+    /// The key of this name already expires later: at this time, or never.
     Later(String, Option<SystemTime>),
-    /// Its end lies in the past.
+    /// The expiry is in the past.
     Past,
-    /// Its end lies more than 100 years ahead.
+    /// The expiry is more than 100 years ahead.
     Far,
-    /// There are as many as there may be.
+    /// The maximum number of keys exists.
     Full(usize),
-    /// The system gives no random bytes.
+    /// The system's random number generator failed.
     NoRandom,
-    /// It could not be kept or recorded.
+    /// The change could not be stored or recorded.
     Unkept(Error),
 }
 
@@ -187,7 +189,7 @@ impl From<Error> for KeyError {
     }
 }
 
-/// What callers with keys are named by.
+/// Prefix of the names of callers with API keys.
 const CALLER: &str = "key:";
 
 fn caller(name: &str) -> Caller {
@@ -196,7 +198,7 @@ fn caller(name: &str) -> Caller {
 
 type Digest = [u8; 32];
 
-/// A key has 256 random bits: one pass of a plain hash is enough.
+/// A key has 256 random bits, so one pass of a plain hash is enough.
 fn digest(key: &str) -> Digest {
     let mut bytes = [0; 32];
     let digest = digest::digest(&digest::SHA256, key.as_bytes());
@@ -204,7 +206,7 @@ fn digest(key: &str) -> Digest {
     bytes
 }
 
-/// Takes the same time wherever the two differ.
+/// Compares two digests in constant time.
 fn same(one: &Digest, other: &Digest) -> bool {
     let differing = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
     std::hint::black_box(differing) == 0

@@ -1,4 +1,4 @@
-//! What a panic says of a call, and what it must not.
+//! Panic hook that withholds formatted panic messages, which may contain call data.
 
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
@@ -12,20 +12,21 @@ use std::{
 };
 
 thread_local! {
-    /// Whether this thread works on a call.
+    /// Whether this thread runs a call.
     static IN_CALL: Cell<bool> = const { Cell::new(false) };
 }
 
 static EVERYWHERE: AtomicBool = AtomicBool::new(false);
 
-/// From now on no panic of this process says what was put together while it ran: for programs whose log must not carry
-/// what passes through. Where a panic happened is told as ever.
+/// Withholds formatted panic messages in the whole process from now on. Use it in programs whose logs must not contain
+/// call
+/// data. The location of a panic is still logged.
 pub fn withhold_panic_words() {
     EVERYWHERE.store(true, Relaxed);
     hook();
 }
 
-/// Works on a call: a panic in it says nothing of what it works on.
+/// Runs work on a call. The panic hook withholds formatted messages of panics in it.
 pub(crate) fn withheld<T>(work: impl FnOnce() -> T) -> T {
     struct Before(bool);
     impl Drop for Before {
@@ -38,7 +39,7 @@ pub(crate) fn withheld<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Puts our hook before the one that there is, once. A program that sets another one later has that one.
+/// Installs our hook in front of the current one, once. A program that sets another hook later replaces it.
 fn hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -52,7 +53,7 @@ fn hook() {
     });
 }
 
-/// The place, and words that stand in the code as they are. An error here is nobody's.
+/// Writes the location, and the message if it is a string literal. Write errors are ignored.
 fn tell(info: &PanicHookInfo<'_>) {
     let words = info.payload().downcast_ref::<&'static str>();
     let words = words.unwrap_or(&"what it said is withheld: it may hold what passes through");

@@ -1,4 +1,4 @@
-//! The keys of a store, as all processes that share it see them.
+//! API keys of a data directory, shared by all processes that use its store.
 
 use super::{CALLER, Digest, KeyPass, KeyRefused, KeyView, Over, at, digest, millis, row::Key};
 use crate::{Expect, Recorder, Row, Store};
@@ -10,33 +10,33 @@ use std::{
 };
 use toolgate_core::Caller;
 
-/// The table of the store.
+/// Table of the store.
 pub(super) const TABLE: &str = "keys";
-/// The table of when each was used last.
+/// Table of the last uses of keys.
 pub(super) const USES: &str = "key_uses";
 
-/// The least time between two notes on the last use of a key.
+/// Minimum interval between two writes of the last use of a key.
 const NOTE: Duration = Duration::from_secs(60);
 
-/// The longest that is waited for the end of a key before it is looked at again: clocks are set.
+/// Maximum interval between two checks of a key's expiry: the clock may be set.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// The keys of callers, in all processes of a data directory.
+/// API keys of callers, shared by all processes of a data directory.
 pub struct Keys {
     pub(super) recorder: Arc<Recorder>,
     pub(super) store: Arc<dyn Store>,
-    /// What was read, after which change of the store.
+    /// Parsed table, and the change counter of the store when it was read.
     read: Mutex<(Option<u64>, Arc<Known>)>,
-    /// When each was used last here, and which of that is kept.
+    /// Last use of each key in this process, and which of these the store has.
     pub(super) used: Mutex<HashMap<String, Used>>,
 }
 
-/// The table, read.
+/// The parsed table.
 #[derive(Default)]
 pub(super) struct Known {
     versions: Vec<(String, u64)>,
     pub(super) keys: HashMap<String, Key>,
-    /// Names by the first bytes of their digests; the whole digest is compared afterwards.
+    /// Names by the first 8 bytes of their digests; the whole digest is compared afterwards.
     names: HashMap<[u8; 8], Vec<String>>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Used {
 }
 
 impl Keys {
-    /// With what the store has.
+    /// Creates a view of the keys in the store.
     pub fn new(recorder: Arc<Recorder>, store: Arc<dyn Store>) -> Keys {
         Keys {
             recorder,
@@ -57,12 +57,12 @@ impl Keys {
         }
     }
 
-    /// Returns the time by which keys expire: it never goes back.
+    /// Returns the time by which keys expire. It never goes backwards.
     pub fn now(&self) -> SystemTime {
         self.store.clock().now()
     }
 
-    /// All keys by name, those that were revoked lately too.
+    /// Returns all keys by name, including recently revoked ones.
     pub fn list(&self) -> Vec<KeyView> {
         let known = self.known();
         let uses = self.uses(&known);
@@ -75,10 +75,10 @@ impl Keys {
         views
     }
 
-    /// Whom a key names.
+    /// Verifies a key and returns proof of the caller that it identifies.
     ///
     /// # Errors
-    /// It opens nothing, or nothing any more.
+    /// The key is unknown or no longer valid.
     pub fn open(&self, shown: &str) -> Result<KeyPass, KeyRefused> {
         let digest = digest(shown);
         let known = self.known();
@@ -88,7 +88,7 @@ impl Keys {
         let (key, end) = keys.next().ok_or(KeyRefused::Unknown)?;
         let (name, now) = (key.view.name.clone(), self.now());
         let over = key.view.over(now);
-        // The end of the name's own key was looked at, so this is that of the one before it.
+        // The view holds the expiry of the current key and was checked above, so this is the end of the replaced key.
         match over.or(end.is_some_and(|end| end <= now).then_some(Over::Replaced)) {
             None => {
                 self.note(&name, key.holder);
@@ -103,8 +103,9 @@ impl Keys {
         }
     }
 
-    /// Who has a name now, if its key opens: the same after another key for the same holder, and another for who has the
-    /// name next.
+    /// Returns the key generation of a name, if its key is valid. Rotation keeps the generation; a new key for a freed
+    /// name gets
+    /// another one.
     pub fn holder(&self, name: &str) -> Option<u64> {
         let known = self.known();
         let key = known.keys.get(name)?;
@@ -124,15 +125,15 @@ impl Keys {
         }
     }
 
-    /// When each was used last, here or in another process of the data directory. What one of the same name was used for
-    /// before it does not count.
+    /// Returns the last use of each key, in any process of the data directory. Uses of an earlier generation do not
+    /// count.
     fn uses(&self, known: &Known) -> HashMap<String, SystemTime> {
         let row = |row: Row| {
             let key = known.keys.get(&row.key)?;
             let last = at(row.value.get("at")?.as_u64()?)?;
             let own = match row.value.get("holder") {
                 Some(holder) => holder.as_u64() == Some(key.holder),
-                // As older versions kept it.
+                // Format of older versions.
                 None => last >= key.view.created,
             };
             own.then_some((row.key, last))
@@ -153,7 +154,9 @@ impl Keys {
         uses
     }
 
-    /// Keeps when keys were used, each at most once a minute. It is no record: what fails is tried again with the next.
+    /// Stores the last use of each key, at most once a minute per key. Uses are not audited; a failed write is retried
+    /// after
+    /// the next use.
     pub async fn keep_uses(&self) {
         let due = {
             let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,7 +184,7 @@ impl Keys {
         }
     }
 
-    /// Ends once the key opens nothing any more: it was revoked, another one took its place, or its time has passed.
+    /// Completes once the key is no longer valid: revoked, replaced or expired.
     pub async fn ended(self: Arc<Self>, pass: KeyPass) {
         let left = |key: &Key| {
             let (end, now) = (key.end(&pass.digest)?, self.now());
@@ -196,15 +199,16 @@ impl Keys {
         self.until(&pass.name, left).await;
     }
 
-    /// Ends once the holder of the key was cut off: it was revoked, or its name is another's. Neither time nor another key
-    /// for the same holder ends what was begun.
+    /// Completes once the key is revoked or its name belongs to another generation. Neither expiry nor rotation ends
+    /// calls in
+    /// flight.
     pub async fn withdrawn(self: Arc<Self>, pass: KeyPass) {
         let stays = |key: &Key| key.holder == pass.holder && key.view.revoked.is_none();
         let left = |key: &Key| stays(key).then_some(Duration::MAX);
         self.until(&pass.name, left).await;
     }
 
-    /// Ends once nothing is left of the key that has a name.
+    /// Completes once `left` returns no remaining time for the key of this name.
     async fn until(&self, name: &str, left: impl Fn(&Key) -> Option<Duration>) {
         let mut changed = self.store.changed();
         loop {
@@ -225,13 +229,14 @@ impl Keys {
         }
     }
 
-    /// Why nothing is done any more for a caller that a key named, in a sentence: the key was revoked. One that has expired
-    /// opens nothing new, and what it began may end.
+    /// Returns the reason, as a sentence, why calls of this caller are rejected: its key was revoked or its name
+    /// belongs to another generation.
+    /// An expired key only rejects new requests, so calls in flight may complete.
     pub fn gone(&self, caller: &Caller) -> Option<String> {
         let name = caller.name().strip_prefix(CALLER)?;
         let known = self.known();
         let key = known.keys.get(name);
-        // A key that was revoked may have a successor of its name before this process has looked.
+        // A revoked key may already have a successor of the same name when this process reads the store.
         if caller.holder().is_some() && caller.holder() != key.map(|key| key.holder) {
             return Some(
                 "the key of this caller is gone; one that has its name now is another's".to_owned(),
@@ -245,7 +250,7 @@ impl Keys {
         let change = *self.store.changed().borrow();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.0 != Some(change) {
-            // Most changes are of other tables.
+            // Most changes concern other tables.
             if read.1.versions != self.store.versions(TABLE) {
                 read.1 = Arc::new(Known::read(&self.store.entries(TABLE)));
             }
@@ -260,7 +265,7 @@ impl Known {
         let mut known = Known::default();
         for row in rows {
             known.versions.push((row.key.clone(), row.version));
-            // What cannot be read opens nothing.
+            // A malformed row authorizes nothing.
             let Some(key) = Key::read(row) else { continue };
             let old = key.old.as_ref().map(|old| &old.digest);
             for digest in std::iter::once(&key.digest).chain(old) {
@@ -284,7 +289,7 @@ pub(super) fn first(digest: &Digest) -> [u8; 8] {
     first
 }
 
-/// Names the holder of a name by the first key that he had.
+/// Returns the key generation, derived from the digest of the first key of that generation.
 pub(super) fn number(digest: &Digest) -> u64 {
     u64::from_be_bytes(first(digest))
 }

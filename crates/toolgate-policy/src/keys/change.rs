@@ -1,4 +1,4 @@
-//! How keys come and go: made, made anew, extended, revoked and forgotten. Each of that is recorded.
+//! Changes to API keys: create, rotate, extend, revoke and delete. Every change that an operator makes is audited.
 
 use super::{
     KeyError, KeyView, Keys, LONGEST, NewKey, Over, REMEMBERED,
@@ -14,11 +14,10 @@ use std::{
 use toolgate_journal::{Entry, Event};
 
 impl Keys {
-    /// Makes a key, if there are fewer than `most`, those that were revoked lately among them. It opens as soon as this
-    /// resolves.
+    /// Creates a key, if fewer than `most` exist, including recently revoked ones. The key is valid once this resolves.
     ///
     /// # Errors
-    /// The name is none or taken, or it could not be kept or recorded; then it opens nothing.
+    /// The name is invalid or in use, or the key could not be stored or recorded. The key is not valid then.
     pub async fn create(
         &self,
         name: &str,
@@ -40,7 +39,7 @@ impl Keys {
             None => Expect::Absent,
         };
         let key = NewKey::make(None)?;
-        // A key that nobody can find in the record must not open anything, so the record comes first.
+        // The audit record comes first, so that no unrecorded key is ever valid.
         let record = entry("created", name, who);
         let record = match expires {
             Some(end) => record.with("expires", millis(end)),
@@ -68,12 +67,14 @@ impl Keys {
         }
     }
 
-    /// Makes another key for a name that has one. What was allowed and granted for the name stays. The key that it had opens
-    /// for `keep` yet, and one that was before that opens no more; what was begun with either goes on. The new one ends when the
-    /// other would have, unless `expires` says when, and the old one never after it.
+    /// Replaces the key of a name. Permissions and grants of the name stay.
+    ///
+    /// The replaced key stays valid for `keep`; the key before it becomes invalid. Calls in flight with either
+    /// complete. The new key
+    /// inherits the old expiry unless `expires` is set. The old key never outlives the new one.
     ///
     /// # Errors
-    /// There is no key of that name which opens, or it could not be kept or recorded; then all stays as it was.
+    /// No valid key has this name, or the key could not be stored or recorded. Nothing changes then.
     pub async fn rotate(
         &self,
         name: &str,
@@ -117,10 +118,11 @@ impl Keys {
         }
     }
 
-    /// Puts off when a key ends by itself.
+    /// Extends the expiry of a key.
     ///
     /// # Errors
-    /// There is no key of that name which opens, it ends later already, or it could not be kept or recorded; then all stays as it was.
+    /// No valid key has this name, it already expires later, or the change could not be stored or recorded. Nothing
+    /// changes then.
     pub async fn extend(&self, name: &str, end: SystemTime, who: &Who) -> Result<(), KeyError> {
         let now = self.now();
         let (mut key, expect) = self.valid(name, now)?;
@@ -137,17 +139,17 @@ impl Keys {
         }
     }
 
-    /// Withdraws a key: what it opened ends, and it opens nothing more.
+    /// Revokes a key: ends what it authorized and rejects it from now on.
     ///
     /// # Errors
-    /// There is no such key, or it could not be kept or recorded.
+    /// No such key exists, or the revocation could not be stored or recorded.
     pub async fn revoke(&self, name: &str, who: &Who) -> Result<(), KeyError> {
         let known = self.known();
         let key = known.keys.get(name);
         let key = key.filter(|key| key.view.revoked.is_none());
         let mut key = key.ok_or(KeyError::Unknown)?.clone();
         key.view.revoked = Some(self.now());
-        // First of all it holds; then it is written down.
+        // The revocation takes effect before it is audited.
         self.write(&key, Expect::Any).await?;
         self.recorder
             .append(entry("revoked", name, who))?
@@ -155,7 +157,7 @@ impl Keys {
             .map_err(KeyError::from)
     }
 
-    /// The key of a name, where it opens, and what it has to be yet when another takes its place.
+    /// Returns the valid key of a name, and the version that a replacement must expect.
     fn valid(&self, name: &str, now: SystemTime) -> Result<(Key, Expect), KeyError> {
         let known = self.known();
         let key = known.keys.get(name).ok_or(KeyError::Unknown)?;
@@ -173,7 +175,7 @@ impl Keys {
         Ok(written.await?)
     }
 
-    /// Forgets what was revoked or has expired long ago.
+    /// Deletes keys that were revoked or expired more than [`REMEMBERED`] ago.
     async fn forget(&self, now: SystemTime) -> Result<(), KeyError> {
         let known = self.known();
         for (name, key) in &known.keys {
@@ -194,7 +196,7 @@ impl Keys {
     }
 }
 
-/// A key ends after now, and within 100 years.
+/// Checks that an expiry is in the future and at most 100 years ahead.
 fn ahead(end: Option<SystemTime>, now: SystemTime) -> Result<(), KeyError> {
     match end {
         Some(end) if end <= now => Err(KeyError::Past),

@@ -1,25 +1,25 @@
-//! One key as the store has it.
+//! Storage format of an API key.
 
 use super::{Digest, KeyView, at, book::number, hex, millis, same, unhex};
 use crate::Row;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A key of a name, and the one that was before it.
+/// The current key of a name, and the key that it replaced.
 #[derive(Clone)]
 pub(super) struct Key {
     pub(super) view: KeyView,
     pub(super) digest: Digest,
-    /// Who has the name: the same for all keys that one after the other were made for him.
+    /// Key generation: the same for all rotated keys of one owner.
     pub(super) holder: u64,
     pub(super) old: Option<Old>,
 }
 
-/// The key that was before. It opens for a while yet, or is kept to be told from one that is not known.
+/// The replaced key. It is valid for a grace period, and afterwards kept to distinguish it from an unknown key.
 #[derive(Clone)]
 pub(super) struct Old {
     pub(super) digest: Digest,
-    /// 1970, where it opens no more since the other one was made.
+    /// End of the grace period; 1970 if there was none.
     pub(super) until: SystemTime,
 }
 
@@ -41,7 +41,7 @@ impl Key {
         let old = row.value.get("old").and_then(old);
         Some(Key {
             digest,
-            // Absent while it has the first key.
+            // If absent, the current key is the first of its generation.
             holder: match row.value.get("holder") {
                 Some(holder) => holder.as_u64()?,
                 None => number(&digest),
@@ -72,7 +72,8 @@ impl Key {
         })
     }
 
-    /// When a key of this digest ends by itself, if ever; nothing where it is not one of this name.
+    /// Returns the expiry of the key with this digest: `None` if the name has no such key, `Some(None)` if it never
+    /// expires.
     pub(super) fn end(&self, digest: &Digest) -> Option<Option<SystemTime>> {
         if same(&self.digest, digest) {
             return Some(self.view.expires);

@@ -8,7 +8,7 @@ use std::{
 };
 use toolgate_core::Caller;
 
-/// As many as there may be.
+/// Maximum number of keys in these tests.
 const MOST: usize = 3;
 
 fn book() -> (Arc<Memory>, Arc<Keys>) {
@@ -48,7 +48,7 @@ async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
         Err(KeyError::Unknown)
     ));
 
-    // The name is free again; what the old key opened does not live on with the new one.
+    // The name is free again. Proofs of the old key do not become valid with the new key.
     let second = keys.create("ci", None, &who(), MOST).await.unwrap();
     assert_eq!(
         keys.open(key.reveal()).unwrap_err(),
@@ -58,7 +58,7 @@ async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
     let other = keys.open(second.reveal()).unwrap();
     assert_eq!(keys.gone(&other.caller()), None);
     assert!(other.caller() == pass.caller() && !other.caller().is_still(&pass.caller()));
-    // Whoever looks only now, has not seen that the name was free meanwhile.
+    // This check runs after the name was reused, so it never saw the name free.
     assert!(keys.gone(&pass.caller()).unwrap().contains("another's"));
     keys.clone().ended(pass).await;
 }
@@ -77,7 +77,7 @@ async fn what_is_no_key_opens_nothing() {
         text.to_uppercase(),
         text.trim_start_matches("tg_").to_owned(),
     ];
-    // One changed character at each place.
+    // One changed character at each position.
     wrong.extend((0..text.len()).map(|at| {
         let other = if &text[at..=at] == "0" { "1" } else { "0" };
         format!("{}{other}{}", &text[..at], &text[at + 1..])
@@ -94,7 +94,7 @@ async fn what_is_no_key_opens_nothing() {
             "{name}"
         );
     }
-    // A line that somebody spoilt.
+    // A corrupted row.
     let bad = Some(json!({"sha256": "00", "created": 1}));
     store.write("keys", "a", bad, Expect::Any).await.unwrap();
     assert_eq!(keys.open(&text).unwrap_err(), KeyRefused::Unknown);
@@ -118,7 +118,7 @@ async fn a_key_ends_by_itself() {
     written.unwrap();
     let over = KeyRefused::Over("a".to_owned(), Over::Expired);
     assert_eq!(keys.open(key.reveal()).unwrap_err(), over);
-    // What it began goes on.
+    // Calls in flight complete.
     assert_eq!(keys.gone(&Caller::new("key:a")), None);
     assert_eq!(keys.clone().withdrawn(pass.clone()).now_or_never(), None);
     let ann = who();
@@ -130,7 +130,7 @@ async fn a_key_ends_by_itself() {
     row.value["revoked"] = json!(1);
     let write = store.write("keys", "a", Some(row.value), Expect::Any);
     write.await.unwrap();
-    // Long ago, so it is forgotten, and its name is free.
+    // Revoked long ago, so it is deleted and its name is free.
     keys.create("b", None, &who(), MOST).await.unwrap();
     assert_eq!(keys.list().len(), 1);
 }
@@ -151,7 +151,7 @@ async fn one_key_too_many_is_not_made() {
     ));
 }
 
-/// The use of a name, as another process of the store lists it.
+/// Returns the last use of a name as another process of the store lists it.
 fn used(store: &Arc<Memory>, name: &str) -> Option<SystemTime> {
     let keys = Keys::new(Arc::new(Recorder::log()), store.clone());
     let view = keys.list().into_iter().find(|view| view.name == name);
@@ -223,13 +223,13 @@ async fn a_key_that_is_made_again_was_never_used() {
     keys.revoke("ci", &who()).await.unwrap();
     let second = keys.create("ci", None, &who(), MOST).await.unwrap();
     assert_eq!((used(&store, "ci"), keys.list()[0].used), (None, None));
-    // A process that is late keeps the use of the key that was.
+    // A slow process stores the last use of the deleted key.
     late.keep_uses().await;
     assert_eq!((used(&store, "ci"), late.list()[0].used), (None, None));
     keys.open(second.reveal()).unwrap();
     keys.keep_uses().await;
     assert!(used(&store, "ci").is_some());
-    // As older versions kept it.
+    // Format of older versions.
     let old = Some(json!({"at": 1}));
     store
         .write("key_uses", "ci", old, Expect::Any)
@@ -246,7 +246,7 @@ async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_w
     let hour = Duration::from_secs(3600);
     let second = keys.rotate("ci", None, hour, &who()).await.unwrap();
     let other = keys.open(second.reveal()).unwrap();
-    // Both open, for the same one, and what runs goes on.
+    // Both are valid for the same generation, and calls in flight continue.
     assert!(keys.open(first.reveal()).is_ok());
     assert!(other.caller().is_still(&pass.caller()));
     assert_eq!(keys.gone(&pass.caller()), None);
@@ -256,7 +256,7 @@ async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_w
         .duration_since(SystemTime::now());
     assert!(left.unwrap() <= hour);
 
-    // There are never three, and what the first one opened ends.
+    // At most two keys are valid; the proof of the first one ends.
     let ended = keys.clone().ended(pass.clone());
     let mine = who();
     let (_, third) = tokio::join!(ended, keys.rotate("ci", None, hour, &mine));
@@ -265,7 +265,7 @@ async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_w
     for key in [&second, &third] {
         assert!(keys.open(key.reveal()).is_ok());
     }
-    // Its time passes.
+    // The grace period ends.
     let mut row = store.row("keys", "ci").unwrap();
     row.value["old"]["until"] = json!(1);
     let write = store.write("keys", "ci", Some(row.value), Expect::Any);
@@ -273,7 +273,7 @@ async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_w
     written.unwrap();
     let over = KeyRefused::Over("ci".to_owned(), Over::Replaced);
     assert_eq!(keys.open(second.reveal()).unwrap_err(), over);
-    // At once, where nothing else is wanted. What was begun with any of them goes on, as the holder is the same.
+    // A grace period of zero ends immediately. Calls in flight continue, as the generation is the same.
     let begun = keys.open(third.reveal()).unwrap();
     let fourth = keys.rotate("ci", None, Duration::ZERO, &who()).await;
     assert_eq!(keys.clone().ended(begun.clone()).now_or_never(), Some(()));
@@ -305,7 +305,7 @@ async fn a_key_lives_on_where_its_end_is_put_off() {
     assert!(matches!(past, Err(KeyError::Past)));
     let none = keys.extend("b", days(1), &who()).await;
     assert!(matches!(none, Err(KeyError::Unknown)));
-    // The old one ends when it would have.
+    // The old key keeps its expiry.
     let month = Duration::from_secs(30 * 86_400);
     let soon = Some(days(2));
     keys.create("d", soon, &who(), MOST).await.unwrap();
@@ -313,7 +313,7 @@ async fn a_key_lives_on_where_its_end_is_put_off() {
     let made = keys.rotate("d", far, month, &who()).await.unwrap();
     let view = &keys.list()[1];
     assert!(made.old().unwrap() < days(3) && view.expires.unwrap() > days(89));
-    // And never after the new one.
+    // It never outlives the new key.
     let made = keys.rotate("d", soon, month, &who()).await.unwrap();
     assert_eq!(made.old(), soon);
 }

@@ -1,4 +1,4 @@
-//! Names that a person or a model could take for each other, and texts that speak of the tools of other servers.
+//! Confusable names, and texts that mention tools of other servers.
 
 use super::skeleton::skeleton;
 use std::{
@@ -8,13 +8,13 @@ use std::{
 use toolgate_core::{Item, ItemKind};
 use unicode_normalization::UnicodeNormalization;
 
-/// Two things with names that look alike.
+/// Indexes of two items with confusable names.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct Pair(pub(super) usize, pub(super) usize);
 
-/// The forms in which a name is compared with others. Two names look alike where they share one.
+/// Returns the comparison forms of a name. Two names are confusable if they share one.
 ///
-/// Case is folded before and after look-alike characters are put together: `I` looks like `l` and means `i`.
+/// Case is folded before and after confusable characters are merged: `I` looks like `l` and means `i`.
 pub(crate) fn forms(name: &str) -> [String; 2] {
     let plain: String = name.nfkc().collect();
     let shape = |text: &str| {
@@ -24,13 +24,13 @@ pub(crate) fn forms(name: &str) -> [String; 2] {
             .nfkc()
             .filter(|c| !is_joint(*c))
             .collect::<String>();
-        // Once more: a small letter may look like another one.
+        // Applied again: a lower-case letter may have a skeleton of its own.
         skeleton(&kept).filter(|c| !is_joint(*c)).collect()
     };
     [shape(&plain), shape(&plain.to_lowercase())]
 }
 
-/// What stands between words in a name.
+/// Reports whether a character separates words in a name.
 fn is_joint(c: char) -> bool {
     matches!(c, '_' | '-' | '.' | ' ' | '/' | ':') || is_dash(c)
 }
@@ -39,15 +39,17 @@ fn is_dash(c: char) -> bool {
     ('\u{2010}'..='\u{2015}').contains(&c)
 }
 
-/// Whether two names look alike and are not the same.
+/// Reports whether two names are confusable and not equal.
 #[cfg(test)]
 pub(super) fn look_alike(one: &str, two: &str) -> bool {
     let (a, b) = (forms(one), forms(two));
     one != two && a.iter().any(|form| b.contains(form))
 }
 
-/// The pairs of tools or prompts whose names look alike: on different servers, or on one where a character is not
-/// ASCII. One name on two servers is no pair, the prefixes tell them apart; but so close a look of the whole names is.
+/// Returns the pairs of tools or prompts with confusable names: on different servers, or on one server if a name is not
+/// ASCII.
+///
+/// The same name on two servers is not a pair, as prefixes distinguish them. Confusable full names are a pair.
 pub(super) fn pairs(items: &[Arc<Item>]) -> BTreeSet<Pair> {
     let mut local: HashMap<String, Vec<usize>> = HashMap::new();
     let mut wire: HashMap<String, Vec<usize>> = HashMap::new();
@@ -77,7 +79,7 @@ pub(super) fn pairs(items: &[Arc<Item>]) -> BTreeSet<Pair> {
         .collect()
 }
 
-/// More pairs than these are not told: a server with many such names has been told of often enough.
+/// Maximum number of reported pairs. A server with so many confusable names has been reported often enough.
 const MOST: usize = 10_000;
 
 fn meeting(of: &HashMap<String, Vec<usize>>) -> impl Iterator<Item = Pair> {
@@ -88,11 +90,11 @@ fn meeting(of: &HashMap<String, Vec<usize>>) -> impl Iterator<Item = Pair> {
     })
 }
 
-/// The names of all tools, to see who speaks of them.
+/// Names of all tools, to find texts that mention tools of other servers.
 pub(super) struct Names(HashMap<String, HashSet<Arc<str>>>);
 
 impl Names {
-    /// The names under which these are known: in full, on the wire, and their own where no ordinary word is like it.
+    /// Collects the full, wire and local names of tools. Local names that could be ordinary words are skipped.
     pub(super) fn of(items: &[Arc<Item>]) -> Names {
         let mut names: HashMap<String, HashSet<Arc<str>>> = HashMap::new();
         for item in items.iter().filter(|item| item.kind() == ItemKind::Tool) {
@@ -108,7 +110,7 @@ impl Names {
         Names(names)
     }
 
-    /// The tools of other servers that a text names.
+    /// Returns the tools of other servers that a text mentions.
     pub(super) fn foreign(&self, text: &str, server: &str) -> BTreeSet<&str> {
         let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         let words = text
@@ -120,7 +122,7 @@ impl Names {
     }
 }
 
-/// Whether a name is no ordinary word: of some length, and with a joint, a digit or a capital inside.
+/// Reports whether a name is not an ordinary word: at least 6 characters, with a separator, digit or capital inside.
 fn is_special(name: &str) -> bool {
     let inside = |c: char| matches!(c, '_' | '-' | '.') || c.is_ascii_digit() || c.is_uppercase();
     name.chars().count() >= 6 && name.chars().skip(1).any(inside)

@@ -1,4 +1,4 @@
-//! The rows of all pins, in memory and in the store.
+//! Pin table: the rows of all pins, in memory and in the store.
 
 use super::{form::digest_of, row::Row};
 use crate::{Expect, Store, Written};
@@ -11,48 +11,48 @@ use std::{
 use tokio::sync::watch;
 use toolgate_core::{Error, ItemKind, Stale};
 
-/// The table in the store.
+/// Table of the store.
 const TABLE: &str = "pins";
-/// How long what other processes wrote may stay unseen.
+/// Maximum delay before writes of other processes are read.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The rows of all pins.
+/// The pin table, cached in memory.
 pub(super) struct Book {
     store: Arc<dyn Store>,
     changed: watch::Receiver<u64>,
     kept: Mutex<Kept>,
-    /// Counts decisions, after which lists are others.
+    /// Counter of decisions that change lists.
     pub(super) stale: watch::Sender<Stale>,
 }
 
 #[derive(Default)]
 struct Kept {
-    /// Each call asks it.
+    /// Rows by key; every call reads one.
     rows: AHashMap<String, Known>,
-    /// How many of a server, by the beginning of their keys.
+    /// Number of rows by key prefix (server and identity).
     count: HashMap<String, usize>,
-    /// Counts the changes of `rows`.
+    /// Counter of changes of `rows`.
     generation: u64,
-    /// What the store had counted when it was read, and when that was.
+    /// Change counter of the store when it was last read, and the time of that read.
     seen: Option<(u64, Instant)>,
-    /// What was told.
+    /// Flags that were already reported.
     told: HashSet<String>,
 }
 
-/// An entry of the table.
+/// Cached entry of the table.
 struct Known {
     version: u64,
-    /// `None` for what is no row.
+    /// `None` if the entry is malformed.
     row: Option<Row>,
 }
 
-/// What stands before the keys of a server that is what it is.
+/// Returns the key prefix of a server with this identity.
 pub(super) fn prefix(server: &str, identity: &str) -> String {
     let identity = digest_of(identity);
     format!("{server}/{}/", &identity[..16])
 }
 
-/// The key of a row.
+/// Returns the key of a row.
 pub(super) fn key(server: &str, identity: &str, kind: &str, name: &str) -> String {
     let thing = digest_of(&format!("{kind}\n{name}"));
     prefix(server, identity) + &thing[..32]
@@ -68,12 +68,12 @@ impl Book {
         }
     }
 
-    /// Reads what other processes wrote. The number is another one if anything changed.
+    /// Reads writes of other processes, at most every [`LOOK`]. Returns the generation, which changes with the rows.
     pub(super) fn look(&self) -> u64 {
         self.read(LOOK)
     }
 
-    /// Reads what other processes wrote up to now: for a person who decides.
+    /// Reads all writes of other processes up to now, for an operator's decision.
     pub(super) fn look_close(&self) {
         self.read(Duration::ZERO);
     }
@@ -96,29 +96,30 @@ impl Book {
         generation
     }
 
-    /// All lists may be others now.
+    /// Marks the lists of all kinds as changed.
     fn tell_all(&self) {
         let all = |stale: &mut Stale| ItemKind::ALL.into_iter().for_each(|kind| stale.list(kind));
         self.stale.send_modify(all);
     }
 
-    /// The row of a key; `Some(None)` where something stands there that is no row.
+    /// Returns the row of a key; `Some(None)` if the entry is malformed.
     pub(super) fn row(&self, key: &str) -> Option<Option<Row>> {
         self.see(key, |row| row.map(|row| row.cloned()))
     }
 
-    /// The same, seen in its place: a row holds whole definitions, and each call looks at one.
+    /// Calls a function with the row of a key, without cloning it: a row holds whole definitions, and every call reads
+    /// one.
     pub(super) fn see<T>(&self, key: &str, see: impl FnOnce(Option<Option<&Row>>) -> T) -> T {
         let kept = self.kept();
         see(kept.rows.get(key).map(|known| known.row.as_ref()))
     }
 
-    /// How many rows a server has.
+    /// Returns the number of rows of a server.
     pub(super) fn count(&self, prefix: &str) -> usize {
         self.kept().count.get(prefix).copied().unwrap_or_default()
     }
 
-    /// The rows of a server that is what it is and that are meant, by their names.
+    /// Returns the matching rows with this key prefix, sorted by name.
     pub(super) fn rows(&self, prefix: &str, meant: impl Fn(&Row) -> bool) -> Vec<(String, Row)> {
         let kept = self.kept();
         let of = kept.rows.iter().filter(|(key, _)| key.starts_with(prefix));
@@ -131,10 +132,10 @@ impl Book {
         rows
     }
 
-    /// Keeps a row as it was changed. `false` where somebody else was faster; then theirs is read.
+    /// Stores a changed row. Returns `false` after a write conflict; the newer row is read then.
     ///
     /// # Errors
-    /// It is not kept.
+    /// The row could not be stored.
     pub(super) async fn put(&self, key: &str, mut row: Row) -> Result<bool, Error> {
         let expect = match row.version {
             0 => Expect::Absent,
@@ -159,29 +160,29 @@ impl Book {
         Ok(true)
     }
 
-    /// Forgets a row.
+    /// Deletes a row.
     ///
     /// # Errors
-    /// It is still kept.
+    /// The row could not be deleted.
     pub(super) async fn remove(&self, key: &str) -> Result<(), Error> {
         self.store.write(TABLE, key, None, Expect::Any).await?;
         self.read(Duration::ZERO);
         Ok(())
     }
 
-    /// Whether this is told for the first time since the program began.
+    /// Reports whether this flag is reported for the first time since the program started.
     pub(super) fn is_news(&self, what: String) -> bool {
         const MOST: usize = 100_000;
         let mut kept = self.kept();
         kept.told.len() < MOST && kept.told.insert(what)
     }
 
-    /// Something was decided: the lists are others now.
+    /// Marks lists as changed after a decision.
     pub(super) fn decided(&self) {
         self.tell_all();
     }
 
-    /// Reads what others write, and tells whoever listens; never ends.
+    /// Follows writes of other processes and marks lists as changed. Runs until it is dropped.
     pub(super) async fn follow(&self) {
         let mut changed = self.changed.clone();
         while changed.changed().await.is_ok() {
@@ -198,8 +199,9 @@ impl Book {
 }
 
 impl Kept {
-    /// Takes over what changed in the store, and says whether anything did. Only what changed is read: the table is long,
-    /// and every write to any table brings us here.
+    /// Reads the changed rows of the store, and reports whether there were any.
+    ///
+    /// Only changed rows are read: the table is long, and a write to any table of the store triggers this.
     fn take(&mut self, store: &dyn Store) -> bool {
         if self.rows.is_empty() {
             return self.take_all(store.entries(TABLE));
@@ -250,7 +252,7 @@ impl Kept {
     }
 }
 
-/// The beginning of a key, up to its last part.
+/// Returns the prefix of a key, up to its last part.
 fn head(key: &str) -> String {
     key[..key.rfind('/').map_or(0, |at| at + 1)].to_owned()
 }

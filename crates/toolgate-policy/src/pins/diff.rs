@@ -1,4 +1,4 @@
-//! What differs between two definitions, place by place.
+//! Differences between two definitions, by JSON path.
 
 use toolgate_core::Json;
 use toolgate_wire::json::Kind;
@@ -6,22 +6,22 @@ use toolgate_wire::json::Kind;
 /// One difference between two definitions.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Difference {
-    /// Where, for example `inputSchema.properties.path.description`; empty for the whole.
+    /// Path, for example `inputSchema.properties.path.description`; empty for the whole document.
     pub place: String,
-    /// What was there, as JSON; `None` where nothing was.
+    /// Old value as JSON; `None` if there was none.
     pub old: Option<String>,
-    /// What is there now.
+    /// New value as JSON; `None` if there is none.
     pub new: Option<String>,
-    /// Whether it only looks different: white space, the case of a title, the order of icons.
+    /// Whether the difference is cosmetic: white space, the case of a title, the order of icons.
     pub cosmetic: bool,
 }
 
-/// More differences than these are not told.
+/// Maximum number of reported differences.
 const MOST: usize = 200;
-/// Lists whose order says nothing.
+/// Arrays without a significant order.
 const UNORDERED: [&str; 2] = ["icons", "required"];
 
-/// What differs between two texts of JSON. Texts that cannot be compared differ as wholes.
+/// Returns the differences between two JSON texts. Texts that are not JSON are compared as a whole.
 pub fn diff(old: &str, new: &str) -> Vec<Difference> {
     let read = |text: &str| Json::read(text.as_bytes().to_vec(), &Default::default());
     let mut found = Found(Vec::new());
@@ -103,7 +103,7 @@ impl Found {
     }
 }
 
-/// A title of the thing itself; a `title` in a schema may be the name of an argument.
+/// Reports whether a path is the title of the definition itself; a `title` in a schema may be the name of an argument.
 fn is_title(place: &str) -> bool {
     matches!(place, "title" | "annotations.title")
 }
@@ -114,12 +114,12 @@ fn sorted(items: &[Json]) -> Vec<String> {
     all
 }
 
-/// Whether two texts differ in white space only.
+/// Reports whether two texts differ in white space only.
 fn alike(old: &str, new: &str) -> bool {
     old.split_whitespace().eq(new.split_whitespace())
 }
 
-/// Letters and digits only: other words in a title are other words.
+/// Returns the letters and digits of a title in lower case: a title with other words is a real difference.
 fn folded(text: &str) -> String {
     let kept = text.chars().filter(|c| c.is_alphanumeric());
     kept.flat_map(char::to_lowercase).collect()
@@ -196,7 +196,7 @@ mod tests {
                 .collect();
             assert_eq!(told(old, new), want, "{old} {new}");
         }
-        // Instructions are no JSON.
+        // Instructions are not JSON.
         assert_eq!(told("use a", "use  b"), [(String::new(), false)]);
     }
 

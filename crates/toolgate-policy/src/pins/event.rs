@@ -1,30 +1,30 @@
-//! What a person should hear of pins.
+//! Pin events for the operator.
 
 use std::{fmt, sync::Arc};
 
-/// Something about a definition that a person should hear of; told once.
+/// Event about a definition, reported to the operator once.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PinEvent {
-    /// The configured id of the server.
+    /// Configured id of the server.
     pub server: Arc<str>,
     /// `tool`, `resource`, `resource template`, `prompt` or `instructions`.
     pub kind: String,
-    /// `server.tool` and the like, as in rules; `server.instructions` for the words of a server.
+    /// Full name as in rules, for example `server.tool`; `server.instructions` for the instructions of a server.
     pub name: String,
-    /// What it is.
+    /// Kind of event.
     pub what: PinNews,
-    /// Whether callers may not use it now.
+    /// Whether it is hidden from callers now.
     pub hidden: bool,
 }
 
-/// What there is to hear.
+/// Kind of a pin event.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PinNews {
-    /// It is new and waits to be accepted.
+    /// A new definition that must be accepted.
     New,
-    /// It is another one than was accepted; the places that differ.
+    /// A definition that differs from the accepted one, with the paths that differ.
     Changed(Vec<String>),
-    /// Something that is good to know: a name that looks like another one.
+    /// A warning, for example about a confusable name.
     Flag(String),
 }
 

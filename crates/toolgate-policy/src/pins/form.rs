@@ -1,25 +1,26 @@
-//! What is pinned of a definition: all of it, in a form in which the order of keys says nothing.
+//! Canonical form of a definition for pinning, independent of the order of keys.
 
 use crate::digest;
 use std::sync::Arc;
 use toolgate_core::{Item, ItemKind, Json};
 
-/// The digest of what is pinned of an item; worked out once as long as the item lives.
+/// Cached digest of the pinned form of an item.
 pub(super) struct Digest(pub(super) Arc<str>);
 
-/// The digest of what is pinned of an item as it came.
+/// Returns the digest of the pinned form of an item, before overrides. Computed once per item.
 pub(super) fn digest(item: &Item) -> Arc<str> {
     item.memo(|item| Digest(digest_of(&text(item)))).0.clone()
 }
 
-/// The digest of a text that is pinned.
+/// Returns the digest of a pinned text.
 pub(super) fn digest_of(text: &str) -> Arc<str> {
     digest::of_text(text).into()
 }
 
-/// What is pinned of an item, as canonical JSON: the whole definition, under the server's own name. Every member
-/// counts, also `_meta` and those that nobody knows: hosts hand them on, and what becomes of them there is not ours to
-/// say. Of resources the size and the time of the last change are left out: they speak of the contents.
+/// Returns the pinned form of an item: its whole definition as canonical JSON, under the server's own name.
+///
+/// Every member counts, including `_meta` and unknown members, because hosts receive them. For resources, `size` and
+/// `lastModified` are left out: they describe the contents.
 pub(super) fn text(item: &Item) -> String {
     let own = item.own.as_ref().map(|own| &own.def);
     let named =
@@ -31,7 +32,7 @@ pub(super) fn text(item: &Item) -> String {
     }
 }
 
-/// The definition of a resource without what changes with its contents.
+/// Returns the definition of a resource without `size` and `lastModified`.
 fn lasting(json: &Json) -> Json {
     let mut lasting = json.clone();
     if json.get("size").is_some_and(|size| size.u64().is_some()) {
@@ -47,7 +48,7 @@ fn lasting(json: &Json) -> Json {
     }
 }
 
-/// Whether a text is a time and nothing else: words in its place could steer.
+/// Reports whether a text is only a time stamp: other text in its place could steer the model.
 fn is_time(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_digit() || b"-:.+TZtz ".contains(&b);
     text.len() <= 40

@@ -1,4 +1,4 @@
-//! The layer that looks at definitions as they come, and the rule that hides what nobody accepted.
+//! Layer that observes definitions, and rule that hides definitions that are not accepted.
 
 use super::{
     Pins, alike,
@@ -16,16 +16,17 @@ use toolgate_core::{
     List, Next, Outcome, PinState, Pinning, Rule, Verdict,
 };
 
-/// Looks at every definition before anything is cleaned or renamed further up, keeps what is new, and writes on each
-/// item how it stands. [`Pinned`] reads that.
+/// Layer that observes every definition before other layers sanitize or rename it.
+///
+/// It stores new definitions and writes the pin state on each item. [`Pinned`] reads that state.
 pub(crate) struct Look {
     pins: Pins,
-    /// Whether it keeps what is new; else that is hidden until somebody else has kept it.
+    /// Whether this layer stores new definitions. Otherwise they stay hidden until another process stores them.
     keeps: bool,
     last: [Mutex<Option<Last>>; ItemKind::ALL.len()],
 }
 
-/// The last list, and what became of it.
+/// Cache of the last list and its marked copy.
 #[derive(Clone)]
 struct Last {
     from: Catalog,
@@ -55,7 +56,7 @@ impl Look {
             true => self.keep(&things).await,
             false => Vec::new(),
         };
-        // Of before the look: what was decided meanwhile is seen at the next one.
+        // Read before marking: a decision made in the meantime is applied at the next list.
         let generation = self.pins.book.look();
         let failed: HashMap<&str, &Error> = things
             .iter()
@@ -75,7 +76,7 @@ impl Look {
         to
     }
 
-    /// All that is pinned of a list.
+    /// Returns all definitions of a list that are pinned.
     fn things(&self, from: &Catalog) -> Vec<Thing> {
         let listed = from.items().iter().filter(|item| !is_unlisted(item));
         let items = listed.map(|item| self.pins.thing(item));
@@ -83,7 +84,7 @@ impl Look {
         items.chain(words).collect()
     }
 
-    /// Keeps what is new, many at a time: the disk is waited for once for all of them.
+    /// Stores new definitions concurrently, so that they share one wait for the disk.
     async fn keep(&self, things: &[Thing]) -> Vec<Result<Seen, Error>> {
         const AT_ONCE: usize = 128;
         let mut each: Vec<BoxFuture<'_, Result<Seen, Error>>> = Vec::new();
@@ -135,7 +136,7 @@ impl Look {
         }
     }
 
-    /// Flags names that look alike, and texts that speak of the tools of others.
+    /// Flags confusable names, and texts that mention tools of other servers.
     fn flag(&self, items: &[Arc<Item>], pins: &mut [Pinning]) {
         let hide = self.pins.look_alikes == super::LookAlikes::Hide;
         for alike::Pair(a, b) in alike::pairs(items) {
@@ -177,7 +178,7 @@ impl Look {
     }
 }
 
-/// Whether it was made here, for a URI alone.
+/// Reports whether the gateway made the item for a URI that no list contains.
 fn is_unlisted(item: &Item) -> bool {
     item.pin.as_ref().is_some_and(|pin| pin.is_unlisted())
 }
@@ -199,7 +200,7 @@ impl Layer for Look {
         Box::pin(async move { Ok(self.mark(kind, next.list(ask).await?).await) })
     }
 
-    /// A call may have waited since its definition was looked at: it leaves only if that still counts.
+    /// Judges the pin again: the call may have waited for an approval since its definition was listed.
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         self.pins.book.look();
         let item = call
@@ -215,7 +216,7 @@ impl Layer for Look {
         }
     }
 
-    /// A decision of a person changes the lists as well.
+    /// Merges list changes of the servers with those that pin decisions cause.
     fn changes<'a>(
         &'a self,
         want: Interest,
@@ -234,12 +235,14 @@ impl Layer for Look {
     }
 }
 
-/// Hides every definition that is not as somebody accepted it. It reads what the layer at the end of the pipeline
-/// wrote on the item; what that layer did not see is hidden.
+/// Rule that hides every definition that is not accepted.
+///
+/// It reads the state that the pin layer at the end of the pipeline wrote on the item. Items without a state are
+/// hidden.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pinned;
 
-/// Why callers may not know of an item, as far as its pin goes.
+/// Returns the reason why the pin hides an item from callers.
 pub fn hidden(item: &Item) -> Option<&str> {
     match &item.pin {
         Some(pin) => pin.hidden.as_deref(),
@@ -252,7 +255,7 @@ impl Rule for Pinned {
         "pins"
     }
 
-    /// A definition is hidden from all alike.
+    /// A definition is hidden from all callers equally.
     fn hides_some(&self) -> bool {
         false
     }
@@ -266,7 +269,7 @@ impl Rule for Pinned {
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
-        // What is as it was accepted needs no word.
+        // Accepted definitions are not logged.
         if let Some(pin) = item.pin.as_ref().filter(|p| p.state != PinState::Accepted) {
             let digest = pin.digest.get(..12).unwrap_or_default();
             call.trail.add("pins", pin.state.as_str(), digest);

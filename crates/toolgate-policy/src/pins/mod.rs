@@ -1,11 +1,14 @@
-//! Pins: a definition that somebody accepted stays what it is, or is hidden until somebody accepts the new one.
+//! Pins: a changed definition is hidden until an operator accepts it.
 //!
-//! A model reads definitions before anybody is asked about a call. So every definition is pinned by the SHA-256 of its
-//! canonical form when it is first seen: all of it, of tools, resources, templates and prompts, and the words of a server
-//! on how to use it. What differs later is hidden, unknown to callers, and shown to the operator as a list of differences.
+//! A model reads definitions before a call is made or approved. Every definition is therefore pinned by the SHA-256 of
+//! its
+//! canonical form when it is first seen: the whole definition of tools, resources, templates and prompts, and the
+//! instructions of a server. A later definition that differs is hidden from callers and shown to the operator as a list
+//! of differences.
 //!
-//! A pin belongs to a configured id *and* to what the server is, its command or address: another program under the same id
-//! is another server, whose definitions are seen for the first time.
+//! A pin belongs to a configured id *and* to the server's identity: its command or address. Another program under the
+//! same id is
+//! another server, whose definitions are new.
 
 mod alike;
 mod book;
@@ -31,39 +34,39 @@ pub use settle::{Kept, PinError, PinView, PinnedText};
 use std::{collections::HashMap, fmt, sync::Arc};
 use toolgate_core::{About, Error, Item};
 
-/// What happens to a definition that is seen for the first time.
+/// Action for a definition that is seen for the first time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum First {
-    /// It is trusted as it is.
+    /// Accept it.
     #[default]
     Accept,
-    /// It is hidden until somebody accepts it.
+    /// Hide it until an operator accepts it.
     Ask,
 }
 
-/// What happens to a definition that is not the accepted one.
+/// Action for a definition that differs from the accepted one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnChange {
-    /// It is hidden until somebody accepts it.
+    /// Hide it until an operator accepts it.
     #[default]
     Hide,
-    /// It is told of, and may be used all the same.
+    /// Report it, but keep it usable.
     Warn,
-    /// It is accepted, and recorded.
+    /// Accept it and audit it.
     Allow,
 }
 
-/// What happens to tools and prompts whose names look alike.
+/// Action for tools and prompts with confusable names.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum LookAlikes {
-    /// They are told of and recorded.
+    /// Report and audit them.
     #[default]
     Flag,
-    /// Both are hidden, too.
+    /// Also hide both.
     Hide,
 }
 
-/// The pins, and what is to be done about them. Clones share the pins.
+/// Pins and their settings. Clones share the pins.
 #[derive(Clone)]
 pub struct Pins {
     first: PerServer<First>,
@@ -77,7 +80,7 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// Pins that are kept there, with the defaults: what is new is accepted, what changes is hidden.
+    /// Creates pins in a store with the defaults: new definitions are accepted, changed ones are hidden.
     pub fn new(store: Arc<dyn Store>, recorder: Arc<Recorder>) -> Pins {
         Pins {
             first: PerServer::default(),
@@ -91,66 +94,67 @@ impl Pins {
         }
     }
 
-    /// What happens at first sight; it is accepted.
+    /// Sets the action for new definitions. Default: accept.
     pub fn first(mut self, first: PerServer<First>) -> Pins {
         self.first = first;
         self
     }
 
-    /// What happens to a change; it is hidden.
+    /// Sets the action for changed definitions. Default: hide.
     pub fn change(mut self, change: PerServer<OnChange>) -> Pins {
         self.change = change;
         self
     }
 
-    /// What happens to names that look alike; they are told of.
+    /// Sets the action for confusable names. Default: flag.
     pub fn look_alikes(mut self, then: LookAlikes) -> Pins {
         self.look_alikes = then;
         self
     }
 
-    /// How many definitions of a server are pinned; 10,000. More are hidden.
+    /// Sets the maximum number of pinned definitions per server. Default: 10,000. Further definitions are hidden.
     pub fn most(mut self, per_server: usize) -> Pins {
         self.most = per_server;
         self
     }
 
-    /// Says what each server is, by the configured ids: its command or address, of which only a digest is kept. Another one
-    /// is another server.
+    /// Sets the identity of each server by configured id: its command or address. Only a digest is stored, and another
+    /// identity is
+    /// another server.
     pub fn identities(mut self, all: impl IntoIterator<Item = (String, String)>) -> Pins {
         let all = all.into_iter().map(|(id, is)| (id, form::digest_of(&is)));
         self.identities = Arc::new(all.collect());
         self
     }
 
-    /// The pins of this server alone. Where it was not said what it is, its id has to do.
+    /// Restricts the pins to one server. Without a configured identity, its id must suffice.
     pub fn only(mut self, server: &str) -> Pins {
         let identity = self.identity_of(server);
         self.identities = Arc::new(HashMap::from([(server.to_owned(), identity)]));
         self
     }
 
-    /// Hears what a person should know, once. The function must not block.
+    /// Sets the handler of pin events. Each event is reported once; the function must not block.
     pub fn told(mut self, told: impl Fn(PinEvent) + Send + Sync + 'static) -> Pins {
         self.told = Arc::new(told);
         self
     }
 
-    /// Writes to another record.
+    /// Sets the audit recorder.
     pub fn recorded(mut self, recorder: Arc<Recorder>) -> Pins {
         self.recorder = recorder;
         self
     }
 
-    /// Tells callers that lists are others when another process decides. Runs until it is dropped.
+    /// Follows decisions of other processes and notifies callers of changed lists. Runs until it is dropped.
     pub async fn follow(&self) {
         self.book.follow().await;
     }
 
-    /// Pins what a server says of how to use it, where there is nothing yet, and says whether it may be passed on.
+    /// Pins the instructions of a server if they are new, and reports whether they may be passed on.
     ///
     /// # Errors
-    /// It cannot be kept; then it may not.
+    /// The pin cannot be stored. The instructions must not be passed on then.
     pub async fn see_words(&self, about: &About) -> Result<bool, Error> {
         let thing = self.words(about);
         self.book.look();
@@ -158,7 +162,7 @@ impl Pins {
         Ok(self.judge(&thing).1.is_none())
     }
 
-    /// Whether what a server says of how to use it is what was accepted.
+    /// Reports whether the instructions of a server are accepted.
     pub fn knows_words(&self, about: &About) -> bool {
         self.judge(&self.words(about)).1.is_none()
     }
@@ -171,7 +175,7 @@ impl Pins {
         self.identities.get(server).cloned().unwrap_or_default()
     }
 
-    /// Whose words they are that nobody signed: those of the only server.
+    /// Returns the id of the only server, to which instructions without a server belong.
     fn only_server(&self) -> Arc<str> {
         let mut ids = self.identities.keys();
         match (ids.next(), ids.next()) {
@@ -190,12 +194,12 @@ impl fmt::Debug for Pins {
     }
 }
 
-/// What stands before the keys of what is kept of a server that is what it is: its command or address.
+/// Returns the key prefix of the pins of a server with this identity (command or address).
 pub fn key_prefix(server: &str, is: &str) -> String {
     book::prefix(server, &form::digest_of(is))
 }
 
-/// How the definition of an item stands, for rules: `new`, `accepted` or `changed`. What nobody looked at is `new`.
+/// Returns the pin state of an item for rules: `new`, `accepted` or `changed`. Items without a state are `new`.
 pub fn state(item: &Item) -> &'static str {
     item.pin.as_ref().map_or("new", |pin| pin.state.as_str())
 }

@@ -1,50 +1,51 @@
-//! What is kept of one definition.
+//! Storage format of a pin.
 
 use serde_json::{Map, Value, json};
 use std::{sync::Arc, time::SystemTime};
 
-/// The definition that counts.
+/// The accepted definition.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Accepted {
     pub(super) digest: Arc<str>,
-    /// Its canonical form; absent where it is too long to be kept.
+    /// Canonical form; absent if it is too long to store.
     pub(super) text: Option<String>,
-    /// `first sight`, `setting`, or who decided.
+    /// `first sight`, `setting`, or the name of the operator.
     pub(super) by: String,
-    /// Milliseconds since 1970.
+    /// Time of acceptance, in Unix milliseconds.
     pub(super) at: u64,
 }
 
-/// Another definition that came under the name.
+/// A different definition that the server sent under the same name.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Other {
     pub(super) digest: Arc<str>,
     pub(super) text: Option<String>,
     pub(super) at: u64,
-    /// Who does not want it.
+    /// Operator who rejected it.
     pub(super) rejected: Option<String>,
-    /// The server offers the accepted definition again. The other one is kept: if it comes back, nothing is told twice,
-    /// and a rejected one is still rejected.
+    /// Whether the server offers the accepted definition again. The other one stays stored: if it comes back, it is not
+    /// reported
+    /// again, and a rejection still applies.
     pub(super) withdrawn: bool,
 }
 
-/// What is kept of one definition: an entry of the table `pins`.
+/// A pin: an entry of the table `pins`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) server: Arc<str>,
-    /// The digest of what the server is: its command or address.
+    /// Digest of the server's identity: its command or address.
     pub(super) identity: Arc<str>,
     /// `tool`, `resource`, `resource template`, `prompt` or `instructions`.
     pub(super) kind: String,
-    /// Behind the server, as in the full name.
+    /// The full name without the server.
     pub(super) name: String,
-    /// When it was first seen.
+    /// Time of first sight, in Unix milliseconds.
     pub(super) first: u64,
     pub(super) accepted: Option<Accepted>,
     pub(super) other: Option<Other>,
-    /// How many other definitions came since somebody decided.
+    /// Number of changed definitions since the last decision.
     pub(super) changes: u64,
-    /// Of the entry, to write it only as it was read; 0 for one that is not written yet.
+    /// Version of the stored entry, for conditional writes; 0 if it is not stored yet.
     pub(super) version: u64,
 }
 
@@ -94,7 +95,7 @@ impl Row {
         row
     }
 
-    /// `None` for what is no row: its definition stays hidden.
+    /// Reads a row. Returns `None` if it is malformed; its definition stays hidden then.
     pub(super) fn read(value: &Value, version: u64) -> Option<Row> {
         let row = value.as_object()?;
         Some(Row {
@@ -140,7 +141,7 @@ fn text(of: &Map<String, Value>, key: &str) -> Option<String> {
     of.get(key)?.as_str().map(str::to_owned)
 }
 
-/// Milliseconds since 1970.
+/// Returns the current time in Unix milliseconds.
 pub(super) fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))

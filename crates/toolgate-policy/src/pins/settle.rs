@@ -1,4 +1,4 @@
-//! What a person sees of pins, and decides.
+//! Review of pins: views for operators, and their decisions.
 
 use super::{
     Difference, Pins, book, diff,
@@ -9,73 +9,73 @@ use std::{fmt, sync::Arc};
 use toolgate_core::{Error, ItemKind, Json, PinState};
 use toolgate_journal::Entry;
 
-/// A pin as a person sees it.
+/// View of a pin for operators.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PinView {
-    /// The configured id of the server.
+    /// Configured id of the server.
     pub server: Arc<str>,
     /// `tool`, `resource`, `resource template`, `prompt` or `instructions`.
     pub kind: String,
-    /// In full: `server.tool` and the like; `server.instructions` for the words of a server.
+    /// Full name, for example `server.tool`; `server.instructions` for the instructions of a server.
     pub name: String,
-    /// `New` and `Changed` wait for somebody, unless it was rejected.
+    /// State. `New` and `Changed` pins await a decision unless they are rejected.
     pub state: PinState,
-    /// Who rejected what came.
+    /// Operator who rejected the new definition.
     pub rejected: Option<String>,
-    /// When it was first seen, in milliseconds since 1970.
+    /// Time of first sight, in Unix milliseconds.
     pub first: u64,
-    /// The digest of what was accepted.
+    /// Digest of the accepted definition.
     pub accepted: Option<Arc<str>>,
-    /// By whom: `first sight`, `setting`, `console` or `terminal`.
+    /// Origin of the acceptance: `first sight`, `setting`, `console` or `terminal`.
     pub by: Option<String>,
-    /// When that was, in milliseconds since 1970.
+    /// Time of acceptance, in Unix milliseconds.
     pub at: Option<u64>,
-    /// The digest of the other definition that came.
+    /// Digest of the new or changed definition.
     pub other: Option<Arc<str>>,
-    /// What differs; empty where nothing does, or where one of the two is too long to be kept.
+    /// Differences; empty if there are none, or if one of the definitions is too long to store.
     pub differences: Vec<Difference>,
-    /// The other definition as canonical JSON, where nothing was accepted before.
+    /// New definition as canonical JSON, if none was accepted before.
     pub text: Option<String>,
-    /// Whether callers may not use the other definition now.
+    /// Whether the new or changed definition is hidden from callers.
     pub hidden: bool,
 }
 
-/// What is kept of a definition, whichever command or address its server had.
+/// Stored definitions of a pin, for any identity (command or address) of its server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
-    /// The configured id of the server.
+    /// Configured id of the server.
     pub server: Arc<str>,
-    /// What it is.
+    /// Kind of item.
     pub kind: ItemKind,
-    /// In full: `server.tool` and the like.
+    /// Full name, for example `server.tool`.
     pub name: String,
-    /// Whether the server is now what it was then.
+    /// Whether the server still has the identity that it had then.
     pub ours: bool,
-    /// What was accepted.
+    /// Accepted definition.
     pub accepted: Option<PinnedText>,
-    /// What came since and is another one.
+    /// Different definition that the server sent since.
     pub other: Option<PinnedText>,
 }
 
-/// A definition as it is kept.
+/// A stored definition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PinnedText {
-    /// As canonical JSON; absent where it is too long to be kept.
+    /// Canonical JSON; absent if it is too long to store.
     pub text: Option<String>,
-    /// Since when, in milliseconds since 1970.
+    /// Time since when it is stored, in Unix milliseconds.
     pub at: u64,
 }
 
-/// Why nothing was settled.
+/// Reason why a decision failed.
 #[derive(Debug)]
 pub enum PinError {
-    /// There is no such pin.
+    /// No pin has this name.
     Unknown,
-    /// There is nothing to decide.
+    /// The pin needs no decision.
     Settled,
-    /// It changed again; what was looked at is not what would be accepted.
+    /// The definition changed again since it was reviewed.
     Moved,
-    /// It cannot be kept.
+    /// The decision could not be stored.
     Unkept(Error),
 }
 
@@ -97,13 +97,13 @@ impl fmt::Display for PinError {
 impl std::error::Error for PinError {}
 
 impl Pins {
-    /// All pins of the servers as they are now; of one server where one is named.
+    /// Returns all pins of the servers with their current identities, or of one server.
     pub fn views(&self, server: Option<&str>) -> Vec<PinView> {
         let rows = self.rows(server, |_| true);
         rows.iter().map(|(_, row)| self.view(row)).collect()
     }
 
-    /// The pins that wait for somebody or were rejected: those that wait first, and no more than `most`.
+    /// Returns the pending and rejected pins, pending ones first, at most `most`.
     pub fn open(&self, most: usize) -> Vec<PinView> {
         let mut rows = self.rows(None, |row| row.current_other().is_some());
         rows.sort_by_key(|(_, row)| row.other.as_ref().is_some_and(|one| one.rejected.is_some()));
@@ -111,7 +111,7 @@ impl Pins {
         first.map(|(_, row)| self.view(row)).collect()
     }
 
-    /// The definitions that are kept of these servers, by their names. Without the words on how to use a server.
+    /// Returns the stored definitions of these servers by name, without instructions.
     pub fn kept(&self) -> Vec<Kept> {
         self.book.look_close();
         let mut ids: Vec<&String> = self.identities.keys().collect();
@@ -121,7 +121,7 @@ impl Pins {
         rows.filter_map(|(_, row)| self.kept_row(&row)).collect()
     }
 
-    /// What a server that is now what it was then said last of how to use it, where that is kept.
+    /// Returns the last instructions of a server with its current identity, if they are stored.
     pub fn kept_instructions(&self, server: &str) -> Option<String> {
         let is = |row: &Row| row.kind == INSTRUCTIONS;
         let (_, row) = self.rows(Some(server), is).into_iter().next()?;
@@ -147,16 +147,17 @@ impl Pins {
         })
     }
 
-    /// The pins of that name: a resource and a template may share one.
+    /// Returns the pins of a name; a resource and a template may share one.
     pub fn find(&self, name: &str) -> Vec<PinView> {
         let rows = self.named(name);
         rows.iter().map(|(_, row)| self.view(row)).collect()
     }
 
-    /// Accepts what came under a name. `digest` is the beginning of what was looked at.
+    /// Accepts the new or changed definition of a name. `digest` is the beginning (at least 8 digits) of the reviewed
+    /// digest.
     ///
     /// # Errors
-    /// [`PinError`]; then nothing is accepted.
+    /// [`PinError`]; nothing is accepted then.
     pub async fn accept(
         &self,
         name: &str,
@@ -167,10 +168,11 @@ impl Pins {
             .await
     }
 
-    /// Hides what came under a name until it changes again. What was accepted before may still come back.
+    /// Rejects the new or changed definition of a name: hides it until it changes again. The accepted definition may
+    /// still come back.
     ///
     /// # Errors
-    /// [`PinError`]; then it waits as before.
+    /// [`PinError`]; the pin stays pending then.
     pub async fn reject(
         &self,
         name: &str,
@@ -181,10 +183,10 @@ impl Pins {
             .await
     }
 
-    /// Accepts all that waits of a server; what was rejected stays so. How many that were.
+    /// Accepts all pending pins of a server, not rejected ones. Returns their number.
     ///
     /// # Errors
-    /// [`PinError`]; some may be accepted.
+    /// [`PinError`]; some pins may be accepted already.
     pub async fn accept_all(&self, server: &str, by: &str) -> Result<usize, PinError> {
         if !self.identities.contains_key(server) {
             return Err(PinError::Unknown);
@@ -203,10 +205,10 @@ impl Pins {
         Ok(count)
     }
 
-    /// Forgets a pin: what comes next under the name is seen for the first time.
+    /// Deletes the pins of a name: the next definition under this name is new. Returns their number.
     ///
     /// # Errors
-    /// [`PinError`]; then it is as before.
+    /// [`PinError`]; earlier pins of the name may be deleted already.
     pub async fn forget(&self, name: &str, by: &str) -> Result<usize, PinError> {
         let mut rows = self.named(name);
         rows.extend(self.unreadable(name));

@@ -1,4 +1,4 @@
-//! What happens when a definition is seen: it is pinned, known, or another one than it was.
+//! Observation of definitions: pins new ones and detects changes.
 
 use super::{
     First, OnChange, PinEvent, PinNews, Pins, book, diff, form,
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toolgate_core::{About, Error, Item, Json, Kind, PinState, Pinning, Refusal};
 use toolgate_journal::{Entry, Event};
 
-/// One thing that is pinned, as it is now.
+/// An observed definition.
 pub(super) struct Thing {
     pub(super) key: Arc<str>,
     server: Arc<str>,
@@ -19,33 +19,34 @@ pub(super) struct Thing {
     form: Form,
 }
 
-/// The key of an item in the book, and for which identity of its server; worked out once as long as the item lives.
+/// Cached key of an item in the pin table, and the server identity that it belongs to.
 struct Key {
     identity: Arc<str>,
     key: Arc<str>,
 }
 
-/// From what the text is made where it is needed.
+/// Source of the canonical form, which is computed when needed.
 enum Form {
     Item(Arc<Item>),
     Text(String),
 }
 
-/// What became of a look.
+/// Result of an observation.
 pub(super) enum Seen {
-    /// It was known.
+    /// The definition was known.
     Known,
-    /// Something was kept.
+    /// The pin was stored or updated.
     Kept,
 }
 
-/// A longer definition is known by its digest only; no difference of it can be shown.
+/// Maximum length of a stored definition, in bytes. For longer ones only the digest is stored, so differences cannot be
+/// shown.
 const LONGEST: usize = 256 * 1024;
-/// A server that changes a definition more often than this before somebody decides is told of no more.
+/// Maximum number of changes between two decisions. Further changes are not stored or reported.
 const PATIENCE: u64 = 16;
 
 impl Pins {
-    /// What is pinned of an item.
+    /// Returns the observed definition of an item.
     pub(super) fn thing(&self, item: &Arc<Item>) -> Thing {
         let server = &item.origin.server;
         let identity = self.identity_of(server);
@@ -60,7 +61,7 @@ impl Pins {
         }
     }
 
-    /// What is pinned of the words of a server.
+    /// Returns the observed instructions of a server.
     pub(super) fn words(&self, about: &About) -> Thing {
         let server = about.server.clone().unwrap_or_else(|| self.only_server());
         let identity = self.identity_of(&server);
@@ -78,7 +79,7 @@ impl Pins {
         }
     }
 
-    /// Why an item that was looked at before is hidden now.
+    /// Returns the reason why an item that was observed before is hidden now.
     pub(super) fn judge_again(&self, item: &Item, pin: &Pinning) -> Option<String> {
         // An item that no server listed has no row: a resource that the caller reads by a link, for example.
         if pin.is_unlisted() {
@@ -90,7 +91,7 @@ impl Pins {
             .see(&key, |row| self.judge_row(row, &pin.digest, server).1)
     }
 
-    /// How a thing stands, and why it is hidden. Writes nothing.
+    /// Returns the state of a definition, and the reason if it is hidden. Writes nothing.
     pub(super) fn judge(&self, thing: &Thing) -> (PinState, Option<String>) {
         self.book.see(&thing.key, |row| {
             self.judge_row(row, &thing.digest, &thing.server)
@@ -148,7 +149,7 @@ impl Pins {
         }
     }
 
-    /// Looks at a thing, keeps what is new, and tells whom it concerns.
+    /// Observes a definition: stores it if it is new or changed, and reports it.
     pub(super) async fn see(&self, thing: &Thing) -> Result<Seen, Error> {
         loop {
             let Some((row, news)) = self.next(thing)? else {
@@ -161,7 +162,7 @@ impl Pins {
         }
     }
 
-    /// The row that has to be written, and what there is to tell.
+    /// Returns the row to write and the news to report, or `None` if nothing changed.
     fn next(&self, thing: &Thing) -> Result<Option<(Row, News)>, Error> {
         let Some(known) = self.book.row(&thing.key) else {
             self.has_room(thing)?;
@@ -287,7 +288,7 @@ impl Pins {
         }
     }
 
-    /// Tells of flags, each once.
+    /// Reports flags, each once.
     pub(super) fn flagged(&self, item: &Item, pin: &Pinning) {
         for flag in &pin.flags {
             let name = item.full_name();
@@ -311,10 +312,10 @@ impl Pins {
     }
 }
 
-/// The kind of what a server says of how to use it.
+/// Kind of pins of server instructions.
 pub(super) const INSTRUCTIONS: &str = "instructions";
 
-/// What there is to tell.
+/// News of an observation.
 enum News {
     None,
     First {
@@ -322,7 +323,7 @@ enum News {
     },
     /// The server offers the accepted definition again.
     Returned,
-    /// It offers once more the other one, which was told of before.
+    /// The server offers a changed definition again that was reported before.
     Reappeared {
         was: Arc<str>,
     },
@@ -333,7 +334,7 @@ enum News {
     },
 }
 
-/// The row of a definition that is again the accepted one, where it says otherwise.
+/// Returns the updated row if the server offers the accepted definition again.
 fn returned(mut row: Row) -> Option<(Row, News)> {
     if row.changes >= PATIENCE {
         return None;
@@ -343,7 +344,7 @@ fn returned(mut row: Row) -> Option<(Row, News)> {
     Some((row, News::Returned))
 }
 
-/// The row of a definition that is again the other one, where the accepted one was offered meanwhile.
+/// Returns the updated row if the server offers the changed definition again, after the accepted one.
 fn reappeared(mut row: Row) -> Option<(Row, News)> {
     let was = row.accepted.as_ref()?.digest.clone();
     let other = row.other.as_mut().filter(|other| other.withdrawn)?;
@@ -352,7 +353,7 @@ fn reappeared(mut row: Row) -> Option<(Row, News)> {
     Some((row, News::Reappeared { was }))
 }
 
-/// The key of an item whose server is this one.
+/// Returns the key of an item of a server with this identity.
 fn key(item: &Item, identity: &Arc<str>) -> Arc<str> {
     let make = |item: &Item| {
         let (kind, name) = (item.kind().word(), item.given_name());
@@ -362,14 +363,14 @@ fn key(item: &Item, identity: &Arc<str>) -> Arc<str> {
         identity: identity.clone(),
         key: make(item),
     });
-    // Other pins may take the server for another one.
+    // Other `Pins` may have another identity for the server.
     match known.identity == *identity {
         true => known.key.clone(),
         false => make(item),
     }
 }
 
-/// How anything but what was accepted stands.
+/// Returns the state of a definition that is not the accepted one.
 fn state(row: &Row) -> PinState {
     match row.accepted {
         Some(_) => PinState::Changed,
@@ -378,7 +379,7 @@ fn state(row: &Row) -> PinState {
 }
 
 impl Thing {
-    /// Its canonical form, where it is short enough to be kept.
+    /// Returns the canonical form if it is at most [`LONGEST`] bytes.
     fn text(&self) -> Option<String> {
         let text = match &self.form {
             Form::Item(item) => form::text(item),

@@ -1,11 +1,11 @@
-//! Which characters look alike, after <https://www.unicode.org/reports/tr39/#Confusable_Detection>.
+//! Skeletons of confusable characters, see <https://www.unicode.org/reports/tr39/#Confusable_Detection>.
 
 use unicode_normalization::UnicodeNormalization;
 
-// SIGNS, ENDS, TEXT and UNSEEN, as `build.rs` writes them.
+// Includes SIGNS, ENDS, TEXT and UNSEEN, as `build.rs` writes them.
 include!(concat!(env!("OUT_DIR"), "/alike.rs"));
 
-/// The form of a text that all texts share that look like it.
+/// Returns the skeleton of a text: confusable texts have the same one.
 pub(super) fn skeleton(text: &str) -> impl Iterator<Item = char> {
     let seen = text.nfd().filter(|sign| !is_unseen(*sign));
     seen.flat_map(|sign| {
@@ -16,7 +16,7 @@ pub(super) fn skeleton(text: &str) -> impl Iterator<Item = char> {
     .nfd()
 }
 
-/// What a character looks like, where it is something else.
+/// Returns the prototype of a character, if it differs from the character.
 fn like(sign: char) -> Option<&'static str> {
     let nth = SIGNS.binary_search(&u32::from(sign)).ok()?;
     let end = |nth: usize| ENDS.get(nth).map(|end| usize::from(*end));

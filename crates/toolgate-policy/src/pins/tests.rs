@@ -1,4 +1,4 @@
-//! T44: names that look alike are found, whichever characters they are made of.
+//! T44: confusable names are detected, whichever characters they consist of.
 
 use super::{
     Pins,
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::sync::Arc;
 use toolgate_core::{Definition, Item, Json, Origin};
 
-/// What is worked out for the pins of one server is not taken for those of another one under its id.
+/// A cached key of one server identity is not used for another identity under the same id.
 #[test]
 fn the_key_of_an_item_is_that_of_the_server_as_these_pins_know_it() {
     let origin = Origin {
@@ -37,7 +37,7 @@ fn t44_names_that_people_confuse() {
         ("send_email", "send_emaiI"),       // a capital i
         ("send_email", "send_emai1"),       // a digit
         ("send_email", "Send_Email"),       // case
-        ("send_email", "send-email"),       // a joint
+        ("send_email", "send-email"),       // a separator
         ("send_email", "sendEmail"),
         ("send_email", "\u{ff53}end_email"), // full width
         ("send_email", "send\u{2010}email"), // a hyphen
@@ -66,7 +66,7 @@ fn t44_names_that_people_confuse() {
     }
 }
 
-/// Pairs of one look, as many as one name may have of each.
+/// Pairs of confusable characters.
 const TWINS: [(char, char); 14] = [
     ('a', 'а'),
     ('c', 'с'),
@@ -87,7 +87,7 @@ const TWINS: [(char, char); 14] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Whatever stands in for characters that look so: the two names look alike.
+    /// Names stay confusable when characters are replaced by confusable ones.
     #[test]
     fn t44_no_disguise_goes_unseen(name in "[acexyjs][acelopxyijs_-]{1,11}", picks in prop::collection::vec(any::<usize>(), 12)) {
         let swap = |(at, (c, pick)): (usize, (char, &usize))| {
