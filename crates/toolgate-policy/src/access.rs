@@ -1,4 +1,4 @@
-//! Who may use what: the rules of the operator.
+//! Access rules of the operator: allow, ask or deny calls.
 
 mod hear;
 mod reads;
@@ -11,43 +11,44 @@ use reads::RuleReads;
 use std::{sync::Arc, time::SystemTime};
 use toolgate_core::{Call, Caller, Decision, Error, Item, Kind, Op, Refusal, Rule, Verdict};
 
-/// What a rule says; the order is the strictness.
+/// Action of an access rule, ordered by strictness.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Then {
-    /// It may pass.
+    /// Allow the call.
     Allow,
-    /// A person has to look.
+    /// Require an approval.
     Ask,
-    /// It may not pass, and those it is denied to do not see it.
+    /// Deny the call and hide the item from the denied callers.
     Deny,
 }
 
-/// One rule of the operator.
+/// An access rule of the operator.
 #[derive(Clone, Debug)]
 pub struct AccessRule {
-    /// Which things, by their full names: `server.tool`, `server.resource:URI`, `server.prompt:NAME`.
+    /// Patterns of matching items by full name: `server.tool`, `server.resource:URI`, `server.prompt:NAME`.
     pub tools: Vec<Pattern>,
-    /// Which callers; empty for all.
+    /// Patterns of matching callers; empty for all.
     pub callers: Vec<Pattern>,
-    /// Which of them not.
+    /// Patterns of items to exclude.
     pub except: Vec<Pattern>,
-    /// Under which condition; `None` for always. One that looks at arguments or the clock hides nothing, it refuses.
+    /// CEL condition; `None` for always. A condition that reads arguments or the clock never hides an item, it only
+    /// rejects calls.
     pub when: Option<When>,
-    /// What then.
+    /// Action if the rule matches.
     pub then: Then,
-    /// How the record names it, for example `rule 2 (toolgate.toml:14)`.
+    /// Name in audit records, for example `rule 2 (toolgate.toml:14)`.
     pub label: String,
 }
 
 impl AccessRule {
-    /// Whether its condition needs a call to look at.
+    /// Reports whether the condition needs a call: it reads arguments or the clock.
     fn is_late(&self) -> bool {
         let late = |when: &When| when.reads_args() || when.reads_time();
         self.when.as_ref().is_some_and(late)
     }
 
     fn speaks_of(&self, caller: &Caller, names: &Names) -> bool {
-        // The cheaper question first.
+        // The cheaper check comes first.
         (self.callers.is_empty() || self.callers.iter().any(|p| p.matches(caller.name())))
             && match self.then {
                 Then::Allow => names.fit(&self.tools, &self.except),
@@ -56,9 +57,10 @@ impl AccessRule {
     }
 }
 
-/// The rules of the operator: the strictest verdict wins.
+/// Access rules of the operator: the strictest matching action wins.
 ///
-/// Where no rule speaks, a tool that a trusted server calls read-only may be used, and all others need a person.
+/// Without a matching rule, tools that a trusted server annotates as read-only are allowed. All others need an
+/// approval.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     rules: Arc<[AccessRule]>,
@@ -67,7 +69,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// These rules, in the order of the config.
+    /// Creates rules in the order of the configuration.
     pub fn new(rules: Vec<AccessRule>) -> Access {
         Access {
             rules: rules.into(),
@@ -76,13 +78,13 @@ impl Access {
         }
     }
 
-    /// The same rules, with this verdict where none speaks.
+    /// Sets the action for calls that no rule matches.
     pub fn otherwise(mut self, then: Then) -> Access {
         self.otherwise = Some(then);
         self
     }
 
-    /// The same rules, for a call of that moment instead of now.
+    /// Evaluates the rules at this time instead of now.
     pub fn at(mut self, time: SystemTime) -> Access {
         self.at = Some(time);
         self
@@ -103,31 +105,32 @@ impl Access {
         }
     }
 
-    /// The verdict on a use of a thing by a caller, and which rule or default speaks. Before a call, rules that look at
-    /// arguments or the clock do not speak yet.
+    /// Returns the action for an item and a caller, and the rule or default that decides it.
+    ///
+    /// Rules that read arguments or the clock do not count, as there is no call yet.
     pub fn verdict(&self, caller: &Caller, item: &Item) -> (Then, String) {
         let heard = self.hear(caller, item, None, None);
         (heard.then, heard.why)
     }
 
-    /// The verdict on the resource at a URI that fits a template: rules that speak of either speak of it.
+    /// Returns the action for a resource URI of a template. Rules that match either the URI or the template count.
     pub fn verdict_at(&self, caller: &Caller, template: &Item, uri: &str) -> (Then, String) {
         let heard = self.hear(caller, template, Some(uri), None);
         (heard.then, heard.why)
     }
 
-    /// The verdict on a call, and which rule or default speaks.
+    /// Returns the action for a call, and the rule or default that decides it.
     pub fn judged(&self, call: &Call, item: &Item) -> (Then, String) {
         let heard = self.hear_call(call, item);
         (heard.then, heard.why)
     }
 
-    /// The verdict on a call, with every rule that was asked: what the record shows.
+    /// Evaluates all rules for a call, for the audit record.
     fn hear_call(&self, call: &Call, item: &Item) -> Heard {
         self.hear(&call.caller, item, Some(call.name()), Some(call))
     }
 
-    /// Whether it is certain before any call that none will pass.
+    /// Returns the reason if every call of the item would be denied, so that it is hidden.
     fn hides(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<String> {
         if !self.hides_some() {
             return None;
@@ -172,7 +175,7 @@ impl Rule for Access {
                 call.trail.add("access", "allow", why);
                 Verdict::Allow
             }
-            // What a person types is completed with each key; nobody could be asked that often.
+            // A completion runs on every keystroke, too often for an approval.
             Then::Ask if matches!(call.op, Op::Complete(_)) => Verdict::Allow,
             Then::Ask => Verdict::Ask(why),
             Then::Deny => Verdict::Refuse(Error::new(

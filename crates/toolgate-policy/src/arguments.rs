@@ -1,4 +1,4 @@
-//! Arguments fit what the tool, prompt or resource takes before anybody is asked and before anything leaves.
+//! Argument validation, before approval and before anything is sent.
 
 mod fixed;
 mod prompt;
@@ -19,20 +19,22 @@ use toolgate_core::{
 };
 pub use uri::UriSpelling;
 
-/// Checks arguments: of a tool against its `inputSchema`, of a prompt against what it names, and URIs of resources.
+/// Rule that validates arguments: of tools against `inputSchema`, of prompts against their declared arguments, and the
+/// URIs of resources.
 #[derive(Clone, Debug)]
 pub struct Arguments {
-    /// Whether arguments that a schema does not name are let through.
+    /// Permission for arguments that a schema does not name, by server.
     pub unknown: PerServer<bool>,
-    /// Which spellings of the URIs of resources are let through.
+    /// Allowed spellings of resource URIs, by server.
     pub uris: PerServer<UriSpelling>,
-    /// Whether a required argument may be left out if its schema has a default. What is sent does not change.
+    /// Permission to leave out required arguments with a default, by server. The sent arguments do not change.
     pub required_defaults: PerServer<RequiredDefaults>,
 }
 
 impl Default for Arguments {
-    /// Unknown arguments are refused where the schema names its arguments and nothing in it leaves it open. Required arguments
-    /// with a default may be left out.
+    /// Returns the defaults: unknown arguments are rejected if the schema is closed (see [`is_closed`]). Required
+    /// arguments with a
+    /// default may be left out.
     fn default() -> Arguments {
         Arguments {
             unknown: PerServer::all(false),
@@ -42,7 +44,7 @@ impl Default for Arguments {
     }
 }
 
-/// The compiled `inputSchema` of an item.
+/// Compiled `inputSchema` of an item.
 pub(crate) struct Input(pub(crate) Arc<Compiled>);
 
 impl Input {
@@ -52,10 +54,10 @@ impl Input {
 }
 
 impl Arguments {
-    /// Whether arguments fit a tool, as far as that is quickly known: when they are used they are checked again.
+    /// Validates arguments of a tool as far as that is fast. The call validates them again in full.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The reason why they are invalid.
     pub fn fit(&self, item: &Item, arguments: &Json) -> Result<(), Error> {
         let (caller, name) = (Caller::new("operator"), item.def.name());
         let call = Call::tool("edit", caller, name, arguments.clone());
@@ -70,7 +72,7 @@ impl Arguments {
             Op::Tool => return self.of_tool(call, item),
             Op::Prompt => prompt::problems(&item.def, call.arguments().raw()),
             Op::Resource => self.of_uri(item, call.name()),
-            // A reference to a resource names a template, or a URI that fits one.
+            // A completion reference to a resource names a template, or a URI that matches one.
             Op::Complete(_)
                 if item.kind() == ItemKind::Template && call.name() != item.def.name() =>
             {
@@ -204,7 +206,7 @@ impl Rule for Arguments {
     }
 }
 
-/// Keywords by which a schema takes members that `properties` does not name, or may.
+/// Keywords by which a schema accepts, or may accept, members that `properties` does not name.
 const OPEN: [&str; 14] = [
     "additionalProperties",
     "patternProperties",
@@ -222,16 +224,16 @@ const OPEN: [&str; 14] = [
     "dependencies",
 ];
 
-/// Whether a schema takes no members but those that it names.
+/// Reports whether a schema only accepts the members that it names.
 pub fn is_closed(schema: &Value) -> bool {
     schema.get("properties").is_some_and(Value::is_object)
         && !OPEN.iter().any(|key| schema.get(key).is_some())
 }
 
-/// Members that the schema does not name, where it names some and nothing leaves it open.
+/// Returns members that a closed schema does not name.
 ///
-/// A member that nobody expects is a way to carry secrets out. `{"type": "object"}` alone takes all members, as the
-/// specification of the protocol says.
+/// An unexpected member is a channel to leak secrets. `{"type": "object"}` alone accepts all members, as the MCP
+/// specification says.
 fn unknown(schema: &Value, arguments: &Value) -> Vec<Problem> {
     match is_closed(schema) {
         true => strangers(schema, arguments),
@@ -239,7 +241,7 @@ fn unknown(schema: &Value, arguments: &Value) -> Vec<Problem> {
     }
 }
 
-/// The same, where nothing leaves it open.
+/// Returns members that `properties` does not name.
 fn strangers(schema: &Value, arguments: &Value) -> Vec<Problem> {
     let Some(known) = schema.get("properties").and_then(Value::as_object) else {
         return Vec::new();
@@ -252,7 +254,7 @@ fn strangers(schema: &Value, arguments: &Value) -> Vec<Problem> {
         .collect()
 }
 
-/// Whether there are any, in arguments as they stand.
+/// Reports whether raw arguments have members that `properties` does not name.
 fn has_strangers(schema: &Value, arguments: &View<'_>) -> bool {
     let known = schema.get("properties").and_then(Value::as_object);
     known.is_some_and(|known| {

@@ -12,30 +12,32 @@ use toolgate_core::{
     Verdict,
 };
 
-/// Circuit breaker: after `failures` failed calls in a row to one server, refuses calls to it for `pause`.
+/// Circuit breaker: after `failures` failed calls in a row to one server, rejects calls to it for `pause`.
 ///
-/// After the pause one call is let through. Its success closes the circuit, its failure opens it for another pause.
-/// A call fails if it times out or the server fails; an error that the server answers is no failure. Clones share the
+/// After the pause one trial call is let through. If it succeeds the circuit closes; if it fails the circuit opens for
+/// another
+/// pause. A call fails if it times out or the server fails; an error response of the server is not a failure. Clones
+/// share the
 /// state.
 ///
-/// As a rule it refuses before a person is asked; as a layer it counts what the calls come to.
+/// As a rule it rejects calls before an approval is requested; as a layer it counts their outcomes.
 #[derive(Clone)]
 pub struct CircuitBreaker {
     /// Failures in a row that open the circuit; default 10, 0 never opens it.
     pub failures: u32,
-    /// How long an open circuit refuses calls; default 30 s.
+    /// Time for which an open circuit rejects calls; default 30 s.
     pub pause: Duration,
     circuits: Arc<Mutex<Circuits>>,
 }
 
 type Circuits = AHashMap<Arc<str>, Circuit>;
 
-/// What is remembered of a server with failures. A server without an entry has none.
+/// State of a server with failures. A server without an entry has none.
 struct Circuit {
     in_a_row: u32,
     /// End of the pause, while the circuit is open.
     open_until: Option<Instant>,
-    /// Whether the one call after the pause is running.
+    /// True while the trial call after the pause is running.
     trial: bool,
 }
 
@@ -63,7 +65,7 @@ impl CircuitBreaker {
         self.circuits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Refuses while the circuit of this server is open.
+    /// Returns an error while the circuit of this server is open.
     fn check(&self, server: &str, now: Instant) -> Result<(), Error> {
         match self.circuits().get(server) {
             Some(circuit) if self.failures > 0 => circuit.check(server, now),
@@ -71,7 +73,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Lets a call through, or refuses it. What it comes to is reported to the guard.
+    /// Lets a call through or rejects it. The guard receives the outcome.
     fn enter(
         &self,
         server: &Arc<str>,
@@ -145,7 +147,7 @@ impl Circuit {
     }
 }
 
-/// One call that was let through. Dropping it ends the trial, if it was one.
+/// A call that was let through. Dropping it ends the trial, if it was one.
 struct CallGuard<'a> {
     breaker: &'a CircuitBreaker,
     server: Arc<str>,
@@ -160,7 +162,7 @@ impl CallGuard<'_> {
         self.reported = true;
         match ended {
             Err(error) if is_failure(error) => self.breaker.failed(&self.server, now),
-            // The call never reached the server, or its caller gave up: that says nothing of the server.
+            // The call never reached the server or its caller canceled it, which is no evidence about the server.
             Err(error) if error.was_not_sent() || *error.kind() == Kind::Cancelled => {}
             _ => self.breaker.succeeded(&self.server, self.trial),
         }
@@ -169,7 +171,7 @@ impl CallGuard<'_> {
 
 impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
-        // The deadline is outside: it drops the call, after it logged why.
+        // The deadline layer is outside: it drops the call after logging the reason.
         if !self.reported && self.decision_log.given_up() == Some(GivenUp::Late) {
             self.breaker.failed(&self.server, Instant::now());
         }

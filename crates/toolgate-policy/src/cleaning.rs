@@ -1,23 +1,23 @@
-//! How what comes back is cleaned, and what may not go out: the settings of these duties together.
+//! Settings of the sanitizers and of the checks of outbound arguments.
 
 use crate::{Errors, Foreign, Leaks, Links, Media, Placeholders, Secrets};
 
-/// How what comes back is cleaned, and what may not go out. All of it is on by default but the marks.
+/// Settings of the sanitizers and of the checks of outbound arguments. All are on by default except `foreign`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Cleaning {
-    /// What becomes of secrets that servers send.
+    /// Handling of secrets in server content.
     pub secrets: Secrets,
-    /// What becomes of calls with secrets in their arguments.
+    /// Handling of calls with secrets in their arguments.
     pub leaks: Leaks,
-    /// What becomes of calls with placeholders of this program in their arguments.
+    /// Handling of calls with placeholders of this program in their arguments.
     pub placeholders: Placeholders,
-    /// Whether pictures and sounds have to be what they say.
+    /// Verification of images and audio against their declared types.
     pub media: Media,
-    /// Whether links may lead to what runs.
+    /// Handling of links to executable content.
     pub links: Links,
-    /// What callers get of the words of errors.
+    /// Error text of servers as passed to callers.
     pub errors: Errors,
-    /// Whose results are marked as foreign; nobody's.
+    /// Marking of server results as untrusted. Default: none.
     pub foreign: Foreign,
 }

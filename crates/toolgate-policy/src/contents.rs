@@ -1,4 +1,4 @@
-//! What the record holds of arguments and results.
+//! Arguments and results in audit records.
 
 mod hidden;
 mod output;
@@ -11,41 +11,44 @@ use toolgate_core::{Item, Json, Output};
 use toolgate_journal::Entry;
 use toolgate_wire::json::{Kind, ObjectWriter};
 
-/// What stands in the place of an argument that no rule reads.
+/// Replacement for an argument that no rule reads.
 const UNREAD: &str = "[redacted:unread]";
 
-/// What the record holds of a value.
+/// Form in which an audit record holds a value.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Held {
-    /// Its length and a keyed digest.
+    /// Length and keyed digest (MAC).
     #[default]
     Digest,
-    /// These, and the value itself without what looks like a secret.
+    /// Also the value itself, with secrets redacted.
     Redacted,
-    /// These, and of the arguments those that a rule reads in its condition, without what looks like a secret. Of each
-    /// other argument, only its name is there. Of results, as [`Held::Digest`].
+    /// Also those arguments that a rule's condition reads, with secrets redacted, and only the names of the other
+    /// arguments.
+    /// Results are held as [`Held::Digest`].
     RuleInputs,
 }
 
-/// What the record holds of arguments (`args_len`, `args_mac`, `args`) and of results (`res_len`, `res_mac`, `res`).
+/// Settings for arguments (`args_len`, `args_mac`, `args`) and results (`res_len`, `res_mac`, `res`) in audit records.
 ///
-/// `args` and `res` are JSON as text, whole or `[omitted: N bytes]`. Secrets are taken out here, before an entry is
-/// queued, and so are arguments that the tool's schema marks `writeOnly` or `format: password`; where a schema does not
-/// tell which they are, `args` is left out. The digest is that of the value as it was, secrets and all.
+/// `args` and `res` are JSON text, whole or `[omitted: N bytes]`. Secrets are redacted before a record is queued. So
+/// are arguments
+/// that the tool's schema marks `writeOnly` or `format: password`; if the schema does not identify them, `args` is left
+/// out. The digest
+/// covers the original value, including secrets.
 #[derive(Clone, Debug)]
 pub struct Contents {
-    /// Of arguments, by server.
+    /// Form of arguments, by server.
     pub arguments: PerServer<Held>,
-    /// Of results, by server.
+    /// Form of results, by server.
     pub results: PerServer<Held>,
-    /// A longer text is omitted, in bytes.
+    /// Maximum length of `args` and `res`, in bytes; longer text is omitted. Default: 16 KiB.
     pub bytes: usize,
-    /// Which arguments the rules read, for [`Held::RuleInputs`].
+    /// Arguments that rules read, for [`Held::RuleInputs`].
     pub reads: ArgumentReads,
 }
 
 impl Default for Contents {
-    /// Digests; at most 16 KiB where they are to be held.
+    /// Returns digests only, and a limit of 16 KiB for values.
     fn default() -> Contents {
         Contents {
             arguments: PerServer::default(),
@@ -57,7 +60,7 @@ impl Default for Contents {
 }
 
 impl Contents {
-    /// Adds arguments to an entry. Of a call whose item is not known, the digest only: nobody can tell what it hides.
+    /// Adds arguments to an audit record. Without a known item only the digest is added, as its schema is unknown.
     pub(crate) fn arguments(
         &self,
         recorder: &Recorder,
@@ -90,7 +93,7 @@ impl Contents {
         self.redacted(&only(json, &names), &Hidden::of(item))
     }
 
-    /// Adds a result to an entry, as the caller gets it.
+    /// Adds a result to an audit record, as the caller receives it.
     pub(crate) fn result(
         &self,
         recorder: &Recorder,
@@ -122,7 +125,7 @@ impl Contents {
         }
     }
 
-    /// The text without secrets; `None` where nobody can tell what has to go.
+    /// Returns the text with secrets redacted; `None` if the schema does not identify them.
     fn redacted(&self, json: &Json, hidden: &Hidden) -> Option<String> {
         let long = |json: &Json| json.as_str().len() > self.bytes;
         if long(json) {
@@ -136,7 +139,7 @@ impl Contents {
     }
 }
 
-/// The arguments with the values of those alone that are named.
+/// Returns the arguments, with the values of unnamed ones replaced.
 fn only(json: &Json, names: &ArgumentNames) -> Json {
     if *names == ArgumentNames::All || json.kind() != Kind::Object {
         return json.clone();
@@ -151,7 +154,7 @@ fn only(json: &Json, names: &ArgumentNames) -> Json {
     object.finish()
 }
 
-/// As the journal says it of what does not fit in a record.
+/// Returns the journal's placeholder for omitted text.
 fn omitted(length: usize) -> String {
     toolgate_wire::placeholder::omitted(length)
 }

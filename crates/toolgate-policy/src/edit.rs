@@ -1,4 +1,4 @@
-//! Lets a duty change every string of what comes back, and leaves all other bytes as they are.
+//! Editing of strings in server content, leaving all other bytes unchanged.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -8,34 +8,38 @@ use toolgate_core::{
 };
 use toolgate_wire::json::{Limits, ObjectWriter};
 
-/// Where a value stands.
+/// Location of a value in server content.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Place {
     /// A block of content.
     Block(ContentKind),
-    /// A part of a resource.
+    /// An entry of `contents` of a resource.
     Contents,
-    /// The definition of an item.
+    /// Definition of an item.
     Definition,
     /// `structuredContent`.
     Structured,
-    /// Anything else: `_meta`, the data of a log message, the parameters of a question.
+    /// Anything else: `_meta`, the data of a log message, the parameters of an input request.
     Other,
 }
 
-/// What a duty does with strings.
+/// Editor of strings in server content.
 pub(crate) trait Edit {
-    /// A text by itself; `None` leaves it.
+    /// Edits a plain text; `None` leaves it unchanged.
     fn text(&mut self, text: &str) -> Option<String>;
 
-    /// A value with its strings and keys changed, and whether a key changed; `None` leaves it.
+    /// Edits the strings and keys of a value, and reports whether a key changed; `None` leaves it unchanged.
     fn json(&mut self, place: Place, json: &Json) -> Option<(Json, bool)>;
 
-    /// What is wrong with a string that was changed; fits after "its name has".
+    /// Returns the flaw of edited strings; fits after "its name has".
     fn flaw(&self) -> &'static str;
 }
 
-/// Lets `duty` see all strings of what comes back.
+/// Applies an editor to all strings of server content.
+///
+/// # Errors
+/// The content must not be passed on: an edit made keys collide, or changed a significant part of a definition or
+/// request.
 pub(crate) fn edit(value: Returned<'_>, duty: &mut dyn Edit) -> Result<(), Error> {
     match value {
         Returned::About(text) => string(text, duty),
@@ -78,12 +82,13 @@ fn return_error(error: &mut Error, duty: &mut dyn Edit) {
     }
 }
 
-/// Changes a value, and says whether it did. Two keys that became one are refused: either could be the right one.
+/// Edits a value and reports whether it changed. Keys that become equal are an error: either value could be the right
+/// one.
 fn json(value: &mut Json, place: Place, duty: &mut dyn Edit) -> Result<bool, Error> {
     let Some((new, keys)) = duty.json(place, value) else {
         return Ok(false);
     };
-    // It was read before: all that can be wrong now is a key twice.
+    // The value was valid before, so only a duplicate key can be wrong.
     let limits = Limits {
         bytes: usize::MAX,
         keys: usize::MAX,
@@ -150,7 +155,7 @@ fn questions(questions: &mut Questions, duty: &mut dyn Edit) -> Result<(), Error
             AskKind::Elicit(params) | AskKind::Sample(params) => {
                 json(params, Place::Other, duty)?;
             }
-            // Made by this program; the arguments in it are shown to the letter.
+            // Created by the gateway; its arguments are shown exactly.
             AskKind::Approve(_) | AskKind::Roots | AskKind::SignIn(_) => {}
         }
         if duty.text(&ask.key).is_some() {
@@ -164,10 +169,13 @@ fn questions(questions: &mut Questions, duty: &mut dyn Edit) -> Result<(), Error
     Ok(())
 }
 
-/// Changes the texts of a definition. Names, and what decides which arguments fit, must be right as they are: to change
-/// them would make another tool of it. One that is withheld is changed all the same, for the operator sees it.
+/// Edits the texts of a definition.
+///
+/// Names and everything that decides validation must be correct already: editing them would define another tool. A
+/// withheld
+/// definition is edited too, because the operator sees it.
 fn definition(item: &mut Arc<Item>, duty: &mut dyn Edit) -> Result<(), Error> {
-    // A tool may be listed under a name that was made of its own, in which nothing of this is left.
+    // A tool may be listed under a name derived from its own, in which the flaw is no longer visible.
     let local = duty.text(&item.local);
     let edited = duty.json(Place::Definition, item.def.json());
     if local.is_none() && edited.is_none() {
@@ -189,7 +197,7 @@ fn definition(item: &mut Arc<Item>, duty: &mut dyn Edit) -> Result<(), Error> {
     Err(Error::new(Kind::Upstream, text))
 }
 
-/// What the operator sees of a definition that is withheld. It keeps the name by which the list tells it from others.
+/// Returns a withheld definition as the operator sees it. It keeps the name that distinguishes it in the list.
 fn shown(item: &Item, clean: Json, local: Option<String>) -> Item {
     let (kind, name) = (item.kind(), Json::from_value(&item.def.name().into()));
     let bare = || {
@@ -210,12 +218,12 @@ fn shown(item: &Item, clean: Json, local: Option<String>) -> Item {
     shown
 }
 
-/// Whether two definitions of one shape differ in what decides.
+/// Reports whether two definitions of one shape differ in more than prose.
 fn decides(dirty: &Definition, clean: &Definition) -> bool {
     let (mut dirty_tree, mut clean_tree) = (dirty.json().to_value(), clean.json().to_value());
     for tree in [&mut dirty_tree, &mut clean_tree].map(Value::as_object_mut) {
         let Some(members) = tree else { continue };
-        // Of these nothing is made but what a person or a model reads. A resource is used by its URI.
+        // Only people and models read these. A resource is identified by its URI.
         for prose in ["_meta", "mimeType", "name"] {
             if prose != dirty.kind().key() {
                 members.remove(prose);
@@ -225,7 +233,7 @@ fn decides(dirty: &Definition, clean: &Definition) -> bool {
     decides_otherwise(&dirty_tree, &clean_tree)
 }
 
-/// Whether two trees of one shape differ elsewhere than in titles and descriptions.
+/// Reports whether two trees of one shape differ outside of titles, descriptions and examples.
 fn decides_otherwise(dirty: &Value, clean: &Value) -> bool {
     match (dirty, clean) {
         (Value::Object(a), Value::Object(b)) => a.iter().zip(b).any(|((key, a), (_, b))| {

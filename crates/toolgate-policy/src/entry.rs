@@ -1,4 +1,4 @@
-//! Every call leaves a trace: refused, late and abandoned ones too.
+//! Audit records for the end of every call, including rejected, late and canceled ones.
 
 use crate::{CallView, Contents, End, Observer, Recorder, clean, intent, record, secrets, text};
 use std::{sync::Arc, time::Instant};
@@ -8,10 +8,11 @@ use toolgate_core::{
 };
 use toolgate_journal::{Entry as Record, Event as Happened};
 
-/// The outermost duty. Tells who watches, and records how each call ended before its answer is released.
+/// Outermost layer: notifies the observer and records how each call ended, before the response is released.
 ///
-/// A call that `Intent` let out ends with `call.end`, all others with `deny`. A call that waits for a person ends with
-/// neither: `Confirm` recorded the question. Where the record cannot be written, the answer is an error.
+/// A call that `Intent` recorded ends with `call.end`, all others with `deny`. A call that waits for an approval has
+/// neither:
+/// `Confirm` recorded the request. If the audit log cannot be written, the response is an error.
 pub struct Entry {
     recorder: Arc<Recorder>,
     observer: Arc<dyn Observer>,
@@ -20,7 +21,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An entry that records and tells there.
+    /// Creates the layer for a recorder and an observer.
     pub fn new(recorder: Arc<Recorder>, observer: Arc<dyn Observer>) -> Entry {
         Entry {
             recorder,
@@ -30,13 +31,13 @@ impl Entry {
         }
     }
 
-    /// Names the policy in force, which stands in the record of what is refused. What is let out has it from `Intent`.
+    /// Sets the hash of the policy in force for `deny` records. For other calls, `Intent` records it.
     pub fn under(mut self, policy: Arc<str>) -> Entry {
         self.policy = Some(policy);
         self
     }
 
-    /// What of arguments and results is recorded; without it, digests.
+    /// Sets how arguments and results are recorded. Default: digests.
     pub fn holding(mut self, contents: Contents) -> Entry {
         self.contents = contents;
         self
@@ -79,10 +80,10 @@ impl Layer for Entry {
     }
 }
 
-/// A call that has not ended yet.
+/// A call in progress. Dropping it records a cancellation.
 struct Open<'a> {
     to: &'a Entry,
-    /// `None` where nobody reads the record.
+    /// `None` if no audit log is active.
     about: Option<Record>,
     arguments: Json,
     id: Arc<str>,
@@ -100,7 +101,7 @@ impl Open<'_> {
             None
         } else {
             let record = self.record(&end, begun, Some(&outcome));
-            // Queued here and now: from this line on, dropping the call loses nothing.
+            // Queued synchronously: from here on, dropping the call loses nothing.
             record.map(|record| self.to.recorder.append_surely(record))
         };
         self.to.observer.ended(&self.id, &end);
@@ -194,7 +195,7 @@ impl Open<'_> {
         })
     }
 
-    /// What a refused call wanted; one that was let out has all of it in `call.begin`.
+    /// Adds the item and arguments of a rejected call. Other calls have them in `call.begin`.
     fn asked_for(&self, mut record: Record, item: Option<&Item>) -> Record {
         if let Some(item) = item {
             record = record::of_item(record, item);
@@ -205,7 +206,7 @@ impl Open<'_> {
 }
 
 impl Drop for Open<'_> {
-    /// The caller went away. If the call was let out, nobody knows what became of it.
+    /// Records the cancellation. If the call was already sent, its outcome is unknown.
     fn drop(&mut self) {
         if self.closed {
             return;
@@ -232,7 +233,7 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Who cancelled the call, and the reason that its caller gave; what looks like a secret goes as everywhere in the record.
+/// Adds the canceling party and the caller's reason, with secrets redacted as elsewhere in audit records.
 fn given_up(record: Record, trail: &Trail) -> Record {
     let Some(why) = trail.given_up() else {
         return record;
@@ -244,7 +245,7 @@ fn given_up(record: Record, trail: &Trail) -> Record {
     }
 }
 
-/// The word of the record for an error.
+/// Returns the outcome of an error in audit records.
 fn word(kind: &Kind, begun: bool) -> &'static str {
     match kind {
         Kind::Late => "timeout",
@@ -261,7 +262,7 @@ fn word(kind: &Kind, begun: bool) -> &'static str {
     }
 }
 
-/// The kind of an error, for the record.
+/// Returns the class of an error in audit records.
 fn code(kind: &Kind) -> &'static str {
     use toolgate_core::Refusal;
     match kind {
@@ -291,7 +292,7 @@ fn micros(end: &End) -> u64 {
         .min(1 << 52)
 }
 
-/// Lets the observer see progress on its way to the caller.
+/// Reporter that also passes progress to the observer.
 struct Told {
     id: Arc<str>,
     observer: Arc<dyn Observer>,

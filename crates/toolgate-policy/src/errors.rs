@@ -1,23 +1,23 @@
-//! What callers get of the words of a server's errors.
+//! Sanitizer of the error text of servers.
 
 use crate::PerServer;
 use std::sync::Arc;
 use toolgate_core::{Asked, Error, Item, Kind, Origin, Returned, Scrub};
 
-/// What callers get of an error of a server.
+/// Part of a server's error that callers receive.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ErrorText {
-    /// Its words, cleaned as everything else.
+    /// The message, sanitized like all content.
     #[default]
     Words,
-    /// Its code, and no word of it.
+    /// Only the code, without the message.
     Class,
 }
 
-/// Takes the words out of the errors of servers. What a tool says of its own failure is a result, and stays.
+/// Removes the messages from errors of servers. A failure that a tool reports is a result and stays.
 #[derive(Clone, Debug, Default)]
 pub struct Errors {
-    /// What is passed on, by server.
+    /// Part of the error that is passed on, by server.
     pub text: PerServer<ErrorText>,
 }
 
@@ -63,7 +63,7 @@ impl Errors {
                 "sent an answer that cannot be used; the call may have taken effect".to_owned()
             }
             Kind::Upstream => "failed, and it is not known whether the call took effect".to_owned(),
-            // All others are ours.
+            // All other errors are from the gateway.
             _ => return,
         };
         let where_it_is = asked.map_or_else(String::new, |asked| {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use toolgate_core::Trail;
 
-    /// T47: of an error only the class is left.
+    /// T47: only the class of an error remains.
     #[test]
     fn t47_only_the_class_of_an_error_is_passed_where_that_is_set() {
         let errors = Errors {

@@ -1,15 +1,17 @@
-//! Marks what servers send as foreign, for models that heed it.
+//! Markers around server text, for models that are instructed about untrusted content.
 
 use crate::PerServer;
 use std::sync::Arc;
 use toolgate_core::{Asked, Content, Error, Item, ItemKind, Json, Origin, Output, Returned, Scrub};
 use toolgate_wire::placeholder;
 
-/// Puts a line before and behind each text of a result that says whose it is. A server does not know the id in these
-/// lines, so it cannot end its part. It helps a model that was told what they mean; it detects nothing.
+/// Puts a line with the server's name before and after each text of a result.
+///
+/// The lines contain the id of the call, which the server does not know, so it cannot forge the end of its part. The
+/// markers help a model that is instructed about them; they detect nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Foreign {
-    /// Whether its texts are marked, by server.
+    /// Marking of texts, by server. Default: off.
     pub mark: PerServer<bool>,
 }
 
@@ -18,7 +20,7 @@ impl Scrub for Foreign {
         "foreign"
     }
 
-    /// Only results are marked, and these come for a call.
+    /// Does nothing: only results are marked, and results belong to a call.
     fn scrub(
         &self,
         _: Option<&Origin>,
@@ -38,7 +40,7 @@ impl Scrub for Foreign {
         let (Some(from), Returned::Output(output)) = (from, value) else {
             return Ok(());
         };
-        // A file of a skill stays as its digest has it; whoever verifies it knows whose it is.
+        // A skill file must match its digest, so it stays unchanged. A reader who verifies the digest knows its server.
         let skill = item.is_some_and(|item| item.kind() == ItemKind::Skill);
         if !skill && self.mark.of(&from.server) {
             mark(output, &from.server, &asked.id);
@@ -51,7 +53,7 @@ fn mark(output: &mut Output, server: &str, id: &str) {
     let marked = |text: &str| placeholder::foreign(server, id, text);
     match output {
         Output::Tool(result) => {
-            // As text it would be added later, without a mark.
+            // Otherwise it would be added as text later, without a marker.
             result.add_structured_as_text();
             result.content.iter_mut().for_each(|b| block(b, &marked));
         }
@@ -60,7 +62,7 @@ fn mark(output: &mut Output, server: &str, id: &str) {
             blocks.for_each(|b| block(b, &marked));
         }
         Output::Resource(result) => result.contents.iter_mut().for_each(|p| part(p, &marked)),
-        // These are put into a field, and not read.
+        // Completion values are inserted into a field, and not read as text.
         Output::Complete(_) => {}
     }
 }

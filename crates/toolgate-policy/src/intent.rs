@@ -1,4 +1,4 @@
-//! What is about to happen is on the disk before it happens.
+//! Write-ahead audit records: `call.begin` is written before a call is sent.
 
 use crate::{Contents, Observer, PerServer, Recorder, Stage, digest, record, record::Written};
 use futures_util::future::{Either, select};
@@ -10,21 +10,24 @@ use toolgate_journal::{Entry, Event};
 const NAME: &str = "intent";
 const BEGUN: &str = "begin";
 
-/// What a call waits for. No answer leaves before both of its records are on the disk, in every mode.
+/// Durability of audit records before a call is sent. No response is released before both of its records are on disk,
+/// in
+/// every mode.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Waits {
-    /// As [`Waits::End`] where a trusted server says that the tool only reads, else as [`Waits::Strict`].
+    /// [`Waits::End`] if a trusted server annotates the tool as read-only, else [`Waits::Strict`].
     #[default]
     Auto,
-    /// `call.begin` is on the disk before the call leaves: what may have had an effect is recorded, whatever happens.
+    /// `call.begin` is on disk before the call is sent, so every call that may have had an effect is recorded.
     Strict,
-    /// `call.begin` is queued before the call leaves, and on the disk before the answer does. A crash meanwhile may
-    /// leave no trace of the call.
+    /// `call.begin` is queued before the call is sent, and on disk before the response is released. A crash in between
+    /// may leave
+    /// no record of the call.
     End,
 }
 
 impl Waits {
-    /// Whether the call leaves only once its begin is on the disk.
+    /// Reports whether the call is sent only after `call.begin` is on disk.
     fn before(self, item: &Item) -> bool {
         match self {
             Waits::Auto => !item.hints().read_only,
@@ -34,7 +37,8 @@ impl Waits {
     }
 }
 
-/// Writes `call.begin` and, as [`Waits`] says, waits for the disk before the call is passed on or before its outcome is.
+/// Layer that writes `call.begin`. It waits for the disk before the call is sent or before its outcome is released, as
+/// [`Waits`] says.
 pub struct Intent {
     recorder: Arc<Recorder>,
     observer: Arc<dyn Observer>,
@@ -44,7 +48,7 @@ pub struct Intent {
 }
 
 impl Intent {
-    /// An intent that records and tells there; `policy` names the policy in force.
+    /// Creates the layer for a recorder and an observer; `policy` is the hash of the policy in force.
     pub fn new(recorder: Arc<Recorder>, observer: Arc<dyn Observer>, policy: Arc<str>) -> Intent {
         Intent {
             recorder,
@@ -55,13 +59,13 @@ impl Intent {
         }
     }
 
-    /// What of the arguments is recorded; without it, digests.
+    /// Sets how arguments are recorded. Default: digests.
     pub fn holding(mut self, contents: Contents) -> Intent {
         self.contents = contents;
         self
     }
 
-    /// What calls wait for, by server; without it, as the tools are.
+    /// Sets the durability by server. Default: [`Waits::Auto`].
     pub fn waiting(mut self, waits: PerServer<Waits>) -> Intent {
         self.waits = waits;
         self
@@ -95,7 +99,7 @@ impl Layer for Intent {
             let Some(item) = call.item().cloned() else {
                 return Err(call.unknown());
             };
-            // Queued at once; only then is the mark set, so an end is written for exactly those that have a begin.
+            // Queued before the step is logged, so that an end record is written exactly for calls with a begin record.
             let written = match self.recorder.listens() {
                 true => Some(self.recorder.append(self.record(&call, &item))?),
                 false => None,
@@ -118,7 +122,7 @@ impl Layer for Intent {
     }
 }
 
-/// The call while its begin is written. Where that fails, the call is dropped.
+/// Runs the call while its begin record is written. If the write fails, the call is dropped.
 async fn with(
     written: Written,
     running: BoxFuture<'_, Result<Outcome, Error>>,
@@ -132,18 +136,18 @@ async fn with(
     }
 }
 
-/// Whether the step says that `call.begin` was queued.
+/// Reports whether the step marks that `call.begin` was queued.
 pub(crate) fn begins(step: &Step) -> bool {
     step.by == NAME && step.verdict == BEGUN
 }
 
-/// What was decided once the call was let out.
+/// Returns the steps after `call.begin`.
 pub(crate) fn after(steps: &[Step]) -> &[Step] {
     let at = steps.iter().position(begins);
     at.map_or(&[], |at| &steps[at + 1..])
 }
 
-/// The decisions as a record holds them.
+/// Returns the decision log as it appears in audit records.
 pub(crate) fn trail(steps: &[Step]) -> Value {
     let steps = steps.iter().filter(|step| step.by != NAME);
     steps
@@ -151,7 +155,7 @@ pub(crate) fn trail(steps: &[Step]) -> Value {
         .collect()
 }
 
-/// The approval or grant that a person gave: `confirm` writes its id first.
+/// Returns the id of the approval or grant: `confirm` writes it first in its step.
 fn approval(steps: &[Step]) -> Option<String> {
     let given =
         |step: &&Step| step.by == "confirm" && matches!(step.verdict, "approved" | "granted");

@@ -1,35 +1,35 @@
-//! Asks every rule about one use, and keeps what each said.
+//! Evaluation of all access rules for one call or list entry.
 
 use super::{Access, AccessRule, Then};
 use crate::{Facts, When, names};
 use serde_json::{Value, json};
 use toolgate_core::{Call, Caller, Item, Op};
 
-/// What the rules say to one use.
+/// Result of evaluating all rules.
 pub(super) struct Heard {
-    /// The strictest.
+    /// The strictest action.
     pub(super) then: Then,
-    /// Which rule or default says it, and why.
+    /// Rule or default that decides, and the reason.
     pub(super) why: String,
-    /// Rules that were asked and did not decide: the word of the trail, and why.
+    /// Rules that were evaluated and did not decide: the outcome for the decision log, and the reason.
     pub(super) others: Vec<(&'static str, String)>,
-    /// Whether a call may be judged more mildly: nothing is hidden then.
+    /// True if a call could get a milder action, so that the item is not hidden.
     pub(super) open: bool,
 }
 
-/// The word for a rule that spoke, where a stricter or an earlier one decided.
+/// Outcome of a rule that matched, when a stricter or earlier one decided.
 const ALSO: &str = "also";
-/// The word for a rule that did not speak.
+/// Outcome of a rule whose condition did not hold.
 const PASSED: &str = "passed";
 
-/// What one rule says.
+/// Result of one rule.
 enum Says {
     Yes(String),
     No(String),
 }
 
 impl Access {
-    /// What they say to a use; `call` is absent while there is only a list.
+    /// Evaluates all rules; `call` is absent for lists.
     pub(super) fn hear(
         &self,
         caller: &Caller,
@@ -77,7 +77,7 @@ impl Access {
         }
     }
 
-    /// What holds where no rule speaks.
+    /// Returns the default action without a matching rule.
     fn default_for(&self, item: &Item) -> (Then, String) {
         match self.otherwise {
             Some(then) => (then, "no rule".to_owned()),
@@ -95,7 +95,7 @@ impl Access {
         let Some(when) = &rule.when else {
             return Says::Yes(label.clone());
         };
-        // An allow that cannot be judged does not speak; all that is stricter does.
+        // A condition that fails to evaluate disables an allow rule, and enables an ask or deny rule.
         match self.holds(rule.then, when, caller, item, call) {
             Ok(true) => Says::Yes(format!("{label}: when {}", shown(when))),
             Ok(false) => Says::No(format!("{label}: its condition does not hold")),
@@ -118,7 +118,7 @@ impl Access {
         call: Option<&Call>,
     ) -> Result<bool, String> {
         let mut facts = Facts::new(caller, item);
-        // A completion has no arguments of its own: what is typed is not what will be used.
+        // A completion has no arguments yet: the typed text is not what a call will send.
         facts.arguments = call
             .filter(|call| !matches!(call.op, Op::Complete(_)))
             .map(Call::arguments);
@@ -128,7 +128,7 @@ impl Access {
         let Some(call) = resource else {
             return Ok(as_it_came);
         };
-        // A URI has more than one spelling: no rule is got round by another one, and none lets more in by it.
+        // A URI has several spellings. An alternative spelling must not bypass a rule or widen an allow.
         let mut holds = as_it_came;
         for uri in names::spellings(call.name()) {
             let instead: Value = json!({ "uri": uri });
@@ -158,7 +158,7 @@ fn said(rule: &AccessRule, why: &str) -> String {
     format!("{}: {why}", word(rule.then))
 }
 
-/// The condition in one line, as long as a message may be.
+/// Returns the condition in one line of at most 200 characters.
 fn shown(when: &When) -> String {
     const MOST: usize = 200;
     let words: Vec<&str> = when.as_str().split_whitespace().collect();

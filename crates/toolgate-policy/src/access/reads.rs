@@ -1,10 +1,10 @@
-//! Which arguments of an item the rules read.
+//! Arguments of an item that access rules read.
 
 use crate::{ArgumentNames, Pattern, names};
 use std::sync::Arc;
 use toolgate_core::Item;
 
-/// The arguments that rules read in their conditions, by item. Made once for a list of rules.
+/// Arguments that the conditions of access rules read, by item. Computed once per list of rules.
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentReads {
     pub(super) rules: Arc<[RuleReads]>,
@@ -19,7 +19,8 @@ pub(super) struct RuleReads {
 }
 
 impl ArgumentReads {
-    /// Returns the arguments of an item that rules read. The callers of a rule do not count: a dry run may ask about all.
+    /// Returns the arguments of an item that rules read. The callers of a rule do not count: a dry run may ask about
+    /// all.
     pub(crate) fn of(&self, item: &Item) -> ArgumentNames {
         let mut all = ArgumentNames::default();
         if self.rules.is_empty() {

@@ -1,18 +1,18 @@
-//! Arguments that are set for every call of a tool: callers neither see nor send them.
+//! Fixed arguments: set by the operator for every call of a tool, and neither visible to nor accepted from callers.
 
 use super::strange;
 use serde_json::{Map, Value};
 use toolgate_core::{Json, Problem};
 
-/// The arguments that are set for a tool.
+/// Fixed arguments of a tool.
 pub(super) struct Fixed {
     set: Map<String, Value>,
-    /// What callers see of the schema.
+    /// Schema as callers see it.
     pub(super) seen: Value,
 }
 
 impl Fixed {
-    /// The arguments that are set, and the schema of the server's own.
+    /// Creates fixed arguments for a tool with the server's own schema.
     pub(super) fn new(fixed: &Json, schema: &Value) -> Fixed {
         let set = match fixed.to_value() {
             Value::Object(set) => set,
@@ -25,7 +25,7 @@ impl Fixed {
         Fixed { set, seen }
     }
 
-    /// Those that the caller sent: to him they are unknown.
+    /// Returns a problem for each fixed argument that the caller sent: to callers they are unknown.
     pub(super) fn sent(&self, arguments: &Value) -> Vec<Problem> {
         let none = Map::new();
         let known = self.seen.get("properties").and_then(Value::as_object);
@@ -35,7 +35,7 @@ impl Fixed {
             .collect()
     }
 
-    /// What the caller sent besides.
+    /// Returns the sent arguments without the fixed ones.
     pub(super) fn without(&self, arguments: &Value) -> Value {
         let mut besides = arguments.clone();
         if let Some(besides) = besides.as_object_mut() {
@@ -44,14 +44,14 @@ impl Fixed {
         besides
     }
 
-    /// What the server gets.
+    /// Returns the arguments that the server receives.
     pub(super) fn with(&self, arguments: &Value) -> Map<String, Value> {
         let mut whole = arguments.as_object().cloned().unwrap_or_default();
         whole.extend(self.set.clone());
         whole
     }
 
-    /// What is wrong, without a word of what was set.
+    /// Removes the values of fixed arguments from problems.
     pub(super) fn unsaid(&self, mut found: Vec<Problem>) -> Vec<Problem> {
         for problem in &mut found {
             let first = problem.path.split('/').nth(1).unwrap_or_default();

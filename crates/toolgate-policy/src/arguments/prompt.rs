@@ -1,4 +1,4 @@
-//! The arguments of prompts: those that are needed are there, and no others.
+//! Validation of prompt arguments and completion parameters.
 
 use crate::{
     schema::{MOST, short},
@@ -6,7 +6,7 @@ use crate::{
 };
 use toolgate_core::{Definition, ItemKind, Json, Problem};
 
-/// What is wrong with the arguments of a prompt.
+/// Returns the problems of prompt arguments: missing required ones and unknown ones.
 pub(super) fn problems(prompt: &Definition, arguments: &Json) -> Vec<Problem> {
     let known = prompt.prompt_arguments();
     let missing = known
@@ -26,13 +26,13 @@ pub(super) fn problems(prompt: &Definition, arguments: &Json) -> Vec<Problem> {
     missing.chain(strange).take(MOST).collect()
 }
 
-/// What is wrong with the parameters of a completion.
+/// Returns the problems of completion parameters.
 pub(super) fn completed(of: &Definition, arguments: &Json) -> Vec<Problem> {
     let name = arguments.get("argument").and_then(|a| a.get("name"));
     let name = name.and_then(|n| n.string()).unwrap_or_default();
     let known = match of.kind() {
         ItemKind::Prompt => of.prompt_arguments().iter().any(|a| a.name == name),
-        // The variables of a template are its server's to know.
+        // Only the server knows the variables of a template.
         _ => !name.is_empty(),
     };
     if known {

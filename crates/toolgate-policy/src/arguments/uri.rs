@@ -1,4 +1,4 @@
-//! URIs of resources: of the form of RFC 3986, and without a way out of a folder.
+//! Validation of resource URIs: RFC 3986 syntax, and no path traversal.
 
 use crate::{
     schema,
@@ -7,20 +7,21 @@ use crate::{
 };
 use toolgate_core::Problem;
 
-/// Which spellings of a URI a server gets.
+/// Accepted spellings of resource URIs.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum UriSpelling {
-    /// Only those that the URL Standard leaves as they are, but for escapes and what cannot mean another resource.
+    /// Only spellings that the URL Standard leaves unchanged, except escapes and differences that cannot denote another
+    /// resource.
     #[default]
     Canonical,
-    /// All: this server compares texts.
+    /// All spellings, for servers that compare URIs as text.
     Verbatim,
 }
 
-/// The longest URI that is taken, in bytes.
+/// Maximum length of a URI, in bytes.
 const LONGEST: usize = 8 * 1024;
 
-/// What is wrong with the URI of a resource.
+/// Returns the problems of a resource URI.
 pub(super) fn problems(uri: &str, spelling: UriSpelling) -> Vec<Problem> {
     let found = match (wrong(uri), spelling) {
         (Some((expected, got)), _) => Some((expected.to_owned(), got)),
@@ -35,7 +36,7 @@ pub(super) fn problems(uri: &str, spelling: UriSpelling) -> Vec<Problem> {
     found.map(problem).into_iter().collect()
 }
 
-/// Says what URL parsers make of a URI that they take for another one than its text says.
+/// Returns the problem of a URI that URL parsers rewrite or reject.
 fn misspelled(uri: &str) -> Option<(String, &'static str)> {
     match whatwg::form(uri) {
         UriForm::Canonical => None,
@@ -81,7 +82,7 @@ fn wrong(uri: &str) -> Option<(&'static str, &'static str)> {
     None
 }
 
-/// Whether some step of the path is `..`, however often it was escaped.
+/// Reports whether a path segment is `..`, at any level of percent-encoding.
 fn climbs(rest: &str) -> bool {
     let mut path = rest.split(['?', '#']).next().unwrap_or_default().to_owned();
     loop {
@@ -96,7 +97,7 @@ fn climbs(rest: &str) -> bool {
     }
 }
 
-/// Dots, slashes and percent signs that were escaped, as they are; all else stays.
+/// Decodes escaped dots, slashes, backslashes and percent signs; everything else stays.
 fn unescaped(path: &str) -> String {
     let pairs = [
         ("%2e", "."),

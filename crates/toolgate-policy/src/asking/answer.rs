@@ -1,4 +1,4 @@
-//! Answers to forms, checked against the schema that the form asked for.
+//! Validation of elicitation form responses against their `requestedSchema`.
 
 use super::is_page;
 use crate::{
@@ -13,19 +13,20 @@ use toolgate_wire::{
     method::elicitation::Answer,
 };
 
-/// The slot with the schemas of the forms that a call waits for.
+/// Slot with the schemas of the forms whose responses a call awaits.
 const FORMS: &str = "asking-forms";
 
-/// Checks the content of an answer against the `requestedSchema` of its form. A field that has a default may be left out; one
-/// that the form does not name is refused.
+/// Checks the content of a form response against the `requestedSchema` of its form.
+///
+/// A field with a default may be left out. A field that the form does not name is rejected.
 ///
 /// # Errors
-/// What is wrong with the answer, or why the schema cannot be used.
+/// The reason why the response is invalid or the schema is unusable.
 pub fn check_form_answer(requested: &Json, content: &Value) -> Result<(), String> {
     let compiled = schema::compiled(requested, &Bounds::default());
     let found = match schema::check(&compiled, content, RequiredDefaults::Optional) {
         Checked::Now(found) => found,
-        // Nobody waits here: only the caller's own programs ask this way.
+        // No network caller waits here: only the application itself uses this function.
         Checked::Soon(_) => match compiled.as_ref() {
             Ok(schema) => schema::problems(schema, content),
             Err(_) => Vec::new(),
@@ -51,7 +52,7 @@ fn unusable(why: &str) -> String {
     format!("the schema of the form cannot be used: {why}")
 }
 
-/// Fields that the form does not name.
+/// Returns the fields that the form does not name.
 fn unknown(requested: &Value, content: &Value) -> Vec<Problem> {
     let none = Map::new();
     let known = requested.get("properties").and_then(Value::as_object);
@@ -72,10 +73,10 @@ fn short(text: &str) -> String {
     schema::short(&clean(text))
 }
 
-/// Keeps the schemas of forms with the questions, so that their answers can be checked.
+/// Stores the schemas of forms with the input requests, so that the responses can be checked.
 ///
 /// # Errors
-/// A schema cannot be used, so no answer could be checked.
+/// A schema is unusable, so no response could be checked.
 pub(super) fn keep_forms(questions: &mut Questions) -> Result<(), String> {
     let mut forms = ObjectWriter::new();
     let mut some = false;
@@ -101,10 +102,10 @@ pub(super) fn keep_forms(questions: &mut Questions) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the answers of this round to the forms of the last one.
+/// Checks the responses in this round to the forms of the previous one.
 ///
 /// # Errors
-/// An answer does not fit its form.
+/// A response does not match its form.
 pub(super) async fn check_answers(round: &mut Round) -> Result<(), String> {
     let Some(forms) = round.slots.remove(FORMS) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What a form asks for.
+//! Detection of elicitation forms that ask for secrets.
 
 use super::{
     warnings::{refers_back, without_warnings},
@@ -7,10 +7,10 @@ use super::{
 use toolgate_core::Json;
 use toolgate_wire::json::Kind;
 
-/// How deep a schema is looked into; forms are flat.
+/// Maximum depth of schema traversal; forms are flat.
 const DEPTH: usize = 8;
 
-/// The secret that a form asks for, and where: in one of its fields, or in its message where a field could take it.
+/// Returns the secret that a form asks for, and its location: a field, or the message if a field accepts free text.
 pub(super) fn fishes(params: &Json) -> Option<(String, &'static str)> {
     let mut seen = Seen::default();
     if let Some(schema) = params.get("requestedSchema") {
@@ -22,7 +22,7 @@ pub(super) fn fishes(params: &Json) -> Option<(String, &'static str)> {
             seen.found = asked.map(|what| ("its message".to_owned(), what));
         }
     }
-    // What a warning names could be asked for by a word that refers to it.
+    // Another text may ask for the secret of a warning by referring back to it.
     let referred = seen
         .warned
         .filter(|_| seen.takes_text && refers_back(&seen.rest));
@@ -32,17 +32,17 @@ pub(super) fn fishes(params: &Json) -> Option<(String, &'static str)> {
 
 #[derive(Default)]
 struct Seen {
-    /// Whether some field takes a text or a number of the user's own.
+    /// True if a field accepts free text or a number.
     takes_text: bool,
     found: Option<(String, &'static str)>,
-    /// A secret that a warning names, which does not ask for it.
+    /// A secret that only a warning mentions.
     warned: Option<&'static str>,
-    /// All texts without their warnings.
+    /// All texts, without their warnings.
     rest: String,
 }
 
 impl Seen {
-    /// The secret that a text asks for, apart from its warnings.
+    /// Returns the secret that a text asks for, outside of its warnings.
     fn prose(&mut self, text: &str, place: Place) -> Option<&'static str> {
         let rest = without_warnings(text);
         self.rest.push_str(rest.as_deref().unwrap_or(text));
@@ -92,7 +92,7 @@ impl Seen {
     }
 }
 
-/// Whether a user could put anything into a field: not where there is a choice, or only yes and no.
+/// Reports whether a field accepts free input, unlike a choice or a boolean.
 fn takes_text(field: &Json) -> bool {
     let fixed = |one: &Json| ["enum", "const"].iter().any(|key| one.get(key).is_some());
     let choice = |key| {
@@ -168,7 +168,7 @@ mod tests {
             ),
             None
         );
-        // Neither by its name, nor in another field, nor by a word that refers to it.
+        // A warning does not excuse a field name, another field, or a text that refers back to it.
         for (message, fields) in [
             ("Hello", json!({"pin": warning})),
             ("Hello", json!({"a": warning, "b": field("Your password")})),

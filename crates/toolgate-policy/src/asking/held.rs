@@ -1,4 +1,4 @@
-//! A person looks at a question to the model before it is put. Until then it waits in a slot of the call.
+//! Approval of sampling requests. Until an approver decides, the requests wait in a slot of the call.
 
 use super::{Asking, NAME};
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use toolgate_wire::{
     method::elicitation::{self, InputRequired, Request},
 };
 
-/// The slot with the questions that wait.
+/// Slot with the pending input requests.
 const HELD: &str = "asking";
-/// The slot that names their approval.
+/// Slot with the id of their approval.
 const ID: &str = "asking-approval";
-/// Where whoever confirms looks for it.
+/// Slot in which `confirm` expects that id.
 const CONFIRM: &str = "confirm";
 
-/// The questions that waited for a person since the last round.
+/// Returns the input requests that awaited an approval since the last round.
 pub(super) fn questions(call: &Call) -> Option<Questions> {
     let held = call.round.slots.get(HELD)?;
     let held = Json::read(held.clone().into_bytes(), &Limits::default()).ok()?;
@@ -42,12 +42,12 @@ pub(super) fn questions(call: &Call) -> Option<Questions> {
     Some(Questions {
         asks: asks.into_iter().map(ask).collect(),
         slots,
-        // Whoever asked in the round before holds it still.
+        // The previous round still holds the open request at the server.
         ..Questions::default()
     })
 }
 
-/// The text of questions, from which [`questions`] makes them again.
+/// Serializes input requests, for [`questions`] to read.
 fn text(questions: &Questions) -> String {
     let request = |ask: &Ask| {
         let (method, params) = match &ask.kind {
@@ -69,8 +69,9 @@ fn text(questions: &Questions) -> String {
     required.json().as_str().to_owned()
 }
 
-/// What a person is asked about: the questions to the model of one server, as if they were a tool of it. So an approval
-/// of a tool is none for its questions, and the other way round.
+/// Returns a synthetic tool that represents sampling requests of one server to the approver.
+///
+/// An approval of a tool therefore never covers its sampling requests, and the reverse.
 fn as_tool(item: &Item) -> Result<Item, Error> {
     let definition = serde_json::json!({
         "name": elicitation::SAMPLING,
@@ -82,7 +83,7 @@ fn as_tool(item: &Item) -> Result<Item, Error> {
     Ok(Item::new(item.origin.clone(), definition))
 }
 
-/// The same call, with its questions to the model in the place of its arguments.
+/// Returns a copy of the call with the sampling requests as its arguments.
 fn as_call(call: &Call, item: &Item, questions: &Questions) -> Call {
     let mut about = call.clone();
     item.def.name().clone_into(&mut about.of.name);
@@ -102,7 +103,7 @@ fn as_call(call: &Call, item: &Item, questions: &Questions) -> Call {
 }
 
 impl Asking {
-    /// Lets the questions go on once a person said yes to those to the model, or asks that person.
+    /// Passes on the input requests once the sampling requests are approved, or requests the approval.
     pub(super) async fn hold(
         &self,
         call: &Call,
@@ -139,7 +140,7 @@ impl Asking {
     }
 }
 
-/// Puts what a person wrote in the place of the questions to the model.
+/// Replaces the sampling requests with those that the approver edited.
 fn edit(questions: &mut Questions, written: &Json) -> Result<(), Error> {
     for ask in &mut questions.asks {
         if let AskKind::Sample(params) = &mut ask.kind {

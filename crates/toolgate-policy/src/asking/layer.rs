@@ -1,4 +1,4 @@
-//! The questions of a server on their way to whoever answers them.
+//! Layer that checks the input requests of servers and the responses to them.
 
 use super::{Asking, NAME, OnSample, answer, held};
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use toolgate_core::{
     Questions, Refusal, Trail,
 };
 
-/// What is needed to judge what comes back of a call.
+/// Context for judging the outcome of a call.
 struct Asked {
     caller: Caller,
     trail: Trail,
     item: Arc<Item>,
-    /// What the caller can be asked for, and what of it was offered to the server.
+    /// Capabilities of the caller, and (as `left`) those offered to the server.
     has: Abilities,
     left: Abilities,
-    /// The call itself, where a person may have to look at a question.
+    /// The call itself, if an approver may have to review a sampling request.
     call: Option<Call>,
 }
 
@@ -51,7 +51,7 @@ impl Layer for Asking {
             };
             match next.call(call).await {
                 Ok(Outcome::Done(output)) => Ok(Outcome::Done(output)),
-                // It is rare, and in a box, so that the future of a call is small.
+                // Rare, so boxed to keep the future of a call small.
                 other => Box::pin(self.asked(asked, other)).await,
             }
         })
@@ -87,7 +87,7 @@ impl Asking {
         }
     }
 
-    /// Goes on with questions that waited for a person, under the settings of now.
+    /// Resumes input requests that awaited an approval, under the current settings.
     async fn resume(
         &self,
         call: &Call,
@@ -107,7 +107,7 @@ impl Asking {
     }
 }
 
-/// An answer that does not fit.
+/// Returns the error for an invalid form response.
 fn unfit(server: &str, why: &str, trail: &Trail) -> Error {
     let text = format!(
         "the answer to the form of the server {server} does not fit, so it was not sent: {why}"

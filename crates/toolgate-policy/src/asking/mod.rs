@@ -1,4 +1,4 @@
-//! What servers ask of a caller, its user and its model, in the middle of a call.
+//! Policy for input requests of servers: elicitation, sampling and roots.
 
 mod answer;
 mod form;
@@ -14,62 +14,61 @@ use crate::{PerServer, Quota, Rate};
 use std::sync::Arc;
 use toolgate_core::{Abilities, AskKind, Caller, Confirm, Error, Json, Kind, Need, Refusal, Trail};
 
-/// Whether a server may put forms to users.
+/// Policy for elicitation forms.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnForm {
-    /// Those that ask for no secret.
+    /// Allow forms, except those that ask for a secret.
     #[default]
     Check,
-    /// All; the record says which ones ask for a secret.
+    /// Allow all forms; the audit log names those that ask for a secret.
     Warn,
-    /// None.
+    /// Reject all forms.
     Off,
 }
 
-/// Whether a server may put questions to the caller's model.
+/// Policy for sampling requests.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnSample {
-    /// Never.
+    /// Reject all requests.
     #[default]
     Off,
-    /// A person looks at each first.
+    /// Require an approval for each request.
     Ask,
-    /// So often for each caller.
+    /// Allow requests up to a rate limit for each caller.
     Often(Quota),
-    /// As often as it likes, with tools and context: for what is the program's own.
+    /// Allow all requests, including tools and context; for servers of the program itself.
     Free,
 }
 
-/// Stands between the questions of a server and whoever would answer them. A kind that is off is not offered to the
-/// server either.
+/// Policy for input requests. Disabled capabilities are not offered to the server either.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Asking {
-    /// Forms.
+    /// Elicitation forms, by server.
     pub forms: PerServer<OnForm>,
-    /// Whether an answer that does not fit its form ends the call. Where it does not, whoever asked has to check it.
+    /// Rejection of invalid form responses: they fail the call. If false, the application must validate responses.
     pub answers: bool,
-    /// Whether it may lead users to pages: at `https` only.
+    /// Permission for elicitation URLs, by server; `https` only.
     pub pages: PerServer<bool>,
-    /// Whether a page may be at `http` on a loopback address too, as programs on the user's own machine have it.
+    /// Permission for elicitation URLs with `http` on a loopback address, for programs on the user's own machine.
     pub loopback: bool,
-    /// Questions to the model.
+    /// Sampling requests, by server.
     pub sampling: PerServer<OnSample>,
-    /// The tokens that an answer of the model may have, where that is bounded by more than the server's wish.
+    /// Upper bound of `maxTokens` in sampling requests, by server.
     pub tokens: PerServer<u64>,
-    /// Whether it may ask for the roots of the client.
+    /// Permission to request the roots of the client, by server.
     pub roots: PerServer<bool>,
-    /// Whether forms and pages say who asks and where they lead, in front of the server's own words. Not needed where the
-    /// application shows it.
+    /// Prefix of forms and URLs with the name of the server and the host. Not needed if the application displays them.
     pub named: bool,
-    /// Where it is counted how often models were asked.
+    /// Rate limiter of sampling requests.
     pub rate: Rate,
     person: Option<Arc<dyn Confirm>>,
 }
 
 impl Default for Asking {
-    /// All that asks for no secret, pages on the machine itself, and the model as often as the server likes: for a program
-    /// with one server, whose application answers itself.
+    /// Returns the defaults for a program with one server whose application answers requests: forms without secrets,
+    /// URLs
+    /// including loopback, and unlimited sampling.
     fn default() -> Asking {
         Asking {
             forms: PerServer::default(),
@@ -96,17 +95,17 @@ impl std::fmt::Debug for Asking {
     }
 }
 
-/// What the steps and the layer are called.
+/// Name of the layer and of its steps in the decision log.
 const NAME: &str = "asking";
 
 impl Asking {
-    /// The same, where a person can be asked about questions to the model.
+    /// Sets the confirm that approves sampling requests.
     pub fn by_person(mut self, person: Arc<dyn Confirm>) -> Asking {
         self.person = Some(person);
         self
     }
 
-    /// What is left of the abilities of a caller for a server.
+    /// Returns the client capabilities that are offered to a server.
     pub fn offered(&self, server: &str, has: &Abilities) -> Abilities {
         let sampling = self.sampling.of(server);
         let free = sampling == OnSample::Free;
@@ -121,10 +120,11 @@ impl Asking {
         }
     }
 
-    /// Looks at one question, and takes out or adds what it has to. Of a question to the model, one is counted.
+    /// Judges one input request, and edits its parameters where the policy requires it. A sampling request consumes its
+    /// rate limit.
     ///
     /// # Errors
-    /// It must not be asked. The trail says why.
+    /// The request is not allowed. The decision log holds the reason.
     pub fn judge(
         &self,
         server: &str,
@@ -133,7 +133,7 @@ impl Asking {
         trail: &Trail,
     ) -> Result<(), Error> {
         let judged = match kind {
-            // Ours: no server can ask it.
+            // Created by the gateway; no server can send it.
             AskKind::Approve(_) | AskKind::SignIn(_) => Ok(()),
             AskKind::Elicit(params) if is_page(params) => self.page(server, params, trail),
             AskKind::Elicit(params) => self.form(server, params, trail),
@@ -193,7 +193,7 @@ impl Asking {
         Ok(())
     }
 
-    /// Puts our words in front of the server's, so that they cannot be its own.
+    /// Prefixes the message with our text, so that the server cannot forge it.
     fn name(&self, params: &mut Json, head: String) {
         if !self.named {
             return;
@@ -225,7 +225,7 @@ impl Asking {
         Ok(())
     }
 
-    /// What the error means where the server was not offered what the caller has.
+    /// Replaces a missing-capability error if the policy withheld the capability from the server.
     fn told(
         &self,
         server: &str,
@@ -262,7 +262,7 @@ impl Asking {
                 "for the roots of its caller",
                 "roots = false",
             ),
-            // Nothing that is asked of anybody.
+            // Not an input request.
             Need::Tasks => return error,
         };
         if !cut {
@@ -274,13 +274,13 @@ impl Asking {
     }
 }
 
-/// A question of a kind that is off.
+/// Returns the error for a disabled kind of input request.
 fn off(server: &str, what: &str, how: &str) -> Error {
     let text = format!("refused: the server {server} may not ask {what} ({how})");
     Error::new(Kind::Refused(Refusal::Rule), text)
 }
 
-/// A question to the model as it may be asked: without tools and context, and for so many tokens.
+/// Bounds a sampling request: no tools, no context, and at most this many tokens.
 fn bounded(server: &str, params: &mut Json, most: u64) -> Result<(), Error> {
     if params.get("tools").is_some() || params.get("toolChoice").is_some() {
         return Err(off(

@@ -1,22 +1,24 @@
-//! Where a question leads.
+//! Validation of elicitation URLs.
 
 use std::net::IpAddr;
 
-/// A page that a user may be led to.
+/// A valid elicitation URL.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Page {
-    /// Its host, in small letters.
+    /// Host, in lower case.
     pub(super) host: String,
-    /// Whether the host can be taken for another one: it has letters beyond ASCII, in whatever writing.
+    /// True if the host may be confusable: it has non-ASCII letters, possibly as Punycode.
     pub(super) alike: bool,
 }
 
 impl Page {
-    /// Reads an address. Browsers forgive much; what two of them could read in two ways is refused. With `loopback` it may
-    /// be `http` where the host is a loopback address, written as one: a name such as `localhost` can lead elsewhere.
+    /// Parses a URL. Browsers are lenient, so a URL that two of them could read differently is rejected.
+    ///
+    /// With `loopback` it may use `http` if the host is a literal loopback address: a name such as `localhost` can
+    /// resolve to another one.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// The reason why the URL is rejected.
     pub(super) fn read(url: &str, loopback: bool) -> Result<Page, &'static str> {
         let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
         if url.chars().any(odd) {

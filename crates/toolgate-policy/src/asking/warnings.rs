@@ -1,11 +1,12 @@
 //! Warnings such as "do not give us your PIN", which name a secret and do not ask for it.
 //!
-//! Every word of a warning has to be one that is known here: a text that means something else, or that takes the warning back,
-//! always has another word, and then the form is refused as before. English only.
+//! Every word of a warning must be in these lists. A text that means something else, or that revokes the warning,
+//! always has another word;
+//! the form is rejected then. English only.
 
 use super::words::{has_secret, words};
 
-/// Words before the negation.
+/// Words allowed before the negation.
 const BEFORE: &[&str] = &[
     "please",
     "note",
@@ -39,27 +40,27 @@ const NOT: &[&[&str]] = &[
     &["shouldn", "t"],
 ];
 
-/// What one is told not to do. With "to" or "with" somebody it would not be about this form.
+/// Verbs that the warning negates. With "to" or "with" somebody it would not be about this form.
 const GIVE: &[&str] = &[
     "enter", "type", "paste", "provide", "give", "submit", "supply", "send", "input", "share",
     "include", "write", "put", "disclose", "reveal", "tell", "add", "use", "ask", "request",
     "need", "require", "want",
 ];
 
-/// Words around the name of the secret.
+/// Words allowed around the name of the secret.
 const AROUND: &[&str] = &[
     "us", "me", "for", "your", "a", "an", "any", "the", "or", "nor", "and", "of", "in", "into",
     "here", "this", "field", "form", "box", "please", "ever", "kind", "below", "real", "actual",
     "account", "bank",
 ];
 
-/// Words between the names of secrets in a list, and after them.
+/// Words allowed between the names of secrets in a list, and after them.
 const LIST: &[&str] = &[
     "or", "nor", "and", "your", "any", "a", "the", "in", "into", "this", "field", "form", "box",
     "here",
 ];
 
-/// Words by which the rest of a form could still ask for what a warning named, or take the warning back.
+/// Words that can refer back to the secret of a warning, or revoke the warning.
 const BACK: &[&str] = &[
     "it",
     "its",
@@ -93,25 +94,25 @@ const BACK: &[&str] = &[
     "said",
 ];
 
-/// What "this" and "that" may stand before and mean no secret.
+/// Nouns after "this" and "that" that do not mean a secret.
 const OF_FORM: &[&str] = &[
     "field", "form", "box", "is", "page", "text", "comment", "message", "problem", "issue", "bug",
     "report", "request", "ticket", "task", "item", "project", "feature",
 ];
 
-/// A text without its warnings; `None` where it has none.
+/// Returns a text without its warnings, or `None` if it has none.
 pub(super) fn without_warnings(text: &str) -> Option<String> {
     let mut rest = String::new();
     let mut found = false;
     let text = text.replace(['\u{2019}', '\u{2bc}'], "'");
     for sentence in text.split_inclusive(['.', '!', '?', ';', ':', '\n', '(', ')', '[', ']', '"']) {
-        // A question, and what leads to something, may mean the contrary.
+        // A question, or a sentence that introduces something, may mean the opposite.
         if sentence.ends_with(['?', ':', '"', '(', '[']) {
             rest.push_str(sentence);
             continue;
         }
         let mut warned = false;
-        // More of a list, whose last part has to say "or": without it the contrary may be meant.
+        // The rest of a list. Its last part must say "or": without it, the opposite may be meant.
         let mut list = String::new();
         for part in sentence.split_inclusive(',') {
             let words = words(part);
@@ -133,7 +134,7 @@ pub(super) fn without_warnings(text: &str) -> Option<String> {
     found.then_some(rest)
 }
 
-/// Whether a text could refer to what a warning named.
+/// Reports whether a text may refer back to the secret of a warning.
 pub(super) fn refers_back(text: &str) -> bool {
     let words = words(text);
     let of_form = |at: usize| {
@@ -158,7 +159,7 @@ fn is_warning(words: &[&str]) -> bool {
     match words.first() {
         Some(word) if GIVE.contains(word) => {
             let mut words = &words[1..];
-            // "enter or share": more of them, before anything else.
+            // "enter or share": further verbs may follow directly.
             while let [or, give, rest @ ..] = words
                 && ["or", "nor"].contains(or)
                 && GIVE.contains(give)
@@ -171,7 +172,7 @@ fn is_warning(words: &[&str]) -> bool {
     }
 }
 
-/// "no passwords", "not your PIN".
+/// Reports whether the words are a nominal warning, such as "no passwords".
 fn is_nominal(words: &[&str]) -> bool {
     words.first() == Some(&"no") && of_secret(&words[1..])
 }
@@ -186,7 +187,7 @@ fn of_secret(words: &[&str]) -> bool {
     (begins || named) && only(words, AROUND)
 }
 
-/// Whether these are the names of secrets, at least one, among known words.
+/// Reports whether the words name at least one secret and otherwise only contain known words.
 fn only(words: &[&str], known: &[&str]) -> bool {
     let Some(secret) = has_secret(words) else {
         return false;
@@ -203,7 +204,7 @@ mod tests {
     use super::super::words::{Place, secret};
     use super::*;
 
-    /// What is still asked for in a text that stands alone.
+    /// Reports whether a single text asks for a secret despite its warnings.
     fn asks(text: &str) -> bool {
         match (secret(text, Place::Prose), without_warnings(text)) {
             (None, _) => false,

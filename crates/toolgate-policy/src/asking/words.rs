@@ -1,9 +1,9 @@
-//! Words by which a question asks for a secret.
+//! Word lists and matching for texts that ask for a secret.
 
 use crate::pins::shapes;
 use std::sync::LazyLock;
 
-/// What is a secret wherever it stands.
+/// Phrases that name a secret in any place.
 const STRONG: &[&str] = &[
     "password",
     "passwort",
@@ -63,25 +63,25 @@ const STRONG: &[&str] = &[
     "credential",
 ];
 
-/// What is one as the name of a field, and elsewhere where somebody is told to give it.
+/// Phrases that name a secret as a field name; in prose, only together with a word of [`GIVE`].
 const WEAK: &[&str] = &["pin", "token", "secret", "your key", "cookie"];
 
-/// What is told of a person who is to give something.
+/// Words that ask a person to provide something.
 const GIVE: &[&str] = &[
     "enter", "type", "paste", "provide", "give", "confirm", "submit", "supply", "send", "input",
     "your",
 ];
 
-/// Before such a word it is not the thing itself.
+/// Words after a phrase that change its meaning, such as "password policy".
 const AFTER: &[&str] = &[
     "policy", "length", "manager", "limit", "count", "budget", "name", "label", "color", "colour",
     "type", "expiry", "days", "ttl",
 ];
 
-/// After such a word neither.
+/// Words before a phrase that change its meaning, such as "max tokens".
 const BEFORE: &[&str] = &["max", "min", "maximum", "minimum", "total", "number of"];
 
-/// In scripts without blanks.
+/// Phrases in scripts without spaces.
 const UNPARTED: &[&str] = &[
     "密码",
     "密碼",
@@ -92,7 +92,7 @@ const UNPARTED: &[&str] = &[
     "รหัสผ่าน",
 ];
 
-/// Where a text stands in a question.
+/// Location of a text in a form.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Place {
     /// The name or the title of a field.
@@ -101,18 +101,18 @@ pub(super) enum Place {
     Prose,
 }
 
-/// A word as it is compared: its shapes, as it stands and with letters for digits.
+/// Comparison forms of a word: unchanged, and with letters instead of digits.
 type Word = [String; 3];
 
-/// One or more words that stand one after the other.
+/// A phrase of one or more consecutive words.
 struct Phrase {
     text: &'static str,
     words: Vec<Word>,
-    /// Its words in one piece.
+    /// Its words, joined.
     joined: Word,
 }
 
-/// The same lists, ready to be compared.
+/// The word lists, prepared for comparison.
 struct Lists {
     strong: Vec<Phrase>,
     weak: Vec<Phrase>,
@@ -137,8 +137,9 @@ static LISTS: LazyLock<Lists> = LazyLock::new(|| {
     }
 });
 
-/// What a text asks for, if it is a secret. Look-alike letters, digits in the place of letters and blanks between letters
-/// do not hide it.
+/// Returns the secret that a text asks for. Confusable letters, digits instead of letters and spaces between letters do
+/// not
+/// hide it.
 pub(super) fn secret(text: &str, place: Place) -> Option<&'static str> {
     if let Some(word) = UNPARTED.iter().find(|word| text.contains(**word)) {
         return Some(word);
@@ -163,7 +164,7 @@ pub(super) fn secret(text: &str, place: Place) -> Option<&'static str> {
     }
 }
 
-/// Which of these words name secrets; `None` where none does.
+/// Marks the words that name secrets; `None` if there are none.
 pub(super) fn has_secret(words: &[&str]) -> Option<Vec<bool>> {
     let lists = &*LISTS;
     let forms: Vec<Word> = words.iter().map(|word| forms(word)).collect();
@@ -176,7 +177,7 @@ pub(super) fn has_secret(words: &[&str]) -> Option<Vec<bool>> {
     named.contains(&true).then_some(named)
 }
 
-/// Where the words of a phrase stand one after the other.
+/// Returns the positions at which a phrase occurs.
 fn places<'a>(words: &'a [Word], phrase: &'a Phrase) -> impl Iterator<Item = usize> + 'a {
     let same = |(a, b): (&Word, &Word)| a.iter().any(|form| b.contains(form));
     let length = phrase.words.len();
@@ -187,7 +188,7 @@ fn places<'a>(words: &'a [Word], phrase: &'a Phrase) -> impl Iterator<Item = usi
         .map(|(at, _)| at)
 }
 
-/// Whether a phrase stands there and means the thing itself: `password`, and not `password policy`.
+/// Reports whether a phrase occurs and means the secret itself: `password`, but not `password policy`.
 fn is_itself(words: &[Word], phrase: &Phrase, lists: &Lists) -> bool {
     places(words, phrase).any(|at| {
         let (before, after) = (&words[..at], &words[at + phrase.words.len()..]);
@@ -200,7 +201,7 @@ fn is_itself(words: &[Word], phrase: &Phrase, lists: &Lists) -> bool {
     })
 }
 
-/// A long phrase in a name that is written in one piece, such as `userpassword`.
+/// Finds a phrase of more than 5 bytes in a name without separators, such as `userpassword`.
 fn in_one_piece(text: &str, words: &[Word], lists: &Lists) -> Option<&'static str> {
     let last = words.last()?;
     if lists.after.iter().any(|after| after.joined[0] == last[0]) {
@@ -215,8 +216,8 @@ fn in_one_piece(text: &str, words: &[Word], lists: &Lists) -> Option<&'static st
     lists.strong.iter().find(within).map(|phrase| phrase.text)
 }
 
-/// The words of a text in small letters: `apiKey`, `api_key` and `API key` are two each. Letters that stand alone, one
-/// after the other, are one word.
+/// Splits a text into lower-case words: `apiKey`, `api_key` and `API key` are two words each. Consecutive single
+/// letters form one word.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut before = ' ';
@@ -243,7 +244,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// A word without a number or a plural at its end.
+/// Returns the comparison forms of a word, without a trailing number or plural.
 fn forms(word: &str) -> Word {
     let word = match word.chars().any(char::is_alphabetic) {
         true => word.trim_end_matches(|c: char| c.is_ascii_digit()),

@@ -1,11 +1,11 @@
-//! What runs and waits together.
+//! Admission limit: bounds running and queued calls together.
 
 use super::Caps;
 use ahash::AHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use toolgate_core::{BoxFuture, Call, Error, Kind, Layer, LimitSubject, Next, Outcome};
 
-/// Bounds the calls that run or wait, of each caller and in all. Clones share the count.
+/// Layer that bounds running and queued calls, per caller and in total. Clones share the counts.
 #[derive(Clone)]
 pub(crate) struct InHand {
     per_caller: usize,
@@ -13,7 +13,7 @@ pub(crate) struct InHand {
     held: Arc<Mutex<Held>>,
 }
 
-/// So many callers may stay that have none.
+/// Number of idle callers that may stay in the table.
 const STAY: usize = 64;
 
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl InHand {
         }
     }
 
-    /// How many callers are remembered.
+    /// Returns the number of callers in the table.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {
         lock(&self.held).of.len()
@@ -77,7 +77,7 @@ fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One call; given back when it is dropped.
+/// Permit of one call, released on drop.
 pub(super) struct Hold(Arc<Mutex<Held>>, LimitSubject);
 
 impl Drop for Hold {
@@ -87,7 +87,7 @@ impl Drop for Hold {
         if let Some(count) = held.of.get_mut(&self.1) {
             *count = count.saturating_sub(1);
         }
-        // Most come again at once. Who has none does not stay for ever.
+        // Most callers return immediately, so idle entries are removed lazily.
         if held.of.len() > STAY + 2 * held.all {
             held.of.retain(|_, count| *count > 0);
         }

@@ -1,8 +1,8 @@
-//! How many calls may run at the same time, and who is next.
+//! Concurrency limits with a fair queue.
 //!
-//! - [`AtOnce`]: the layer, which gives each call its turn.
-//! - `queue`: who runs, who waits, and who is next.
-//! - `in_hand`: the layer before it, which bounds what runs and waits together, before anything is looked up.
+//! - [`AtOnce`]: the layer that limits concurrent calls.
+//! - `queue`: permits of running calls, and the order of queued ones.
+//! - `in_hand`: the admission limit on running and queued calls together, applied before any lookup.
 
 mod in_hand;
 mod queue;
@@ -16,22 +16,22 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 use toolgate_core::{BoxFuture, Call, Error, Kind, Layer, Next, Outcome};
 
-/// How many calls may run at the same time, and how many may wait for their turn.
+/// Limits on concurrent and queued calls.
 #[derive(Clone, Debug)]
 pub struct Caps {
-    /// Running calls of one caller; 64.
+    /// Maximum concurrent calls of one caller. Default: 64.
     pub caller: usize,
-    /// Running calls of one tool, resource or prompt; 256.
+    /// Maximum concurrent calls of one tool, resource or prompt. Default: 256.
     pub tool: usize,
-    /// Running calls of one server; 512.
+    /// Maximum concurrent calls of one server. Default: 512.
     pub server: PerServer<usize>,
-    /// Running calls of all; 2,048.
+    /// Maximum concurrent calls in total. Default: 2,048.
     pub all: usize,
-    /// Waiting calls of one caller; 64.
+    /// Maximum queued calls of one caller. Default: 64.
     pub waiting_per_caller: usize,
-    /// Waiting calls of all; 1,024.
+    /// Maximum queued calls in total. Default: 1,024.
     pub waiting: usize,
-    /// How long a call waits at most; 10 s.
+    /// Maximum time in the queue. Default: 10 s.
     pub wait: Duration,
 }
 
@@ -49,11 +49,13 @@ impl Default for Caps {
     }
 }
 
-/// Gives each call its turn: only so many run at the same time, of each caller, tool and server and in all, and some
-/// more wait. Whoever waits is served in turn, one call of each caller after the other, so that a greedy caller waits for
-/// himself. Clones share the places.
+/// Layer that limits concurrent calls per caller, tool, server and in total, with a bounded queue.
 ///
-/// A call that waits for a person does not run.
+/// The queue serves callers round-robin, one call at a time, so that a greedy caller only delays itself. Clones share
+/// the
+/// permits.
+///
+/// A call that waits for an approval does not hold a permit.
 #[derive(Clone)]
 pub struct AtOnce {
     caps: Arc<Caps>,
@@ -62,7 +64,7 @@ pub struct AtOnce {
 }
 
 impl AtOnce {
-    /// So many of one caller, and so many in all; one more is refused at once.
+    /// Creates limits per caller and in total, without a queue: calls over a limit are rejected immediately.
     pub fn new(per_caller: usize, all: usize) -> AtOnce {
         AtOnce::with(Caps {
             caller: per_caller,
@@ -75,7 +77,7 @@ impl AtOnce {
         })
     }
 
-    /// So many, and a queue.
+    /// Creates limits with a queue.
     pub fn with(caps: Caps) -> AtOnce {
         AtOnce {
             hand: InHand::new(&caps),
@@ -84,7 +86,8 @@ impl AtOnce {
         }
     }
 
-    /// Other bounds over the same places: what runs still counts, and who waits keeps his turn.
+    /// Returns other limits over the same permits and queue: running calls still count, and queued calls keep their
+    /// order.
     pub fn reloaded(&self, caps: Caps) -> AtOnce {
         AtOnce {
             hand: self.hand.reloaded(&caps),
@@ -93,16 +96,16 @@ impl AtOnce {
         }
     }
 
-    /// Bounds what runs and waits together, before anything is looked up.
+    /// Returns the layer that bounds running and queued calls together, before any lookup.
     pub(crate) fn in_hand(&self) -> InHand {
         self.hand.clone()
     }
 
-    /// Waits for a place.
+    /// Waits for a permit.
     async fn turn(&self, mut waiting: queue::Turn) -> Result<queue::Place, Error> {
         match timeout(self.caps.wait, waiting.turn()).await {
             Ok(place) => Ok(place),
-            // It may have come in this very moment.
+            // The permit may have arrived at this moment.
             Err(_) => match waiting.give_up() {
                 Ok(place) => Ok(place),
                 Err(full) => Err(busy(&full, Some(self.caps.wait))),
@@ -111,7 +114,7 @@ impl AtOnce {
     }
 }
 
-/// What a model can act on: what is full, and when to try again.
+/// Returns an error that a model can act on: the limit reached, and the time to retry.
 fn busy(full: &Full, waited: Option<Duration>) -> Error {
     let waited = waited.map_or(String::new(), |wait| {
         format!(" and no place came free within {}", words::span(wait))
@@ -131,7 +134,7 @@ impl Layer for AtOnce {
         Box::pin(async move {
             let _place = match self.queue.enter(Want::of(&call), &self.caps) {
                 Ok(Waiting::Runs(place)) => place,
-                // In a box, so that the future of a call that need not wait is small.
+                // Boxed, so that the future of a call that need not wait is small.
                 Ok(Waiting::Waits(turn)) => Box::pin(self.turn(turn)).await?,
                 Err(full) => return Err(busy(&full, None)),
             };

@@ -1,8 +1,9 @@
-//! Who runs, who waits, and who is next.
+//! Fair queue of calls that wait for a concurrency permit.
 //!
-//! Callers that wait stand in a ring. A place that comes free goes to the first caller in the ring with a call that fits,
-//! who then goes to the end of it. Within a caller the first call that fits is next, so that a busy tool does not hold up
-//! another one. After every change as many are let in as fit; so whoever comes and fits takes nothing from those who wait.
+//! Waiting callers stand in a ring. A free permit goes to the first caller in the ring with a call that fits, and that
+//! caller moves
+//! to the end. Within a caller the first call that fits is next, so that a busy tool does not block others. After every
+//! change, all calls that fit are admitted. A new call that fits therefore takes no permit from a queued one.
 
 use super::Caps;
 use ahash::AHashMap;
@@ -15,7 +16,7 @@ use std::{
 use tokio::sync::oneshot;
 use toolgate_core::{Call, LimitSubject};
 
-/// What a call needs a place of.
+/// Limits that a call counts against: caller, tool and server.
 #[derive(Clone)]
 pub(super) struct Want {
     caller: LimitSubject,
@@ -46,7 +47,7 @@ impl Want {
     }
 }
 
-/// Who runs and who waits.
+/// Running and queued calls.
 #[derive(Default)]
 pub(super) struct Queue(Mutex<State>);
 
@@ -56,13 +57,13 @@ struct State {
     tools: Counts<Arc<str>>,
     servers: Counts<Arc<str>>,
     running: usize,
-    /// The calls that wait, by caller.
+    /// Queued calls by caller.
     waiting: HashMap<LimitSubject, VecDeque<Waiter>>,
-    /// The callers that wait, the next one first.
+    /// Callers with queued calls, in round-robin order.
     ring: VecDeque<LimitSubject>,
     waits: usize,
     next: u64,
-    /// The bounds of whoever came last: after a reload the new ones.
+    /// Limits of the latest call; after a reload, the new ones.
     caps: Option<Arc<Caps>>,
 }
 
@@ -72,11 +73,14 @@ struct Waiter {
     go: oneshot::Sender<()>,
 }
 
-/// How many run of each. It is asked for each call, and by nobody outside: the hash is a short one, with a seed. Who has
-/// none may stay in it for a while, since most come again at once.
+/// Number of running calls by key.
+///
+/// Read on every call and never exposed, so the hash is a fast seeded one. Idle keys may stay for a while, as most
+/// return
+/// immediately.
 struct Counts<K>(AHashMap<K, usize>);
 
-/// So many may stay that have none.
+/// Number of idle keys that may stay in the table.
 const STAY: usize = 64;
 
 impl<K> Default for Counts<K> {
@@ -106,14 +110,14 @@ impl<K: Hash + Eq + Clone> Counts<K> {
         if let Some(count) = self.0.get_mut(key) {
             *count = count.saturating_sub(1);
         }
-        // No more than `running` have any, so each round takes out as many as it looks at, nearly.
+        // At most `running` keys are in use, so each pass removes nearly as many entries as it visits.
         if self.0.len() > STAY + 2 * running {
             self.0.retain(|_, count| *count > 0);
         }
     }
 }
 
-/// What there is no room for.
+/// Limit that is reached.
 #[derive(Debug)]
 pub(super) enum Full {
     Caller(usize),
@@ -137,16 +141,16 @@ impl fmt::Display for Full {
     }
 }
 
-/// What came of asking for a place.
+/// Result of entering the queue.
 pub(super) enum Waiting {
-    /// There is one.
+    /// A permit.
     Runs(Place),
-    /// One comes in turn.
+    /// A queued turn.
     Waits(Turn),
 }
 
 impl Queue {
-    /// A place, or a place in the queue.
+    /// Returns a permit or a queued turn.
     pub(super) fn enter(self: &Arc<Self>, want: Want, caps: &Arc<Caps>) -> Result<Waiting, Full> {
         let mut state = self.state();
         if !state
@@ -155,7 +159,7 @@ impl Queue {
             .is_some_and(|known| Arc::ptr_eq(known, caps))
         {
             state.caps = Some(caps.clone());
-            // There may be more room than before.
+            // The new limits may be higher.
             state.let_in();
         }
         let Some(full) = state.full(&want, caps) else {
@@ -196,7 +200,7 @@ impl Queue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many are remembered, of all kinds.
+    /// Returns the number of entries in all tables.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {
         let state = self.state();
@@ -212,7 +216,7 @@ impl Queue {
 }
 
 impl State {
-    /// What keeps a call from running.
+    /// Returns the limit that keeps a call from running.
     fn full(&self, want: &Want, caps: &Caps) -> Option<Full> {
         let caller = self.callers.of(&want.caller);
         if caller >= caps.caller {
@@ -248,7 +252,7 @@ impl State {
         self.servers.remove(&want.server, self.running);
     }
 
-    /// Lets in all that fit, caller by caller.
+    /// Admits all queued calls that fit, caller by caller.
     fn let_in(&mut self) {
         let Some(caps) = self.caps.clone() else {
             return;
@@ -258,11 +262,12 @@ impl State {
             && let Some(caller) = self.ring.get(at).cloned()
         {
             if !self.let_in_one(&caller, &caps) {
-                // Nothing of his fits. He keeps his place.
+                // No call of this caller fits, so it keeps its position.
                 at += 1;
                 continue;
             }
-            // He had his turn, and goes to the end. Those before him still do not fit: there is less room than before.
+            // The caller had its turn and moves to the end. Callers before it still do not fit: fewer permits are free
+            // than before.
             self.ring.remove(at);
             if self.waiting.contains_key(&caller) {
                 self.ring.push_back(caller);
@@ -270,7 +275,7 @@ impl State {
         }
     }
 
-    /// Lets in the first call of a caller that fits.
+    /// Admits the first call of a caller that fits.
     fn let_in_one(&mut self, caller: &LimitSubject, caps: &Caps) -> bool {
         let waiting = self.waiting.get(caller);
         let fits = |waiter: &Waiter| self.full(&waiter.want, caps).is_none();
@@ -282,13 +287,13 @@ impl State {
         };
         self.start(&waiter.want);
         if waiter.go.send(()).is_err() {
-            // He gave up in this moment.
+            // The call gave up at this moment.
             self.leaves(&waiter.want);
         }
         true
     }
 
-    /// Takes one out of the queue; the caller's own place in the ring is not touched.
+    /// Removes a call from the queue, without changing the position of its caller in the ring.
     fn remove(
         &mut self,
         caller: &LimitSubject,
@@ -305,7 +310,7 @@ impl State {
     }
 }
 
-/// The place of one running call; free again when it is dropped.
+/// Permit of one running call, released on drop.
 pub(super) struct Place(Arc<Queue>, Want);
 
 impl Drop for Place {
@@ -314,29 +319,29 @@ impl Drop for Place {
     }
 }
 
-/// A place in the queue; given up when it is dropped.
+/// Turn of one queued call, given up on drop.
 pub(super) struct Turn {
     queue: Arc<Queue>,
-    /// `None` once the place was handed on.
+    /// `None` once the permit was handed over.
     want: Option<Want>,
     number: u64,
     told: oneshot::Receiver<()>,
 }
 
 impl Turn {
-    /// Waits until it is this call's turn.
+    /// Waits for the permit of this call.
     pub(super) async fn turn(&mut self) -> Place {
         match (&mut self.told).await {
             Ok(()) => match self.want.take() {
                 Some(want) => Place(self.queue.clone(), want),
                 None => std::future::pending().await,
             },
-            // The queue never drops who waits without a word.
+            // The queue never drops a waiter without admitting it.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Waits no longer: the place, if it came just now, else what there is no room for.
+    /// Gives up waiting. Returns the permit if it just arrived, else the limit that is reached.
     pub(super) fn give_up(mut self) -> Result<Place, Full> {
         let Some(want) = self.want.take() else {
             return Err(Full::All(0));
@@ -353,7 +358,7 @@ impl Turn {
 }
 
 impl State {
-    /// Whether it still waited.
+    /// Removes a queued call. Returns whether it was still queued.
     fn leave(&mut self, want: &Want, number: u64) -> bool {
         let waited = self.remove(&want.caller, |waiter, _| waiter.number == number);
         if waited.is_some() && !self.waiting.contains_key(&want.caller) {
@@ -368,7 +373,7 @@ impl Drop for Turn {
         let Some(want) = self.want.take() else { return };
         let mut state = self.queue.state();
         if !state.leave(&want, self.number) {
-            // It had been let in.
+            // It was already admitted.
             state.end(&want);
         }
     }

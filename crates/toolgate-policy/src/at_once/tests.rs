@@ -36,7 +36,7 @@ fn waits(at_once: &AtOnce, caller: &str, tool: &str) -> queue::Turn {
     }
 }
 
-/// One over each bound waits, and one over the queue is told what is full.
+/// One call over each limit is queued; one over the queue is rejected with the limit that is reached.
 #[test]
 fn one_over_each_bound_waits_and_one_over_the_queue_is_refused() {
     for (bounds, caller, tool, words) in [
@@ -114,7 +114,7 @@ fn what_is_in_hand_is_bounded_before_anything_is_looked_up() {
     assert!(at_once.hand.take(&b.limit_subject()).is_ok());
 }
 
-/// Whoever waits is served in turn, whatever the others pile up.
+/// Queued callers are served round-robin, however many calls the others queue.
 #[test]
 fn callers_take_turns() {
     let mut caps = caps(99, 99, 99, 1);
@@ -165,11 +165,11 @@ fn who_gives_up_leaves_nothing_behind() {
     drop(waits(&at_once, "a", "t"));
     let given_up = waits(&at_once, "a", "t").give_up();
     assert!(given_up.is_err());
-    // Let in, and dropped before it looked.
+    // Admitted, and dropped before it noticed.
     let turn = waits(&at_once, "a", "t");
     drop(running);
     drop(turn);
-    // Let in at the moment in which it gives up: it keeps the place.
+    // Admitted while it gives up: it keeps the permit.
     let running = runs(&at_once, "a", "t");
     let turn = waits(&at_once, "a", "t");
     drop(running);
@@ -209,7 +209,7 @@ async fn nobody_waits_for_ever() {
     assert!(matches!(error.kind(), Kind::Busy(_)));
 }
 
-/// What the callers of T78 met.
+/// Results of the callers in T78.
 #[derive(Default)]
 struct Met {
     took: Vec<Duration>,
@@ -229,7 +229,7 @@ async fn polite(at_once: AtOnce, who: String, calls: u32) -> Met {
     met
 }
 
-/// 2 ms of work in one of the places.
+/// 2 ms of work under a permit.
 async fn work(at_once: &AtOnce, who: &str) -> bool {
     let Ok(_hold) = at_once.hand.take(&Caller::new(who).limit_subject()) else {
         return false;
@@ -285,7 +285,7 @@ async fn t78_a_greedy_caller_does_not_starve_the_polite_ones() {
                 loop {
                     let done = work(&at_once, "greedy").await;
                     *greedy.lock().unwrap().entry(done).or_default() += 1;
-                    // What is refused comes again a moment later, as programs do.
+                    // A rejected call is retried a moment later, as programs do.
                     tokio::time::sleep(Duration::from_millis(if done { 0 } else { 20 })).await;
                 }
             })

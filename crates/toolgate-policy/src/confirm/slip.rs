@@ -52,7 +52,7 @@ pub(super) struct Slip {
     /// Final status, if the approval expired, the policy changed or the caller's key was revoked.
     pub(super) over: Option<Standing>,
     pub(super) expiry: Expiry,
-    /// Whether this process requested the approval.
+    /// True if this process requested the approval.
     pub(super) own: bool,
     /// Ids of the calls that requested it.
     pub(super) calls: BTreeSet<Arc<str>>,

@@ -62,11 +62,11 @@ pub struct ApprovalView {
     pub expires: SystemTime,
     /// Status.
     pub standing: Standing,
-    /// Whether a caller waits for the decision now.
+    /// True if a caller waits for the decision now.
     pub connected: bool,
-    /// Whether this process requested the approval, so that `connected` is known.
+    /// True if this process requested the approval, so that `connected` is known.
     pub own: bool,
-    /// Whether a grant may be created without a condition.
+    /// True if a grant may be created without a condition.
     pub may_remember: bool,
     /// Required number of approvers.
     pub needs: u32,

@@ -38,7 +38,7 @@ pub struct Who {
     pub by: By,
     /// Name of the person: the user of a terminal, or the label of a console sign-in.
     pub name: Option<Arc<str>>,
-    /// Whether the approver is the owner of the gateway, whose own calls carry no name.
+    /// True for the owner of the gateway, whose own calls carry no name.
     pub owner: bool,
 }
 

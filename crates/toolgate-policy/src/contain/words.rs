@@ -12,7 +12,7 @@ use std::{
 };
 
 thread_local! {
-    /// Whether this thread runs a call.
+    /// True while this thread runs a call.
     static IN_CALL: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -1,23 +1,23 @@
-//! Arguments that their schema marks as secret.
+//! Redaction of arguments that their schema marks as secret.
 
 use serde_json::Value;
 use std::{collections::HashSet, sync::Arc};
 use toolgate_core::{Item, Json};
 use toolgate_wire::json::{ArrayWriter, Kind, ObjectWriter};
 
-/// What stands in the place of such an argument.
+/// Replacement for an argument that is marked as secret.
 const MARK: &str = toolgate_wire::placeholder::REDACTED_BY_SCHEMA;
 
-/// The names of arguments that a schema marks `writeOnly` or `format: password`, wherever they stand in it.
+/// Names of arguments that a schema marks `writeOnly` or `format: password`, at any depth.
 #[derive(Debug, Default)]
 pub(super) struct Hidden {
     names: HashSet<String>,
-    /// Something is marked that has no name of its own: nobody can tell where it will stand.
+    /// True if a marked schema has no property name, so that its location in the arguments is unknown.
     unnamed: bool,
 }
 
 impl Hidden {
-    /// Those of an item; worked out once.
+    /// Returns the marked names of an item, computed once per item.
     pub(super) fn of(item: &Item) -> Arc<Hidden> {
         item.memo(|item| {
             let mut hidden = Hidden::default();
@@ -28,7 +28,7 @@ impl Hidden {
         })
     }
 
-    /// Looks through a schema; `name` is that of the nearest property around it.
+    /// Traverses a schema; `name` is the nearest enclosing property.
     fn walk(&mut self, schema: &Value, name: Option<&str>) {
         match schema {
             Value::Object(members) => {
@@ -54,11 +54,11 @@ impl Hidden {
                     self.walk(schema, Some(name));
                 }
             }
-            // Whoever refers to one of these gives it a name of his own.
+            // A reference to one of these determines its property name.
             ("$defs" | "definitions", Value::Object(all)) => {
                 all.values().for_each(|schema| self.walk(schema, None));
             }
-            // These have names for keys, and schemas behind them.
+            // Maps from names to schemas.
             ("patternProperties" | "dependentSchemas", Value::Object(all)) => {
                 all.values().for_each(|schema| self.walk(schema, name));
             }
@@ -68,7 +68,7 @@ impl Hidden {
         }
     }
 
-    /// The arguments without them; `None` where nobody can tell which they are.
+    /// Returns the redacted arguments; `None` if the marked ones are unknown.
     pub(super) fn redact(&self, json: &Json) -> Option<Json> {
         match (self.unnamed, self.names.is_empty()) {
             (true, _) => None,

@@ -1,10 +1,11 @@
-//! A result as one JSON text, in the words of the specification.
+//! Serialization of a result as one JSON text, with the member names of the MCP specification.
 
 use toolgate_core::{Json, Output};
 use toolgate_wire::json::{Limits, write_string};
 
-/// Gives the text in pieces: a large result is not copied for its digest. What only a protocol needs of it, such as how
-/// long it is fresh, is left out.
+/// Emits the text in pieces, so that a large result is not copied for its digest. Protocol details such as cache
+/// lifetimes
+/// are left out.
 pub(super) fn pieces(output: &Output, put: &mut dyn FnMut(&str)) {
     let meta = match output {
         Output::Tool(result) => {
@@ -60,7 +61,7 @@ pub(super) fn pieces(output: &Output, put: &mut dyn FnMut(&str)) {
     put("}");
 }
 
-/// The text as a value; `None` where a key stands twice, which none does that was read.
+/// Returns the text as a value; `None` for duplicate keys, which parsed results never have.
 pub(super) fn json(output: &Output) -> Option<Json> {
     let mut text = String::new();
     pieces(output, &mut |piece| text.push_str(piece));

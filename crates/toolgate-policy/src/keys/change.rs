@@ -142,7 +142,7 @@ impl Keys {
     /// Revokes a key: ends what it authorized and rejects it from now on.
     ///
     /// # Errors
-    /// No such key exists, or the revocation could not be stored or recorded.
+    /// No key has this name, or the revocation could not be stored or recorded.
     pub async fn revoke(&self, name: &str, who: &Who) -> Result<(), KeyError> {
         let known = self.known();
         let key = known.keys.get(name);

@@ -15,7 +15,7 @@ pub(super) struct Key {
     pub(super) old: Option<Old>,
 }
 
-/// The replaced key. It is valid for a grace period, and afterwards kept to distinguish it from an unknown key.
+/// The replaced key. It is valid for a grace period, and stored afterwards to distinguish it from an unknown key.
 #[derive(Clone)]
 pub(super) struct Old {
     pub(super) digest: Digest,

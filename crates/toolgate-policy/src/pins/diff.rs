@@ -12,7 +12,7 @@ pub struct Difference {
     pub old: Option<String>,
     /// New value as JSON; `None` if there is none.
     pub new: Option<String>,
-    /// Whether the difference is cosmetic: white space, the case of a title, the order of icons.
+    /// True for a cosmetic difference: white space, the case of a title, the order of icons.
     pub cosmetic: bool,
 }
 

@@ -13,7 +13,7 @@ pub struct PinEvent {
     pub name: String,
     /// Kind of event.
     pub what: PinNews,
-    /// Whether it is hidden from callers now.
+    /// True if it is hidden from callers now.
     pub hidden: bool,
 }
 

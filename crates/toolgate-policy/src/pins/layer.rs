@@ -21,7 +21,7 @@ use toolgate_core::{
 /// It stores new definitions and writes the pin state on each item. [`Pinned`] reads that state.
 pub(crate) struct Look {
     pins: Pins,
-    /// Whether this layer stores new definitions. Otherwise they stay hidden until another process stores them.
+    /// True if this layer stores new definitions. Otherwise they stay hidden until another process stores them.
     keeps: bool,
     last: [Mutex<Option<Last>>; ItemKind::ALL.len()],
 }

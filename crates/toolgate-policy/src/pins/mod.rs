@@ -1,8 +1,8 @@
 //! Pins: a changed definition is hidden until an operator accepts it.
 //!
-//! A model reads definitions before a call is made or approved. Every definition is therefore pinned by the SHA-256 of
-//! its
-//! canonical form when it is first seen: the whole definition of tools, resources, templates and prompts, and the
+//! A model reads definitions before a call is made or approved. Every definition is therefore pinned when it is first
+//! seen, by the
+//! SHA-256 of its canonical form. This covers the whole definition of tools, resources, templates and prompts, and the
 //! instructions of a server. A later definition that differs is hidden from callers and shown to the operator as a list
 //! of differences.
 //!

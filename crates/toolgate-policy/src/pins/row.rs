@@ -23,9 +23,8 @@ pub(super) struct Other {
     pub(super) at: u64,
     /// Operator who rejected it.
     pub(super) rejected: Option<String>,
-    /// Whether the server offers the accepted definition again. The other one stays stored: if it comes back, it is not
-    /// reported
-    /// again, and a rejection still applies.
+    /// True if the server offers the accepted definition again. The other one stays stored: if it comes back, it is not
+    /// reported again, and a rejection still applies.
     pub(super) withdrawn: bool,
 }
 

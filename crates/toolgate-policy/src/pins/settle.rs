@@ -36,7 +36,7 @@ pub struct PinView {
     pub differences: Vec<Difference>,
     /// New definition as canonical JSON, if none was accepted before.
     pub text: Option<String>,
-    /// Whether the new or changed definition is hidden from callers.
+    /// True if the new or changed definition is hidden from callers.
     pub hidden: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct Kept {
     pub kind: ItemKind,
     /// Full name, for example `server.tool`.
     pub name: String,
-    /// Whether the server still has the identity that it had then.
+    /// True if the server still has the identity that it had then.
     pub ours: bool,
     /// Accepted definition.
     pub accepted: Option<PinnedText>,
