@@ -33,8 +33,7 @@ pub struct Arguments {
 
 impl Default for Arguments {
     /// Returns the defaults: unknown arguments are rejected if the schema is closed (see [`is_closed`]). Required
-    /// arguments with a
-    /// default may be left out.
+    /// arguments with a default may be left out.
     fn default() -> Arguments {
         Arguments {
             unknown: PerServer::all(false),

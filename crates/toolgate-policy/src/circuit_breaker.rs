@@ -15,10 +15,8 @@ use toolgate_core::{
 /// Circuit breaker: after `failures` failed calls in a row to one server, rejects calls to it for `pause`.
 ///
 /// After the pause one trial call is let through. If it succeeds the circuit closes; if it fails the circuit opens for
-/// another
-/// pause. A call fails if it times out or the server fails; an error response of the server is not a failure. Clones
-/// share the
-/// state.
+/// another pause. A call fails if it times out or the server fails; an error response of the server is not a failure.
+/// Clones share the state.
 ///
 /// As a rule it rejects calls before an approval is requested; as a layer it counts their outcomes.
 #[derive(Clone)]

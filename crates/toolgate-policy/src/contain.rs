@@ -18,8 +18,7 @@ use toolgate_core::{
 /// Layer that turns a panic into [`Kind::Bug`].
 ///
 /// It writes the location of the panic to standard error. It writes the message only if that is a string literal: a
-/// formatted
-/// message may contain arguments or secrets. The program's own panic hook does not run for panics in calls.
+/// formatted message may contain arguments or secrets. The program's own panic hook does not run for panics in calls.
 pub struct Contain;
 
 /// The future is dropped after a panic, so no code can observe its partial state.

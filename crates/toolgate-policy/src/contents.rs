@@ -23,18 +23,15 @@ pub enum Held {
     /// Also the value itself, with secrets redacted.
     Redacted,
     /// Also those arguments that a rule's condition reads, with secrets redacted, and only the names of the other
-    /// arguments.
-    /// Results are held as [`Held::Digest`].
+    /// arguments. Results are held as [`Held::Digest`].
     RuleInputs,
 }
 
 /// Settings for arguments (`args_len`, `args_mac`, `args`) and results (`res_len`, `res_mac`, `res`) in audit records.
 ///
 /// `args` and `res` are JSON text, whole or `[omitted: N bytes]`. Secrets are redacted before a record is queued. So
-/// are arguments
-/// that the tool's schema marks `writeOnly` or `format: password`; if the schema does not identify them, `args` is left
-/// out. The digest
-/// covers the original value, including secrets.
+/// are arguments that the tool's schema marks `writeOnly` or `format: password`; if the schema does not identify them,
+/// `args` is left out. The digest covers the original value, including secrets.
 #[derive(Clone, Debug)]
 pub struct Contents {
     /// Form of arguments, by server.

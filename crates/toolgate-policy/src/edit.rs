@@ -172,8 +172,7 @@ fn questions(questions: &mut Questions, duty: &mut dyn Edit) -> Result<(), Error
 /// Edits the texts of a definition.
 ///
 /// Names and everything that decides validation must be correct already: editing them would define another tool. A
-/// withheld
-/// definition is edited too, because the operator sees it.
+/// withheld definition is edited too, because the operator sees it.
 fn definition(item: &mut Arc<Item>, duty: &mut dyn Edit) -> Result<(), Error> {
     // A tool may be listed under a name derived from its own, in which the flaw is no longer visible.
     let local = duty.text(&item.local);

@@ -11,8 +11,7 @@ use toolgate_journal::{Entry as Record, Event as Happened};
 /// Outermost layer: notifies the observer and records how each call ended, before the response is released.
 ///
 /// A call that `Intent` recorded ends with `call.end`, all others with `deny`. A call that waits for an approval has
-/// neither:
-/// `Confirm` recorded the request. If the audit log cannot be written, the response is an error.
+/// neither: `Confirm` recorded the request. If the audit log cannot be written, the response is an error.
 pub struct Entry {
     recorder: Arc<Recorder>,
     observer: Arc<dyn Observer>,

@@ -11,8 +11,7 @@ const NAME: &str = "intent";
 const BEGUN: &str = "begin";
 
 /// Durability of audit records before a call is sent. No response is released before both of its records are on disk,
-/// in
-/// every mode.
+/// in every mode.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Waits {
     /// [`Waits::End`] if a trusted server annotates the tool as read-only, else [`Waits::Strict`].
@@ -21,8 +20,7 @@ pub enum Waits {
     /// `call.begin` is on disk before the call is sent, so every call that may have had an effect is recorded.
     Strict,
     /// `call.begin` is queued before the call is sent, and on disk before the response is released. A crash in between
-    /// may leave
-    /// no record of the call.
+    /// may leave no record of the call.
     End,
 }
 

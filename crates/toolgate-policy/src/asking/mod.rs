@@ -67,8 +67,7 @@ pub struct Asking {
 
 impl Default for Asking {
     /// Returns the defaults for a program with one server whose application answers requests: forms without secrets,
-    /// URLs
-    /// including loopback, and unlimited sampling.
+    /// URLs including loopback, and unlimited sampling.
     fn default() -> Asking {
         Asking {
             forms: PerServer::default(),

@@ -1,8 +1,7 @@
 //! Warnings such as "do not give us your PIN", which name a secret and do not ask for it.
 //!
 //! Every word of a warning must be in these lists. A text that means something else, or that revokes the warning,
-//! always has another word;
-//! the form is rejected then. English only.
+//! always has another word; the form is rejected then. English only.
 
 use super::words::{has_secret, words};
 

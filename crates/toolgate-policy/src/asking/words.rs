@@ -138,8 +138,7 @@ static LISTS: LazyLock<Lists> = LazyLock::new(|| {
 });
 
 /// Returns the secret that a text asks for. Confusable letters, digits instead of letters and spaces between letters do
-/// not
-/// hide it.
+/// not hide it.
 pub(super) fn secret(text: &str, place: Place) -> Option<&'static str> {
     if let Some(word) = UNPARTED.iter().find(|word| text.contains(**word)) {
         return Some(word);

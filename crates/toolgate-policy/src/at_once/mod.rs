@@ -52,8 +52,7 @@ impl Default for Caps {
 /// Layer that limits concurrent calls per caller, tool, server and in total, with a bounded queue.
 ///
 /// The queue serves callers round-robin, one call at a time, so that a greedy caller only delays itself. Clones share
-/// the
-/// permits.
+/// the permits.
 ///
 /// A call that waits for an approval does not hold a permit.
 #[derive(Clone)]

@@ -1,9 +1,9 @@
 //! Fair queue of calls that wait for a concurrency permit.
 //!
 //! Waiting callers stand in a ring. A free permit goes to the first caller in the ring with a call that fits, and that
-//! caller moves
-//! to the end. Within a caller the first call that fits is next, so that a busy tool does not block others. After every
-//! change, all calls that fit are admitted. A new call that fits therefore takes no permit from a queued one.
+//! caller moves to the end. Within a caller the first call that fits is next, so that a busy tool does not block
+//! others. After every change, all calls that fit are admitted. A new call that fits therefore takes no permit from a
+//! queued one.
 
 use super::Caps;
 use ahash::AHashMap;
@@ -76,8 +76,7 @@ struct Waiter {
 /// Number of running calls by key.
 ///
 /// Read on every call and never exposed, so the hash is a fast seeded one. Idle keys may stay for a while, as most
-/// return
-/// immediately.
+/// return immediately.
 struct Counts<K>(AHashMap<K, usize>);
 
 /// Number of idle keys that may stay in the table.

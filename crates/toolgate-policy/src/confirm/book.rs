@@ -66,8 +66,7 @@ impl Book {
     }
 
     /// Returns the denial of this call, if an approver denied it. An identical call with another id consumes the denial
-    /// if
-    /// no other call has received it.
+    /// if no other call has received it.
     pub(super) fn denied(&mut self, call: &Call, binding: &Binding) -> Option<Error> {
         let hears = |slip: &Slip| {
             matches!(slip.standing(), Standing::Denied(..))

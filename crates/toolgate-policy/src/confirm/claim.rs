@@ -57,8 +57,7 @@ impl Desk {
                 return expired.map_or(Ok(Claim::Open), Err);
             };
             // The approval is spent in the store first, so that two concurrent calls cannot both use it, in any
-            // process. If the
-            // audit record then fails or the caller disconnects, the approval is lost and nothing runs.
+            // process. If the audit record then fails or the caller disconnects, the approval is lost and nothing runs.
             let written = spending.writing.await?;
             self.sync();
             if let Written::Done(_) = written {

@@ -182,8 +182,7 @@ impl Desk {
     ///
     /// # Errors
     /// The approval is unknown, spent, denied or expired, or the denial could not be stored or recorded. In this
-    /// process
-    /// an unrecorded denial still holds.
+    /// process an unrecorded denial still holds.
     pub async fn deny(
         &self,
         id: &str,

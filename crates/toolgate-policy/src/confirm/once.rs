@@ -14,8 +14,7 @@ use toolgate_wire::method::elicitation::Answer;
 /// Requests approval once for each call. The response arrives with the next round, under [`KEY`].
 ///
 /// Use it only in a pipeline whose caller is the program itself, for example a client. Slots and responses must not
-/// come
-/// from outside the process.
+/// come from outside the process.
 pub struct AskOnce;
 
 /// Value of the slot after the user approved the call.

@@ -70,8 +70,7 @@ impl Standing {
     }
 
     /// Returns the status after a round of a call used the approval. A round counts once: repeating it is a second use,
-    /// which is
-    /// not allowed.
+    /// which is not allowed.
     pub(super) fn spent(&self, call: &Arc<str>, round: u32, named: bool) -> Option<Standing> {
         let by = match self {
             Standing::Approved(by) => by,

@@ -19,8 +19,7 @@ thread_local! {
 static EVERYWHERE: AtomicBool = AtomicBool::new(false);
 
 /// Withholds formatted panic messages in the whole process from now on. Use it in programs whose logs must not contain
-/// call
-/// data. The location of a panic is still logged.
+/// call data. The location of a panic is still logged.
 pub fn withhold_panic_words() {
     EVERYWHERE.store(true, Relaxed);
     hook();

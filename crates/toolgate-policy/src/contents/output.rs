@@ -4,8 +4,7 @@ use toolgate_core::{Json, Output};
 use toolgate_wire::json::{Limits, write_string};
 
 /// Emits the text in pieces, so that a large result is not copied for its digest. Protocol details such as cache
-/// lifetimes
-/// are left out.
+/// lifetimes are left out.
 pub(super) fn pieces(output: &Output, put: &mut dyn FnMut(&str)) {
     let meta = match output {
         Output::Tool(result) => {

@@ -104,8 +104,7 @@ impl Keys {
     }
 
     /// Returns the key generation of a name, if its key is valid. Rotation keeps the generation; a new key for a freed
-    /// name gets
-    /// another one.
+    /// name gets another one.
     pub fn holder(&self, name: &str) -> Option<u64> {
         let known = self.known();
         let key = known.keys.get(name)?;
@@ -155,8 +154,7 @@ impl Keys {
     }
 
     /// Stores the last use of each key, at most once a minute per key. Uses are not audited; a failed write is retried
-    /// after
-    /// the next use.
+    /// after the next use.
     pub async fn keep_uses(&self) {
         let due = {
             let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,8 +198,7 @@ impl Keys {
     }
 
     /// Completes once the key is revoked or its name belongs to another generation. Neither expiry nor rotation ends
-    /// calls in
-    /// flight.
+    /// calls in flight.
     pub async fn withdrawn(self: Arc<Self>, pass: KeyPass) {
         let stays = |key: &Key| key.holder == pass.holder && key.view.revoked.is_none();
         let left = |key: &Key| stays(key).then_some(Duration::MAX);
@@ -230,8 +227,7 @@ impl Keys {
     }
 
     /// Returns the reason, as a sentence, why calls of this caller are rejected: its key was revoked or its name
-    /// belongs to another generation.
-    /// An expired key only rejects new requests, so calls in flight may complete.
+    /// belongs to another generation. An expired key only rejects new requests, so calls in flight may complete.
     pub fn gone(&self, caller: &Caller) -> Option<String> {
         let name = caller.name().strip_prefix(CALLER)?;
         let known = self.known();

@@ -70,8 +70,7 @@ impl Keys {
     /// Replaces the key of a name. Permissions and grants of the name stay.
     ///
     /// The replaced key stays valid for `keep`; the key before it becomes invalid. Calls in flight with either
-    /// complete. The new key
-    /// inherits the old expiry unless `expires` is set. The old key never outlives the new one.
+    /// complete. The new key inherits the old expiry unless `expires` is set. The old key never outlives the new one.
     ///
     /// # Errors
     /// No valid key has this name, or the key could not be stored or recorded. Nothing changes then.

@@ -1,14 +1,12 @@
 //! Pins: a changed definition is hidden until an operator accepts it.
 //!
 //! A model reads definitions before a call is made or approved. Every definition is therefore pinned when it is first
-//! seen, by the
-//! SHA-256 of its canonical form. This covers the whole definition of tools, resources, templates and prompts, and the
-//! instructions of a server. A later definition that differs is hidden from callers and shown to the operator as a list
-//! of differences.
+//! seen, by the SHA-256 of its canonical form. This covers the whole definition of tools, resources, templates and
+//! prompts, and the instructions of a server. A later definition that differs is hidden from callers and shown to the
+//! operator as a list of differences.
 //!
 //! A pin belongs to a configured id *and* to the server's identity: its command or address. Another program under the
-//! same id is
-//! another server, whose definitions are new.
+//! same id is another server, whose definitions are new.
 
 mod alike;
 mod book;
@@ -119,8 +117,7 @@ impl Pins {
     }
 
     /// Sets the identity of each server by configured id: its command or address. Only a digest is stored, and another
-    /// identity is
-    /// another server.
+    /// identity is another server.
     pub fn identities(mut self, all: impl IntoIterator<Item = (String, String)>) -> Pins {
         let all = all.into_iter().map(|(id, is)| (id, form::digest_of(&is)));
         self.identities = Arc::new(all.collect());
