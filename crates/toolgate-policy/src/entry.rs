@@ -82,7 +82,7 @@ impl Layer for Entry {
 /// A call in progress. Dropping it records a cancellation.
 struct Open<'a> {
     to: &'a Entry,
-    /// `None` if no audit log is active.
+    /// `None` if nothing consumes audit records.
     about: Option<Record>,
     arguments: Json,
     id: Arc<str>,

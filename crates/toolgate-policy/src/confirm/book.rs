@@ -32,7 +32,9 @@ impl Book {
         self.slips.iter_mut().find(bound)
     }
 
-    /// Replaces the index with the rows of the store, including those of other processes.
+    /// Merges the rows of the store into the index, including those of other processes, and drops approvals that the
+    /// store
+    /// no longer has.
     pub(super) fn take(
         &mut self,
         approvals: Vec<Row>,

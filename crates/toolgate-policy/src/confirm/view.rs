@@ -11,17 +11,17 @@ use toolgate_core::{Error, Item, Json, Seen};
 /// Limits of the approval service.
 #[derive(Clone, Copy, Debug)]
 pub struct DeskLimits {
-    /// Time in which an approval can be decided and spent.
+    /// Time in which an approval can be decided and spent. Default: 600 s.
     pub life: Duration,
-    /// Maximum number of pending approvals per caller.
+    /// Maximum number of pending approvals per caller. Default: 16.
     pub per_caller: usize,
-    /// Maximum number of pending approvals in total.
+    /// Maximum number of pending approvals in total. Default: 256.
     pub open: usize,
-    /// Maximum number of grants.
+    /// Maximum number of grants. Default: 1,000.
     pub grants: usize,
-    /// Default lifetime of a grant.
+    /// Lifetime of a grant without an explicit expiry. Default: 8 hours.
     pub grant_life: Duration,
-    /// Maximum lifetime of a grant.
+    /// Maximum lifetime of a grant. Default: 366 days.
     pub grant_longest: Duration,
 }
 
