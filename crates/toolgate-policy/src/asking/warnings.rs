@@ -39,7 +39,8 @@ const NOT: &[&[&str]] = &[
     &["shouldn", "t"],
 ];
 
-/// Verbs that the warning negates. With "to" or "with" somebody it would not be about this form.
+/// Verbs that the warning negates. A warning with "to" or "with" a person is not about this form, so neither word is
+/// known.
 const GIVE: &[&str] = &[
     "enter", "type", "paste", "provide", "give", "submit", "supply", "send", "input", "share",
     "include", "write", "put", "disclose", "reveal", "tell", "add", "use", "ask", "request",

@@ -33,8 +33,7 @@ impl Book {
     }
 
     /// Merges the rows of the store into the index, including those of other processes, and drops approvals that the
-    /// store
-    /// no longer has.
+    /// store no longer has.
     pub(super) fn take(
         &mut self,
         approvals: Vec<Row>,

@@ -182,8 +182,7 @@ impl Desk {
     ///
     /// # Errors
     /// The approval is unknown, spent, denied or expired, or the denial could not be stored or recorded. In this
-    /// process it
-    /// holds even if it could not be stored or recorded.
+    /// process it holds even if it could not be stored or recorded.
     pub async fn deny(
         &self,
         id: &str,

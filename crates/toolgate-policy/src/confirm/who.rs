@@ -62,8 +62,7 @@ impl Who {
     }
 
     /// Reports whether this approver made the call: compares their name with the caller's (`operator@NAME`, `key:NAME`
-    /// or
-    /// `NAME`). The owner may approve their own calls from a terminal or the console, unless the call needs several
+    /// or `NAME`). The owner may approve their own calls from a terminal or the console, unless the call needs several
     /// approvers.
     pub(super) fn made(&self, caller: &Caller, needs: u32) -> bool {
         let Some(name) = &self.name else {

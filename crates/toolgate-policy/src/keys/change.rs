@@ -69,7 +69,7 @@ impl Keys {
 
     /// Replaces the key of a name. Permissions and grants of the name stay.
     ///
-    /// The replaced key stays valid for `keep`; the key before it becomes invalid. Calls in flight with either
+    /// The replaced key stays valid for `keep`; an older replaced key becomes invalid. Calls in flight with either
     /// complete. The new key inherits the old expiry unless `expires` is set. The old key never outlives the new one.
     ///
     /// # Errors
