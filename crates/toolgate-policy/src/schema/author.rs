@@ -1,14 +1,15 @@
-//! For authors: whether definitions can be used, before anybody tries.
+//! Schema checks for authors of tool definitions, to be run before anyone calls the tool.
 
 use super::{Bounds, Compiled, Schema, problems};
 use crate::{arguments::Input, output_schema::Promised};
 use serde_json::Value;
 use toolgate_core::{Definition, Item, Json, Origin};
 
-/// Whether the schemas of a tool can be checked within bounds, with every keyword.
+/// Returns `Ok` if the schemas of a tool compile within the bounds and every keyword in them is checked.
 ///
 /// # Errors
-/// Which one cannot, or not as a whole, and why.
+/// Names the schema (`inputSchema` or `outputSchema`) that fails, or its first keyword that is not checked, and the
+/// reason.
 pub fn check_schemas(tool: &Definition, bounds: &Bounds) -> Result<(), String> {
     let origin = Origin {
         server: "".into(),
@@ -29,23 +30,23 @@ pub fn check_schemas(tool: &Definition, bounds: &Bounds) -> Result<(), String> {
     }
 }
 
-/// The keywords of a schema that are not checked, as `/properties/a/type (why)`.
+/// Returns the keywords of a schema that are not checked, each as `/properties/a/type (why)`.
 ///
 /// # Errors
-/// Why the schema cannot be used at all.
+/// Returns the reason if the schema cannot be compiled.
 pub fn unchecked_keywords(schema: &Json, bounds: &Bounds) -> Result<Vec<String>, String> {
     Ok(Schema::compile(schema, bounds)?.skipped)
 }
 
-/// Whether a value fits a schema. One that cannot be checked fits nothing.
+/// Returns whether a value is valid against a schema. Nothing is valid against a schema that does not compile.
 pub fn fits(schema: &Json, value: &Value) -> bool {
     judge(schema, value, &Bounds::default()).unwrap_or(false)
 }
 
-/// Whether a value fits a schema, without a limit of time: for tests and tools, not for foreign values.
+/// Validates a value against a schema without a time limit: for tests and tools, not for untrusted values.
 ///
 /// # Errors
-/// Why the schema cannot be used.
+/// Returns the reason if the schema cannot be compiled.
 pub fn judge(schema: &Json, value: &Value, bounds: &Bounds) -> Result<bool, String> {
     let schema = Schema::compile(schema, bounds)?;
     Ok(problems(&schema, value).is_empty())

@@ -1,7 +1,7 @@
-//! Patterns with look-around or back-references, matched by backtracking within bounds.
+//! Regular expressions with look-around or back-references, matched by backtracking within bounds.
 //!
-//! They stand in the compiled schema under a keyword of our own. Where a match reaches its bound nobody knows whether the text
-//! fits, so the whole value is refused, also where the pattern stands below `not` or `if`.
+//! In the compiled schema they stand under a custom keyword. If a match reaches its step or time bound, its result is
+//! unknown. The whole value is then rejected, even if the pattern is below `not` or `if`.
 
 use super::ecma;
 use crate::contain::withheld;
@@ -14,25 +14,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The keyword under which such a pattern stands in the compiled schema.
+/// The custom keyword of a backtracking pattern in the compiled schema.
 pub(super) const KEYWORD: &str = "toolgate:pattern";
-/// Backtracking steps for the name of a member, in `patternProperties`.
+/// Maximum backtracking steps for one member name, in `patternProperties`.
 pub(super) const MAX_NAME_STEPS: usize = 1000;
-/// How many times the time of a value its matches may take: others have the processor, too.
+/// Factor by which the matches of one value may exceed its time limit, in wall-clock time: the thread shares the
+/// processor.
 pub(super) const PATIENCE: u32 = 10;
-/// Backtracking steps for texts of at most so many bytes: a step may look at all of the text.
+/// Maximum backtracking steps by text length: rows of (maximum bytes, steps). One step may scan the whole text.
 const MAX_STEPS: [(usize, usize); 3] = [(4 * 1024, 10_000), (64 * 1024, 1000), (usize::MAX, 100)];
 
-/// A pattern that can be matched.
+/// A compiled pattern, for one of the two engines.
 pub(super) enum Pattern {
-    /// In linear time.
+    /// Matched in linear time by the `regex` crate.
     Linear(regex::Regex),
     Backtracking(Box<Backtracking>),
 }
 
-/// One compiled form for each row of [`MAX_STEPS`].
+/// A pattern that needs backtracking, with one compiled form for each row of [`MAX_STEPS`].
 pub(super) struct Backtracking {
-    /// As the schema has it, for messages.
+    /// The pattern as written in the schema, for messages.
     pattern: String,
     translated: String,
     max_bytes: usize,
@@ -40,10 +41,10 @@ pub(super) struct Backtracking {
 }
 
 impl Pattern {
-    /// Compiles a pattern of ECMA-262, whose compiled form takes at most `max_bytes`.
+    /// Compiles an ECMA-262 pattern into at most `max_bytes`.
     ///
     /// # Errors
-    /// Why it cannot be compiled.
+    /// Returns the reason if neither engine compiles the pattern.
     pub(super) fn compile(pattern: &str, max_bytes: usize) -> Result<Pattern, String> {
         let translated = ecma::translate(pattern)?;
         if let Ok(regex) = linear(&translated, max_bytes) {
@@ -68,7 +69,7 @@ impl Pattern {
     }
 }
 
-/// Compiles a translated pattern for the engine that needs linear time.
+/// Compiles a translated pattern for the engine with linear time.
 pub(super) fn linear(translated: &str, max_bytes: usize) -> Result<regex::Regex, regex::Error> {
     regex::RegexBuilder::new(translated)
         .size_limit(max_bytes)
@@ -109,9 +110,9 @@ impl Backtracking {
 }
 
 thread_local! {
-    /// The time that is left for the matches of one value.
+    /// Time left for the matches of one value.
     static LEFT: Cell<Duration> = const { Cell::new(Duration::MAX) };
-    /// The pattern at which a bound was reached.
+    /// The pattern that reached a bound.
     static OVER: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -127,8 +128,10 @@ fn spend(time: Duration, failed: bool, pattern: &str) {
     }
 }
 
-/// Runs a check whose matches may take so long together. `Err` names the pattern that reached its bound; then the outcome of
-/// the check means nothing.
+/// Runs a check with a total time limit for its backtracking matches.
+///
+/// # Errors
+/// Returns the pattern that reached a bound; the outcome of the check is then meaningless.
 pub(super) fn bounded<T>(time: Duration, check: impl FnOnce() -> T) -> Result<T, String> {
     LEFT.set(time);
     OVER.set(None);
@@ -146,7 +149,7 @@ struct PatternKeyword {
     text: String,
 }
 
-/// Makes the keyword from its value, a pattern that was compiled before.
+/// Builds the keyword from its value, a pattern that compiled before.
 pub(super) fn keyword<'a>(
     value: &'a Value,
     max_bytes: usize,

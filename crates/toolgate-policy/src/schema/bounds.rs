@@ -1,4 +1,4 @@
-//! The parts of a schema as a flat list, refused where there are too many.
+//! Subschemas of a schema as a flat list, within the configured bounds.
 
 use super::backtracking;
 use crate::words;
@@ -6,18 +6,19 @@ use serde_json::{Map, Value};
 use std::{collections::HashMap, time::Duration};
 use toolgate_core::Json;
 
-/// What a schema may be. One that is more withholds its tool.
+/// Bounds on one JSON Schema. A tool with a schema that exceeds them is withheld.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Bounds {
-    /// Bytes of a schema; 64 KiB.
+    /// Maximum size in bytes. Default: 64 KiB.
     pub bytes: usize,
-    /// How deep schemas may stand in schemas; 32.
+    /// Maximum nesting of subschemas. Default: 32.
     pub depth: usize,
-    /// Schemas in a schema; 2000.
+    /// Maximum number of subschemas. Default: 2000.
     pub parts: usize,
-    /// Regular expressions in a schema; 200.
+    /// Maximum number of regular expressions. Default: 200.
     pub patterns: usize,
-    /// How long a processor may work on one value, as it is known before; 50 ms. For a release build.
+    /// Maximum processor time for one value, as estimated for a release build before the check starts. Default: 50
+    /// ms.
     pub time: Duration,
 }
 
@@ -47,39 +48,39 @@ pub(super) fn bytes(schema: &Json, most: usize) -> Result<(), String> {
     }
 }
 
-/// How one schema stands in another.
+/// Relation of a subschema to its parent schema.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Place<'a> {
-    /// It judges the same value.
+    /// It applies to the same value.
     Same,
-    /// It judges a member of that name.
+    /// It applies to the member with this name.
     Member(&'a str),
-    /// It judges members that it does not name, or their names.
+    /// It applies to members that it does not name, or to member names.
     Members,
-    /// It judges items of a list.
+    /// It applies to the items of a list.
     Items,
-    /// Nothing is judged by it unless it is referred to.
+    /// It applies only if a reference leads to it.
     Kept,
 }
 
-/// One schema in a schema.
+/// One subschema of a schema.
 pub(super) struct Part<'a> {
     pub(super) schema: &'a Map<String, Value>,
-    /// The part whose `$id` is the base of references; the root has one always.
+    /// Index of the subschema with the `$id` that is the base of references; the root is always one.
     pub(super) base: usize,
     pub(super) within: Vec<(Place<'a>, usize)>,
 }
 
-/// All schemas in a schema; the root is the first.
+/// All subschemas of a schema; the root is the first.
 pub(super) struct Graph<'a> {
     pub(super) parts: Vec<Part<'a>>,
-    /// How many regular expressions there are in it.
+    /// Number of regular expressions in it.
     pub(super) patterns: usize,
     index: HashMap<*const Value, usize>,
 }
 
 impl<'a> Graph<'a> {
-    /// Walks without a stack of its own making: foreign depth costs memory that the bounds limit.
+    /// Collects the subschemas iteratively, not recursively: the nesting comes from the server.
     pub(super) fn of(root: &'a Value, bounds: &Bounds) -> Result<Graph<'a>, String> {
         let mut graph = Graph {
             parts: Vec::new(),
@@ -128,13 +129,13 @@ impl<'a> Graph<'a> {
         Ok(graph)
     }
 
-    /// The part that this value is.
+    /// Returns the index of the subschema that is this value.
     pub(super) fn at(&self, value: &Value) -> Option<usize> {
         self.index.get(&std::ptr::from_ref(value)).copied()
     }
 }
 
-/// The schemas that stand right in a schema.
+/// Returns the direct subschemas of a schema.
 fn parts_of<'a>(
     schema: &'a Map<String, Value>,
     patterns: &mut usize,
@@ -170,7 +171,7 @@ fn parts_of<'a>(
                 parts.push((Place::Members, value));
             }
             (key, _) if DATA.contains(&key) => {}
-            // A reference may lead into a keyword that nobody knows, so what stands there counts too.
+            // A reference may lead into an unknown keyword, so its value counts too.
             (_, Value::Object(_)) => parts.push((Place::Kept, value)),
             (_, Value::Array(list)) => parts.extend(list.iter().map(|v| (Place::Kept, v))),
             _ => {}

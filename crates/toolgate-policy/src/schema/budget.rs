@@ -1,7 +1,7 @@
-//! Checking a value costs little, or is done aside, or is not done at all.
+//! Time budget of a check: cheap checks run inline, slow ones on a blocking thread, too expensive ones not at all.
 //!
-//! A schema is foreign, and so are most values. How long a check takes at most is known before it begins, in nanoseconds of
-//! a processor for a release build: nobody can stop it once it runs.
+//! Schemas and most values are untrusted. The maximum time is estimated before the check starts, in nanoseconds of
+//! processor time of a release build, because a running check cannot be stopped.
 
 use super::{Compiled, Schema, problems, work::DEEPEST};
 use crate::contain::withheld;
@@ -10,24 +10,25 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 use toolgate_core::{BoxFuture, Problem, View};
 
-/// What is done on the spot, in nanoseconds.
+/// Maximum estimated time of an inline check, in nanoseconds.
 const HERE: u64 = 1_000_000;
-/// Checks that take their time at once.
+/// Maximum number of slow checks that run at once.
 const ASIDE: usize = 2;
-/// How many times its own time a check is waited for: others have the processors, too.
+/// Factor by which the wait for a slow check may exceed its time limit: the processors are shared.
 const PATIENCE: u32 = 40;
 
 static PLACES: Semaphore = Semaphore::const_new(ASIDE);
 
-/// What is wrong with a value: known now, or soon. An error says why nobody knows.
+/// The result of a check, immediate or pending. An error says why there is no result.
 pub(crate) enum Checked {
-    /// Known.
+    /// The check ran inline.
     Now(Vec<Problem>),
-    /// Soon, or its time is over.
+    /// The check runs on a blocking thread, or times out.
     Soon(BoxFuture<'static, Result<Vec<Problem>, String>>),
 }
 
-/// Whether a short value as it stands fits a plain schema: nearly all do. `false` where that is not known without a tree.
+/// Returns whether a short unparsed value fits a plain schema, as nearly all do; `false` if that needs a parsed
+/// value.
 pub(crate) fn fits(compiled: &Compiled, value: &View<'_>) -> bool {
     let Ok(schema) = compiled else {
         return false;
@@ -35,7 +36,7 @@ pub(crate) fn fits(compiled: &Compiled, value: &View<'_>) -> bool {
     let most = HERE.min(nanos(schema.time));
     let plain = schema.plain.as_ref();
     let text = value.as_str().as_bytes();
-    // No level is without its sign.
+    // Every level of nesting has an opening bracket, so their number bounds the depth.
     let levels = || memchr::memchr2_iter(b'{', b'[', text).count();
     schema.depth >= DEEPEST
         && (text.len() <= DEEPEST || levels() <= DEEPEST)
@@ -43,17 +44,17 @@ pub(crate) fn fits(compiled: &Compiled, value: &View<'_>) -> bool {
         && plain.is_some_and(|plain| plain.takes_text(value))
 }
 
-/// Whether members that have a default may be left out although the schema requires them.
+/// Policy for required members that have a default.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RequiredDefaults {
-    /// They may be left out: the server fills them in.
+    /// They may be omitted: the server fills them in.
     #[default]
     Optional,
-    /// They may not, as the schema says.
+    /// They may not be omitted, as the schema says.
     Required,
 }
 
-/// Checks a value against a schema; without problems where there is no schema.
+/// Checks a value against a schema. A schema that did not compile finds no problems.
 pub(crate) fn check(
     compiled: &Arc<Compiled>,
     value: &Value,
@@ -66,7 +67,7 @@ pub(crate) fn check(
     if cost > most {
         return Checked::Now(vec![too_much(schema.time)]);
     }
-    // How long backtracking takes is not known before.
+    // The time of backtracking cannot be estimated.
     if cost <= HERE && !schema.backtracks {
         return Checked::Now(judged(schema, value, defaults));
     }

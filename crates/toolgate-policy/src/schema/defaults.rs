@@ -1,4 +1,4 @@
-//! Required members that have a default: a server fills them in.
+//! Required members with a default, which a server fills in.
 
 use super::position::{self, get_mut};
 use super::reference::unpercent;
@@ -10,7 +10,7 @@ const MAX_SCHEMAS: usize = 16;
 
 /// The same schema in which members that have a `default` are not required; `None` where there are none.
 ///
-/// A value passes if it fits either of the two, so one that fits the schema as it stands always does.
+/// A value passes if it fits either schema, so a value that fits the original always passes.
 pub(super) fn optional(tree: &Value) -> Option<Value> {
     let schemas = position::schemas(tree);
     let filled = schemas.iter().map(|one| (one, filled(one.schema, tree)));

@@ -1,10 +1,10 @@
-//! The dialect of a schema.
+//! JSON Schema dialects.
 
 use super::bounds::Graph;
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
-/// A dialect of JSON Schema that can be checked.
+/// A JSON Schema dialect that can be checked.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Dialect {
     /// Rewritten to 2020-12.
@@ -29,18 +29,18 @@ impl Dialect {
         }
     }
 
-    /// Whether `$ref` makes a validator ignore the keywords beside it.
+    /// Returns whether `$ref` makes validators of this dialect ignore its sibling keywords.
     pub(super) fn ignores_siblings_of_ref(self) -> bool {
         self <= Dialect::Draft07
     }
 }
 
-/// Returns the dialect that the root names, or 2020-12.
+/// Returns the dialect that the root schema names, or 2020-12.
 ///
-/// `definitions` says nothing about the dialect: 2020-12 knows it too. A subschema may name an older dialect than a root of
-/// 2020-12, since older keywords are rewritten anyway.
+/// `definitions` does not identify a dialect: 2020-12 knows it too. A subschema may name an older dialect than a
+/// 2020-12 root, since older keywords are rewritten anyway.
 ///
-/// Source: the Tools pages of the protocol since 2025-11-25 (2020-12 where nothing is named).
+/// Source: the Tools pages of the specification since 2025-11-25 (2020-12 if no dialect is named).
 pub(super) fn of(graph: &Graph<'_>) -> Result<Dialect, String> {
     let named = |schema| match schema_uri(schema).map(|uri| (uri, known(uri))) {
         Some((uri, None)) => Err(format!(
@@ -60,7 +60,7 @@ pub(super) fn of(graph: &Graph<'_>) -> Result<Dialect, String> {
     Ok(root)
 }
 
-/// The dialect that this schema itself names, if it is a known one.
+/// Returns the dialect that this schema itself names, if it is a known one.
 pub(super) fn named_by(schema: &Map<String, Value>) -> Option<Dialect> {
     schema_uri(schema).and_then(known)
 }
@@ -75,7 +75,7 @@ fn known(name: &str) -> Option<Dialect> {
         .strip_prefix("https://")
         .or_else(|| name.strip_prefix("http://"))?;
     match name.strip_prefix("json-schema.org/")? {
-        // The newest one, whichever it is.
+        // The unversioned URI means the newest dialect.
         "draft/2020-12/schema" | "schema" => Some(Dialect::Draft202012),
         "draft/2019-09/schema" => Some(Dialect::Draft201909),
         "draft-07/schema" => Some(Dialect::Draft07),

@@ -1,7 +1,7 @@
-//! Regular expressions of ECMA-262 in the syntax of the engines.
+//! Translation of ECMA-262 regular expressions to the syntax of the Rust engines.
 //!
-//! `\d`, `\w` and `\s` are those of ECMA-262, `\/` is a slash, `[^]` is any character. Escapes of Python and PCRE that ECMA-262
-//! does not have (`\A`, `\Z`, `\z`) keep their meaning, since they appear in schemas that are generated there.
+//! `\d`, `\w` and `\s` have their ECMA-262 meaning, `\/` is a slash, `[^]` is any character. Escapes of Python and
+//! PCRE that ECMA-262 lacks (`\A`, `\Z`, `\z`) keep their meaning, because generated schemas contain them.
 
 use std::{iter::Peekable, str::Chars};
 
@@ -12,7 +12,7 @@ const SPACE: &str = "\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{
 /// Translates a pattern.
 ///
 /// # Errors
-/// Why it has no equivalent.
+/// Returns the reason if the pattern has no equivalent.
 pub(super) fn translate(pattern: &str) -> Result<String, String> {
     let mut translation = Translation {
         rest: pattern.chars().peekable(),
@@ -27,10 +27,10 @@ struct Translation<'a> {
     out: String,
 }
 
-/// What an escape stands for.
+/// The meaning of an escape sequence.
 enum Escape {
     Char(char),
-    /// The inside of a class, and whether it is negated.
+    /// The content of a character class, and whether it is negated.
     Class(&'static str, bool),
     /// Text that both engines read as ECMA-262 does.
     Same(String),
@@ -72,7 +72,7 @@ impl Translation<'_> {
         Ok(())
     }
 
-    /// What stands after a backslash.
+    /// Parses an escape sequence after its backslash.
     fn escaped(&mut self) -> Result<Escape, String> {
         let c = self.rest.next().ok_or("it ends with a backslash")?;
         Ok(match c {
@@ -109,7 +109,7 @@ impl Translation<'_> {
         })
     }
 
-    /// `\p{…}` and `\k<…>`.
+    /// Parses `\p{…}` and `\k<…>`.
     fn named(&mut self, c: char) -> Result<String, String> {
         let (open, close) = if c == 'k' { ('<', '>') } else { ('{', '}') };
         let mut text = format!("\\{c}");
@@ -130,7 +130,7 @@ impl Translation<'_> {
         })
     }
 
-    /// `\uXXXX`, `\u{…}`, or two surrogates that are one character.
+    /// Parses `\uXXXX`, `\u{…}`, or a surrogate pair.
     fn unicode(&mut self) -> Option<char> {
         if self.rest.next_if_eq(&'{').is_some() {
             let mut code = 0_u32;
@@ -153,7 +153,7 @@ impl Translation<'_> {
         char::from_u32(0x10000 + ((first - 0xd800) << 10) + second)
     }
 
-    /// A counted repetition; any other brace is a character.
+    /// Translates a counted repetition; any other brace is a literal.
     fn brace(&mut self) {
         let inside: String = self.rest.clone().take_while(|c| *c != '}').collect();
         let (least, most) = inside.split_once(',').unwrap_or((&inside, "0"));
@@ -166,11 +166,14 @@ impl Translation<'_> {
         self.out.push('{');
         self.out.push_str(&inside);
         self.out.push('}');
-        // The digits and the brace after them.
+        // Skips the content and the closing brace.
         let _ = self.rest.nth(inside.len());
     }
 
-    /// The start of a group. A flag that changes how the rest is read has no equivalent.
+    /// Translates the start of a group.
+    ///
+    /// # Errors
+    /// The `x` flag and comments have no equivalent.
     fn group(&mut self) -> Result<(), String> {
         self.out.push('(');
         if self.rest.next_if_eq(&'?').is_none() {
@@ -185,7 +188,7 @@ impl Translation<'_> {
         if flags.contains('x') || self.rest.peek() == Some(&'#') {
             return Err("its flags or comments have no equivalent in ECMA-262".to_owned());
         }
-        // A name may hold characters that mean something elsewhere, but not these.
+        // A group name may hold characters that mean something elsewhere, but not these.
         while let Some(c) = self
             .rest
             .next_if(|c| c.is_ascii_alphanumeric() || "<>=!:_-".contains(*c))
@@ -201,7 +204,7 @@ impl Translation<'_> {
     fn class(&mut self) -> Result<(), String> {
         let negated = self.rest.next_if_eq(&'^').is_some();
         if self.rest.next_if_eq(&']').is_some() {
-            // `[^]` is every character, `[]` is none.
+            // `[^]` matches every character, `[]` none.
             let class = if negated {
                 "[\\x{0}-\\x{10ffff}]"
             } else {
@@ -231,7 +234,7 @@ impl Translation<'_> {
                     let at = self.out.len();
                     let last = self.escaped_in_class()?;
                     if last.is_none() {
-                        // `a-\d`: the hyphen is one.
+                        // `a-\d`: the hyphen is a literal.
                         self.out.insert_str(at, "\\-");
                     }
                     last
@@ -247,7 +250,8 @@ impl Translation<'_> {
         Ok(())
     }
 
-    /// The character of an escape in a class; `None` where it is a class of its own, which is then written.
+    /// Returns the character of an escape in a class. An escape that is itself a class is written out and returns
+    /// `None`.
     fn escaped_in_class(&mut self) -> Result<Option<char>, String> {
         if self.rest.next_if_eq(&'b').is_some() {
             return Ok(Some('\u{8}'));
@@ -261,7 +265,7 @@ impl Translation<'_> {
             }
             Escape::Same(text) => return Err(format!("{text} has no meaning in a class")),
         }
-        // `\d-z`: the hyphen after a class is one.
+        // `\d-z`: the hyphen after a class is a literal.
         if self.rest.next_if_eq(&'-').is_some() {
             self.out.push_str("\\-");
         }

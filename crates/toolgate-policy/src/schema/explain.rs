@@ -1,4 +1,4 @@
-//! What is wrong with a value, in words a model can act on and without the value itself.
+//! Explanations of invalid values that a model can act on and that do not contain the value itself.
 
 use super::{Schema, backtracking};
 use crate::text::clean;
@@ -9,18 +9,18 @@ use jsonschema::{
 use serde_json::{Map, Value};
 use toolgate_core::Problem;
 
-/// Problems that are told at most.
+/// Maximum number of reported problems.
 pub(crate) const MOST: usize = 8;
-/// Bytes of one part of an explanation.
+/// Maximum size of one part of an explanation, in bytes.
 const LONG: usize = 200;
 
-/// Problems, and one sentence that says them all.
+/// The problems of a value, and one sentence that lists them.
 pub(crate) struct Explained {
     pub(crate) problems: Vec<Problem>,
 }
 
 impl Explained {
-    /// `at /a expected an integer, got a string of 3 characters; at …`.
+    /// Formats the problems as `at /a expected an integer, got a string of 3 characters; at …`.
     pub(crate) fn sentence(&self) -> String {
         let say = |p: &Problem| match p.path.as_str() {
             "" => format!("expected {}, got {}", p.expected, p.got),
@@ -30,7 +30,7 @@ impl Explained {
     }
 }
 
-/// The first problems of a value; none if it fits.
+/// Returns the first problems of a value; none if it is valid.
 pub(crate) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
     if too_deep(value, schema.depth) {
         let expected = format!(
@@ -91,7 +91,7 @@ fn found(schema: &Schema, validator: &Validator, value: &Value) -> Vec<Problem> 
         .collect()
 }
 
-/// Whether a value has more levels. The reader bounds the stack.
+/// Returns whether a value has more than `levels` levels of nesting. The JSON parser bounds the recursion.
 fn too_deep(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(items) => {
@@ -142,12 +142,12 @@ fn problem(schema: &Schema, error: &ValidationError<'_>) -> Problem {
     }
 }
 
-/// One step deeper, as a JSON pointer.
+/// Appends a member name to a JSON pointer.
 pub(crate) fn step(path: &str, name: &str) -> String {
     format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// What to say of a member that nobody expects.
+/// Returns the explanation of an unknown member, with a suggestion or the known names.
 pub(crate) fn stranger(what: &str, name: &str, known: Option<&Map<String, Value>>) -> String {
     let near = known.and_then(|known| nearest(name, known.keys()));
     match near {
@@ -168,7 +168,7 @@ fn there_are(known: Option<&Map<String, Value>>) -> String {
     }
 }
 
-/// The known name that was probably meant.
+/// Returns the known name that was probably meant, by edit distance.
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Option<&'a String> {
     const LONGEST: usize = 64;
     if name.len() > LONGEST {
@@ -181,7 +181,7 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Option<&'
     (distance <= 1 + name.chars().count() / 4).then_some(near)
 }
 
-/// What came: its kind and size. Of strings never a word, since a secret may stand in the wrong place.
+/// Describes a value by its kind and size. Never quotes strings, since a secret may be in the wrong place.
 pub(crate) fn kind(value: &Value, secret: bool) -> String {
     let many = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     match value {
@@ -266,7 +266,7 @@ fn article(name: &str) -> String {
     }
 }
 
-/// Cuts a long text; the schema is foreign text as well.
+/// Truncates a long text; schemas are untrusted too.
 pub(crate) fn short(text: &str) -> String {
     let end = text
         .char_indices()
@@ -281,8 +281,8 @@ pub(crate) fn short(text: &str) -> String {
     }
 }
 
-/// The schema of a place. References are not followed for this: numbers and booleans are all that is shown of a value,
-/// and not where the schema itself says no.
+/// Returns the subschema at a JSON pointer, without following references. It decides which values are hidden: only
+/// numbers and booleans are ever shown, and not if the schema marks them as secret.
 fn at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').skip(1).try_fold(schema, |at, step| {
         let step = step.replace("~1", "/").replace("~0", "~");
@@ -292,7 +292,7 @@ fn at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// Whether a schema says that its values are not to be shown.
+/// Returns whether a schema marks its values as secret (`writeOnly`, or the format `password`).
 fn secret(schema: &Value) -> bool {
     schema.get("writeOnly") == Some(&Value::Bool(true))
         || schema.get("format").and_then(Value::as_str) == Some("password")

@@ -1,4 +1,4 @@
-//! Schemas that are in use, compiled once however often a server lists them.
+//! Cache of compiled schemas: each is compiled once, however often a server lists it.
 
 use super::{Bounds, Schema};
 use ring::digest::{SHA256, digest};
@@ -8,18 +8,19 @@ use std::{
 };
 use toolgate_core::Json;
 
-/// A compiled schema, or why it cannot be used.
+/// A compiled schema, or the reason why it cannot be used.
 pub(crate) type Compiled = Result<Schema, String>;
 
-/// By the digest of its text, and the bounds. Held weakly: what no item uses any more is gone.
+/// Compiled schemas by the SHA-256 digest of their text and the bounds. Weak: an entry lives as long as an item uses
+/// it.
 type Shelf = HashMap<([u8; 32], Bounds), Weak<Compiled>>;
 
 static SHELF: Mutex<Option<Shelf>> = Mutex::new(None);
 
-/// Entries that may be dead before somebody looks.
+/// Minimum size of the cache before dead entries are swept.
 const SWEEP: usize = 1024;
 
-/// The compiled form of a schema. A server that lists the same tools again gets what was compiled the first time.
+/// Returns the compiled form of a schema, from the cache if the same text was compiled before.
 pub(crate) fn compiled(schema: &Json, bounds: &Bounds) -> Arc<Compiled> {
     let mut key = [0; 32];
     let text = digest(&SHA256, schema.as_str().as_bytes());
@@ -27,7 +28,7 @@ pub(crate) fn compiled(schema: &Json, bounds: &Bounds) -> Arc<Compiled> {
     if let Some(kept) = with(|shelf| shelf.get(&(key, *bounds)).and_then(Weak::upgrade)) {
         return kept;
     }
-    // Outside of the lock: two may compile the same at once, which costs time only.
+    // Outside of the lock: two tasks may compile the same schema at once, which only costs time.
     let made = Arc::new(Schema::compile(schema, bounds));
     with(|shelf| {
         if shelf.len() >= SWEEP && shelf.len().is_power_of_two() {

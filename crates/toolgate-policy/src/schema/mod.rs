@@ -1,5 +1,5 @@
-//! JSON Schemas of tools: compiled once, within bounds, without ever fetching anything. What is plain, as most are, needs
-//! the compiler only to say why a value does not fit.
+//! JSON Schemas of tools: compiled once, within bounds, without fetching anything. Most schemas are plain
+//! ([`plain`]); for those the compiler is needed only to explain why a value does not fit.
 
 mod author;
 mod backtracking;
@@ -35,43 +35,43 @@ use serde_json::Value;
 use std::{sync::OnceLock, time::Duration};
 use toolgate_core::Json;
 
-/// The largest regular expression once compiled, and its cache, in bytes.
+/// Maximum size of one compiled regular expression, and of its cache, in bytes.
 const PATTERN: usize = 512 * 1024;
-/// All of one schema.
+/// Maximum size of all compiled regular expressions of a schema, in bytes.
 const PATTERNS: usize = 4 * 1024 * 1024;
 
-/// A schema that values can be checked against.
+/// A JSON Schema that values can be validated against.
 pub(crate) struct Schema {
-    /// As it is compiled: in the words of its dialect, without the keywords that are not checked.
+    /// The schema as compiled: rewritten to its dialect's draft, without the keywords that are not checked.
     pub(crate) tree: Value,
-    /// Whether it takes no members but those that it names.
+    /// Whether the schema rejects members that it does not name.
     pub(crate) closed: bool,
-    /// What most schemas are, and then nothing is compiled until a value does not fit.
+    /// The fast path for plain schemas. With it, the validator is compiled only when a value does not fit.
     plain: Option<plain::Plain>,
     compiled: OnceLock<Result<Validator, String>>,
     draft: Draft,
-    /// Regular expressions in it.
+    /// Number of regular expressions.
     patterns: usize,
-    /// How deep a value may be before checking it could take too long.
+    /// Maximum nesting of a value; checking a deeper one could take too long.
     pub(crate) depth: usize,
-    /// What checking a value costs.
+    /// Estimated cost of checking a value.
     pub(crate) cost: work::Cost,
-    /// How long a processor may work on one value.
+    /// Maximum processor time for one value.
     pub(crate) time: Duration,
     /// Keywords that are not checked, each with the reason.
     pub(crate) skipped: Vec<String>,
-    /// Whether a pattern in it is matched by backtracking.
+    /// Whether it has a pattern that is matched by backtracking.
     pub(crate) backtracks: bool,
     backtracking_names: bool,
-    /// The same where members with a default may be left out, if that makes a difference.
+    /// The schema without required members that have a default, if that differs.
     relaxed: Option<Box<Schema>>,
 }
 
 impl Schema {
-    /// Compiles a schema. A keyword that cannot be checked is skipped.
+    /// Compiles a schema. Keywords that cannot be checked are skipped.
     ///
     /// # Errors
-    /// Why it cannot be checked; then nothing may be checked against it.
+    /// Returns the reason if the schema cannot be used; nothing may be checked against it then.
     pub(crate) fn compile(schema: &Json, bounds: &Bounds) -> Result<Schema, String> {
         #[cfg(test)]
         tests::COMPILED.set(tests::COMPILED.get() + 1);
@@ -93,7 +93,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// A schema that is checked as it stands.
+    /// Builds the schema from a rewritten tree, without repairs.
     fn of(tree: Value, draft: Draft, bounds: &Bounds) -> Result<Schema, String> {
         let graph = bounds::Graph::of(&tree, bounds)?;
         let edges = reference::resolve(&graph)?;
@@ -115,7 +115,7 @@ impl Schema {
         })
     }
 
-    /// The same without the keywords that cannot be checked.
+    /// Returns the schema without the keywords that cannot be checked.
     fn repaired(self, bounds: &Bounds) -> Result<Schema, String> {
         let max_bytes = self.max_pattern_bytes();
         let repaired = repair::repair(self.tree, self.draft, max_bytes);
@@ -129,15 +129,15 @@ impl Schema {
         Ok(schema)
     }
 
-    /// The same without the requirement of members that have a default, if that makes a difference.
+    /// Returns the schema without required members that have a default, if that differs.
     pub(crate) fn relaxed(&self) -> Option<&Schema> {
         self.relaxed.as_deref()
     }
 
-    /// The compiled form, made when it is first asked for: at once where the schema is not plain.
+    /// Returns the compiled validator, built on first use, or at once if the schema is not plain.
     ///
     /// # Errors
-    /// Why there is none; a plain schema has one.
+    /// Returns the reason if the schema does not compile; a plain schema always does.
     pub(crate) fn validator(&self) -> Result<&Validator, String> {
         let made = self.compiled.get_or_init(|| self.build());
         made.as_ref().map_err(Clone::clone)
@@ -166,7 +166,7 @@ impl Schema {
     }
 }
 
-/// How schemas are compiled: with regular expressions of so many bytes each, in linear time.
+/// Returns the compiler options, with linear-time regular expressions of at most `max_pattern_bytes` each.
 fn options(draft: Draft, max_pattern_bytes: usize) -> ValidationOptions<'static> {
     let patterns = PatternOptions::regex()
         .size_limit(max_pattern_bytes)
@@ -174,7 +174,7 @@ fn options(draft: Draft, max_pattern_bytes: usize) -> ValidationOptions<'static>
     jsonschema::options()
         .with_draft(draft)
         .offline()
-        // A value that is an expression would be compiled, however large it becomes.
+        // A value that is itself a regular expression would be compiled, however large it becomes.
         .with_format("regex", |_: &str| true)
         .with_pattern_options(patterns)
         .with_keyword(backtracking::KEYWORD, move |_, value, _| {
@@ -182,7 +182,7 @@ fn options(draft: Draft, max_pattern_bytes: usize) -> ValidationOptions<'static>
         })
 }
 
-/// The first words of a message that may quote the whole schema.
+/// Truncates a message that may quote the whole schema.
 fn shorten(text: &str) -> String {
     const MOST: usize = 200;
     let text = crate::text::clean(text);

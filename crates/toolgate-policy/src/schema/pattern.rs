@@ -1,14 +1,14 @@
-//! How long a regular expression takes for each byte of a text.
+//! Cost estimate of a regular expression, per byte of text.
 //!
-//! Its time is linear in the text, but for each character it may look at every state, and `(a{1,50}){1,50}` has some
-//! thousand in a dozen characters.
+//! The engine takes linear time, but may visit every state for each character. `(a{1,50}){1,50}` has some thousand
+//! states in a dozen characters.
 
-/// Nanoseconds for one state and one byte in a release build, at worst: a repetition in a repetition.
+/// Worst-case nanoseconds for one state and one byte in a release build: a repetition in a repetition.
 const STATE: u64 = 80;
-/// States of which all combinations fit into the table that an expression may make for itself.
+/// Maximum number of states for which all combinations fit into the engine's cached DFA.
 const FEW: u64 = 10;
 
-/// Nanoseconds for one byte of text, at worst.
+/// Returns the worst-case nanoseconds for one byte of text.
 pub(super) fn cost(pattern: &str) -> u64 {
     let size = size(pattern);
     if size.states <= FEW && ascii(pattern) {
@@ -17,7 +17,7 @@ pub(super) fn cost(pattern: &str) -> u64 {
     size.alive.saturating_mul(STATE)
 }
 
-/// Whether it has no class of many characters: such a class has a table of its own for each state.
+/// Returns whether the pattern has no Unicode or predefined class: such a class needs many states of its own.
 fn ascii(pattern: &str) -> bool {
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
@@ -28,19 +28,19 @@ fn ascii(pattern: &str) -> bool {
     true
 }
 
-/// How large an expression is.
+/// The size of a regular expression.
 #[derive(Debug, Eq, PartialEq)]
 struct Size {
-    /// Its length with its counted repetitions written out; never below 1.
+    /// Its length with counted repetitions expanded; at least 1.
     states: u64,
-    /// How many of them may be looked at for one character.
+    /// Maximum number of states that are active for one character.
     alive: u64,
 }
 
 fn size(pattern: &str) -> Size {
-    // The longest single thing that is repeated.
+    // The largest repetition count.
     let mut longest = 0_u64;
-    // Of each open group, the sum so far; and what the last thing in it counts.
+    // For each open group, the sum so far; then the size of the last element in it.
     let mut open = vec![0_u64];
     let mut last = 0_u64;
     let mut rest = pattern.chars().peekable();
@@ -84,7 +84,7 @@ fn size(pattern: &str) -> Size {
         }
     }
     let states = open.into_iter().fold(0, u64::saturating_add).max(1);
-    // From the start of the text on, one thing after the other: in the longest of them one place is looked at.
+    // An anchored sequence without groups: in its longest repetition only one state is active.
     let row = pattern.starts_with('^') && !pattern.contains(['(', '|']);
     let alive = match row {
         true => states.saturating_sub(longest).saturating_add(1),
@@ -93,7 +93,7 @@ fn size(pattern: &str) -> Size {
     Size { states, alive }
 }
 
-/// The larger number of `{1,50}`, after the brace; at least 1.
+/// Returns the larger number of `{1,50}`, after the brace; at least 1.
 fn largest(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> u64 {
     let (mut most, mut number) = (1, 0_u64);
     while let Some(c) = rest.next_if(|c| c.is_ascii_digit() || *c == ',') {

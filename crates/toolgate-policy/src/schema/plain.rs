@@ -1,7 +1,7 @@
-//! The plain part of JSON Schema, checked without a compiler: what the schemas of most tools are written in.
+//! Fast path for plain JSON Schema keywords, which most tools use, without a compiled validator.
 //!
-//! It only ever says that a value fits. Who does not fit here is judged, and told why, by the compiled schema, which is made
-//! then. A schema that is not plain, or not well-formed to the letter of its meta-schema, is none of these.
+//! It can only accept. The compiled validator, built on demand, judges all other values and writes the errors. A
+//! schema that is not plain, or violates its meta-schema, has no fast path.
 
 use jsonschema::Draft;
 use serde_json::{Map, Number, Value};
@@ -9,22 +9,22 @@ use std::cmp::Ordering;
 use toolgate_core::View;
 use toolgate_wire::json::Kind;
 
-/// What a value must keep, all of it.
+/// Checks that a value must all pass.
 pub(super) struct Plain(Vec<Check>);
 
-/// One keyword, or two that need each other.
+/// A check for one keyword, or for two that depend on each other.
 enum Check {
     Never,
-    /// One bit for each of [`TYPES`].
+    /// Bit set over [`TYPES`].
     Type(u8),
     Enum(Vec<Value>),
     Limit(Number, fn(Ordering) -> bool),
-    /// Characters of a string, items of a list, members of an object: at least, and at most.
+    /// Minimum and maximum count: characters of a string, items of a list, members of an object.
     Length(u64, u64),
     Items(u64, u64),
     Members(u64, u64),
     Required(Vec<String>),
-    /// Those that are named, in order, and what holds for others.
+    /// Named members, sorted by name, and the checks of all others.
     Properties(Vec<(String, Plain)>, Plain),
     Each(Plain),
     All(Vec<Plain>),
@@ -45,9 +45,9 @@ const NUMBER: u8 = 1 << 5;
 const INTEGER: u8 = 1 << 6;
 
 impl Plain {
-    /// The checks of a schema, if all of it is plain and well-formed.
+    /// Returns the checks of a schema, if all of it is plain and well-formed.
     pub(super) fn of(schema: &Value, draft: Draft) -> Option<Plain> {
-        // The others differ in keywords that are plain here.
+        // The other drafts differ in keywords that are plain here.
         if !matches!(draft, Draft::Draft202012 | Draft::Draft7) {
             return None;
         }
@@ -57,12 +57,12 @@ impl Plain {
         }
     }
 
-    /// Whether a value keeps all of it. The reader bounds the stack.
+    /// Returns whether a value passes all checks. The JSON parser bounds the recursion.
     pub(super) fn takes(&self, value: &Value) -> bool {
         self.0.iter().all(|check| check.takes(value))
     }
 
-    /// The same of a value as it stands, without a tree of it.
+    /// Returns whether an unparsed value passes all checks, without building a tree.
     pub(super) fn takes_text(&self, value: &View<'_>) -> bool {
         self.0.iter().all(|check| check.takes_text(value))
     }
@@ -86,13 +86,13 @@ fn read(schema: &Map<String, Value>, draft: Draft, root: bool) -> Option<Plain> 
     let mut checks = Vec::new();
     for (key, value) in schema {
         let known = match key.as_str() {
-            // Which one it names was looked at before.
+            // The dialect was checked before.
             "$schema" => root && value.is_string(),
             "title" | "description" | "$comment" => value.is_string(),
             "readOnly" | "writeOnly" | "deprecated" => value.is_boolean(),
             "examples" => value.is_array(),
             "default" => true,
-            // Draft-07 looks at it.
+            // Draft-07 validates formats.
             "format" => value.is_string() && draft == Draft::Draft202012,
             "uniqueItems" => value == &Value::Bool(false),
             _ => {
@@ -108,7 +108,7 @@ fn read(schema: &Map<String, Value>, draft: Draft, root: bool) -> Option<Plain> 
     Some(Plain(checks))
 }
 
-/// The check of a keyword, where it has one of its own.
+/// Returns the check of a keyword: `None` if it is not plain, `Some(None)` if it is checked with another one.
 fn keyword(key: &str, value: &Value, draft: Draft) -> Option<Option<Check>> {
     let limit = |holds| Some(Check::Limit(value.as_number()?.clone(), holds));
     Some(Some(match key {
@@ -131,7 +131,7 @@ fn keyword(key: &str, value: &Value, draft: Draft) -> Option<Option<Check>> {
         "anyOf" => Check::Any(parts(value, draft)?),
         "oneOf" => Check::One(parts(value, draft)?),
         "not" => Check::Not(part(value, draft)?),
-        // Both are read together.
+        // [`properties`] reads both together.
         "properties" | "additionalProperties" => return Some(None),
         _ => return None,
     }))
@@ -229,7 +229,7 @@ impl Check {
                 let text = value.str_cow();
                 values.iter().any(|one| one.as_str() == text.as_deref())
             }
-            // Scalars are their own tree, and lists and objects are seldom named.
+            // Scalars are their own tree; lists and objects in `enum` are rare.
             (Check::Enum(_), _) | (Check::Limit(..), Kind::Number) => self.takes(&value.to_value()),
             (Check::Length(least, most), Kind::String) => {
                 let text = value.str_cow().unwrap_or_default();
@@ -262,7 +262,7 @@ impl Check {
     }
 }
 
-/// The types of which a value as it stands is one.
+/// Returns the JSON Schema types of an unparsed value, as a bit set.
 fn kind_of(kind: Kind, value: &View<'_>) -> u8 {
     match kind {
         Kind::Null => NULL,
@@ -274,7 +274,7 @@ fn kind_of(kind: Kind, value: &View<'_>) -> u8 {
     }
 }
 
-/// The types of which a value is one.
+/// Returns the JSON Schema types of a value, as a bit set.
 fn kinds(value: &Value) -> u8 {
     match value {
         Value::Null => NULL,
@@ -289,7 +289,7 @@ fn kinds(value: &Value) -> u8 {
     }
 }
 
-/// A number that a tree can hold, as it is.
+/// A JSON number without loss of precision.
 enum Exact {
     Integer(i128),
     Float(f64),
@@ -298,14 +298,14 @@ enum Exact {
 fn exact(number: &Number) -> Exact {
     let positive = number.as_u64().map(i128::from);
     let integer = positive.or_else(|| number.as_i64().map(i128::from));
-    // Without the feature for numbers of any size, every other one is a float.
+    // Without the `arbitrary_precision` feature, every other number is a float.
     integer.map_or_else(
         || Exact::Float(number.as_f64().unwrap_or(f64::NAN)),
         Exact::Integer,
     )
 }
 
-/// Which is larger, without rounding; `None` for what is no number.
+/// Compares two numbers without rounding; `None` for NaN.
 fn order(one: &Number, other: &Number) -> Option<Ordering> {
     match (exact(one), exact(other)) {
         (Exact::Integer(one), Exact::Integer(other)) => Some(one.cmp(&other)),
@@ -315,13 +315,14 @@ fn order(one: &Number, other: &Number) -> Option<Ordering> {
     }
 }
 
-/// An integer of 65 bits beside a float. A whole float is cut off far beyond them, which changes nothing.
+/// Compares an integer of at most 65 bits with a float. A huge float is truncated far beyond that range, which
+/// changes nothing.
 fn beside(integer: i128, float: f64) -> Option<Ordering> {
     let rest = 0.0.partial_cmp(&float.fract())?;
     Some(integer.cmp(&(float.trunc() as i128)).then(rest))
 }
 
-/// Whether two values are one in the sense of JSON Schema: 1 is 1.0.
+/// Returns whether two values are equal in the sense of JSON Schema: 1 equals 1.0.
 fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {

@@ -2,25 +2,25 @@
 
 use serde_json::{Map, Value};
 
-/// Keywords whose value is data, not schemas.
+/// Keywords with values that are data, not schemas.
 const DATA: [&str; 6] = [
     "const", "default", "enum", "example", "examples", "required",
 ];
 
-/// What the value of a keyword holds.
+/// The content of a keyword's value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Holds {
-    /// It is a schema, or an unknown object that a reference may use as one.
+    /// A schema, or an unknown object that a reference may use as one.
     Schema,
-    /// Its items are.
+    /// A list of schemas.
     List,
-    /// Its members are, by names that are no keywords.
+    /// A map of schemas, by names that are not keywords.
     Map,
-    /// Nothing in it is a schema.
+    /// Data without schemas.
     Data,
 }
 
-/// Whether the members of this keyword's value are schemas.
+/// Returns whether the members of this keyword's value are schemas.
 pub(super) fn is_map(key: &str) -> bool {
     matches!(
         key,
@@ -33,12 +33,12 @@ pub(super) fn is_map(key: &str) -> bool {
     )
 }
 
-/// Whether the value of this keyword is a list of schemas.
+/// Returns whether the value of this keyword is a list of schemas.
 pub(super) fn is_list(key: &str) -> bool {
     matches!(key, "allOf" | "anyOf" | "oneOf" | "prefixItems")
 }
 
-/// What the value of a keyword holds.
+/// Classifies the value of a keyword.
 pub(super) fn holds(key: &str, value: &Value) -> Holds {
     match value {
         _ if DATA.contains(&key) => Holds::Data,
@@ -49,21 +49,21 @@ pub(super) fn holds(key: &str, value: &Value) -> Holds {
     }
 }
 
-/// One schema in a document.
+/// A schema in a document, with its path.
 pub(super) struct Located<'a> {
     /// The tokens of its JSON pointer.
     pub(super) path: Vec<String>,
     pub(super) schema: &'a Map<String, Value>,
 }
 
-/// All schemas of a document, parents before what they hold.
+/// Returns all schemas of a document, parents before their subschemas.
 pub(super) fn schemas(root: &Value) -> Vec<Located<'_>> {
     let mut found = Vec::new();
     collect(root, &mut Vec::new(), &mut found);
     found
 }
 
-/// The reader bounds the stack.
+/// Collects the schemas recursively. The JSON parser bounds the recursion.
 fn collect<'a>(value: &'a Value, path: &mut Vec<String>, found: &mut Vec<Located<'a>>) {
     let Value::Object(schema) = value else {
         return;
@@ -96,7 +96,7 @@ fn collect<'a>(value: &'a Value, path: &mut Vec<String>, found: &mut Vec<Located
     }
 }
 
-/// The value at the end of a path.
+/// Returns the value at a path.
 pub(super) fn get_mut<'a>(root: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
     path.iter().try_fold(root, |value, step| match value {
         Value::Object(map) => map.get_mut(step),
@@ -105,14 +105,14 @@ pub(super) fn get_mut<'a>(root: &'a mut Value, path: &[String]) -> Option<&'a mu
     })
 }
 
-/// A path as a JSON pointer.
+/// Formats a path as a JSON pointer.
 pub(super) fn pointer(path: &[String]) -> String {
     path.iter()
         .map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1")))
         .collect()
 }
 
-/// The tokens of a JSON pointer, without their escapes.
+/// Returns the unescaped tokens of a JSON pointer.
 pub(super) fn tokens(pointer: &str) -> Vec<String> {
     let tokens = pointer.split('/').skip(1);
     tokens

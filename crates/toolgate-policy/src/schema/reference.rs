@@ -1,16 +1,16 @@
-//! References stay inside the schema.
+//! Resolution of references, all of which stay inside the schema.
 
 use super::bounds::{Graph, Part};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// For each part, the parts that it refers to.
+/// For each subschema, the indexes of the subschemas that it refers to.
 pub(super) type Edges = Vec<Vec<usize>>;
 
-/// Follows all references.
+/// Resolves all references.
 ///
 /// # Errors
-/// One leads out of the schema or nowhere.
+/// Fails if a reference leads out of the schema or to nothing.
 pub(super) fn resolve(graph: &Graph<'_>) -> Result<Edges, String> {
     let names = Names::of(graph);
     graph
@@ -20,14 +20,14 @@ pub(super) fn resolve(graph: &Graph<'_>) -> Result<Edges, String> {
         .collect()
 }
 
-/// What parts are called.
+/// Identifiers and anchors of subschemas.
 struct Names<'a> {
     ids: HashMap<&'a str, usize>,
-    /// By base and name; `$dynamicAnchor` too.
+    /// `$anchor` and `$dynamicAnchor`, by base and name.
     anchors: HashMap<(usize, &'a str), usize>,
-    /// A dynamic reference can end at any part of that name.
+    /// Subschemas by `$dynamicAnchor`; a dynamic reference can lead to any with its name.
     dynamic: HashMap<&'a str, Vec<usize>>,
-    /// A recursive reference can end at any of these.
+    /// Subschemas with `$recursiveAnchor`; a recursive reference can lead to any of them.
     recursive: Vec<usize>,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Names<'a> {
             let word = |key: &str| part.schema.get(key).and_then(Value::as_str);
             if let Some(id) = word("$id") {
                 match id.strip_prefix('#') {
-                    // The anchors of draft-07.
+                    // Anchors of draft-07.
                     Some(anchor) => names.anchors.insert((part.base, anchor), at),
                     None => names.ids.insert(id.strip_suffix('#').unwrap_or(id), at),
                 };
@@ -108,8 +108,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The part at the end of a JSON pointer. `true` and `false` are schemas without parts: the root stands for them, which
-/// only makes the estimate of the work larger.
+/// Returns the index of the subschema at a JSON pointer. Boolean schemas have no index: the root stands for them,
+/// which only raises the cost estimate.
 fn pointed(graph: &Graph<'_>, base: usize, pointer: &str) -> Option<usize> {
     let pointer = unpercent(pointer)?;
     let mut steps = pointer

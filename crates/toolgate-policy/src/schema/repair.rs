@@ -1,7 +1,7 @@
-//! A schema that does not compile: patterns go to the other engine, and a keyword that cannot be checked is left out.
+//! Repair of a schema that does not compile: patterns move to the backtracking engine, unusable keywords are removed.
 //!
-//! What is left out only ever lets more values pass. A `not`, an `if` or a `oneOf` that holds a schema with less in it would
-//! let fewer pass, so it is left out too, or becomes `anyOf`.
+//! A removal may only make the schema accept more values. A `not`, `if` or `oneOf` with a weakened subschema would
+//! accept fewer, so it is removed too, or becomes `anyOf`.
 
 use super::{
     backtracking::{self, Pattern},
@@ -13,15 +13,15 @@ use jsonschema::Draft;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Times that a schema is validated against its meta-schema, and that its references are followed.
+/// Maximum number of passes, both of meta-schema validation and of following references.
 const MAX_ROUNDS: usize = 16;
 
 /// A schema without the keywords that cannot be checked.
 pub(super) struct Repaired {
     pub(super) tree: Value,
-    /// Each keyword that is not checked, and why.
+    /// Each keyword that is not checked, with the reason.
     pub(super) skipped: Vec<String>,
-    /// Whether names in `patternProperties` need backtracking.
+    /// Whether a name in `patternProperties` needs backtracking.
     pub(super) backtracking_names: bool,
 }
 
@@ -54,15 +54,15 @@ struct Repair {
     draft: Draft,
     max_pattern_bytes: usize,
     skipped: Vec<String>,
-    /// The schemas that let more values pass than they say.
+    /// Paths of weakened schemas: they accept more values than written.
     changed: BTreeSet<Path>,
-    /// Whether a keyword is left out that says which members or items are known.
+    /// Whether a removed keyword decides which members or items are known.
     applicators: bool,
     backtracking_names: bool,
 }
 
 impl Repair {
-    /// Leaves out keywords whose value the meta-schema does not allow.
+    /// Removes keywords with values that violate the meta-schema.
     fn values(&mut self) {
         for _ in 0..MAX_ROUNDS {
             let wrong = meta_errors(self.draft, &self.tree);
@@ -76,7 +76,7 @@ impl Repair {
         }
     }
 
-    /// Leaves out the keyword in which the value at this path stands, or the schema that it should be.
+    /// Removes the keyword that contains the value at this path, or replaces the subschema at this path by `true`.
     fn skip_value(&mut self, schemas: &BTreeSet<Path>, path: &[String], why: &str) {
         let mut holders = (0..path.len()).rev().map(|length| &path[..length]);
         let Some(holder) = holders.find(|holder| schemas.contains(*holder)) else {
@@ -88,7 +88,7 @@ impl Repair {
         let Some(Value::Object(schema)) = get_mut(&mut self.tree, &holder) else {
             return;
         };
-        // An earlier error of the same round may have removed it.
+        // An earlier error of the same pass may have removed it.
         let Some(value) = schema.get_mut(&key) else {
             return;
         };
@@ -114,7 +114,7 @@ impl Repair {
         self.skipped.push(format!("{at} ({})", shorten(why)));
     }
 
-    /// Hands patterns that need it to the engine that backtracks, and leaves out those that no engine can compile.
+    /// Moves patterns that need it to the backtracking engine, and removes those that no engine compiles.
     fn patterns(&mut self) {
         let paths: Vec<Path> = position::schemas(&self.tree)
             .into_iter()
@@ -148,7 +148,8 @@ impl Repair {
         }
     }
 
-    /// The same for the names in `patternProperties`. Without one of them nobody knows which members are additional.
+    /// Does the same for the names in `patternProperties`. If one fails, `additionalProperties` is undecidable and is
+    /// removed.
     fn pattern_names(&mut self, path: &[String]) {
         let max_bytes = self.max_pattern_bytes;
         let Some(Value::Object(schema)) = get_mut(&mut self.tree, path) else {
@@ -193,7 +194,7 @@ impl Repair {
         self.changed.insert(path.to_vec());
     }
 
-    /// Where it is not known which members or items others name, none can be said to be unknown.
+    /// Removes the `unevaluated…` keywords if it is unknown which members or items other keywords evaluate.
     fn unevaluated(&mut self) {
         if !self.applicators {
             return;
@@ -205,7 +206,7 @@ impl Repair {
         }
     }
 
-    /// Leaves out negations of schemas that let more values pass than they say.
+    /// Removes negations of weakened schemas.
     fn negations(&mut self) {
         if self.changed.is_empty() {
             return;
@@ -258,7 +259,7 @@ impl Repair {
     }
 }
 
-/// Removes a keyword, and those whose meaning depends on it. Whether it says which members or items are known.
+/// Removes a keyword and those that depend on it. Returns whether it decides which members or items are known.
 fn remove(schema: &mut Map<String, Value>, key: &str) -> bool {
     schema.remove(key);
     let depend: &[&str] = match key {
@@ -289,7 +290,7 @@ fn paths(tree: &Value) -> Vec<Path> {
     schemas.map(|one| one.path).collect()
 }
 
-/// The schemas in which something is left out, and those that hold or refer to one.
+/// Returns the weakened schemas, and all schemas that contain or refer to one.
 fn partial(tree: &Value, changed: &BTreeSet<Path>) -> BTreeSet<Path> {
     let schemas = position::schemas(tree);
     let mut partial = BTreeSet::new();
@@ -303,7 +304,7 @@ fn partial(tree: &Value, changed: &BTreeSet<Path>) -> BTreeSet<Path> {
             let mut targets = refers
                 .iter()
                 .filter_map(|key| one.schema.get(*key)?.as_str());
-            // A reference by name may lead anywhere.
+            // A reference that is not a JSON pointer may lead anywhere.
             if targets.any(|to| match to.strip_prefix("#/") {
                 Some(_) => partial.contains(&position::tokens(&to[1..])),
                 None => true,
@@ -315,7 +316,7 @@ fn partial(tree: &Value, changed: &BTreeSet<Path>) -> BTreeSet<Path> {
             return partial;
         }
     }
-    // A long chain of references: all of them count as partial.
+    // The chain of references is too long: all schemas count as weakened.
     schemas.into_iter().map(|one| one.path).collect()
 }
 
@@ -327,7 +328,7 @@ fn with_holders(path: &[String], partial: &mut BTreeSet<Path>) {
     }
 }
 
-/// Where the meta-schema says no, and why: it may say so of one place several times.
+/// Returns the meta-schema errors by path, one for each.
 fn meta_errors(draft: Draft, tree: &Value) -> BTreeMap<Path, String> {
     let validator = match draft {
         Draft::Draft6 => jsonschema::draft6::meta::validator(),
@@ -344,7 +345,7 @@ fn meta_errors(draft: Draft, tree: &Value) -> BTreeMap<Path, String> {
         .collect()
 }
 
-/// Whether the compiler's own engine takes the pattern.
+/// Returns whether the linear-time engine compiles the pattern.
 fn is_linear(pattern: &str, max_bytes: usize) -> bool {
     let schema = serde_json::json!({"pattern": pattern});
     super::options(Draft::Draft202012, max_bytes)

@@ -1,4 +1,4 @@
-//! Keywords of older dialects, and common slips, in the words of the dialect that a schema is compiled as.
+//! Rewriting of older dialects and common mistakes to the draft that a schema is compiled as.
 
 use super::{
     backtracking,
@@ -10,7 +10,7 @@ use jsonschema::Draft;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
-/// Members that stand beside `$ref` in dialects in which it ignores all others: they assert nothing.
+/// Members that remain beside `$ref` in dialects in which it overrides its siblings: they assert nothing.
 const BESIDE_REF: [&str; 8] = [
     "$ref",
     "$schema",
@@ -45,7 +45,8 @@ struct Rewrite<'a> {
 }
 
 impl<'a> Rewrite<'a> {
-    /// Rewrites one schema and all in it. `base` is the resource that its references start from; the reader bounds the stack.
+    /// Rewrites a schema and its subschemas. `base` is the base of its references. The JSON parser bounds the
+    /// recursion.
     fn schema(&self, old: &'a Value, base: &'a Value, alone: bool) -> Value {
         let Value::Object(schema) = old else {
             return old.clone();
@@ -63,7 +64,7 @@ impl<'a> Rewrite<'a> {
         };
         let mut new = Map::new();
         for (key, value) in schema {
-            // A subschema without an identifier may not name a dialect; generators that nest schemas do.
+            // A subschema without an identifier may not name a dialect, but generators that nest schemas write one.
             let left_out = key == backtracking::KEYWORD
                 || (is_ref && !BESIDE_REF.contains(&key.as_str()))
                 || (inner && key == "$schema");
@@ -91,7 +92,7 @@ impl<'a> Rewrite<'a> {
         Value::Object(new)
     }
 
-    /// Whether keywords that only draft-07 and its predecessors know are rewritten.
+    /// Returns whether keywords that only draft-07 and older dialects have are rewritten.
     fn rewrites_old(&self) -> bool {
         self.dialect.draft() == Draft::Draft202012
     }
@@ -121,7 +122,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// A reference whose pointer leads through keywords that have moved.
+    /// Returns a reference with its pointer adjusted to keywords that have moved.
     fn moved(&self, reference: &str, base: &Value) -> String {
         let pointer = reference.strip_prefix('#').filter(|p| p.starts_with('/'));
         let Some(pointer) = pointer.filter(|_| self.rewrites_old()) else {
@@ -157,7 +158,7 @@ impl<'a> Rewrite<'a> {
     }
 }
 
-/// Where the value of a keyword has moved to, as a part of a pointer.
+/// Returns the new location of a keyword's value, as part of a pointer.
 fn place(schema: &Map<String, Value>, key: &str) -> Option<String> {
     let tuple = schema.get("items").is_some_and(Value::is_array);
     let (to, clashes) = match key {
@@ -173,7 +174,7 @@ fn place(schema: &Map<String, Value>, key: &str) -> Option<String> {
     })
 }
 
-/// `items` with a list, and `additionalItems` beside it. Beside `prefixItems` both apply.
+/// Rewrites `items` with a list, and its `additionalItems`. Beside `prefixItems` both apply, so they go to `allOf`.
 fn tuples(
     schema: &Map<String, Value>,
     new: &mut Map<String, Value>,
@@ -187,7 +188,7 @@ fn tuples(
         true => both,
         false => new,
     };
-    // An empty list says nothing, and 2020-12 does not allow it.
+    // An empty list asserts nothing, and 2020-12 does not allow it.
     let items = items.filter(|items| items.as_array().is_none_or(|items| !items.is_empty()));
     to.extend(items.map(|items| ("prefixItems".to_owned(), items)));
     to.extend(rest.map(|rest| ("items".to_owned(), rest)));
@@ -222,7 +223,7 @@ fn dependencies(
     }
 }
 
-/// `$recursiveRef` of 2019-09, whose only value is `#`.
+/// Rewrites `$recursiveRef` of 2019-09, which only allows the value `#`.
 fn recursive(new: &mut Map<String, Value>, both: &mut Map<String, Value>) {
     let Some(Value::String(reference)) = new.get("$recursiveRef").cloned() else {
         return;
@@ -235,7 +236,7 @@ fn recursive(new: &mut Map<String, Value>, both: &mut Map<String, Value>) {
     to.insert("$ref".to_owned(), reference.into());
 }
 
-/// `exclusiveMinimum: true` beside `minimum`, and the same of the maximum.
+/// Rewrites the boolean `exclusiveMinimum` beside `minimum`, and the same for the maximum.
 fn bounds(schema: &Map<String, Value>, new: &mut Map<String, Value>) {
     for (bound, exclusive) in [
         ("minimum", "exclusiveMinimum"),
@@ -252,7 +253,7 @@ fn bounds(schema: &Map<String, Value>, new: &mut Map<String, Value>) {
     }
 }
 
-/// `any`, which is no constraint, names that stand twice, and `nullable` of OpenAPI.
+/// Rewrites `type`: removes `any`, which is no constraint, and duplicates, and adds `null` for `nullable` of OpenAPI.
 fn types(schema: &Map<String, Value>, new: &mut Map<String, Value>, openapi: bool) {
     let Some(value) = schema.get("type") else {
         return;
@@ -274,7 +275,7 @@ fn types(schema: &Map<String, Value>, new: &mut Map<String, Value>, openapi: boo
     }
 }
 
-/// Names that stand twice, and `required: false` in a property, which says nothing.
+/// Rewrites `required`: removes duplicates, and `required: false` in a property, which asserts nothing.
 fn required(schema: &Map<String, Value>, new: &mut Map<String, Value>) {
     match schema.get("required") {
         Some(Value::Bool(false)) => {
@@ -297,7 +298,7 @@ fn without_repeats(values: &[Value]) -> Vec<Value> {
     values.iter().filter(new).cloned().collect()
 }
 
-/// `id` of draft-04: a name within the document, or its address.
+/// Rewrites `id` of draft-04 to `$anchor` or `$id`.
 fn identifier(new: &mut Map<String, Value>) {
     let Some(Value::String(id)) = new.get("id").cloned() else {
         return;

@@ -1,4 +1,4 @@
-//! What is compiled, what is withheld, and what is said of a value.
+//! Tests of compilation, withholding, and explanations.
 
 mod defaults;
 mod field;
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use toolgate_core::Json;
 
 thread_local! {
-    /// Schemas that this thread compiled.
+    /// Number of schemas that this thread compiled.
     pub(super) static COMPILED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
-    /// Those for which it took the compiler.
+    /// Number of schemas for which it built the validator.
     pub(super) static BUILT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -32,7 +32,7 @@ fn refused(schema: Value, why: &str) {
     }
 }
 
-/// What is said of a value, as `path: expected, got`.
+/// Returns the problems of a value, as `path: expected, got`.
 fn said(schema: Value, value: Value) -> Vec<String> {
     let found = problems(&taken(schema), &value);
     found
@@ -158,7 +158,7 @@ fn keywords_of_draft_07_apply_beside_those_of_2020_12() {
             vec![json!({"a": 1, "b": 1, "c": 1})],
             vec![json!({"a": 1, "b": 1}), json!({"a": 1, "c": 1})],
         ),
-        // What looks like a keyword but is data, or a name.
+        // Data or names that look like keywords.
         (
             json!({"enum": [{"items": [1], "dependencies": {}}]}),
             vec![json!({"items": [1], "dependencies": {}})],
@@ -169,7 +169,7 @@ fn keywords_of_draft_07_apply_beside_those_of_2020_12() {
             vec![json!({"items": 1, "dependencies": "a"})],
             vec![json!({"items": "a"}), json!({"dependencies": 1})],
         ),
-        // References into what has moved.
+        // References to keywords that have moved.
         (
             json!({"properties": {"t": {"items": [{"type": "integer"}], "additionalItems": {"type": "null"}},
                 "u": {"$ref": "#/properties/t/items/0"}, "v": {"$ref": "#/properties/t/additionalItems"}}}),
@@ -182,7 +182,7 @@ fn keywords_of_draft_07_apply_beside_those_of_2020_12() {
             vec![json!([1])],
             vec![json!(["a"])],
         ),
-        // Without a loss.
+        // Rewrites without loss.
         (
             json!({"minimum": 1, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": false}),
             vec![json!(2), json!(9)],
@@ -233,7 +233,7 @@ fn a_named_dialect_keeps_its_meaning() {
         schema["$schema"] = json!(format!("http://json-schema.org/{name}/schema#"));
         schema
     };
-    // Before 2019-09 nothing beside `$ref` counts, not even another base of references.
+    // Before 2019-09, siblings of `$ref` are ignored, even a new base of references.
     for name in ["draft-04", "draft-06", "draft-07"] {
         let schema = json!({"definitions": {"s": {"type": "string"}}, "properties": {"a":
             {"$ref": "#/definitions/s", "maxLength": 1, "$id": "other", "definitions": {"s": {"type": "integer"}}}}});
@@ -268,7 +268,7 @@ fn a_named_dialect_keeps_its_meaning() {
         &[json!({"a": {}, "t": ["a"]})],
         &[json!({"a": {"a": 1}}), json!({"t": [1]})],
     );
-    // A nested schema that a generator wrote as a document of its own.
+    // A nested schema that a generator wrote as a standalone document.
     let nested = of("draft-07", json!({"$ref": "#/$defs/s", "maxLength": 1}));
     let nested = json!({"$defs": {"s": {"type": "string"}}, "properties": {"a": nested}});
     fits_all(&nested, &[json!({"a": "long"})], &[json!({"a": 1})]);
@@ -296,7 +296,7 @@ fn references_stay_inside() {
             "leads out of it",
         );
     }
-    // A base elsewhere does not make a reference a good one.
+    // A foreign base does not make an external reference valid.
     refused(
         json!({"$id": "https://evil.test/a", "$ref": "b.json"}),
         "leads out of it",
@@ -369,7 +369,7 @@ fn work_that_doubles_is_bounded() {
     };
     taken(doubling(8));
     refused(doubling(60), "too long");
-    // Doubles with each level of the value: taken, and deep values are refused before they are checked.
+    // Doubles with each level of the value: accepted, but deep values are rejected before they are checked.
     let node = json!({"properties": {"a": {"$ref": "#"}}, "required": ["b"]});
     let levels = json!({"anyOf": [node, node], "type": "object"});
     let value = (0..40).fold(json!({}), |inner, _| json!({"a": inner}));
@@ -432,7 +432,7 @@ fn patterns_with_look_around_are_checked() {
     );
 }
 
-/// However it is built, a pattern is compiled and matched in bounded time.
+/// A pattern is compiled and matched in bounded time, however it is built.
 #[test]
 fn hostile_patterns_are_bounded() {
     let start = std::time::Instant::now();
@@ -463,7 +463,7 @@ fn hostile_patterns_are_bounded() {
     assert!(start.elapsed().as_secs() < 300, "{:?}", start.elapsed());
 }
 
-/// Where a match reaches its bound the value is refused, wherever the pattern stands.
+/// If a match reaches its bound, the value is rejected, wherever the pattern stands.
 #[test]
 fn a_match_that_reaches_its_bound_is_a_refusal() {
     let evil = json!({"pattern": "^(?=(a|a)*b)(a|a)*\\1c$"});
@@ -486,11 +486,11 @@ fn a_match_that_reaches_its_bound_is_a_refusal() {
     let found = problems(&taken(names), &json!({value.as_str().unwrap(): 1}));
     assert!(found[0].expected.contains("bounded time"), "{found:?}");
     assert!(start.elapsed().as_secs() < 60);
-    // Another value is judged afresh.
+    // The next value gets a fresh time limit.
     assert!(problems(&taken(json!({"pattern": "(?=a)a"})), &json!("a")).is_empty());
 }
 
-/// The keyword that cannot be checked is skipped, and the rest is checked.
+/// A keyword that cannot be checked is skipped, and the rest is checked.
 #[test]
 fn broken_keywords_are_skipped() {
     for (schema, at, good, bad) in [
@@ -594,7 +594,7 @@ fn broken_keywords_are_skipped() {
     }
 }
 
-/// Less below a negation would refuse more, or everything.
+/// A weakened schema below a negation would reject more values, or all.
 #[test]
 fn negations_of_what_is_not_checked_are_not_checked() {
     let broken = json!({"type": "strnig"});
@@ -611,7 +611,7 @@ fn negations_of_what_is_not_checked_are_not_checked() {
         assert_eq!(compiled.skipped.len(), 2, "{:?}", compiled.skipped);
         assert!(problems(&compiled, &json!({"a": 1})).is_empty(), "{schema}");
     }
-    // One that does not hold it stays.
+    // A negation without the weakened schema stays.
     let other = json!({"not": {"type": "string"}, "properties": {"a": broken}});
     fits_all(&other, &[json!({"a": 1})], &[json!("a")]);
 }

@@ -1,14 +1,14 @@
-//! A tool whose schemas cannot be checked is kept from callers; one of which a part cannot be checked gets a note.
+//! Sanitizer that withholds tools with unusable schemas and marks those that are only partly checked.
 
 use super::Bounds;
 use crate::{arguments::Input, output_schema::Promised};
 use std::sync::Arc;
 use toolgate_core::{Error, Item, ItemKind, Kind, NoteAction, Origin, Returned, Scrub};
 
-/// Withholds tools whose `inputSchema` or `outputSchema` cannot be compiled within bounds: nothing is used unchecked. A keyword
-/// that cannot be checked is skipped, and the tool is marked as partly checked.
+/// Withholds tools if their `inputSchema` or `outputSchema` cannot be compiled within bounds: nothing is used
+/// unchecked. A keyword that cannot be checked is skipped, and the tool is marked as partly checked.
 ///
-/// It stands below the rules, so it is the first to compile a schema, and its bounds are the ones that count.
+/// It runs below the rules, so it is the first to compile a schema, and its bounds apply.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Schemas(pub Bounds);
 
@@ -54,7 +54,7 @@ impl Scrub for Schemas {
             let reason = format!("{which} at {at}");
             noted = noted.noted(NoteAction::PartlyChecked, &reason);
         }
-        // These bounds count for the new item, too.
+        // The new item is compiled with these bounds too.
         noted.memo(|item| Input::of(item, &self.0));
         noted.memo(|item| Promised::of(item, &self.0));
         *item = Arc::new(noted);

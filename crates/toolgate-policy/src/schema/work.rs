@@ -1,8 +1,8 @@
-//! How much work checking a value can be.
+//! Cost estimate of a check.
 //!
-//! Alternatives that each look at the same member again double the work at each level, so a small schema can take for
-//! ever on a small value. Here it is counted, level by level, how many schemas look at one place of a value at most, and
-//! what each of them does there. A value is then gone through once, without any schema, to add up what it will cost.
+//! Alternatives that each examine the same member double the work at each level. A small schema can therefore take
+//! exponential time for a small value. This module counts, level by level, how many subschemas examine one location
+//! of a value at most, and what each does there. One pass over a value, without any schema, then adds up the cost.
 
 use super::{
     backtracking,
@@ -13,61 +13,61 @@ use super::{
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 
-/// The schemas that may look at one place.
+/// Maximum number of subschemas that may examine one location.
 const LOOKS: u64 = 20_000;
-/// Values deeper than the reader lets in need no look.
+/// Maximum nesting of a value; the JSON parser rejects deeper ones.
 pub(super) const DEEPEST: usize = 64;
-/// The steps that the counting itself may take.
+/// Maximum steps of the estimate itself.
 const STEPS: usize = 2_000_000;
-/// Places that are told apart, and names in them.
+/// Maximum number of distinct locations plus the member names in them.
 const SITES: usize = 4096;
 
-/// Values in a value, times schemas that look at one place, up to which all that is wrong is told.
+/// Maximum of (nested values × subschemas per location) up to which all errors are listed.
 const TOLD: u64 = 20_000;
 
-/// Nanoseconds in a release build: to ask one schema.
+/// Nanoseconds in a release build to evaluate one subschema.
 const LOOK: u64 = 10;
-/// To compare with one value.
+/// Nanoseconds to compare with one value.
 const COMPARE: u64 = 3;
-/// To divide exactly.
+/// Nanoseconds for an exact division (`multipleOf`).
 const DIVIDE: u64 = 6000;
-/// To compare one item of a list with all others, by its hash.
+/// Nanoseconds to compare one item of a list with all others by hash (`uniqueItems`).
 const HASH: u64 = 300;
-/// To compare two values of a list, where many have one hash.
+/// Nanoseconds to compare two values of a list with equal hashes.
 const COLLIDE: u64 = 2;
-/// To find a name, or to pass a value that nobody looks at.
+/// Nanoseconds to look up a member name, or to skip a value that no subschema examines.
 const PASS: u64 = 20;
 
-/// How often each part looks at a place, by the rank of the part.
+/// How often each subschema examines a location, by the rank of the subschema.
 type Looks = BTreeMap<usize, u64>;
 
-/// What checking a value takes.
+/// The bounds on checking a value.
 pub(super) struct Work {
-    /// How deep values may be: [`DEEPEST`] for nearly all schemas.
+    /// Maximum nesting of values: [`DEEPEST`] for nearly all schemas.
     pub(super) depth: usize,
     pub(super) cost: Cost,
 }
 
-/// What checking a value costs, in nanoseconds.
+/// Estimated cost of checking a value, in nanoseconds.
 pub(crate) struct Cost {
-    /// The first is the place of the whole value; empty if there are too many to tell them apart.
+    /// The distinct locations; the first is the whole value. Empty if there are too many to distinguish.
     sites: Vec<Site>,
-    /// At every place at most that.
+    /// Upper bound for every location.
     worst: Site,
 }
 
-/// What happens at one place of a value, and where it goes on from there.
+/// Cost at one location of a value, and the locations below it.
 #[derive(Clone, Default)]
 struct Site {
-    /// The schemas that look at it.
+    /// Number of subschemas that examine it.
     looks: u64,
-    /// For the value, whatever it is.
+    /// Cost of any value.
     each: u64,
-    /// For each byte of a string.
+    /// Cost for each byte of a string.
     text: u64,
-    /// For each byte of the name of a member.
+    /// Cost for each byte of a member name.
     names: u64,
-    /// For each member or item, so that it is known who looked at it.
+    /// Cost for each member or item, to track which subschemas evaluated it.
     seen: u64,
     /// How often all items are compared with each other.
     unique: u64,
@@ -120,7 +120,7 @@ impl Site {
     }
 }
 
-/// Values in a value, names of members too.
+/// Counts the nested values, including member names.
 fn values(value: &Value) -> u64 {
     match value {
         Value::Array(items) => 1 + items.iter().map(values).sum::<u64>(),
@@ -130,31 +130,31 @@ fn values(value: &Value) -> u64 {
 }
 
 impl Cost {
-    /// What checking this value costs at most.
+    /// Returns the maximum cost of checking this value.
     pub(super) fn of(&self, value: &Value) -> u64 {
         self.at(value, 0)
     }
 
-    /// What checking any value costs at most whose text has so many bytes, as a tree or as it stands: quickly told, and too much
-    /// for most that are not short.
+    /// Returns the maximum cost for any value with this many bytes, as a tree or unparsed. Fast, but pessimistic for
+    /// values that are not short.
     pub(super) fn of_short(&self, bytes: usize) -> u64 {
         let worst = &self.worst;
         if worst.unique > 0 {
             return u64::MAX;
         }
-        // Each byte may be a value or a member, which is looked at by itself, by those who look at other members, and by those who
-        // want to know who looked at it.
+        // Each byte may be a value or a member: examined itself, by `other` locations, and to track its evaluation.
         let each = worst.each.saturating_add(PASS).saturating_mul(2);
         let texts = worst.text.saturating_mul(2).saturating_add(worst.names);
         let seen = worst.seen.saturating_mul(worst.each);
-        // Who looks at a value as it stands goes through all of it, and it stands in others.
+        // A check of an unparsed value scans all of it, once for each level that contains it.
         let steps = worst.looks.saturating_mul(DEEPEST as u64);
         let all = [each, texts, seen, steps];
         let all = all.into_iter().fold(0, u64::saturating_add);
         all.saturating_mul(bytes as u64)
     }
 
-    /// Whether all that is wrong with a value may be told: each of the schemas may say something of it, and repeats it.
+    /// Returns whether all errors of a value may be listed: each subschema may report one, and repeats the value in
+    /// it.
     pub(super) fn may_be_told(&self, value: &Value) -> bool {
         values(value).saturating_mul(self.worst.looks) <= TOLD
     }
@@ -163,7 +163,7 @@ impl Cost {
         self.sites.get(at).unwrap_or(&self.worst)
     }
 
-    /// The reader bounds the stack.
+    /// Adds up the cost recursively. The JSON parser bounds the recursion.
     fn at(&self, value: &Value, at: usize) -> u64 {
         let site = self.site(at);
         let each = site.each.saturating_add(PASS);
@@ -184,7 +184,7 @@ impl Cost {
             Value::Object(map) => {
                 let other = self.site(site.other);
                 let members = map.iter().map(|(name, member)| {
-                    // Whoever judges names stands among those who judge other members.
+                    // Checks of names are counted among the checks of other members.
                     let names = bytes(name, site.names.saturating_add(other.text));
                     let next = site.members.get(name).copied().unwrap_or(site.other);
                     let member = self.at(member, next).saturating_add(other.each);
@@ -202,7 +202,8 @@ fn bytes(text: &str, each: u64) -> u64 {
     (text.len() as u64).saturating_mul(each)
 }
 
-/// To see that all items differ. Numbers that a float cannot tell apart have one hash, and so may lists and objects.
+/// Returns the cost of `uniqueItems`. Numbers that a float cannot distinguish share a hash, and so may lists and
+/// objects.
 fn unique(items: &[Value]) -> u64 {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let told_apart = |item: &Value| match item {
@@ -218,15 +219,15 @@ fn unique(items: &[Value]) -> u64 {
     count.saturating_mul(all.saturating_mul(COLLIDE).saturating_add(HASH))
 }
 
-/// What checking a value takes.
+/// Estimates the cost of checking values against a schema.
 ///
 /// # Errors
-/// The schema refers to itself without looking deeper, or is too much work even for flat values.
+/// The schema refers to itself without descending into the value, or is too expensive even for flat values.
 pub(super) fn of(graph: &Graph<'_>, edges: &Edges) -> Result<Work, String> {
     let mut count = Count::new(graph, edges)?;
     let mut sites = Sites::default();
     let Some(&root) = count.rank.first() else {
-        // `true` or `false`.
+        // The schema is `true` or `false`.
         let cost = sites.cost();
         return Ok(Work {
             depth: DEEPEST,
@@ -267,7 +268,7 @@ fn too_much() -> String {
     "checking it would take too long".to_owned()
 }
 
-/// The places that are known. One that is looked at as another was is that one.
+/// The known locations; two that the same subschemas examine equally often are one.
 #[derive(Default)]
 struct Sites {
     looks: Vec<Looks>,
@@ -277,7 +278,7 @@ struct Sites {
 }
 
 impl Sites {
-    /// Which one it is, and whether it is new.
+    /// Returns the index of a location, and whether it is new.
     fn place(&mut self, looks: Looks) -> (usize, bool) {
         if let Some(&at) = self.known.get(&looks) {
             return (at, false);
@@ -309,7 +310,7 @@ impl Sites {
         Cost { sites, worst }
     }
 
-    /// Where not all places are known: those that are stand for the others.
+    /// Returns the cost where not all locations are known: the known ones bound the others.
     fn worst_of(mut self, count: &Count<'_>) -> Cost {
         (0..self.sites.len())
             .filter(|at| self.sites[*at].each == 0)
@@ -323,7 +324,7 @@ impl Sites {
 
 struct Count<'g> {
     graph: &'g Graph<'g>,
-    /// The parts in an order in which each stands before those that judge the same value for it.
+    /// Subschemas in topological order: each before the subschemas that it applies to the same value.
     order: Vec<usize>,
     rank: Vec<usize>,
     same: Vec<Vec<usize>>,
@@ -360,7 +361,7 @@ impl<'g> Count<'g> {
         })
     }
 
-    /// Follows references and combinations at one place.
+    /// Follows references and combinators at one location.
     fn spread(&mut self, mut waiting: Looks) -> Looks {
         let mut done = Looks::new();
         while let Some((rank, n)) = waiting.pop_first() {
@@ -374,7 +375,7 @@ impl<'g> Count<'g> {
         done
     }
 
-    /// The places one level deeper that are new. Members of two names are two places, and items a third.
+    /// Returns the new locations one level deeper. Each member name has its own location, and items have another.
     fn deeper(&mut self, at: usize, sites: &mut Sites) -> Vec<usize> {
         let (mut items, mut members) = (Looks::new(), Looks::new());
         let mut named: HashMap<&str, Looks> = HashMap::new();
@@ -398,7 +399,7 @@ impl<'g> Count<'g> {
             at
         };
         for (name, mut looks) in named {
-            // Far beyond what is allowed anyway, the rest need not be known.
+            // The bound is exceeded anyway, so the rest does not matter.
             if self.steps > STEPS {
                 break;
             }

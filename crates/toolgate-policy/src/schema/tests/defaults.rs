@@ -1,4 +1,4 @@
-//! Required members with a default may be left out.
+//! Required members with a default may be omitted.
 
 use super::super::{RequiredDefaults, check, compiled};
 use crate::Bounds;
@@ -40,7 +40,7 @@ fn required_members_with_a_default_may_be_left_out() {
             "{schema}"
         );
     }
-    // What is sent has to fit, and what has no default has to be there.
+    // Members that are sent must be valid, and members without a default must be present.
     let other = json!({"required": ["n", "m"], "properties": {"n": {"type": "integer", "default": 1}, "m": {}}});
     for value in [json!({}), json!({"n": 1}), json!({"m": 1, "n": "x"})] {
         assert!(

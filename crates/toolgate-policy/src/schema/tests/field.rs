@@ -1,4 +1,4 @@
-//! Schemas as libraries generate them and people write them, each with arguments that pass and arguments that do not.
+//! Schemas as libraries generate them and people write them, each with valid and invalid arguments.
 //!
 //! `skipped` counts the keywords that cannot be checked.
 

@@ -9,7 +9,7 @@ use toolgate_core::{
     List, Op, Origin, Outcome, Output, Service,
 };
 
-/// Lists its tools anew each time, as a server does that is asked again: other items of the same words.
+/// A server that lists its tools on each request: new items with equal definitions.
 struct Forgetful;
 
 impl Service for Forgetful {

@@ -1,4 +1,5 @@
-//! The plain form says of every value what the compiled one says, and is none of a schema that this one refuses.
+//! The fast path agrees with the compiled validator on every value, and rejects every schema that the compiler
+//! rejects.
 
 use super::{super::budget::fits, BUILT, COMPILED, Schema, compile, problems, taken};
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -6,7 +7,7 @@ use serde_json::{Map, Value, json};
 use toolgate_core::Json;
 use toolgate_wire::json::Limits;
 
-/// Where 64 bits, floats and integers part.
+/// Numbers at which 64-bit integers, floats and integers differ.
 fn edges() -> Vec<Value> {
     vec![
         json!(0),
@@ -61,7 +62,7 @@ fn text() -> impl Strategy<Value = String> {
     select(TEXTS.to_vec()).prop_map(str::to_owned)
 }
 
-/// Small values at which verdicts change, alone and in others.
+/// Small values at which results change, alone and nested.
 fn probes() -> Vec<Value> {
     let mut all = edges();
     all.extend(TEXTS.map(Value::from));
@@ -117,7 +118,7 @@ const COUNTS: [&str; 6] = [
     "maxProperties",
 ];
 const LIMITS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
-/// All that the plain form knows, and some that it does not.
+/// All keywords of the fast path, and some that it does not have.
 const ALL: [&str; 32] = [
     "type",
     "enum",
@@ -153,7 +154,7 @@ const ALL: [&str; 32] = [
     "x-other",
 ];
 
-/// Keywords as they are meant.
+/// Keywords with valid values.
 fn leaf() -> impl Strategy<Value = (&'static str, Value)> {
     prop_oneof![
         4 => kind().prop_map(|kind| ("type", kind)),
@@ -183,7 +184,7 @@ fn object(all: Vec<(&'static str, Value)>) -> Value {
     Value::Object(all.collect())
 }
 
-/// A schema without others in it.
+/// A schema without subschemas.
 fn small(odd: u32) -> impl Strategy<Value = Value> {
     let key = prop_oneof![
         20 => leaf(),
@@ -209,7 +210,7 @@ fn schema(odd: u32) -> impl Strategy<Value = Value> {
     })
 }
 
-/// With a dialect that is named, or none.
+/// A schema with or without a named dialect.
 fn whole(odd: u32) -> impl Strategy<Value = Value> {
     let dialects = [
         None,
@@ -229,7 +230,7 @@ fn whole(odd: u32) -> impl Strategy<Value = Value> {
     })
 }
 
-/// What both forms say of values is one: the verdict, and every word to the caller.
+/// Both forms agree: on the result, and on every word of the message.
 fn agree(schema: &Value, values: &[Value]) -> Result<bool, TestCaseError> {
     let Ok(mut plain) = compile(schema) else {
         return Ok(false);
@@ -277,14 +278,14 @@ proptest! {
         agree(&schema, &values)?;
     }
 
-    /// Any value behind any keyword: what the meta-schema refuses is not plain.
+    /// Any value for any keyword: a schema that violates the meta-schema is not plain.
     #[test]
     fn what_is_ill_formed_is_not_plain(schema in whole(6), values in vec(value(), 2)) {
         agree(&schema, &values)?;
     }
 }
 
-/// The laws above would hold of nothing, too.
+/// Without plain schemas the properties above would hold trivially.
 #[test]
 fn most_random_schemas_are_plain() {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};
@@ -305,7 +306,7 @@ fn most_random_schemas_are_plain() {
     assert!(fit * 10 > plain && fit * 10 < plain * 9, "{fit} of {plain}");
 }
 
-/// Schemas of servers in use.
+/// Schemas of real servers.
 #[test]
 fn most_real_schemas_are_plain() {
     let lines = include_str!("../../../tests/it/schemas/real/tools.jsonl").lines();
@@ -324,7 +325,7 @@ fn most_real_schemas_are_plain() {
     assert!(plain * 5 > all * 4, "{plain} of {all}");
 }
 
-/// A schema with a broken keyword is compiled at once, so that its tool is marked before anybody calls it.
+/// A schema with a broken keyword is compiled at once, so that its tool is marked before the first call.
 #[test]
 fn what_is_not_well_formed_is_not_plain() {
     let in_member = |schema: &Value| json!({"type": "object", "properties": {"a": schema}});
@@ -358,7 +359,7 @@ fn what_is_not_well_formed_is_not_plain() {
     }
 }
 
-/// A value as it stands is only said to fit where its tree is, too; all else is left to the tree.
+/// An unparsed value may only be accepted if its tree is valid too; all other values are left to the tree.
 #[test]
 fn what_is_long_or_deep_is_looked_at_as_a_tree() {
     let read = |text: String| {
@@ -400,7 +401,7 @@ fn a_plain_schema_is_compiled_when_a_value_does_not_fit() {
         assert_eq!(found[0].expected, "an integer");
         assert_eq!(BUILT.get() - built, 1);
     }
-    // One that is not plain, at once.
+    // A schema that is not plain is compiled at once.
     taken(json!({"pattern": "^a"}));
     assert_eq!(BUILT.get() - built, 2);
 }
