@@ -1,23 +1,23 @@
-//! Lists of what is no secret although a rule matches it.
+//! Allowlists: matches of a secret rule that are not secrets.
 
 use super::rule_file::AllowTable;
 use regex::Regex;
 use std::collections::HashSet;
 
-/// A list of what is no secret.
+/// An allowlist of a rule or of a rule file.
 #[derive(Clone, Debug)]
 pub(super) struct Allowlist {
     regexes: Vec<Regex>,
     target: Target,
-    /// In lower case.
+    /// Lowercase substrings of secrets.
     stopwords: Vec<String>,
-    /// Whether a regex and a stopword both have to hold.
+    /// Whether a regex and a stopword must both match.
     both: bool,
-    /// The ids of the rules that it is for; empty for all of its file.
+    /// Ids of the rules it applies to; empty for all rules of its file.
     rules: HashSet<String>,
 }
 
-/// What the regexes are searched in.
+/// The text that the regexes are searched in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Target {
     Secret,
@@ -25,7 +25,7 @@ enum Target {
     Line,
 }
 
-/// What a rule matched.
+/// A match of a rule.
 pub(super) struct Matched<'a> {
     pub(super) text: &'a str,
     pub(super) whole: (usize, usize),
@@ -33,7 +33,7 @@ pub(super) struct Matched<'a> {
 }
 
 impl Allowlist {
-    /// Reads a list; `None` for one that speaks only of files and commits.
+    /// Reads an allowlist; `None` if it only applies to files and commits.
     pub(super) fn read(table: AllowTable) -> Result<Option<Allowlist>, (usize, String)> {
         let both = match table.condition.as_ref() {
             None => false,
@@ -46,7 +46,7 @@ impl Allowlist {
                 }
             },
         };
-        // A file and a commit are never those of a text: with "AND" the list never holds.
+        // Text has no file and no commit, so with "AND" the list never applies.
         let is_of_files = table.paths.is_some() || table.commits.is_some();
         if (is_of_files && both) || (table.regexes.is_empty() && table.stopwords.is_empty()) {
             return Ok(None);
@@ -94,7 +94,7 @@ impl Allowlist {
         self.rules.is_empty() || self.rules.contains(id)
     }
 
-    /// Returns whether what was matched is no secret.
+    /// Returns whether the match is allowed, so not a secret.
     pub(super) fn holds(&self, matched: &Matched<'_>) -> bool {
         let by_regex = || {
             let target = self.target_of(matched);

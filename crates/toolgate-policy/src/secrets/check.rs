@@ -1,17 +1,17 @@
-//! Whether what a rule found is a secret at all, or only stands where one would.
+//! Checks that tell a secret from a placeholder, code or prose that matches the same pattern.
 
 use serde::Deserialize;
 
-/// What a secret must be besides fitting the pattern of its rule.
+/// A check that a match must pass to count as a secret.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Check {
-    /// Nothing: the pattern says enough.
+    /// No check: the pattern is specific enough.
     #[default]
     None,
-    /// No placeholder.
+    /// Not a placeholder.
     Word,
-    /// No placeholder, and letters with digits or signs.
+    /// Not a placeholder, and letters mixed with digits or symbols.
     Mixed,
     /// `NAME:PASSWORD` in Base64.
     Basic,
@@ -30,7 +30,7 @@ impl Check {
     }
 }
 
-/// Returns whether a text is the mark of a redaction.
+/// Returns whether a text is a redaction mark.
 pub(super) fn is_redacted(text: &str) -> bool {
     let inner = text
         .strip_prefix(super::MARK)
@@ -41,7 +41,7 @@ pub(super) fn is_redacted(text: &str) -> bool {
     })
 }
 
-/// Returns whether a text is `NAME:PASSWORD` in Base64, as HTTP, Docker and npm have it.
+/// Returns whether a text is `NAME:PASSWORD` in Base64, as in HTTP Basic authentication, Docker and npm.
 pub(super) fn is_basic(text: &str) -> bool {
     let text = text.trim_end_matches('=');
     let (mut bits, mut count, mut plain) = (0_u32, 0, Vec::new());
@@ -70,7 +70,7 @@ pub(super) fn is_basic(text: &str) -> bool {
     parts.is_some_and(|(name, password)| !name.is_empty() && password.len() >= 3)
 }
 
-/// Words that people write where a secret belongs.
+/// Substrings of placeholders that people write instead of a secret.
 const STAND_INS: [&str; 19] = [
     "your",
     "example",
@@ -93,7 +93,7 @@ const STAND_INS: [&str; 19] = [
     "redacted]",
 ];
 
-/// Words that are no secret where they stand alone.
+/// Words that are not secrets on their own.
 const PLAIN: [&str; 14] = [
     "password", "passwd", "pass", "pw", "pwd", "secret", "token", "user", "test", "foo", "bar",
     "null", "none", "x",
@@ -109,14 +109,15 @@ fn placeholder(text: &str) -> bool {
         || STAND_INS.iter().any(|word| lower.contains(word))
 }
 
-/// Letters, and besides digits, or signs that prose does not end with.
+/// Returns whether a text has letters, and digits or symbols that prose does not end with.
 fn mixed(text: &str) -> bool {
     let letter = text.bytes().any(|b| b.is_ascii_alphabetic());
     let other = |b: u8| b.is_ascii_digit() || matches!(b, b'!' | b'#' | b'@' | b'^' | b'~' | b'&');
     letter && text.bytes().any(other)
 }
 
-/// Words of a program: a path of names such as `process.env.KEY_2`, or a name in one piece such as `read_token_2`.
+/// Returns whether a text is program code: a path of names (`process.env.KEY_2`), or a constant name
+/// (`READ_TOKEN_2`).
 fn code(text: &str) -> bool {
     let name = |part: &str| {
         let mut chars = part.bytes();
@@ -137,7 +138,7 @@ fn code(text: &str) -> bool {
         || (text.contains("::") && !long)
 }
 
-/// Returns the Shannon entropy of a text, in bits for each byte.
+/// Returns the Shannon entropy of a text, in bits per byte.
 pub(super) fn entropy(text: &str) -> f64 {
     let mut seen = [0_u32; 256];
     text.bytes().for_each(|b| seen[usize::from(b)] += 1);

@@ -1,15 +1,15 @@
-//! Keywords of a rule that names none: the texts with which every match begins.
+//! Keywords computed for a rule without keywords: the literal prefixes of its matches.
 
 use super::rule_file::MIN_KEYWORD_BYTES;
 use regex_syntax::hir::literal::Extractor;
 
-/// Most keywords that are computed; a regex with more beginnings has to name its keywords.
+/// Maximum number of computed keywords; a regex with more prefixes must declare its keywords.
 const MAX_COMPUTED: usize = 64;
 
-/// Returns the keywords of a regex, in lower case; `None` where a match may begin with anything, or with something short.
+/// Returns the keywords of a regex, in lower case; `None` if a match may begin with arbitrary or too short text.
 pub(super) fn computed_keywords(regex: &str) -> Option<Vec<String>> {
     let hir = regex_syntax::parse(regex).ok()?;
-    // A letter in any case is a class of two or three; digits and the like are too many.
+    // A case-insensitive letter is a class of two or three characters; digit classes are too large to expand.
     let prefixes = Extractor::new().limit_class(4).extract(&hir);
     let literals = prefixes.literals()?;
     let mut keywords: Vec<String> = literals

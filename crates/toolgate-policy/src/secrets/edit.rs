@@ -1,4 +1,4 @@
-//! Redacts what comes back, string by string.
+//! Redaction of server content, string by string.
 
 use super::{field::FIELD, find};
 use crate::edit::{Edit, Place};
@@ -6,23 +6,23 @@ use std::{collections::BTreeMap, sync::Arc};
 use toolgate_core::{ContentKind, Json};
 use toolgate_wire::json::StringAt;
 
-/// A redaction under way: counts what it finds by rule.
+/// A redaction in progress; counts its matches by rule.
 #[derive(Default)]
 pub(super) struct Redaction {
-    /// Only counts.
+    /// Counts without redacting.
     pub(super) dry: bool,
-    /// How often each rule found something.
+    /// Number of matches of each rule.
     pub(super) seen: BTreeMap<Arc<str>, u64>,
 }
 
 impl Redaction {
-    /// A value that is nothing special.
+    /// Redacts a value without a special structure.
     pub(super) fn other(&mut self, json: &Json) -> Option<(Json, bool)> {
         self.value(json, Members::All)
     }
 
     fn value(&mut self, json: &Json, members: Members) -> Option<(Json, bool)> {
-        // Nearly all there is holds none.
+        // Nearly all values are clean.
         if !find::may_hold(json.as_str()) {
             return None;
         }
@@ -40,9 +40,9 @@ impl Redaction {
         (!self.dry).then_some((new, keys))
     }
 
-    /// `path` are the keys up to that string.
+    /// Redacts one string; `path` are the member names that lead to it.
     fn string(&mut self, at: &StringAt<'_>, path: &[String], members: Members) -> Option<String> {
-        // Pictures and sounds are checked elsewhere; their letters mean nothing.
+        // Images and audio are checked elsewhere; their Base64 text has no meaning.
         if let Members::But(data) = members
             && !at.key
             && at.depth == data.len()
@@ -73,14 +73,14 @@ impl Redaction {
     }
 }
 
-/// Which members of a value are looked at, and how.
+/// Which members of a value are searched, and whether their names count.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Members {
-    /// All, and their names tell secrets.
+    /// All members; their names indicate secrets.
     All,
-    /// All but the Base64 at that place.
+    /// All members except the Base64 data at this path.
     But(&'static [&'static str]),
-    /// All, and their names tell nothing: a property `password` holds a schema.
+    /// All members, without regard to names: a property `password` holds a schema.
     OfSchema,
 }
 

@@ -1,18 +1,18 @@
-//! The rule about members of JSON whose string is a secret by the name of its key.
+//! Rule for JSON members: a string is a secret because of its member name.
 
 use super::check::{Check, is_basic};
 
-/// The rule about members.
+/// A rule that finds secrets by member name.
 pub(super) struct FieldRule {
     pub(super) id: &'static str,
-    /// It is tried only on text that holds one of them, in any case.
+    /// The rule runs only on text with one of these keywords, in any case.
     pub(super) keywords: &'static [&'static str],
-    /// How the names of such keys end, in lower case without `_`, `-` and blanks: `dbPassword` ends with `password`.
+    /// Suffixes of member names, in lower case without `_`, `-` and spaces: `dbPassword` ends with `password`.
     ends: &'static [&'static str],
     check: Check,
 }
 
-/// The names of members with secrets.
+/// The rule for member names of secrets.
 pub(super) const FIELD: FieldRule = FieldRule {
     id: "secret-field",
     keywords: &[
@@ -67,7 +67,7 @@ impl FieldRule {
         let plain = key.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
         let plain: String = plain.map(|c| c.to_ascii_lowercase()).collect();
         match plain.as_str() {
-            // The credentials of a registry, as Docker and npm keep them.
+            // Registry credentials, as Docker and npm store them.
             "auth" => is_basic(value),
             plain => self.ends.iter().any(|end| plain.ends_with(end)) && self.check.holds(value),
         }

@@ -1,4 +1,4 @@
-//! Finds secrets in a text.
+//! Search for secrets in text.
 
 use super::{
     MARK,
@@ -7,21 +7,21 @@ use super::{
 use memchr::memmem::Finder;
 use std::{ops::Range, sync::Arc};
 
-/// A secret in a text.
+/// A secret found in a text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Found {
-    /// Where it is.
+    /// Its byte range.
     pub(super) range: Range<usize>,
-    /// By which rule.
+    /// The id of the rule that matched.
     pub(super) rule: Arc<str>,
 }
 
-/// Returns all secrets of a text, in their order; none overlaps another.
+/// Returns all secrets of a text, in order and without overlaps.
 pub(super) fn find(text: &str) -> Vec<Found> {
     by_rules(&rules(), text)
 }
 
-/// The same by these rules.
+/// Returns the secrets that the given rules find.
 pub(super) fn by_rules(rules: &Rules, text: &str) -> Vec<Found> {
     let Some(starts) = starts(rules, text) else {
         return Vec::new();
@@ -43,14 +43,14 @@ pub(super) fn by_rules(rules: &Rules, text: &str) -> Vec<Found> {
     apart(found)
 }
 
-/// Returns whether the text of a JSON value may hold a secret: it has a keyword, or an escape that could hide one.
+/// Returns whether a raw JSON text may hold a secret: it has a keyword, or an escape that could hide one.
 pub(super) fn may_hold(raw: &str) -> bool {
     let rules = rules();
     let hides = |escape: &Finder| escape.find(raw.as_bytes()).is_some();
     rules.keywords.any(raw) || rules.hiding.iter().any(hides)
 }
 
-/// Where to begin with each rule; `None` where no keyword is in the text.
+/// Returns the first keyword position of each rule; `None` if the text has no keyword.
 fn starts(rules: &Rules, text: &str) -> Option<Vec<Option<usize>>> {
     let mut starts: Option<Vec<Option<usize>>> = None;
     rules.keywords.each(text, &mut |at, rule| {
@@ -62,9 +62,9 @@ fn starts(rules: &Rules, text: &str) -> Option<Vec<Option<usize>>> {
     starts
 }
 
-/// Of those that overlap, one: as long as both, with the name of the rule that stands first in the file.
+/// Merges overlapping matches: the union of their ranges, with the rule that comes first in the file.
 fn apart(mut found: Vec<Found>) -> Vec<Found> {
-    // Stable: at one place, the order of the rules stays.
+    // The sort is stable: matches at one position stay in rule order.
     found.sort_by_key(|f| f.range.start);
     let mut apart: Vec<Found> = Vec::with_capacity(found.len());
     for next in found {
@@ -76,7 +76,7 @@ fn apart(mut found: Vec<Found>) -> Vec<Found> {
     apart
 }
 
-/// The text with each secret replaced by `[redacted:RULE]`; `seen` hears of each.
+/// Replaces each secret by `[redacted:RULE]` and calls `seen` for each. Returns `None` if there are none.
 pub(super) fn redact(text: &str, seen: &mut dyn FnMut(&Arc<str>)) -> Option<String> {
     let found = find(text);
     if found.is_empty() {
@@ -94,12 +94,12 @@ pub(super) fn redact(text: &str, seen: &mut dyn FnMut(&Arc<str>)) -> Option<Stri
     Some(out)
 }
 
-/// What stands in the place of a secret.
+/// Returns the redaction mark that replaces a secret.
 pub(super) fn mark(rule: &str) -> String {
     [MARK, rule, "]"].concat()
 }
 
-/// The character that a byte belongs to begins there.
+/// Rounds a byte index down to a character boundary.
 fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;

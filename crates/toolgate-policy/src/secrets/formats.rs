@@ -1,4 +1,4 @@
-//! Published formats, filled with random characters, are found; text of real packages is left alone.
+//! Tests that published formats, filled with random characters, are found and text of real packages is left alone.
 
 #![allow(clippy::print_stdout, reason = "figures for people")]
 
@@ -10,12 +10,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Random samples of each format.
+/// Number of random samples of each format.
 const SAMPLES: usize = 8;
-/// Fewest formats.
+/// Minimum number of formats in the list.
 const MIN_FORMATS: usize = 100;
 
-/// Random numbers that are the same in every run.
+/// Deterministic random numbers: the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -33,7 +33,7 @@ impl Random {
         (0..count).map(one).collect()
     }
 
-    /// Fills `kind` or `kind:count`.
+    /// Generates text for `kind` or `kind:count`.
     fn fill(&mut self, what: &str) -> String {
         const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
         const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
@@ -71,7 +71,7 @@ impl Random {
         self.of(&letters, count)
     }
 
-    /// A text of a template, and its secret parts, line by line.
+    /// Generates a text from a template. Returns it with the lines of its secret.
     fn sample(&mut self, template: &str) -> (String, Vec<String>) {
         let template = template.replace('¦', "");
         let (mut text, mut rest) = (String::new(), template.as_str());
@@ -144,16 +144,16 @@ fn finds_every_published_format() {
     );
 }
 
-/// Bytes of a chunk of text: about a screen or two.
+/// Size of a chunk of text, in bytes: about a screen or two.
 const CHUNK_BYTES: usize = 6 * 1024;
-/// Fewest chunks that say something; with less text on a machine there is nothing to measure.
+/// Minimum number of chunks for a meaningful result; with less text on a machine nothing is measured.
 const MIN_CHUNKS: usize = 500;
-/// Chunks that the test of every day looks at; `TOOLGATE_CHUNKS` says otherwise.
+/// Number of chunks in the default run; `TOOLGATE_CHUNKS` overrides it.
 const CHUNKS: usize = 1500;
-/// One in so many chunks may be redacted.
+/// At most one in this many chunks may be redacted.
 const ONE_IN: usize = 200;
 
-/// The folders with text of others that a machine with a Rust workspace has.
+/// Returns the folders with third-party text that a machine with a Rust workspace has.
 fn packages() -> Vec<PathBuf> {
     let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let cargo = env::var_os("CARGO_HOME").map_or(home.join(".cargo"), PathBuf::from);
@@ -167,7 +167,7 @@ fn packages() -> Vec<PathBuf> {
     folders
 }
 
-/// The files below a folder, in their order, up to a bound.
+/// Collects the files below a folder, in order, of 512 bytes to 512 KiB.
 fn files(folder: &Path, into: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)
         .into_iter()
@@ -187,7 +187,7 @@ fn files(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Chunks of text, spread over the files of all packages.
+/// Returns chunks of text, spread over the files of all packages.
 fn chunks(most: usize) -> Vec<(PathBuf, String)> {
     let mut all = Vec::new();
     for folder in packages() {
@@ -199,7 +199,7 @@ fn chunks(most: usize) -> Vec<(PathBuf, String)> {
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
         };
-        // One chunk of each file, so that no package counts for more than it has files.
+        // One chunk of each file, so that large files do not dominate.
         let mut end = CHUNK_BYTES.min(text.len());
         while !text.is_char_boundary(end) {
             end -= 1;

@@ -1,41 +1,42 @@
-//! Finds the keywords of all rules, in one pass.
+//! Multi-pattern search for the keywords of all rules, in one pass.
 //!
-//! Text is looked at two bytes at a time. A keyword of three bytes or more has, wherever it begins, a pair of bytes that
-//! stands at an even place: of those that it could be, the two that are rarest in text are marked in a table. Only where a
-//! pair is marked the keywords that it is of are compared. A keyword without upper-case letters is found in any case.
+//! The search reads the text as aligned pairs of bytes. A keyword of three bytes or more contains an aligned pair,
+//! whether it begins at an even or an odd offset. For each of the two cases, the pair that is rarest in text is
+//! marked in a table. Keywords are compared only where one of their pairs is marked. A keyword without upper-case
+//! letters matches in any case.
 
-/// All keywords, ready to search.
+/// A search table for all keywords.
 pub(super) struct Keywords {
     words: Vec<Keyword>,
-    /// The list of pairs to look into, by pair of bytes; nought where there is nothing to look for.
+    /// Number of a pair list, by pair of bytes; 0 for pairs that are not marked.
     marks: Box<[u8]>,
-    /// The pairs of each list.
+    /// The pair lists; list `n` has the number `n + 1`.
     lists: Vec<Vec<Pair>>,
 }
 
-/// A keyword, and the place of its rule.
+/// A keyword, and the index of its rule.
 struct Keyword {
     text: String,
     rule: usize,
-    /// Whether its case counts.
+    /// Whether the comparison is case-sensitive.
     is_exact: bool,
 }
 
-/// A pair of bytes of a keyword.
+/// A marked pair of bytes of a keyword.
 #[derive(Clone, Copy)]
 struct Pair {
     word: usize,
-    /// How far behind the beginning of the keyword the pair stands.
+    /// Offset of the pair in the keyword.
     offset: usize,
 }
 
-/// Bytes that are looked at before it is asked whether a pair of them was marked.
+/// Bytes that are read before the search checks whether one of their pairs is marked.
 const STRIDE_BYTES: usize = 32;
-/// Most lists of pairs: each has a mark of one byte, and nought is no mark.
+/// Maximum number of pair lists: each has a mark of one byte, and 0 means no mark.
 const MAX_LISTS: usize = 255;
 
 impl Keywords {
-    /// Makes the table for the keywords of rules, in the order of the rules. Each keyword has three bytes or more.
+    /// Builds the table for the keywords of rules, in rule order. Each keyword must have three bytes or more.
     pub(super) fn new<'a>(rules: impl Iterator<Item = &'a [String]>) -> Keywords {
         let words: Vec<Keyword> = rules
             .enumerate()
@@ -58,7 +59,7 @@ impl Keywords {
                 for place in keyword.places(offset) {
                     let mark = &mut marks[place];
                     if *mark == 0 {
-                        // Pairs share a list where there are more pairs than lists.
+                        // If there are more pairs than lists, pairs share a list.
                         *mark = (marked % MAX_LISTS) as u8 + 1;
                         marked += 1;
                         lists.resize_with(lists.len().max(usize::from(*mark)), Vec::new);
@@ -74,12 +75,12 @@ impl Keywords {
         }
     }
 
-    /// Returns whether the text has a keyword in it.
+    /// Returns whether the text contains a keyword.
     pub(super) fn any(&self, text: &str) -> bool {
         self.visit(text.as_bytes(), &mut |_, _| true)
     }
 
-    /// Reports of each keyword where it begins, and the place of its rule. Not in their order.
+    /// Calls `seen` with the position of each keyword and the index of its rule, in no particular order.
     pub(super) fn each(&self, text: &str, seen: &mut dyn FnMut(usize, usize)) {
         self.visit(text.as_bytes(), &mut |at, rule| {
             seen(at, rule);
@@ -87,7 +88,7 @@ impl Keywords {
         });
     }
 
-    /// Reports what it finds until that is enough; returns whether it was.
+    /// Calls `enough` for each match until it returns true. Returns whether it did.
     fn visit(&self, text: &[u8], enough: &mut dyn FnMut(usize, usize) -> bool) -> bool {
         let mut at = 0;
         let (strides, rest) = text.as_chunks::<STRIDE_BYTES>();
@@ -103,7 +104,7 @@ impl Keywords {
         self.compare(text, at, rest, enough)
     }
 
-    /// Compares the keywords of each marked pair of a stride that begins at `from`.
+    /// Compares the keywords of each marked pair in a stride that begins at `from`.
     fn compare(
         &self,
         text: &[u8],
@@ -128,7 +129,7 @@ impl Keywords {
 }
 
 impl Keyword {
-    /// The places in the table of the pair that stands there, one for each way to write it.
+    /// Returns the table indexes of the pair at an offset, one for each combination of cases.
     fn places(&self, offset: usize) -> Vec<usize> {
         let bytes = self.text.as_bytes();
         let ways = |at: usize| match self.is_exact {
@@ -158,18 +159,18 @@ impl Keyword {
     }
 }
 
-/// The place of a pair of bytes in the table.
+/// Returns the table index of a pair of bytes.
 fn place(pair: [u8; 2]) -> usize {
     usize::from(u16::from_le_bytes(pair))
 }
 
-/// Where the rarest pair stands among those at an even or odd place in a text.
+/// Returns the offset of the rarest pair among those at even or odd offsets of a text.
 fn rarest(text: &[u8], even: usize) -> Option<usize> {
     let pairs = (even..text.len().saturating_sub(1)).step_by(2);
     pairs.min_by_key(|at| common(text[*at]) + common(text[at + 1]))
 }
 
-/// How common a byte is in text, roughly.
+/// Returns the approximate frequency rank of a byte in text; 0 is rare.
 fn common(byte: u8) -> usize {
     const LETTERS: &[u8] = b"zqxjkvbywgpfmucdlhrsnioate ";
     let at = LETTERS.iter().position(|letter| *letter == byte);
@@ -182,7 +183,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// Where each keyword is and of which rule, found one by one.
+    /// Returns the position and rule of each keyword, by naive search.
     fn sought(text: &str) -> BTreeSet<(usize, usize)> {
         let rules = rules();
         let mut sought = BTreeSet::new();
@@ -227,7 +228,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is found pair by pair is what is found keyword by keyword.
+        /// The pair search finds what the naive search finds.
         #[test]
         fn nothing_is_missed(parts in prop::collection::vec((0_usize..800, any::<bool>(), "[a-zA-Z_/:~é -]{0,9}"), 0..12)) {
             let all = rules();

@@ -1,8 +1,9 @@
-//! Secrets do not come back to a caller, and do not leave unasked.
+//! Secret detection and redaction, for content from servers and for outbound arguments.
 //!
-//! What a secret looks like is written in `rules.toml`, in the format of gitleaks, and in files of the operator. A text is first searched for the keywords of all rules at once; only
-//! the rules whose keywords it holds are tried, each in time linear to the text. Their patterns are compiled then, and not at
-//! the start: most programs never see a text that has a keyword of a given rule.
+//! The formats of secrets are in `rules.toml`, in the format of gitleaks, and in rule files of the operator. A text
+//! is first searched for the keywords of all rules at once. Only rules with a keyword in the text are tried, each in
+//! time linear to the text. Patterns are compiled lazily, since most programs never see text with a keyword of a
+//! given rule.
 
 mod allowlist;
 mod check;
@@ -28,46 +29,48 @@ use serde_json::{Map, Value};
 use std::{borrow::Cow, sync::Arc};
 use toolgate_core::{Asked, Error, Item, Json, Origin, Returned, Scrub, Trail};
 
-/// How the place of a secret begins; the name of the rule and a `]` follow.
+/// Start of a redaction mark; the id of the rule and a `]` follow.
 const MARK: &str = toolgate_wire::placeholder::REDACTED;
 
-/// What the counts of a trail begin with that are of secrets.
+/// Prefix of the counters of secrets in a decision log.
 const COUNT: &str = "secret:";
 
-/// What becomes of a secret that a server sends.
+/// Policy for a secret that a server sends.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnSecret {
-    /// `[redacted:RULE]` stands in its place.
+    /// Replaces it by `[redacted:RULE]`.
     #[default]
     Redact,
-    /// It passes, and the record counts it.
+    /// Lets it pass; the audit log counts it.
     Warn,
-    /// Nobody looks.
+    /// Does not search for secrets.
     Pass,
 }
 
-/// Takes secrets out of all that comes back: results, errors, progress, log messages, questions and definitions.
+/// Sanitizer that redacts secrets in content from servers: results, errors, progress, log messages, input requests
+/// and definitions.
 #[derive(Clone, Debug, Default)]
 pub struct Secrets {
-    /// What becomes of them, by server.
+    /// The policy for secrets, by server.
     pub found: PerServer<OnSecret>,
 }
 
 impl Secrets {
-    /// Puts rules of the operator in force beside those of Toolgate, in the whole process: what looks like a secret must not
-    /// stand in an audit log either, whichever server it came from. Rules that were installed before are replaced.
+    /// Installs the operator's rules beside the built-in ones, in the whole process: secrets must not appear in an
+    /// audit log either, whichever server sent them. Replaces rules that were installed before.
     pub fn install(rules: &[SecretRules]) {
         rules::install(rules);
     }
 
-    /// The value with each secret in its strings replaced by `[redacted:RULE]`; all other bytes stay.
+    /// Returns the value with each secret in its strings replaced by `[redacted:RULE]`; all other bytes are
+    /// unchanged.
     pub fn redact_json(json: &Json) -> Json {
         Redaction::default()
             .other(json)
             .map_or_else(|| json.clone(), |(clean, _)| clean)
     }
 
-    /// The text with each secret replaced by `[redacted:RULE]`.
+    /// Returns the text with each secret replaced by `[redacted:RULE]`.
     pub fn redact_text(text: &str) -> Cow<'_, str> {
         match find::redact(text, &mut |_| {}) {
             Some(clean) => Cow::Owned(clean),
@@ -75,8 +78,8 @@ impl Secrets {
         }
     }
 
-    /// The text as it may stand in a record or on a screen: as it is, unless what looks like a secret is in it, be it with
-    /// something invisible between its letters. Then it is cleaned, and `[redacted:RULE]` stands in the place of each.
+    /// Returns the text without secrets, for an audit log or a screen. It is unchanged if it has none, even with
+    /// invisible characters removed. Otherwise it is sanitized, and each secret is replaced by `[redacted:RULE]`.
     pub fn without(text: &str) -> Cow<'_, str> {
         match clean(text) {
             Cow::Borrowed(text) => Secrets::redact_text(text),
@@ -87,7 +90,8 @@ impl Secrets {
         }
     }
 
-    /// The rule by which a text looks like a secret, or by which it is one under that name.
+    /// Returns the id of the rule that finds a secret in a text, or that makes the text a secret because of its
+    /// member name.
     pub fn rule_of(name: &str, text: &str) -> Option<Arc<str>> {
         let field = &field::FIELD;
         let by_name = || field.holds(name, text).then(|| field.id.into());
@@ -147,7 +151,7 @@ impl Scrub for Secrets {
     }
 }
 
-/// How many secrets came back for a call, by rule: redacted ones, and with [`OnSecret::Warn`] those that passed.
+/// Returns the number of secrets in the result of a call, by rule: redacted, or passed with [`OnSecret::Warn`].
 pub(crate) fn counts(trail: &Trail) -> Map<String, Value> {
     let counts = trail.counts().into_iter();
     let ours =
@@ -155,7 +159,7 @@ pub(crate) fn counts(trail: &Trail) -> Map<String, Value> {
     ours.collect()
 }
 
-/// Whether a text has the mark of a redaction in it.
+/// Returns whether a text contains a redaction mark.
 pub(crate) fn is_marked(text: &str) -> bool {
     text.contains(MARK)
 }

@@ -1,8 +1,8 @@
-//! Reads rules in the format of gitleaks: a TOML file with a `[[rules]]` table for each.
+//! Reader of secret rule files in the format of gitleaks: TOML with a `[[rules]]` table for each rule.
 //!
-//! The rules of Toolgate and those of an operator are read by the same code. Of the format, this reads what speaks of text:
+//! The built-in rules and those of an operator share this code. It supports the keys of gitleaks that apply to text:
 //! `id`, `description`, `regex`, `secretGroup`, `entropy`, `keywords` and allowlists with `regexes`, `regexTarget`,
-//! `stopwords` and `condition`. Two keys are our own: `check` and `assigns`.
+//! `stopwords` and `condition`. Two keys are specific to Toolgate: `check` and `assigns`.
 
 use super::{
     allowlist::Allowlist,
@@ -14,16 +14,16 @@ use serde::{Deserialize, de::IgnoredAny};
 use std::{collections::HashSet, fmt};
 use toml::Spanned;
 
-/// Shortest keyword, in bytes: the search compares pairs of bytes at even places.
+/// Minimum length of a keyword, in bytes: the search compares aligned pairs of bytes.
 pub(super) const MIN_KEYWORD_BYTES: usize = 3;
-/// Longest keyword, in bytes.
+/// Maximum length of a keyword, in bytes.
 const MAX_KEYWORD_BYTES: usize = 64;
-/// Longest id of a rule, in bytes.
+/// Maximum length of a rule id, in bytes.
 const MAX_ID_BYTES: usize = 64;
-/// Most rules of one file.
+/// Maximum number of rules in one file.
 const MAX_RULES: usize = 1000;
 
-/// Rules that find secrets in text, read from a file of the operator.
+/// Rules that find secrets in text, read from a rule file of the operator.
 ///
 /// ```
 /// use toolgate_policy::SecretRules;
@@ -39,12 +39,12 @@ pub struct SecretRules {
     notes: Vec<String>,
 }
 
-/// What is wrong with a file of rules.
+/// An error in a rule file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SecretRulesError {
-    /// Where, as a byte offset into the text.
+    /// Position of the error, as a byte offset into the text.
     pub at: usize,
-    /// What, with the id of the rule.
+    /// The error message, with the id of the rule.
     pub message: String,
 }
 
@@ -57,35 +57,35 @@ impl fmt::Display for SecretRulesError {
 impl std::error::Error for SecretRulesError {}
 
 impl SecretRules {
-    /// Reads the text of a file. All patterns are compiled.
+    /// Parses the text of a rule file and compiles all patterns.
     ///
     /// # Errors
-    /// It is not TOML, has an unknown key, or a rule in it cannot be used.
+    /// Fails if the text is not TOML, has an unknown key, or has a rule that cannot be used.
     pub fn parse(text: &str) -> Result<SecretRules, SecretRulesError> {
         let mut rules = SecretRules::read(text, true)?;
         for rule in &mut rules.rules {
-            // A match may begin anywhere before a keyword of a rule that others wrote.
+            // Operator rules have no bound on the distance from a match's start to its keyword.
             rule.lead = usize::MAX;
         }
         Ok(rules)
     }
 
-    /// Reads our own rules: a test compiles their patterns, a program compiles each when a text first needs it.
+    /// Reads the built-in rules. Their patterns are compiled lazily; a test compiles all of them.
     pub(super) fn built_in() -> Result<SecretRules, SecretRulesError> {
         SecretRules::read(include_str!("rules.toml"), false)
     }
 
-    /// Returns how many rules there are.
+    /// Returns the number of rules.
     pub fn len(&self) -> usize {
         self.rules.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Returns the rules that were left out, each with the reason.
+    /// Returns a note for each skipped rule, with the reason.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -141,7 +141,7 @@ fn check_id(id: &Spanned<String>) -> Result<(), SecretRulesError> {
     ))
 }
 
-/// A file as it is written. What speaks of a repository or of gitleaks itself is read and has no effect.
+/// A rule file as written. Keys about repositories or gitleaks itself are accepted and have no effect.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct RuleFile {
@@ -206,7 +206,7 @@ pub(super) struct AllowTable {
     pub(super) paths: Option<IgnoredAny>,
     #[serde(default)]
     pub(super) commits: Option<IgnoredAny>,
-    /// The rules that a list of the whole file is for.
+    /// Ids of the rules that a file-wide allowlist applies to.
     #[serde(default)]
     pub(super) target_rules: Vec<String>,
 }
@@ -219,7 +219,7 @@ fn allowlists(
 }
 
 impl RuleTable {
-    /// Why the rule has no meaning for text.
+    /// Returns the reason why the rule does not apply to text.
     fn left_out(&self) -> Option<&'static str> {
         match (&self.regex, &self.path, &self.required) {
             (_, Some(_), _) => Some("it is for files of a path"),
@@ -274,7 +274,7 @@ impl RuleTable {
     }
 }
 
-/// The keywords of a rule. Those of others are compared without regard to case, as gitleaks does.
+/// Returns the keywords of a rule. Those of operators are compared without regard to case, as in gitleaks.
 fn keywords(
     id: &str,
     written: &[Spanned<String>],

@@ -1,4 +1,4 @@
-//! The rules in force, ready to search.
+//! The active secret rules: built-in ones and those of the operator.
 
 use super::{
     allowlist::{Allowlist, Matched},
@@ -15,61 +15,61 @@ use std::{
     sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock},
 };
 
-/// How far before its keyword a match of our own rules may begin, in bytes.
+/// Maximum distance between the start of a match of a built-in rule and its keyword, in bytes.
 const LEAD_BYTES: usize = 128;
 
-/// One rule.
+/// A secret rule.
 #[derive(Clone)]
 pub(super) struct Rule {
     pub(super) id: Arc<str>,
-    /// A match may begin so many bytes before a keyword.
+    /// Maximum distance between the start of a match and its keyword, in bytes.
     pub(super) lead: usize,
     regex: String,
     parts: RuleParts,
     compiled: Arc<OnceLock<Option<Compiled>>>,
 }
 
-/// What a rule has besides its id and its regex.
+/// The parts of a rule besides its id and its regex.
 #[derive(Clone, Default)]
 pub(super) struct RuleParts {
-    /// The group that holds the secret; `None` for the first group that took part in the match, else the whole match.
+    /// The capture group of the secret. `None` means the first group that matched, or else the whole match.
     pub(super) group: Option<usize>,
-    /// The secret has to have more bits of entropy for each character.
+    /// Minimum entropy of the secret, exclusive, in bits per byte.
     pub(super) entropy: Option<f64>,
     pub(super) check: Check,
-    /// Where the regex matches, one of these words stands before a `=` or `:` in any case. Prose is told apart by it.
+    /// The rule runs only if one of these words stands before a `=` or `:`, in any case. This excludes prose.
     pub(super) assigns: Vec<String>,
-    /// One is in every match. Those in lower case are found in any case.
+    /// Keywords, one of which is in every match. Lower-case ones match in any case.
     pub(super) keywords: Vec<String>,
     pub(super) allow: Vec<Allowlist>,
 }
 
-/// The pattern of a rule.
+/// The compiled pattern of a rule.
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
     pub(super) pattern: Regex,
-    /// The group `judged`: the part of a secret that tells whether it is one, where that is not all of it.
+    /// The capture group `judged`: the part of a match that the checks apply to, if not the whole secret.
     judged: Option<usize>,
 }
 
-/// All rules in force.
+/// All active rules.
 pub(super) struct Rules {
     pub(super) rules: Vec<Rule>,
     pub(super) keywords: Keywords,
-    /// Find the escapes of JSON that can stand for a sign of a keyword.
+    /// Finders of the JSON escapes that can hide a character of a keyword.
     pub(super) hiding: [Finder<'static>; 2],
 }
 
-/// The rules in force: our own, and those that were installed.
+/// The active rules: the built-in ones and the installed ones.
 static RULES: LazyLock<RwLock<Arc<Rules>>> =
     LazyLock::new(|| RwLock::new(Arc::new(Rules::with(&[]))));
 
-/// Returns the rules in force.
+/// Returns the active rules.
 pub(super) fn rules() -> Arc<Rules> {
     RULES.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Puts rules in force beside our own, in place of those that were installed before.
+/// Activates rules beside the built-in ones. Replaces those that were installed before.
 pub(super) fn install(more: &[SecretRules]) {
     let new = Arc::new(Rules::with(more));
     *RULES.write().unwrap_or_else(PoisonError::into_inner) = new;
@@ -116,13 +116,13 @@ impl Rule {
         }
     }
 
-    /// The pattern, compiled when a text first holds a keyword of it.
+    /// Returns the pattern, compiled on first use.
     pub(super) fn compiled(&self) -> Option<&Compiled> {
         let compile = || Compiled::new(&self.regex).ok();
         self.compiled.get_or_init(compile).as_ref()
     }
 
-    /// Whether the pattern may match: prose that has a keyword in it is told from an assignment at a glance.
+    /// Returns whether the pattern may match: a cheap test that excludes prose without an assignment.
     pub(super) fn may_match(&self, text: &[u8]) -> bool {
         let words = &self.parts.assigns;
         let assigns = |sign: usize| {
@@ -142,7 +142,7 @@ impl Rule {
         words.is_empty() || memchr::memchr2_iter(b'=', b':', text).any(assigns)
     }
 
-    /// Finds all secrets behind a place of a text.
+    /// Finds all secrets from a position of a text on.
     pub(super) fn find(&self, text: &str, mut at: usize, found: &mut dyn FnMut(Range<usize>)) {
         let Some(compiled) = self.compiled() else {
             return;
@@ -175,7 +175,7 @@ impl Rule {
             {
                 found(from..to);
             }
-            // A match moves on by one character at least.
+            // The search advances by at least one character.
             at = to.max(whole.0 + 1);
             while !text.is_char_boundary(at) {
                 at += 1;
@@ -184,7 +184,7 @@ impl Rule {
     }
 
     fn is_secret(&self, matched: &Matched<'_>, judged: &str) -> bool {
-        // What was redacted before: cleaning twice changes nothing more.
+        // Already redacted text stays, so that sanitizing is idempotent.
         !is_redacted(matched.secret)
             && self.parts.entropy.is_none_or(|bits| entropy(judged) > bits)
             && self.parts.check.holds(judged)
@@ -206,9 +206,12 @@ impl fmt::Debug for Rule {
 }
 
 impl Compiled {
-    /// Compiles a regex, in one line if it is wrong.
+    /// Compiles a regex.
+    ///
+    /// # Errors
+    /// Returns the error as one line.
     pub(super) fn new(regex: &str) -> Result<Compiled, String> {
-        // Bytes where that is possible, and not characters: word boundaries of Unicode would make the search slow.
+        // Matches bytes instead of characters where possible: Unicode word boundaries would make the search slow.
         let bytes = RegexBuilder::new(&unicode_negations(regex))
             .unicode(false)
             .build();
@@ -220,7 +223,7 @@ impl Compiled {
     }
 }
 
-/// The last line of a message about a regex: those before it draw where the fault is.
+/// Returns the last line of a regex error; the lines before it draw the position of the fault.
 pub(super) fn in_one_line(text: &str) -> String {
     let last = text
         .lines()
@@ -230,14 +233,14 @@ pub(super) fn in_one_line(text: &str) -> String {
     let last = last.unwrap_or_default();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
-/// Lets `[^…]` stand for characters: as bytes it could cut one in two.
+/// Makes `[^…]` match whole characters: as bytes it could split one.
 fn unicode_negations(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut rest = pattern;
     while let Some(at) = rest.find("[^") {
         out.push_str(&rest[..at]);
         let class = &rest[at..];
-        // The first `]` that is not escaped ends the class: in these rules none stands first in one.
+        // The first unescaped `]` ends the class: no rule has one as the first character of a class.
         let mut escaped = false;
         let end = class.char_indices().skip(1).find(|(_, c)| {
             let ends = *c == ']' && !escaped;

@@ -1,4 +1,4 @@
-//! The samples of the rules, and laws.
+//! Tests with the samples of the rules, and property tests.
 
 #![allow(clippy::print_stdout, reason = "figures for people")]
 
@@ -14,7 +14,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use toolgate_core::Json;
 
-/// `samples.toml`.
+/// The content of `samples.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -22,7 +22,7 @@ struct File {
     field: FieldSamples,
 }
 
-/// What a rule must find, and what it must not.
+/// Texts that a rule must match, and texts that it must not.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Samples {
@@ -31,7 +31,7 @@ struct Samples {
     no: Vec<String>,
 }
 
-/// The same for members, with their keys.
+/// The same for members, with their names.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FieldSamples {
@@ -60,12 +60,12 @@ fn each_rule_has_samples_and_compiles() {
     }
 }
 
-/// A sample without what keeps other tools from finding it.
+/// Removes the character that hides a sample from other secret scanners.
 fn sample(text: &str) -> String {
     text.replace('¦', "")
 }
 
-/// T49: each rule finds its own samples, and none of those that are none.
+/// T49: each rule finds its own samples, and none of the counterexamples.
 #[test]
 fn rules_find_their_samples() {
     let mut wrong = Vec::new();
@@ -93,7 +93,7 @@ fn rules_find_their_samples() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Words of assignments, and what stands around them.
+/// Words of assignments, and text around them.
 const PIECES: [&str; 24] = [
     "password",
     "Passwords",
@@ -122,7 +122,7 @@ const PIECES: [&str; 24] = [
 ];
 
 proptest::proptest! {
-    /// What is left at a glance is nothing that the pattern would find.
+    /// A rule that the cheap test excludes would not match.
     #[test]
     fn no_assignment_is_overlooked(parts in proptest::collection::vec(0_usize..24, 0..14)) {
         let text: String = parts.iter().map(|n| PIECES[*n]).collect();
@@ -161,7 +161,7 @@ fn fields_find_their_samples() {
     }
 }
 
-/// T46 for secrets: cleaning twice changes nothing more.
+/// T46 for secrets: sanitizing is idempotent.
 #[test]
 fn redacting_twice_changes_nothing_more() {
     for rule in &file().rule {
@@ -182,7 +182,7 @@ fn all_but_the_secret_stays() {
     );
 }
 
-/// T49: what is found of the samples in other clothes. Only the plain ones are promised.
+/// T49: detection of the samples in other encodings. Only the plain ones are guaranteed.
 #[test]
 fn recall_by_encoding() {
     use ::base64::{Engine, engine::general_purpose::STANDARD};
@@ -219,7 +219,7 @@ fn recall_by_encoding() {
     });
 }
 
-/// T49: what is found where there is nothing: our own documents, by paragraph.
+/// T49: false positives in our own documents, by paragraph.
 #[test]
 fn false_positives_in_our_own_documents() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -244,7 +244,7 @@ fn false_positives_in_our_own_documents() {
     assert!(all > 300 && wrong.len() * 200 <= all, "{wrong:?}");
 }
 
-/// T49: what the search costs; printed, never asserted. Only a build with `--release` tells what matters.
+/// T49: cost of the search; printed, not asserted. Only the figures of a `--release` build count.
 #[test]
 fn cost() {
     let line = "The quick brown fox, 12 of them, ran over {\"a\": [1, 2]} and more. ";
@@ -265,7 +265,7 @@ fn cost() {
     }
 }
 
-/// Rules of an operator, and what they find in a text.
+/// Operator rules, and what they find in a text.
 fn found_by(file: &str, text: &str) -> Vec<String> {
     let rules = Rules::with(&[SecretRules::parse(file).unwrap()]);
     let found = find::by_rules(&rules, text).into_iter();
@@ -323,7 +323,7 @@ regexes = ["zed-99"]
     ] {
         assert_eq!(found(none), "", "{none}");
     }
-    // Far from its keyword, and without one of its own.
+    // A match far from its keyword, and a match without a keyword.
     let far = format!("{} ZED-, zed-12345678", "acme ".repeat(100));
     assert_eq!(found(&far), "short zed-12345678");
 }

@@ -1,23 +1,27 @@
-//! What each character is to the cleaner.
+//! Classification of characters for the text sanitizer.
 //!
-//! Kept though invisible: the marks U+200E, U+200F and U+061C, one at a time and only in text with right-to-left
-//! letters, where they are part of writing; joiners between emoji and in the scripts that need them; the zero width
-//! space between letters of scripts without spaces; variation selectors after the characters that have variants; the
-//! three flags made of tag characters that emoji sets know. All other invisible characters, private use and
-//! characters that will never have a meaning are taken out.
+//! Some invisible characters are kept:
+//! - the marks U+200E, U+200F and U+061C, one at a time and only in text with right-to-left letters, where they are
+//!   part of writing
+//! - joiners between emoji and in the scripts that need them
+//! - the zero width space between letters of scripts without spaces
+//! - variation selectors after characters that have variants
+//! - the three flags made of tag characters that emoji sets know
+//!
+//! All other invisible characters, private use characters and noncharacters are removed.
 
-/// What the cleaner does with a character.
+/// The sanitizer's action for a character.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Class {
-    /// Leaves it.
+    /// Keeps it.
     Keep,
-    /// Takes it out.
+    /// Removes it.
     Drop,
-    /// Makes a line feed of it.
+    /// Replaces it by a line feed.
     Line,
-    /// Takes out the sequence that it begins.
+    /// Removes the terminal sequence that it starts.
     Escape,
-    /// Looks at its neighbours.
+    /// Keeps it only if its neighbors allow it; see [`belongs`].
     Stray,
 }
 
@@ -30,22 +34,23 @@ pub(super) const fn of(c: char) -> Class {
         0x20..=0x7E => Class::Keep,
         0x200B..=0x200F | 0x061C | 0x180B..=0x180F | 0x034F | 0x115F | 0x1160 => Class::Stray,
         0xFE00..=0xFE0F | 0xE0100..=0xE01EF | 0xE0020..=0xE007F => Class::Stray,
-        // Soft hyphen, Khmer inherent vowels, bidirectional overrides, isolates and their deprecated kin,
-        // word joiner and invisible operators, Hangul fillers, byte order mark, annotations, shorthand and music.
+        // Soft hyphen, Khmer inherent vowels, bidirectional overrides, isolates and their deprecated kin, word joiner
+        // and invisible operators, Hangul fillers, byte order mark, annotations, shorthand and music.
         0xAD | 0x17B4 | 0x17B5 | 0x202A..=0x202E | 0x2060..=0x206F => Class::Drop,
         0x3164 | 0xFFA0 | 0xFEFF | 0xFFF0..=0xFFFB | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A => {
             Class::Drop
         }
-        // Private use, noncharacters, the rest of the plane of tags.
+        // Private use, noncharacters, the rest of the tag plane.
         0xE000..=0xF8FF | 0xFDD0..=0xFDEF | 0xE0000..=0xE0FFF | 0xF0000.. => Class::Drop,
         other if other & 0xFFFE == 0xFFFE => Class::Drop,
         _ => Class::Keep,
     }
 }
 
-/// The same for the content of results, which an agent may write back: what an ordinary file has and what neither hides nor
-/// steers stays. That is the form feed, and private use characters as icon fonts use them (Font Awesome in the first
-/// range, Nerd Fonts also in plane 15): each shows as a glyph or a box. Plane 16 has no such use.
+/// Classifies a character of result content, which an agent may write back to a file. Characters of ordinary files
+/// that hide and steer nothing stay: the form feed, and private use characters as icon fonts use them (Font Awesome
+/// in the first range, Nerd Fonts also in plane 15). Each of those shows as a glyph or a box. Plane 16 has no such
+/// use.
 pub(super) const fn of_content(c: char) -> Class {
     match c as u32 {
         0x0C | 0xE000..=0xF8FF | 0xF0000..=0xFFFFD => Class::Keep,
@@ -53,7 +58,7 @@ pub(super) const fn of_content(c: char) -> Class {
     }
 }
 
-/// Whether all characters of two bytes are kept that begin with a byte, by its lower five bits.
+/// Whether all two-byte characters with a given lead byte are kept, by the lower five bits of the byte.
 pub(super) const KEPT: [bool; 32] = {
     let mut kept = [false; 32];
     let mut lead = 2;
@@ -70,18 +75,18 @@ pub(super) const KEPT: [bool; 32] = {
     kept
 };
 
-/// Whether a stray belongs where it stands: between what was kept before and what follows.
+/// Returns whether a stray character belongs between its neighbors: the last kept character and the next one.
 pub(super) fn belongs(
     before: Option<char>,
     c: char,
     after: Option<char>,
     right_to_left: bool,
 ) -> bool {
-    // Of several in a row only one can belong: else data could hide in their order. After an emoji, a selector may
-    // be followed by a joiner.
+    // Of several in a row only one can belong; otherwise their order could encode hidden data. After an emoji, a
+    // selector may be followed by a joiner.
     let seen = |c: &char| of(*c) == Class::Keep;
     let Some(before) = before.filter(|b| seen(b) || (*b == '\u{FE0F}' && c == '\u{200D}')) else {
-        // Nothing before it: only a mark of direction may open a text.
+        // Without a character before it, only a direction mark may start a text.
         return matches!(c as u32, 0x200E | 0x200F | 0x061C) && before.is_none() && right_to_left;
     };
     let after = after.filter(seen);
@@ -107,7 +112,7 @@ pub(super) fn belongs(
     }
 }
 
-/// Bytes of the tag characters that make a flag of the black flag before them: England, Scotland, Wales.
+/// Returns the length in bytes of the tags after a black flag that make the flag of England, Scotland or Wales.
 pub(super) fn flag(before: Option<char>, rest: &str) -> Option<usize> {
     if before != Some('\u{1F3F4}') {
         return None;
@@ -126,7 +131,7 @@ pub(super) fn flag(before: Option<char>, rest: &str) -> Option<usize> {
     })
 }
 
-/// Letters written from right to left.
+/// Returns whether a character is a right-to-left letter.
 pub(super) fn right_to_left(c: char) -> bool {
     let c = c as u32;
     let letters = matches!(c, 0x0590..=0x08FF | 0xFB1D..=0xFDCF | 0xFDF0..=0xFDFF | 0xFE70..=0xFEFC)
@@ -134,7 +139,7 @@ pub(super) fn right_to_left(c: char) -> bool {
     letters && c != 0x061C
 }
 
-/// Scripts whose letters change their shape with their neighbours.
+/// Returns whether the letters of its script change their shape with their neighbors.
 fn joining(c: char) -> bool {
     let c = c as u32;
     let arabic = matches!(c, 0x0600..=0x08FF | 0xFB50..=0xFDCF | 0xFDF0..=0xFDFF | 0xFE70..=0xFEFC | 0x1E900..=0x1E95F);
@@ -142,13 +147,13 @@ fn joining(c: char) -> bool {
     arabic || indic || matches!(c, 0x10A00..=0x11FFF)
 }
 
-/// Scripts that put no space between words.
+/// Returns whether its script puts no spaces between words.
 fn spaceless(c: char) -> bool {
     matches!(c as u32, 0x0E00..=0x0FFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x1950..=0x19FF | 0x1A20..=0x1AAF | 0x3040..=0x30FF | 0xAA60..=0xAA7F)
         || ideograph(c)
 }
 
-/// Characters that can be shown as a picture, and the modifiers of their skin.
+/// Returns whether a character can be shown as emoji, or is a skin tone modifier.
 fn picture(c: char) -> bool {
     matches!(c as u32, 0xA9 | 0xAE | 0x203C | 0x2049 | 0x2122 | 0x2139 | 0x2190..=0x21FF | 0x2300..=0x23FF | 0x24C2
         | 0x25A0..=0x27BF | 0x2900..=0x297F | 0x2B00..=0x2BFF | 0x3030 | 0x303D | 0x3297 | 0x3299 | 0x1F000..=0x1FAFF)
@@ -158,7 +163,7 @@ fn ideograph(c: char) -> bool {
     matches!(c as u32, 0x2E80..=0x2FDF | 0x3005..=0x3007 | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
 
-/// Characters with standardised variants that are no pictures.
+/// Returns whether a character has standardized variants and is not an emoji.
 fn varied(c: char) -> bool {
     let c = c as u32;
     let symbols = matches!(c, 0x2200..=0x22FF | 0x2A00..=0x2AFF | 0x3000..=0x303F | 0xFF00..=0xFFEF | 0x1D400..=0x1D7FF);

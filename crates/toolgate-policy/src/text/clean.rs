@@ -1,29 +1,29 @@
-//! Takes out of a text what a person would not see, and leaves every script and emoji as it is.
+//! Text sanitizer: removes everything that a person would not see, and leaves every script and emoji unchanged.
 //!
-//! Two passes. The first takes out what never belongs in text: terminal sequences, control characters, bidirectional
-//! overrides, characters without a meaning. The second judges the invisible characters that some script or emoji
-//! needs, each by its neighbours. A neighbour counts only if the first pass leaves it, so cleaning twice changes
-//! nothing more.
+//! It runs two passes. The first removes what never belongs in text: terminal sequences, control characters,
+//! bidirectional overrides, unassignable characters. The second judges the invisible characters that some script or
+//! emoji needs, each by its neighbors. A neighbor counts only if the first pass keeps it, so sanitizing is
+//! idempotent.
 //!
-//! Names, definitions and messages are cleaned strictly. The content of results also keeps what files have and what neither
-//! hides nor steers: `\r` before `\n`, form feeds, a byte order mark at the start, and private use characters.
+//! Names, definitions and messages are sanitized strictly. The content of results also keeps harmless characters of
+//! files: `\r` before `\n`, form feeds, a byte order mark at the start, and private use characters.
 
 use super::classes::{self, Class};
 use std::borrow::Cow;
 
-/// The text without what a person would not see; borrowed if there was nothing to do.
+/// Returns the text without characters that a person would not see; borrowed if nothing was removed.
 pub fn clean(text: &str) -> Cow<'_, str> {
     cleaned(text, Kind::Message, &mut 0)
 }
 
-/// Which characters stay.
+/// The set of characters that are kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
-    /// Those of names and messages.
+    /// Characters of names and messages.
     Message,
-    /// Those of names and messages, and what files have.
+    /// Characters of messages and of files.
     Content,
-    /// Those of content but the byte order mark: two keys could differ in it alone.
+    /// Characters of content without the byte order mark: two keys could differ in it alone.
     Key,
 }
 
@@ -36,10 +36,10 @@ impl Kind {
     }
 }
 
-/// The byte order mark, with which some editors begin a file.
+/// The byte order mark, which some editors write at the start of a file.
 const BOM: char = '\u{feff}';
 
-/// The text without what a person would not see. Adds the characters that were removed, or replaced by a line feed, to
+/// Sanitizes a text of a kind. Adds the number of characters that were removed, or replaced by a line feed, to
 /// `removed`.
 pub(super) fn cleaned<'a>(text: &'a str, kind: Kind, removed: &mut u64) -> Cow<'a, str> {
     let (mark, rest) = match (kind, text.strip_prefix(BOM)) {
@@ -58,7 +58,7 @@ pub(super) fn cleaned<'a>(text: &'a str, kind: Kind, removed: &mut u64) -> Cow<'
     }
 }
 
-/// Whether each character of a text stays.
+/// Returns whether every character of a text is kept.
 pub(super) fn at_a_glance(text: &str, kind: Kind) -> bool {
     let scan = Scan {
         kind,
@@ -67,7 +67,8 @@ pub(super) fn at_a_glance(text: &str, kind: Kind) -> bool {
     kept(text, scan)
 }
 
-/// Whether nothing in the strings of a JSON text has to be removed. `false` also where an escape could stand for something.
+/// Returns whether nothing in the strings of a JSON text must be removed. Also `false` if an escape could hide a
+/// character.
 pub(super) fn is_clean(raw: &str, kind: Kind) -> bool {
     let scan = Scan {
         kind,
@@ -76,20 +77,20 @@ pub(super) fn is_clean(raw: &str, kind: Kind) -> bool {
     kept(raw, scan)
 }
 
-/// How a text is scanned.
+/// Options of a scan.
 #[derive(Clone, Copy)]
 struct Scan {
     kind: Kind,
-    /// Whether it has the escapes of JSON.
+    /// Whether the text has JSON escapes.
     escapes: bool,
 }
 
-/// Whether each character is one that stays: nearly all text, found out block by block.
+/// Returns whether every character is kept. Nearly all text is checked block by block.
 fn kept(text: &str, scan: Scan) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
     loop {
-        // There a character begins that is no part of an escape.
+        // `at` is at the start of a character that is not part of an escape.
         at = plain_end(bytes, at, scan.escapes);
         if at >= bytes.len() {
             return true;
@@ -101,14 +102,14 @@ fn kept(text: &str, scan: Scan) -> bool {
     }
 }
 
-/// Bytes that are judged at once.
+/// Bytes that are checked at once.
 const BLOCK: usize = 32;
 
-/// Bytes that are judged one by one where a block was not fine.
+/// Bytes that are checked one by one after a block failed.
 const STEP: usize = 64;
 
-/// Goes on over blocks of which each byte is fine beside the one before it. That is told of all bytes of a block at once, and
-/// of some that are fine it is not told.
+/// Skips blocks in which every byte is fine next to the byte before it. All bytes of a block are tested at once, and
+/// some fine blocks fail the test.
 fn plain_end(bytes: &[u8], mut at: usize, escapes: bool) -> usize {
     // One byte stays behind the last block, so that an escape always has its end.
     while let Some([window @ .., _]) = at
@@ -117,7 +118,7 @@ fn plain_end(bytes: &[u8], mut at: usize, escapes: bool) -> usize {
         && is_fine(window)
         && (!escapes || is_fine_escaped(window))
     {
-        // What begins with the last byte is looked at once more, with what follows.
+        // If a character or an escape begins with the last byte, that byte is checked again with what follows.
         let backslashes = window[1..].iter().rev().take_while(|byte| **byte == b'\\');
         let begins = window[BLOCK] >= 0xc0 || (escapes && backslashes.count() % 2 == 1);
         at += BLOCK - usize::from(begins);
@@ -125,8 +126,8 @@ fn plain_end(bytes: &[u8], mut at: usize, escapes: bool) -> usize {
     at
 }
 
-/// Whether all bytes are printable ASCII, ends of lines, tabs, or of characters of two bytes whose first byte says that they
-/// are kept.
+/// Returns whether all bytes are printable ASCII, line feeds, tabs, or part of two-byte characters with a lead byte
+/// that guarantees that they are kept.
 fn is_fine([_, block @ ..]: &[u8; BLOCK + 1]) -> bool {
     let wrong = block.iter().fold(0, |wrong, byte| {
         let printable = (b' '..=b'~').contains(byte);
@@ -136,12 +137,12 @@ fn is_fine([_, block @ ..]: &[u8; BLOCK + 1]) -> bool {
     wrong == 0
 }
 
-/// Whether a byte is not the first of its character. Where all first ones are kept, so are these.
+/// Returns whether a byte is a continuation byte. If all lead bytes are kept, so are these.
 const fn is_within(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-/// Whether a byte begins a character of two that is kept, by ranges and not by a table.
+/// Returns whether a byte leads kept two-byte characters; by ranges instead of a table, so that it vectorizes.
 const fn is_lead(byte: u8) -> bool {
     (byte.wrapping_sub(0xc3) < 10) | (byte.wrapping_sub(0xce) < 10) | (byte.wrapping_sub(0xd9) < 7)
 }
@@ -154,8 +155,8 @@ const _: () = {
     }
 };
 
-/// Whether each byte behind a backslash makes an escape of a kept character. One behind two of them is none, and is taken for
-/// one.
+/// Returns whether each byte after a backslash forms an escape of a kept character. A byte after two backslashes is
+/// not an escape, but is treated as one.
 fn is_fine_escaped(window: &[u8; BLOCK + 1]) -> bool {
     let pairs = window[1..].iter().zip(&window[..BLOCK]);
     let wrong = pairs.fold(0, |wrong, (byte, before)| {
@@ -164,13 +165,13 @@ fn is_fine_escaped(window: &[u8; BLOCK + 1]) -> bool {
     wrong == 0
 }
 
-/// Whether an escape of that letter is of a character that is kept.
+/// Returns whether an escape with this letter stands for a kept character.
 const fn is_kept_escape(letter: u8) -> bool {
     (letter == b'"') | (letter == b'\\') | (letter == b'/') | (letter == b'n') | (letter == b't')
 }
 
-/// Whether each character from there up to `end` stays, found out eight bytes at a time; how far it went, which is a little
-/// further where a character or an escape stands across the end.
+/// Checks each character from `at` to `end`, eight bytes at a time. Returns the end position, which is past `end` if
+/// a character or an escape crosses it; `None` if a character is not kept.
 fn kept_up_to(text: &str, mut at: usize, end: usize, scan: Scan) -> Option<usize> {
     let bytes = text.as_bytes();
     while at + 8 <= end
@@ -181,7 +182,7 @@ fn kept_up_to(text: &str, mut at: usize, end: usize, scan: Scan) -> Option<usize
         while hits != 0 {
             let place = hits.trailing_zeros() as usize / 8;
             let length = kept_at(text, at + place, scan)?;
-            // What belongs to it is no character of its own.
+            // The other bytes of this character or escape are not characters of their own.
             match place + length {
                 behind @ 0..8 => hits &= u64::MAX << (8 * behind),
                 behind => {
@@ -198,7 +199,7 @@ fn kept_up_to(text: &str, mut at: usize, end: usize, scan: Scan) -> Option<usize
     Some(at)
 }
 
-/// How many bytes to go on after the character at `at`; `None` where it does not stay, or may not.
+/// Returns the length of the character or escape at `at`; `None` if it is not kept, or possibly not.
 #[inline]
 fn kept_at(text: &str, at: usize, scan: Scan) -> Option<usize> {
     let bytes = text.as_bytes();
@@ -227,10 +228,10 @@ const ONES: u64 = u64::from_le_bytes([1; 8]);
 const LOWS: u64 = u64::from_le_bytes([0x7f; 8]);
 const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
 
-/// The high bit of each byte that needs a look: none of printable ASCII, or a backslash, where there are escapes.
+/// Sets the high bit of each byte to inspect: not printable ASCII, or a backslash if there are escapes.
 fn hits(eight: u64, escapes: bool) -> u64 {
     let low = eight & LOWS;
-    // No sum runs over into the next byte: each is below 0x100.
+    // No sum overflows into the next byte: each is below 0x100.
     let unlike = |byte: u8| (low ^ (ONES * u64::from(byte))).wrapping_add(LOWS);
     let mut fine = low.wrapping_add(ONES * 0x60) & unlike(0x7f);
     if escapes {
@@ -278,19 +279,19 @@ fn without_controls(text: &str, kind: Kind, removed: &mut u64) -> String {
 /// Finds the ends of terminal sequences.
 #[derive(Default)]
 struct Escapes {
-    /// No string is closed from here to the end: remembered, so that a text full of openings is read once.
+    /// Whether no string terminator follows: remembered, so that a text full of string openers is read once.
     unclosed: bool,
 }
 
 impl Escapes {
-    /// Bytes of the sequence at the start of `text`. Of one that is not closed, only its start.
+    /// Returns the length of the sequence at the start of `text`; of an unclosed one, only its introducer.
     fn length(&mut self, text: &str) -> usize {
         let (lead, kind) = match text.strip_prefix('\u{1b}') {
             Some(rest) => match rest.bytes().next() {
                 Some(kind @ (b'[' | b']' | b'P' | b'X' | b'^' | b'_')) => (2, kind),
                 _ => return 1 + short(rest.as_bytes()),
             },
-            // The same as one character: U+009B is ESC [, and so on.
+            // The C1 form, one character: U+009B is ESC [, and so on.
             None => (2, text.as_bytes()[1] - 0x40),
         };
         let rest = &text[lead..];
@@ -301,7 +302,7 @@ impl Escapes {
         }
     }
 
-    /// A string up to BEL or ST.
+    /// Returns the length of a string up to BEL or ST.
     fn string(&mut self, rest: &str) -> usize {
         if self.unclosed {
             return 0;
@@ -316,7 +317,7 @@ impl Escapes {
     }
 }
 
-/// Parameters, intermediates and the final byte of a control sequence; nothing where it is broken off.
+/// Returns the length of the parameters, intermediates and final byte of a control sequence; 0 if it is incomplete.
 fn control(rest: &[u8]) -> usize {
     let parameters = rest.iter().take_while(|b| matches!(b, 0x30..=0x3F)).count();
     let between = rest[parameters..]
@@ -329,7 +330,7 @@ fn control(rest: &[u8]) -> usize {
     }
 }
 
-/// The rest of a short escape sequence, for example `(B`.
+/// Returns the length of the rest of a short escape sequence, for example `(B`.
 fn short(rest: &[u8]) -> usize {
     let between = rest.iter().take_while(|b| matches!(b, 0x20..=0x2F)).count();
     match rest.get(between) {
@@ -367,7 +368,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same, character by character.
+    /// Reference implementation of [`kept`], character by character.
     fn slowly_kept(text: &str, scan: Scan) -> bool {
         let mut at = 0;
         while at < text.len() {
@@ -379,7 +380,7 @@ mod tests {
         true
     }
 
-    /// Both kinds of text, with escapes and without.
+    /// Both kinds of text, with and without escapes.
     fn scans() -> impl Iterator<Item = Scan> {
         let kinds = [Kind::Message, Kind::Content].into_iter();
         kinds.flat_map(|kind| [false, true].map(|escapes| Scan { kind, escapes }))
@@ -391,7 +392,7 @@ mod tests {
         "\u{7f}", "\r",
     ];
 
-    /// One piece, or two, wherever they stand in blocks.
+    /// One piece, or two, at every position in a block.
     #[test]
     fn all_that_stays_is_told_from_all_that_does_not() {
         for before in 0..2 * BLOCK + STEP + 4 {

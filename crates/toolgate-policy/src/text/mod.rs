@@ -1,4 +1,4 @@
-//! Text from servers holds nothing that a person would not see.
+//! Sanitizer for text from servers: removes everything that a person would not see.
 
 mod classes;
 mod clean;
@@ -12,11 +12,11 @@ use clean::Kind;
 use std::{borrow::Cow, sync::Arc};
 use toolgate_core::{Asked, Error, Item, Json, Origin, Returned, Scrub, Trail};
 
-/// Removes control characters, terminal sequences and invisible characters from all that comes back.
+/// Removes control characters, terminal sequences and invisible characters from everything a server sends.
 ///
-/// Joiners, marks of direction and variation selectors stay where a script or an emoji needs them. The content of results
-/// also keeps line ends of Windows, form feeds, a byte order mark at the start and private use characters: an agent that
-/// reads a file and writes it back must not change it.
+/// Joiners, direction marks and variation selectors stay where a script or an emoji needs them. The content of
+/// results also keeps Windows line endings, form feeds, a byte order mark at the start and private use characters: an
+/// agent that reads a file and writes it back must not change it.
 pub struct Text;
 
 /// The counter of a call for the characters that were removed from its result.
@@ -53,17 +53,17 @@ impl Scrub for Text {
     }
 }
 
-/// How many characters were removed from the result of a call, or replaced by a line feed.
+/// Returns the number of characters that were removed from the result of a call, or replaced by a line feed.
 pub(crate) fn removed(trail: &Trail) -> u64 {
     let counts = trail.counts().into_iter();
     let ours = counts.filter(|(name, _)| name == REMOVED);
     ours.map(|(_, count)| count).sum()
 }
 
-/// A value that is being cleaned.
+/// A sanitizing pass over one value.
 #[derive(Default)]
 struct Cleaning {
-    /// Characters that were removed so far.
+    /// Number of characters removed so far.
     removed: u64,
 }
 
@@ -86,7 +86,7 @@ impl Edit for Cleaning {
             Place::Block(_) | Place::Contents | Place::Structured => Kind::Content,
             Place::Definition | Place::Other => Kind::Message,
         };
-        // Nearly all there is.
+        // Nearly all values are clean.
         if clean::is_clean(json.as_str(), kind) {
             return None;
         }

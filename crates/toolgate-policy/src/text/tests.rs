@@ -1,4 +1,4 @@
-//! Nothing invisible gets through, and no script is hurt.
+//! Tests that invisible characters are removed and every script stays intact.
 
 use super::{clean, clean::Kind};
 use proptest::prelude::*;
@@ -35,7 +35,7 @@ fn terminal_sequences() {
     check("\u{1b}Pq#0;2;0;0;0\u{1b}\\text", "text");
     check("\u{1b}(Btext\u{1b}c", "text");
     check("\u{1b}[2Jtext\u{1b}[1;1H", "text");
-    // Broken off: only the start goes, no text is swallowed.
+    // An incomplete sequence: only the introducer is removed, no text is swallowed.
     check(
         "\u{1b}]0;title and all the rest",
         "0;title and all the rest",
@@ -69,7 +69,7 @@ fn zero_width() {
         "a\u{2061}\u{2062}\u{2063}\u{2064}b\u{fff9}\u{fffa}\u{fffb}c\u{1d173}",
         "abc",
     );
-    // One joiner may stand in Persian, not a code made of many.
+    // One joiner may stand in Persian text, but not a code made of many.
     check("می\u{200c}\u{200d}\u{200c}\u{200c}خواهم", "می\u{200c}خواهم");
 }
 
@@ -127,7 +127,7 @@ fn every_script_stays() {
     }
 }
 
-/// The text as it is in a result.
+/// The text after sanitizing as result content.
 fn content(text: &str) -> (String, u64) {
     let mut removed = 0;
     let text = super::clean::cleaned(text, Kind::Content, &mut removed).into_owned();
@@ -169,7 +169,7 @@ fn content_loses_what_hides_or_steers_and_it_is_counted() {
     }
 }
 
-/// Written down a second time, by hand, so that a slip in the classes shows.
+/// A second, hand-written list of the classes, to reveal mistakes in them.
 fn forbidden(c: char) -> bool {
     let c = c as u32;
     (c < 0x20 && c != 9 && c != 10)
@@ -184,7 +184,7 @@ fn forbidden(c: char) -> bool {
         || c >= 0xF0000
 }
 
-/// Characters that the cleaner looks at closely, among others that they are judged by.
+/// Characters that are judged by their neighbors, and characters that they are judged by.
 fn mixed() -> impl Strategy<Value = String> {
     let special = prop::sample::select(vec![
         '\u{1b}',
@@ -244,7 +244,7 @@ fn mixed() -> impl Strategy<Value = String> {
     prop::collection::vec(any, 0..24).prop_map(|chars| chars.into_iter().collect())
 }
 
-/// Pieces of strings in JSON, some of which hide something.
+/// Pieces of JSON strings, some with hidden characters.
 const PIECES: [&str; 25] = [
     r"\n",
     r"\r\n",
@@ -274,7 +274,7 @@ const PIECES: [&str; 25] = [
 ];
 
 proptest! {
-    /// What is found at a glance is what is found string by string.
+    /// The fast scan agrees with a check of each string.
     #[test]
     fn json_that_is_left_has_nothing_to_take_out(
         parts in prop::collection::vec((0_usize..25, "[a-z é]{0,9}"), 0..12),
