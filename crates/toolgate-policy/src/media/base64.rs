@@ -1,15 +1,15 @@
-//! Whether a text is Base64, and how what it stands for begins.
+//! Base64 validation and decoding.
 
-/// Letters that are decoded to tell what it is.
+/// Number of Base64 characters that are decoded to detect the format.
 const START: usize = 64;
 
-/// The first bytes of what the text stands for; `None` where it is no Base64 of the standard alphabet.
+/// Decodes the first bytes; `None` if the text is not Base64 in the standard alphabet (RFC 4648, section 4).
 pub(super) fn start(text: &str) -> Option<Vec<u8>> {
     let letters = letters(text)?;
     Some(decode(letters.get(..START).unwrap_or(letters)))
 }
 
-/// All that the text stands for.
+/// Decodes the whole text; `None` if it is not Base64.
 pub(crate) fn whole(text: &str) -> Option<Vec<u8>> {
     letters(text).map(decode)
 }
@@ -19,7 +19,7 @@ fn letters(text: &str) -> Option<&[u8]> {
     let padding = text.len() - bare.len();
     let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
     let whole = match padding {
-        // Some encoders leave the padding out.
+        // Some encoders omit the padding.
         0 => bare.len() % 4 != 1,
         1 | 2 => text.len().is_multiple_of(4),
         _ => false,
@@ -27,7 +27,7 @@ fn letters(text: &str) -> Option<&[u8]> {
     (whole && bare.bytes().all(letter)).then_some(bare.as_bytes())
 }
 
-/// Bits that are left over at the end are dropped.
+/// Decodes Base64 characters; leftover bits are dropped.
 fn decode(letters: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(letters.len());
     let (mut bits, mut held) = (0_u32, 0_u32);

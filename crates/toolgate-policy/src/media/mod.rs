@@ -1,4 +1,4 @@
-//! Pictures and sounds are what they say.
+//! Sanitizer for images and audio: their data must match their MIME type.
 
 pub(crate) mod base64;
 mod sniff;
@@ -12,21 +12,21 @@ use toolgate_core::{
 };
 use toolgate_wire::{json::ObjectWriter, placeholder};
 
-/// Withholds pictures and sounds that are not what their `mimeType` says, are no Base64, or are too large. A text that
-/// says what was withheld, and why, stands in the place of such a block.
+/// Withholds images and audio that do not match their `mimeType`, are not Base64, or are too large. A text block with
+/// the reason replaces each.
 ///
-/// Pictures in SVG are programs and are withheld too. Sounds without a form that can be told, such as plain PCM, have to
-/// be let through by the setting.
+/// SVG images can hold scripts and are withheld too. Audio without a detectable format, such as raw PCM, needs the
+/// check to be turned off for its server.
 #[derive(Clone, Debug)]
 pub struct Media {
-    /// Whether it looks, by server.
+    /// Whether to check media, by server. Default: all servers.
     pub check: PerServer<bool>,
-    /// The longest Base64 of one block, in bytes.
+    /// Maximum Base64 length of one block, in bytes. Default: 8 MiB.
     pub bytes: usize,
 }
 
 impl Default for Media {
-    /// All servers; 8 MiB.
+    /// Checks all servers, with a limit of 8 MiB.
     fn default() -> Media {
         Media {
             check: PerServer::all(true),
@@ -65,11 +65,11 @@ impl Scrub for Media {
     }
 }
 
-/// Reasons that the record has of one result.
+/// Maximum number of reasons in the audit record of one result.
 const MOST: usize = 8;
 
 impl Media {
-    /// Why each block was withheld.
+    /// Withholds invalid blocks. Returns the reason for each.
     fn work(&self, from: Option<&Origin>, value: Returned<'_>) -> Vec<String> {
         let mut withheld = Vec::new();
         if from.is_some_and(|from| !self.check.of(&from.server)) {
@@ -88,7 +88,7 @@ impl Media {
                 let parts = result.contents.iter_mut();
                 withheld.extend(parts.filter_map(|part| self.part(part)));
             }
-            // A completion is text. Definitions have no media but icons, which are links.
+            // A completion is text. Definitions have no media except icons, which are links.
             Returned::Output(Output::Complete(_))
             | Returned::About(_)
             | Returned::Error(_)
@@ -117,7 +117,7 @@ impl Media {
         Some(why)
     }
 
-    /// A part of a resource: its blob has to be Base64, and what it says if it says that it is a picture or a sound.
+    /// Withholds a resource part if its blob is not Base64, or if it claims to be an image or audio and is not.
     fn part(&self, part: &mut Json) -> Option<String> {
         part.get("blob")?;
         let why = format!(

@@ -1,9 +1,9 @@
-//! What data is by its first bytes.
+//! Detection of media formats by their first bytes.
 
-/// The names of a form, and whether data begins as it does.
+/// The MIME types of a format, and a test of its first bytes.
 type Form = (&'static [&'static str], fn(&[u8]) -> bool);
 
-/// The forms that can be told, each with the names it goes by.
+/// The formats that can be detected.
 const FORMS: [Form; 15] = [
     (&["image/png", "image/apng"], |b| {
         b.starts_with(b"\x89PNG\r\n\x1a\n")
@@ -50,7 +50,7 @@ const FORMS: [Form; 15] = [
     }),
 ];
 
-/// Whether data is what it says.
+/// Checks that data matches its declared MIME type.
 pub(super) fn check(said: &str, start: &[u8]) -> Result<(), String> {
     if said == "image/svg+xml" {
         return Err("it is SVG, which can hold scripts; the server may send it as text".to_owned());
@@ -79,7 +79,7 @@ fn brand(b: &[u8], brands: &[&[u8; 4]]) -> bool {
     b.get(4..8) == Some(b"ftyp") && brands.iter().any(|brand| *brand == own)
 }
 
-/// A frame of MPEG sound; the layer tells MP3 from AAC.
+/// Returns whether data starts with an MPEG audio frame; the layer bits distinguish MP3 from AAC.
 fn frame(b: &[u8], layer: u8, mask: u8) -> bool {
     matches!(b, [0xFF, second, ..] if second & 0xE0 == 0xE0 && second & mask == layer)
 }

@@ -21,7 +21,7 @@ fn media(kind: &str, mime: &str, bytes: &[u8]) -> Value {
     json!({"type": kind, "mimeType": mime, "data": STANDARD.encode(bytes)})
 }
 
-/// The first bytes of each form, with some more.
+/// The first bytes of each format, with some padding.
 fn forms() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let of = |kind, mime, start: &[u8]| (kind, mime, [start, &[7; 40]].concat());
     vec![

@@ -1,4 +1,4 @@
-//! What is called by name in a condition: functions, and what is done with each item of a list.
+//! Calls in CEL expressions: functions, methods, and macros over lists.
 
 use super::{
     lex::Wrong,
@@ -7,7 +7,7 @@ use super::{
 };
 use regex::{Regex, RegexBuilder};
 
-/// By name: how it is called (`true` with a value before the dot), and how many arguments it has besides that.
+/// Name, whether it is a method (`value.name()`), number of arguments besides the receiver, and function.
 const FUNCTIONS: &[(&str, bool, usize, Function)] = &[
     ("size", false, 1, Function::Size),
     ("size", true, 0, Function::Size),
@@ -27,10 +27,10 @@ const EACH: &[(&str, Each)] = &[
     ("map", Each::Map),
 ];
 
-/// How much memory one pattern may take, in bytes.
+/// Maximum compiled size of one regular expression, in bytes.
 const PATTERN_BYTES: usize = 256 * 1024;
 
-/// `value.name(…)`; the bracket is open.
+/// Parses `value.name(…)` after its opening parenthesis.
 pub(super) fn method(parser: &mut Parser, of: Expr, name: &str, at: usize) -> Result<Expr, Wrong> {
     if let Some((_, each)) = EACH.iter().find(|(known, _)| *known == name) {
         return for_each(parser, *each, of);
@@ -55,7 +55,7 @@ pub(super) fn method(parser: &mut Parser, of: Expr, name: &str, at: usize) -> Re
     checked(name, function, parts, 1, at)
 }
 
-/// `name(…)`; the bracket is open.
+/// Parses `name(…)` after its opening parenthesis.
 pub(super) fn function(parser: &mut Parser, name: &str, at: usize) -> Result<Expr, Wrong> {
     if name == "has" {
         let argument = parser.at();
@@ -149,7 +149,7 @@ fn pattern_of(text: &str) -> Result<Regex, String> {
     })
 }
 
-/// What to say of a name that nothing has.
+/// Returns the message for an unknown name, with a suggestion or the known names.
 pub(super) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     let near = known

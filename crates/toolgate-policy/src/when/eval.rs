@@ -1,4 +1,4 @@
-//! Walks the tree over one call, with a budget: each part costs a step, and texts cost by their length.
+//! Evaluator of CEL expressions, with a step budget: each node costs a step, and texts cost by their length.
 
 use super::{
     facts::Facts,
@@ -8,11 +8,11 @@ use super::{
 use serde_json::{Map, Value};
 use std::{cmp::Ordering, rc::Rc};
 
-/// Why there is no answer.
+/// Reason why an evaluation has no value.
 pub(super) enum Stop {
-    /// A value is missing, or is not what it has to be. Another part may decide all the same.
+    /// A value is missing or has the wrong type. Another operand may still decide the result.
     Wrong(String),
-    /// It took too long. Nothing decides after that.
+    /// The step budget is spent. The evaluation stops.
     Spent,
 }
 
@@ -24,9 +24,9 @@ const BYTES_A_STEP: usize = 32;
 pub(super) struct Evaluator<'a> {
     pub(super) facts: &'a Facts<'a>,
     pub(super) left: usize,
-    /// Looked up once: to see that all numbers are exact, the whole text is read.
+    /// Cached arguments: the check that all numbers are exact reads the whole text.
     pub(super) args: Option<&'a Map<String, Value>>,
-    /// The names that are in force, with what they stand for.
+    /// Variables in scope, innermost last.
     pub(super) names: Vec<(&'a str, V<'a>)>,
 }
 
@@ -117,8 +117,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// `||` and `exists` where `sought` is true, `&&` and `all` where it is false. One part that is what is sought
-    /// decides, even where another cannot be evaluated: the order of the parts says nothing.
+    /// Evaluates `||` and `exists` (`sought` is true), or `&&` and `all` (`sought` is false). One operand that equals
+    /// `sought` decides, even if another fails: the order of the operands does not matter, as in CEL.
     fn joined(
         &mut self,
         parts: impl Iterator<Item = (&'a Expr, Option<(&'a str, V<'a>)>)>,
@@ -237,7 +237,8 @@ impl<'a> Evaluator<'a> {
         self.spend(value.text().map_or(0, str::len) / BYTES_A_STEP)
     }
 
-    /// Values of two kinds are not compared, but for null: a rule that expects a text does not get round by a list.
+    /// Returns whether two values are equal. Different types are an error, except for null, so that a list cannot
+    /// bypass a rule that expects a text.
     fn equal(&mut self, left: &V<'_>, right: &V<'_>, sides: (&Expr, &Expr)) -> Result<bool, Stop> {
         self.spend(1)?;
         self.read(left)?;
@@ -344,7 +345,7 @@ fn unlike(sides: (&Expr, &Expr), left: &V<'_>, right: &V<'_>) -> String {
     format!("{a} is {left} and {b} is {right}, which do not go together")
 }
 
-/// Within what JSON numbers of machines can be: from the least `i64` to the greatest `u64`.
+/// Returns an integer if it is in the range of JSON integers: `i64::MIN` to `u64::MAX`.
 fn whole<'a>(int: i128) -> Given<'a> {
     if (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&int) {
         Ok(V::Int(int))
@@ -353,7 +354,8 @@ fn whole<'a>(int: i128) -> Given<'a> {
     }
 }
 
-/// None where one of them is no number, or the kinds of number differ: nothing is rounded without being asked for.
+/// Computes an arithmetic operation; `None` if an operand is not a number or their types differ: nothing is rounded
+/// implicitly.
 fn count<'a>(binary: Binary, left: &V<'_>, right: &V<'_>) -> Option<Given<'a>> {
     match (left, right) {
         (V::Int(a), V::Int(b)) => Some(match binary {

@@ -1,4 +1,4 @@
-//! What a condition knows of a call.
+//! Facts about a call that CEL conditions read.
 
 use super::{tree::Fact, value::V};
 use serde_json::{Map, Value};
@@ -8,25 +8,25 @@ use std::{
 };
 use toolgate_core::{Arguments, Caller, Item, ItemKind};
 
-/// What a condition is judged on. Cheap to make: what a condition does not read is not looked at.
+/// Inputs of a condition. Cheap to build: only the facts that a condition reads are computed.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
-    /// Who calls.
+    /// The caller.
     pub caller: &'a Caller,
-    /// What is used. Its annotations count only where the operator trusts its server.
+    /// The item that is called. Its annotations count only if the operator trusts its server.
     pub item: &'a Item,
-    /// With what; `None` where there is no call to look at, or where it has none of its own.
+    /// The arguments; `None` if there is no call, or if the call has no arguments of its own.
     pub arguments: Option<&'a Arguments>,
-    /// When.
+    /// The time of the call.
     pub time: SystemTime,
-    /// `new`, `accepted` or `changed`; `None` where definitions are not pinned.
+    /// The pin state: `new`, `accepted` or `changed`; `None` if definitions are not pinned.
     pub pinned: Option<&'a str>,
-    /// Another spelling of the arguments, which is judged instead of them.
+    /// Another form of the arguments, evaluated in their place.
     pub(crate) instead: Option<&'a Value>,
 }
 
 impl<'a> Facts<'a> {
-    /// What is known before a call: no arguments, now, pinned as the item says.
+    /// Returns the facts known before a call: without arguments, at the current time, with the pin state of the item.
     pub fn new(caller: &'a Caller, item: &'a Item) -> Facts<'a> {
         Facts {
             caller,
@@ -38,7 +38,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The same with these arguments.
+    /// Returns the facts with these arguments.
     pub fn with(self, arguments: &'a Arguments) -> Facts<'a> {
         Facts {
             arguments: Some(arguments),
@@ -97,10 +97,10 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// The first day of 1970 was a Thursday.
+/// Days of the week, starting with 1 January 1970, a Thursday.
 const DAYS: [&str; 7] = ["thu", "fri", "sat", "sun", "mon", "tue", "wed"];
 
-/// `2026-11-21` of the days since 1970, by eras of 400 years that begin on the first of March.
+/// Formats days since 1970 as `2026-11-21`, computed in eras of 400 years that begin on 1 March.
 fn date(days: u64) -> String {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

@@ -1,39 +1,39 @@
-//! The words of a condition, each with its place.
+//! Lexer of CEL conditions.
 
-/// A word.
+/// A lexical token, without its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Word {
-    /// A name, or a word of the language such as `in`.
+    /// An identifier, or a keyword such as `in`.
     Name(String),
-    /// A whole number, without its sign.
+    /// An integer literal, without its sign.
     Int(u64),
-    /// A number with a point or an exponent.
+    /// A number literal with a point or an exponent.
     Float(f64),
-    /// A text.
+    /// A string literal, without escapes.
     Text(String),
     /// An operator or a bracket.
     Sign(&'static str),
-    /// Nothing more.
+    /// The end of the text.
     End,
 }
 
-/// A word and the byte where it begins.
+/// A token with its byte offset.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
     pub(super) word: Word,
     pub(super) at: usize,
 }
 
-/// What is wrong at a byte.
+/// A syntax error: byte offset and message.
 pub(super) type Wrong = (usize, String);
 
-/// Longer ones first.
+/// Operators and brackets, longer ones first.
 const SIGNS: &[&str] = &[
     "&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ",", ".",
     "(", ")", "[", "]", "{", "}",
 ];
 
-/// All words of a text, with an end.
+/// Splits a text into tokens, with [`Word::End`] as the last.
 pub(super) fn words(text: &str) -> Result<Vec<Token>, Wrong> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -114,7 +114,7 @@ fn number(rest: &str) -> Result<(Word, usize), String> {
     } else {
         Word::Int(text.parse().map_err(|_| "this number is too large")?)
     };
-    // CEL marks unsigned numbers with `u`; here all whole numbers are of one kind.
+    // CEL marks unsigned integers with `u`; here all integers have one type.
     let unsigned = usize::from(!float && matches!(bytes.get(end), Some(b'u' | b'U')));
     match bytes.get(end + unsigned) {
         Some(b) if b.is_ascii_alphanumeric() || *b == b'_' => {

@@ -1,7 +1,7 @@
-//! Conditions of rules and grants: expressions of CEL, the Common Expression Language, over the facts of one call.
+//! Conditions of rules and grants: expressions in CEL, the Common Expression Language, over the facts of one call.
 //!
-//! What a condition may hold is a part of CEL, a little stricter: values of two kinds are never equal, they are an error,
-//! and an error never opens anything. Every evaluation ends: it has a budget of steps.
+//! The language is a subset of CEL and stricter: comparing values of different types is an error, and an error never
+//! grants anything. Every evaluation terminates: it has a step budget.
 
 mod calls;
 mod eval;
@@ -23,14 +23,15 @@ use std::{fmt, sync::Arc};
 use tree::{Expr, Fact};
 use value::V;
 
-/// How much a condition may be, and how much it may do.
+/// Limits on the size of a condition and on its evaluation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct WhenLimits {
-    /// Its length in bytes.
+    /// Maximum length in bytes. Default: 4096.
     pub bytes: usize,
-    /// Parts in parts.
+    /// Maximum nesting. Default: 64.
     pub depth: usize,
-    /// Steps of one evaluation: a part is one, and so are each 32 bytes of text that are read or made.
+    /// Maximum steps of one evaluation. Default: 100 000. Each node costs a step, as do each 32 bytes of text read or
+    /// built.
     pub steps: usize,
 }
 
@@ -44,7 +45,7 @@ impl Default for WhenLimits {
     }
 }
 
-/// A condition that was read and found to be in order. Cheap to clone.
+/// A compiled CEL condition. Cheap to clone.
 #[derive(Clone)]
 pub struct When(Arc<Inner>);
 
@@ -58,18 +59,18 @@ struct Inner {
 }
 
 impl When {
-    /// Reads a condition, with the limits that hold by default.
+    /// Compiles a condition with the default limits.
     ///
     /// # Errors
-    /// What is wrong and where, in one line.
+    /// Returns the error and its position, in one line.
     pub fn compile(text: &str) -> Result<When, String> {
         When::compile_within(text, &WhenLimits::default())
     }
 
-    /// Reads a condition within these limits.
+    /// Compiles a condition within the given limits.
     ///
     /// # Errors
-    /// What is wrong and where, in one line.
+    /// Returns the error and its position, in one line.
     pub fn compile_within(text: &str, limits: &WhenLimits) -> Result<When, String> {
         if text.len() > limits.bytes {
             let (is, most) = (text.len(), limits.bytes);
@@ -88,11 +89,11 @@ impl When {
         })))
     }
 
-    /// Whether it holds for this call.
+    /// Evaluates the condition for a call.
     ///
     /// # Errors
-    /// Why it cannot be told: a field is missing, a value is not what it has to be, or the budget is spent. No value of
-    /// the call is in it.
+    /// Returns the reason if there is no result: a field is missing, a value has the wrong type, or the step budget
+    /// is spent. The reason contains no value of the call.
     pub fn judge(&self, facts: &Facts<'_>) -> Result<bool, String> {
         let mut evaluator = Evaluator {
             facts,
@@ -108,22 +109,22 @@ impl When {
         }
     }
 
-    /// Whether it looks at arguments, so that nothing can be said before there is a call.
+    /// Returns whether the condition reads arguments, so that it has no result before a call.
     pub fn reads_args(&self) -> bool {
         self.0.args
     }
 
-    /// Whether it looks at the clock, so that its answer changes by itself.
+    /// Returns whether the condition reads the clock, so that its result changes over time.
     pub fn reads_time(&self) -> bool {
         self.0.time
     }
 
-    /// Whether it looks at the pinned state of a definition.
+    /// Returns whether the condition reads the pin state of the definition.
     pub fn reads_pinned(&self) -> bool {
         self.0.pinned
     }
 
-    /// The text it was made of.
+    /// Returns the source text.
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
@@ -149,7 +150,7 @@ impl PartialEq for When {
 
 impl Eq for When {}
 
-/// Where a byte stands, counted in characters from 1; the line only where there are several.
+/// Formats a byte offset as a position in characters, from 1; with the line only if the text has several.
 fn place(text: &str, at: usize) -> String {
     let before = text.get(..at).unwrap_or(text);
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;

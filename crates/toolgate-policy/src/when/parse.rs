@@ -1,4 +1,4 @@
-//! From words to a tree. What cannot be evaluated on any call is refused here, with its place.
+//! Parser of CEL conditions. It rejects expressions that fail on every call, with the position of the error.
 
 use super::{
     calls,
@@ -6,17 +6,17 @@ use super::{
     tree::{Binary, Expr, Fact, Gives},
 };
 
-/// Reads words one after the other.
+/// A recursive descent parser over tokens.
 pub(super) struct Parser {
     tokens: Vec<Token>,
     next: usize,
     depth: usize,
     deepest: usize,
-    /// The names that are in force, from the outermost.
+    /// Variables in scope, outermost first.
     pub(super) names: Vec<String>,
 }
 
-/// A tree of a text, no deeper than so many parts in parts.
+/// Parses a condition with a maximum nesting of `deepest`.
 pub(super) fn parse(text: &str, deepest: usize) -> Result<Expr, Wrong> {
     let mut parser = Parser {
         tokens: words(text)?,
@@ -55,7 +55,7 @@ impl Parser {
         word
     }
 
-    /// Takes the sign if it is next.
+    /// Consumes the next token if it is this operator or bracket.
     pub(super) fn takes(&mut self, sign: &str) -> bool {
         let is = matches!(self.peek(), Word::Sign(next) if *next == sign);
         self.next += usize::from(is);
@@ -84,7 +84,7 @@ impl Parser {
         )
     }
 
-    /// `a ? b : c` and all that binds closer.
+    /// Parses `a ? b : c` and everything with a higher precedence.
     pub(super) fn expression(&mut self) -> Result<Expr, Wrong> {
         self.depth += 1;
         if self.depth > self.deepest {
@@ -163,7 +163,7 @@ impl Parser {
         })
     }
 
-    /// Sums at level 0, products at level 1.
+    /// Parses sums at level 0, products at level 1.
     fn operation(&mut self, level: usize) -> Result<Expr, Wrong> {
         let part = |p: &mut Parser| match level {
             0 => p.operation(1),
@@ -277,7 +277,7 @@ impl Parser {
         }
     }
 
-    /// Parts with commas, up to the closing bracket.
+    /// Parses expressions separated by commas, up to the closing bracket.
     pub(super) fn list(&mut self, close: &str) -> Result<Vec<Expr>, Wrong> {
         let mut parts = Vec::new();
         while !self.takes(close) {

@@ -1,4 +1,4 @@
-//! Which arguments a condition reads, and whether it reads a part that was taken out of them.
+//! Analysis of the arguments that a condition reads, also of whether it may read a redacted part.
 
 use super::{
     When,
@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 /// The top-level arguments that conditions read.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ArgumentNames {
-    /// These; possibly none.
+    /// These names; possibly none.
     Some(BTreeSet<String>),
-    /// Any of them: a condition computes the name or looks at all values.
+    /// Any argument: a condition computes the name or iterates over all.
     All,
 }
 
@@ -48,15 +48,15 @@ impl ArgumentNames {
 }
 
 impl When {
-    /// Returns the top-level arguments whose values the condition may read.
+    /// Returns the top-level arguments with values that the condition may read.
     pub fn argument_names(&self) -> ArgumentNames {
         let mut names = ArgumentNames::default();
         add_names(&self.0.expr, &mut names);
         names
     }
 
-    /// Whether it may look at something whose place holds a text with this mark. It is told by the paths that it names:
-    /// where it computes one, all that lies there counts.
+    /// Returns whether the condition may read a text with this mark, judged by the paths in it. If it computes a
+    /// path, everything below the fixed part of the path counts.
     pub fn may_read(&self, args: &Value, mark: &str) -> bool {
         let look = Look { args, mark };
         look.at(&self.0.expr)
@@ -68,7 +68,7 @@ fn add_names(expr: &Expr, names: &mut ArgumentNames) {
     match expr {
         Expr::Args => *names = ArgumentNames::All,
         Expr::Select(of, key) if is_args(of) => names.extend(&one(key)),
-        // Only the presence of a name counts here, and not its value.
+        // These read only the presence of a name, not its value.
         Expr::Has(of, _) if is_args(of) => {}
         Expr::Binary(Binary::In, parts) if is_args(&parts[1]) => add_names(&parts[0], names),
         Expr::Index(of, at) if is_args(of) => match at.as_ref() {
@@ -91,13 +91,13 @@ struct Look<'a> {
     mark: &'a str,
 }
 
-/// What lies at the end of a path.
+/// The result of following a path.
 enum End<'a> {
-    /// A value that is what it was.
+    /// An unredacted value or a container.
     There(&'a Value),
-    /// Nothing.
+    /// No value.
     Nothing,
-    /// Nobody can tell.
+    /// A value that is hidden by a mark.
     Hidden,
 }
 
@@ -106,10 +106,10 @@ impl<'a> Look<'a> {
         if let Expr::Has(of, key) = expr
             && let Some(end) = self.end(of)
         {
-            // That it is there says nothing of what it is.
+            // Its presence reveals nothing about its value.
             return matches!(self.step(end, key), End::Hidden);
         }
-        // A test for a name in an object reads no value of it.
+        // A test for a name in an object reads none of its values.
         if let Expr::Binary(Binary::In, parts) = expr
             && let Some(End::There(Value::Object(map))) = self.end(&parts[1])
         {
@@ -123,7 +123,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Where a path leads that begins with the arguments and is written out; `None` for anything else.
+    /// Follows a path of literal names from the arguments; `None` for any other expression.
     fn end(&self, expr: &Expr) -> Option<End<'a>> {
         match expr {
             Expr::Args => Some(End::There(self.args)),

@@ -196,7 +196,7 @@ fn what_cannot_be_told_is_an_error() {
     }
 }
 
-/// The order of the parts says nothing: a part that decides does so wherever it stands.
+/// The order of operands does not matter: one that decides does so in every position.
 #[test]
 fn a_part_that_decides_stands_above_one_that_cannot_be_told() {
     for (text, holds) in [
@@ -220,7 +220,7 @@ fn numbers_that_are_not_exact_are_not_judged() {
     assert_eq!(judged_raw("server == 'files'", args), Ok(true));
 }
 
-/// Each wrong text with its message.
+/// Invalid texts with their error messages.
 #[test]
 fn wrong_conditions_are_refused_with_their_place() {
     for (text, why) in [
@@ -396,12 +396,12 @@ fn a_condition_has_a_length_and_a_depth() {
             "{why}"
         );
     }
-    // A long one is not a deep one.
+    // A long chain is not deeply nested.
     let long = vec!["args.n == 1"; 200].join(" || ");
     assert_eq!(judged(&long, json!({"n": 1})), Ok(true));
 }
 
-/// Expressions that would never end: each part in parts multiplies the work, or doubles a text.
+/// Expressions without bound on their cost: nested loops multiply the work, or double a text.
 #[test]
 fn every_evaluation_ends() {
     let numbers: Vec<u32> = (0..3000).collect();

@@ -1,8 +1,8 @@
-//! A condition as a tree: what the parser makes and the evaluator walks.
+//! Syntax tree of a CEL condition, built by the parser and walked by the evaluator.
 
 use regex::Regex;
 
-/// A part of a condition.
+/// A node of the syntax tree.
 #[derive(Clone, Debug)]
 pub(super) enum Expr {
     Null,
@@ -13,7 +13,7 @@ pub(super) enum Expr {
     /// All arguments of the call.
     Args,
     Fact(Fact),
-    /// A name that `all`, `exists` and the like give to each item.
+    /// A variable that a macro such as `all` or `exists` binds to each item.
     Var(String),
     List(Vec<Expr>),
     Select(Box<Expr>, String),
@@ -21,7 +21,7 @@ pub(super) enum Expr {
     Index(Box<Expr>, Box<Expr>),
     Not(Box<Expr>),
     Neg(Box<Expr>),
-    /// `&&`, flat, so that a long one is not a deep one.
+    /// `&&`, flat, so that a long chain is not deeply nested.
     All(Vec<Expr>),
     /// `||`, flat.
     Any(Vec<Expr>),
@@ -32,7 +32,7 @@ pub(super) enum Expr {
     Each(Each, Box<Expr>, String, Box<Expr>),
 }
 
-/// What is known of a call besides its arguments.
+/// A fact about a call besides its arguments.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fact {
     CallerName,
@@ -52,7 +52,7 @@ pub(super) enum Fact {
 }
 
 impl Fact {
-    /// All of them, as they are written.
+    /// All facts with their names in conditions.
     pub(super) const ALL: &[(&str, Fact)] = &[
         ("caller.name", Fact::CallerName),
         ("server", Fact::Server),
@@ -78,7 +78,7 @@ impl Fact {
     }
 }
 
-/// What stands between two parts.
+/// A binary operator.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Binary {
     Equal,
@@ -95,7 +95,7 @@ pub(super) enum Binary {
     Remainder,
 }
 
-/// What is called by name. The first argument is the value before the dot, where there is one.
+/// A function or method. The receiver of a method is the first argument.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Function {
     Size,
@@ -107,7 +107,7 @@ pub(super) enum Function {
     Text,
 }
 
-/// What is done with each item of a list, or with each key of an object.
+/// A macro over the items of a list or the keys of an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Each {
     All,
@@ -117,7 +117,7 @@ pub(super) enum Each {
     Map,
 }
 
-/// What a part gives, where that can be told before any call.
+/// The static type of an expression.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Gives {
     Bool,
@@ -142,7 +142,7 @@ impl Gives {
 }
 
 impl Expr {
-    /// What it gives.
+    /// Returns the static type.
     pub(super) fn gives(&self) -> Gives {
         match self {
             Expr::Null => Gives::Null,
@@ -164,7 +164,7 @@ impl Expr {
         }
     }
 
-    /// Its parts.
+    /// Returns the direct subexpressions.
     pub(super) fn parts(&self) -> Vec<&Expr> {
         match self {
             Expr::Select(of, _) | Expr::Has(of, _) | Expr::Matches(of, _) => vec![of],
@@ -180,12 +180,12 @@ impl Expr {
         }
     }
 
-    /// Whether it or one of its parts is such.
+    /// Returns whether the predicate holds for this expression or any below it.
     pub(super) fn any(&self, such: &impl Fn(&Expr) -> bool) -> bool {
         such(self) || self.parts().into_iter().any(|part| part.any(such))
     }
 
-    /// How it is called in a message; never with a value of a call.
+    /// Returns a name for messages; never contains a value of a call.
     pub(super) fn name(&self) -> String {
         match self {
             Expr::Args => "args".to_owned(),

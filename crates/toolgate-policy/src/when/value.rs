@@ -1,4 +1,4 @@
-//! A value while a condition is evaluated: borrowed from the call wherever it can be.
+//! Values during the evaluation of a condition, borrowed from the call where possible.
 
 use serde_json::Value;
 use std::{cmp::Ordering, rc::Rc};
@@ -40,7 +40,7 @@ impl<'a> V<'a> {
         }
     }
 
-    /// What it is, for messages.
+    /// Returns the type name, for messages.
     pub(super) fn word(&self) -> &'static str {
         match self {
             V::Null => "null",
@@ -52,7 +52,7 @@ impl<'a> V<'a> {
         }
     }
 
-    /// How many items a list has, and how many keys an object.
+    /// Returns the number of items of a list, or of keys of an object.
     pub(super) fn len(&self) -> Option<usize> {
         match self {
             V::List(items) => Some(items.len()),
@@ -62,7 +62,7 @@ impl<'a> V<'a> {
         }
     }
 
-    /// An item of a list.
+    /// Returns an item of a list.
     pub(super) fn item(&self, at: usize) -> Option<V<'a>> {
         match self {
             V::List(items) => items.get(at).cloned(),
@@ -71,7 +71,7 @@ impl<'a> V<'a> {
         }
     }
 
-    /// What is gone through: the items of a list, the keys of an object.
+    /// Iterates over the items of a list, or the keys of an object.
     pub(super) fn each(&self) -> Option<Box<dyn Iterator<Item = V<'a>> + 'a>> {
         match self {
             V::List(items) => {
@@ -86,7 +86,7 @@ impl<'a> V<'a> {
         }
     }
 
-    /// Which of two numbers or texts is greater, exactly; none for anything else, and for what is no number.
+    /// Compares two numbers or two texts exactly; `None` for all other values and for NaN.
     pub(super) fn order(&self, other: &V<'_>) -> Option<Ordering> {
         match (self, other) {
             (V::Int(a), V::Int(b)) => Some(a.cmp(b)),
@@ -98,9 +98,9 @@ impl<'a> V<'a> {
     }
 }
 
-/// Exact: no integer is rounded on its way.
+/// Compares an integer with a float, without rounding the integer.
 fn int_to_float(int: i128, float: f64) -> Option<Ordering> {
-    /// Beyond all integers that a call can hold.
+    /// A bound beyond all integers that a call can hold.
     const FAR: f64 = 1e30;
     if float.is_nan() {
         None
